@@ -26,7 +26,9 @@ import { removeWorld } from './world/remove-world.ts';
 import { runTool } from './world/run-tool.ts';
 import { type SupervisedProcess, superviseProcess } from './world/supervise-process.ts';
 
-export type { GuestAddress, GuestInput, Power } from './guests/guest-definition.ts';
+export type { GuestAddress, Power } from '#lab/guests/guest.ts';
+
+export type { GuestInput } from './guests/guest-definition.ts';
 export type { Guest } from './guests/index.ts';
 export type { TruthRow } from './truth/minute-ledger.ts';
 export type { PrivateNic } from './world/private-networks.ts';

@@ -16,7 +16,7 @@ import {
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 import { cadencesOf, type Feed, installedFeeds, settingsOfFeeds } from './feeds/index.ts';
 
-/** The live store's URL; its password is in no message. */
+/** The live store's URL; its password appears in no message. */
 function redisUrlSetting(name: string, sentence: string): Setting<string | null> {
   return {
     name,
@@ -35,7 +35,7 @@ function redisUrlSetting(name: string, sentence: string): Setting<string | null>
 export const secretsKeyPrefix = 'SVC_MONITOR_SECRETS_KEY';
 
 export const monitorSettings = {
-  dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The folder that holds all data.'),
+  dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The directory for all data.'),
   host: textSetting('SVC_MONITOR_HOST', '127.0.0.1', 'The address the monitor listens on.'),
   port: integerSetting(
     'SVC_MONITOR_PORT',
@@ -50,7 +50,7 @@ export const monitorSettings = {
   ),
   trustedProxies: prefixListSetting(
     'SVC_MONITOR_TRUSTED_PROXIES',
-    'Reverse proxies in front of the monitor, such as 127.0.0.1 or 10.0.0.0/8, separated by commas. Their X-Forwarded-For says who calls; nobody else’s is believed.',
+    'Reverse proxies in front of the monitor, such as 127.0.0.1 or 10.0.0.0/8, separated by commas. Only their X-Forwarded-For is trusted.',
   ),
   databaseUrl: databaseUrlSetting(
     'SVC_MONITOR_DATABASE_URL',
@@ -58,7 +58,7 @@ export const monitorSettings = {
   ),
   readerDatabaseUrl: databaseUrlSetting(
     'SVC_MONITOR_READER_DATABASE_URL',
-    'The same database as a role that may only read: for plans, health and metrics.',
+    'The same database with a read-only role, for plans, health and metrics.',
     'unset: read-only sessions of the other role',
   ),
   secretsKeyFile: optionalTextSetting(
@@ -68,7 +68,7 @@ export const monitorSettings = {
   ),
   secretsKeyCommand: optionalTextSetting(
     `${secretsKeyPrefix}_COMMAND`,
-    'A program that wraps and unwraps the key of those secrets by a key management service, instead of a file; docs/operating.md describes what it is given.',
+    'A program that wraps and unwraps the key of those secrets by a key management service, instead of a file; docs/operating/secrets-key.md describes what it is given.',
   ),
   metricsToken: optionalTextSetting(
     'SVC_MONITOR_METRICS_TOKEN',
@@ -82,7 +82,7 @@ export const monitorSettings = {
   hasInventorySync: booleanSetting(
     'SVC_OPS_INVENTORY_SYNC',
     true,
-    'Whether serve imports the inventory by itself; with 0 it is imported by "Sync now" alone. Notices count either way.',
+    'Whether serve imports the inventory automatically; with 0 only "Sync now" imports it. Notices count in both cases.',
   ),
   inventorySyncSeconds: integerSetting(
     'SVC_OPS_INVENTORY_SYNC_SECONDS',
@@ -99,7 +99,7 @@ export const monitorSettings = {
     'SVC_APPLICATION_RANKING_HOLD_SECONDS',
     90,
     { min: 0, max: 3600, unit: 's' },
-    'Telemetry processing: how long a web process holds an application ranking before it reads the stored one again.',
+    'Telemetry processing: how long a web process caches an application ranking before it reads the stored one again.',
   ),
   hasMaintenance: booleanSetting(
     'SVC_MONITOR_MAINTENANCE',
@@ -109,7 +109,7 @@ export const monitorSettings = {
   hasAlerts: booleanSetting(
     'SVC_MONITOR_ALERTS',
     true,
-    'Whether serve also judges alerts and sends notifications; any number of processes may.',
+    'Whether serve also evaluates alerts and sends notifications; any number of processes may.',
   ),
   smtpUrl: smtpUrlSetting(
     'SVC_SMTP_URL',
@@ -131,14 +131,14 @@ export const monitorSettings = {
   requireSecondFactor: booleanSetting(
     'SVC_REQUIRE_SECOND_FACTOR',
     false,
-    'People must have a second factor: without one the console opens nothing but the page on which it is set up.',
+    'People must have a second factor: without one the console opens only the page to set it up.',
   ),
   allowInsecureHttp: allowInsecureHttpSetting,
   sensorCredentialDays: integerSetting(
     'SVC_SENSOR_CREDENTIAL_DAYS',
     90,
     { min: 1, max: 3650, unit: 'days' },
-    'How long a credential that a sensor has exchanged its former one for is taken; sensors exchange it again at two thirds of that.',
+    'Lifetime of rotated sensor credentials; sensors rotate them after two thirds of it.',
   ),
   webhookPrivateTargets: booleanSetting(
     'SVC_WEBHOOK_PRIVATE_TARGETS',
@@ -164,7 +164,7 @@ export const monitorSettings = {
   macVendorLookupUrl: httpUrlSetting(
     'SVC_MAC_VENDOR_LOOKUP_URL',
     'https://api.macvendors.com',
-    'The public registry that "./svc monitor resolve_mac_vendors" asks for manufacturers which the bundled table lacks; it gets 24 bits of a MAC, as 00-1B-21 in place of {prefix} or at the end of the path, and answers with a name as text. Empty keeps identification offline. The demo world never asks.',
+    'The public registry in which "./svc monitor resolve_mac_vendors" looks up manufacturers that are missing in the bundled table. It receives 24 bits of a MAC, as 00-1B-21 in place of {prefix} or at the end of the path, and answers with a name as text. Empty keeps identification offline, as in the demo world.',
     { emptyIsNone: true },
   ),
   logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'How log lines are written.'),
@@ -172,7 +172,7 @@ export const monitorSettings = {
     'SVC_LOG_LEVEL',
     ['debug', 'info', 'warn', 'error'],
     'info',
-    'The least that is logged.',
+    'The lowest log level.',
   ),
   allowDocumentationAddresses: booleanSetting(
     'SVC_ALLOW_DOCUMENTATION_ADDRESSES',
@@ -214,7 +214,8 @@ export const monitorSettings = {
 export type MonitorConfig = ReturnType<typeof readConfig>;
 
 /**
- * Reads and checks the settings, those of the feeds too; `programDir` is the monitor's own folder in the data directory.
+ * Reads and validates the settings, including those of the feeds; `programDir` is the monitor's directory in the data
+ * directory.
  */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,

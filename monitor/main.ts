@@ -1,4 +1,4 @@
-/** The monitor's commands. Each reads its settings, starts the parts that it needs and stops them again. */
+/** The monitor's commands. Each reads the settings, starts the parts it needs, and stops them again. */
 import type { Command } from 'commander';
 import { CodedError } from '#common/errors/index.ts';
 import { sayFatal } from '#common/lifecycle/index.ts';
@@ -9,30 +9,30 @@ import { addSecretsCommands } from '#service-kit/secrets/secrets-commands.ts';
 export function addCommands(program: Command): void {
   program
     .command('serve')
-    .description('take uploads of sensors, show the console, deliver to operations; until Ctrl-C')
+    .description('receive uploads of sensors, serve the console, deliver to operations; until Ctrl-C')
     .action(async () => {
       const { serve } = await import('./commands/serve.ts');
       await run(serve);
     });
   program
     .command('apply-uploads')
-    .description('turn stored uploads into facts; beside serve, on as many machines as wanted')
-    .option('--once', 'apply what is there, then end')
+    .description('turn stored uploads into facts; besides serve, on any number of machines')
+    .option('--once', 'apply the waiting uploads, then exit')
     .action(async (options: { once?: boolean }) => {
       const { applyUploads } = await import('./commands/apply-uploads.ts');
       await run((environment) => applyUploads(environment, options.once ?? false));
     });
   program
     .command('sync_ops_ddos')
-    .description('deliver observed minutes to operations: one tick, and say how it went')
-    .option('--loop', 'go on until Ctrl-C, every SVC_OPS_DDOS_SYNC_SECONDS')
+    .description('deliver observed minutes to operations: one tick, with its result')
+    .option('--loop', 'repeat every SVC_OPS_DDOS_SYNC_SECONDS until Ctrl-C')
     .action(async (options: { loop?: boolean }) => {
       const { syncTraffic } = await import('./commands/sync-traffic.ts');
       await run((environment) => syncTraffic(environment, options.loop ?? false));
     });
   program
     .command('maintain_metrics')
-    .description('remove what is older than its retention, once, and say what')
+    .description('delete expired data once, and print the counts')
     .action(async () => {
       const { maintainMetrics } = await import('./commands/maintain-metrics.ts');
       await run(maintainMetrics);
@@ -40,10 +40,10 @@ export function addCommands(program: Command): void {
   program
     .command('resolve_mac_vendors')
     .description(
-      'name the makers of devices: by the bundled table, then by the registry of SVC_MAC_VENDOR_LOOKUP_URL',
+      'look up the manufacturers of devices: in the bundled table, then in the registry of SVC_MAC_VENDOR_LOOKUP_URL',
     )
-    .option('--limit <count>', 'lookups at the registry, at most', '200')
-    .option('--offline', 'ask nobody')
+    .option('--limit <count>', 'maximum number of registry lookups', '200')
+    .option('--offline', 'use the bundled table only')
     .action(async (options: { limit: string; offline?: boolean }) => {
       const { resolveMacVendors } = await import('./commands/resolve-mac-vendors.ts');
       await run(async (environment) => {
@@ -56,10 +56,10 @@ export function addCommands(program: Command): void {
     });
   program
     .command('add-operator')
-    .description('let a person sign in to the console, or set a new password; it is read from standard input')
+    .description('add a person to the console, or set a new password; it is read from standard input')
     .argument('<email>')
-    .option('--name <name>', 'how the person is shown', '')
-    .option('--read-only', 'may look at everything and change nothing')
+    .option('--name <name>', 'display name', '')
+    .option('--read-only', 'read-only access')
     .action(async (email: string, options: { name: string; readOnly?: boolean }) => {
       const { addOperator } = await import('./commands/add-operator.ts');
       const role = options.readOnly ? 'viewer' : 'operator';

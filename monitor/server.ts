@@ -24,7 +24,7 @@ export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Pr
       await registerSensorApi(app, monitor);
       await registerNotices(app, { ...monitor, clock: systemClock });
       registerAssets(app);
-      // The gallery is for whoever builds pages; production does not have it.
+      // The gallery is for developers of pages; production does not have it.
       if (config.isDemoWorld) registerGallery(app);
       if (config.isDemoWorld && config.mailFolder !== null)
         registerCaughtMail(app, { folder: config.mailFolder, area: 'Monitor' });

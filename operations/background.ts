@@ -1,22 +1,17 @@
 /** The background work of operations: job workers and leased loops, each of which any number of replicas may run. */
-import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { createReadingLoop, createRollupLoop } from '#operations/bandwidth/index.ts';
 import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
-import { firewallJobs } from '#operations/firewall/index.ts';
 import { createIdempotencyRetention } from '#operations/idempotency/index.ts';
 import { createUsageThresholdLoop } from '#operations/metering/index.ts';
-import { networkJobs } from '#operations/networks/index.ts';
 import { createPasswordClearing } from '#operations/orders/index.ts';
 import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
-import { createOrderLoop, createPowerObserver, serverJobs } from '#operations/servers/index.ts';
+import { createOrderLoop, createPowerObserver } from '#operations/servers/index.ts';
 import { createWebhookSender, createWebhookUpkeep } from '#operations/webhooks/index.ts';
 import { createAuditRetention } from '#service-kit/audit/index.ts';
-import { createJobRunner } from '#service-kit/jobs/index.ts';
-import type { OperationsSettings } from './config.ts';
+import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
 import type { Features } from './features.ts';
 
 /** Servers that are worked on at a time in one process. */
@@ -24,27 +19,21 @@ const serverWorkers = 4;
 /** A killed worker's job is taken up again after this long; no step of a job takes nearly as much. */
 const claimSeconds = 30;
 
-export function createBackground(
-  settings: OperationsSettings,
-  features: Features,
-  reporter: Reporter,
-): Part[] {
-  const db = () => features.database.db;
-  const shared = { db, clock: systemClock, reporter, claimSeconds };
+export interface Background {
+  /** Do the durable jobs of the features. */
+  workers: readonly JobRunner[];
+  /** Workers and loops, in the order in which they start. */
+  parts: readonly Part[];
+}
+
+export function createBackground(features: Features): Background {
+  const { settings, db, clock, reporter } = features;
+  const loop = { db, clock, reporter };
+  const shared = { ...loop, claimSeconds };
   const workers = Array.from({ length: serverWorkers }, () =>
-    createJobRunner({
-      ...shared,
-      handlers: {
-        ...serverJobs(features.serversDeps),
-        ...networkJobs(features.networksDeps),
-        ...firewallJobs(features.firewallsDeps),
-      },
-    }),
+    createJobRunner({ ...shared, handlers: features.jobHandlers }),
   );
-  features.onWork(() => {
-    for (const worker of workers) worker.wake();
-  });
-  const loop = { db, clock: systemClock, reporter };
+  for (const worker of workers) features.onWork(() => worker.wake());
   const notices: Part[] = [];
   if (settings.noticeUrl !== null && settings.noticeSecret !== null) {
     const monitor = {
@@ -55,11 +44,11 @@ export function createBackground(
     // A worker of their own: a monitor that doesn't answer must not keep servers waiting.
     notices.push(createJobRunner({ ...shared, handlers: destroyNoticeJobs({ ...loop, monitor }) }));
   }
-  return [
+  const parts = [
     ...workers,
     ...notices,
     createBillingMaintenance({ ...features, ...loop }),
-    createOrderLoop({ ...features.serversDeps, clock: systemClock }),
+    createOrderLoop({ ...features.serversDeps, clock }),
     createReconciliationLoop({ ...features.paymentsDeps, ...loop }),
     createPowerObserver({ ...loop, ...features }),
     settings.bandwidthSource === 'hypervisor'
@@ -77,4 +66,5 @@ export function createBackground(
     createUsageThresholdLoop({ ...loop, includedPerMonth: settings.includedPerMonth }),
     createWebhookUpkeep(loop),
   ];
+  return { workers, parts };
 }

@@ -49,7 +49,7 @@ export const operationsSettings = {
   ),
   secretsKeyCommand: optionalTextSetting(
     `${secretsKeyPrefix}_COMMAND`,
-    'A program that wraps and unwraps the key of those secrets by a key management service, instead of a file; docs/operating.md describes what it is given.',
+    'A program that wraps and unwraps the key of those secrets by a key management service, instead of a file; docs/operating/secrets-key.md describes what it is given.',
   ),
   hypervisor: choiceSetting(
     'SVC_OPERATIONS_HYPERVISOR',

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { readSensorConfig } from './config.ts';
 
-test('captures are listed with their role, and the state lies in the data directory', () => {
+test('captures are listed with their role, and the state is in the data directory', () => {
   const config = readSensorConfig({
     SVC_SENSOR_CAPTURES: 'uplink:eth0, bridge:br0',
     SVC_DATA_DIR: '/srv/data',
@@ -28,7 +28,7 @@ test('a recording is replayed as the uplink', () => {
   ]);
 });
 
-test('settings that can not be meant are refused with the words to mend them', () => {
+test('invalid settings are refused with the way to correct them', () => {
   const wrong: Record<string, string>[] = [
     { SVC_SENSOR_CAPTURES: 'eth0' },
     { SVC_SENSOR_CAPTURES: 'wan:eth0' },
@@ -49,7 +49,7 @@ test('settings that can not be meant are refused with the words to mend them', (
   }
 });
 
-test('NET-2.2.3: the outer names of encrypted hellos are a list, and what is no name is refused', () => {
+test('NET-2.2.3: the public names of encrypted hellos are a list of names; other text is refused', () => {
   const read = (text: string) =>
     readSensorConfig({ SVC_SENSOR_CAPTURES: 'uplink:eth0', SVC_SENSOR_ECH_OUTER_NAMES: text });
   assert.deepEqual(read('Outer.Example., b.example').captures[0]!.outerNames, ['outer.example', 'b.example']);

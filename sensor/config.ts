@@ -28,7 +28,7 @@ const capturesSetting: Setting<NamedCapture[] | null> = {
 const outerNamesSetting: Setting<string[] | null> = {
   name: 'SVC_SENSOR_ECH_OUTER_NAMES',
   sentence:
-    'Server names that providers put on the outside of encrypted hellos, separated by commas: they name no application. Unset means the well-known ones.',
+    'Public names on the outside of encrypted hellos (ECH), separated by commas. They belong to providers and name no application. Unset means the well-known ones.',
   defaultText: 'unset',
   parse: (text) => (text === undefined ? null : parseNames(text)),
 };
@@ -38,14 +38,14 @@ function parseNames(text: string): string[] {
   return text.split(',').map((entry) => {
     const name = entry.trim().toLowerCase().replace(/\.$/, '');
     if (!/^[a-z0-9_-]+(\.[a-z0-9_-]+)+$/.test(name)) {
-      throw new Error(`must be a list of names like cloudflare-ech.com; "${entry.trim()}" is none`);
+      throw new Error(`must be a list of names like cloudflare-ech.com; "${entry.trim()}" is not one`);
     }
     return name;
   });
 }
 
 export const sensorSettings = {
-  dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The folder that holds all data.'),
+  dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The directory for all data.'),
   monitorUrl: httpUrlSetting(
     'SVC_MONITOR_URL',
     'http://127.0.0.1:8090',
@@ -54,13 +54,13 @@ export const sensorSettings = {
   allowInsecureHttp: allowInsecureHttpSetting,
   stateDirectory: optionalTextSetting(
     'SVC_SENSOR_STATE_DIR',
-    'The folder of the credential and the spool; unset means the folder sensor in the data directory.',
+    'The directory of the credential and the spool; unset means the directory sensor in the data directory.',
   ),
   captures: capturesSetting,
   outerNames: outerNamesSetting,
   replayFile: optionalTextSetting(
     'SVC_SENSOR_REPLAY',
-    'A capture file to play again and again, shifted to now, instead of listening.',
+    'A capture file to replay in a loop, shifted to now, instead of listening.',
   ),
   enrolmentToken: optionalTextSetting(
     'SVC_SENSOR_ENROLMENT_TOKEN',
@@ -74,32 +74,32 @@ export const sensorSettings = {
     'SVC_SENSOR_SPOOL_MIB',
     160,
     { min: 4, max: 16_384, unit: 'MiB' },
-    'How large the spool may grow while the monitor is away; pending uploads take at most four fifths.',
+    'Size limit of the spool while the monitor is unreachable; pending uploads take at most four fifths.',
   ),
   captureMethod: choiceSetting(
     'SVC_SENSOR_CAPTURE_METHOD',
     ['auto', 'ring', 'tcpdump'],
     'auto',
-    'How frames are captured: by the packet ring, by a tcpdump child, or by the ring where it works and else tcpdump.',
+    'Capture method: the packet ring, a tcpdump process, or auto: the ring where it works, otherwise tcpdump.',
   ),
   fanout: integerSetting(
     'SVC_SENSOR_FANOUT',
     1,
     { min: 1, max: 8 },
-    'Threads that share each interface, flow by flow; more than one where one core is not enough.',
+    'Threads for each interface; each flow stays on one thread. Use more than one when one core is not enough.',
   ),
   ringMiB: integerSetting(
     'SVC_SENSOR_RING_MIB',
     128,
     { min: 2, max: 2048, unit: 'MiB' },
-    'Memory of the packet ring of each capture; the threads of one share it.',
+    'Memory of the packet ring of each capture; the threads of a capture share it.',
   ),
   logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'How log lines are written.'),
   logLevel: choiceSetting(
     'SVC_LOG_LEVEL',
     ['debug', 'info', 'warn', 'error'],
     'info',
-    'The least that is logged.',
+    'The lowest log level.',
   ),
 };
 
@@ -107,21 +107,24 @@ export interface SensorConfig {
   monitor: MonitorAddress;
   stateDirectory: string;
   captures: CaptureSpec[];
-  /** The file that is replayed, or null when the sensor listens. */
+  /** The file to replay, or null when the sensor captures live. */
   replayFile: string | null;
   enrolmentToken: string | null;
   node: string;
   spoolBytesMax: number;
-  /** How this program is called, for sentences that tell what to do. */
+  /** Command name of this program, for messages. */
   commandName: string;
-  /** Where the service manager listens, and how long it waits for a sign of life; null without one. */
+  /** Socket of the service manager, and its watchdog timeout; null without one. */
   notifySocket: string | null;
   watchdogMs: number | null;
   logFormat: 'text' | 'json';
   logLevel: 'debug' | 'info' | 'warn' | 'error';
 }
 
-/** Reads the settings. Throws `config.invalid` with what to do. `captures` may be empty: not every command needs any. */
+/**
+ * Reads the settings. Throws `config.invalid` with the correction. `captures` may be empty, because some commands need
+ * none.
+ */
 export function readSensorConfig(environment: Readonly<Record<string, string | undefined>>): SensorConfig {
   const values = readSettings(sensorSettings, environment);
   if (values.captures && values.replayFile) {
@@ -160,11 +163,11 @@ export function readSensorConfig(environment: Readonly<Record<string, string | u
   };
 }
 
-/** The package's commands and its service read one file; elsewhere the environment is all there is. */
+/** The packaged commands and service read one settings file; elsewhere there is only the environment. */
 function insecureAdvice(commandName: string): string {
   const place = commandName === 'svc-sensor' ? '/etc/svc-sensor/sensor.env' : "the sensor's environment";
   return (
-    'Give SVC_MONITOR_URL an https address. Where nothing but svc uses the network between them, ' +
+    'Give SVC_MONITOR_URL an https address. If only svc uses the network between them, ' +
     `add this line to ${place} instead: ${allowInsecureHttpSetting.name}=1`
   );
 }

@@ -1,5 +1,5 @@
 /**
- * The sensor's commands. Each loads what it needs when it is called, so that reading a file starts at once.
+ * The sensor's commands. Each loads its modules when it is called, so that reading a file starts fast.
  */
 import type { Command } from 'commander';
 import type { ReadOptions } from './commands/read.ts';
@@ -7,20 +7,20 @@ import { readArguments } from './commands/read-arguments.ts';
 
 const readExamples = `
 Examples:
-  read traffic.pcap.gz                          a summary and the largest of everything
+  read traffic.pcap.gz                          a summary and the largest rows of every table
   read eth0.pcap* --minutes --top 30            a capture in parts, with its minutes
-  read day.pcap --host 192.0.2.7 --port 443     what one host did over TLS
+  read day.pcap --host 192.0.2.7 --port 443     one host's TLS traffic
   read day.pcap --name '*.example.com' --from 12:00 --to 12:15
   tcpdump -i eth0 -c 100000 -w - | … read -     without a file`;
 
 const runSettings = `
-Settings are environment variables. Those that are mostly needed:
+Settings are environment variables. The most important ones:
   SVC_MONITOR_URL             the monitor's URL (http://127.0.0.1:8090)
   SVC_SENSOR_CAPTURES         interfaces with their roles: uplink:eth0,bridge:br0
   SVC_SENSOR_ENROLMENT_TOKEN  one-time token for the first start; or call enrol
-  SVC_SENSOR_STATE_DIR        folder of the credential and the spool
-  SVC_SENSOR_SPOOL_MIB        how large the spool may grow while the monitor is away (160)
-All of them: docs/settings.md, or man svc-sensor. What this host lacks: check.`;
+  SVC_SENSOR_STATE_DIR        directory of the credential and the spool
+  SVC_SENSOR_SPOOL_MIB        size limit of the spool (160)
+All settings: docs/settings.md, or man svc-sensor. To check this host: check.`;
 
 /** Adds the sensor's commands to its part of the command line. */
 export function addCommands(program: Command): void {
@@ -36,7 +36,7 @@ export function addCommands(program: Command): void {
   }
   read
     .addHelpText('after', readExamples)
-    // As for any option that means nothing.
+    // As for other invalid options.
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .action(async (files: string[], options: ReadOptions) => {
       process.exitCode = await (await import('./commands/read.ts')).readFiles(files, options);
@@ -51,10 +51,8 @@ export function addCommands(program: Command): void {
     });
   program
     .command('top')
-    .description(
-      'Show what goes on right now: rates of interfaces, hosts and applications, losses, the spool',
-    )
-    .option('--interface <name>', 'capture on this interface instead of asking the running sensor')
+    .description('Show live rates of interfaces, hosts and applications, losses, and the spool')
+    .option('--interface <name>', 'capture on this interface instead of using the running sensor')
     .option(
       '--local <prefix>',
       'with --interface: addresses to list (default: all); may be repeated',
@@ -67,9 +65,9 @@ export function addCommands(program: Command): void {
     });
   program
     .command('check')
-    .description('Say in words what this host can do for a sensor and what it can not')
+    .description('Check whether this host meets the requirements of a sensor')
     .option('--interface <name>', 'check this interface instead of those in SVC_SENSOR_CAPTURES')
-    .option('--json', 'everything, as JSON')
+    .option('--json', 'print everything as JSON')
     .action(async (options: { interface?: string; json?: boolean }) => {
       process.exitCode = await (await import('./commands/check.ts')).check(options, process.env);
     });
@@ -86,7 +84,7 @@ export function addCommands(program: Command): void {
     });
   program
     .command('compile', { hidden: true })
-    .description('Keep compiled code, so that the next start is quick and small')
+    .description('Compile the modules in advance, so that the next start is fast')
     .action(async () => {
       await (await import('./commands/compile.ts')).compile();
     });

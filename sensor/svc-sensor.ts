@@ -1,4 +1,4 @@
-/** The command line of the packaged sensor, `svc-sensor COMMAND`: what `./svc sensor COMMAND` is in the whole project. */
+/** The command line of the packaged sensor: `svc-sensor COMMAND` is `./svc sensor COMMAND` of the whole project. */
 import { sayFatal } from '#common/lifecycle/index.ts';
 import { readAtOnce } from './commands/read-arguments.ts';
 
@@ -10,7 +10,7 @@ async function main([command, ...args]: string[]): Promise<void> {
   const root = new Command('svc-sensor')
     .description('Captures packets on a hypervisor, names applications, and reads capture files.')
     .version(sensorVersion)
-    .showHelpAfterError('(svc-sensor --help lists what there is)');
+    .showHelpAfterError('(svc-sensor --help lists the commands)');
   addCommands(root);
   await root.parseAsync(process.argv.slice(2), { from: 'user' });
 }

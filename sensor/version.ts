@@ -1,2 +1,2 @@
-/** This program's version, as the monitor is told; the same as the package's. */
+/** This program's version, as reported to the monitor; the same as the package's. */
 export const sensorVersion = '0.1.0';

@@ -1,11 +1,11 @@
 /**
- * The packet path beside the programs that people use for the same, on the same generated captures, in one run.
+ * Compares the packet path with common programs for the same tasks, on the same generated captures, in one run.
  *
- * Processor time per packet, medians of five rounds in which everybody takes a turn: once from the first packet on, with
- * only the start on ten packets taken off, and once as it stays. V8 goes on compiling ours for some three million packets,
- * and a sensor runs for months, so what stays is the median of the fourth to eighth reading in one process; for the others it
- * is the whole file less its first 200,000 packets. The targets are about what stays. Missing programs are installed; one
- * that can't be is named, never left out in silence.
+ * Processor time per packet, medians of five rounds in which all programs take turns. There are two figures: from the
+ * first packet on, without only the start on ten packets; and the steady state. V8 compiles our code for some three
+ * million packets, and a sensor runs for months, so the steady state is the median of the fourth to eighth reading in
+ * one process. For the others it is the whole file without its first 200,000 packets. The targets are about the steady
+ * state. Missing programs are installed; a program that can not be installed is reported.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
@@ -21,18 +21,18 @@ import { installSystemPackages } from '#tools/system-packages.ts';
 export const name = 'capture';
 
 const rounds = 5;
-/** Readings of our own that only warm it up, and those that are measured, all threads of the process included. */
+/** Readings of our own program for warm-up, and measured ones, including all threads of the process. */
 const warmUpReadings = 3;
 const measuredReadings = 5;
 const mixedFlows = 60_000;
 const floodFlows = 1_000_000;
-/** Connections of the capture that whole commands read: four million packets. */
+/** Connections of the capture for whole commands: four million packets. */
 const longFlows = 152_000;
 const commandRounds = 3;
 const namedBeforeFlood = 2000;
-/** Tshark takes a fiftieth of everybody's pace: it reads the beginning only. */
+/** Tshark is about fifty times slower, so it reads the beginning only. */
 const tsharkPackets = 40_000;
-/** What is taken off for the cost of others that stays. */
+/** Packets that are subtracted for the steady state of the other programs. */
 const headPackets = 200_000;
 
 const peerPackages = [
@@ -45,9 +45,9 @@ const peerPackages = [
 
 interface Program {
   name: string;
-  /** The command that reads `file` and gives nothing else to do. */
+  /** The command that only reads `file`. */
   command(file: string): string[];
-  /** Milliseconds of each of several readings in one process, where that gets cheaper. */
+  /** Milliseconds of each of several readings in one process, for programs that become faster. */
   readOften?(file: string): number[];
   /** Reads the short capture. */
   isSlow?: boolean;
@@ -134,7 +134,7 @@ interface Cost {
   staying: number;
 }
 
-/** The cost of each program; who is missing is said and left out. */
+/** The cost of each program; missing programs are reported and left out. */
 function compare(
   programs: readonly Program[],
   captures: Captures,
@@ -175,7 +175,7 @@ function measure(program: Program, captures: Captures, kind: 'mixed' | 'flood'):
   return { fromStart, staying: ((whole - head) * 1e9) / (packets - headPackets) };
 }
 
-/** User and system seconds of a command, null when it can't be run. */
+/** User and system seconds of a command; null when it can not be run. */
 function secondsOf(command: readonly string[]): number | null {
   const script = 'TIMEFORMAT="%U %S"; time "$@" >/dev/null 2>/dev/null || exit 1';
   const result = spawnSync('bash', ['-c', script, 'bash', ...command], { encoding: 'utf8' });
@@ -207,7 +207,7 @@ function reportTarget(
   );
 }
 
-/** Whole commands, from their start to their end, on a capture that is long enough to be a person's. */
+/** Whole commands, from start to end, on a capture of realistic length. */
 function reportCommands(folder: string, report: (line: string) => void): void {
   const file = join(folder, 'long.pcap');
   const mixed = createMixedCapture(longFlows);
@@ -222,7 +222,7 @@ function reportCommands(folder: string, report: (line: string) => void): void {
   const samples = new Map([...own, ...peers].map(({ name }) => [name, [] as number[]]));
   for (let round = 0; round < commandRounds; round += 1) {
     for (const { name, command } of [...own, ...peers]) {
-      // Without it the first program would also pay for reading the file from the disk.
+      // Otherwise the first program would also pay for reading the file from the disk.
       readThrough(file);
       const seconds = secondsOf(command(file));
       if (seconds !== null) samples.get(name)!.push(seconds);
@@ -251,7 +251,7 @@ function reportCommands(folder: string, report: (line: string) => void): void {
   }
 }
 
-/** Brings a file into the page cache. */
+/** Reads a file into the page cache. */
 function readThrough(file: string): void {
   const piece = new Uint8Array(1 << 20);
   const descriptor = openSync(file, 'r');
@@ -259,7 +259,7 @@ function readThrough(file: string): void {
   closeSync(descriptor);
 }
 
-/** The most that a command had resident. */
+/** Peak resident memory of a command. */
 function residentMiB(command: readonly string[]): number {
   const rss = spawnSync(process.execPath, ['--input-type=module', '-e', rssScript, ...command], {
     encoding: 'utf8',
@@ -268,7 +268,7 @@ function residentMiB(command: readonly string[]): number {
   return Number(rss.stdout.trim());
 }
 
-/** What the flood must not do: take memory without bound, or the names that were known before. */
+/** Under the flood, memory must stay limited and known names must stay. */
 function reportFlood(file: string, report: (line: string) => void): void {
   const [live] = JSON.parse(runProgram([process.execPath, reader, file])) as [LiveReading];
   report(
@@ -286,7 +286,7 @@ function reportFlood(file: string, report: (line: string) => void): void {
   );
 }
 
-/** Starts a command and prints the most that it had resident, MiB. */
+/** Starts a command and prints its peak resident memory, MiB. */
 const rssScript = `
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -324,7 +324,7 @@ function writeCaptures(folder: string): Captures {
   return { ...captures, mixedPackets: mixed.frames };
 }
 
-/** Writes whole frames: what the generator left out is zeros. */
+/** Writes complete frames; bytes without contents are zeros. */
 function writeMixed(path: string, mixed: MixedCapture, frames: number): void {
   const file = openSync(path, 'w');
   writeSync(file, pcapFile([]));

@@ -1,4 +1,4 @@
-/** A sensor that is killed at any step of a rotation starts again with a credential that the monitor takes. */
+/** A sensor killed at any step of a rotation restarts with a valid credential. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { createRotation } from '#sensor/rotation/index.ts';
 
 const program = fileURLToPath(new URL('../sensor/testing/rotating-sensor.ts', import.meta.url));
-/** More than a rotation makes. */
+/** More calls than a rotation makes. */
 const never = 1000;
 const timeoutMs = 10_000;
 
@@ -75,7 +75,7 @@ function startAgain(stateDirectory: string) {
   return { rotation, readPlan, rotated: rotated.promise };
 }
 
-/** A rotation that never ends fails here instead of holding the test. */
+/** A rotation that never ends fails here instead of blocking the test. */
 async function within<Result>(work: Promise<Result>, message: string): Promise<Result> {
   const ended = new AbortController();
   const late = systemClock.wait(60_000, ended.signal).then(() => assert.ok(ended.signal.aborted, message));
@@ -95,7 +95,7 @@ async function credentialsOf({ sensorId }: SensorIdentity) {
   return rows.map((row) => row.id);
 }
 
-test('a sensor that is killed after any request or write of a rotation has a credential that works, and finishes it', async () => {
+test('a sensor killed after any request or write of a rotation has a valid credential and finishes the rotation', async () => {
   const whole = await rotateAndDie(await enrol('whole'), never);
   const calls = Number(/^rotated (\d+)\n$/.exec(whole.said)?.[1]);
   assert.ok(calls >= 20, `two requests and two files are ${calls} calls: ${whole.said}`);
@@ -106,7 +106,7 @@ test('a sensor that is killed after any request or write of a rotation has a cre
     const { rotation, readPlan, rotated } = startAgain(stateDirectory);
     const plan = await readPlan();
     assert.equal(plan.status, 200, `killed after call ${killAfter}`);
-    // A credential that was issued a moment ago is not issued again at once.
+    // A credential that was issued just now is not issued again at once.
     await server.database.pool.query(
       "update sensor_credentials set issued_at = issued_at - interval '1 minute' where first_used_at is null",
     );
@@ -127,7 +127,7 @@ test('a sensor that is killed after any request or write of a rotation has a cre
   }
 });
 
-test('two hosts with one credential file: each goes on until one of them rotates, and then that one alone', async () => {
+test('two hosts with one credential file: both continue until one of them rotates, then only that one', async () => {
   const original = await enrol('original');
   const copy = join(folder, 'copy');
   mkdirSync(copy);

@@ -1,4 +1,4 @@
-/** Every page of the portal and of both consoles, looked at on a phone and at a desk, with every drawer open. */
+/** Every page of the portal and of both consoles, at phone and desktop width, with every drawer open. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type Browser, chromium } from 'playwright-core';
@@ -17,7 +17,7 @@ describe('every page', () => {
     const network = await api.createNetwork({ name: 'backend' });
     const { servers } = await api.listServers();
     await api.attachServer(servers[0]!.id, { network_id: network.id });
-    // What removes a rule or a card asks first, so there is one of each.
+    // Deleting a rule or a card asks for confirmation, so there must be one of each.
     const customer = await signIn(demo.file.operations_url, demo.file.customer);
     await customer.submit(`/client/servers/${servers[0]!.id}/firewall`, 'add', {
       ...{ direction: 'inbound', action: 'accept', protocol: 'tcp', ports: '22' },
@@ -36,7 +36,7 @@ describe('every page', () => {
     return crawlPages(browser, { url: of.url + of.path, visitor, within: of.within, pagesMax: 80 });
   };
 
-  test('of the portal: no text runs off, fingers hit, and what destroys asks first', async (t) => {
+  test('of the portal: no overflow, large enough targets, and confirmation before deletion', async (t) => {
     const { operations_url: url, customer: login } = demo.file;
     const { pages, drawers, faults } = await crawl({ url, path: '/client/', login, within: /^\/client\// });
     t.diagnostic(`${pages.length} pages, ${drawers} drawers`);

@@ -1,7 +1,7 @@
 /**
- * How long the monitor takes to deliver a large fleet's minutes, with everything on one machine: `monitor serve`, `operations
- * serve` and a PostgreSQL with every safety on for each. Facts and allocations are made in the databases; from there on the
- * programs do what they do. `SVC_BENCH_ALLOCATIONS` sets the size of the fleet.
+ * Measures how long the monitor takes to deliver a large fleet's minutes, with everything on one machine: `monitor
+ * serve`, `operations serve` and a PostgreSQL with full durability for each. Facts and allocations are written to the
+ * databases directly; then the programs run as usual. `SVC_BENCH_ALLOCATIONS` sets the size of the fleet.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,12 +13,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { silentReporter } from '#common/reporter/index.ts';
-import { composeMonitor } from '#monitor/composition.ts';
+import { compose as composeMonitor } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { systemActor as monitorActor } from '#monitor/operators/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
+import { compose as composeOperations } from '#operations/composition.ts';
 import { readOperationsSettings } from '#operations/config.ts';
-import { createFeatures, createOperationsDatabase } from '#operations/features.ts';
 import { createDatabase, createEmbeddedPostgres } from '#service-kit/postgres/index.ts';
 
 export const name = 'fleet-delivery';
@@ -26,10 +26,10 @@ export const name = 'fleet-delivery';
 const allocations = Number(process.env.SVC_BENCH_ALLOCATIONS ?? 10_000);
 const serversOfNode = 50;
 const applicationsOfMinute = 3;
-/** Minutes of facts before now, and ahead of it for as long as the run may take. */
+/** Minutes of facts before now, and after now for the duration of the run. */
 const minutesBefore = 75;
 const minutesAhead = Number(process.env.SVC_BENCH_MINUTES_AHEAD ?? 25);
-/** Passes over the whole fleet that are timed after the first one, which has an hour of each allocation to catch up with. */
+/** Timed passes over the whole fleet after the first one, which has an hour of each allocation to catch up. */
 const passes = 2;
 const svc = fileURLToPath(new URL('../svc.ts', import.meta.url));
 
@@ -88,9 +88,9 @@ async function showStatements({ admin }: Program, report: (line: string) => void
 
 interface Program {
   pool: pg.Pool;
-  /** As the superuser of its PostgreSQL. */
+  /** Connected as the superuser of its PostgreSQL. */
   admin: pg.Client;
-  /** Folder of its PostgreSQL. */
+  /** Directory of its PostgreSQL. */
   folder: string;
 }
 
@@ -126,10 +126,10 @@ async function startOperations(stack: AsyncDisposableStack, folder: string) {
     SVC_LOG_LEVEL: 'error',
   };
   const settings = readOperationsSettings(environment);
-  const database = createOperationsDatabase(settings, silentReporter);
+  const features = await composeOperations(settings, { reporter: silentReporter });
+  const { database } = features;
   await database.start();
   stack.defer(() => database.stop());
-  const features = await createFeatures(settings, database, silentReporter);
   const clusterId = await makeServers(database.pool);
   const permissions = ['protect_telemetry_ingest', 'vm_inventory_read'];
   const project = await features.adminProjects.create(systemActor, {
@@ -187,10 +187,10 @@ async function startMonitor(
   };
 }
 
-/** Of the server with this number, from 0. */
+/** Address of the server with this number, from 0. */
 const addressOf = (n: string) => `(inet '45.0.0.0' + ${n})`;
 
-/** A cluster with as many servers as there are allocations, and one address for each. */
+/** A cluster with as many servers as allocations, and one address for each. */
 async function makeServers(pool: pg.Pool): Promise<number> {
   const one = async (text: string) => (await pool.query<{ id: number }>(`${text} returning id`)).rows[0]!.id;
   const location = await one("insert into locations (slug, name, country) values ('bench', 'Bench', 'DE')");
@@ -233,7 +233,7 @@ async function makeServers(pool: pg.Pool): Promise<number> {
 const macOf = (n: string) =>
   `'02:00:00:' || regexp_replace(lpad(to_hex(${n}), 6, '0'), '(..)(..)(..)', '\\1:\\2:\\3')`;
 
-/** A sensor a node, each with what its uplink saw of its servers, minute by minute. */
+/** One sensor per node, with the uplink traffic of its servers, minute by minute. */
 async function makeFacts(
   { facts }: { facts: { prepare(minutes: readonly number[]): Promise<void> } },
   pool: pg.Pool,
@@ -252,7 +252,7 @@ async function makeFacts(
       ip_bytes, non_ip_packets, parser_dropped, kernel_dropped, detail_truncated)
     select ${siteId}, m, c.id, 1, 60000, 100000, 100000, 90000000, 0, 0, 0, 0
     from captures c, generate_series(to_timestamp(${from}), to_timestamp(${to - 60}), interval '1 minute') m`);
-  // A minute at a time, as they would have come.
+  // One minute at a time, in the order of arrival.
   for (let minute = from; minute < to; minute += 60) {
     const servers = `(select row_number() over (order by id) - 1 as node, id from captures) c
       cross join lateral generate_series(c.node * ${serversOfNode}, least((c.node + 1) * ${serversOfNode}, ${allocations}) - 1) n`;
@@ -267,7 +267,7 @@ async function makeFacts(
   await pool.query('analyze');
 }
 
-/** Waits until every allocation was visited after this moment; returns how long that took from there. */
+/** Waits until every allocation was visited after this time. Returns the duration. */
 async function untilVisited(pool: pg.Pool, since: Date): Promise<number> {
   for (;;) {
     const { rows } = await pool.query<{ visited: number; seconds: number }>(
@@ -290,7 +290,7 @@ async function countStatements({ admin }: Program): Promise<number> {
   return Number(rows[0]!.calls);
 }
 
-/** Processor seconds that a process and its descendants have used; those that ended count with their parent. */
+/** Processor seconds of a process and its descendants; ended ones count with their parent. */
 function cpuOf(pid: number): number {
   const ticks = (text: string) => {
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');

@@ -1,6 +1,6 @@
 /**
- * The whole journey on real packets: a customer deploys a server by a call, its traffic flows, and what its owner is
- * shown of each minute equals, byte for byte, what nftables counted beside the sensor.
+ * The complete journey on real packets: a customer deploys a server by an API call, its traffic flows, and every minute
+ * shown to its owner equals, byte for byte, the counters of nftables beside the sensor.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -11,9 +11,9 @@ import { needsRoot } from './testing/needs-root.ts';
 import { apiOf, readMinutes, signIn, type Visitor } from './testing/people.ts';
 import { type RunningDemo, runDemo } from './testing/run-demo.ts';
 
-/** Names that the lab's clients speak or look up, as registrable domains. */
+/** Registrable domains that the lab's clients speak or look up. */
 const spokenNames = ['example.com', 'example.edu', 'example.net', 'example.org'];
-/** What the resolver is asked in; nobody speaks a name for it. */
+/** Protocol of the resolver, which no client names. */
 const spokenProtocols = ['DNS'];
 
 interface ApplicationView {
@@ -64,7 +64,7 @@ describe('the journey of a server', needsRoot, () => {
     assert.ok(minutes.every((row) => row.inbound_bytes! > 10_000 && row.outbound_bytes! > 10_000));
   });
 
-  test('its owner sees the applications that were spoken, and no others', async () => {
+  test('its owner sees the applications in the traffic, and no others', async () => {
     const path = `/client/servers/${server.id}/protect/applications.json`;
     const { applications } = await customer.getJson<{ applications: ApplicationView[] }>(path);
     const names = new Set(applications.map((entry) => entry.name));
@@ -97,7 +97,7 @@ describe('the journey of a server', needsRoot, () => {
     for await (const entry of stranger.listServers()) assert.notEqual(entry.id, server.id);
   });
 
-  test('pages show it in a real browser, in light, dark and phone width, with nothing to complain about', async () => {
+  test('pages show it in a real browser, in light, dark and phone width, without errors', async () => {
     const operator = await signIn(demo.file.monitor_url, demo.file.monitor_operator);
     const visits = [
       {
@@ -132,7 +132,7 @@ describe('the journey of a server', needsRoot, () => {
     await demo.until('the device is archived', 60_000, async () => (await archivedAt())?.archived_at ?? null);
   });
 
-  test('Ctrl-C ends everything and leaves nothing on the machine', async (t) => {
+  test('Ctrl-C ends all processes and leaves nothing on the machine', async (t) => {
     const startedMs = performance.now();
     const said = demo.output();
     assert.equal(await demo.stop(), 0, said);

@@ -1,6 +1,6 @@
 /**
- * A customer's day without a mouse, in a real browser on the running system: sign in, create a key, make a network, deploy
- * a server, attach it, power-cycle it, destroy it, read the API's reference and try a call from it.
+ * A customer's tasks by keyboard, in a real browser on the running system: sign in, create a key, create a network,
+ * deploy a server, attach it, power-cycle it, destroy it, read the API reference and try a call from it.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -9,7 +9,7 @@ import { type KeyboardUser, startKeyboardUser } from './testing/keyboard.ts';
 import { apiOf } from './testing/people.ts';
 import { type RunningDemo, runDemo } from './testing/run-demo.ts';
 
-describe('a customer’s day without a mouse', () => {
+describe('a customer’s tasks by keyboard', () => {
   let demo: RunningDemo;
   let user: KeyboardUser;
   let url: string;
@@ -27,7 +27,7 @@ describe('a customer’s day without a mouse', () => {
   });
   const api = () => apiOf(demo.file, key);
 
-  test('signing in: the cursor stands where one types', async () => {
+  test('signing in: the first field has the focus', async () => {
     await user.open(`${url}/client/`);
     await user.page.keyboard.type(demo.file.customer.email);
     await user.press('Tab');
@@ -45,7 +45,7 @@ describe('a customer’s day without a mouse', () => {
     assert.equal((await api().readKey()).scope, 'full');
   });
 
-  test('g n goes to the networks; one is made', async () => {
+  test('g n goes to the networks; one is created', async () => {
     await Promise.all([user.page.waitForURL(/\/client\/networks\//), user.press('g', 'n')]);
     await user.fill(/^Name/, 'backend');
     await user.enter(/^Create network$/);
@@ -121,7 +121,7 @@ describe('a customer’s day without a mouse', () => {
     );
   });
 
-  test('it is destroyed after its name was typed', async () => {
+  test('it is destroyed after entering its name', async () => {
     await user.open(`${url}/client/servers/${serverId}`);
     await user.fill(/^Type by-keyboard to confirm/, 'by-keyboard');
     await user.enter(/^Destroy server$/);
@@ -135,7 +135,7 @@ describe('a customer’s day without a mouse', () => {
     });
   });
 
-  test('not one pointer was used, and the browser had nothing to complain about', async () => {
+  test('no pointer was used, and the browser reported no errors', async () => {
     assert.equal(await user.pointerEvents(), 0);
     assert.deepEqual(user.complaints, []);
   });

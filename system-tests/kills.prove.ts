@@ -1,4 +1,4 @@
-/** `npm run prove -- kills`: the kill proof with as many kills as are asked for. */
+/** `npm run prove -- kills`: the kill proof with the requested number of kills. */
 import { proveKills } from './testing/kill-proof.ts';
 
 export const name = 'kills';

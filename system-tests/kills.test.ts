@@ -4,7 +4,7 @@ import { describeError } from '#common/errors/index.ts';
 import { proveKills } from './testing/kill-proof.ts';
 import { needsRoot } from './testing/needs-root.ts';
 
-test('killed programs neither lose, nor double, nor invent a byte of any minute', needsRoot, async (t) => {
+test('killed programs neither lose, double nor invent a byte of any minute', needsRoot, async (t) => {
   const seed = Date.now() % 1_000_000;
   const lines: string[] = [];
   const result = await proveKills({ n: 6, seed, report: (line) => lines.push(line) }).catch(

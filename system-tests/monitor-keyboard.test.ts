@@ -1,6 +1,6 @@
 /**
- * An operator's question without a mouse, in a real browser on the real monitor: whose MAC is this, what does its site
- * exchange, with whom, and all of it as a file. At the end the one thing that asks for a pointer: dragging over a chart.
+ * An operator's tasks by keyboard, in a real browser on the real monitor: find a MAC, read the site's traffic and
+ * applications, and download a table. At the end one task with the pointer: dragging over a chart.
  */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { captureMinute, createSpool, host, usageRow } from '#monitor/testing/ind
 import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
 import { type KeyboardUser, startKeyboardUser } from './testing/keyboard.ts';
 
-describe('an operator’s question without a mouse', () => {
+describe('an operator’s tasks by keyboard', () => {
   let server: MonitorServer;
   let user: KeyboardUser;
   let site: string;
@@ -48,7 +48,7 @@ describe('an operator’s question without a mouse', () => {
     await server?.[Symbol.asyncDispose]();
   });
 
-  test('/ and a part of a MAC, in any spelling: what is suggested leads to the device', async () => {
+  test('/ and a part of a MAC, in any notation: the suggestion leads to the device', async () => {
     await user.open(server.url);
     await user.press('/');
     await user.page.keyboard.type('52-54-00');
@@ -58,16 +58,16 @@ describe('an operator’s question without a mouse', () => {
     assert.match(await user.text(), /192\.0\.2\.10/);
   });
 
-  test('g t goes to the site’s traffic; a shorter range, and a number is asked where it comes from', async () => {
+  test('g t goes to the site’s traffic; a shorter range, and the sources of a number', async () => {
     await Promise.all([user.page.waitForURL(`${site}/traffic`), user.press('g', 't')]);
     await user.enter(/^6 h$/);
     assert.match(user.page.url(), /range=6h/);
-    await user.enter(/^where from\?$/);
+    await user.enter(/^sources$/);
     await user.enter(/^192\.0\.2\.10, the captures/);
-    assert.match(await user.text(), /the only capture that saw it/);
+    assert.match(await user.text(), /the only capture with it/);
   });
 
-  test('g a goes to the applications; a row unfolds in place, and its connections show when it has the focus', async () => {
+  test('g a goes to the applications; a row expands in place, and its connections appear on focus', async () => {
     await Promise.all([user.page.waitForURL(`${site}/applications`), user.press('g', 'a')]);
     await user.tabTo(/^▸ example\.net$/);
     await user.press('Enter');
@@ -88,12 +88,12 @@ describe('an operator’s question without a mouse', () => {
     assert.match(row!, /^example\.net,tcp\/443,tls_sni,\d+,\d+/);
   });
 
-  test('nothing was clicked, and the browser had nothing to complain about', async () => {
+  test('no clicks, and no errors in the browser', async () => {
     assert.equal(await user.pointerEvents(), 0);
     assert.deepEqual(user.complaints, []);
   });
 
-  test('dragging over a chart asks for that range, which is in the address', async () => {
+  test('dragging over a chart selects that range, which is in the URL', async () => {
     await user.open(`${site}/traffic?range=1h`);
     const plot = user.page.locator('#site-traffic .u-over');
     await plot.waitFor();

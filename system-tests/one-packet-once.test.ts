@@ -1,6 +1,6 @@
 /**
- * What several captures of one host saw of the same packets counts once at the monitor: the same recording played into
- * one, two and three interfaces gives the same totals there, to the byte.
+ * The same packets in several captures of one host count once at the monitor: the same recording on one, two and three
+ * interfaces gives the same totals there, to the byte.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

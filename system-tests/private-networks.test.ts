@@ -1,4 +1,4 @@
-/** The customer API on real guests: what it says of networks, firewalls and bandwidth is what packets meet. */
+/** The customer API on real guests: networks, firewalls and bandwidth act on packets as the API says. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,16 +14,16 @@ import { createApiClient } from '#operations/surfaces/customer-api/testing/clien
 import { createWorld } from '#operations/testing/create-world.ts';
 import { needsRoot } from './testing/needs-root.ts';
 
-/** How long an expected answer may take: a busy machine must not look like a closed network. */
+/** Timeout of an expected answer, so that a busy machine does not look like a closed network. */
 const patientMs = 10_000;
-/** How long an answer that must not come is waited for. */
+/** Wait for an answer that must not come. */
 const shortMs = 800;
 
 const script = (address: string, withinMs: number) =>
   `fetch('http://${address}/bytes/7000', {signal: AbortSignal.timeout(${withinMs})}).then((r) => r.text()).then((text) => String(text.length), () => 'unreachable').then((text) => process.stdout.write(text, () => process.exit()))`;
 
 test(
-  'API-4.7: servers that the API puts on one network reach each other, others don’t, nor another customer’s with the same block',
+  'API-4.7: servers on one network reach each other; others do not, nor servers of another customer with the same block',
   needsRoot,
   async (t) => {
     const dataDir = mkdtempSync(join(tmpdir(), 'svc-networks-'));
@@ -65,7 +65,7 @@ test(
     assert.equal(await fetchFrom(db.id, '10.20.0.2', patientMs), '7000');
     assert.equal(await fetchFrom(third.id, '10.20.0.9'), 'unreachable');
     assert.equal(await fetchFrom(outsider.id, '10.20.0.2'), 'unreachable');
-    // Whom web reaches is its own neighbour, not the outsider with the same address.
+    // Web reaches its own neighbour, not the outsider with the same address.
     const neighbour = await lab.execInGuest(`vm-${web.id}`, ['ip', 'neigh', 'show', '10.20.0.9']);
     const shown = (await call('GET', `/api/v2/servers/${db.id}`, { key: keys.mine })).body;
     assert.match(neighbour, new RegExp(shown.private_networks[0].mac_address));
@@ -110,7 +110,7 @@ test(
     await loop.stop();
     const used = (await call('GET', `/api/v2/servers/${web.id}/bandwidth`, { key: keys.mine })).body.current;
     assert.equal(used.sampled, true);
-    // One answer of 7,000 bytes left over the public card; those on the private network are not in it.
+    // One answer of 7,000 bytes left through the public interface; those in the private network do not count.
     assert.ok(used.outbound_bytes > 7_000 && used.outbound_bytes < 9_000, String(used.outbound_bytes));
 
     await call('DELETE', `/api/v2/servers/${db.id}`, { key: keys.mine });

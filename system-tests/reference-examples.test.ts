@@ -8,13 +8,13 @@ import { systemActor } from '#operations/accounts/index.ts';
 import { ensureImage, ensurePlan } from '#operations/catalog/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 
-/** A code block of a page, with the call that it stands at. */
+/** A code block of a page, with its API call. */
 interface Example {
   page: string;
   operation: string | null;
   label: string;
   code: string;
-  /** Of the answer that the page shows beside it. */
+  /** Status of the answer that the page shows. */
   shownStatus: string | null;
 }
 
@@ -22,7 +22,7 @@ let world: World;
 let examples: Example[];
 before(async () => {
   world = await createWorld();
-  // The catalogue that the reference speaks of.
+  // The catalogue of the reference.
   const { db } = world.database;
   const size = { vcpus: 1, memoryMb: 2_048, diskGb: 20, hourlyQuanta: 60, monthlyCapQuanta: 40_000 };
   await ensurePlan(db, { slug: 'kvm-1', name: 'KVM 1', ...size });
@@ -65,7 +65,7 @@ const decode = (html: string) =>
     .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&');
 
-/** An account with what the examples name: a server, a network that it may join, and an action. */
+/** An account with the objects of the examples: a server, a network that it may join, and an action. */
 async function prepare(operation: string | null) {
   const customer = await world.createCustomer('Reader');
   const key = await world.createKey(customer);
@@ -87,7 +87,7 @@ async function prepare(operation: string | null) {
   return { customer, key, named };
 }
 
-/** What the shell says: the status, with the body before it. */
+/** Output of the shell: the status, with the body before it. */
 async function runInShell(
   code: string,
   variables: Record<string, string>,
@@ -109,7 +109,7 @@ async function runAsTypeScript(code: string, key: string): Promise<void> {
   await new AsyncFunction('api', body)(api);
 }
 
-test('every curl command of the reference works as it is copied, with the reader’s key and ids', async () => {
+test('every curl command of the reference works as copied, with the reader’s key and ids', async () => {
   const commands = examples.filter(({ code }) => code.startsWith('curl '));
   assert.ok(commands.length >= 20, `${commands.length} commands`);
   for (const { page, operation, label, code, shownStatus } of commands) {
@@ -125,13 +125,13 @@ test('every curl command of the reference works as it is copied, with the reader
     const { status, body } = await runInShell(named(code), { KEY: key, NEXT: next });
     const where = `${page} ${operation ?? label}: ${body.slice(0, 300)}`;
     assert.match(status, /^2/, where);
-    // Of several good answers the page shows the one that the example gets.
+    // Of several success statuses the page shows the one of the example.
     if (operation === 'createServer') assert.equal(status, shownStatus, where);
     if (operation === 'createServer') assert.ok(JSON.parse(body).root_password, where);
   }
 });
 
-test('every TypeScript example of the reference runs with the client, and imports what there is', async () => {
+test('every TypeScript example of the reference runs with the client, with valid imports', async () => {
   const snippets = examples.filter(({ label }) => label === 'TypeScript');
   assert.ok(snippets.length >= 18, `${snippets.length} snippets`);
   for (const { page, operation, code } of snippets) {
@@ -144,7 +144,7 @@ test('every TypeScript example of the reference runs with the client, and import
   }
 });
 
-test('what a create answers is shown, under a name that says what it is', () => {
+test('the answer of a create call is shown with a descriptive name', () => {
   const create = examples.filter(({ operation }) => operation === 'createServer');
   assert.equal(create[0]?.shownStatus, '201');
   assert.match(

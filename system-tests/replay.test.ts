@@ -1,6 +1,6 @@
 /**
- * The demo without root: a simulated hypervisor hands out the recording's guests, and a sensor replays the recording.
- * What owners are shown then is what nftables counted while it was made, minute for minute.
+ * The demo without root: a simulated hypervisor reports the recording's guests, and a sensor replays the recording.
+ * Owners see, minute for minute, the counters of nftables during the recording.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ test('a server of the demo without root has the recorded traffic, exactly', asyn
     assert.ok(first >= 0, `${address} never had ${rows[0]!.inbound_bytes} bytes`);
     const startMs = Date.parse(rows[0]!.timestamp);
     for (const row of rows) {
-      // The recording comes round again and again.
+      // The recording repeats.
       const step = (Date.parse(row.timestamp) - startMs) / 60_000;
       const round = rounds[(first + step) % rounds.length]!;
       assert.deepEqual([row.inbound_bytes, row.outbound_bytes], [round.rx_bytes, round.tx_bytes]);

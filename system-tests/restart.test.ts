@@ -1,4 +1,4 @@
-/** A demo that was killed is started again on its data: what was acknowledged is there, and works. */
+/** A demo that was killed is started again on its data: everything that was acknowledged exists and works. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import { apiOf } from './testing/people.ts';
 import { runDemo } from './testing/run-demo.ts';
 
-/** With root on a lab, else simulated: the promise is the same. */
+/** With root in a lab, otherwise simulated; the requirement is the same. */
 const isSimulated = process.getuid?.() !== 0;
 
-test('a demo that was killed with a deployment under way starts again with all that was acknowledged', async (t) => {
+test('a demo killed during a deployment starts again with everything that was acknowledged', async (t) => {
   const first = await runDemo({ isSimulated });
   let demo = first;
   t.after(() => demo.stop());
@@ -23,7 +23,7 @@ test('a demo that was killed with a deployment under way starts again with all t
     JSON.parse(readFileSync(join(demo.dataDir, 'demo.json'), 'utf8')).full_key,
     first.file.full_key,
   );
-  const survivor = await demo.until('the server that was under way runs', 90_000, async () => {
+  const survivor = await demo.until('the server of the deployment runs', 90_000, async () => {
     const { servers } = await apiOf(demo.file, demo.file.full_key).listServers({ name: 'survivor' });
     const found = servers.filter((server) => server.name === 'survivor');
     assert.equal(found.length, 1);

@@ -1,6 +1,6 @@
 /**
- * From the packets of a scan to the customer's page: the sensor's capture, the monitor's facts and points, and what
- * operations lists, each as it is, with the wire formats between them.
+ * From the packets of a scan to the customer's page: the sensor's capture, the monitor's facts and points, and the list
+ * in operations, with the real wire formats between them.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

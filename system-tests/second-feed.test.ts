@@ -1,6 +1,6 @@
 /**
- * A feed that exists only in this file: one contract, one declaration in the monitor, one in operations. Everything that
- * the other tests see of the minute feed has to follow from that, without a change anywhere else.
+ * A feed that exists only in this file: one contract, one declaration in the monitor, one in operations. Everything
+ * that other tests require of the minute feed must follow from them, without other changes.
  */
 import assert from 'node:assert/strict';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
@@ -9,7 +9,7 @@ import { Type } from 'typebox';
 import { booleanSetting, integerSetting } from '#common/config/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { FeedContract } from '#contracts/admin-api/contract.ts';
-import { composeMonitor } from '#monitor/composition.ts';
+import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { defineFeed, type FeedItem, minutes, type TickResult } from '#monitor/feeds/index.ts';
 import { systemActor as monitorActor } from '#monitor/operators/index.ts';
@@ -39,13 +39,13 @@ interface NotesAnswer {
   receipts: { id: string; receipt: string }[];
 }
 
-/** What the monitor has to deliver. */
+/** Data of the monitor to deliver. */
 const written = new Map<string, string>();
-/** What operations has, by project. */
+/** Data in operations, by project. */
 const received = new Map<string, string>();
-/** What operations makes of its receipts, for tests of wrong ones. */
+/** Changes the receipts of operations, for tests of wrong ones. */
 let distort = (receipts: NotesAnswer['receipts']) => receipts;
-/** The notes of each request that operations took. */
+/** The notes of each request that operations accepted. */
 const requests: string[][] = [];
 
 const notes = defineFeed<FeedItem, NotesRequest, NotesAnswer>({
@@ -100,7 +100,7 @@ const receiver = defineReceiver<NotesRequest, NotesAnswer>({
   },
 });
 
-/** A way to operations that can be closed, so that nothing listens. */
+/** A forwarder to operations that can be closed, so that the port has no listener. */
 async function startForwarder(target: string) {
   const sockets = new Set<Socket>();
   const port = Number(new URL(target).port);
@@ -215,7 +215,7 @@ test('a declared receiver has its bounds and its schema: 413 and 422, and 404 wh
   assert.equal(absent.status, 404);
 });
 
-test('NET-4.3: requests are bounded, and a record that is refused does not hold back those beside it', async () => {
+test('NET-4.3: requests are bounded, and a refused record does not block the others', async () => {
   for (let i = 1; i <= 8; i += 1) written.set(`note-${i}`, i === 5 ? 'bad' : `text ${i}`);
   requests.length = 0;
   const { counts } = await tick();
@@ -229,7 +229,7 @@ test('NET-4.3: requests are bounded, and a record that is refused does not hold 
   written.delete('note-5');
 });
 
-test('NET-4.3, NET-2.9: two transport failures end a run, and health, pages and metrics say so', async () => {
+test('NET-4.3, NET-2.9: two transport failures end a run, and health, pages and metrics report it', async () => {
   for (let i = 1; i <= 9; i += 1) written.set(`note-${i}`, `changed ${i}`);
   await way.close();
   const { counts, error } = await tick();
@@ -260,9 +260,9 @@ test('NET-4.3, NET-2.9: two transport failures end a run, and health, pages and 
   assert.match(await metrics.text(), /svc_monitor_feed_failing\{feed="notes"\} 1/);
 });
 
-test('NET-4.3: what was not visited comes first in the next run, and then nothing is left', async () => {
+test('NET-4.3: unvisited records come first in the next run, and then none is left', async () => {
   requests.length = 0;
-  // The run that ended had begun with note 9, which was new, and then with those whose visits were the oldest.
+  // The last run began with note 9, which was new, then with the notes with the oldest visits.
   const [first, second] = [await tick(), await tick()];
   assert.deepEqual(requests[0]!.toSorted(), ['note-5', 'note-7', 'note-8']);
   assert.deepEqual([first.error, first.counts.accepted], [null, 9]);
@@ -271,7 +271,7 @@ test('NET-4.3: what was not visited comes first in the next run, and then nothin
   assert.deepEqual([state.lastError, state.latestAcknowledged], [null, 60]);
 });
 
-test('NET-4.3: receipts that are missing, double or about another record acknowledge nothing', async () => {
+test('NET-4.3: missing, repeated or wrong receipts acknowledge nothing', async () => {
   const wrong: (typeof distort)[] = [
     (receipts) => receipts.slice(1),
     (receipts) => [...receipts, receipts[0]!],
@@ -280,14 +280,14 @@ test('NET-4.3: receipts that are missing, double or about another record acknowl
   for (const one of wrong) {
     distort = one;
     const { counts, error } = await tick();
-    assert.match(error!, /was not understood/);
+    assert.match(error!, /was invalid/);
     assert.deepEqual([counts.failed, counts.unchanged], [9, 0]);
   }
   distort = (receipts) => receipts;
   assert.equal((await tick()).counts.unchanged, 9);
 });
 
-test('NET-2.9: cursors of every feed are forgotten together', async () => {
+test('NET-2.9: cursors of every feed are deleted together', async () => {
   assert.equal(await monitor.monitor.feeds.forgetCursors(Date.UTC(2000, 0)), 0);
   assert.equal(await monitor.monitor.feeds.forgetCursors(Date.UTC(2100, 0)), 9);
 });
@@ -295,7 +295,7 @@ test('NET-2.9: cursors of every feed are forgotten together', async () => {
 test('NET-4.6: the settings of a declared feed are read, and turn its loop off', () => {
   const loopsOf = (environment: NodeJS.ProcessEnv) => {
     const config = readConfig({ SVC_LOG_LEVEL: 'error', ...environment }, feeds);
-    return composeMonitor(config, { feeds }).loops.map(({ name }) => name);
+    return compose(config, { feeds }).loops.map(({ name }) => name);
   };
   assert.ok(loopsOf({}).includes('loop sync_test_notes'));
   assert.ok(!loopsOf({ SVC_TEST_NOTES_SYNC: '0' }).includes('loop sync_test_notes'));

@@ -1,7 +1,7 @@
 /**
  * Writes the generated half of the TypeScript client, out of the OpenAPI document of the customer API.
  *
- * usage: sh tools/with-node tools/generate-client.ts [--check]      --check: only says whether the file is up to date
+ * usage: sh tools/with-node tools/generate-client.ts [--check]      --check: only says whether the files are up to date
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -26,12 +26,14 @@ interface Document {
   components: { schemas: Record<string, Json> };
 }
 
-const file = fileURLToPath(new URL('../clients/typescript/generated/api.ts', import.meta.url));
+const folder = fileURLToPath(new URL('../clients/typescript/generated/', import.meta.url));
 /** Headers that the caller's options stand for; none of them is an argument of its own. */
 const optionHeaders = ['x-tenant-id', 'idempotency-key', 'prefer', 'if-none-match', 'if-match'];
 
-/** The file's whole text. */
-export function generateClient(document: Document = JSON.parse(JSON.stringify(buildOpenApi()))): string {
+/** Texts by file of `clients/typescript/generated/`: the bodies, and the calls that carry them. */
+export function generateClient(
+  document: Document = JSON.parse(JSON.stringify(buildOpenApi())),
+): Record<'bodies.ts' | 'api.ts', string> {
   const operations = Object.entries(document.paths)
     .filter(([path]) => path.startsWith('/api/v2/'))
     .flatMap(([path, methods]) =>
@@ -47,24 +49,41 @@ export function generateClient(document: Document = JSON.parse(JSON.stringify(bu
       Object.values(operation.responses).flatMap((one) => one['x-reasons'] ?? []),
     ),
   );
-  const parts = [
-    header,
+  const bodies = [
+    header('The bodies of the customer API, its errors and its events.'),
     ...types,
     writeErrors(document, [...reasons].sort()),
     writeEvents(document),
     ...operations.map(({ operation }) => writeQuery(operation)).filter((text) => text !== ''),
-    `/** A method for each call of the API. */\nexport class Api extends Caller {\n${operations
-      .map((one) => writeMethod(one.path, one.method, one.operation, document))
-      .join('\n')}}\n`,
-  ];
-  return parts.join('\n');
+  ].join('\n');
+  const calls = `/** A method for each call of the API. */\nexport class Api extends Caller {\n${operations
+    .map((one) => writeMethod(one.path, one.method, one.operation, document))
+    .join('\n')}}\n`;
+  return {
+    'bodies.ts': bodies,
+    'api.ts': `${header('The calls of the customer API.')}${importsOf(calls, bodies)}\n${calls}`,
+  };
 }
 
-const header = `/**
- * The calls of the customer API and their bodies. Made by tools/generate-client.ts out of the OpenAPI document: change the
- * contract and make it anew, not this file.
+/** The imports of the calls: the bodies that they name. */
+function importsOf(calls: string, bodies: string): string {
+  const names = [...bodies.matchAll(/^export (?:type|interface) (\w+)/gm)]
+    .map(([, name]) => name!)
+    .filter((name) => new RegExp(`\\b${name}\\b`).test(calls.replaceAll(/^ *\/\*\*.*$/gm, '')));
+  return `import { type CallOptions, Caller, List } from '../caller.ts';
+import type {
+${names
+  .map((name) => `  ${name},\n`)
+  .sort()
+  .join('')}} from './bodies.ts';
+`;
+}
+
+const header = (what: string) => `/**
+ * ${what}
+ *
+ * Made by tools/generate-client.ts out of the OpenAPI document: change the contract and generate it again.
  */
-import { type CallOptions, Caller, List } from '../caller.ts';
 `;
 
 function writeType(name: string, schema: Json): string {
@@ -251,10 +270,13 @@ const literal = (value: unknown) =>
   typeof value === 'string' ? `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'` : String(value);
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const text = generateClient();
-  if (!process.argv.includes('--check')) writeFileSync(file, text);
-  else if (readFileSync(file, 'utf8') !== text) {
-    console.error('clients/typescript is out of date: run sh tools/with-node tools/generate-client.ts');
-    process.exitCode = 1;
+  for (const [name, text] of Object.entries(generateClient())) {
+    const file = `${folder}${name}`;
+    if (!process.argv.includes('--check')) writeFileSync(file, text);
+    else if (readFileSync(file, 'utf8') === text) continue;
+    else {
+      console.error('clients/typescript is out of date: run sh tools/with-node tools/generate-client.ts');
+      process.exitCode = 1;
+    }
   }
 }

@@ -41,7 +41,7 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
     } else {
       failed += 1;
       tally.failed += 1;
-      yield `FAIL  ${file}\n      ${data.name}\n${indent(describe(event.data.details.error))}\n`;
+      yield `FAIL  ${file}\n      ${data.name}\n${indent(textOf(event.data.details.error))}\n`;
     }
   }
   for (const [file, tally] of [...files].sort((a, b) => b[1].ms - a[1].ms)) {
@@ -61,9 +61,15 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
   yield `\n${passed} passed, ${failed} failed\n`;
 }
 
-function describe(error: Error): string {
+/** The text of a failure. */
+export function describeFailure(error: Error): string {
   const cause = error.cause instanceof Error ? error.cause : error;
   return inspect(cause, { depth: 4, colors: false });
+}
+
+/** Of a test in a shared process the text was made there. */
+function textOf(error: Error | string): string {
+  return typeof error === 'string' ? error : describeFailure(error);
 }
 
 function indent(text: string): string {

@@ -5,21 +5,19 @@
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, statfsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { freemem } from 'node:os';
-import { resolve } from 'node:path';
-import { PassThrough } from 'node:stream';
-import { run } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { silentReporter } from '#common/reporter/index.ts';
 import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
 import { testServerDir } from '#service-kit/testing/index.ts';
 import { checkBoundaries } from './boundaries/index.ts';
+import { findDeadPaths } from './doc-paths/index.ts';
 import { checkGlossary } from './glossary/index.ts';
+import { planTests } from './plan-tests.ts';
+import { runTests } from './run-tests.ts';
 import { installSystemPackages } from './system-packages.ts';
-import report from './test-reporter.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 const bin = (name: string) => `${root}/node_modules/.bin/${name}`;
@@ -49,8 +47,8 @@ function runTool(...command: string[]): string | null {
 
 interface Check {
   name: string;
-  /** What is wrong, or null. */
-  run(): string | null;
+  /** What is wrong, or null. `tell` prints figures beside the name. */
+  run(tell: (figures: string) => void): string | null;
 }
 
 const checks: Check[] = [
@@ -61,8 +59,9 @@ const checks: Check[] = [
   { name: 'types', run: () => runTool(bin('tsc')) },
   {
     name: 'boundaries',
-    run() {
-      const offences = checkBoundaries(root, listFiles(), 200);
+    run(tell) {
+      const { offences, figures } = checkBoundaries(root, listFiles(), 200);
+      tell(figures);
       return offences.length === 0
         ? null
         : offences.map((o) => `${o.file}: ${o.what}\n    (${o.rule})`).join('\n');
@@ -75,10 +74,21 @@ const checks: Check[] = [
       return faults.length === 0 ? null : faults.map(({ file, what }) => `${file}: ${what}`).join('\n');
     },
   },
+  {
+    name: 'paths in documents',
+    run() {
+      const dead = findDeadPaths(root, listFiles());
+      return dead.length === 0 ? null : dead.map(({ at, path }) => `${at}: there is no ${path}`).join('\n');
+    },
+  },
   { name: 'wire format', run: () => runTool(bin('buf'), 'lint') },
   {
     name: 'settings reference',
     run: () => runTool(process.execPath, `${root}/tools/settings-reference.ts`, '--check'),
+  },
+  {
+    name: 'proofs page',
+    run: () => runTool(process.execPath, `${root}/tools/proofs-page.ts`, '--check'),
   },
   { name: 'dead code', run: () => runTool(bin('knip')) },
 ];
@@ -86,14 +96,17 @@ const checks: Check[] = [
 function runChecks(): boolean {
   for (const check of checks) {
     const started = performance.now();
+    let figures = '';
     let fault: string | null;
     try {
-      fault = check.run();
+      fault = check.run((text) => {
+        figures = `: ${text}`;
+      });
     } catch (error) {
       fault = (error as Error).message;
     }
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    console.log(`${fault === null ? 'ok  ' : 'FAIL'}  ${check.name} (${seconds} s)`);
+    console.log(`${fault === null ? 'ok  ' : 'FAIL'}  ${check.name}${figures} (${seconds} s)`);
     if (fault !== null) {
       console.log(fault);
       return false;
@@ -117,59 +130,8 @@ function hasRoomInMemory(): boolean {
   }
 }
 
-/** These run whole programs through real minutes and mostly wait, so they go beside the others, which use the processor. */
-const waiting = ['system-tests/journey.test.ts', 'system-tests/kills.test.ts', 'system-tests/replay.test.ts'];
-
-/** Of the others these take longest. They begin first, so that none of them runs alone when all others are done. */
-const longest = [
-  'operations/surfaces/customer-api/isolation.test.ts',
-  'service-kit/pages/browser.test.ts',
-  'sensor/spool/traced-cycles.test.ts',
-  'system-tests/keyboard.test.ts',
-  'system-tests/restart.test.ts',
-  'sensor/collection/live-capture.test.ts',
-  'sensor/spool/kill.test.ts',
-  'monitor/inbox/faults.test.ts',
-  'service-kit/postgres/backup.test.ts',
-  'sensor/spool/storage-full.test.ts',
-  'tools/package/package.test.ts',
-];
-
-/** All that is tested, in the order in which it begins. */
-function listTests(): string[] {
-  const files = listFiles().filter((file) => file.endsWith('.test.ts'));
-  const first = [...waiting, ...longest];
-  const gone = first.filter((file) => !files.includes(file));
-  if (gone.length > 0) throw new Error(`tools/test.ts begins with files that are gone: ${gone.join(', ')}`);
-  return [...first, ...files.filter((file) => !first.includes(file))];
-}
-
-/** A file that takes longer hangs. No test has a limit of its own: how long one takes is the machine's affair. */
-const hangsAfterMs = 1_200_000;
-
-/** Runs the files and returns the exit code. */
-async function runTests(files: string[]): Promise<number> {
-  const lanes = [
-    { files: files.filter((file) => waiting.includes(file)), concurrency: waiting.length },
-    { files: files.filter((file) => !waiting.includes(file)), concurrency: 3 },
-  ];
-  const events = new PassThrough({ objectMode: true });
-  const ends = lanes
-    .filter((lane) => lane.files.length > 0)
-    .map(async (lane) => {
-      const stream = run({
-        files: lane.files.map((file) => resolve(root, file)),
-        concurrency: lane.concurrency,
-        timeout: hangsAfterMs,
-        execArgv: ['--disable-warning=ExperimentalWarning'],
-      });
-      stream.pipe(events, { end: false });
-      await once(stream, 'end');
-    });
-  void Promise.all(ends).finally(() => events.end());
-  for await (const piece of report(events)) process.stdout.write(piece);
-  return Number(process.exitCode ?? 0);
-}
+/** Processes of tests at once, beside those that mostly wait. */
+const processesMax = 3;
 
 const usage =
   'usage: npm test [-- --checks | FILE …]      --checks: everything but the tests; FILE: these test files only';
@@ -190,14 +152,21 @@ async function main(): Promise<number> {
     }
     if (process.argv.includes('--checks')) return 0;
   }
-  if (named.length > 0) return runTests(named);
-  const files = listTests();
+  if (named.length > 0)
+    return runTests([{ batches: named.map((file) => [file]), concurrency: processesMax }]);
+  const plan = planTests(
+    root,
+    listFiles().filter((file) => file.endsWith('.test.ts')),
+  );
   if (hasRoomInMemory()) {
     mkdirSync(memoryDir, { recursive: true, mode: 0o755 });
     process.env.SVC_TEST_MEMORY_DIR = memoryDir;
   }
   try {
-    return await runTests(files);
+    return await runTests([
+      { batches: plan.waiting.map((file) => [file]), concurrency: plan.waiting.length },
+      { batches: plan.batches, concurrency: processesMax },
+    ]);
   } finally {
     await stopDetachedServer(testServerDir(), silentReporter);
     await rm(memoryDir, { recursive: true, force: true });

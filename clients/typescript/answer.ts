@@ -5,7 +5,7 @@ export interface Quota {
   limit: number;
   /** Of them, what is left; never below 0. */
   remaining: number;
-  /** Requests of the month, this one included. */
+  /** Requests of the month, including this one. */
   used: number;
 }
 
@@ -17,7 +17,7 @@ export interface AnswerInfo {
   etag: string | null;
   /** Null for an answer that was not counted. */
   quota: Quota | null;
-  /** The workspace that the call acted on. */
+  /** The workspace of the call. */
   tenantId: number | null;
   /** True when an earlier call with the same idempotency key did the work. */
   isReplayed: boolean;

@@ -10,7 +10,7 @@ export const bandwidthEndpoints = [
     versions: both,
     summary: 'Read the account',
     description:
-      'Credit, limits, counted requests and the bandwidth pool of the running month. Allowances are the account’s: servers share them, and none has one of its own.',
+      'Credit, limits, counted requests and the bandwidth pool of the present month. All servers of the account share the allowances.',
     params: {},
     selectsTenant: true,
     // It counts this very call, so no tag of it would ever match.
@@ -24,7 +24,7 @@ export const bandwidthEndpoints = [
     versions: both,
     summary: 'Read the bandwidth of a server',
     description:
-      'What the server used, by UTC month or day, newest first; the last twelve months unless `from` and `to` say otherwise. The running month is always there: zeros with `sampled: false` while nothing has been measured.',
+      'Traffic of the server by UTC month or day, newest first; the last twelve months unless `from` and `to` are set. The present month is always included: with zeros and `sampled: false` before the first measurement.',
     params: { id: 'server' },
     query: BandwidthQuery,
     selectsTenant: true,

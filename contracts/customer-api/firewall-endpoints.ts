@@ -10,7 +10,7 @@ export const firewallEndpoints = [
     versions: both,
     summary: 'Read the firewall of a server',
     description:
-      'What is filtered at the public card of the server: policies, rules in their order, the platform’s own rules, and whether the hypervisor has the newest version. Rules are edited in the portal.',
+      'The firewall at the public network interface of the server: default actions, rules in order, the platform’s rules, and whether the hypervisor has the newest version. Rules are edited in the portal.',
     params: { id: 'server' },
     selectsTenant: true,
     responses: ok(ServerFirewall, 'The firewall.'),

@@ -8,7 +8,7 @@ const Protocol = OneOf(['any', 'tcp', 'udp', 'icmp']);
 const Status = OneOf(['applied', 'pending', 'failed'], 'Whether the hypervisor has this version.');
 
 export const FirewallSummary = Type.Object({
-  enabled: Type.Boolean({ description: 'False: nothing is filtered.' }),
+  enabled: Type.Boolean({ description: 'False: the firewall is off.' }),
   status: Status,
   rule_count: Type.Integer({ minimum: 0 }),
 });
@@ -17,15 +17,15 @@ export type FirewallSummary = Static<typeof FirewallSummary>;
 export const ServerFirewall = Type.Object(
   {
     server_id: Id,
-    enabled: Type.Boolean({ description: 'False: nothing is filtered.' }),
+    enabled: Type.Boolean({ description: 'False: the firewall is off.' }),
     policies: Type.Object(
       { inbound: Verdict, outbound: Verdict },
-      { description: 'What becomes of traffic that no rule fits.' },
+      { description: 'Default action for traffic that no rule matches.' },
     ),
     status: Status,
     applied_at: Nullable(Moment),
-    version: Type.Integer({ minimum: 0, description: 'Rises with every change.' }),
-    fingerprint: Type.String({ description: 'The same for the same filtering.' }),
+    version: Type.Integer({ minimum: 0, description: 'Incremented with every change.' }),
+    fingerprint: Type.String({ description: 'Hash of the effective rules.' }),
     groups: Type.Array(Type.Object({ id: Id, name: Type.String() })),
     rules: Type.Array(
       Type.Object({
@@ -34,14 +34,14 @@ export const ServerFirewall = Type.Object(
         direction: Direction,
         action: Verdict,
         protocol: Protocol,
-        ports: Nullable(Type.String({ description: 'Of the destination: `80` or `8000-9000`; null: all.' })),
+        ports: Nullable(Type.String({ description: 'Destination port: `80` or `8000-9000`; null: all.' })),
         sources: Type.Array(Type.String()),
         destinations: Type.Array(Type.String()),
         description: Type.String(),
         group_id: Nullable(Id),
-        editable: Type.Boolean({ description: 'In the portal.' }),
+        editable: Type.Boolean({ description: 'Editable in the portal.' }),
       }),
-      { description: 'In their order: the first that fits decides.' },
+      { description: 'In order: the first matching rule applies.' },
     ),
     implicit_rules: Type.Array(
       Type.Object({
@@ -50,7 +50,7 @@ export const ServerFirewall = Type.Object(
         protocol: Protocol,
         description: Type.String(),
       }),
-      { description: 'Rules of the platform, applied before all others. They cannot be edited.' },
+      { description: 'Rules of the platform, applied first. They can not be edited.' },
     ),
   },
   { title: 'ServerFirewall' },

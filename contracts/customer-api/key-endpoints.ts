@@ -10,7 +10,7 @@ export const keyEndpoints = [
     versions: ['v2'],
     summary: 'Read the calling key',
     description:
-      'What the key of this very call may do, when it expires and what is left of its requests per minute. It says nothing about other keys.',
+      'Permissions, expiry and remaining requests per minute of the calling key. Other keys are not included.',
     params: {},
     selectsTenant: false,
     // It tells what is left after this very call, so no tag of it would ever match.

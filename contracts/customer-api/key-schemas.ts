@@ -6,11 +6,11 @@ export const Key = Type.Object(
   {
     key_id: Type.String({ description: 'The public part of the token.' }),
     name: Type.String(),
-    prefix: Type.String({ description: 'How the token begins.' }),
-    scope: OneOf(['read', 'full'], 'A read key may use safe methods only.'),
-    tenant_access: OneOf(['all', 'selected'], '`all`: also workspaces that are made later.'),
+    prefix: Type.String({ description: 'Beginning of the token.' }),
+    scope: OneOf(['read', 'full'], 'A read key may use GET and HEAD only.'),
+    tenant_access: OneOf(['all', 'selected'], '`all`: includes workspaces that are created later.'),
     tenants: Type.Array(Id, {
-      description: 'Workspaces that the key may act on now, the default one first.',
+      description: 'Present workspaces of the key, the default one first.',
     }),
     default_tenant_id: Id,
     organization_id: Id,
@@ -18,7 +18,7 @@ export const Key = Type.Object(
     expires_at: Nullable(Moment),
     last_used_at: Nullable(Moment),
     rate_limit: Type.Object({
-      limit: Type.Integer({ description: 'Requests within any window.' }),
+      limit: Type.Integer({ description: 'Requests per window.' }),
       window_s: Type.Integer(),
       remaining: Type.Integer({ description: 'After this call.' }),
     }),

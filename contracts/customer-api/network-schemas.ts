@@ -24,9 +24,11 @@ export const PrivateNetworkAttachment = Type.Object(
     ip: Type.String(),
     mac_address: Type.String(),
     state: OneOf(attachmentStates),
-    requires_reboot: Type.Boolean({ description: 'The guest sees the change after its next reboot only.' }),
+    requires_reboot: Type.Boolean({
+      description: 'The operating system sees the change after the next reboot.',
+    }),
     is_last_interface: Type.Boolean({
-      description: 'Nothing else leads to the server, so this card can’t be detached.',
+      description: 'The only interface of the server; it can not be detached.',
     }),
     attached_at: Nullable(Moment),
   },
@@ -40,7 +42,7 @@ const networkFields = {
   name: Type.String(),
   description: Nullable(Type.String()),
   cidr: Type.String(),
-  gateway: Type.Null({ description: 'A private network has no router; the first address is kept free.' }),
+  gateway: Type.Null({ description: 'A private network has no router; its first address is reserved.' }),
   location: Type.Object({ id: Id, slug: Type.String() }),
   state: OneOf(['active']),
   sync: Type.Object({
@@ -48,7 +50,7 @@ const networkFields = {
     last_synced_at: Nullable(Moment),
     error: Nullable(Type.Object({ code: Type.String(), message: Type.String(), at: Moment })),
   }),
-  member_count: Type.Integer({ description: 'Servers on it, those on their way out included.' }),
+  member_count: Type.Integer({ description: 'Servers on the network, including those being detached.' }),
   available_ips: Type.Integer(),
   labels: Type.Record(Type.String(), Type.String()),
   created_at: Moment,
@@ -79,7 +81,7 @@ export const NetworkList = Type.Object(
   {
     networks: Type.Array(NetworkSummary),
     limits: Type.Object({
-      max: Type.Integer({ description: 'Networks that the account may have.' }),
+      max: Type.Integer({ description: 'Maximum number of networks of the account.' }),
       used: Type.Integer(),
     }),
     pagination: Pagination,
@@ -101,7 +103,7 @@ export const CreateNetworkRequest = Type.Object(
       Type.String({
         maxLength: 43,
         description:
-          'A block of /16 to /29 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 that no other network of the account touches. Absent: the next free /24.',
+          'A block of /16 to /29 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 that does not overlap with another network of the account. Default: the next free /24.',
       }),
     ),
     location: Type.Optional(SlugOrId('The location; needed where there is more than one')),
@@ -121,7 +123,7 @@ export const ChangeNetworkRequest = Type.Object(
       Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }), Nullable(LabelValue), {
         maxProperties: 32,
         additionalProperties: false,
-        description: 'Merged with those that are there; null takes one away.',
+        description: 'Merged with the present labels; null removes one.',
       }),
     ),
     tenant: Type.Optional(TenantSelector),
@@ -136,7 +138,7 @@ export const AttachRequest = Type.Object(
     ip: Type.Optional(
       Type.String({
         maxLength: 15,
-        description: 'An address of the network; absent: the lowest free one.',
+        description: 'An address of the network. Default: the lowest free one.',
       }),
     ),
     tenant: Type.Optional(TenantSelector),
@@ -152,7 +154,7 @@ export const ListNetworksQuery = Type.Object(
       Type.String({
         maxLength: 1_000,
         description:
-          'Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must hold.',
+          'Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must match.',
       }),
     ),
     server_id: Type.Optional(

@@ -12,11 +12,11 @@ const parameter = (name: string, description: string, schema: Json) => ({
 });
 
 const parameters = [
-  parameter('webhook-id', 'Names the event; a repeated delivery has the same.', {
+  parameter('webhook-id', 'Id of the event; the same in every delivery attempt.', {
     type: 'string',
     pattern: '^msg_[0-9a-f]{32}$',
   }),
-  parameter('webhook-timestamp', 'When this attempt was signed, in seconds since 1970.', {
+  parameter('webhook-timestamp', 'Time of the signature of this attempt, in seconds since 1970.', {
     type: 'string',
     pattern: '^\\d+$',
   }),
@@ -28,8 +28,8 @@ const parameters = [
 ];
 
 const responses = {
-  '2XX': { description: 'Taken. Anything else, or no answer within 15 seconds, is tried again.' },
-  '410': { description: 'Not wanted any more: the endpoint is disabled.' },
+  '2XX': { description: 'Accepted. Any other answer, or none within 15 seconds, is retried.' },
+  '410': { description: 'Gone: the endpoint is disabled.' },
 };
 
 /** One entry for each event; `refer` puts titled schemas among the components. */

@@ -32,7 +32,7 @@ export function buildOpenApi(): Json {
       title: 'Customer API',
       version: '2',
       description:
-        'Deploy, inspect, power and destroy virtual servers. Send your key as `Authorization: Bearer svc_…` and nowhere else. Version 1 always acts on the first workspace that the key reaches; version 2 takes `tenant`.',
+        'Deploy, read, start, stop and destroy virtual servers. Send your API key as `Authorization: Bearer svc_…`. Version 1 always uses the first workspace of the key; in version 2 the parameter `tenant` selects it.',
     },
     servers: [{ url: '/' }],
     security: [{ key: [] }],
@@ -85,33 +85,34 @@ export function scopeOf(endpoint: Pick<Endpoint, 'method'>): 'read' | 'full' {
 
 const headers: Record<string, Json> = {
   'X-Request-Id': {
-    description: 'Name it when you ask us about a call.',
+    description: 'Include it in support requests about a call.',
     required: true,
     schema: { type: 'string' },
   },
   'X-Client-Request-Id': {
-    description: 'What the call named itself in the same header, if it is 1 to 128 visible ASCII characters.',
+    description: 'The value of the same request header, if it has 1 to 128 visible ASCII characters.',
     schema: { type: 'string' },
   },
-  'X-Tenant-Id': { description: 'The workspace that the call acted on.', schema: { type: 'integer' } },
+  'X-Tenant-Id': { description: 'The workspace of the call.', schema: { type: 'integer' } },
   'X-Api-Quota-Limit': { description: 'Free requests of the month.', schema: { type: 'integer' } },
   'X-Api-Quota-Remaining': { description: 'Free requests left, never below 0.', schema: { type: 'integer' } },
   'X-Api-Quota-Used': {
-    description: 'Requests of the month, this one included.',
+    description: 'Requests of the month, including this one.',
     schema: { type: 'integer' },
   },
-  RateLimit: { description: 'What is left of each rate limit.', schema: { type: 'string' } },
+  RateLimit: { description: 'Remaining requests of each rate limit.', schema: { type: 'string' } },
   'RateLimit-Policy': { description: 'The rate limits.', schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
   'WWW-Authenticate': { description: 'The scheme to use.', required: true, schema: { type: 'string' } },
-  Location: { description: 'Where the new thing is.', required: true, schema: { type: 'string' } },
+  Location: { description: 'URL of the new resource.', required: true, schema: { type: 'string' } },
   ETag: {
-    description: 'Send it back as `If-None-Match` to read again, as `If-Match` to change only this version.',
+    description:
+      'Send it as `If-None-Match` to read only a changed version, as `If-Match` to change only this version.',
     required: true,
     schema: { type: 'string' },
   },
   'Idempotent-Replayed': {
-    description: '`true` when the work was done by an earlier call with the same `Idempotency-Key`.',
+    description: '`true` when an earlier call with the same `Idempotency-Key` was executed.',
     schema: { type: 'string' },
   },
   'Preference-Applied': {
@@ -128,16 +129,16 @@ const headers: Record<string, Json> = {
 const requestHeaders: Record<NonNullable<Endpoint['headers']>[number], Json> = {
   'Idempotency-Key': {
     description:
-      'A name of your choosing for this request, such as a UUID. Repeated within 24 hours it does its work once: the answer comes again, with `Idempotent-Replayed: true`.',
+      'A unique key for this request, such as a UUID. A repetition within 24 hours is not executed again: it returns the first answer with `Idempotent-Replayed: true`.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   },
   'If-Match': {
     description:
-      'The `ETag` of the server or network that the path names, or several, or `*`: the change is made only while one of them is true.',
+      'One or more `ETag` values of the server or network in the path, or `*`. The change is made only if the present version has one of them.',
     schema: { type: 'string' },
   },
   Prefer: {
-    description: '`wait=N`: answer when it has finished, or after N seconds, at most 30.',
+    description: '`wait=N`: the answer is sent when the action has finished, or after N seconds, at most 30.',
     schema: { type: 'string' },
   },
 };
@@ -145,12 +146,12 @@ const requestHeaders: Record<NonNullable<Endpoint['headers']>[number], Json> = {
 const readHeaders: Record<string, Json> = {
   'If-Match': {
     description:
-      'The `ETag` of an earlier answer, or several, or `*`: the answer comes only while it is one of those, else a `412`.',
+      'One or more `ETag` values of earlier answers, or `*`. If the present version has another one, the answer is `412`.',
     schema: { type: 'string' },
   },
   'If-None-Match': {
     description:
-      'The `ETag` of an earlier answer, or several: while nothing has changed the answer is a `304`.',
+      'One or more `ETag` values of earlier answers. If the present version has one of them, the answer is `304`.',
     schema: { type: 'string' },
   },
 };

@@ -32,7 +32,7 @@ export const Pagination = Type.Object(
 
 /** A workspace by id or slug. */
 export const TenantSelector = Type.Union([Id, Type.String({ minLength: 1, maxLength: 64 })], {
-  description: 'A workspace that the key may act on, by id or slug (v2; v1 ignores it).',
+  description: 'A workspace of the key, by id or slug (v2; v1 ignores it).',
   'x-resource': 'tenant',
 });
 
@@ -69,17 +69,17 @@ export const Labels = Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}
 });
 
 const errorMembers = {
-  code: OneOf([...new Set(errorKinds.map((kind) => kind.code))], 'Branch on this.'),
+  code: OneOf([...new Set(errorKinds.map((kind) => kind.code))], 'Error code for programs.'),
   reason: Type.Optional(Type.String()),
   request_id: Type.String(),
   retryable: Type.Boolean(),
   order_id: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'Of a 402 or `order_refused`: the order that buys nothing.' }),
+    Type.Integer({ minimum: 1, description: 'For 402 and `order_refused`: the failed order.' }),
   ),
   payment_attempt_id: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: 'Of a 402 or `order_refused`: the charge, absent when there was none.',
+      description: 'For 402 and `order_refused`: the charge, if there was one.',
     }),
   ),
   details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
@@ -104,14 +104,14 @@ export const ErrorAnswer = Type.Object(
 /** The same as RFC 9457 says it, for callers that ask for `application/problem+json`. */
 export const ProblemAnswer = Type.Object(
   {
-    type: Type.String({ description: 'Where this kind of error is described.' }),
+    type: Type.String({ description: 'Documentation of this error.' }),
     title: Type.String(),
     status: Type.Integer(),
     detail: Type.String(),
     instance: Type.String({ description: 'The request id.' }),
     ...errorMembers,
     'violated-policies': Type.Optional(
-      Type.Array(Type.String(), { description: 'Of a 429: the policies of `RateLimit` that were used up.' }),
+      Type.Array(Type.String(), { description: 'For 429: the exceeded policies of `RateLimit`.' }),
     ),
   },
   { title: 'Problem' },

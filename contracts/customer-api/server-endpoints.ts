@@ -25,7 +25,7 @@ export const serverEndpoints = [
     path: '/servers',
     versions: both,
     summary: 'List servers',
-    description: 'The servers of the workspace, newest first unless `sort` says otherwise.',
+    description: 'The servers of the workspace, newest first unless `sort` is set.',
     params: {},
     query: ListServersQuery,
     selectsTenant: true,
@@ -41,13 +41,13 @@ export const serverEndpoints = [
     versions: both,
     summary: 'Deploy a server',
     description:
-      'Orders one hourly-billed server and starts provisioning at once. Every call is a new order, unless an `Idempotency-Key` says that it is the same one. The answer is the only one that carries `root_password`. Read the server with `wait_for=status:running` until it runs.',
+      'Orders one server with hourly billing and starts provisioning. Every call is a new order, unless it repeats an `Idempotency-Key`. Only this answer contains `root_password`. Read the server with `wait_for=status:running` until it runs.',
     params: {},
     body: CreateServerRequest,
     headers: ['Idempotency-Key'],
     selectsTenant: true,
     responses: {
-      200: { description: 'What would happen, with `dry_run`.', schema: ServerForecast },
+      200: { description: 'The forecast, with `dry_run`.', schema: ServerForecast },
       201: {
         description: 'The server, queued.',
         schema: CreatedServer,
@@ -78,7 +78,7 @@ export const serverEndpoints = [
     versions: both,
     summary: 'Read a server',
     description:
-      'One server of the workspace. With `wait_for` the answer comes when the server has got there, so that one call takes the place of many.',
+      'One server of the workspace. With `wait_for` the answer is sent when the server has reached the status, which replaces polling.',
     params: onServer,
     query: ReadServerQuery,
     headers: ['Prefer'],
@@ -95,7 +95,7 @@ export const serverEndpoints = [
     versions: both,
     summary: 'Rename or label a server',
     description:
-      'Changes what is given and leaves the rest. Labels are merged; null takes one away. The guest itself is not touched.',
+      'Changes the given fields only. Labels are merged; null removes a label. The operating system of the server is not changed.',
     params: onServer,
     body: UpdateServerRequest,
     headers: ['If-Match'],
@@ -110,7 +110,7 @@ export const serverEndpoints = [
     versions: both,
     summary: 'Destroy a server',
     description:
-      'Removes the guest and its disk and gives its addresses back. Asked again while it runs, it answers with the same action; afterwards the server is not found.',
+      'Deletes the server with its disk and releases its addresses. Idempotent: while the action runs, a repeated call returns it; afterwards the server is not found.',
     params: onServer,
     body: SelectionRequest,
     isBodyOptional: true,
@@ -132,7 +132,7 @@ export const serverEndpoints = [
     path: '/servers/{id}/actions',
     versions: both,
     summary: 'List actions of a server',
-    description: 'What was asked of the server, newest first.',
+    description: 'Actions of the server, newest first.',
     params: onServer,
     query: ListActionsQuery,
     selectsTenant: true,
@@ -148,14 +148,14 @@ export const serverEndpoints = [
     versions: both,
     summary: 'Start, stop or restart a server',
     description:
-      '`shutdown` is the ACPI halt, `stop` switches the power off. A server that is in the wanted state already is left alone: 200 with `changed: false`.',
+      '`shutdown` is an ACPI shutdown, `stop` switches the power off. Idempotent: if the server is already in the requested state, the answer is 200 with `changed: false`.',
     params: onServer,
     body: ActionRequest,
     headers: ['Idempotency-Key', 'If-Match', 'Prefer'],
     selectsTenant: true,
     responses: {
       200: {
-        description: 'It has finished, or it was so already.',
+        description: 'The action has finished, or nothing had to be changed.',
         schema: ServerAction,
         headers: ['Idempotent-Replayed', 'Preference-Applied'],
       },
@@ -183,7 +183,7 @@ export const serverEndpoints = [
     versions: both,
     summary: 'Read an action',
     description:
-      'One action, also of a server that is gone by now. With `Prefer: wait=N` the answer comes when it has finished.',
+      'One action, also of a destroyed server. With `Prefer: wait=N` the answer is sent when the action has finished.',
     params: { id: 'action' },
     headers: ['Prefer'],
     selectsTenant: true,

@@ -42,11 +42,11 @@ export const ServerAction = Type.Object(
     server_id: Id,
     status: OneOf(['queued', 'running', 'success', 'error']),
     progress: Type.Integer({ minimum: 0, maximum: 100, description: 'Percent.' }),
-    changed: Type.Boolean({ description: 'False when the server was in the wanted state already.' }),
+    changed: Type.Boolean({ description: 'False when the server was already in the requested state.' }),
     outcome: Nullable(
       OneOf(
         ['stopped', 'signal_sent', 'timeout'],
-        'Result of a shutdown: the guest halted, the signal was sent without waiting, or the guest did not halt within the timeout.',
+        'Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout.',
       ),
     ),
     requested_by_key: Nullable(Type.String()),
@@ -74,8 +74,8 @@ const serverFields = {
   order_id: Id,
   name: Type.String(),
   hostname: Type.String(),
-  status: OneOf(serverStatuses, 'The one state to poll.'),
-  provisioning_state: OneOf(provisioningStates, '`ready` means that the guest is addressable.'),
+  status: OneOf(serverStatuses, 'The status to poll.'),
+  provisioning_state: OneOf(provisioningStates, '`ready` means that the server is addressable.'),
   power_state: OneOf(powerStates),
   locked: Type.Boolean({ description: 'True while `current_action` runs.' }),
   status_changed_at: Moment,
@@ -122,7 +122,7 @@ export const CreatedServer = Type.Object(
     ...serverFields,
     root_password: Type.String({
       description:
-        'Only in this answer, and in its replays to the same key under the same `Idempotency-Key` within 24 hours.',
+        'Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours.',
     }),
   },
   { title: 'CreatedServer' },
@@ -142,7 +142,7 @@ export const CreateServerRequest = Type.Object(
   {
     plan: SlugOrId('The plan'),
     image: SlugOrId('The image'),
-    location: Type.Optional(SlugOrId('The location; needed where there is more than one')),
+    location: Type.Optional(SlugOrId('The location; required if there are several')),
     name: Type.Optional(Name),
     hostname: Type.Optional(
       Type.String({
@@ -164,11 +164,14 @@ export const CreateServerRequest = Type.Object(
         minimum: 1,
         'x-resource': 'network',
         description:
-          'One existing private network of the workspace and location, joined from the first boot on.',
+          'An existing private network of the workspace and location, attached from the first boot.',
       }),
     ),
     network_ip: Type.Optional(
-      Type.String({ maxLength: 15, description: 'Its address there; absent: the lowest free one.' }),
+      Type.String({
+        maxLength: 15,
+        description: 'Address in the private network. Default: the lowest free one.',
+      }),
     ),
     public_ip: Type.Optional(
       Type.Boolean({
@@ -177,10 +180,11 @@ export const CreateServerRequest = Type.Object(
       }),
     ),
     labels: Type.Optional(Labels),
-    billing_cycle: Type.Optional(OneOf(['hourly'], 'What absence means, too.')),
+    billing_cycle: Type.Optional(OneOf(['hourly'], 'The default.')),
     dry_run: Type.Optional(
       Type.Boolean({
-        description: 'Says in a 200 what the call would do and cost, and does nothing; takes no deployment.',
+        description:
+          'Returns 200 with the result and cost that the call would have, without executing it. Does not count as a deployment.',
       }),
     ),
     tenant: Type.Optional(TenantSelector),
@@ -195,16 +199,16 @@ export const ServerForecast = Type.Object(
     would_create: Type.Boolean(),
     eligible: Type.Boolean({ description: 'Whether the account may deploy this plan.' }),
     reason: Nullable(
-      Type.String({ description: 'Why it would not be created, as the real call would say it.' }),
+      Type.String({ description: 'Why it would not be created: the error of the real call.' }),
     ),
     due_now: Nullable(
-      Type.String({ description: 'What the saved card would be charged; it becomes credit.' }),
+      Type.String({ description: 'Charge to the saved card, which is added to the credit.' }),
     ),
     price_hourly: Money,
     price_monthly_cap: Money,
     currency: Type.String(),
     credit_after_first_day: Nullable(
-      Type.String({ description: 'Decimal text; what would be left when nothing else is charged.' }),
+      Type.String({ description: 'Decimal text; remaining credit after this order.' }),
     ),
   },
   { title: 'ServerForecast' },
@@ -218,13 +222,13 @@ export const UpdateServerRequest = Type.Object(
       Type.String({
         maxLength: 253,
         pattern: hostnamePattern,
-        description: 'As it is shown here; the guest itself is not touched.',
+        description: 'Displayed name; the operating system of the server is not changed.',
       }),
     ),
     labels: Type.Optional(
       Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }), Nullable(LabelValue), {
         additionalProperties: false,
-        description: 'Merged into what there is; null takes a label away.',
+        description: 'Merged with the present labels; null removes one.',
       }),
     ),
     tenant: Type.Optional(TenantSelector),
@@ -237,20 +241,17 @@ export const ActionRequest = Type.Object(
   {
     action: OneOf(
       [...actionNames, ...aliasNames],
-      '`start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset); the others are names of theirs.',
+      '`start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset); the others are aliases.',
     ),
     timeout_s: Type.Optional(
       Type.Integer({
         minimum: 0,
         maximum: 3_600,
-        description: 'Of a shutdown: how long the guest may take, 120 where absent; 0 only asks it.',
+        description: 'For shutdown: timeout in seconds, default 120; with 0 only the signal is sent.',
       }),
     ),
     on_timeout: Type.Optional(
-      OneOf(
-        ['fail', 'stop'],
-        'Of a shutdown: what comes when the guest did not halt; `stop` cuts its power.',
-      ),
+      OneOf(['fail', 'stop'], 'For shutdown: the action after the timeout; `stop` switches the power off.'),
     ),
     tenant: Type.Optional(TenantSelector),
   },
@@ -277,14 +278,14 @@ export const ListServersQuery = Type.Object(
       Type.String({
         maxLength: 1_000,
         description:
-          'Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must hold.',
+          'Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must match.',
       }),
     ),
     created_after: Type.Optional(
       Type.String({
         maxLength: 40,
         pattern: '^\\d{4}-\\d{2}-\\d{2}',
-        description: 'A moment as RFC 3339 with its offset, or a UTC day.',
+        description: 'A time in RFC 3339 format with offset, or a UTC day.',
       }),
     ),
     sort: Type.Optional(OneOf(['created_at', '-created_at', 'name', '-name'])),
@@ -311,7 +312,7 @@ export const ReadServerQuery = Type.Object(
         maxLength: 200,
         pattern: `^status:${statusListPattern}$`,
         description:
-          'Such as `status:running`: answers when the server has that status, when it has failed, or after 30 seconds (`Prefer: wait=N` shortens that).',
+          'For example `status:running`: the answer is sent when the server has this status, when it has failed, or after 30 seconds (`Prefer: wait=N` for less).',
       }),
     ),
   },

@@ -10,7 +10,7 @@ export const tenantEndpoints = [
     versions: ['v2'],
     summary: 'List workspaces',
     description:
-      'The workspaces that the key may act on, the default one first. `api_access` says whether a call on one would pass its account gate, and why not.',
+      'The workspaces of the key, the default one first. `api_access` says whether calls are allowed for a workspace, or why not.',
     params: {},
     selectsTenant: false,
     responses: ok(TenantList, 'The workspaces.'),

@@ -11,13 +11,13 @@ export const usageEndpoints = [
     versions: ['v2'],
     summary: 'Read the requests of a month',
     description:
-      'Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and the cost of those above the free quota. Going over never blocks a call.',
+      'Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and the cost of overage. Overage never blocks a call.',
     params: {},
     query: UsageQuery,
     selectsTenant: true,
     responses: {
       200: {
-        description: 'The month; with `Accept: text/csv` its days or keys, a line each, below their names.',
+        description: 'The month; with `Accept: text/csv` a header line and one line per day or key.',
         schema: Usage,
         alsoAs: { 'text/csv': Type.String() },
       },

@@ -7,13 +7,13 @@ export const UsageQuery = Type.Object(
     period: Type.Optional(
       Type.String({
         pattern: monthPattern,
-        description: 'A UTC calendar month such as `2025-11`; the running one when left out.',
+        description: 'A UTC calendar month such as `2025-11`; the present one by default.',
       }),
     ),
     group_by: Type.Optional(
       OneOf(
         ['day', 'key'],
-        'What `groups` counts by, and what the lines of `Accept: text/csv` are (there `day` when left out).',
+        'Grouping of `groups` and of the lines of `Accept: text/csv` (by default `day` for CSV).',
       ),
     ),
   },
@@ -25,17 +25,17 @@ export const Usage = Type.Object(
   {
     tenant_id: Id,
     period: Type.String(),
-    state: OneOf(['open', 'closed'], 'Open while the month runs.'),
-    count: Type.Integer({ description: 'Counted requests of all keys of the account, this call included.' }),
+    state: OneOf(['open', 'closed'], 'Open until the end of the month.'),
+    count: Type.Integer({ description: 'Counted requests of all keys of the account, including this call.' }),
     included_count: Type.Integer({ description: 'Free requests of the month.' }),
     overage_count: Type.Integer({ description: 'Requests above the free quota.' }),
-    overage_charged_count: Type.Integer({ description: 'Those of them that have been charged.' }),
+    overage_charged_count: Type.Integer({ description: 'Charged requests above the free quota.' }),
     overage_amount: Money,
-    projected_count: Type.Integer({ description: 'The month’s requests if it goes on as it began.' }),
+    projected_count: Type.Integer({ description: 'Projected requests of the month at the present rate.' }),
     projected_overage_amount: Money,
     currency: Type.String(),
     price: Type.Object({ per_requests: Type.Integer(), amount: Money }),
-    resets_at: Type.String({ format: 'date-time', description: 'When the next month begins.' }),
+    resets_at: Type.String({ format: 'date-time', description: 'Start of the next month.' }),
     as_of: Moment,
     keys: Type.Array(
       Type.Object({
@@ -43,10 +43,10 @@ export const Usage = Type.Object(
         name: Type.String(),
         count: Type.Integer(),
       }),
-      { description: 'Who called, most requests first.' },
+      { description: 'Keys, most requests first.' },
     ),
     days: Type.Array(Type.Object({ date: Type.String({ format: 'date' }), count: Type.Integer() }), {
-      description: 'Every UTC day of the month up to now; a day without requests has 0.',
+      description: 'Every UTC day of the month so far; 0 for a day without requests.',
     }),
     group_by: Nullable(OneOf(['day', 'key'])),
     groups: Nullable(
@@ -56,7 +56,7 @@ export const Usage = Type.Object(
           name: Nullable(Type.String({ description: 'The key’s name.' })),
           count: Type.Integer(),
         }),
-        { description: 'The month by what `group_by` names, the same shape for each; null without it.' },
+        { description: 'The month by `group_by`; null without it.' },
       ),
     ),
   },

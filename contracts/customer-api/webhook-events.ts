@@ -7,7 +7,7 @@
 import { type TSchema, Type } from 'typebox';
 import { Id, Moment, Nullable, OneOf } from './schema-kit.ts';
 
-const Href = Type.String({ description: 'Path of the API where the thing can be read.' });
+const Href = Type.String({ description: 'API path of the resource.' });
 const aboutServer = Type.Object({ server_id: Id, tenant_id: Id, href: Href }, { title: 'ServerEventData' });
 const aboutNetwork = Type.Object(
   { network_id: Id, tenant_id: Id, href: Href },
@@ -21,7 +21,7 @@ const aboutUsage = Type.Object(
   {
     tenant_id: Id,
     period: Type.String({ pattern: '^\\d{4}-\\d{2}$', description: 'The UTC month.' }),
-    percent: Type.Integer({ description: 'Of the free requests of the month: 50, 80 or 100.' }),
+    percent: Type.Integer({ description: 'Percent of the free requests of the month: 50, 80 or 100.' }),
     href: Href,
   },
   { title: 'UsageEventData' },
@@ -49,22 +49,26 @@ export const webhookEvents = [
   { type: 'server.provisioned', summary: 'A server is ready and addressable.', data: aboutServer },
   {
     type: 'server.provisioning_failed',
-    summary: 'Provisioning failed; an operator has to look at it.',
+    summary: 'Provisioning failed; support will resolve it.',
     data: aboutServer,
   },
   { type: 'server.power_changed', summary: 'A server was started or stopped.', data: aboutServer },
-  { type: 'server.destroyed', summary: 'A server is gone, its addresses are released.', data: aboutServer },
+  {
+    type: 'server.destroyed',
+    summary: 'A server was destroyed, its addresses are released.',
+    data: aboutServer,
+  },
   {
     type: 'network.synced',
-    summary: 'The hypervisors have the network as it is described.',
+    summary: 'All hypervisors have the present state of the network.',
     data: aboutNetwork,
   },
   {
     type: 'network.sync_failed',
-    summary: 'The hypervisors could not be brought in line with the network.',
+    summary: 'The network could not be applied to the hypervisors.',
     data: aboutNetwork,
   },
-  { type: 'action.finished', summary: 'An action of a server ended, well or badly.', data: aboutAction },
+  { type: 'action.finished', summary: 'An action of a server finished or failed.', data: aboutAction },
   {
     type: 'usage.threshold',
     summary: 'The account has used half, 80 % or all of its free requests of the month.',
@@ -88,7 +92,7 @@ export type WebhookEventType = (typeof webhookEvents)[number]['type'];
 export function eventBodySchema(kind: { type: string; data: TSchema }): TSchema {
   return Type.Object({
     type: OneOf([kind.type]),
-    timestamp: Type.Unsafe<string>({ ...Moment, description: 'When it happened, not when it was sent.' }),
+    timestamp: Type.Unsafe<string>({ ...Moment, description: 'Time of the event, not of the delivery.' }),
     data: kind.data,
   });
 }

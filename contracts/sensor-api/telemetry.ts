@@ -4,6 +4,9 @@
  * A sensor's minute reports fit `TelemetryMinute` as they are. Counters are whole numbers that a double holds exactly.
  */
 
+import type { Message } from '@bufbuild/protobuf';
+import type { InterfaceTotals } from './telemetry_pb.js';
+
 /** Version of this contract (NET-9.1). */
 export const telemetryContractVersion = 1;
 /** Usage rows one capture may report for one minute (NET-8.6). */
@@ -64,17 +67,21 @@ export interface TelemetryMinute {
   usage: TelemetryUsageRow[];
 }
 
-export interface TelemetryTotals {
-  packets: number;
-  ipPackets: number;
-  ipBytes: number;
-  nonIpPackets: number;
-  parserDropped: number;
-  kernelDropped: number;
-  detailTruncated: number;
-  /** Frames merged by offload out of an unknown number of packets; where there are any, `packets` is too low. */
-  mergedFrames?: number;
-}
+type WireTotals = Omit<InterfaceTotals, keyof Message>;
+/** Counters that every sensor sends. Later ones are absent where they are zero or their sensor has none. */
+type FirstTotal =
+  | 'packets'
+  | 'ipPackets'
+  | 'ipBytes'
+  | 'nonIpPackets'
+  | 'parserDropped'
+  | 'kernelDropped'
+  | 'detailTruncated';
+type Counters<Wire> = { [Name in keyof Wire]: number };
+
+/** What an interface counted: the fields of `InterfaceTotals` in telemetry.proto. */
+export type TelemetryTotals = Counters<Pick<WireTotals, FirstTotal>> &
+  Partial<Counters<Omit<WireTotals, FirstTotal>>>;
 
 export interface TelemetryHost {
   /** Canonical text (RFC 5952). */

@@ -5,28 +5,8 @@ import { findLanNetwork, lanNetworks } from '../world/networks.ts';
 import type { PrivateNic } from '../world/private-networks.ts';
 import { invalid, unicastMac } from './check-body.ts';
 import { defineFirewall } from './define-firewall.ts';
+import type { GuestAddress, GuestDefinition, Power } from './guest.ts';
 import { defineNic } from './private-nics.ts';
-
-export type Power = 'on' | 'off';
-
-export interface GuestAddress {
-  /** Canonical text. */
-  address: string;
-  prefixLength: number;
-  gateway: string;
-}
-
-export interface GuestDefinition {
-  name: string;
-  /** Six lower-case hex pairs; null for a guest without a link on the public bridge, which has no addresses then. */
-  mac: string | null;
-  addresses: GuestAddress[];
-  /** On private networks, one each. */
-  nics: PrivateNic[];
-  /** Null: everything passes. */
-  firewall: FirewallPlan | null;
-  power: Power;
-}
 
 /** What a caller may say of a guest; what is left out is taken from the network. */
 export interface GuestInput {

@@ -2,7 +2,8 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
-import { defineGuest, type GuestDefinition, type GuestInput } from './guest-definition.ts';
+import type { GuestDefinition } from './guest.ts';
+import { defineGuest, type GuestInput } from './guest-definition.ts';
 
 /** A definition on disk. Version 0.1.0 and older wrote `cards` for `nics`. */
 type StoredGuest = GuestInput & { cards?: GuestInput['nics'] };

@@ -6,7 +6,7 @@ import type { TalkCounts } from '../traffic/talk.ts';
 import type { CertificateFiles } from '../traffic/web-service.ts';
 import type { WorldNames } from '../world/name-world.ts';
 import { type SupervisedProcess, superviseProcess } from '../world/supervise-process.ts';
-import type { GuestDefinition } from './guest-definition.ts';
+import type { GuestDefinition } from './guest.ts';
 import { plugGuest, unplugGuest } from './plug-guest.ts';
 
 export interface GuestPowerDeps {

@@ -19,13 +19,8 @@ import {
 } from '../world/private-networks.ts';
 import { invalid } from './check-body.ts';
 import { defineFirewall } from './define-firewall.ts';
-import {
-  defineGuest,
-  type GuestDefinition,
-  type GuestInput,
-  isSameGuest,
-  type Power,
-} from './guest-definition.ts';
+import type { GuestDefinition, Power } from './guest.ts';
+import { defineGuest, type GuestInput, isSameGuest } from './guest-definition.ts';
 import { readGuestFile, writeGuestFile } from './guest-file.ts';
 import { createGuestPower, type GuestPowerDeps } from './guest-power.ts';
 import { filtered } from './plug-guest.ts';

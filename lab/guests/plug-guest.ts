@@ -8,7 +8,7 @@ import { links, macs } from '../world/networks.ts';
 import { plugNic, unplugNic } from '../world/private-networks.ts';
 import { removeNamespace } from '../world/remove-world.ts';
 import { runIp, runTool, writeNetworkSettings } from '../world/run-tool.ts';
-import type { GuestDefinition } from './guest-definition.ts';
+import type { GuestDefinition } from './guest.ts';
 
 /** Plugs the guest in; what an interrupted earlier attempt left is removed first. */
 export async function plugGuest(names: WorldNames, guest: GuestDefinition): Promise<void> {

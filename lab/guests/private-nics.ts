@@ -3,7 +3,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { parsePrefix } from '#common/ip/index.ts';
 import { networkIdMax, type PrivateNic } from '../world/private-networks.ts';
 import { invalid, unicastMac } from './check-body.ts';
-import type { GuestDefinition } from './guest-definition.ts';
+import type { GuestDefinition } from './guest.ts';
 
 /** The NIC that `input` means; throws `lab.body_invalid`. */
 export function defineNic(input: PrivateNic): PrivateNic {

@@ -51,7 +51,7 @@ after(async () => {
 });
 
 const run = (text: string) => world.rows(text);
-/** As if the sensor had been heard so long ago, and the monitor had watched all the time. */
+/** As if the last contact of the sensor was this long ago, while the monitor was watching. */
 async function heard(secondsAgo: number, watchedSeconds = 3600): Promise<void> {
   await run(`insert into sensor_contacts (sensor_id, last_contact_at, sensor_version, spool_id, sequence)
     values (${world.sensor.id}, svc_now() - interval '${secondsAgo} seconds', '0.1.0', gen_random_uuid(), 1)
@@ -63,7 +63,7 @@ const goodFor = (seconds: number) =>
   run(
     `update alert_episodes set good_since = svc_now() - interval '${seconds} seconds' where good_since is not null`,
   );
-/** Two processes judge at once; whoever has the lease does. */
+/** Two processes judge at the same time; the holder of the lease succeeds. */
 async function judge(): Promise<void> {
   await Promise.all([alerts.loop.runOnce(), second.loop.runOnce()]);
 }
@@ -73,7 +73,7 @@ const deliver = () => Promise.all([alerts.sender.drain(), second.sender.drain()]
 const dueNow = () =>
   run("update alert_notifications set next_attempt_at = svc_now() where status = 'pending'");
 
-test('a silent sensor is one episode however many judge it, told once over each channel, and again when it is heard', async () => {
+test('a silent sensor is one episode for any number of judges, sent once to each channel, and again when it is resolved', async () => {
   const { secret } = await alerts.addChannel(systemActor, {
     kind: 'webhook',
     name: 'Pager',
@@ -87,23 +87,27 @@ test('a silent sensor is one episode however many judge it, told once over each 
   });
   await heard(400, 100);
   await judge();
-  assert.deepEqual(await open(), [], 'the monitor itself was away: nobody can say who was silent');
+  assert.deepEqual(
+    await open(),
+    [],
+    'after a pause of the monitor itself, nothing is known about silent sensors',
+  );
   await heard(400);
   await Promise.all([judge(), judge()]);
   assert.deepEqual(await open(), ['sensor_silent node-1']);
   await judge();
   await deliver();
   assert.equal(receiver.received.length, 1, 'the receiver failed');
-  assert.equal(mailServer.mails.length, 0, 'the mail server wants it later');
+  assert.equal(mailServer.mails.length, 0, 'the mail server asks for a retry');
   await dueNow();
   await deliver();
   const [first, again] = receiver.received;
   assert.equal(first?.id, again?.id);
   assert.deepEqual([again?.fitting, again?.signatures, again?.body.type], [1, 1, 'alert.opened']);
-  assert.match(String(again?.body.data.summary), /^Sensor silent: node-1: nothing was heard for 6 min$/);
+  assert.match(String(again?.body.data.summary), /^Sensor silent: node-1: no contact for 6 min$/);
   const [mail] = mailServer.mails;
   assert.equal(mail?.subject, 'Sensor silent: node-1 (Test site)');
-  assert.match(mail!.body, /nothing was heard for 6 min[\s\S]*https:\/\/monitor\.example\.net\/alerts/);
+  assert.match(mail!.body, /no contact for 6 min[\s\S]*https:\/\/monitor\.example\.net\/alerts/);
   assert.deepEqual(mail?.to, ['a@example.net', 'later@example.net']);
 
   await heard(5);
@@ -111,7 +115,7 @@ test('a silent sensor is one episode however many judge it, told once over each 
   await heard(150);
   await goodFor(100);
   await judge();
-  assert.equal((await open()).length, 1, 'what lies between resolves nothing, however long it looked well');
+  assert.equal((await open()).length, 1, 'unknown facts never resolve an episode');
   await heard(5);
   await judge();
   await goodFor(59);
@@ -141,7 +145,7 @@ test('a silent sensor is one episode however many judge it, told once over each 
   assert.equal(errors.length, 0, 'what a server says is not kept');
 });
 
-test('of a muted subject nobody is told, neither of the beginning nor of the end, and who takes care is noted', async () => {
+test('a muted subject sends no notification, neither "opened" nor "resolved", and the acknowledgement is stored', async () => {
   const told = receiver.received.length;
   await heard(400);
   await judge();
@@ -169,7 +173,7 @@ test('of a muted subject nobody is told, neither of the beginning nor of the end
   await judge();
   await heard(400);
   await judge();
-  assert.equal((await open()).length, 1, 'a muted trouble is an episode all the same');
+  assert.equal((await open()).length, 1, 'a muted subject still has an episode');
   await deliver();
   await dueNow();
   await deliver();
@@ -177,7 +181,7 @@ test('of a muted subject nobody is told, neither of the beginning nor of the end
   assert.deepEqual(
     types,
     ['alert.opened', 'alert.resolved'],
-    'who was told of the beginning is told of its end',
+    'channels that received "opened" receive "resolved"',
   );
   await alerts.mute(systemActor, episode!.id, 'Ada', 0);
   await heard(5);
@@ -185,11 +189,11 @@ test('of a muted subject nobody is told, neither of the beginning nor of the end
   await goodFor(60);
   await judge();
   await deliver();
-  assert.equal(receiver.received.length, told + 2, 'nobody hears of the end of what they never heard of');
+  assert.equal(receiver.received.length, told + 2, '"resolved" goes only to channels that received "opened"');
 });
 
-test('NET-2.2.6: lost packets, a probe without answers and a full disk are episodes; what nobody measured is none', async () => {
-  // Five seconds into a minute, whatever the real time is: a minute's end must not come in between.
+test('NET-2.2.6: lost packets, a probe without answers and a full disk are episodes; unmeasured values are not', async () => {
+  // Start five seconds into a minute, so that the test does not cross the end of a minute.
   const startMs = Math.floor(Date.now() / 60_000) * 60_000 + 5000;
   await stopDatabaseClock(world.database, startMs);
   await heard(5);
@@ -217,10 +221,13 @@ test('NET-2.2.6: lost packets, a probe without answers and a full disk are episo
       rtt: null,
       failure: 'timeout' as const,
     }));
-  const found = await probes.prepare([...results(down, 3), ...results(fresh, 2)], startMs);
-  await world.database.db
-    .transaction()
-    .execute((trx) => probes.addResults(trx, { siteId: world.siteId, sensorId: world.sensor.id }, found));
+  const measured = {
+    siteId: world.siteId,
+    sensorId: world.sensor.id,
+    results: [...results(down, 3), ...results(fresh, 2)],
+  };
+  await probes.consumer.prepare!([measured]);
+  await world.database.db.transaction().execute((trx) => probes.consumer.apply(trx, [measured]));
   const condition = {
     observedAtMs: startMs,
     spoolPendingBytes: 10,
@@ -240,7 +247,7 @@ test('NET-2.2.6: lost packets, a probe without answers and a full disk are episo
   const loss = (await alerts.listOpen(null, 10)).find((one) => one.kind === 'capture_loss');
   assert.deepEqual(loss?.details, { kernel_dropped: 200, lost_share: 0.02, minutes: 2, parser_dropped: 200 });
 
-  // What ends is resolved: a probe that is removed at once, the disk after it was seen well.
+  // An episode is resolved when its cause ends: the probe at once when it is removed, the disk after good values.
   await probes.remove(systemActor, world.siteId, down);
   await world.sensors.noteCondition(world.sensor.id, { ...condition, diskFreeBytes: 50 });
   await run("update sensor_conditions set received_at = svc_now() - interval '1 hour'");
@@ -253,9 +260,9 @@ test('NET-2.2.6: lost packets, a probe without answers and a full disk are episo
   assert.deepEqual(await open(), ['capture_loss eth0 of node-1']);
 });
 
-test('channels are checked; a test goes its way; what waits for one that is switched off is given up', async () => {
+test('channels are validated; a test is delivered; pending notifications of a disabled channel are dropped', async () => {
   const bad = [
-    [{ kind: 'email', name: 'x', recipients: 'nobody' }, 'alerts.invalid'],
+    [{ kind: 'email', name: 'x', recipients: 'operator' }, 'alerts.invalid'],
     [{ kind: 'email', name: 'x', recipients: '' }, 'alerts.invalid'],
     [{ kind: 'email', name: ' ', recipients: 'a@example.net' }, 'alerts.invalid'],
     [{ kind: 'email', name: 'x', recipients: 'a@example.net\r\nBcc:b@example.net' }, 'alerts.invalid'],
@@ -286,7 +293,7 @@ test('channels are checked; a test goes its way; what waits for one that is swit
   assert.equal(await alerts.deleteChannel(systemActor, night.id), false);
 });
 
-test('a channel takes five tests in ten minutes, however many are asked for at once, and each channel its own', async () => {
+test('each channel accepts five tests in ten minutes, also with concurrent requests', async () => {
   const add = async (name: string) => {
     await alerts.addChannel(systemActor, { kind: 'email', name, recipients: 'ops@example.org' });
     return (await alerts.listChannels()).find((one) => one.name === name)!.id;

@@ -1,9 +1,9 @@
-/** Where people are told. Pages get no secret. */
+/** Notification channels. Pages never receive the secret. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecretColumn } from '#service-kit/secrets/index.ts';
 
-/** Signs deliveries of webhooks; mail has none. */
+/** Signs deliveries to webhooks; mail has no secret. */
 export const channelSecret: SecretColumn = {
   table: 'alert_channels',
   key: 'id',
@@ -21,7 +21,7 @@ export interface Channel {
   consecutiveFailures: number;
   waiting: number;
   lastDeliveredAtMs: number | null;
-  /** Of the newest notification, while it is not delivered. */
+  /** Error of the newest notification while it is not delivered. */
   lastError: string | null;
 }
 
@@ -38,14 +38,14 @@ export async function listChannels(db: Queryable): Promise<Channel[]> {
   return rows;
 }
 
-/** The id of a channel that is about to be written: its secret is sealed for this row. */
+/** Id for a new channel, reserved because its secret is sealed for this row. */
 export async function nextChannelId(trx: Queryable): Promise<number> {
   const { rows } = await sql<{ id: number }>`
     select nextval(pg_get_serial_sequence('alert_channels', 'id')) as id`.execute(trx);
   return rows[0]!.id;
 }
 
-/** False when there are as many as there may be. */
+/** Returns false at the maximum number of channels. */
 export async function insertChannel(
   trx: Queryable,
   channel: {
@@ -67,7 +67,7 @@ export async function insertChannel(
   return rows.length === 1;
 }
 
-/** What waits for a channel that is switched off is given up: nobody wants last week's alert. */
+/** Pending notifications of a disabled channel are dropped, because old alerts are useless. */
 export async function setChannelEnabled(db: Queryable, id: number, isEnabled: boolean): Promise<boolean> {
   const { rows } = await sql`
     with gone as (update alert_notifications set status = 'failed', finished_at = svc_now(), last_error = 'the channel was switched off'

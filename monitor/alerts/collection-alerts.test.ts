@@ -25,13 +25,13 @@ before(async () => {
 });
 after(() => server[Symbol.asyncDispose]());
 
-/** What a sensor does otherwise than it should, from the fault on. */
+/** Faulty behaviour of a sensor, from the fault on. */
 interface Fault {
-  /** Null: it sends no upload for this minute at all. */
+  /** Null: it sends no upload for this minute. */
   upload?(captures: Minute[], minute: number): { minutes: Minute[]; gaps: TelemetryGap[] } | 'refused' | null;
   captures?: CaptureCondition[];
   aheadMs?: number;
-  /** An older sensor does not tell of its captures. */
+  /** An older sensor does not report its captures. */
   isOld?: boolean;
 }
 
@@ -46,7 +46,9 @@ async function enrol(hostName: string): Promise<EnrolledSensor> {
   return (await sensors.authenticate(made!.credential))!;
 }
 
-/** Plays six minutes of a sensor's life in steps of 15 s, and says when the alert and the page's words came. */
+/**
+ * Simulates six minutes of a sensor in steps of 15 s. Returns when the alert opened and when the page showed the text.
+ */
 async function play(names: readonly ('eth0' | 'br0')[], kind: string, words: string, fault: Fault) {
   const { sensors, inbox, alerts } = server.monitor;
   hosts += 1;
@@ -105,20 +107,20 @@ async function play(names: readonly ('eth0' | 'br0')[], kind: string, words: str
     if (!isFaulty && atMs !== 60_000) continue;
     const csv = (await visitor.get(`/sites/${server.siteId}/sensors?format=csv&table=sensors`)).text;
     const state = csv.split('\n').find((line) => line.startsWith(`${hostName},`))!;
-    if (!isFaulty) assert.match(state, /,reporting,/, 'before the fault all is well');
+    if (!isFaulty) assert.match(state, /,reporting,/, 'no trouble before the fault');
     if (found.pageMs !== null || !state.includes(words)) continue;
     found.pageMs = atMs + 3000 - faultMs;
     const page = (await visitor.get(`/sites/${server.siteId}/sensors/${sensor.id}`)).text;
-    assert.ok(!page.includes('Reporting:'), 'the page of the sensor says it too');
+    assert.ok(!page.includes('Reporting:'), 'the page of the sensor shows it too');
   }
-  // The next one's world is quiet.
+  // The next test needs a world without open alerts.
   await sensors.revoke(systemActor, server.siteId, sensor.id);
   return found;
 }
 
-/** `pageMs`: a minute, and for what only whole minutes tell the time until they come. */
+/** `pageMs`: limit for the page; longer when only complete minutes show the fault. */
 function judge(found: Awaited<ReturnType<typeof play>>, pageMs = 60_000): void {
-  assert.deepEqual(found.early, [], 'nothing is told before the fault');
+  assert.deepEqual(found.early, [], 'no alert before the fault');
   assert.ok(found.alertMs !== null && found.alertMs <= 180_000, `alerted after ${found.alertMs} ms`);
   assert.ok(found.pageMs !== null && found.pageMs <= pageMs, `on the page after ${found.pageMs} ms`);
 }
@@ -143,7 +145,7 @@ for (const name of ['eth0', 'br0'] as const) {
     judge(await play(['eth0', 'br0'], 'capture_dead', `${name} down`, { upload: without, captures }));
   });
 
-  test(`a dead ${role} of an older sensor shows by its gaps, beside one that listens and alone`, async () => {
+  test(`a dead ${role} of an older sensor is detected by its gaps, with and without another capture`, async () => {
     const beside = await play(['eth0', 'br0'], 'capture_dead', `${name} down`, {
       upload: without,
       isOld: true,
@@ -191,7 +193,7 @@ for (const name of ['eth0', 'br0'] as const) {
     judge(await play([name], 'minutes_refused', 'minutes refused', { upload: () => 'refused' }), 65_000);
   });
 
-  test(`counters of one ${role} that no link carries are left out, alerted within three minutes and on the page within one`, async () => {
+  test(`impossible counters of one ${role} are left out, alerted within three minutes and on the page within one`, async () => {
     const upload = (captures: Minute[]) => ({
       minutes: captures.map((one) => ({
         ...one,
@@ -199,16 +201,16 @@ for (const name of ['eth0', 'br0'] as const) {
       })),
       gaps: [],
     });
-    judge(await play([name], 'counters_left_out', 'counters left out', { upload }), 65_000);
+    judge(await play([name], 'counters_left_out', 'counters ignored', { upload }), 65_000);
   });
 
-  test(`a sensor of one ${role} that is in contact and sends no minute is alerted within three minutes`, async () => {
-    // The first minute that is missing was due a minute after the fault.
+  test(`a sensor of one ${role} that has contact but sends no minute is alerted within three minutes`, async () => {
+    // The first missing minute was due a minute after the fault.
     judge(await play([name], 'minutes_missing', 'no minutes', { upload: () => null }), 120_000);
   });
 }
 
-test('a sensor that starts again, and a capture that is taken out of its settings, open no alert', async () => {
+test('a restarted sensor, and a capture that is removed from its settings, open no alert', async () => {
   const down = (minute: number): TelemetryGap => ({ ...failed('', minute), reason: 'sensor_down' });
   const restarted = await play(['eth0'], 'capture_dead', 'eth0 down', {
     upload: (captures, minute) => ({ minutes: captures, gaps: [down(minute)] }),

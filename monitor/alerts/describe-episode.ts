@@ -1,4 +1,4 @@
-/** Episodes in words, the same in mails, in webhooks and on pages. */
+/** Texts about episodes, the same in mails, in webhooks and on pages. */
 
 import { endingText } from './credential-health.ts';
 import type { AlertKind } from './episode.ts';
@@ -9,14 +9,14 @@ export const kindNames: Record<AlertKind, string> = {
   capture_dead: 'Capture down',
   capture_loss: 'Capture loses packets',
   clock_skew: 'Sensor clock wrong',
-  counters_left_out: 'Impossible counters left out',
+  counters_left_out: 'Impossible counters ignored',
   credential_copied: 'Sensor credential copied',
-  credential_ending: 'Sensor credential ends',
+  credential_ending: 'Sensor credential expires',
   minutes_missing: 'Sensor sends no minutes',
   minutes_refused: 'Minutes refused',
-  plan_cut: 'Too many protected addresses',
+  plan_cut: 'Plan of a sensor too long',
   probe_down: 'Probe down',
-  storage_pressure: 'Sensor short of storage',
+  storage_pressure: 'Sensor storage low',
 };
 
 /** `Sensor silent: node-1`. */
@@ -24,33 +24,33 @@ export function titleOf(episode: Pick<Episode, 'kind' | 'subjectName'>): string 
   return `${kindNames[episode.kind]}: ${episode.subjectName}`;
 }
 
-/** What was measured, in one sentence without its full stop. */
+/** The measured values in one sentence without its full stop. */
 export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>): string {
   const percent = (value: unknown) => `${(Number(value) * 100).toFixed(1)} %`;
   switch (kind) {
     case 'sensor_silent':
-      return `nothing was heard for ${Math.floor(Number(details.silent_seconds) / 60)} min`;
+      return `no contact for ${Math.floor(Number(details.silent_seconds) / 60)} min`;
     case 'capture_dead':
-      return 'the sensor runs, and this capture does not listen';
+      return 'the sensor has contact, but this capture does not listen';
     case 'clock_skew':
       return skewText(Number(details.skew_seconds));
     case 'counters_left_out':
-      return `counters that no link carries were left out, ${details.minute_rows} of minutes and ${details.live_rows} of live windows since the sensor was enrolled; the rest was kept`;
+      return `impossible counters were ignored, ${details.minute_rows} in minutes and ${details.live_rows} in live windows since the sensor was enrolled; all other counters were kept`;
     case 'credential_copied':
-      return 'a credential that was replaced is still in use: two hosts have a copy of it, or one was restored from an old disk';
+      return 'a replaced credential is still in use: two hosts have a copy of it, or a host was restored from an old disk';
     case 'credential_ending':
       return `${endingText(Number(details.left_seconds))}, and the sensor has not renewed it`;
     case 'minutes_missing':
-      return `the sensor is in contact, and no minute arrived for ${Math.floor(Number(details.missing_seconds) / 60)} min`;
+      return `the sensor has contact, but no minute arrived for ${Math.floor(Number(details.missing_seconds) / 60)} min`;
     case 'minutes_refused':
-      return `an upload was not taken: ${details.why}`;
+      return `an upload was refused: ${details.why}`;
     case 'capture_loss':
       return (
         `${percent(details.lost_share)} of the packets of ${details.minutes} min were lost: ` +
         `${details.kernel_dropped} in the kernel, ${details.parser_dropped} in the parser`
       );
     case 'plan_cut':
-      return `${details.targets} addresses are to be protected on this node, ${details.left_out} of them found no place in the plan`;
+      return `${details.left_out} of ${details.targets} entries have no room in the plan: ${details.lists ?? 'protected addresses'}`;
     case 'probe_down':
       return `no sensor gets an answer${details.reason ? `, the last attempt: ${failureNames[String(details.reason)] ?? details.reason}` : ''}`;
     case 'storage_pressure':
@@ -74,7 +74,7 @@ export function skewText(skewSeconds: number): string {
   return `its clock is ${Math.floor(size / seconds)} ${unit} ${skewSeconds < 0 ? 'behind' : 'ahead'}`;
 }
 
-/** Why attempts of probes were lost, in words. */
+/** Reasons for lost attempts of probes. */
 export const failureNames: Readonly<Record<string, string>> = {
   timeout: 'no answer in time',
   refused: 'refused',
@@ -82,5 +82,5 @@ export const failureNames: Readonly<Record<string, string>> = {
   name_not_found: 'the name does not resolve',
   bad_answer: 'a bad answer',
   tls: 'the certificate or TLS was not accepted',
-  not_permitted: 'the host does not let the sensor try',
+  not_permitted: 'the host does not permit the attempt',
 };

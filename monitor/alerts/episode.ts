@@ -1,4 +1,4 @@
-/** What an episode is, and when one opens and resolves. */
+/** Episodes, and the rules for opening and resolving them. */
 
 export const alertKinds = [
   'sensor_silent',
@@ -16,10 +16,10 @@ export const alertKinds = [
 ] as const;
 export type AlertKind = (typeof alertKinds)[number];
 
-/** What the newest facts say of one subject. `unknown` covers what lies between bad and good as well. */
+/** Verdict of the newest facts about one subject. `unknown` includes values between bad and good. */
 export type Verdict = 'bad' | 'good' | 'unknown';
 
-/** A thing that may be in trouble, as it is now. A subject that is in no list is gone. */
+/** Something that is judged, in its present state. A subject that is in no list was removed. */
 export interface Subject {
   kind: AlertKind;
   /** `sensor:4`, `capture:4:eth0`, `probe:7`. */
@@ -27,7 +27,7 @@ export interface Subject {
   siteId: number;
   name: string;
   verdict: Verdict;
-  /** What was measured, for people. */
+  /** Measured values, for people. */
   details: Record<string, string | number | boolean | null>;
 }
 
@@ -35,11 +35,11 @@ export interface OpenEpisode {
   id: number;
   kind: AlertKind;
   subjectKey: string;
-  /** Since when the subject has looked well. */
+  /** Start of the present run of good verdicts. */
   goodSinceMs: number | null;
 }
 
-/** How long a subject must look well without a break before its episode resolves. */
+/** How long a subject must be good without a break before its episode is resolved. */
 export const resolveSeconds: Record<AlertKind, number> = {
   sensor_silent: 60,
   capture_dead: 60,
@@ -58,15 +58,15 @@ export const resolveSeconds: Record<AlertKind, number> = {
 export type Step =
   | { do: 'nothing' }
   | { do: 'open' }
-  /** It looks well since now. */
+  /** The first good verdict. */
   | { do: 'recover' }
-  /** It does not look well any more, or nobody knows. */
+  /** The verdict is no longer good, or unknown. */
   | { do: 'relapse' }
   | { do: 'resolve'; resolution: 'recovered' | 'removed' };
 
 /**
- * What becomes of a subject's episode. Only a recovery that was seen from its beginning to its end resolves one:
- * what is unknown begins it anew, so silence never passes for health.
+ * The next step of a subject's episode. Only a continuously observed recovery resolves an episode: an unknown verdict
+ * restarts it, so that missing data never counts as recovery.
  */
 export function judge(
   kind: AlertKind,
@@ -82,7 +82,7 @@ export function judge(
   return isOver ? { do: 'resolve', resolution: 'recovered' } : { do: 'nothing' };
 }
 
-/** Bad from `badFrom` on, good below `goodBelow`, and neither in between, so that a value on the edge does not flap. */
+/** Bad from `badFrom` on, good below `goodBelow`, otherwise unknown, so that a value at the limit does not flap. */
 export function between(value: number, goodBelow: number, badFrom: number): Verdict {
   return value >= badFrom ? 'bad' : value < goodBelow ? 'good' : 'unknown';
 }

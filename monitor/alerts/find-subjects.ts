@@ -1,10 +1,15 @@
 /**
- * Every subject as the stored facts show it, by the database's clock: no process's own time and no memory take part,
- * so any replica finds the same.
+ * Every subject from the stored facts, by the database's clock. It uses no local time and no state in memory, so every
+ * replica has the same result.
  */
 
 import type { ProbeMinutes, Probes } from '#monitor/probes/index.ts';
-import { planTargetsMax, type SensorHealth, type Sensors } from '#monitor/sensors/index.ts';
+import {
+  leftOutOf as entriesLeftOut,
+  type SectionCount,
+  type SensorHealth,
+  type Sensors,
+} from '#monitor/sensors/index.ts';
 import type { CaptureLoss, Traffic } from '#monitor/traffic/index.ts';
 import {
   type CaptureHealth,
@@ -19,19 +24,19 @@ import {
 import { copiedVerdict, endingVerdict } from './credential-health.ts';
 import { between, type Subject, type Verdict } from './episode.ts';
 
-/** A sensor is heard of at least once a minute. */
+/** A sensor has contact at least once a minute. */
 export const silentSeconds = 180;
-/** What a sensor told of itself longer ago is nothing to judge by. */
+/** An older report of a sensor is not used. */
 const conditionSeconds = 300;
-/** Of all packets; bursts of a few packets are no trouble. */
+/** Part of all packets; short bursts do not matter. */
 export const lossShare = { goodBelow: 0.005, badFrom: 0.01 };
 const lossPacketsMin = 100;
-/** The last whole minutes that are judged; all of them must be known. */
+/** Number of complete minutes that are judged; all must be known. */
 export const lossMinutes = 2;
 export const spoolShare = { goodBelow: 0.7, badFrom: 0.8 };
-/** Share of the file system in use. */
+/** Part of the file system in use. */
 export const diskShare = { goodBelow: 0.93, badFrom: 0.95 };
-/** Minutes in a row without any answer. */
+/** Minutes in a row without an answer. */
 export const downMinutes = 3;
 const upMinutes = 2;
 const probeSeconds = 300;
@@ -42,7 +47,7 @@ export interface FindSubjectsDeps {
   probes: Pick<Probes, 'listNewestMinutes'>;
 }
 
-/** `watchingSeconds`: for how long the monitor has watched without a break. */
+/** `watchingSeconds`: how long the monitor has watched without a break. */
 export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: number): Promise<Subject[]> {
   const [sensors, outages, losses, probes] = await Promise.all([
     deps.sensors.listHealth(),
@@ -67,7 +72,7 @@ export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: numb
   ];
 }
 
-/** What is said of a sensor under every kind. */
+/** Fields of a sensor that are the same for every kind. */
 function ofSensor(sensor: SensorHealth): Pick<Subject, 'key' | 'siteId' | 'name'> {
   return { key: `sensor:${sensor.id}`, siteId: sensor.siteId, name: sensor.hostName };
 }
@@ -93,7 +98,10 @@ function skewOf(sensor: SensorHealth): Subject {
   };
 }
 
-/** Not the minutes' own times count, but that they arrive: a sensor that catches up, or whose clock is behind, sends some. */
+/**
+ * The arrival of minutes counts, not their times: a sensor that catches up, or whose clock is behind, does send
+ * minutes.
+ */
 function missingOf(sensor: SensorHealth, watchingSeconds: number): Subject {
   const age = sensor.minuteAgeSeconds ?? sensor.enrolledAgeSeconds;
   const isHeard = sensor.contactAgeSeconds !== null && sensor.contactAgeSeconds <= heardSeconds;
@@ -112,7 +120,7 @@ function missingOf(sensor: SensorHealth, watchingSeconds: number): Subject {
   };
 }
 
-/** While a sensor is in contact and nothing was refused for a while, all is well. */
+/** Good when the sensor has contact and no upload was refused for a while. */
 function refusalOf(sensor: SensorHealth): Subject {
   const { refusal } = sensor;
   const isHeard = sensor.contactAgeSeconds !== null && sensor.contactAgeSeconds <= heardSeconds;
@@ -125,7 +133,7 @@ function refusalOf(sensor: SensorHealth): Subject {
   };
 }
 
-/** As refusals: it was well again when nothing was left out for a while. */
+/** Like refusals: good when no counter was left out for a while. */
 function leftOutOf(sensor: SensorHealth): Subject {
   const { leftOut } = sensor;
   const isHeard = sensor.contactAgeSeconds !== null && sensor.contactAgeSeconds <= heardSeconds;
@@ -139,12 +147,19 @@ function leftOutOf(sensor: SensorHealth): Subject {
 }
 
 function planOf(sensor: SensorHealth): Subject {
-  const leftOut = Math.max(0, sensor.planTargets - planTargetsMax);
+  const cut = sensor.plan.filter((section) => entriesLeftOut(section) > 0);
+  const sum = (numberOf: (section: SectionCount) => number) =>
+    cut.reduce((total, section) => total + numberOf(section), 0);
   return {
     kind: 'plan_cut',
     ...ofSensor(sensor),
-    verdict: leftOut > 0 ? 'bad' : 'good',
-    details: { targets: sensor.planTargets, left_out: leftOut },
+    verdict: cut.length > 0 ? 'bad' : 'good',
+    details: {
+      // Name from when protected addresses were the only list; receivers of notifications use it.
+      targets: sum(({ entries }) => entries),
+      left_out: sum(entriesLeftOut),
+      lists: cut.map(({ label }) => label).join(', '),
+    },
   };
 }
 
@@ -167,7 +182,7 @@ function credentialOf(sensor: SensorHealth): Subject[] {
 
 function silenceOf(sensor: SensorHealth, watchingSeconds: number): Subject {
   const age = sensor.contactAgeSeconds;
-  // Right after a pause of the monitor's own, that nobody was heard says nothing.
+  // After a pause of the monitor itself, missing contacts mean nothing.
   const verdict: Verdict =
     age === null
       ? 'unknown'
@@ -207,7 +222,7 @@ function storageOf(sensor: SensorHealth): Subject {
 
 function lossOf(loss: CaptureLoss): Subject {
   const lost = loss.kernelDropped + loss.parserDropped;
-  // What the kernel dropped is no part of the packets that were counted; what the parser dropped is.
+  // Packets dropped by the kernel are not in the packet count; those dropped by the parser are.
   const share = lost / Math.max(1, loss.packets + loss.kernelDropped);
   const isKnown = loss.minutes >= lossMinutes;
   const measured = lost < lossPacketsMin ? 'good' : between(share, lossShare.goodBelow, lossShare.badFrom);

@@ -1,10 +1,10 @@
 /**
- * Alerts: troubles as episodes that open and resolve, and who is told of them.
+ * Alerts: episodes that open and resolve, and their notifications.
  *
- * Judged from stored facts by the database's clock, under a lease: however many processes run, a trouble is one episode
- * with one notification for each transition and channel. An episode opens when the facts are bad and resolves only
- * after a recovery that was seen throughout; what is unknown changes nothing. Notifications are written with the
- * transition and delivered at least once, under an id that stays.
+ * Judged from stored facts by the database's clock, under a lease: for any number of processes, a trouble is one
+ * episode with one notification for each transition and channel. An episode opens when the facts are bad and resolves
+ * only after a continuously observed recovery; unknown facts change nothing. Notifications are written in the
+ * transaction of the transition and delivered at least once, under a stable id.
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
@@ -43,11 +43,12 @@ export {
   silentSeconds,
   spoolShare,
 } from './find-subjects.ts';
+export { keptAlerts } from './kept.ts';
 export type { ChannelInput } from './manage-channels.ts';
 export type { MailSettings } from './send-mail.ts';
 export type { Episode } from './store.ts';
 
-/** Where alerts keep sealed secrets. */
+/** Columns with sealed secrets of alerts. */
 export const alertSecrets = [channels.channelSecret] as const;
 
 export interface AlertsDeps extends FindSubjectsDeps {
@@ -55,35 +56,35 @@ export interface AlertsDeps extends FindSubjectsDeps {
   secrets: Secrets;
   clock: Clock;
   reporter: Reporter;
-  /** Which addresses webhooks may go to. */
+  /** Allowed target addresses of webhooks. */
   rules: TargetRules;
   mail: MailSettings | null;
-  /** Where people reach the console, for links; null when it is not known. */
+  /** URL of the console, for links; null when unknown. */
   consoleUrl: string | null;
 }
 
 export interface Alerts {
-  /** Judges every 15 seconds; start it in as many processes as wanted. */
+  /** Judges every 15 seconds; may run in any number of processes. */
   readonly loop: LeasedLoop;
-  /** Delivers notifications; likewise. */
+  /** Delivers notifications; may run in any number of processes. */
   readonly sender: Sender;
   readonly parts: readonly Part[];
-  /** Open episodes, the newest first; of all sites without one. */
+  /** Open episodes, the newest first; of all sites when `siteId` is null. */
   listOpen(siteId: number | null, limit: number): Promise<store.Episode[]>;
   /** Resolved episodes, the newest first. */
   listResolved(siteId: number | null, limit: number): Promise<store.Episode[]>;
   find(episodeId: number): Promise<store.Episode | null>;
-  /** Says who takes care of it. False: there is no such open episode. */
+  /** Acknowledges an episode. Returns false when it is not open. */
   acknowledge(actor: Actor, episodeId: number, by: string, note: string): Promise<boolean>;
-  /** Tells nobody of the episode's subject for hours; 0 ends that. */
+  /** Mutes the episode's subject for hours; 0 unmutes it. */
   mute(actor: Actor, episodeId: number, by: string, hours: number): Promise<boolean>;
   listChannels(): Promise<channels.Channel[]>;
   addChannel(actor: Actor, input: ChannelInput): Promise<{ secret: string | null }>;
   setChannelEnabled(actor: Actor, channelId: number, isEnabled: boolean): Promise<boolean>;
   deleteChannel(actor: Actor, channelId: number): Promise<boolean>;
-  /** Sends a test through a channel, by the same way as alerts. Throws `alerts.test_limit`. */
+  /** Sends a test through a channel, on the same path as alerts. Throws `alerts.test_limit`. */
   sendTest(actor: Actor, channelId: number): Promise<boolean>;
-  /** Whether mails can be sent at all. */
+  /** Mail is configured. */
   readonly hasMail: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** One round of judging: what the facts say becomes episodes and notifications, in one transaction. */
+/** One round of judging: turns facts into episodes and notifications, in one transaction. */
 import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { judge, type OpenEpisode, type Subject } from './episode.ts';
@@ -12,8 +12,8 @@ export interface JudgeCounts {
 }
 
 /**
- * The lease's row stays locked until the end, so two processes never judge at once; the open episode's index would stop
- * the second one even so. A process that lost its lease changes nothing.
+ * The lease's row stays locked until the end, so that two processes never judge at the same time; the unique index of
+ * open episodes prevents it as well. A process without the lease changes nothing.
  */
 export async function judgeSubjects(
   deps: FindSubjectsDeps & { db: () => Queryable },
@@ -39,7 +39,7 @@ export async function judgeSubjects(
         await judgeOne(trx, subject, open.get(key) ?? null, nowMs, counts);
         open.delete(key);
       }
-      // What is in no list any more was removed by somebody.
+      // A subject that is in no list was removed.
       for (const episode of open.values()) {
         const step = judge(episode.kind, episode, 'gone', nowMs);
         if (step.do === 'resolve') await resolve(trx, episode.id, step.resolution, counts);

@@ -11,7 +11,7 @@ interface Look {
   verdict: Verdict;
 }
 
-/** What judging makes of a history: when an episode was open, look by look. */
+/** Applies a history of verdicts. Returns for each look whether an episode was open. */
 function play(looks: readonly Look[]) {
   let nowMs = 1_764_000_000_000;
   let open: { goodSinceMs: number | null } | null = null;
@@ -27,7 +27,7 @@ function play(looks: readonly Look[]) {
   });
 }
 
-test(`an episode opens when the facts are bad and resolves after a recovery seen throughout, in ${runs} histories`, () => {
+test(`an episode opens on bad facts and resolves after a continuously observed recovery, in ${runs} histories`, () => {
   const look = fc.record<Look>({
     afterSeconds: fc.integer({ min: 1, max: 90 }),
     verdict: fc.constantFrom('bad', 'good', 'good', 'unknown'),
@@ -40,7 +40,7 @@ test(`an episode opens when the facts are bad and resolves after a recovery seen
         if (at.verdict === 'unknown') assert.equal(at.after, at.before, 'what is unknown changes nothing');
         if (!at.before && at.after) assert.equal(at.verdict, 'bad');
         if (at.before && at.after && at.verdict === 'good') {
-          // Kept open: the unbroken run of good looks is still too short.
+          // Open as long as the run of good verdicts is too short.
           const first = history.slice(0, i + 1).findLastIndex((one) => one.verdict !== 'good') + 1;
           assert.ok(at.nowMs - history[first]!.nowMs < resolveSeconds[kind] * 1000, 'it resolves in time');
         }
@@ -54,7 +54,7 @@ test(`an episode opens when the facts are bad and resolves after a recovery seen
   );
 });
 
-test('a subject that is removed ends its episode at once, and opens none', () => {
+test('removing a subject ends its episode at once, and opens none', () => {
   assert.deepEqual(judge(kind, { goodSinceMs: null }, 'gone', 0), { do: 'resolve', resolution: 'removed' });
   assert.deepEqual(judge(kind, null, 'gone', 0), { do: 'nothing' });
 });

@@ -1,4 +1,4 @@
-/** What operators do with channels and episodes. */
+/** Changes of channels and episodes by operators. */
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
@@ -18,12 +18,15 @@ export interface ChannelInput {
 
 const channelsMax = 20;
 const recipientsMax = 20;
-/** A test goes to a mail server or a receiver that may be another's. */
+/** A test may reach a mail server or receiver of another company. */
 const testsMax = 5;
 const testWindowSeconds = 600;
 const addressShape = /^[^\s@<>",;:\\()[\]]{1,64}@[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
 
-/** The secret of a webhook, for this result alone; null for mail. Throws `alerts.invalid`, `webhooks.invalid`, `alerts.limit`. */
+/**
+ * The secret of a webhook, returned only here; null for mail. Throws `alerts.invalid`, `webhooks.invalid`,
+ * `alerts.limit`.
+ */
 export async function addChannel(
   db: Queryable,
   secrets: Secrets,
@@ -64,7 +67,7 @@ export async function addChannel(
   return { secret: secret && formatSecret(secret) };
 }
 
-/** Queues a test of a channel. False: there is no such channel. Throws `alerts.test_limit`. */
+/** Queues a test of a channel. Returns false when there is no such channel. Throws `alerts.test_limit`. */
 export async function sendTest(trx: Queryable, channelId: number): Promise<boolean> {
   if ((await lockAndCountTests(trx, channelId, testWindowSeconds)) >= testsMax) {
     throw new CodedError(

@@ -1,10 +1,10 @@
-/** What a channel is told. */
+/** Content of notifications. */
 import { formatTime } from '#service-kit/pages/index.ts';
 import { measuredOf, titleOf } from './describe-episode.ts';
 import type { Episode } from './store.ts';
 
 export interface Notification {
-  /** The same with every attempt; receivers tell repetitions by it. */
+  /** The same in every attempt, so that receivers can detect repetitions. */
   id: string;
   transition: 'opened' | 'resolved' | 'test';
   subject: string;
@@ -13,7 +13,7 @@ export interface Notification {
   body: { type: string; timestamp: string; data: Record<string, unknown> };
 }
 
-/** `consoleUrl`: where people reach the console, when that is known. */
+/** `consoleUrl`: URL of the console, if known. */
 export function makeNotification(
   id: string,
   transition: Notification['transition'],
@@ -25,20 +25,22 @@ export function makeNotification(
   const link = url ? `\n\n${url}\n` : '\n';
   const timestamp = new Date(createdAtMs).toISOString();
   if (!episode) {
-    const text = `This is a test of a channel for alerts. Nothing is wrong.${link}`;
+    const text = `This is a test of an alert channel. Nothing is wrong.${link}`;
     const body = { type: 'alert.test', timestamp, data: { summary: 'A test of this channel.' } };
     return { id, transition, subject: 'Test of alerts', text, body };
   }
   const title = titleOf(episode);
   const isOver = transition === 'resolved';
-  const end = episode.resolution === 'removed' ? 'is removed' : 'has recovered';
+  const end = episode.resolution === 'removed' ? 'was removed' : 'has recovered';
   const measured = measuredOf(episode);
   const lines = [
     isOver ? `${episode.subjectName} ${end}.` : `${title}: ${measured}.`,
     '',
     `Site:    ${episode.siteName}`,
     `Opened:  ${formatTime(episode.openedAtMs, 'seconds')}`,
-    ...(isOver ? [`Resolved: ${formatTime(episode.resolvedAtMs, 'seconds')}`, `It was: ${measured}.`] : []),
+    ...(isOver
+      ? [`Resolved: ${formatTime(episode.resolvedAtMs, 'seconds')}`, `The alert was: ${measured}.`]
+      : []),
   ];
   const data = {
     episode_id: episode.id,
@@ -61,7 +63,7 @@ export function makeNotification(
   };
 }
 
-/** Names come from hosts: nothing in them may look like a line or a header. */
+/** Names come from hosts: line breaks and control characters are removed. */
 function plain(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ');
 }

@@ -1,4 +1,4 @@
-/** Notifications: written with the transition, delivered by whoever claims their channel. */
+/** Notifications: written with the transition, delivered by the process that claims their channel. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
@@ -12,7 +12,7 @@ export async function enqueueOpened(trx: Queryable, episodeId: number): Promise<
     on conflict do nothing`.execute(trx);
 }
 
-/** For each channel that was told of the opening: nobody hears of the end of what they never heard of. */
+/** "Resolved" goes only to channels that received "opened". */
 export async function enqueueResolved(trx: Queryable, episodeId: number): Promise<void> {
   await sql`
     insert into alert_notifications (episode_id, transition, channel_id)
@@ -21,7 +21,7 @@ export async function enqueueResolved(trx: Queryable, episodeId: number): Promis
     on conflict do nothing`.execute(trx);
 }
 
-/** How many tests the channel had within these seconds; its row is locked, so that many at once do not pass. */
+/** Number of tests of the channel in this time. Its row is locked, so that concurrent requests are counted too. */
 export async function lockAndCountTests(trx: Queryable, channelId: number, seconds: number): Promise<number> {
   await sql`select 1 from alert_channels where id = ${channelId} for no key update`.execute(trx);
   const { rows } = await sql<{ count: number }>`
@@ -48,8 +48,8 @@ export interface ClaimedChannel {
 }
 
 /**
- * Claims the channel whose notification has been due the longest. One worker serves one channel at a time, so an end is
- * never told before its beginning, and a receiver that hangs keeps no other channel waiting.
+ * Claims the channel with the longest overdue notification. One worker serves a channel at a time, so that "opened"
+ * comes before "resolved", and a slow receiver does not delay other channels.
  */
 export async function claimChannel(db: Queryable, claimSeconds: number): Promise<ClaimedChannel | null> {
   const { rows } = await sql<ClaimedChannel>`
@@ -73,7 +73,7 @@ export async function releaseChannel(db: Queryable, id: number, term: number): P
 
 export interface DueNotification {
   id: number;
-  /** The same with every attempt. */
+  /** The same in every attempt. */
   publicId: string;
   episodeId: number | null;
   transition: 'opened' | 'resolved' | 'test';
@@ -82,7 +82,7 @@ export interface DueNotification {
   nowMs: number;
 }
 
-/** The channel's oldest notification, when it is due; a later one never goes first. */
+/** The channel's oldest notification if it is due; a later one is never sent first. */
 export async function nextNotification(db: Queryable, channelId: number): Promise<DueNotification | null> {
   const { rows } = await sql<DueNotification & { isDue: boolean }>`
     select id, public_id as "publicId", episode_id as "episodeId", transition, attempts,
@@ -97,7 +97,7 @@ export async function nextNotification(db: Queryable, channelId: number): Promis
   return notification;
 }
 
-/** What became of an attempt; `retrySeconds` null where there is no further one. False: the claim is another's. */
+/** Records an attempt; `retrySeconds` is null for the last one. Returns false when another worker has the claim. */
 export async function recordAttempt(
   db: Queryable,
   channel: Pick<ClaimedChannel, 'id' | 'term'>,

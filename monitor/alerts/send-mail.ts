@@ -1,10 +1,10 @@
 import { type SmtpSettings, sendBySmtp } from '#service-kit/mail/index.ts';
 import type { Notification } from './notification.ts';
 
-/** The mail server and the sender of alerts. */
+/** The mail server, and the sender address of alerts. */
 export type MailSettings = SmtpSettings;
 
-/** Hands an alert to the mail server. Null when that took it for at least one recipient; else the reason. */
+/** Sends an alert to the mail server. Null when it accepted at least one recipient, otherwise the reason. */
 export function sendMail(
   settings: MailSettings,
   recipients: readonly string[],

@@ -1,7 +1,8 @@
 /**
- * Delivers what the outbox holds: at least once, each with an id of its own that stays, in the order of each channel.
+ * Delivers notifications of the outbox at least once, each under a stable id, in the order of each channel.
  *
- * Any number of processes may run this. One that dies after sending and before recording sends again, under the same id.
+ * Any number of processes may run it. A process that dies after sending and before recording sends again under the same
+ * id.
  */
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
@@ -23,22 +24,22 @@ export interface SenderDeps {
   clock?: Clock;
   reporter: Reporter;
   rules: TargetRules;
-  /** Null: no mail server is set; mails fail with these words. */
+  /** Null: no mail server is configured; mails fail. */
   mail: MailSettings | null;
   consoleUrl: string | null;
 }
 
 export interface Sender extends Part {
-  /** Delivers what is due, until nothing is; for tests. */
+  /** Delivers all due notifications; for tests. */
   drain(): Promise<void>;
 }
 
-/** Longer than any attempt takes. */
+/** Longer than any attempt. */
 const claimSeconds = 60;
 const batchMax = 20;
 const pollMs = 1_000;
 const retry = { firstMs: 10_000, maxMs: 1_800_000 };
-/** After this long nobody wants to hear of it any more. */
+/** Older notifications are dropped. */
 const expiryMs = 86_400_000;
 const workers = 2;
 
@@ -90,7 +91,7 @@ export function createSender(deps: SenderDeps): Sender {
   };
 }
 
-/** One attempt; true when the receiver took it and the next one may follow. */
+/** One attempt. Returns true when the receiver accepted it, so that the next one may follow. */
 async function attempt(
   deps: SenderDeps,
   channel: outbox.ClaimedChannel,
@@ -104,7 +105,7 @@ async function attempt(
     channel.kind === 'email'
       ? await mail(deps, channel, notification)
       : await post(deps, channel, notification, due.nowMs, signal);
-  // An attempt that our own stop cut short says nothing about the receiver; it is made again.
+  // An attempt that was cancelled by a stop is repeated.
   if (signal.aborted && error !== null) return false;
   const pauseMs = backoffMs(retry, due.attempts + 1);
   const isExpired = due.nowMs + pauseMs > createdAtMs + expiryMs;
@@ -121,7 +122,7 @@ async function mail(
   channel: outbox.ClaimedChannel,
   notification: Notification,
 ): Promise<string | null> {
-  if (!deps.mail) return 'no mail server is set: SVC_SMTP_URL is empty';
+  if (!deps.mail) return 'no mail server is configured: SVC_SMTP_URL is empty';
   return sendMail(deps.mail, channel.recipients, notification);
 }
 
@@ -138,7 +139,7 @@ async function post(
     secret = await deps.secrets.open(deps.db(), channelSecret, channel.id, channel.sealedSecret);
   } catch (error) {
     deps.reporter.error('an alert can not be signed', { channel: channel.name, error: describeError(error) });
-    return 'the signing secret does not open; add the channel anew';
+    return 'the signing secret can not be decrypted; delete the channel and add it again';
   }
   const headers = signDelivery([secret], notification.id, Math.floor(nowMs / 1000), body);
   const options = { rules: deps.rules, resolve: resolveByDns, signal };

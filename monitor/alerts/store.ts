@@ -1,11 +1,11 @@
-/** Episodes, mutes and the watch. */
+/** Episodes, mutes and the watch of the judging loop. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AlertKind, OpenEpisode, Subject } from './episode.ts';
 
 /**
- * Notes that judging goes on, and says for how long it has without a break. A pause of more than a minute begins the
- * watch anew: what happened in it nobody saw.
+ * Records that judging runs, and returns for how long without a break. After a pause of more than a minute the time
+ * starts again, because the pause was not observed.
  */
 export async function noteWatch(trx: Queryable): Promise<{ nowMs: number; watchingSeconds: number }> {
   const { rows } = await sql<{ nowMs: number; watchingSeconds: number }>`
@@ -24,7 +24,7 @@ export async function listOpen(trx: Queryable): Promise<OpenEpisode[]> {
   return rows;
 }
 
-/** The new episode's id; null when the subject has an open one already. */
+/** The new episode's id; null when the subject already has an open one. */
 export async function insertEpisode(trx: Queryable, subject: Subject): Promise<number | null> {
   const { rows } = await sql<{ id: number }>`
     insert into alert_episodes (site_id, kind, subject_key, subject_name, details)
@@ -33,7 +33,7 @@ export async function insertEpisode(trx: Queryable, subject: Subject): Promise<n
   return rows[0]?.id ?? null;
 }
 
-/** While it is bad the episode shows what is measured now. */
+/** Updates the measured values while the subject is bad. */
 export async function updateDetails(trx: Queryable, id: number, details: Subject['details']): Promise<void> {
   const text = JSON.stringify(details);
   await sql`update alert_episodes set details = ${text}::jsonb
@@ -65,13 +65,13 @@ export interface Episode {
   openedAtMs: number;
   resolvedAtMs: number | null;
   resolution: 'recovered' | 'removed' | null;
-  /** Looks well since then; resolves when that lasts. */
+  /** Start of the good verdicts; resolves when they last. */
   goodSinceMs: number | null;
   details: Subject['details'];
   acknowledgedAtMs: number | null;
   acknowledgedBy: string | null;
   note: string | null;
-  /** Until when nobody is told of the subject. */
+  /** End of the mute. */
   mutedUntilMs: number | null;
 }
 
@@ -109,7 +109,7 @@ export async function acknowledge(db: Queryable, id: number, by: string, note: s
   return rows.length === 1;
 }
 
-/** Mutes the subject of an episode for hours from now; 0 ends it. */
+/** Mutes the subject of an episode for hours from now; 0 unmutes it. */
 export async function mute(db: Queryable, id: number, by: string, hours: number): Promise<boolean> {
   const { rows } = await sql`
     insert into alert_mutes as held (kind, subject_key, until, muted_by)

@@ -42,7 +42,7 @@ test('NET-2.2.5: Internet traffic counts at the uplink; the bridge adds names an
   assert.equal(use.bytes, 1100);
 });
 
-test('NET-2.2.5: the bridge stands in only in minutes in which the uplink was idle or absent', async () => {
+test('NET-2.2.5: the bridge counts only in minutes in which the uplink was idle or absent', async () => {
   await using world = await createMonitorWorld();
   const spool = createSpool();
   const row = (serverBytes: number) => usageRow({ clientBytes: 0, serverBytes });
@@ -84,7 +84,7 @@ test('NET-2.2.5: each direction has its owner, and internal traffic belongs to t
   assert.equal((await list(world, 'all')).bytes, 1100 + 7 + 11);
 });
 
-test('NET-2.2.5: over time each minute counts at its owner too, and what has no line of its own is in the rest', async () => {
+test('NET-2.2.5: over time each minute counts at its owner too, and applications without a line are in the rest', async () => {
   await using world = await createMonitorWorld();
   const spool = createSpool();
   const other = usageRow({ name: 'example.org', clientBytes: 1, serverBytes: 2 });
@@ -170,7 +170,7 @@ test('NET-2.4.4: an address has its own Internet applications, with when it last
   ]);
 });
 
-test("NET-2.4.4: an address whose host's uplink is silent is read at the bridge, whatever other hosts' uplinks saw", async () => {
+test("NET-2.4.4: an address whose host's uplink is silent is read at the bridge, independent of other hosts' uplinks", async () => {
   await using world = await createMonitorWorld();
   const other = await world.enrol('node-2');
   await world.send(createSpool().upload([uplink([usageRow({ client: '192.0.2.99' })])]), other);
@@ -208,14 +208,14 @@ test('NET-2.2.3: a known domain names its product, evidence comes before the por
     name: 'example.org',
     isAttributed: true,
   });
-  const nobody = { name: '198.51.100.7', evidence: 'none' };
-  assert.deepEqual(name({ ...nobody }), { name: 'HTTPS', isAttributed: true });
-  assert.deepEqual(name({ ...nobody, protocol: 17, serverPort: 123 }), { name: 'NTP', isAttributed: true });
-  assert.deepEqual(name({ ...nobody, serverPort: 50_123 }), { name: '198.51.100.7', isAttributed: false });
+  const unnamed = { name: '198.51.100.7', evidence: 'none' };
+  assert.deepEqual(name({ ...unnamed }), { name: 'HTTPS', isAttributed: true });
+  assert.deepEqual(name({ ...unnamed, protocol: 17, serverPort: 123 }), { name: 'NTP', isAttributed: true });
+  assert.deepEqual(name({ ...unnamed, serverPort: 50_123 }), { name: '198.51.100.7', isAttributed: false });
   assert.deepEqual(name({ name: 'constructor' }), { name: 'constructor', isAttributed: true });
 });
 
-test('NET-2.2.3: what a sensor sends as a name is checked again; no text of its own gets on a page or to a customer', async () => {
+test('NET-2.2.3: names from sensors are checked again; invalid text does not reach pages or customers', async () => {
   const name = (part: object) => nameApplication({ ...usageRow(), ...part });
   const hostile = [
     '<b>free money</b>',
@@ -309,7 +309,7 @@ test('NET-2.2.2: without a kept pair the devices are fallback attribution', asyn
   });
 });
 
-test('NET-2.2.6: notices tell what named the bytes, whose they were, and that parser loss makes the window partial', async () => {
+test('NET-2.2.6: notices report the evidence and the owners of the bytes, and that parser loss makes the window partial', async () => {
   await using world = await createMonitorWorld();
   const usage = [
     usageRow({ clientBytes: 0, serverBytes: 600 }),

@@ -1,11 +1,11 @@
 /**
- * What an application is called on the server: a known domain's product, then what evidence says, then the port's
- * service, and at last the remote address (NET-2.2.3). Labels of IP protocols come before everything (NET-2.2.4).
+ * Names of applications on the server: the product of a known domain, then the evidence, then the service of the port,
+ * then the remote address (NET-2.2.3). Labels of IP protocols precede all others (NET-2.2.4).
  */
 import { serviceName } from '#common/ip/port-services.ts';
 import { checkName, type NamedRow } from './check-name.ts';
 
-/** Registrable domains that people know by another name; whatever is not here keeps its domain. */
+/** Products of well-known registrable domains; other domains keep their name. */
 const products: Readonly<Record<string, string>> = {
   'googlevideo.com': 'YouTube',
   'youtube.com': 'YouTube',
@@ -41,9 +41,9 @@ const udp = 17;
 
 export interface ApplicationName {
   name: string;
-  /** `none` where what the sensor sent is no name; absent where its evidence stands. */
+  /** `none` when the sensor's name is invalid; absent when its evidence is valid. */
   evidence?: 'none';
-  /** False where only the remote address is known. */
+  /** False when only the remote address is known. */
   isAttributed: boolean;
 }
 
@@ -60,7 +60,7 @@ export function nameApplication(told: NamedRow): ApplicationName {
   return told.evidence === 'none' ? named : { ...named, evidence: 'none' };
 }
 
-/** A transport and port as people write them: `tcp/443`, `icmp`, `IP 47`. */
+/** Transport and port as usually written: `tcp/443`, `icmp`, `IP 47`. */
 export function describeService(protocol: number, serverPort: number | null): string {
   const transport =
     protocol === tcp ? 'tcp' : protocol === udp ? 'udp' : protocol === 132 ? 'sctp' : `IP ${protocol}`;

@@ -1,11 +1,11 @@
 /**
- * Names that sensors send, checked again: a host that was taken over must not write what it likes on pages and to
- * customers. What does not fit is not a name; the row keeps its bytes and is called by its port or its remote address.
+ * Checks names from sensors again: a compromised host must not put arbitrary text on pages or into feeds. The row of an
+ * invalid name keeps its bytes and is named by its port or remote address.
  */
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
 
-/** Recognised IP protocols (NET-2.2.4), by number. AH has its label over IPv4 only. */
+/** Recognised IP protocols (NET-2.2.4), by number. AH has a label over IPv4 only. */
 const protocolLabels: Readonly<Record<number, string>> = {
   2: 'IGMP',
   4: 'IP-in-IP',
@@ -16,16 +16,16 @@ const protocolLabels: Readonly<Record<number, string>> = {
   89: 'OSPF',
   132: 'SCTP',
 };
-/** What a sensor calls them that does not know their labels (NET-9.2). */
+/** Label from a sensor that does not know the protocol labels (NET-9.2). */
 const genericLabel = 'IP';
 
-/** Lower-case labels of letters, digits, hyphens and underscores, as sensors reduce hosts to. */
+/** Lower-case labels of letters, digits, hyphens and underscores, the form in which sensors send hosts. */
 const hostName = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/;
 
 export type NamedRow = Pick<TelemetryUsageRow, 'name' | 'evidence' | 'protocol' | 'serverPort'> &
   Partial<Pick<TelemetryUsageRow, 'client' | 'server' | 'direction'>>;
 
-/** The row with a name and evidence that a sensor of ours could have sent. */
+/** The row with only valid names and evidence. */
 export function checkName<T extends NamedRow>(row: T): T {
   switch (row.evidence) {
     case 'ip_protocol': {
@@ -50,7 +50,7 @@ function isRemoteName({ name, serverPort }: NamedRow): boolean {
   return canonicalAddress(name) === name || (name === genericLabel && serverPort === null);
 }
 
-/** The other end. A row without ends has only its protocol. */
+/** The remote end. A row without ends has only its protocol. */
 function remoteOf({ direction, client, server }: NamedRow): string {
   return (direction === 'inbound' ? client : server) ?? genericLabel;
 }

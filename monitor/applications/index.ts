@@ -1,8 +1,9 @@
 /**
- * Which applications local addresses used, by evidence (NET-2.2.3), and who talked to whom for the last 24 hours.
+ * Applications of local addresses, by evidence (NET-2.2.3), and connections of the last 24 hours.
  *
- * Uplink and bridge see the same traffic: one vantage owns each site-minute and direction (NET-2.2.5), and the facts
- * never add two. Here are the names, the views of the console, and what must be said beside the numbers (NET-2.2.6).
+ * Uplink and bridge see the same traffic: one vantage point owns each site-minute and direction (NET-2.2.5), and the
+ * facts never add two. This feature has the names, the views of the console, and the notices beside the numbers
+ * (NET-2.2.6).
  */
 
 import type { Clock } from '#common/clock/index.ts';
@@ -41,14 +42,13 @@ export type { StoredRanking } from './store.ts';
 export { type ApplicationView, applicationViews } from './views.ts';
 
 const dayMs = 86_400_000;
-/** A stored ranking that is older has not been renewed as it should have been. */
+/** An older stored ranking was not renewed in time. */
 const renewedMs = 900_000;
 
 export interface Applications {
   /**
-   * What an exact local address used over the Internet, by minute from `fromMinute` (inclusive) to `toMinute`
-   * (exclusive), both directions of use: as client (outbound) and as host of a service (inbound) (NET-2.4.4);
-   * by minute.
+   * Internet applications of an exact local address by minute, from `fromMinute` (inclusive) to `toMinute` (exclusive),
+   * in both roles: as client (outbound) and as host of a service (inbound) (NET-2.4.4).
    */
   readAddressApplications(
     siteId: number,
@@ -56,14 +56,14 @@ export interface Applications {
     fromMinute: number,
     toMinute: number,
   ): Promise<AddressApplication[]>;
-  /** The same of many ranges, in their order; null where there are more rows than that. */
+  /** The same for many ranges, in their order; null when there are too many rows. */
   readAddressesApplications(
     ranges: readonly AddressRange[],
     rowsMax: number,
   ): Promise<AddressApplication[][] | null>;
   /**
-   * What a local address used and hosted over the Internet in a range, by bytes, largest first: its part of the site's list,
-   * where one vantage owns the bytes of a minute (NET-2.2.5).
+   * Applications that a local address used and hosted over the Internet in a range, largest first: its part of the
+   * site's list, where one vantage point owns the bytes of a minute (NET-2.2.5).
    */
   sumAddressApplications(
     siteId: number,
@@ -73,9 +73,8 @@ export interface Applications {
     segment?: string,
   ): Promise<AddressUse[]>;
   /**
-   * A site's applications of a range by bytes, largest first. Of a range around the last day the top connections are those
-   * of its stored ranking, where it has them. `nameContains` leaves other names out of the rows and their total, not out
-   * of the sums.
+   * A site's applications of a range by bytes, largest first. For a range around the last day the top connections come
+   * from its stored ranking, if there are any. `nameContains` filters the rows and their total, but not the sums.
    */
   list(
     siteId: number,
@@ -86,13 +85,13 @@ export interface Applications {
     nameContains?: string,
   ): Promise<ApplicationUse>;
   /**
-   * The stored ranking of the last 24 hours, recomputed every five minutes and held here for a while (NET-8.8); null: not
-   * computed yet.
+   * The stored ranking of the last 24 hours, recomputed every five minutes and cached here for a while (NET-8.8); null:
+   * not computed yet.
    */
   ranking(siteId: number, view: ApplicationView): Promise<StoredRanking | null>;
   /**
-   * What one row expands to (NET-2.2.2): at most ten destinations, ten devices and five pairs, with counts of everything.
-   * Devices are `segment|MAC` as they were in those minutes; labels are the devices' own.
+   * Details of one row (NET-2.2.2): at most ten destinations, ten devices and five pairs, with counts of all. Devices
+   * are the `segment|MAC` of those minutes; labels are the devices' present ones.
    */
   detail(
     siteId: number,
@@ -101,7 +100,7 @@ export interface Applications {
     toMs: number,
     key: ApplicationKey,
   ): Promise<ApplicationDetail>;
-  /** What must be said beside a window of the list (NET-2.2.6). */
+  /** Notices to show beside the list (NET-2.2.6). */
   notices(
     siteId: number,
     view: ApplicationView,
@@ -109,7 +108,7 @@ export interface Applications {
     toMs: number,
     use: ApplicationUse,
   ): Promise<CollectionNotices>;
-  /** Exact pairs of the last 24 hours and what named them, minute by minute, the busiest first (NET-2.2.7). */
+  /** Exact pairs of the last 24 hours and their evidence, by minute, the busiest first (NET-2.2.7). */
   listPairs(
     siteId: number,
     view: ApplicationView,
@@ -117,7 +116,10 @@ export interface Applications {
     toMs: number,
     limit: number,
   ): Promise<PairClassification[]>;
-  /** Bytes over time of some applications of the list, and under a null name of all others; steps without any are left out. */
+  /**
+   * Bytes over time of some applications of the list, and under a null name of all others; steps without bytes are left
+   * out.
+   */
   listSteps(range: {
     siteId: number;
     view: ApplicationView;
@@ -132,7 +134,7 @@ export function createApplications(deps: {
   db: () => Queryable;
   facts: FactStore;
   clock: Clock;
-  /** How long a ranking is held. */
+  /** How long a ranking is cached. */
   rankingHoldSeconds: number;
 }): Applications {
   const { facts } = deps;
@@ -152,9 +154,9 @@ export function createApplications(deps: {
     async list(siteId, view, fromMs, toMs, limit, nameContains = '') {
       const range = { ...viewRange(siteId, view, fromMs, toMs), limit, nameContains };
       const nowMs = deps.clock.nowMs();
-      // A range that was asked for a moment ago reaches back a day as well.
+      // A range that was requested slightly earlier still covers the last day.
       const day = fromMs <= nowMs - dayMs + 60_000 ? await ranking(siteId, view) : null;
-      // Pairs are kept for a day, so every range around it has those of the stored ranking; not of one that nobody renews.
+      // Pairs are kept for a day, so every range around it has those of the stored ranking, if the ranking is recent.
       const isAround = day && day.toMs <= toMs && day.computedAtMs > nowMs - renewedMs;
       if (!isAround) return facts.rankApplications(range);
       const topConnections = new Map(day.use.rows.map((row) => [keyText(row), row.topConnection]));

@@ -1,6 +1,6 @@
 /**
- * The ranking of 24 hours (NET-8.8): computed for every site and view every five minutes by whoever holds the lease, stored,
- * and held by the web process for a while, so that no page ever waits for a day's facts.
+ * The ranking of 24 hours (NET-8.8): computed for every site and view every five minutes by the holder of the lease,
+ * stored, and cached by the web process, so that pages do not read a day of facts.
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
@@ -13,9 +13,9 @@ import { type ApplicationView, applicationViews, viewRange } from './views.ts';
 const intervalMs = 300_000;
 const leaseSeconds = 120;
 const dayMs = 86_400_000;
-/** Rows of a stored ranking; totals are of all. */
+/** Rows of a stored ranking; totals include all. */
 const rowsMax = 200;
-/** Rankings held; far more than there are sites and views on one screen. */
+/** Maximum number of cached rankings. */
 const heldMax = 4096;
 
 export interface RankingDeps {
@@ -55,7 +55,7 @@ export function createRankingLoop(deps: RankingDeps): LeasedLoop {
   });
 }
 
-/** Reads stored rankings and holds each for `holdSeconds`. */
+/** Reads stored rankings and caches each for `holdSeconds`. */
 export function createRankingReader(deps: {
   db: () => Queryable;
   clock: Clock;
@@ -71,7 +71,7 @@ export function createRankingReader(deps: {
     const ranking = findRanking(deps.db(), siteId, view);
     held.set(key, { untilMs: nowMs + deps.holdSeconds * 1000, ranking });
     const forget = () => held.delete(key);
-    // What is not there yet, or could not be read, is asked for again at once.
+    // A missing ranking, or a failed read, is not cached.
     ranking.then((found) => found ?? forget(), forget);
     return ranking;
   };

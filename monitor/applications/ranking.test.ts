@@ -5,7 +5,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, usageRow } from '#monitor/testing/index.ts';
 import { createApplications, createRankingLoop } from './index.ts';
 
-test('NET-8.8: the 24-hour ranking is the one computed last, held for as long as the setting says', async () => {
+test('NET-8.8: the 24-hour ranking is the last computed one, cached for the configured time', async () => {
   await using world = await createMonitorWorld();
   const clock = createTestClock(0);
   const { facts, siteId } = world;
@@ -14,7 +14,7 @@ test('NET-8.8: the 24-hour ranking is the one computed last, held for as long as
   const applications = createApplications({ db, facts, clock, rankingHoldSeconds: 90 });
   const bytes = async () => (await applications.ranking(siteId, 'outbound'))?.use.bytes;
   const spool = createSpool();
-  assert.equal(await bytes(), undefined, 'not computed yet, and that is not held');
+  assert.equal(await bytes(), undefined, 'not computed yet, and not cached');
 
   await world.apply(spool.upload([captureMinute({ usage: [usageRow()] })]));
   assert.equal(await loop.runOnce(), true);
@@ -24,7 +24,7 @@ test('NET-8.8: the 24-hour ranking is the one computed last, held for as long as
   assert.deepEqual(
     ranking.use,
     await applications.list(siteId, 'outbound', ranking.fromMs, ranking.toMs, 200),
-    'what is stored is what the facts say',
+    'the stored ranking equals the facts',
   );
 
   await world.apply(spool.upload([captureMinute({ usage: [usageRow({ serverBytes: 5000 })] })]));
@@ -36,13 +36,13 @@ test('NET-8.8: the 24-hour ranking is the one computed last, held for as long as
   await loop.stop();
 });
 
-test('NET-8.R3: a range around the last day takes its top connections from the stored ranking, of one that nobody renews none', async () => {
+test('NET-8.R3: a range around the last day has the top connections of the stored ranking, unless it is too old', async () => {
   await using world = await createMonitorWorld();
   const { facts, siteId } = world;
   const db = () => world.database.db;
   await world.apply(createSpool().upload([captureMinute({ usage: [usageRow()] })]));
   await createRankingLoop({ db, facts, clock: systemClock, reporter: silentReporter }).runOnce();
-  // As if the busiest pair had been another one when the ranking was computed.
+  // As if another pair was the busiest when the ranking was computed.
   const then = { client: '192.0.2.99', server: '198.51.100.99', pairs: 7 };
   await world.database.pool.query(
     `update application_rankings set ranking = jsonb_set(ranking, '{rows,0,topConnection}', $1) where view = 'outbound'`,

@@ -1,12 +1,12 @@
 import type { FactStore, ViewRange } from '#monitor/facts/index.ts';
 
-/** What has to be said beside a window of applications (NET-2.2.6). Ratios are null where there are no bytes. */
+/** Notices beside a list of applications (NET-2.2.6). Ratios are null without bytes. */
 export interface CollectionNotices {
   /** Any parser loss makes the window partial; lost bytes are never estimated. */
   isPartial: boolean;
-  /** Packets that were seen, of those that passed. */
+  /** Part of the packets that was captured. */
   packetCoverage: number | null;
-  /** Bytes named by evidence from the wire, by their port alone, and of addresses whose device is known. */
+  /** Parts of the bytes: named by evidence, named by port alone, and of addresses with a known device. */
   domainRatio: number | null;
   portRatio: number | null;
   deviceRatio: number | null;
@@ -16,7 +16,7 @@ export interface CollectionNotices {
   detailTruncated: number;
 }
 
-/** The notices of a window, given what its applications added up to. */
+/** The notices of a window, from the sums of its applications. */
 export async function readNotices(
   facts: Pick<FactStore, 'sumCollection' | 'sumOwned'>,
   range: ViewRange,

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { ApplicationUse } from '#monitor/facts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-/** A ranking of 24 hours as it was computed. */
+/** A ranking of 24 hours at its time of computation. */
 export interface StoredRanking {
   fromMs: number;
   toMs: number;

@@ -10,7 +10,7 @@ export const applicationViews = {
 
 export type ApplicationView = keyof typeof applicationViews;
 
-/** A view's range as the facts take it. */
+/** A view's range in the form of the facts. */
 export function viewRange(siteId: number, view: ApplicationView, fromMs: number, toMs: number): ViewRange {
   const range: SiteRange = { siteId, fromMinute: fromMs / 1000, toMinute: toMs / 1000 };
   return { ...range, direction: applicationViews[view].direction };

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentReporter } from '#common/reporter/index.ts';
 import { compressUpload, encodeUpload, type TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
-import { composeMonitor } from '#monitor/composition.ts';
+import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createSpool, host, testMinute } from '#monitor/testing/index.ts';
 import { type BackupTarget, backUp, restore } from '#service-kit/postgres/backup.ts';
 
-test('a monitor that is restored goes on: nothing applies twice, what waited is applied, what came later is taken again', async (t) => {
+test('a restored monitor continues: nothing is applied twice, waiting uploads are applied, later ones are accepted again', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-restore-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const open = (name: string) => {
@@ -23,7 +23,7 @@ test('a monitor that is restored goes on: nothing applies twice, what waited is 
       programDir: config.programDir,
       reporter: silentReporter,
     };
-    return { monitor: composeMonitor(config), target };
+    return { monitor: compose(config), target };
   };
   const spool = createSpool();
   const [applied, waiting, later] = [0, 60, 120].map((offset) =>
@@ -56,12 +56,12 @@ test('a monitor that is restored goes on: nothing applies twice, what waited is 
   await restore(second.target, file);
   await second.monitor.database.start();
   t.after(() => second.monitor.database.stop());
-  // The sensor is known by its credential, and repeats what it can't know to be kept.
+  // The sensor is identified by its credential, and repeats uploads whose receipts were lost.
   assert.deepEqual(
     [await deliver(second, applied), await deliver(second, waiting), await deliver(second, later)],
     ['duplicate', 'duplicate', 'accepted'],
   );
-  // The lease of the worker that is no more runs out by itself; here that is told instead of waited for.
+  // The lease of the stopped worker would expire by itself; the test expires it at once.
   await second.monitor.database.pool.query("update leases set expires_at = svc_now() - interval '1 second'");
   await second.monitor.inbox.drain();
   const minutes = await second.monitor.traffic.readAddressMinutes(

@@ -1,6 +1,9 @@
-/** `./svc monitor resolve_mac_vendors`: the offline pass over devices without a manufacturer, then a paced registry pass. */
+/**
+ * `./svc monitor resolve_mac_vendors`: an offline pass over devices without a manufacturer, then a rate-limited pass at
+ * the registry.
+ */
 import { startParts } from '#common/lifecycle/index.ts';
-import { composeMonitor } from '../composition.ts';
+import { compose } from '../composition.ts';
 import { readConfig } from '../config.ts';
 import type { ResolveResult } from '../vendors/index.ts';
 
@@ -8,7 +11,7 @@ export async function resolveMacVendors(
   environment: NodeJS.ProcessEnv,
   options: { limit: number; isOffline: boolean },
 ): Promise<number> {
-  const { database, devices, vendors, reporter } = composeMonitor(readConfig(environment), { mayJoin: true });
+  const { database, devices, vendors, reporter } = compose(readConfig(environment), { mayJoin: true });
   const stop = await startParts([database], reporter);
   const interrupt = new AbortController();
   const onSignal = () => interrupt.abort();
@@ -16,7 +19,9 @@ export async function resolveMacVendors(
   const report = (line: string) => process.stdout.write(`${line}\n`);
   try {
     const result = await vendors.resolve(devices.backlog, { ...options, report, signal: interrupt.signal });
-    report(result ? describeResult(result) : 'Another process resolves vendors right now; nothing was done.');
+    report(
+      result ? describeResult(result) : 'Another process is resolving vendors already; nothing was done.',
+    );
     return result && result.failed > 0 && result.failed === result.lookups ? 1 : 0;
   } finally {
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal);

@@ -1,4 +1,4 @@
-/** The key of the database's secrets, as an operator meets it: at the first start, in backups, and by its commands. */
+/** The key of the database's secrets from an operator's view: first start, backups, commands. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,14 +9,14 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { silentReporter } from '#common/reporter/index.ts';
-import { composeMonitor } from '#monitor/composition.ts';
+import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { backUp, restore } from '#service-kit/postgres/backup.ts';
 
 const program = fileURLToPath(new URL('../../svc.ts', import.meta.url));
 
-test('the key file is made beside the database and not in its backup; commands rotate it while the monitor runs', async (t) => {
+test('the key file is created beside the database and is not in its backup; commands rotate it while the monitor runs', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-secrets-key-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const openIn = (name: string) => {
@@ -24,7 +24,7 @@ test('the key file is made beside the database and not in its backup; commands r
     const { programDir } = config;
     const urlSetting = 'SVC_MONITOR_DATABASE_URL';
     const target = { program: 'monitor', urlSetting, url: null, programDir, reporter: silentReporter };
-    return { monitor: composeMonitor(config), target, key: join(programDir, 'secrets.key') };
+    return { monitor: compose(config), target, key: join(programDir, 'secrets.key') };
   };
   const run = async (name: string, args: readonly string[], settings: Record<string, string> = {}) => {
     const env = { ...process.env, SVC_DATA_DIR: join(folder, name), SVC_LOG_LEVEL: 'error', ...settings };
@@ -40,15 +40,15 @@ test('the key file is made beside the database and not in its backup; commands r
   const first = openIn('first');
   await first.monitor.database.start();
   t.after(() => first.monitor.database.stop());
-  assert.ok(!existsSync(first.key), 'a command that needs no secret makes no key');
+  assert.ok(!existsSync(first.key), 'a command that needs no secret creates no key');
   await first.monitor.secrets.part.start();
   const secret = await first.monitor.connection.createNoticeSecret(systemActor);
   const rotated = await run('first', ['rotate-secrets-key']);
   assert.deepEqual([rotated.code, rotated.said], [0, '']);
   assert.match(rotated.out, /^data key 2: 1 secrets sealed anew, 1 former keys deleted\n$/);
-  assert.equal(await first.monitor.connection.readNoticeSecret(), secret, 'the running monitor goes on');
+  assert.equal(await first.monitor.connection.readNoticeSecret(), secret, 'the running monitor continues');
 
-  // The backup holds neither the secret nor the key, and is of use with the key alone.
+  // The backup contains neither the secrets nor the key, and is usable with the key alone.
   const file = join(folder, 'monitor.backup');
   await backUp(first.target, file);
   const second = openIn('second');
@@ -58,9 +58,9 @@ test('the key file is made beside the database and not in its backup; commands r
   assert.equal(refused.code, 1);
   assert.ok(refused.said.includes(second.key), refused.said);
   assert.match(refused.said, /Put its copy back, or set SVC_MONITOR_SECRETS_KEY_FILE/);
-  assert.deepEqual(readdirSync(join(folder, 'second', 'monitor')), ['postgres'], 'no key was made');
+  assert.deepEqual(readdirSync(join(folder, 'second', 'monitor')), ['postgres'], 'no key was created');
 
-  // Another wrapping key: the former file is refused from then on, the new one opens.
+  // A new wrapping key: the previous file is refused from then on, the new one works.
   const next = join(folder, 'next.key');
   const rewrapped = await run('first', ['rewrap-secrets-key', '--file', next]);
   assert.equal(rewrapped.code, 0, rewrapped.said);

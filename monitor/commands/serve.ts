@@ -1,13 +1,13 @@
 /** `./svc monitor serve`: the database, the server and the loops, until a signal. */
 import { runUntilSignal } from '#common/lifecycle/index.ts';
-import { composeMonitor } from '../composition.ts';
+import { compose } from '../composition.ts';
 import { readConfig } from '../config.ts';
 import { createDemoWorld } from '../demo-world/index.ts';
 import { createMonitorServer } from '../server.ts';
 
 export async function serve(environment: NodeJS.ProcessEnv): Promise<number> {
   const config = readConfig(environment);
-  const monitor = composeMonitor(config);
+  const monitor = compose(config);
   const server = await createMonitorServer(config, monitor);
   const parts = [monitor.database, monitor.secrets.part, server, ...monitor.loops];
   if (config.isDemoWorld) parts.push(createDemoWorld(config, monitor));

@@ -1,11 +1,11 @@
-/** `./svc monitor sync_ops_ddos`: one delivery tick with readable status, or the loop alone (NET-4.5, NET-4.6). */
+/** `./svc monitor sync_ops_ddos`: one delivery tick with readable status, or only the loop (NET-4.5, NET-4.6). */
 import { runUntilSignal, startParts } from '#common/lifecycle/index.ts';
-import { composeMonitor } from '../composition.ts';
+import { compose } from '../composition.ts';
 import { readConfig } from '../config.ts';
 import { type FeedState, minutes, type TickResult } from '../feeds/index.ts';
 
 export async function syncTraffic(environment: NodeJS.ProcessEnv, isLoop: boolean): Promise<number> {
-  const { database, secrets, feeds, reporter } = composeMonitor(readConfig(environment), {
+  const { database, secrets, feeds, reporter } = compose(readConfig(environment), {
     mayJoin: true,
   });
   const { loop, runOnce, state } = feeds.find(minutes.name);
@@ -21,7 +21,7 @@ export async function syncTraffic(environment: NodeJS.ProcessEnv, isLoop: boolea
   }
 }
 
-/** A tick's outcome for people. */
+/** The result of a tick, as text. */
 export function describeTick(result: TickResult | 'held' | 'idle'): string {
   if (result === 'held')
     return 'Another process delivers already (serve, or the loop); this one did nothing.';
@@ -38,7 +38,7 @@ export function describeTick(result: TickResult | 'held' | 'idle'): string {
   return lines.join('\n');
 }
 
-/** The feed's state, whoever ran it last (NET-2.9). */
+/** The feed's state, after the last run of any process (NET-2.9). */
 export function describeState(state: FeedState | null): string {
   if (!state) return 'This feed has never run.';
   const time = (ms: number | null) => (ms === null ? 'never' : formatTime(ms));

@@ -1,8 +1,8 @@
 /**
  * The monitor's part of the demo world: people, one site, its cluster, and a token for the sensor.
  *
- * Seeding may run at every start and changes nothing that is there; the enrolment token is new each time, because one
- * lives for an hour only. The file with the logins is written last, by rename, when everything is ready.
+ * Seeding runs at every start and changes nothing that exists. The enrolment token is new each time, because it is
+ * valid for an hour only. The file with the logins is written last, by rename, when everything is ready.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
@@ -51,7 +51,9 @@ export function createDemoWorld(config: MonitorConfig, deps: DemoWorldDeps): Par
       await seedConnection(config, deps.connection);
       await seedProbes(config, deps.probes, site.id);
       const node = config.demoNode ? { name: config.demoNode, clusterId: null } : null;
-      const { token } = await deps.sensors.createToken(systemActor, site.id, node);
+      // A demo whose sensor lost its directory enrols it again.
+      const place = { node, replaces: node !== null };
+      const { token } = await deps.sensors.createToken(systemActor, site.id, place);
       await writeWhole(path, {
         monitor_operator: operator,
         monitor_viewer: viewer,
@@ -63,7 +65,7 @@ export function createDemoWorld(config: MonitorConfig, deps: DemoWorldDeps): Par
   };
 }
 
-/** The site as it is; its prefixes are set when it is made and may be changed in the console afterwards. */
+/** The existing site, or a new one. Its prefixes are set at creation and may be changed in the console. */
 async function seedSite(config: MonitorConfig, sites: Sites): Promise<Site> {
   let site = (await sites.list()).find((known) => known.name === siteName);
   if (!site) {
@@ -84,7 +86,7 @@ async function seedConnection(config: MonitorConfig, connection: DemoWorldDeps['
   if (demoNoticeSecret) await connection.setNoticeSecret(systemActor, demoNoticeSecret);
 }
 
-/** Once; what the operator makes of them afterwards stays. */
+/** Creates probes once; later changes by the operator stay. */
 async function seedProbes(
   config: MonitorConfig,
   probes: DemoWorldDeps['probes'],
@@ -112,7 +114,7 @@ async function readBefore(path: string): Promise<DemoFile | null> {
   try {
     return JSON.parse(await readFile(path, 'utf8')) as DemoFile;
   } catch (error) {
-    // A file that is missing or was torn is made again; everything else is the operator's to see.
+    // A missing or damaged file is created again; other errors are shown to the operator.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return null;
     throw error;
   }

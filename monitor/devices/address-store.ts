@@ -1,32 +1,32 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-/** An unbroken time in which a device owned an address. */
+/** An uninterrupted period in which a device owned an address. */
 export interface AddressOwner {
   deviceId: number;
   mac: string;
-  /** As the operator or the inventory calls it now; null: neither does. */
+  /** Present name from the operator or the inventory; null without one. */
   name: string | null;
   firstSeenMs: number;
   lastSeenMs: number;
-  /** Null while it lasts. */
+  /** Null while it continues. */
   endedAtMs: number | null;
 }
 
-/** A time in which several MACs claimed an address. */
+/** A period in which several MACs claimed an address. */
 export interface AddressConflict {
   openedAtMs: number;
   resolvedAtMs: number | null;
   macs: string[];
 }
 
-/** An address, and its segment where it is not globally unique. */
+/** An address, with its segment unless it is globally unique. */
 export interface AddressPlace {
   address: string;
   segment: string;
 }
 
-/** The segments of a site on which an address had owners, the one seen last first; none for a globally unique address. */
+/** The segments of a site on which an address had owners, the most recent first; none for a globally unique address. */
 export async function listSegments(db: Queryable, siteId: number, address: string): Promise<string[]> {
   const { rows } = await sql<{ segment: string }>`
     select segment from ip_bindings where site_id = ${siteId} and address = ${address}::inet and segment <> ''
@@ -34,7 +34,7 @@ export async function listSegments(db: Queryable, siteId: number, address: strin
   return rows.map((row) => row.segment);
 }
 
-/** Who owned an address of a site and when, for three months; the present owner first. */
+/** Owners of an address and their periods, for three months; the present owner first. */
 export async function listOwners(
   db: Queryable,
   siteId: number,

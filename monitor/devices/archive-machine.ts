@@ -7,17 +7,17 @@ import { archiveDevices, endMatches, type ReleasedClaim } from './store.ts';
 export interface ArchiveMachineInput {
   clusterId: number;
   vmId: number;
-  /** Site that the cluster is mapped to; null leaves only devices that were matched to the machine. */
+  /** Site of the cluster's mapping; null archives only devices that were matched to the machine. */
   siteId: number | null;
   /** The machine's MACs, canonical. */
   macs: readonly string[];
-  /** Those of them that another live machine of the site carries now: they stay. */
+  /** Those of them that another live machine of the site uses now; their devices stay. */
   keptMacs: readonly string[];
 }
 
 /**
- * Archives the devices of a machine that is gone, releases their claims and resolves the conflicts that only those
- * claims held. Deletes nothing (NET-4.7). Returns how many devices were archived by this call.
+ * Archives the devices of a destroyed machine, releases their claims, and resolves the conflicts that only those claims
+ * caused. Deletes nothing (NET-4.7). Returns the number of devices archived by this call.
  */
 export async function archiveMachine(
   deps: { events: Events },

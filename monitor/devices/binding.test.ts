@@ -6,7 +6,7 @@ import { type Binding, placeMinutes, silenceSeconds } from './binding.ts';
 const start = 1_790_000_040;
 const at = (minute: number) => start + minute * 60;
 
-/** Stores what is to be written, as the database does. */
+/** Applies the writes like the database. */
 function apply(stored: Binding[], minutes: readonly number[], releasedMs: number | null): Binding[] {
   const { written, removed } = placeMinutes(stored, minutes, releasedMs);
   const next = stored.filter((one) => !removed.includes(one.id!));
@@ -24,7 +24,7 @@ const history = (stored: readonly Binding[]) =>
     .map(({ firstMinute, lastMinute, endedMs, endedBy }) => ({ firstMinute, lastMinute, endedMs, endedBy }))
     .sort((a, b) => a.firstMinute - b.firstMinute);
 
-test('NET-2.1.3: an hour of silence ends a binding, and a sighting in between joins the two again', () => {
+test('NET-2.1.3: an hour without a sighting ends a binding, and a later sighting in between joins the two', () => {
   let stored = apply([], [at(0), at(61), at(62)], null);
   assert.deepEqual(history(stored), [
     { firstMinute: at(0), lastMinute: at(0), endedMs: at(1) * 1000, endedBy: 'silence' },
@@ -36,7 +36,7 @@ test('NET-2.1.3: an hour of silence ends a binding, and a sighting in between jo
   ]);
 });
 
-test('NET-3.3: what was seen before the archive is history, whenever it arrives, and no binding reaches over it', () => {
+test('NET-3.3: sightings from before the archive are history, whenever they arrive, and no binding spans the archive', () => {
   const releasedMs = at(10) * 1000 + 500;
   const stored = apply([], [at(9), at(10), at(11)], releasedMs);
   assert.deepEqual(history(stored), [
@@ -45,7 +45,7 @@ test('NET-3.3: what was seen before the archive is history, whenever it arrives,
   ]);
 });
 
-test('what another owner ended is not taken up again by later sightings', () => {
+test('a binding that another owner ended is not continued by later sightings', () => {
   const ended: Binding = {
     id: 1,
     firstMinute: at(0),

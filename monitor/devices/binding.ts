@@ -1,15 +1,16 @@
 /**
- * The rule by which sightings of one address at one device become its binding history.
+ * Turns sightings of one address at one device into its binding history.
  *
- * Sightings come late and in any order; the same ones give the same history. The archives of the device cut time into
- * parts: no binding reaches over one, and what was seen before the last is history, whenever it arrives (NET-3.3).
+ * Sightings may come late and in any order; the same sightings give the same history. Archives of the device divide
+ * time: no binding spans an archive, and sightings from before the last one are history, whenever they arrive
+ * (NET-3.3).
  */
 
 export type EndedBy = 'silence' | 'owner' | 'archive';
 
-/** An unbroken time in which a device owned an address. */
+/** An uninterrupted period in which a device owned an address. */
 export interface Binding {
-  /** Null until it is stored. */
+  /** Null before it is stored. */
   id: number | null;
   /** Starts of minutes, seconds since 1970. */
   firstMinute: number;
@@ -20,17 +21,17 @@ export interface Binding {
 }
 
 export interface PlacedMinutes {
-  /** Bindings to be written, those without an id to be added. */
+  /** Bindings to write; those without an id are new. */
   written: Binding[];
-  /** Ids of bindings that became part of another. */
+  /** Ids of bindings that were joined into another. */
   removed: number[];
 }
 
-/** An address that was not seen for longer than this was bound anew. */
+/** After a longer time without a sighting a new binding begins. */
 export const silenceSeconds = 3600;
 
 /**
- * Puts minutes into a device's bindings of one address. `releasedMs` is when the device's last machine ended: minutes
+ * Adds minutes to a device's bindings of one address. `releasedMs` is the end of the device's last machine: minutes
  * that began before it make no live claim.
  */
 export function placeMinutes(
@@ -59,7 +60,10 @@ function ofMinute(minute: number): Binding {
   return { id: null, firstMinute: minute, lastMinute: minute, endedMs: null, endedBy: null };
 }
 
-/** Joins what no silence and no other owner parts; `removed` takes the ids that are left over. */
+/**
+ * Joins bindings that are not separated by a long gap or another owner; `removed` receives the ids that are no longer
+ * used.
+ */
 function joinNear(rows: readonly Binding[], removed: number[]): Binding[] {
   const joined: Binding[] = [];
   for (const row of rows) {
@@ -73,7 +77,7 @@ function joinNear(rows: readonly Binding[], removed: number[]): Binding[] {
       if (before.id !== null) removed.push(row.id);
       before.id ??= row.id;
     }
-    // The end of the later one counts, unless that is only a minute which has none of its own.
+    // The end of the later binding counts, unless it is a new minute without an end.
     if (row.endedBy !== null || row.id !== null) {
       before.endedMs = row.endedMs;
       before.endedBy = row.endedBy;
@@ -83,7 +87,7 @@ function joinNear(rows: readonly Binding[], removed: number[]): Binding[] {
   return joined;
 }
 
-/** The newest of the running part is live; others ended by silence, or with the machine. */
+/** The newest binding of the present part is live; others ended by timeout, or with the machine. */
 function endRow(row: Binding, isNewest: boolean, cutMs: number | null): Binding {
   if (row.endedBy === 'owner') return row;
   if (!isNewest) return { ...row, endedMs: (row.lastMinute + 60) * 1000, endedBy: 'silence' };

@@ -1,11 +1,11 @@
 /**
- * Proof by model (2.L): claims, hand-overs and conflicts over addresses that several MACs show in turns, together, after
- * silences, minute by minute, each minute's sightings split over two transactions at once.
+ * Proof by model (2.L): claims, hand-overs and conflicts over addresses that several MACs use in turn, together, and
+ * after pauses, minute by minute, with each minute's sightings split over two concurrent transactions.
  *
- * The model keeps every sighting. After each stretch of minutes: a binding begins and ends with a sighting, no sighting
- * is outside all bindings (but for the five minutes that a stored end may lag), two MACs that went on together are in
- * conflict, a conflict that is open has two MACs that were seen in turns, and who alone went on for over an hour owns the
- * address alone.
+ * The model keeps every sighting. After each stretch of minutes it checks: A binding begins and ends with a sighting.
+ * Every sighting is in a binding (except for the five minutes by which a stored end may lag). Two MACs that continue
+ * together are in conflict. An open conflict has two MACs that were seen in turn. A MAC that was alone for over an hour
+ * is the only owner.
  */
 import fc from 'fast-check';
 import { createWorld, type World } from '#monitor/testing/world.ts';
@@ -20,7 +20,7 @@ export interface ClaimOptions {
   report(line: string): void;
 }
 
-/** What a faulty program would do, as triggers of its database. */
+/** Planted faults, as triggers of the database. */
 const plants: Readonly<Record<string, string>> = {
   conflict_never_opened: 'before insert on ip_conflicts for each row execute function planted_nothing()',
   silent_owner_stays:
@@ -42,14 +42,14 @@ export async function prove(options: ClaimOptions) {
     if (found.fault !== null) caught += 1;
   }
   return {
-    claim: `claims, bindings and conflicts over shared addresses are what ${minutes} minutes of sightings make of them`,
+    claim: `claims, bindings and conflicts over shared addresses follow from ${minutes} minutes of sightings`,
     tried: options.n,
     failures: fault === null ? 0 : 1,
     plantedBugsCaught: `${caught} of ${Object.keys(plants).length}`,
   };
 }
 
-/** Who is seen with which of two addresses, for how many minutes, after how long a silence of all. */
+/** The MACs seen with each of two addresses, the number of minutes, and the pause before. */
 const stretch = fc.record({
   silence: fc.constantFrom(0, 0, 0, 2, 12, 75),
   minutes: fc.integer({ min: 1, max: 8 }),
@@ -199,7 +199,7 @@ function judgeAddress(
     if (!inTurns) return `a conflict of ${conflict} is open, and none of them were seen in turns`;
     if (live.length < 2) return `a conflict is open with ${live.length} owners`;
   }
-  // An hour and the minutes that a stored end may lag.
+  // An hour, and the minutes by which a stored end may lag.
   const recent = [...seen].filter(([, list]) => list.some((minute) => minute >= now - 67));
   const [alone] = recent;
   const isAlone = recent.length === 1 && alone![1].includes(now) && alone![1].includes(now - 1);
@@ -208,7 +208,7 @@ function judgeAddress(
   return null;
 }
 
-/** Each was seen after the other, within an hour and a half. */
+/** Each was seen after the other within an hour and a half. */
 function areInTurns(a: readonly number[], b: readonly number[]): boolean {
   const follows = (one: readonly number[], other: readonly number[]) =>
     one.some((minute) => other.some((before) => before < minute && minute - before <= 90));

@@ -24,13 +24,13 @@ test('NET-2.1.1: operator name before server name before manufacturer before MAC
   assert.deepEqual(labelDevice(plain), { text: '00:1b:21:00:00:01', source: 'mac' });
 });
 
-test('NET-2.1.1: a destroyed server names its archived device, and never one that came back', () => {
+test('NET-2.1.1: a destroyed server names its archived device, but not a device that was seen again', () => {
   const ended = { ...plain, match: { ...match, endedAtMs: 1 } };
   assert.equal(labelDevice({ ...ended, archivedAtMs: 1 }).text, 'web-1');
   assert.equal(labelDevice(ended).source, 'mac');
 });
 
-test('NET-2.1.4: a locally administered MAC is randomized, is no name whatever is known of its prefix', () => {
+test('NET-2.1.4: a locally administered MAC is randomized and is never a name, even with a known prefix', () => {
   for (let octet = 0; octet < 256; octet += 2) {
     const mac = `${octet.toString(16).padStart(2, '0')}:1b:21:00:00:01`;
     assert.equal(isRandomizedMac(mac), (octet & 2) === 2, mac);
@@ -41,7 +41,7 @@ test('NET-2.1.4: a locally administered MAC is randomized, is no name whatever i
   }
 });
 
-test('NET-2.2.9: a device key is a segment and a unicast MAC; everything else attaches to nothing', () => {
+test('NET-2.2.9: a device key is a segment and a unicast MAC; other keys match no device', () => {
   assert.deepEqual(parseDeviceKey('br0|52:54:00:AA:BB:CC'), { segment: 'br0', mac: '52:54:00:aa:bb:cc' });
   assert.deepEqual(parseDeviceKey('br0|7|5254.00aa.bbcc'), { segment: 'br0|7', mac: '52:54:00:aa:bb:cc' });
   for (const bad of [

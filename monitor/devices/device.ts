@@ -1,7 +1,7 @@
-/** What a device is called and what its MAC says. */
+/** Names of devices, and properties of their MACs. */
 import { isLocallyAdministered } from '#monitor/vendors/index.ts';
 
-/** The MAC of a sensor's host, of a router, or of who claims more addresses than a host has (NET-2.2.9). */
+/** The MAC of a sensor's host, of a router, or of a host that claims too many addresses (NET-2.2.9). */
 export type ForeignReason = 'sensor' | 'router' | 'many_addresses';
 
 /** A device as pages show it. */
@@ -9,7 +9,7 @@ export interface Device {
   id: number;
   siteId: number;
   segment: string;
-  /** Lower-case pairs joined by colons. */
+  /** Lower case, with colons. */
   mac: string;
   isRandomized: boolean;
   operatorName: string | null;
@@ -18,7 +18,7 @@ export interface Device {
   firstSeenMs: number;
   lastSeenMs: number;
   archivedAtMs: number | null;
-  /** Why it owns no address whatever it sends; null for a device like any other. */
+  /** Why it owns no addresses; null for an ordinary device. */
   foreignReason: ForeignReason | null;
 }
 
@@ -28,7 +28,7 @@ export interface DeviceMatch {
   vmId: number;
   vmName: string;
   matchedAtMs: number;
-  /** Since when the machine is gone; null while it lives. */
+  /** When the machine was destroyed; null while it exists. */
   endedAtMs: number | null;
 }
 
@@ -37,14 +37,14 @@ export interface DeviceLabel {
   source: 'operator' | 'vm' | 'manufacturer' | 'mac' | 'randomized';
 }
 
-/** What a device of a randomized MAC is called while nobody knows better. */
+/** Name of a device with a randomized MAC and no other name. */
 const randomizedLabel = 'Randomized device';
 
 /**
  * Operator name, then VM name, then manufacturer, then MAC (NET-2.1.1); a randomized MAC is never a name (NET-2.1.4).
  *
- * A device that came back after its machine was destroyed is not that machine any more, so an ended match names it
- * only while it is archived.
+ * A device that was seen again after its machine was destroyed is another machine, so an ended match names it only
+ * while it is archived.
  */
 export function labelDevice(
   device: Pick<Device, 'mac' | 'isRandomized' | 'operatorName' | 'manufacturer' | 'match' | 'archivedAtMs'>,
@@ -59,7 +59,7 @@ export function labelDevice(
   return { text: device.mac, source: 'mac' };
 }
 
-/** Lower-case pairs joined by colons, from any usual spelling of a unicast MAC; null for anything else. */
+/** A unicast MAC in lower case with colons, from any usual notation; null for anything else. */
 export function parseMac(text: string): string | null {
   const isUsual =
     /^[0-9a-f]{2}([:-])[0-9a-f]{2}(\1[0-9a-f]{2}){4}$/i.test(text) ||
@@ -67,15 +67,15 @@ export function parseMac(text: string): string | null {
     /^[0-9a-f]{12}$/i.test(text);
   if (!isUsual) return null;
   const digits = text.replace(/[:.-]/g, '').toLowerCase();
-  // Group addresses and all zeros name no device.
+  // Group addresses and zeros identify no device.
   if (Number.parseInt(digits.slice(0, 2), 16) & 1 || /^0+$/.test(digits)) return null;
   return digits.match(/../g)!.join(':');
 }
 
-/** A locally administered MAC was made up; no manufacturer gave it (NET-2.1.4). */
+/** A locally administered MAC was not assigned by a manufacturer (NET-2.1.4). */
 export const isRandomizedMac = isLocallyAdministered;
 
-/** Splits a host device key `segment|MAC`; null when blank or malformed, which attaches to no device (NET-2.2.9). */
+/** Splits a host device key `segment|MAC`; null when blank or malformed, which matches no device (NET-2.2.9). */
 export function parseDeviceKey(key: string): { segment: string; mac: string } | null {
   const bar = key.lastIndexOf('|');
   if (bar < 1) return null;
@@ -84,7 +84,7 @@ export function parseDeviceKey(key: string): { segment: string; mac: string } | 
   return mac && segment.length <= 128 ? { segment, mac } : null;
 }
 
-/** A device's key, as facts name the owner of a counter. */
+/** A device's key, as used in facts. */
 export function deviceKeyOf(device: { segment: string; mac: string }): string {
   return `${device.segment}|${device.mac}`;
 }

@@ -1,11 +1,12 @@
 /**
- * Devices: what sensors saw on a segment, what it is called, and which addresses it owned.
+ * Devices: MACs that sensors saw on a segment, their names, and the addresses they own.
  *
- * A device is a visible `segment|MAC` of a site. Its label is the operator's name, else the matched machine's, else
- * the manufacturer's, else the MAC (NET-2.1.1). Destroyed machines archive their devices; traffic that began after the
- * archive brings a device back, older traffic that arrives late does not (NET-3.3). Nothing is ever deleted.
+ * A device is a visible `segment|MAC` of a site. Its label is the operator's name, else the matched machine's, else the
+ * manufacturer's, else the MAC (NET-2.1.1). Destroyed machines archive their devices. Traffic that began after the
+ * archive restores a device; older traffic that arrives late does not (NET-3.3). Nothing is deleted.
  */
 import type { Events } from '#monitor/events/index.ts';
+import type { UploadConsumer } from '#monitor/intake/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
 import type { Backlog, Vendors } from '#monitor/vendors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -29,6 +30,7 @@ import { writeManufacturers } from './write-manufacturers.ts';
 
 export type { AddressConflict, AddressOwner, AddressPlace } from './address-store.ts';
 export { type Device, type DeviceLabel, deviceKeyOf, labelDevice, parseMac } from './device.ts';
+export { keptDevices } from './kept.ts';
 export {
   type Claim,
   type Conflict,
@@ -43,37 +45,40 @@ export type { MatchInput } from './store.ts';
 
 export interface Devices {
   /**
-   * Notes the devices and addresses of many uploads, in the transaction that adds their minutes: once in it, and last,
-   * because what is news takes a lock of its site until the end. An upload's `minutes` and `inventory` fit as they are.
+   * Stores the devices and addresses of many uploads, in the transaction that adds their minutes. Call it once, and
+   * last, because new data takes a lock of its site until the end. `minutes` and `inventory` of an upload can be passed
+   * unchanged.
    */
   recordSightings(trx: Queryable, batch: readonly SightingUpload[]): Promise<void>;
-  /** Stores matches that an import confirmed; returns how many devices changed. */
+  /** Reads sightings from the minutes and inventories of uploads, like `recordSightings`. Register it last. */
+  readonly consumer: UploadConsumer<SightingUpload>;
+  /** Stores matches that an import confirmed. Returns the number of changed devices. */
   match(trx: Queryable, matches: readonly store.MatchInput[]): Promise<number>;
   /** MACs of the devices whose last match is this machine. */
   listMatchedMacs(trx: Queryable, clusterId: number, vmId: number): Promise<string[]>;
-  /** Archives the devices of a machine that is gone; returns how many. */
+  /** Archives the devices of a destroyed machine. Returns their number. */
   archiveMachine(trx: Queryable, gone: ArchiveMachineInput): Promise<number>;
-  /** Names a MAC, or with an empty name takes the name away; false when the site has no such device. */
+  /** Names a MAC; an empty name removes the name. Returns false when the site has no such device. */
   name(actor: Actor, input: { siteId: number; deviceId: number; name: string }): Promise<boolean>;
   /** A site's devices, live ones first. */
   list(siteId: number, limit: number): Promise<Device[]>;
-  /** A page of them that fit, and how many fit. */
+  /** A page of the matching devices, and the number of all matching ones. */
   page(siteId: number, query: reads.DeviceQuery): Promise<{ devices: Device[]; total: number }>;
   counts(siteId: number): Promise<reads.DeviceCounts>;
   find(siteId: number, id: number): Promise<Device | null>;
-  /** Devices by `segment|MAC`, as facts name owners; unknown keys are left out. */
+  /** Devices by `segment|MAC`, as in facts; unknown keys are left out. */
   findByKeys(siteId: number, deviceKeys: readonly string[]): Promise<Device[]>;
-  /** Conflicts that this MAC has had a part in, open ones first. */
+  /** Conflicts that involved this MAC, open ones first. */
   listConflicts(siteId: number, mac: string): Promise<reads.Conflict[]>;
   /** The addresses that these devices own. */
   listClaims(deviceIds: readonly number[]): Promise<reads.Claim[]>;
-  /** Which addresses a device owned when, for three months; live claims first. */
+  /** The addresses that a device owned, for three months; live claims first. */
   listBindings(deviceId: number): Promise<reads.Claim[]>;
-  /** Who owned an address and when, the present owner first. */
+  /** Owners of an address and their periods, the present owner first. */
   listOwners(siteId: number, place: AddressPlace, limit: number): Promise<AddressOwner[]>;
-  /** The segments on which an address that is not globally unique had owners, the one seen last first. */
+  /** The segments on which an address that is not globally unique had owners, the most recent first. */
   listSegments(siteId: number, address: string): Promise<string[]>;
-  /** When several MACs claimed an address, open conflicts first. */
+  /** Periods in which several MACs claimed an address, open conflicts first. */
   listAddressConflicts(siteId: number, place: AddressPlace, limit: number): Promise<AddressConflict[]>;
   /** Devices without a manufacturer, for `vendors`. */
   readonly backlog: Backlog;
@@ -89,6 +94,12 @@ export function createDevices(deps: DevicesDeps): Devices {
   const { db } = deps;
   return {
     recordSightings: (trx, batch) => recordSightings(deps, trx, batch),
+    consumer: {
+      kind: 'sightings',
+      select: ({ siteId, sensorId, upload: { minutes, inventory } }) =>
+        minutes.length > 0 || inventory ? { siteId, sensorId, minutes, inventory } : null,
+      apply: (trx, batch) => recordSightings(deps, trx, batch),
+    },
     match: matchDevices,
     listMatchedMacs: store.listMatchedMacs,
     archiveMachine: (trx, gone) => archiveMachine(deps, trx, gone),

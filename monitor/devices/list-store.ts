@@ -1,4 +1,4 @@
-/** Reads of devices for people: one, a page of a site's, their addresses and conflicts. */
+/** Reads devices for pages: one device, a page of a site's devices, their addresses and conflicts. */
 import { type RawBuilder, sql } from 'kysely';
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -30,10 +30,10 @@ export type DeviceFilter = (typeof deviceFilters)[number];
 export const deviceSorts = ['label', 'mac', 'segment', 'first', 'seen'] as const;
 export type DeviceSort = (typeof deviceSorts)[number];
 
-/** Which of a site's devices, in which order. */
+/** Filter and order of a site's devices. */
 export interface DeviceQuery {
   filter: DeviceFilter;
-  /** Part of a name, a maker, a MAC, a segment or an address; blank for all. */
+  /** Part of a name, a manufacturer, a MAC, a segment or an address; blank for all. */
   search: string;
   sort: DeviceSort;
   direction: 'asc' | 'desc';
@@ -42,7 +42,7 @@ export interface DeviceQuery {
 }
 
 const randomized = sql`(get_byte(decode(left(d.mac, 2), 'hex'), 0) & 2) <> 0`;
-/** As `labelDevice` has it. */
+/** Like `labelDevice`. */
 const label = sql`coalesce(n.name, case when d.match_ended_at is null or d.archived_at is not null then d.matched_vm_name end,
   case when ${randomized} then 'Randomized device' end, d.manufacturer, d.mac)`;
 const inConflict = sql`exists (select 1 from ip_conflicts p join ip_bindings b
@@ -63,7 +63,10 @@ const orders: Readonly<Record<DeviceSort, RawBuilder<unknown>>> = {
   seen: sql`d.last_seen_at`,
 };
 
-/** A page of a site's devices that fit, and how many fit in all. Only the page's rows are read whole. */
+/**
+ * A page of a site's matching devices, and the number of all matching ones. Only the rows of the page are read
+ * completely.
+ */
 export async function pageDevices(
   db: Queryable,
   siteId: number,
@@ -83,7 +86,7 @@ export async function pageDevices(
   return { devices: rows.map(({ place: _, ...row }) => fromRow(row)), total: counts[0]!.total };
 }
 
-/** Devices of which a name, the maker, the MAC, the segment or an address holds the text. */
+/** Devices whose name, manufacturer, MAC, segment or an address contains the text. */
 function searched(siteId: number, text: string): RawBuilder<unknown> {
   if (text === '') return sql`true`;
   const pattern = (part: string) => `%${part.toLowerCase().replace(/[\\%_]/g, (char) => `\\${char}`)}%`;
@@ -100,7 +103,7 @@ function searched(siteId: number, text: string): RawBuilder<unknown> {
     ${ofAddress === null ? sql`` : sql`or d.id in (select b.device_id from ip_bindings b where b.site_id = ${siteId} and ${ofAddress})`})`;
 }
 
-/** How many devices each filter has, and the addresses in conflict. */
+/** Number of devices for each filter, and of addresses in conflict. */
 export type DeviceCounts = Record<DeviceFilter, number> & { conflictAddresses: number };
 
 export async function countDevices(db: Queryable, siteId: number): Promise<DeviceCounts> {
@@ -121,13 +124,13 @@ export interface Conflict {
   address: string;
   /** Blank for a globally unique address. */
   segment: string;
-  /** Everybody who claimed it meanwhile. */
+  /** All MACs that claimed it. */
   macs: string[];
   openedAtMs: number;
   resolvedAtMs: number | null;
 }
 
-/** The conflicts of a site that this MAC has had a part in, newest first. */
+/** The conflicts of a site that involved this MAC, newest first. */
 export async function listConflicts(db: Queryable, siteId: number, mac: string): Promise<Conflict[]> {
   const { rows } = await sql<Conflict>`
     select host(address) as address, segment, macs, ${ms('opened_at')} as "openedAtMs", ${ms('resolved_at')} as "resolvedAtMs"
@@ -166,14 +169,14 @@ export async function findDevice(db: Queryable, siteId: number, id: number): Pro
   return rows[0] ? fromRow(rows[0]) : null;
 }
 
-/** A time in which a device owned an address; the one without an end is its live claim. */
+/** A period in which a device owned an address; without an end it is the live claim. */
 export interface Claim {
   deviceId: number;
   address: string;
   /** Blank for a globally unique address. */
   segment: string;
   firstSeenMs: number;
-  /** Start of the newest minute; written every five minutes while nobody else claims the address. */
+  /** Start of the newest minute; updated every five minutes while there is no other claim. */
   lastSeenMs: number;
   endedAtMs: number | null;
   endedBy: EndedBy | null;

@@ -17,15 +17,15 @@ export interface SightingDeps {
   vendors: Pick<Vendors, 'findKnown'>;
 }
 
-/** More addresses than a host of a customer has: whoever claims them forwards for others. */
+/** More addresses than a customer's host has: a MAC with more of them forwards for others. */
 export const addressesOfHostMax = 64;
 
 /**
- * Notes which devices owned which addresses; uploads of many sensors at once. Call it once in a transaction, last. What
- * sensors tell of servers of other nodes makes no device and no claim.
+ * Stores which devices owned which addresses, for uploads of many sensors. Call it once in a transaction, last.
+ * Sightings of other nodes' servers make no device and no claim.
  *
- * Sightings may come late and in any order. Where nothing is new it reads once and writes nothing, or every five
- * minutes the time; only news takes the site's lock.
+ * Sightings may come late and in any order. Without new data it reads once and writes nothing, or the time every five
+ * minutes; only new data takes the site's lock.
  */
 export async function recordSightings(
   deps: SightingDeps,
@@ -44,7 +44,7 @@ export async function recordSightings(
     const news = needs.filter((need) => need.isNews).map((need) => observations[need.index]!.siteId);
     await store.lockSites(trx, [...new Set([...news, ...newForeign.map((one) => one.siteId)])]);
     const freed = newForeign.length > 0 ? await store.upsertForeign(trx, newForeign) : [];
-    // Asked again, because others may have written until the lock was ours.
+    // Read again, because other transactions may have written before the lock was taken.
     needs = await store.findNeeds(trx, observations);
     const placed = needs
       .filter((need) => need.isNews)
@@ -57,7 +57,7 @@ export async function recordSightings(
 
 type News = Observation & store.Need;
 
-/** MACs that one batch shows with more addresses than a host has keep being foreign. */
+/** MACs with more addresses in one batch than a host has stay foreign. */
 function forwarders(observations: readonly Observation[]): ForeignMac[] {
   const counts = new Map<string, { siteId: number; mac: string; addresses: number }>();
   for (const { siteId, segment, mac, address } of observations) {
@@ -75,7 +75,7 @@ function forwarders(observations: readonly Observation[]): ForeignMac[] {
   return [...found.values()];
 }
 
-/** Returns the addresses whose owners changed or may have. */
+/** Returns the addresses whose owners may have changed. */
 async function placeNews(
   deps: SightingDeps,
   trx: Queryable,
@@ -164,7 +164,7 @@ async function placeClaims(trx: Queryable, claims: readonly Claim[]): Promise<vo
   await store.insertBindings(trx, inserted);
 }
 
-/** Ends claims of owners that fell silent, and opens and resolves conflicts. */
+/** Ends claims of owners without recent sightings, and opens and resolves conflicts. */
 async function settleAddresses(
   deps: Pick<SightingDeps, 'events'>,
   trx: Queryable,
@@ -188,7 +188,7 @@ async function settleAddresses(
   }
 }
 
-/** Where it happened, for events. */
+/** The place, for events. */
 export function placeDetails({ address, segment }: Pick<store.SiteAddress, 'address' | 'segment'>) {
   return segment === '' ? { address } : { address, segment };
 }

@@ -1,41 +1,41 @@
-/** What uploads say of devices, put together for a whole batch. */
+/** Collects the sightings of devices in a batch of uploads. */
 import { isGloballyUnique, parseAddress } from '#common/ip/index.ts';
 import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
 import type { ForeignCheck, Spoken } from '#monitor/placements/index.ts';
 import { type ForeignReason, parseDeviceKey, parseMac } from './device.ts';
 
-/** One upload's part: the minutes of a sensor and what its host's kernel knew of its network. */
+/** One upload's part: the minutes of a sensor and the network tables of its host. */
 export interface SightingUpload {
   siteId: number;
-  /** Who tells of it. What no sensor tells is the monitor's own word and is never foreign. */
+  /** The reporting sensor. Data without a sensor comes from the monitor itself and is never foreign. */
   sensorId?: number;
   minutes: readonly SeenMinute[];
   inventory?: Pick<HostInventory, 'interfaces' | 'neighbours'> | undefined;
 }
 
-/** A minute of one capture; a `TelemetryMinute` is one. */
+/** A minute of one capture; a `TelemetryMinute` fits. */
 export interface SeenMinute {
   /** Start of the minute, seconds since 1970. */
   minute: number;
   hosts: readonly { address: string; deviceKey: string }[];
 }
 
-/** A device, and one of its addresses where it showed one. */
+/** A device, and one of its addresses if any was seen. */
 export interface Observation {
   siteId: number;
   segment: string;
   mac: string;
-  /** Canonical text; null where the device was seen without one. */
+  /** Canonical text; null when the device was seen without an address. */
   address: string | null;
-  /** Where the address means something: the device's segment; blank for a globally unique one. */
+  /** The scope of the address: the device's segment; blank for a globally unique one. */
   addressSegment: string;
-  /** Starts of minutes, rising, none twice. */
+  /** Starts of minutes, ascending and distinct. */
   minutes: number[];
-  /** Whether its own kernel's neighbour table says so, and not packets alone, which a router forwards as well. */
+  /** True when the host's own neighbour table has it. Packets alone could have been forwarded by a router. */
   isNeighbour: boolean;
 }
 
-/** A MAC that owns no address, as a host told of itself or of its next hops. */
+/** A MAC that owns no address: of a host itself or of its next hops. */
 export interface ForeignMac {
   siteId: number;
   mac: string;
@@ -47,11 +47,11 @@ export interface Observations {
   foreign: ForeignMac[];
 }
 
-/** What sensors speak of: addresses and MACs, each once for a sensor. */
+/** The addresses and MACs in the reports, each once per sensor. */
 export function listSpoken(batch: readonly SightingUpload[]): Record<'addresses' | 'macs', Spoken[]> {
   const addresses = new Map<number, Set<string>>();
   const macs = new Map<number, Set<string>>();
-  // A key comes again in every minute and capture.
+  // The same key occurs in every minute and capture.
   const parsed = new Map<string, string | undefined>();
   const macOf = (deviceKey: string) => {
     if (!parsed.has(deviceKey)) parsed.set(deviceKey, parseDeviceKey(deviceKey)?.mac);
@@ -86,15 +86,15 @@ export function listSpoken(batch: readonly SightingUpload[]): Record<'addresses'
   return { addresses: listed(addresses), macs: listed(macs) };
 }
 
-/** Says of what a sensor tells whether it is of a server of another node. */
+/** Checks whether a reported address or MAC belongs to a server of another node. */
 export interface ForeignChecks {
   address: ForeignCheck;
   mac: ForeignCheck;
 }
 
 /**
- * Puts a batch's sightings together by site, device and address, in one order for every process. A blank or malformed
- * key attaches to no device (NET-2.2.9), and neither does what a sensor tells of other nodes' servers.
+ * Groups a batch's sightings by site, device and address, in one order for every process. A blank or malformed key
+ * matches no device (NET-2.2.9); sightings of other nodes' servers are left out.
  */
 export function collectObservations(
   batch: readonly SightingUpload[],
@@ -148,9 +148,9 @@ export function collectObservations(
     if (!inventory) continue;
     for (const { siteId: site, mac, reason } of foreignMacs(siteId, inventory)) {
       const key = `${site} ${mac}`;
-      // A host that calls another node's server its own would take its addresses away.
+      // Otherwise a host could claim another node's server as its own and take its addresses.
       if (sensorId !== undefined && isForeign.mac(sensorId, mac, newest || Number.MAX_VALUE)) continue;
-      // A host's own word about itself counts for more than another's about its next hop.
+      // A host's report about itself outranks another host's report about its next hop.
       if (reason === 'sensor' || !foreign.has(key)) foreign.set(key, { siteId: site, mac, reason });
     }
     if (newest === 0) continue;
@@ -160,13 +160,13 @@ export function collectObservations(
   return { observations: [...merged(found.values())].sort(inOrder), foreign: [...foreign.values()] };
 }
 
-/** Two networks may use one private address at once; a globally unique one is one owner's wherever it is seen. */
+/** Two networks may use the same private address; a globally unique address has one owner on all segments. */
 function addressSegmentOf(segment: string, address: string): string {
   const bytes = parseAddress(address);
   return bytes === null || isGloballyUnique(bytes) ? '' : segment;
 }
 
-/** Interfaces of the host are its own, but for a macvtap's, which is its guest's. */
+/** The MACs of a host's interfaces are its own, except a macvtap interface's, which is its guest's. */
 function foreignMacs(
   siteId: number,
   inventory: Pick<HostInventory, 'interfaces' | 'neighbours'>,
@@ -183,7 +183,7 @@ function foreignMacs(
   return list;
 }
 
-/** Different spellings of one key are one device. */
+/** Different notations of one key are one device. */
 function merged(list: Iterable<Observation>): Iterable<Observation> {
   const byKey = new Map<string, Observation>();
   for (const one of list) {

@@ -1,4 +1,4 @@
-/** The statements by which sightings become devices, bindings and conflicts. */
+/** Statements that store sightings as devices, bindings and conflicts. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Binding, EndedBy } from './binding.ts';
@@ -7,21 +7,21 @@ import type { ForeignMac, Observation } from './sighting.ts';
 /** How far the stored time of a sighting may lag while nothing else changes. */
 export const lagSeconds = 300;
 
-/** What an observation asks for. Those that change nothing are not among them. */
+/** The change that an observation needs. Observations without a change are left out. */
 export interface Need {
-  /** Place of the observation in the list that was asked about. */
+  /** Index of the observation in the input list. */
   index: number;
   deviceId: number | null;
   bindingId: number | null;
-  /** More than the time of the newest sighting changes. */
+  /** More changes than the time of the newest sighting. */
   isNews: boolean;
   /** The MAC may own addresses. */
   mayOwn: boolean;
 }
 
 /**
- * Finds the observations that change anything. In steady state this one read is all that a batch costs: nothing is
- * locked by it, so workers do not wait for each other.
+ * Finds the observations that change something. In steady state a batch costs only this one read, without locks, so
+ * that workers do not wait for each other.
  */
 export async function findNeeds(db: Queryable, observations: readonly Observation[]): Promise<Need[]> {
   const { rows } = await sql<Need>`
@@ -53,8 +53,8 @@ export async function findNeeds(db: Queryable, observations: readonly Observatio
 }
 
 /**
- * MACs that are not yet known to be foreign, or were not said to be for an hour. One that shows many addresses at once
- * only goes on being foreign by that: that it is no server of the inventory has to be found out first.
+ * MACs that are not known as foreign, or were last reported an hour ago. A MAC with many addresses only stays foreign
+ * this way: becoming foreign requires a check against the inventory first.
  */
 export async function findNewForeign(db: Queryable, macs: readonly ForeignMac[]): Promise<ForeignMac[]> {
   if (macs.length === 0) return [];
@@ -70,7 +70,7 @@ export async function findNewForeign(db: Queryable, macs: readonly ForeignMac[])
   return rows;
 }
 
-/** Notes foreign MACs and ends what those that are new had claimed; returns the addresses that became free of them. */
+/** Stores foreign MACs and ends the claims of new ones. Returns the addresses that lost a claim. */
 export async function upsertForeign(db: Queryable, macs: readonly ForeignMac[]): Promise<SiteAddress[]> {
   const { rows } = await sql<SiteAddress>`
     with noted as (
@@ -89,9 +89,9 @@ export async function upsertForeign(db: Queryable, macs: readonly ForeignMac[]):
 }
 
 /**
- * Whoever changes more than the time of a sighting does so alone for its site, to the end of its transaction: two
- * workers that each add an owner of one address would not see each other's, and the clash would stay unseen. Sites are
- * taken in order. Archives and matches reach over sites and take all of them, by the lock that others share.
+ * Serializes changes other than times per site until the end of the transaction: two workers that each add an owner of
+ * one address would not see each other's row, and the conflict would stay undetected. Sites are locked in order.
+ * Archives and matches span sites and lock all of them, through the lock that others hold as shared.
  */
 export async function lockSites(db: Queryable, siteIds: readonly number[]): Promise<void> {
   await sql`select pg_advisory_xact_lock_shared(7318203)`.execute(db);
@@ -100,12 +100,12 @@ export async function lockSites(db: Queryable, siteIds: readonly number[]): Prom
   }
 }
 
-/** Waits until no sighting is being written, and keeps others from being, to the end of the transaction. */
+/** Waits until no sighting is being written, and blocks new ones until the end of the transaction. */
 export async function lockAllSites(db: Queryable): Promise<void> {
   await sql`select pg_advisory_xact_lock(7318203)`.execute(db);
 }
 
-/** What a site showed of one device in one or more minutes. */
+/** Sightings of one device of a site in one or more minutes. */
 export interface DeviceSighting {
   siteId: number;
   segment: string;
@@ -126,8 +126,8 @@ export interface SeenDevice {
 }
 
 /**
- * Adds devices or moves their times. Times only widen, so uploads may come in any order. A minute that began after
- * the archive brings the device back; an older one leaves it archived. A device that becomes known only after its
+ * Adds devices or updates their times. Times only widen, so uploads may come in any order. A minute that began after
+ * the archive restores the device; an older one leaves it archived. A device whose first minute arrives after its
  * machine was destroyed is archived from the start.
  */
 export async function upsertDevices(
@@ -160,7 +160,7 @@ export interface StoredBinding extends Binding {
   address: string;
 }
 
-/** Every binding of these pairs of a device and an address. */
+/** Every binding of these pairs of device and address. */
 export async function listBindingsOf(
   db: Queryable,
   pairs: readonly { deviceId: number; address: string }[],
@@ -217,8 +217,8 @@ export async function deleteBindings(db: Queryable, ids: readonly number[]): Pro
 }
 
 /**
- * Moves the times of the newest sightings. A row that somebody else is writing is left to the next minute, so this
- * never waits and no two workers can wait for each other in a circle; call it last.
+ * Updates the times of the newest sightings. Rows that another transaction is writing are skipped until the next
+ * minute, so that this never waits and can not deadlock. Call it last.
  */
 export async function refreshTimes(
   db: Queryable,
@@ -235,7 +235,7 @@ export async function refreshTimes(
     from due where held.id = due.id`.execute(db);
 }
 
-/** An address of a site, with its segment where it is not globally unique. */
+/** An address of a site, with its segment unless it is globally unique. */
 export interface SiteAddress {
   siteId: number;
   address: string;
@@ -247,7 +247,8 @@ const ofAddresses = (addresses: readonly SiteAddress[]) => sql`
     ${addresses.map((one) => one.segment)}::text[]) as a(site_id, address, segment)`;
 
 /**
- * Ends live claims of owners who fell silent while another went on: after ten minutes, or an hour where they clashed.
+ * Ends live claims of owners without sightings while another owner was seen: after ten minutes, or an hour if they were
+ * in conflict.
  */
 export async function endSuperseded(db: Queryable, addresses: readonly SiteAddress[]): Promise<void> {
   await sql`
@@ -269,7 +270,7 @@ export interface OpenedConflict extends SiteAddress {
 
 /**
  * Opens conflicts for addresses that different MACs claim at the same time: both within five minutes of the newest
- * sighting, and interleaved. One MAC that follows another is a hand-over, and one MAC on two segments is one owner.
+ * sighting, and interleaved. One MAC after another is a hand-over, and one MAC on two segments is one owner.
  */
 export async function openConflicts(
   db: Queryable,
@@ -301,7 +302,7 @@ export async function openConflicts(
   return rows.filter((row) => row.isNew).map(({ isNew: _, ...conflict }) => conflict);
 }
 
-/** Resolves open conflicts of these addresses that fewer than two live owners are left of. */
+/** Resolves open conflicts of these addresses with fewer than two live owners. */
 export async function resolveConflicts(
   db: Queryable,
   addresses: readonly SiteAddress[],
@@ -318,8 +319,8 @@ export async function resolveConflicts(
 }
 
 /**
- * Finds those of the MACs that claim more addresses than a host has and that no inventory knows, ends their claims and
- * calls them foreign. Returns the addresses that became free of them.
+ * Finds those of the MACs that claim more addresses than a host has and are not in any inventory, ends their claims and
+ * marks them as foreign. Returns the addresses that lost a claim.
  */
 export async function excludeCrowded(
   db: Queryable,

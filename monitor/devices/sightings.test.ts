@@ -41,7 +41,7 @@ const agoOf = (ms: number) => (minutesAgo(0) - ms / 1000) / 60;
 const events = async () =>
   (await world.events.list(siteId, 50)).map(({ kind, details }) => `${kind} ${details.address}`).reverse();
 
-test('NET-3.3: many uploads of many sites are one batch, and one that brings nothing new writes nothing', async () => {
+test('NET-3.3: uploads of many sites are one batch, and a batch without new data writes nothing', async () => {
   const other = (await world.sites.create(systemActor, 'Another site')).id;
   const batch = [
     upload(9, host(macA), host(macA, '2001:db8::1')),
@@ -53,25 +53,29 @@ test('NET-3.3: many uploads of many sites are one batch, and one that brings not
   assert.equal((await world.devices.list(other, 10)).length, 1);
   const before = await fingerprintTables(world.database);
   await record(...batch.toReversed(), upload(6, host(macA), host(macB, '203.0.113.51')));
-  assert.equal(await fingerprintTables(world.database), before, 'less than five minutes later is no news');
+  assert.equal(
+    await fingerprintTables(world.database),
+    before,
+    'less than five minutes later nothing is written',
+  );
   await record(upload(3, host(macA), host(macB, '203.0.113.51')));
   assert.deepEqual(await bindings(macA), [`${address} 9-3 live`, '2001:db8::1 9-9 live']);
   assert.deepEqual(await bindings(macB), ['203.0.113.51 8-3 live']);
 });
 
-test('NET-3.3: an address handed on keeps its history: who owned it, from when to when, and why it ended', async () => {
+test('NET-3.3: an address that changes its owner keeps its history: owners, periods, and reasons for their end', async () => {
   await record(upload(40, host(macA)), upload(38, host(macA)));
   for (let ago = 30; ago >= 27; ago -= 1) await record(upload(ago, host(macB)));
   assert.deepEqual(await bindings(macA), [`${address} 40-38 owner`], 'silent for ten minutes');
   assert.deepEqual(await world.devices.listClaims([await idOf(macA)]), []);
-  // It comes back: a time of its own, and no clash, because the other one is silent now.
+  // It is seen again: a new period, without a conflict, because the other one is no longer seen.
   await record(upload(10, host(macA)), upload(9, host(macA)));
   assert.deepEqual(await bindings(macA), [`${address} 10-9 live`, `${address} 40-38 owner`]);
   assert.deepEqual(await bindings(macB), [`${address} 30-27 owner`]);
   assert.deepEqual(await events(), []);
 });
 
-test('NET-6: an address that two MACs claim in turns opens one conflict, and an hour of silence of one resolves it', async () => {
+test('NET-6: an address that two MACs claim in turn opens one conflict, and an hour without sightings of one resolves it', async () => {
   for (const ago of [80, 79, 78]) await record(upload(ago, host(macA), host(macB)));
   assert.deepEqual(await events(), [`ip_conflict_opened ${address}`]);
   assert.ok((await world.devices.listClaims([await idOf(macA)]))[0]!.isInConflict);
@@ -94,7 +98,7 @@ test('NET-6: one MAC on two segments is one owner', async () => {
   assert.deepEqual(await events(), []);
 });
 
-test('NET-6: two workers that each bring one owner at the same moment open the conflict all the same', async () => {
+test('NET-6: two workers that each add one owner at the same time open the conflict', async () => {
   const first = Promise.withResolvers<void>();
   const wrote = Promise.withResolvers<void>();
   const slow = world.database.db.transaction().execute(async (trx) => {
@@ -107,7 +111,7 @@ test('NET-6: two workers that each bring one owner at the same moment open the c
   const second = record(upload(4, host(macB)), upload(1, host(macB))).finally(() => {
     isDone = true;
   });
-  // Until it waits for the first, or has gone by without.
+  // Until it waits for the first, or finished without waiting.
   for (let waiting = 0; !isDone && waiting === 0; ) {
     const { rows } = await world.database.pool.query(
       `select count(*)::int as waiting from pg_locks
@@ -126,7 +130,7 @@ test('NET-2.2.9: a malformed owner key makes no device', async () => {
   assert.deepEqual(await world.devices.list(siteId, 10), []);
 });
 
-test('NET-2.2.9: a MAC of a sensor’s host owns nothing, on whatever sensor it is seen; its guest’s macvtap does', async () => {
+test('NET-2.2.9: a MAC of a sensor’s host owns nothing, on any sensor; the MAC of a guest’s macvtap does', async () => {
   await record(upload(9, host(macA)));
   const inventory = {
     interfaces: [
@@ -158,7 +162,7 @@ test('NET-2.2.9: a MAC that claims more addresses than a host has owns none of t
   assert.deepEqual(await events(), []);
 });
 
-test('NET-3.3: a guest that becomes known only after it was destroyed is archived from the start', async () => {
+test('NET-3.3: a guest whose first minute arrives after it was destroyed is archived from the start', async () => {
   await world.sites.mapCluster(systemActor, 70 + sites, siteId);
   const virtual_machines = [{ id: 1, mac_addresses: [macA] }];
   await world.inventory.applyNotice({ cluster_id: 70 + sites, virtual_machines });
@@ -171,7 +175,7 @@ test('NET-3.3: a guest that becomes known only after it was destroyed is archive
   assert.deepEqual(await bindings(macA), [`${address} -2--2 live`, `${address} 3-3 archive`]);
 });
 
-test('NET-3.3: workers that bring the same news in other orders, beside archives, never wait in a circle', async () => {
+test('NET-3.3: workers with the same new data in different orders, concurrent with archives, never deadlock', async () => {
   await world.sites.mapCluster(systemActor, 170, siteId);
   const other = (await world.sites.create(systemActor, 'Third site')).id;
   const round = async (i: number) => {
@@ -196,7 +200,7 @@ test('NET-3.3: workers that bring the same news in other orders, beside archives
   assert.equal((await world.devices.list(siteId, 100)).length, 60);
 });
 
-test('NET-2.2.9: what a sensor tells of a server of another node makes no device, no claim, no conflict and no router', async () => {
+test('NET-2.2.9: a sensor’s data about a server of another node makes no device, no claim, no conflict and no router', async () => {
   const own = await addSensor({ ...world, siteId }, `own-${siteId}`);
   const hostile = await addSensor({ ...world, siteId }, `made-up-${siteId}`);
   await world.sites.mapCluster(systemActor, 9000 + siteId, siteId);
@@ -208,7 +212,8 @@ test('NET-2.2.9: what a sensor tells of a server of another node makes no device
   await record({ ...upload(9, host(macA)), sensorId: own });
   const before = await bindings(macA);
   await record(
-    // Another's address at a MAC of its own, another's MAC at an address of its own, and both on another segment.
+    // An address of another node with its own MAC, a MAC of another node with its own address, and both on another
+    // segment.
     { ...upload(8, host(macB), host(macA, '203.0.113.77'), host(macA, address, 'br9')), sensorId: hostile },
     {
       ...upload(7, host(macB)),
@@ -218,7 +223,7 @@ test('NET-2.2.9: what a sensor tells of a server of another node makes no device
         neighbours: [{ segment: 'br0', mac: macA, address: '203.0.113.78', isRouter: true }],
       },
     },
-    // In one batch with the node's own word.
+    // In one batch with the node's own report.
     { ...upload(2, host(macA)), sensorId: own },
     { ...upload(1, host(macA)), sensorId: hostile },
   );
@@ -243,7 +248,7 @@ const hostInterface = {
   addresses: [],
 };
 
-test('NET-3.3: one private address on two networks is two addresses: no conflict between them, and each its own', async () => {
+test('NET-3.3: one private address on two networks is two addresses with separate owners and no conflict', async () => {
   const shared = '10.0.0.5';
   const link = 'fe80::1';
   const both = (ago: number) => [
@@ -261,7 +266,7 @@ test('NET-3.3: one private address on two networks is two addresses: no conflict
     owners.map((owner) => owner.mac),
     [macB],
   );
-  // A second owner on one of them is a conflict there.
+  // A second owner on one of the networks is a conflict there.
   const third = '00:1b:21:00:00:0c';
   await record(...both(3), upload(3, host(third, shared, 'br7')));
   await record(...both(2), upload(2, host(third, shared, 'br7')));
@@ -270,7 +275,7 @@ test('NET-3.3: one private address on two networks is two addresses: no conflict
     world.devices.listAddressConflicts(siteId, { address: shared, segment }, 10);
   assert.deepEqual((await conflicts('br7'))[0]!.macs, [macA, third]);
   assert.deepEqual(await conflicts('br8'), []);
-  // A public address is one wherever it is seen.
+  // A public address is the same on all segments.
   await record(upload(2, host(macA, address, 'br7'), host(macB, address, 'br8')));
   await record(upload(1, host(macA, address, 'br7'), host(macB, address, 'br8')));
   assert.deepEqual(await events(), [`ip_conflict_opened ${shared}`, `ip_conflict_opened ${address}`]);

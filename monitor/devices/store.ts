@@ -8,15 +8,15 @@ export interface ReleasedClaim {
   mac: string;
   address: string;
   segment: string;
-  /** Its newest minute where that began after the archive. */
+  /** Its newest minute if that began after the archive. */
   laterMinute: number | null;
 }
 
 /**
  * Archives the devices of a destroyed machine that are not archived yet, and releases their claims.
  *
- * A minute that began later than this moment, from a host whose clock is ahead, brings its device back as it would if it
- * arrived now: when something was observed decides, not when it came.
+ * A minute that began after this moment, from a host whose clock is ahead, restores its device as if it arrived now:
+ * the time of observation decides, not the time of arrival.
  */
 export async function archiveDevices(
   db: Queryable,
@@ -70,7 +70,7 @@ export async function listMatchedMacs(db: Queryable, clusterId: number, vmId: nu
   return rows.map((row) => row.mac);
 }
 
-/** Ends the match of a machine's devices that stay, because another machine carries their MAC now. */
+/** Ends the match of a machine's devices that stay, because another machine uses their MAC now. */
 export async function endMatches(db: Queryable, clusterId: number, vmId: number): Promise<void> {
   await sql`update devices set match_ended_at = svc_now()
     where matched_cluster_id = ${clusterId} and matched_vm_id = ${vmId} and match_ended_at is null`.execute(
@@ -78,7 +78,7 @@ export async function endMatches(db: Queryable, clusterId: number, vmId: number)
   );
 }
 
-/** A machine's interface as an import confirmed it, for matching. */
+/** A machine's interface as confirmed by an import, for matching. */
 export interface MatchInput {
   siteId: number;
   mac: string;
@@ -87,7 +87,7 @@ export interface MatchInput {
   vmName: string;
 }
 
-/** The matches whose devices say something else. */
+/** The matches that differ from their stored devices. */
 const changedBy = (matches: readonly MatchInput[]) => sql`
     from jsonb_to_recordset(${JSON.stringify(matches)}::jsonb)
       as m("siteId" bigint, mac text, "clusterId" bigint, "vmId" bigint, "vmName" text)`;
@@ -95,14 +95,14 @@ const isChanged = sql`d.site_id = m."siteId" and d.mac = m.mac
       and (d.matched_cluster_id, d.matched_vm_id, d.matched_vm_name, d.match_ended_at)
         is distinct from (m."clusterId", m."vmId", m."vmName", null::timestamptz)`;
 
-/** How many devices these matches would change. */
+/** Number of devices that these matches would change. */
 export async function countUnmatched(db: Queryable, matches: readonly MatchInput[]): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*)::int as count ${changedBy(matches)} join devices d on ${isChanged}`.execute(db);
   return rows[0]!.count;
 }
 
-/** Stores confirmed matches; rows that say the same already are left alone. */
+/** Stores confirmed matches; unchanged rows are not written. */
 export async function writeMatches(db: Queryable, matches: readonly MatchInput[]): Promise<number> {
   const { rows } = await sql`
     update devices d set matched_cluster_id = m."clusterId", matched_vm_id = m."vmId", matched_vm_name = m."vmName",

@@ -2,10 +2,10 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { lockAllSites } from './sightings-store.ts';
 import { updateManufacturers } from './store.ts';
 
-/** Rows of one transaction: sightings wait while it runs. */
+/** Rows of one transaction; sightings wait meanwhile. */
 const batchSize = 1_000;
 
-/** Names the makers of devices that have none; one that got a name meanwhile keeps it. */
+/** Stores the manufacturers of devices without one; a manufacturer that was stored meanwhile stays. */
 export async function writeManufacturers(
   db: Queryable,
   names: readonly { id: number; manufacturer: string }[],

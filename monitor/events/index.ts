@@ -1,6 +1,6 @@
 /**
- * What happened, for people to read: kind, site, time, facts. An event is written in the transaction that makes it
- * true, so it is neither lost nor told of something that was rolled back.
+ * Events for people: kind, site, time, details. An event is written in the transaction of its change, so that it is
+ * neither lost nor about a rolled-back change.
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
@@ -12,14 +12,15 @@ import {
   type MonitorEvent,
 } from './store.ts';
 
+export { keptEvents } from './kept.ts';
 export type { EventFilter, EventInput, MonitorEvent } from './store.ts';
 
 export interface Events {
-  /** Writes an event; give the transaction that it belongs to. */
+  /** Writes an event in the transaction of its change. */
   record(trx: Queryable, event: EventInput): Promise<void>;
-  /** A site's events that fit, newest first. */
+  /** A site's events that match the filter, newest first. */
   list(siteId: number, limit: number, filter?: EventFilter): Promise<MonitorEvent[]>;
-  /** The kinds that a site has events of. */
+  /** Kinds of a site's events. */
   listKinds(siteId: number): Promise<string[]>;
 }
 

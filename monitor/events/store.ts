@@ -2,11 +2,11 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export interface EventInput {
-  /** As NET-6 names it, such as `telemetry_rejected`. */
+  /** As in NET-6, such as `telemetry_rejected`. */
   kind: string;
   siteId: number | null;
   sensorId?: number | null;
-  /** Facts for people; no secrets. */
+  /** Details for people; no secrets. */
   details: Readonly<Record<string, unknown>>;
 }
 
@@ -15,7 +15,7 @@ export interface MonitorEvent {
   kind: string;
   siteId: number | null;
   sensorId: number | null;
-  /** The sensor's host, also of one that was removed since. */
+  /** The sensor's host, also for a removed sensor. */
   hostName: string | null;
   occurredAtMs: number;
   details: Record<string, unknown>;
@@ -28,20 +28,20 @@ export async function insertEvent(db: Queryable, event: EventInput): Promise<voi
   );
 }
 
-/** Which of a site's events; what is left out does not narrow. */
+/** Filter of a site's events; absent fields do not filter. */
 export interface EventFilter {
   kind?: string | undefined;
   sensorId?: number | undefined;
   fromMs?: number | undefined;
   /** Exclusive. */
   toMs?: number | undefined;
-  /** A MAC that the event speaks of. */
+  /** A MAC in the event. */
   mac?: string | undefined;
-  /** The id of an event: those that are older. */
+  /** Only events older than the event with this id. */
   after?: number | undefined;
 }
 
-/** Newest first, along the index of site and time; the id keeps events of one moment apart, also over two pages. */
+/** Newest first, by the index of site and time; the id orders events with the same time, also across pages. */
 export async function listEvents(
   db: Queryable,
   siteId: number,
@@ -66,7 +66,7 @@ export async function listEvents(
   return rows;
 }
 
-/** The kinds a site has events of. */
+/** Kinds of a site's events. */
 export async function listEventKinds(db: Queryable, siteId: number): Promise<string[]> {
   const { rows } = await sql<{ kind: string }>`
     select distinct kind from events where site_id = ${siteId} order by kind`.execute(db);

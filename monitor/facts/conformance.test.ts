@@ -1,14 +1,23 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import type { Placement } from '#monitor/placements/index.ts';
 import { captureMinute, createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
-import type { FactUpload } from './facts.ts';
-import { createFactStore, type FactStore } from './index.ts';
+import { createCrashingDatabase } from '#service-kit/testing/crash-injection.ts';
+import type { FactUpload } from './contract/facts.ts';
+import { createFactStore, type FactStore, openScope } from './index.ts';
+import { createMemoryFacts } from './memory/memory-facts.ts';
 import { checkConformance, type StoreUnderTest } from './testing/conformance.ts';
-import { createMemoryFacts } from './testing/memory-facts.ts';
-import { type Random, randomUpload, sampleAddresses, seededRandom } from './testing/random-uploads.ts';
+import { checkCrashPoints } from './testing/crash-points.ts';
+import {
+  type Random,
+  randomToken,
+  randomUpload,
+  sampleAddresses,
+  seededRandom,
+} from './testing/random-uploads.ts';
 
 const nodes = ['node-1', 'node-2', 'node-3'];
 
@@ -45,7 +54,9 @@ async function createMoves(world: MonitorWorld, nowSecond: number) {
       [address, since + random(600)],
     );
     await insert(address, nodes[random(3)]!, since);
-    await world.database.db.transaction().execute((trx) => world.facts.rejudge(trx, [{ address, since }]));
+    await world.database.db
+      .transaction()
+      .execute((trx) => world.facts.rejudge([{ address, since }], openScope(trx)));
     await read();
   };
   const placementsOf = (sensorId: number, address: string) => book.get(`${sensorId} ${address}`) ?? [];
@@ -53,7 +64,10 @@ async function createMoves(world: MonitorWorld, nowSecond: number) {
 }
 
 /** PostgreSQL with two sensors at one site. */
-async function postgresUnderTest(world: MonitorWorld): Promise<StoreUnderTest> {
+async function postgresUnderTest(
+  world: MonitorWorld,
+  plant: Plant = (facts) => facts,
+): Promise<StoreUnderTest> {
   const { facts, siteId } = world;
   const second = await world.enrol('node-2');
   // Every roll-up by a process that knows nothing of those before it.
@@ -62,11 +76,67 @@ async function postgresUnderTest(world: MonitorWorld): Promise<StoreUnderTest> {
   return {
     facts: { ...facts, rollUp },
     origins: [world.sensor.id, second.id].map((sensorId) => ({ siteId, sensorId })),
-    async append(uploads) {
-      await facts.prepare(uploads.flatMap(({ minutes }) => minutes.map(({ minute }) => minute)));
-      await world.database.db.transaction().execute((trx) => facts.append(trx, uploads));
+    async append(uploads, statements = Number.POSITIVE_INFINITY) {
+      await using process = createCrashingDatabase(world.database.url, { statements, from: /^begin/ });
+      const own = plant(createFactStore({ db: () => process.db, nameApplication }));
+      try {
+        await own.prepare(minutesOf(uploads));
+        await process.db.transaction().execute((trx) => own.append(uploads, openScope(trx)));
+      } catch (error) {
+        if (!process.hasCrashed) throw error;
+      }
+      return !process.hasCrashed;
     },
   };
+}
+
+/** Memory with two sensors; it stores each upload by itself and knows no transaction. */
+function memoryUnderTest(nowSecond: number, plant: Plant = (facts) => facts): StoreUnderTest {
+  const facts = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
+  const planted = plant(facts);
+  const scope = openScope(undefined as never);
+  return {
+    facts,
+    origins: [1, 2].map((sensorId) => ({ siteId: 1, sensorId })),
+    async append(uploads, stepsMax = Number.POSITIVE_INFINITY) {
+      const steps = [
+        () => planted.prepare(minutesOf(uploads)),
+        ...uploads.map((upload) => () => planted.append([upload], scope)),
+      ];
+      for (const step of steps.slice(0, stepsMax)) await step();
+      return stepsMax > steps.length;
+    },
+  };
+}
+
+const minutesOf = (uploads: readonly FactUpload[]) =>
+  uploads.flatMap(({ minutes }) => minutes.map(({ minute }) => minute));
+
+/** A fault put into a store, to show that the suite sees it. */
+type Plant = (facts: FactStore) => FactStore;
+
+/** Every append counts as a new one. */
+const doubling: Plant = (facts) => ({
+  ...facts,
+  append: (uploads, scope) =>
+    facts.append(
+      uploads.map((upload) => ({ ...upload, token: { spoolId: randomUUID(), sequence: 1 } })),
+      scope,
+    ),
+});
+
+/** Tokens are noted before and apart from their rows, so a repeat is taken for done. */
+function losing(): Plant {
+  const noted = new Set<string>();
+  return (facts) => ({
+    ...facts,
+    async append(uploads, scope) {
+      const fresh = uploads.filter(({ token }) => !noted.has(token.spoolId));
+      for (const { token } of fresh) noted.add(token.spoolId);
+      // What crashes here has its tokens and not its rows.
+      if (fresh.length > 0 && noted.size % 3 !== 0) await facts.append(fresh, scope);
+    },
+  });
 }
 
 test('NET-2.2.5, NET-2.2.9, NET-2.2.10: PostgreSQL answers like the rules in plain memory, rolled up or not', async () => {
@@ -110,7 +180,8 @@ test('NET-2.4.2: PostgreSQL trims gaps of unobserved minutes like the rules in p
       capture: ['', ...captures][random(3)]!,
       reason: reasons[random(reasons.length)]!,
     };
-    return { origin: store.origins[random(2)]!, minutes, gaps: random(3) === 0 ? [gap] : [] };
+    const token = randomToken(random);
+    return { origin: store.origins[random(2)]!, token, minutes, gaps: random(3) === 0 ? [gap] : [] };
   };
   const gapsOf = async (facts: Pick<FactStore, 'listGaps'>) => {
     const gaps = await facts.listGaps(
@@ -125,16 +196,40 @@ test('NET-2.4.2: PostgreSQL trims gaps of unobserved minutes like the rules in p
   for (let batch = 0; batch < 60; batch += 1) {
     const uploads = Array.from({ length: 1 + random(3) }, upload);
     trimmed.sent += uploads.reduce((sum, { gaps }) => sum + gaps.length, 0);
-    await store.append(
-      await world.database.db.transaction().execute((trx) => store.facts.trimUnobservedGaps(trx, uploads)),
-    );
-    await model.append(undefined as never, await model.trimUnobservedGaps(undefined as never, uploads));
+    await store.append(uploads);
+    await model.append(uploads);
     const expected = await gapsOf(model);
     assert.deepEqual((await gapsOf(store.facts)).sort(), expected.sort(), `after batch ${batch}`);
     trimmed.left = expected.length;
   }
   assert.notEqual(trimmed.left, trimmed.sent, 'some gaps were trimmed');
 });
+
+for (const [engine, stepsMin] of [
+  ['PostgreSQL', 10],
+  ['memory', 4],
+] as const) {
+  const checkEngine = async (plant?: Plant) => {
+    await using world = await createMonitorWorld();
+    const nowSecond = Math.floor(Date.now() / 1000);
+    const store =
+      engine === 'memory' ? memoryUnderTest(nowSecond, plant) : await postgresUnderTest(world, plant);
+    const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
+    const seed = Number(process.env.SVC_TEST_SEED ?? 7);
+    return await checkCrashPoints(store, { model, seed, questions: 1, nowSecond });
+  };
+
+  test(`NET-7.1: an append that crashes after any of its steps and is repeated adds once; ${engine}`, async () => {
+    const { offences, steps } = await checkEngine();
+    assert.deepEqual(offences, []);
+    assert.ok(steps >= stepsMin, `${steps} steps`);
+  });
+
+  test(`the crash points show an append that counts twice, and one that is lost; ${engine}`, async () => {
+    assert.notDeepEqual((await checkEngine(doubling)).offences, []);
+    assert.notDeepEqual((await checkEngine(losing())).offences, []);
+  });
+}
 
 test('NET-8.8: a process that finds minutes judged by another one makes the room for what it makes of them', async () => {
   await using world = await createMonitorWorld();

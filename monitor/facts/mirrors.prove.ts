@@ -1,5 +1,5 @@
 /**
- * Proof by mirrors and orders: what captures count in common counts once, whatever arrived first.
+ * Proof by mirrors and orders: what captures count in common counts once, in any order of arrival.
  *
  * Every case makes the uploads of some sensors at random, captures of which see the same traffic, and delivers them to
  * sites of their own: in every order if there are at most four, else in random ones, some twice under their number as a
@@ -11,7 +11,7 @@ import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createMonitorWorld, createSpool, type MonitorWorld, testMinute } from '#monitor/testing/index.ts';
-import { createFactStore, type FactStore } from './index.ts';
+import { createFactStore, type FactStore, type TopAddress } from './index.ts';
 import {
   type Random,
   randomUpload,
@@ -75,14 +75,18 @@ export async function deliverMirrors(
       : Array.from({ length: 6 }, () => shuffle(random, count)))
       ways.push({ captures: 3, order });
     let first: string | null = null;
+    let withBridge: string | null = null;
     for (const way of ways) {
-      const told = await deliver(world, random, recording, way, plant);
+      const { told, segments } = await deliver(world, random, recording, way, plant);
       deliveries += 1;
       first ??= told;
+      if (way.captures > 1) withBridge ??= segments;
       if (told !== first)
         offences.push(
           `case ${i}, ${JSON.stringify(way)}: ${told.slice(0, 400)} instead of ${first.slice(0, 400)}`,
         );
+      if (way.captures > 1 && segments !== withBridge)
+        offences.push(`case ${i}, ${JSON.stringify(way)}: segments ${segments} instead of ${withBridge}`);
     }
   }
   return { offences, deliveries };
@@ -109,7 +113,7 @@ async function deliver(
   recording: readonly TelemetryMinute[],
   way: { captures: number; order: readonly number[] },
   plant: Plant,
-): Promise<string> {
+): Promise<Told> {
   const site = await world.sites.create(systemActor, `Site ${random(1_000_000_000)}`);
   const { token } = await world.sensors.createToken(systemActor, site.id);
   const { credential } = (await world.sensors.enrol({
@@ -141,11 +145,18 @@ async function deliver(
   if (plant === 'sum_of_captures') await plantSum(world, site.id);
   if (plant === 'last_arrival_owns' && way.captures > 1) await plantLastArrival(world, site.id, way.order);
   const facts = createFactStore({ db: () => world.database.db, nameApplication });
-  return JSON.stringify(await tell(facts, site.id));
+  return tell(facts, site.id);
 }
 
-/** Everything that counts; what names the captures themselves differs by design. */
-async function tell(facts: FactStore, siteId: number): Promise<unknown> {
+/** What a site says, as text. */
+interface Told {
+  /** Everything that counts; what names the captures themselves differs by design. */
+  told: string;
+  /** The segment of each address, which a bridge alone knows. */
+  segments: string;
+}
+
+async function tell(facts: FactStore, siteId: number): Promise<Told> {
   const range = { siteId, fromMinute: testMinute - 7200, toMinute: testMinute + 7200 };
   const views = ['outbound', 'inbound', 'internal', 'transit', null] as const;
   const ranked = [];
@@ -162,13 +173,26 @@ async function tell(facts: FactStore, siteId: number): Promise<unknown> {
     const read = await facts.readAddress({ ...range, address });
     sightings.push(read.sightings.map(({ captureId: _, ...sighting }) => sighting));
   }
-  return [
+  const addresses = await facts.listTopAddresses(range, 20);
+  const told = [
     ranked,
     sightings,
     await facts.sumSite({ ...range, stepSeconds: 60 }),
     await facts.sumDevices(range, sampleKeys),
-    await facts.listTopAddresses(range, 20),
+    sumByAddress(addresses),
   ];
+  const segments = addresses.map(({ address, segment }) => [address, segment]);
+  return { told: JSON.stringify(told), segments: JSON.stringify(segments) };
+}
+
+/** An address that is not unique has a row for each segment, and one for the minutes in which no owner was seen. */
+function sumByAddress(rows: readonly TopAddress[]): unknown {
+  const sums = new Map<string, number[]>();
+  for (const { address, rxBytes, txBytes, packets, lastSeenMinute } of rows) {
+    const [rx = 0, tx = 0, count = 0, last = 0] = sums.get(address) ?? [];
+    sums.set(address, [rx + rxBytes, tx + txBytes, count + packets, Math.max(last, lastSeenMinute)]);
+  }
+  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 /** What the store would say if mirrors were added: everything at one capture. */
@@ -179,7 +203,7 @@ async function plantSum({ rows }: MonitorWorld, siteId: number): Promise<void> {
   await forgetRollUps(rows, siteId);
 }
 
-/** As if whoever came last owned the minute: its bytes stay, those of the others are gone. */
+/** Planted: the last capture owns the minute; the bytes of the others are lost. */
 async function plantLastArrival(
   { rows }: MonitorWorld,
   siteId: number,

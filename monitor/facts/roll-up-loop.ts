@@ -2,7 +2,7 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { FactStore } from './index.ts';
+import type { FactStore } from './contract/fact-store.ts';
 
 const intervalMs = 10_000;
 const leaseSeconds = 120;

@@ -3,8 +3,9 @@ import {
   OperationsError,
   type OperationsFault,
 } from '#monitor/operations-client/index.ts';
-import type { FeedItem, Parcel, Round, Visit } from './feed.ts';
-import type { Run, RunDeps, Turn } from './run-feed.ts';
+import type { Parcel } from './feed.ts';
+import type { FeedItem, Round, Visit } from './round.ts';
+import type { Run, RunDeps, Turn } from './run.ts';
 import { writeVisits } from './store.ts';
 import { underLease } from './under-lease.ts';
 
@@ -105,7 +106,7 @@ function answersEach(items: readonly FeedItem[], visits: readonly Visit[]): bool
 
 type Visits = ReturnType<typeof createVisits>;
 
-/** What came of items, until it is written. */
+/** Results of items that are not written yet. */
 function createVisits({ db, feed, work }: RunDeps, turn: Turn, run: Run) {
   let pending: Visit[] = [];
   const count = (name: string, added: number) => {

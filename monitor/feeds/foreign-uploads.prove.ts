@@ -87,7 +87,9 @@ async function createScene(server: MonitorServer, operations: OperationsStub, pl
   const { monitor, siteId, database } = server;
   await monitor.sites.mapCluster(systemActor, 7, siteId);
   const enrol = async (node: string) => {
-    const { token } = await monitor.sensors.createToken(systemActor, siteId, { name: node, clusterId: 7 });
+    const { token } = await monitor.sensors.createToken(systemActor, siteId, {
+      node: { name: node, clusterId: 7 },
+    });
     const said = { token, host_name: node, node: 'node-1', sensor_version: '0.1.0' };
     return (await monitor.sensors.authenticate((await monitor.sensors.enrol(said))!.credential))!;
   };

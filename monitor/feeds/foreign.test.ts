@@ -158,7 +158,7 @@ test('NET-2.4.2: after a migration the old node says nothing of silence', async 
   await importOn('node-2');
   await age(5);
   await importOn('node-2');
-  // Nothing is certain between the listings of 13 and of 5 minutes ago, and then it was elsewhere.
+  // Its place is unknown between the listings of 13 and of 5 minutes ago; then it was on another node.
   assert.deepEqual(await delivered(), { 9: 100 });
 });
 

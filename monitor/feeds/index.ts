@@ -10,22 +10,28 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Applications } from '#monitor/applications/index.ts';
 import type { Connection } from '#monitor/operations-client/index.ts';
+import type { PlanSection } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { createAllocations } from './allocations/index.ts';
+import { createAllocations, createProtectionSection } from './allocations/index.ts';
 import type { Cadence, Cadences } from './cadence.ts';
 import type { Feed, FeedSources } from './feed.ts';
-import { type RunDeps, runPasses, runTick, type TickResult, type Turn } from './run-feed.ts';
+import type { RunDeps, Turn } from './run.ts';
+import { runPasses, runTick, type TickResult } from './run-feed.ts';
 import * as store from './store.ts';
 
 export { type Cadences, cadencesOf, settingsOfFeeds } from './cadence.ts';
-export { defineFeed, type Feed, type FeedItem } from './feed.ts';
+export { defineFeed, type Feed } from './feed.ts';
 export { installedFeeds } from './installed.ts';
 export { minutes } from './minutes/index.ts';
+export type { FeedItem } from './round.ts';
 export type { TickResult } from './run-feed.ts';
 export type { FeedState, HeldBack } from './store.ts';
+
+/** Cursors that nothing visited for this long are forgotten (NET-2.9). */
+export const cursorsKeptMs = 2 * 86_400_000;
 
 /** A feed and its loop. */
 export interface RunningFeed {
@@ -45,11 +51,8 @@ export interface Feeds {
   find(name: string): RunningFeed;
   /** Items that do not get through, of all feeds, for people. */
   listHeldBack(): Promise<store.HeldBack[]>;
-  /**
-   * Exact addresses of live allocations in the clusters of a site, as the last page-through listed them; with a sensor
-   * those that it speaks for.
-   */
-  listAddresses(siteId: number, sensorId?: number | null): Promise<string[]>;
+  /** Exact addresses of live allocations, as the last page-through listed them, for the plans of sensors. */
+  readonly protection: PlanSection;
   /** Forgets cursors that nothing has visited since (NET-2.9). */
   forgetCursors(cutoffMs: number): Promise<number>;
 }
@@ -79,7 +82,7 @@ const leaseSeconds = 30;
 
 export function createFeeds(deps: FeedsDeps): Feeds {
   const reader = deps.reader ?? deps.db;
-  const allocations = createAllocations({ ...deps, reader });
+  const allocations = createAllocations(deps);
   const all = deps.feeds.map((feed) => createFeed(deps, { ...deps, allocations }, feed));
   const heldOutcomes = deps.feeds.map(({ name, items, outcomes }) => ({
     feed: name,
@@ -95,7 +98,7 @@ export function createFeeds(deps: FeedsDeps): Feeds {
       return found;
     },
     listHeldBack: () => store.listHeldBack(reader(), heldOutcomes, heldBackShown),
-    listAddresses: (siteId, sensorId = null) => allocations.listAddresses(siteId, sensorId),
+    protection: createProtectionSection({ ...deps, reader }),
     forgetCursors: (cutoffMs) => store.deleteCursorsBefore(deps.db(), cutoffMs),
   };
 }

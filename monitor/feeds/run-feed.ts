@@ -4,55 +4,21 @@
  * Every cursor is written in a transaction that holds the lease's term, so a process that was asleep while another
  * took over moves nothing. A request that fails keeps its items' cursors and costs them their turn only.
  */
-import type { Clock } from '#common/clock/index.ts';
 import { isSpoken } from '#contracts/admin-api/contract.ts';
-import {
-  type Connection,
-  type OpenConnection,
-  OperationsError,
-  safeFaultText,
-} from '#monitor/operations-client/index.ts';
+import { type OpenConnection, OperationsError, safeFaultText } from '#monitor/operations-client/index.ts';
 import type { Lease } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
 import { deliverDue } from './deliver-due.ts';
-import type { Feed, FeedItem, FeedWork, Round } from './feed.ts';
+import type { Feed } from './feed.ts';
+import type { Round } from './round.ts';
+import type { Run, RunDeps, Turn } from './run.ts';
 import * as store from './store.ts';
 import { LeaseLost, underLease } from './under-lease.ts';
-
-export interface RunDeps {
-  db: () => Queryable;
-  connection: Connection;
-  clock: Clock;
-  feed: Feed;
-  work: FeedWork<FeedItem, unknown, unknown>;
-  intervalSeconds: number;
-}
-
-/** The lease under which a run works. */
-export interface Turn {
-  lease: Lease;
-  /** False when the lease was lost. */
-  renew(): Promise<boolean>;
-  signal: AbortSignal;
-}
 
 export interface TickResult {
   counts: Record<string, number>;
   error: string | null;
   /** False where items are left that are due. */
   isLast: boolean;
-}
-
-/** What a tick does, and one after it in the same pass adds to. */
-export interface Run {
-  counts: Record<string, number>;
-  error: string | null;
-  acknowledged: number | null;
-  /** A fault ended the run that the next call would meet too. */
-  isHalted: boolean;
-  isLast: boolean;
-  /** Null: all items are due. */
-  notVisitedSince: Date | null;
 }
 
 const capabilitiesKeptMs = 5 * 60_000;

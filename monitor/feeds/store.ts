@@ -1,7 +1,7 @@
 /** Every statement on what all feeds share: cursors, parts set aside, states. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Position, SetAside, Visit } from './feed.ts';
+import type { Position, SetAside, Visit } from './round.ts';
 
 /** The database's time. */
 export async function readNow(db: Queryable): Promise<Date> {

@@ -29,9 +29,8 @@ test('an upgrade keeps the cursors, the minutes set aside and the state of the m
   );
   await earlier.upgrade();
   const db = () => earlier.db;
-  const sites = { listClusters: async () => [] };
   const clock = { nowMs: () => 0 } as never;
-  const allocations = createAllocations({ db, reader: db, clock, sites, documentationIsGlobal: true });
+  const allocations = createAllocations({ db, clock, documentationIsGlobal: true });
   const [target] = await allocations.listDue('telemetry', [7], { limit: 10, notVisitedSince: null });
   assert.deepEqual(target?.position, { deliveredUntil: delivered, sweptUntil: swept });
   const aside = await listSetAside(earlier.db, 'telemetry', [target!.key]);

@@ -30,7 +30,7 @@ interface Body {
   sensors: { enrolled: number; silent: number };
 }
 
-test('NET-4.j, NET-2.9: health tells what is stored to signed-in people alone, also to those who only read, and runs nothing', async () => {
+test('NET-4.j, NET-2.9: health shows stored state to signed-in people only, including viewers, and runs nothing', async () => {
   assert.equal((await fetch(`${server.url}${path}`)).status, 401);
   const viewer = await server.signIn('viewer');
   const quiet = await viewer.get(path);
@@ -59,7 +59,7 @@ test('NET-4.j, NET-2.9: health tells what is stored to signed-in people alone, a
   assert.deepEqual(
     after.problems.map((text) => text.replace(/30\d/, '300')),
     [
-      'Waiting for being applied: 1 upload, the oldest for 300 seconds.',
+      'Waiting to be applied: 1 upload, the oldest for 300 seconds.',
       'Inventory: operations refused the token',
       'The sensor on node-2.example is silent.',
     ],
@@ -69,11 +69,11 @@ test('NET-4.j, NET-2.9: health tells what is stored to signed-in people alone, a
   const { rows } = await server.database.pool.query('select state from inbox_uploads');
   assert.deepEqual(rows, [{ state: 'pending' }], 'nothing ran');
   const page = await viewer.get('/system');
-  assert.match(page.text, /3 things need somebody/);
+  assert.match(page.text, /3 problems need attention/);
   assert.match(page.text, /node-2\.example/);
 });
 
-test('readiness says what is wrong: the database, migrations, the inbox', async () => {
+test('readiness names the fault: the database, migrations, the inbox', async () => {
   const ask = async () =>
     (await fetch(`${server.url}/readyz`)).json() as Promise<{ status: string; checks: object }>;
   await server.database.pool.query("update inbox_uploads set received_at = svc_now() - interval '5 minutes'");
@@ -99,7 +99,7 @@ test('readiness says what is wrong: the database, migrations, the inbox', async 
   assert.deepEqual((await down.check()).checks.database, 'does not answer: connect ECONNREFUSED');
 });
 
-test('metrics are for whoever has the token, and absent where none is set', async () => {
+test('metrics need the token, and do not exist without one', async () => {
   const ask = (token?: string) =>
     fetch(`${server.url}/metrics`, token ? { headers: { authorization: `Bearer ${token}` } } : {});
   assert.equal((await ask()).status, 401);

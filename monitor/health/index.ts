@@ -1,50 +1,23 @@
 /**
- * How the monitor is, from what it has stored: the inbox, its workers, the feeds, retention, the sensors.
+ * The state of the monitor from stored data: inbox, workers, feeds, retention, sensors.
  *
- * Reading never runs anything and writes nothing (NET-4.j); it goes over connections that can only read. `problems` says
- * in sentences what somebody should look at; what is normal is not in it.
+ * Reading runs and writes nothing (NET-4.j); it uses read-only connections. `problems` lists in sentences what needs
+ * attention.
  */
 import { describeError } from '#common/errors/index.ts';
 import type { Feeds } from '#monitor/feeds/index.ts';
-import type { Inbox, InboxState } from '#monitor/inbox/index.ts';
+import type { Inbox } from '#monitor/inbox/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';
-import type { MaintenanceState, Retention } from '#monitor/retention/index.ts';
-import type { SensorLag, Sensors } from '#monitor/sensors/index.ts';
-import { type LeaseState, listLeases } from '#service-kit/leases/index.ts';
+import type { Retention } from '#monitor/retention/index.ts';
+import type { Sensors } from '#monitor/sensors/index.ts';
+import { listLeases } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findProblems } from './problems.ts';
+import type { FeedRecord, Health } from './report.ts';
 
 export { createMeters, type Meters } from './meters.ts';
-
-/** The record of an import or a feed (NET-2.9). */
-export interface FeedRecord {
-  feed: string;
-  /** On pages and in problems. */
-  title: string;
-  lastRunAtMs: number | null;
-  lastSuccessAtMs: number | null;
-  /** A fixed, safe description. */
-  lastError: string | null;
-  lastCounts: Readonly<Record<string, number>>;
-  /** Start of the newest observation that operations acknowledged, seconds since 1970. */
-  newestMinute: number | null;
-}
-
-export interface HealthReport {
-  asOfMs: number;
-  problems: string[];
-  inbox: InboxState;
-  leases: LeaseState[];
-  feeds: FeedRecord[];
-  maintenance: MaintenanceState;
-  sensors: SensorLag[];
-}
-
-export interface Readiness {
-  isReady: boolean;
-  checks: { database: string; migrations: string; inbox: string; live: string };
-}
+export type { Health, HealthReport } from './report.ts';
 
 export interface HealthDeps {
   reader: () => Queryable;
@@ -54,19 +27,13 @@ export interface HealthDeps {
   retention: Pick<Retention, 'state'>;
   sensors: Pick<Sensors, 'listLags'>;
   live: Pick<Live, 'findProblem'>;
-  /** Names of migrations that the database has not had. */
+  /** Names of migrations that were not applied. */
   missingMigrations: () => Promise<string[]>;
 }
 
-export interface Health {
-  read(): Promise<HealthReport>;
-  /** Whether requests can be served, and what is wrong where not; never throws. */
-  check(): Promise<Readiness>;
-}
-
-/** Sensors in a report. */
+/** Maximum number of sensors in a report. */
 const sensorsMax = 5_000;
-/** Uploads usually wait for less than a second. */
+/** Uploads normally wait less than a second. */
 export const backlogSeconds = 60;
 
 export function createHealth(deps: HealthDeps): Health {
@@ -91,7 +58,7 @@ export function createHealth(deps: HealthDeps): Health {
     async check() {
       const checks = { database: 'ok', migrations: 'unknown', inbox: 'unknown', live: 'unknown' };
       try {
-        // Minutes do not need it, so it takes no process away.
+        // Not required for minutes, so it does not make the process unready.
         checks.live = (await deps.live.findProblem()) ?? 'ok';
         const missing = await deps.missingMigrations();
         checks.migrations =
@@ -104,7 +71,7 @@ export function createHealth(deps: HealthDeps): Health {
       } catch (error) {
         checks.database = `does not answer: ${describeError(error)}`;
       }
-      // Uploads are received whatever the backlog: taking this process away would only lengthen it.
+      // A backlog does not make the process unready: it still receives uploads, and without it the backlog would grow.
       return { isReady: checks.database === 'ok' && checks.migrations === 'ok', checks };
     },
   };

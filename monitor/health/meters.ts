@@ -1,22 +1,22 @@
 /**
- * Metrics in Prometheus' format. What happens in this process is counted as it happens; how things stand is read when
- * somebody scrapes, at most every few seconds however many scrape. Series are bounded: sensors by name up to a number,
- * in figures beyond it.
+ * Metrics in the Prometheus format. Events in this process are counted at once; state is read on a scrape, at most
+ * every few seconds for any number of scrapers. The number of series is bounded: sensors by name up to a limit, as
+ * totals above it.
  */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { InboxTally } from '#monitor/inbox/index.ts';
-import type { Health, HealthReport } from './index.ts';
 import { silentSecondsMax } from './problems.ts';
+import type { Health, HealthReport } from './report.ts';
 
-/** Sensors with a series of their own, the first by id. */
+/** Sensors with their own series, the first by id. */
 const sensorSeriesMax = 200;
 const reuseMs = 5_000;
 
 export interface Meters {
   readonly contentType: string;
-  /** Counts what happened to uploads here. */
+  /** Counts the uploads of this process. */
   readonly tally: InboxTally;
-  /** All metrics as text. Without an answer of the database those that need it are left out. */
+  /** All metrics as text. Without an answer of the database, the metrics that need it are left out. */
   render(sources: MeterSources): Promise<string>;
 }
 
@@ -30,7 +30,7 @@ export function createMeters(): Meters {
   collectDefaultMetrics({ register: registry, prefix: 'svc_monitor_' });
   const uploads = new Counter({
     name: 'svc_monitor_inbox_uploads_total',
-    help: 'Uploads in this process by what happened to them.',
+    help: 'Uploads in this process by result.',
     labelNames: ['outcome'],
     registers: [registry],
   });
@@ -62,25 +62,31 @@ function createGauges(registry: Registry) {
     pool: gauge('database_connections', 'Connections of this process, and queries that wait for one.', [
       'state',
     ]),
-    pending: gauge('inbox_pending_uploads', 'Uploads that wait for being applied.'),
-    oldest: gauge('inbox_oldest_pending_seconds', 'How long the oldest of them has waited.'),
-    failing: gauge('inbox_failing_uploads', 'Uploads that failed and are tried again.'),
+    pending: gauge('inbox_pending_uploads', 'Uploads that wait to be applied.'),
+    oldest: gauge('inbox_oldest_pending_seconds', 'Age of the oldest waiting upload.'),
+    failing: gauge('inbox_failing_uploads', 'Uploads that failed and are retried.'),
     lease: gauge('lease_held', '1 while some process holds the lease of this loop.', ['lease']),
-    feedRun: gauge('feed_last_run_timestamp_seconds', 'When a feed ran last.', ['feed']),
-    feedSuccess: gauge('feed_last_success_timestamp_seconds', 'When a feed succeeded last.', ['feed']),
-    feedFailing: gauge('feed_failing', '1 when the last run of a feed failed.', ['feed']),
-    maintenance: gauge('maintenance_last_success_timestamp_seconds', 'When retention succeeded last.'),
-    maintenanceSeconds: gauge('maintenance_last_run_seconds', 'How long its last run took.'),
-    sensors: gauge('sensors', 'Enrolled sensors by whether they are heard of.', ['state']),
-    lagMax: gauge('sensor_lag_seconds_max', 'The largest lag of a sensor that is heard of.'),
-    lag: gauge('sensor_lag_seconds', `Since the newest minute of a sensor; the first ${sensorSeriesMax}.`, [
-      'sensor',
-      'host',
+    feedRun: gauge('feed_last_run_timestamp_seconds', 'Time of the last run of a feed.', ['feed']),
+    feedSuccess: gauge('feed_last_success_timestamp_seconds', 'Time of the last successful run of a feed.', [
+      'feed',
     ]),
+    feedFailing: gauge('feed_failing', '1 when the last run of a feed failed.', ['feed']),
+    maintenance: gauge(
+      'maintenance_last_success_timestamp_seconds',
+      'Time of the last successful run of retention.',
+    ),
+    maintenanceSeconds: gauge('maintenance_last_run_seconds', 'Duration of the last run of retention.'),
+    sensors: gauge('sensors', 'Enrolled sensors by contact state.', ['state']),
+    lagMax: gauge('sensor_lag_seconds_max', 'The largest lag of a sensor with contact.'),
+    lag: gauge(
+      'sensor_lag_seconds',
+      `Time since the newest minute of a sensor; the first ${sensorSeriesMax}.`,
+      ['sensor', 'host'],
+    ),
   };
 }
 
-/** With nothing read, what it would say is gone rather than old. */
+/** Without a report the gauges are removed, so that no stale value remains. */
 function show(gauges: ReturnType<typeof createGauges>, report: HealthReport | null): void {
   for (const [name, gauge] of Object.entries(gauges))
     if (name !== 'pool' && name !== 'isDatabaseUp') gauge.reset();

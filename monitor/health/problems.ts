@@ -1,23 +1,23 @@
-import type { HealthReport } from './index.ts';
+import type { HealthReport } from './report.ts';
 
 const minute = 60;
-/** Uploads usually wait for less than a second. */
+/** Uploads normally wait less than a second. */
 const oldestSecondsMax = minute;
 /** Retention runs every hour. */
 const maintenanceMsMax = 2 * 3_600_000;
-/** A sensor sends every minute; a few may be on their way. */
+/** A sensor sends every minute; a few minutes may be under way. */
 export const silentSecondsMax = 3 * minute;
 
-/** What somebody should look at, one sentence each. */
+/** Problems that need attention, one sentence each. */
 export function findProblems(report: Omit<HealthReport, 'problems'>): string[] {
   const { inbox, feeds, maintenance, sensors, asOfMs } = report;
   const problems: string[] = [];
   const uploads = (count: number) => (count === 1 ? '1 upload' : `${count} uploads`);
   if ((inbox.oldestSeconds ?? 0) > oldestSecondsMax)
     problems.push(
-      `Waiting for being applied: ${uploads(inbox.pending)}, the oldest for ${Math.round(inbox.oldestSeconds!)} seconds.`,
+      `Waiting to be applied: ${uploads(inbox.pending)}, the oldest for ${Math.round(inbox.oldestSeconds!)} seconds.`,
     );
-  if (inbox.failing > 0) problems.push(`Failed and tried again: ${uploads(inbox.failing)}.`);
+  if (inbox.failing > 0) problems.push(`Failed and retried: ${uploads(inbox.failing)}.`);
   if (inbox.rejectedLastHour > 0)
     problems.push(`Given up in the last hour: ${uploads(inbox.rejectedLastHour)}; the events say why.`);
   for (const { title, lastError } of feeds) if (lastError !== null) problems.push(`${title}: ${lastError}`);

@@ -75,7 +75,7 @@ export async function deliverWindows(
   const result: DeliveryResult = { duplicates: 0, offences: [] };
   const windows: Window[] = [];
   for (let i = 0; i < n; i += 1) {
-    const window = { sensor: await world.enrol(`node-${i}`), uploads: makeUploads(i) };
+    const window = { sensor: await world.enrol(`host-${i}`), uploads: makeUploads(i) };
     windows.push(window);
     await deliverShuffled(world, window, random, result, plant);
     if (i % 20 === 19) await world.inbox.drain();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { breakDatabase } from './database-faults.prove.ts';
 import { breakNetwork } from './network-faults.prove.ts';
 import { fetchPlans } from './plans-under-load.prove.ts';
 import { forceTakeovers } from './takeovers.prove.ts';
@@ -24,6 +25,19 @@ test('B2: a holder frozen past its lease is followed, and writes no row when it 
   const { offences, latenciesMs } = await forceTakeovers({ n: 1, seed: 3, report, sensors: 8, workers: 2 });
   assert.deepEqual(offences, []);
   assert.equal(latenciesMs.length, 1);
+});
+
+test('B3: a database that is killed and ends sessions loses no upload and doubles none', async () => {
+  const { offences, counts } = await breakDatabase({
+    n: 2,
+    seed: 3,
+    report,
+    sensors: 10,
+    workers: 2,
+    inTurn: ['kill', 'end_sessions'],
+  });
+  assert.deepEqual(offences, []);
+  assert.deepEqual(counts, { kill: 1, end_sessions: 1 });
 });
 
 test('B4: a commit whose answer is lost is read again, not repeated', async () => {

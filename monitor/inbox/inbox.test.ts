@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { retentionRefusalMessage } from '#contracts/sensor-api/http.ts';
 import { compressUpload, encodeUpload, type TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import type { UploadConsumer } from '#monitor/intake/index.ts';
 import {
   captureMinute,
   createMonitorWorld,
@@ -13,6 +14,11 @@ import {
   usageRow,
 } from '#monitor/testing/index.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+
+/** A consumer that does this at each batch, after everything else. */
+function atBatch(apply: UploadConsumer<TelemetryUpload>['apply']): UploadConsumer<TelemetryUpload> {
+  return { kind: 'test', select: ({ upload }) => upload, apply };
+}
 
 /** Uploads that overlap in every way: two captures, several minutes, one window twice, a gap. */
 function manyUploads(spool = createSpool()): TelemetryUpload[] {
@@ -63,7 +69,7 @@ test('NET-2.2.9: an upload applies once, however often it is delivered before an
 test('deliveries that meet before either is stored are one upload', async () => {
   await using world = await createMonitorWorld();
   const upload = createSpool().upload([captureMinute({ hosts: [host('192.0.2.10', 5, 6)] })]);
-  // Nobody can insert while this lock is held, so both have looked in vain before the first of them stores.
+  // This lock blocks inserts, so both have looked without a result before the first of them stores.
   const gate = await world.database.pool.connect();
   await gate.query('begin');
   await gate.query('lock table inbox_uploads in share mode');
@@ -108,7 +114,7 @@ test('NET-2.2.9: different uploads of one window add; owners that disagree or ar
   assert.deepEqual(capture, { observed_ms: 60_000, packets: 300 });
 });
 
-test('uploads give the same facts in whatever order they arrive', async () => {
+test('uploads give the same facts in every order of arrival', async () => {
   const dumps: string[][] = [];
   for (const order of [
     [0, 1, 2, 3, 4, 5],
@@ -152,13 +158,13 @@ test('several workers at once apply each upload once', async () => {
 test('a failure in the middle of applying leaves nothing behind, and the next attempt everything', async () => {
   let failures = 2;
   await using world = await createMonitorWorld({
-    onUploads: async (trx) => {
+    plusConsumer: atBatch(async (trx) => {
       if (failures === 0) return;
       failures -= 1;
       const before = await trx.selectFrom('host_minutes').selectAll().execute();
       assert.ok(before.length > 0, 'facts were written before the failure');
       throw new Error('planned failure');
-    },
+    }),
   });
   const [upload] = manyUploads();
   await world.send(upload!);
@@ -188,10 +194,9 @@ test('a worker that was taken over between claiming and writing writes nothing',
   await using world = await createMonitorWorld();
   await world.send(manyUploads()[0]!);
   const late = world.anotherInbox({
-    facts: {
-      ...world.facts,
-      async prepare(minutes) {
-        await world.facts.prepare(minutes);
+    plusConsumer: {
+      ...atBatch(() => Promise.reject(new Error('applied'))),
+      async prepare() {
         await world.rows(
           "update leases set term = term + 1, holder = 'another', expires_at = svc_now() + interval '1 minute'",
         );
@@ -209,10 +214,10 @@ test('a worker that was taken over between claiming and writing writes nothing',
 
 test('NET-6.2: an upload that keeps failing is skipped after five attempts with its event and its gap, and holds up no other', async () => {
   await using world = await createMonitorWorld({
-    onUploads: async (_trx, uploads) => {
+    plusConsumer: atBatch(async (_trx, uploads) => {
       const isPoison = uploads.some(({ minutes }) => minutes.some(({ capture }) => capture === 'poison'));
       if (isPoison) throw new Error('this minute can not be applied');
-    },
+    }),
   });
   const spool = createSpool();
   await world.apply(
@@ -256,14 +261,14 @@ test('NET-6.2: a worker that ends in the middle counts as an attempt; the fifth 
   for (let death = 1; death <= 5; death += 1) {
     const dying = Promise.withResolvers<void>();
     const worker = world.anotherInbox({
-      onUploads: async (_trx, uploads) => {
+      plusConsumer: atBatch(async (_trx, uploads) => {
         const captures = uploads.flatMap(({ minutes }) => minutes.map(({ capture }) => capture));
         begun.push(captures);
         if (!captures.includes('poison')) return;
         dying.resolve();
         await ends.promise;
         throw new Error('ended');
-      },
+      }),
     });
     drained.push(worker.drain().catch(() => {}));
     await dying.promise;
@@ -294,12 +299,12 @@ test('NET-6.2: a worker that ends in the middle counts as an attempt; the fifth 
 test('trouble of the database itself never counts as an attempt', async () => {
   let cuts = 7;
   await using world = await createMonitorWorld({
-    onUploads: async (trx) => {
+    plusConsumer: atBatch(async (trx) => {
       if (cuts === 0) return;
       cuts -= 1;
       const { sql } = await import('kysely');
       await sql`select pg_terminate_backend(pg_backend_pid())`.execute(trx);
-    },
+    }),
   });
   await world.send(manyUploads()[0]!);
   for (let i = 0; i < 7; i += 1) await assert.rejects(world.inbox.drain());
@@ -373,7 +378,10 @@ test('a running worker applies an upload when it is received, not at its next lo
   const seen = Promise.withResolvers<void>();
   // Time stands still, so the worker's pause ends only when it is woken.
   const clock = createTestClock(Date.now());
-  await using world = await createMonitorWorld({ clock, onUploads: async () => seen.resolve() });
+  await using world = await createMonitorWorld({
+    clock,
+    plusConsumer: atBatch(async () => seen.resolve()),
+  });
   await world.inbox.worker.start();
   await world.send(createSpool().upload([captureMinute()]));
   await seen.promise;

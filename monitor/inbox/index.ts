@@ -1,62 +1,29 @@
 /**
  * The way of an upload: stored before it is acknowledged, applied exactly once afterwards.
  *
- * `receive` validates, stores durably and answers; facts are made by workers, any number of them, each holding a
- * renewable lease over a share of the sensors. Facts and the uploads' end are one transaction that is fenced by the
- * lease's term, so a worker that is killed, frozen or doubted leaves either all of it or nothing. An upload that keeps
+ * `receive` validates, stores durably and answers; uploads are applied by workers, any number of them, each holding a
+ * renewable lease over a share of the sensors. What an upload holds is written by the consumers that are registered
+ * (`intake/upload-consumer.ts`). Their rows and the uploads' end are one transaction that is fenced by the lease's term,
+ * so a worker that is killed, frozen or doubted leaves either all of it or nothing. What a consumer stores elsewhere, as an
+ * engine of facts may, has to be found by the upload's token when the transaction is repeated. An upload that keeps
  * failing unexpectedly, or that ends its worker, is skipped after five attempts with the event `telemetry_rejected`
  * (NET-6.2); failures of the database itself never count. What comes at the same time is stored in one transaction and
  * applied in one, because a commit costs the same for a hundred as for one.
  */
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
-import type { Events } from '#monitor/events/index.ts';
-import type { FactStore } from '#monitor/facts/index.ts';
-import type { Intake } from '#monitor/intake/index.ts';
-import type { Probes } from '#monitor/probes/index.ts';
-import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
-import type { SetAsides } from '#monitor/set-asides/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { AppliedUpload } from './apply-batch.ts';
+import { createIntake } from '#monitor/intake/index.ts';
+import type { EnrolledSensor } from '#monitor/sensors/index.ts';
+import { createDecodedUploads } from './decoded-uploads.ts';
+import type { InboxDeps } from './deps.ts';
 import { createReceiving } from './receive-upload.ts';
 import { type InboxState, type KeptUpload, listKeptUploads, pruneUploads, readInboxState } from './store.ts';
 import { createInboxWorker } from './worker.ts';
 
-export type { AppliedUpload } from './apply-batch.ts';
+export type { InboxDeps, InboxTally } from './deps.ts';
+
 export type { InboxState, KeptUpload } from './store.ts';
-
-/** Called once for each batch of uploads, inside its transaction; what it writes is part of applying them. */
-export type OnUploads = (trx: Queryable, uploads: readonly AppliedUpload[]) => Promise<void>;
-
-/** What happened to uploads in this process. */
-export type InboxTally = (
-  outcome: 'accepted' | 'duplicate' | 'refused' | 'applied' | 'failed' | 'rejected',
-  count: number,
-) => void;
-
-export interface InboxDeps {
-  db: () => Queryable;
-  /** Connections that only read, for the state; the same as the others when absent. */
-  reader?: () => Queryable;
-  tally?: InboxTally;
-  /** Reads uploads; one of its own when absent. */
-  intake?: Intake;
-  sensors: Pick<Sensors, 'noteContacts' | 'noteRefusal'>;
-  facts: Pick<FactStore, 'prepare' | 'trimUnobservedGaps' | 'append' | 'rollUp'>;
-  probes?: Pick<Probes, 'prepare' | 'addResults'>;
-  setAsides?: Pick<SetAsides, 'note'>;
-  events: Events;
-  clock: Clock;
-  reporter: Reporter;
-  onUploads?: OnUploads;
-  /** How long a worker's lease outlives it. */
-  leaseSeconds?: number;
-  /** Pause after a failed attempt, doubled each time. */
-  retrySeconds?: number;
-}
 
 export interface Inbox {
   /**
@@ -77,7 +44,9 @@ export interface Inbox {
   readonly worker: Part;
 }
 
-export function createInbox(deps: InboxDeps): Inbox {
+export function createInbox(given: InboxDeps): Inbox {
+  const decoded = createDecodedUploads(given.clock, given.decodedBytesMax);
+  const deps = { ...given, intake: given.intake ?? createIntake(given), decoded };
   const worker = createInboxWorker(deps);
   const receiveUpload = createReceiving(deps);
   return {

@@ -82,10 +82,7 @@ export async function breakNetwork(
       await sending;
     }
     const isSettled = await fleet.settle(300_000);
-    const offences = [
-      ...(isSettled ? [] : ['uploads were left, and nobody applied them']),
-      ...(await fleet.judge()),
-    ];
+    const offences = [...(isSettled ? [] : ['uploads were left unapplied']), ...(await fleet.judge())];
     return { offences, counts, uploads };
   } finally {
     await own.db.destroy();

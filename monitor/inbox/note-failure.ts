@@ -2,7 +2,7 @@ import { describeError } from '#common/errors/index.ts';
 import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { LeaseLost } from './apply-batch.ts';
-import type { InboxDeps } from './index.ts';
+import type { InboxDeps } from './deps.ts';
 import {
   countAttempts,
   endAttempt,
@@ -83,19 +83,16 @@ async function countFailures(
   }
 }
 
-/** An event names what is skipped, and its minutes become a gap, so that nobody takes them for quiet. */
+/** An event names what is skipped, and every consumer notes what it means to its records. */
 async function skipUpload(
   deps: InboxDeps,
   trx: Queryable,
   upload: FailedUpload,
   error: string,
 ): Promise<void> {
-  const { id, siteId, sensorId, spoolId, sequence, firstMinute: fromMinute, lastMinute: toMinute } = upload;
+  const { id, siteId, sensorId, spoolId, sequence } = upload;
   await finishUploads(trx, [id], 'rejected');
-  if (fromMinute !== null && toMinute !== null) {
-    const gaps = [{ capture: '', fromMinute, toMinute, reason: 'rejected' as const }];
-    await deps.facts.append(trx, [{ origin: { siteId, sensorId }, minutes: [], gaps }]);
-  }
+  for (const consumer of deps.consumers) await consumer.skip?.(trx, upload);
   await deps.events.record(trx, {
     kind: 'telemetry_rejected',
     siteId,

@@ -9,6 +9,7 @@ import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-co
 import { createIntake } from '#monitor/intake/index.ts';
 import { createSensors } from '#monitor/sensors/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
+import { planSections } from '#monitor/testing/plan-sections.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { registerSensorApi } from '../surfaces/sensor-api/index.ts';
 
@@ -115,14 +116,15 @@ function noteSeen(world: MonitorWorld): MonitorWorld['sensors'] {
   const sensors = createSensors({
     db: () => world.database.db,
     reader: () => world.database.reader,
-    protectedTargets: async () => [],
+    sections: planSections(),
   });
   return {
     ...sensors,
-    async authenticate(token) {
-      const found = await sensors.authenticate(token);
-      if (found) await world.rows('update sensors set node = node where id = $1', [found.id]);
-      return found;
+    async checkCredential(token, origin) {
+      const checked = await sensors.checkCredential(token, origin);
+      if (checked.isTaken)
+        await world.rows('update sensors set node = node where id = $1', [checked.sensor.id]);
+      return checked;
     },
   };
 }

@@ -6,10 +6,11 @@ import {
   type TelemetryReceipt,
 } from '#contracts/sensor-api/http.ts';
 import { countSetAside } from '#contracts/sensor-api/set-aside.ts';
-import { createIntake, type Intake } from '#monitor/intake/index.ts';
+import type { TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
+import type { Intake, ReadUpload, UploadConsumer } from '#monitor/intake/index.ts';
 import type { Contact, EnrolledSensor } from '#monitor/sensors/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
-import type { InboxDeps } from './index.ts';
+import type { InboxDeps, InboxParts } from './deps.ts';
 import { storeUploads, type UploadRow, type Verdict } from './store.ts';
 
 /**
@@ -29,8 +30,7 @@ const clockAheadMessage =
 interface Received {
   row: UploadRow;
   contact: Contact;
-  /** Rows that were left out. */
-  setAside: number;
+  read: ReadUpload;
 }
 
 /**
@@ -41,7 +41,7 @@ interface Received {
  * has aged meanwhile, or the sensor would report a gap where there is none.
  */
 export function createReceiving(
-  deps: InboxDeps,
+  deps: InboxParts,
 ): (sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined) => Promise<TelemetryReceipt> {
   const store = createBatching<Received, Verdict>({
     itemsMax: storedMax,
@@ -50,40 +50,38 @@ export function createReceiving(
     batchesMax: transactionsMax,
     run: (received) => storeTogether(deps, received),
   });
-  const intake = deps.intake ?? createIntake(deps);
   return async (sensor, body, encoding) => {
-    const received = await read(intake, sensor, body, encoding);
+    const received = await readReceived(deps.consumers, deps.intake, sensor, body, encoding);
     const { row } = received;
-    let verdict = await store(received);
-    // Two deliveries met: the other one was stored between our look and our insert, so a second look finds it.
-    if (!isAnswer(verdict)) verdict = await store(received);
+    // Held before it is stored, because a worker may begin with it as soon as it is.
+    const forget = deps.decoded.hold(row, received.read);
+    let isStored = false;
+    let verdict: Verdict;
+    try {
+      verdict = await store(received);
+      // Two deliveries met: the other one was stored between our look and our insert, so a second look finds it.
+      if (!isAnswer(verdict)) verdict = await store(received);
+      isStored = verdict.isStored;
+    } finally {
+      if (!isStored) forget();
+    }
     const receipt = { spool_id: row.spoolId, sequence: row.sequence, receipt: judge(row, verdict) };
-    return received.setAside > 0 ? { ...receipt, set_aside: received.setAside } : receipt;
+    const setAside = countSetAside(received.read.setAside);
+    return setAside > 0 ? { ...receipt, set_aside: setAside } : receipt;
   };
 }
 
-async function read(
+async function readReceived(
+  consumers: readonly UploadConsumer[],
   intake: Intake,
   sensor: EnrolledSensor,
   body: Uint8Array,
   encoding: string | undefined,
 ): Promise<Received> {
-  const { upload, digest, setAside } = await intake.readUpload(sensor.id, body, encoding);
+  const read = await intake.readUpload(sensor.id, body, encoding);
+  const { upload, digest } = read;
   const { spoolId, sequence, sensorVersion } = upload;
-  let firstMinute: number | null = null;
-  let lastMinute: number | null = null;
-  for (const { minute } of upload.minutes) {
-    firstMinute = Math.min(firstMinute ?? minute, minute);
-    lastMinute = Math.max(lastMinute ?? minute, minute);
-  }
-  const spokenOf = [
-    ...upload.gaps.map((gap) => gap.toMinute),
-    ...(upload.probes ?? []).map((one) => one.minute),
-  ];
-  const throughMinute = spokenOf.reduce<number | null>(
-    (through, minute) => Math.max(through ?? minute, minute),
-    lastMinute,
-  );
+  const { firstMinute, lastMinute, throughMinute } = timesOf(consumers, upload);
   const { id: sensorId, siteId } = sensor;
   return {
     row: {
@@ -98,8 +96,30 @@ async function read(
       lastMinute,
       throughMinute,
     },
-    setAside: countSetAside(setAside),
+    read,
     contact: { sensorId, sensorVersion, spoolId, sequence, newestMinute: lastMinute },
+  };
+}
+
+/** The first and last minute that an upload observed, and the last that it speaks of; null where there is none. */
+function timesOf(
+  consumers: readonly UploadConsumer[],
+  upload: TelemetryUpload,
+): Pick<UploadRow, 'firstMinute' | 'lastMinute' | 'throughMinute'> {
+  const times = { firstMinute: Infinity, lastMinute: -Infinity, throughMinute: -Infinity };
+  for (const consumer of consumers) {
+    const { observed = [], mentioned = [] } = consumer.times?.(upload) ?? {};
+    for (const minute of observed) {
+      times.firstMinute = Math.min(times.firstMinute, minute);
+      times.lastMinute = Math.max(times.lastMinute, minute);
+    }
+    for (const minute of mentioned) times.throughMinute = Math.max(times.throughMinute, minute);
+  }
+  const orNull = (minute: number) => (Number.isFinite(minute) ? minute : null);
+  return {
+    firstMinute: orNull(times.firstMinute),
+    lastMinute: orNull(times.lastMinute),
+    throughMinute: orNull(Math.max(times.lastMinute, times.throughMinute)),
   };
 }
 
@@ -108,7 +128,7 @@ async function storeTogether(deps: InboxDeps, received: readonly Received[]): Pr
     return await storeOnce(deps, received);
   } catch (error) {
     if (received.length === 1 || isConnectionFailure(error)) throw error;
-    // Whatever is wrong with one of them must not be the fault of all.
+    // An error in one of them must not fail all.
     return Promise.all(
       received.map((one) =>
         storeOnce(deps, [one]).then(
@@ -186,7 +206,7 @@ function judge(row: UploadRow, verdict: Verdict): 'accepted' | 'duplicate' {
   if (verdict.ahead === 'refuse')
     throw refused('minute telemetry lies in the future; set the clock of this host');
   if (verdict.ahead === 'wait') throw new CodedError('telemetry.clock_ahead', clockAheadMessage);
-  // Neither stored nor known: whoever held the identity gave it up again. Nothing was stored, so the sensor tries again.
+  // Neither stored nor known: another transaction held the identity and rolled back. The sensor retries.
   throw new Error('an upload was neither stored nor found');
 }
 

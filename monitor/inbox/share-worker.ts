@@ -1,7 +1,7 @@
 import { isTrusted, type Lease, renewLease, resignLease, takeLease } from '#service-kit/leases/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import { applyBatch, LeaseLost } from './apply-batch.ts';
-import type { InboxDeps } from './index.ts';
+import type { InboxParts } from './deps.ts';
 import { noteAbandoned, noteFailure } from './note-failure.ts';
 import { beginBatch, cutPastHolder, type PendingUpload, type Pick } from './store.ts';
 
@@ -28,11 +28,11 @@ export interface ShareWorker {
  * note. A batch that fails is applied again one by one, and what failed before is applied alone, so that an upload that
  * can't be applied costs only itself, whether it throws or takes the process with it.
  */
-export function createShareWorker(deps: InboxDeps, share: number, holder: string): ShareWorker {
+export function createShareWorker(deps: InboxParts, share: number, holder: string): ShareWorker {
   const name = `inbox ${share}`;
   const holding = { db: deps.db, clock: deps.clock, ttlSeconds: deps.leaseSeconds ?? 15 };
   let lease: Lease | null = null;
-  /** A term of ours that ended because the database failed us: what it left is nobody's fault. */
+  /** A term of this worker that ended by a failure of the database; its unfinished uploads count no attempt. */
   let excusedTerm: number | null = null;
 
   /** A lease with at least half of its time left. */
@@ -49,7 +49,7 @@ export function createShareWorker(deps: InboxDeps, share: number, holder: string
       await cutPastHolder(deps.db(), name, holding.ttlSeconds);
       return null;
     }
-    // The same term as before: nobody else had it in between, and what it left is begun again below.
+    // The same term as before: no other worker had it in between; unfinished work is repeated below.
     if (taken.term !== before?.term) {
       const isExcused = excusedTerm !== null && taken.term === excusedTerm + 1;
       await noteAbandoned(deps, share, taken, isExcused);

@@ -44,7 +44,7 @@ const clockIsRight = sql`coalesce(k.received_at > svc_now() - interval '2 minute
  * Stores uploads of different identities that are neither known nor outside the window, and says of each what it found.
  *
  * One statement looks, judges by the database's clock and inserts. In the order of their identities, so that two
- * processes that store the same can't wait for each other in a circle; whoever comes second stores nothing and finds no
+ * processes that store the same can not deadlock; the second one stores nothing and finds no
  * digest either, and asks again.
  */
 export async function storeUploads(
@@ -100,15 +100,14 @@ export async function storeUploads(
   return result.rows;
 }
 
-/** An upload that waits for being applied. */
+/** An upload that waits for being applied, without its body. */
 export interface PendingUpload {
   id: number;
   sensorId: number;
   siteId: number;
   spoolId: string;
   sequence: number;
-  encoding: string;
-  body: Buffer;
+  digest: Buffer;
   firstMinute: number | null;
   lastMinute: number | null;
   /** The database's time. */
@@ -160,12 +159,27 @@ export async function beginBatch(
       insert into inbox_attempts (share, term, upload_ids, began_at)
       select ${of.share}::int, ${of.term}::bigint, array_agg(id), svc_now() from picked having count(*) > 0
       on conflict (share) do update set term = excluded.term, upload_ids = excluded.upload_ids, began_at = excluded.began_at)
-    select id, sensor_id as "sensorId", site_id as "siteId", spool_id as "spoolId", sequence, encoding, body,
+    select id, sensor_id as "sensorId", site_id as "siteId", spool_id as "spoolId", sequence, digest,
       extract(epoch from first_minute)::float8 as "firstMinute", extract(epoch from last_minute)::float8 as "lastMinute",
       (extract(epoch from svc_now()) * 1000)::float8 as "nowMs"
     from held left join (inbox_uploads join picked using (id)) on true order by id`.execute(db);
   if (rows.length === 0) return null;
   return rows.filter((row): row is PendingUpload => row.id !== null);
+}
+
+/** What a sensor sent, and its `Content-Encoding`. */
+export interface StoredBody {
+  body: Buffer;
+  encoding: string;
+}
+
+/** Bodies of uploads by their ids; those of finished ones are gone. */
+export async function readBodies(db: Queryable, ids: readonly number[]): Promise<Map<number, StoredBody>> {
+  const { rows } = await sql<StoredBody & { id: number }>`
+    select id, body, encoding from inbox_uploads where id = any(${[...ids]}::bigint[]) and body is not null`.execute(
+    db,
+  );
+  return new Map(rows.map(({ id, ...stored }) => [id, stored]));
 }
 
 /** Uploads that an earlier term of this share's lease was applying when it ended, and forgets that it did. */
@@ -185,7 +199,7 @@ export async function endAttempt(trx: Queryable, share: number, term: number): P
 }
 
 /**
- * Says under which term of which lease this transaction writes, for whoever watches it at the tables or has to cut it off,
+ * Records the lease and term of this transaction, for observers of the tables and for the process that must end it,
  * and makes the server end it when its client says nothing for so long.
  */
 export async function nameTerm(

@@ -76,7 +76,7 @@ export async function forceTakeovers(options: TakeoverOptions): Promise<Takeover
     isOver = true;
     await sending;
   }
-  if (!(await fleet.settle(300_000))) result.offences.push('uploads were left, and nobody applied them');
+  if (!(await fleet.settle(300_000))) result.offences.push('uploads were left unapplied');
   const { rows } = await database.pool.query(
     'select wrote, lease, term, held, count(*)::int as n from past_writes group by 1, 2, 3, 4 order by 5 desc limit 5',
   );
@@ -108,7 +108,7 @@ async function freezeOne(
   const latencyMs = await waitForFollower(database, lease, clock[0].now);
   await resume(worker, random);
   if (latencyMs === null) {
-    result.offences.push(`nobody took ${lease.name} over within 20 s`);
+    result.offences.push(`${lease.name} was not taken over within 20 s`);
     result.latenciesMs.push(20_000);
     return;
   }
@@ -149,7 +149,7 @@ async function watchTerms(database: TestDatabase): Promise<void> {
       held bigint;
     begin
       if of_lease is null then return null; end if;
-      -- Read with a lock: whoever takes over at this moment is either before us or after our commit.
+      -- Read with a lock: a concurrent takeover is either before this or after the commit.
       select term into held from leases where name = of_lease for share;
       if held::text <> current_setting('svc.lease_term', true) then
         insert into past_writes values (tg_table_name, of_lease, current_setting('svc.lease_term', true), held);

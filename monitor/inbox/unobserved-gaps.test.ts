@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { openScope } from '#monitor/facts/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
 
 const first = Math.floor(Date.now() / 60_000) * 60 - 3600;
@@ -111,8 +113,10 @@ test('a gap of one sensor is not trimmed by what another one observed', async ()
   const other = await world.enrol('node-2');
   await send(world, createSpool(), [[[], [downGap(1, 4)]]]);
   const uploads = [world.sensor, other].map(({ id: sensorId }, i) => ({
-    ...{ origin: { siteId: world.siteId, sensorId }, minutes: [minute(2 + i)], gaps: [] },
+    ...{ origin: { siteId: world.siteId, sensorId }, token: { spoolId: randomUUID(), sequence: 1 } },
+    ...{ minutes: [minute(2 + i)], gaps: [] },
   }));
-  await world.database.db.transaction().execute((trx) => world.facts.trimUnobservedGaps(trx, uploads));
+  await world.facts.prepare([at(2), at(3)]);
+  await world.database.db.transaction().execute((trx) => world.facts.append(uploads, openScope(trx)));
   assert.deepEqual(await gapsOf(world), ['1-1 all sensor_down', '3-4 all sensor_down']);
 });

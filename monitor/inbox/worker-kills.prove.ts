@@ -24,6 +24,8 @@ export interface KillOptions {
 export async function prove(options: KillOptions) {
   const { offences, uploads } = await killWorkers(options);
   for (const offence of offences) options.report(offence);
+  const first = await killWorkers({ ...options, n: 12, bug: 'facts_first', pauseMs: [200, 600] });
+  for (const offence of first.offences) options.report(`facts committed before the mark: ${offence}`);
   let caught = 0;
   const planted = ['facts_apart', 'end_first'] as const;
   for (const bug of planted) {
@@ -32,9 +34,9 @@ export async function prove(options: KillOptions) {
     if (found.offences.length > 0) caught += 1;
   }
   return {
-    claim: `${uploads} uploads of 200 sensors to 4 workers, one of which is killed again and again: 0 lost, 0 doubled`,
+    claim: `${uploads} uploads of 200 sensors to 4 workers, one of which is killed again and again: 0 lost, 0 doubled; and ${first.uploads} whose facts are committed before their mark`,
     tried: options.n,
-    failures: offences.length,
+    failures: offences.length + first.offences.length,
     plantedBugsCaught: `${caught} of ${planted.length}`,
   };
 }
@@ -63,10 +65,7 @@ export async function killWorkers(options: KillOptions): Promise<{ offences: str
   }
   const isSettled = await fleet.settle(300_000);
   return {
-    offences: [
-      ...(isSettled ? [] : ['uploads were left, and nobody applied them']),
-      ...(await fleet.judge()),
-    ],
+    offences: [...(isSettled ? [] : ['uploads were left unapplied']), ...(await fleet.judge())],
     uploads: n * uploads,
   };
 }

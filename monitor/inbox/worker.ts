@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
-import type { InboxDeps } from './index.ts';
+import type { InboxParts } from './deps.ts';
 import { createShareWorker, shares } from './share-worker.ts';
 import { findDueShares, pruneUploads } from './store.ts';
 
@@ -18,14 +18,14 @@ export interface InboxWorker extends Part {
   drain(): Promise<void>;
 }
 
-export function createInboxWorker(deps: InboxDeps): InboxWorker {
+export function createInboxWorker(deps: InboxParts): InboxWorker {
   const holder = `${process.pid}-${randomUUID()}`;
   const workers = Array.from({ length: shares }, (_, share) => createShareWorker(deps, share, holder));
   let stopping = new AbortController();
   let nap = new AbortController();
   let finished: Promise<void> = Promise.resolve();
   let lastError = '';
-  let rollingUp: Promise<void> | null = null;
+  let followingUp: Promise<void> | null = null;
 
   async function tick(): Promise<number> {
     const due = await findDueShares(deps.db(), shares);
@@ -35,18 +35,21 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
     return counts.reduce((sum, outcome) => sum + (outcome.status === 'fulfilled' ? outcome.value : 0), 0);
   }
 
-  /**
-   * Beside the uploads, never in their way: one process at a time rolls a site up, and it may be another one that hangs.
-   * Marks may be left from a worker that died between its facts and its roll-up, so this does not ask for work of ours.
-   */
-  function rollUp(): Promise<void> {
-    rollingUp ??= deps.facts
-      .rollUp('none')
-      .catch((error: unknown) => deps.reporter.warn('roll-up failed', { error: describeError(error) }))
-      .finally(() => {
-        rollingUp = null;
-      });
-    return rollingUp;
+  /** Beside the uploads, never in their way: what consumers do here may wait for another process, and that one may hang. */
+  function followUp(): Promise<void> {
+    followingUp ??= Promise.all(
+      deps.consumers.map(async (consumer) => {
+        try {
+          await consumer.followUp?.();
+        } catch (error) {
+          const fields = { kind: consumer.kind, error: describeError(error) };
+          deps.reporter.warn('work after uploads failed', fields);
+        }
+      }),
+    ).then(() => {
+      followingUp = null;
+    });
+    return followingUp;
   }
 
   async function loop(): Promise<void> {
@@ -56,7 +59,7 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
       let applied = 0;
       try {
         applied = await tick();
-        void rollUp();
+        void followUp();
         if (deps.clock.monotonicMs() - prunedAtMs > pruneMs) {
           await pruneUploads(deps.db());
           prunedAtMs = deps.clock.monotonicMs();
@@ -70,7 +73,7 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
       }
       if (applied === 0) await deps.clock.wait(pollMs, AbortSignal.any([nap.signal, stopping.signal]));
     }
-    await rollingUp;
+    await followingUp;
     await Promise.all(workers.map((worker) => worker.resign()));
   }
 
@@ -79,8 +82,8 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
     wake: () => nap.abort(),
     async drain() {
       while ((await tick()) > 0);
-      await rollingUp;
-      await deps.facts.rollUp('none');
+      await followingUp;
+      for (const consumer of deps.consumers) await consumer.followUp?.();
     },
     async start() {
       stopping = new AbortController();

@@ -1,9 +1,10 @@
 /**
- * Reads what sensors send: decompressed and decoded within bounds, in slices, and in fair turns.
+ * Reads uploads of sensors: decompresses and decodes within limits, in slices, and in fair turns.
  *
- * Nothing is decoded of an upload that holds more than its contract allows or would take more than 64 MiB. What fits
- * one slice is read at once; what needs more gives way to other requests after each slice, and waits for a turn first,
- * so that neither one upload nor one sensor holds this process. A sensor whose uploads can't be read is put off.
+ * An upload that exceeds its contract or would take more than 64 MiB is not decoded. An upload of one slice is read at
+ * once. A larger one first waits for a turn, and lets other requests run after each slice, so that neither one upload
+ * nor one sensor blocks this process. A sensor with unreadable uploads is delayed. Features receive the decoded upload
+ * as consumers (`upload-consumer.ts`).
  */
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
@@ -22,41 +23,53 @@ import { createThrottle } from './throttle.ts';
 import { createTurns } from './turns.ts';
 
 export { Throttled } from './throttle.ts';
+export type {
+  ArrivedUpload,
+  RecordTimes,
+  SkippedUpload,
+  UploadConsumer,
+} from './upload-consumer.ts';
 
-/** An upload as it was read. */
-export interface ReadUpload {
+/** A decoded upload. */
+export interface DecodedUpload {
   upload: TelemetryUpload;
-  /** SHA-256 of the decompressed bytes. */
-  digest: Buffer;
   /** Rows that were left out of it. */
   setAside: SetAside;
-  /** What it takes in memory, by the costs of `wire-bounds.ts`. */
+  /** Memory of the decoded upload, by the costs of `wire-bounds.ts`. */
   decodedBytes: number;
 }
 
-/** A live upload as it was read. */
+/** A received upload. */
+export interface ReadUpload extends DecodedUpload {
+  /** SHA-256 of the decompressed bytes. */
+  digest: Buffer;
+}
+
+/** A received live upload. */
 export interface ReadLive {
   upload: LiveUpload;
-  /** What was left out of it. */
+  /** Rows that were left out of it. */
   setAside: LiveSetAside;
 }
 
 export interface Intake {
-  /** Lets a sensor's request in, before its body is read; call the result when it has ended. Throws `Throttled`. */
+  /** Admits a sensor's request before its body is read; call the result when it has ended. Throws `Throttled`. */
   admit(sensorId: number): () => void;
   /** Throws `telemetry.malformed`, `telemetry.encoding_unsupported`, `telemetry.too_large`. */
   readUpload(sensorId: number, body: Uint8Array, encoding: string | undefined): Promise<ReadUpload>;
-  /** Likewise. */
+  /** Reads an upload that this monitor has stored, and which is therefore valid: in slices too, but without a turn. */
+  readStored(body: Uint8Array, encoding: string): Promise<DecodedUpload>;
+  /** Like `readUpload`, for a live upload. */
   readLive(sensorId: number, body: Uint8Array, encoding: string | undefined): Promise<ReadLive>;
 }
 
 export interface IntakeDeps {
   clock: Pick<Clock, 'monotonicMs'>;
-  /** Told of the work of each slice. */
+  /** Called with the work of each slice. */
   onSlice?: (work: SliceWork) => void;
 }
 
-/** Uploads of more than one slice that are read at a time. */
+/** Uploads of more than one slice that are read at the same time. */
 const turnsMax = 4;
 /** Bytes that are digested in one slice. */
 const digestBytes = 256 * 1024;
@@ -65,7 +78,7 @@ export function createIntake(deps: IntakeDeps): Intake {
   const throttle = createThrottle(deps.clock);
   const turns = createTurns(turnsMax);
 
-  /** Runs `read` with a turn that is taken when the first slice is full. */
+  /** Runs `read`; a turn is taken when the first slice is full. */
   async function inTurns<T>(sensorId: number, read: (pause: () => Promise<void>) => Promise<T>): Promise<T> {
     let end: (() => void) | null = null;
     const pause = async () => {
@@ -87,21 +100,29 @@ export function createIntake(deps: IntakeDeps): Intake {
 
   const decode = <T>(work: (slice: Slice) => Sliced<T>, pause: () => Promise<void>) =>
     runInSlices(work, { pause, onSlice: deps.onSlice });
+  async function decodeUpload(bytes: Uint8Array, pause: () => Promise<void>): Promise<DecodedUpload> {
+    let decodedBytes = 0;
+    const setAside = createSetAside();
+    const upload = await decode(function* (slice) {
+      const decoded = yield* decodeUploadSliced(bytes, slice, setAside);
+      decodedBytes = slice.decodedBytes;
+      return decoded;
+    }, pause);
+    return { upload, setAside, decodedBytes };
+  }
 
   return {
     admit: (sensorId) => throttle.admit(sensorId),
     readUpload: (sensorId, body, encoding) =>
       inTurns(sensorId, async (pause) => {
         const bytes = await decompressInPieces(body, encoding, uploadBytesMax, pause);
-        let decodedBytes = 0;
-        const setAside = createSetAside();
-        const upload = await decode(function* (slice) {
-          const decoded = yield* decodeUploadSliced(bytes, slice, setAside);
-          decodedBytes = slice.decodedBytes;
-          return decoded;
-        }, pause);
-        return { upload, setAside, digest: await digestOf(bytes, pause), decodedBytes };
+        const decoded = await decodeUpload(bytes, pause);
+        return { ...decoded, digest: await digestOf(bytes, pause) };
       }),
+    async readStored(body, encoding) {
+      const pause = () => setImmediate();
+      return decodeUpload(await decompressInPieces(body, encoding, uploadBytesMax, pause), pause);
+    },
     readLive: (sensorId, body, encoding) =>
       inTurns(sensorId, async (pause) => {
         const bytes = await decompressInPieces(body, encoding, liveBytesMax, pause);
@@ -109,30 +130,6 @@ export function createIntake(deps: IntakeDeps): Intake {
         return { upload: await decode((slice) => decodeLiveSliced(bytes, slice, setAside), pause), setAside };
       }),
   };
-}
-
-/** Reads an upload that this monitor has stored: in slices too, but without a turn. */
-export async function readStored(
-  body: Uint8Array,
-  encoding: string,
-): Promise<Omit<ReadUpload, 'digest'> & { rows: number }> {
-  const pause = () => setImmediate();
-  const bytes = await decompressInPieces(body, encoding, uploadBytesMax, pause);
-  const setAside = createSetAside();
-  let decodedBytes = 0;
-  let rows = 0;
-  const onSlice = (work: SliceWork) => {
-    rows += work.rows;
-  };
-  const upload = await runInSlices(
-    function* (slice) {
-      const decoded = yield* decodeUploadSliced(bytes, slice, setAside);
-      decodedBytes = slice.decodedBytes;
-      return decoded;
-    },
-    { pause, onSlice },
-  );
-  return { upload, setAside, decodedBytes, rows };
 }
 
 async function digestOf(bytes: Uint8Array, pause: () => Promise<void>): Promise<Buffer> {

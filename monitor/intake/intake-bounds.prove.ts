@@ -1,9 +1,9 @@
 /**
- * Proof of the intake's bounds: hostile uploads of every kind, in both compressions and on both wires, each different,
- * sent over HTTP by eight sensors at once, and an honest sensor beside them.
+ * Proof of the intake's limits: hostile uploads of every kind, with both compressions and on both wires, each
+ * different, sent over HTTP by eight sensors concurrently, beside an honest sensor.
  *
- * No slice may do more than its rows and bytes, no upload that is taken may be over 64 MiB, every hostile one is refused by
- * name and leaves nothing behind, and the honest sensor's upload of the same moment is read as it was sent and stored.
+ * No slice exceeds its rows and bytes, no accepted upload exceeds 64 MiB, every hostile one is refused with its error
+ * and leaves no data, and the honest sensor's upload is read unchanged and stored.
  */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -25,14 +25,14 @@ export const name = 'intake-bounds';
 export const plantedFaults = plants;
 
 const sensorsAtOnce = 8;
-/** So much time passes for the intake between two rounds that it puts no sensor off. */
+/** Time between two rounds, long enough that the intake delays no sensor. */
 const roundMs = 3_000;
-/** Of a planted run, which ends with what it finds. */
+/** Uploads of a run with a planted fault, which ends at the first offence. */
 const plantedUploads = 400;
 const refusals: ReadonlySet<string> = new Set(['400 telemetry_malformed', '413 telemetry_too_large']);
 
 export interface BoundsOptions {
-  /** Hostile uploads. */
+  /** Number of hostile uploads. */
   n: number;
   seed: number;
   report(line: string): void;
@@ -59,14 +59,14 @@ interface Outcome {
   offences: string[];
   slices: number;
   most: SliceWork;
-  /** Uploads of the honest sensor. */
+  /** Number of uploads of the honest sensor. */
   honest: number;
 }
 
-/** One run: its server, and what it has found. */
+/** One run: its server and its offences. */
 interface Run extends Outcome {
   server: IntakeServer;
-  /** What the intake made of each upload of the honest sensor, by sequence. */
+  /** The decoded uploads of the honest sensor, by sequence. */
   read: Map<number, TelemetryUpload>;
 }
 
@@ -119,7 +119,7 @@ function noteSlice(outcome: Outcome, { rows, bytes }: SliceWork): void {
     outcome.offences.push(`a slice of ${rows} rows and ${bytes} bytes`);
 }
 
-/** The intake, with a look at each upload that it takes. */
+/** The intake with a check of each accepted upload. */
 function watchTaken(
   intake: Intake,
   onTaken: (sensorId: number, taken: Awaited<ReturnType<Intake['readUpload']>>) => void,
@@ -134,7 +134,7 @@ function watchTaken(
   };
 }
 
-/** Makes hostile uploads, none of them twice. */
+/** Creates distinct hostile uploads. */
 function createDifferent(random: Random, largeEvery: number): () => HostileUpload {
   const known = new Set<string>();
   return () => {
@@ -179,7 +179,7 @@ async function expectRead(
   run.read.delete(sequence);
 }
 
-/** The inbox holds what the honest sensor sent, and nothing else. */
+/** The inbox contains the honest sensor's uploads and nothing else. */
 async function expectStored(run: Run, honestId: number, digests: readonly Buffer[]): Promise<void> {
   const rows = await run.server.world.rows<{ sensor_id: string; sequence: string; digest: Buffer }>(
     'select sensor_id, sequence, digest from inbox_uploads order by sensor_id, sequence',
@@ -199,7 +199,7 @@ async function expectStored(run: Run, honestId: number, digests: readonly Buffer
   if (windows.length > 0) run.offences.push('live windows of hostile sensors are stored');
 }
 
-/** A minute of a hypervisor with 20 addresses; one in a hundred is that of a busy one. */
+/** A minute of a hypervisor with 20 addresses; one in a hundred is a busy one. */
 function honestUpload(spool: ReturnType<typeof createSpool>, random: Random): TelemetryUpload {
   const rows = random() < 0.01 ? 4096 : 100;
   const hosts = Array.from({ length: 20 }, (_, i) => host(`192.0.2.${i}`, i * 1000, i));

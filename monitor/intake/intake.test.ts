@@ -16,7 +16,7 @@ import { captureMinute, createSpool, host, usageRow } from '#monitor/testing/ind
 import { createIntake } from './index.ts';
 import { hostileKinds, makeUploadOf } from './testing/hostile-uploads.ts';
 
-/** An intake that keeps the work of its slices. */
+/** An intake that records the work of its slices. */
 function watchedIntake() {
   const slices: SliceWork[] = [];
   const clock = createTestClock(0);
@@ -30,7 +30,7 @@ function assertBounded(slices: readonly SliceWork[]): void {
   }
 }
 
-/** An upload of so many captures, each with the most usage rows and many hosts, all different. */
+/** An upload of this many captures, each with the maximum of usage rows and many hosts, all different. */
 function largeUpload(captures: number, hostsOfCapture = 1000) {
   const hosts = Array.from({ length: hostsOfCapture }, (_, i) =>
     host(
@@ -48,7 +48,7 @@ function largeUpload(captures: number, hostsOfCapture = 1000) {
   );
 }
 
-test('a small body that would decode to millions of messages is refused before they exist', async () => {
+test('a small body that would decode to millions of messages is refused before decoding', async () => {
   const { intake, slices } = watchedIntake();
   const body = zstdCompressSync(Buffer.alloc(16 * 1024 * 1024, Uint8Array.of(0x2a, 0)));
   assert.ok(body.length < 2048);
@@ -61,11 +61,11 @@ test('a small body that would decode to millions of messages is refused before t
   assert.ok(takenBytes < 128 * 1024 * 1024, `${takenBytes} bytes were taken`);
   assert.ok(
     slices.reduce((sum, { rows }) => sum + rows, 0) <= 65,
-    'the walk ends at the first field too many',
+    'the walk ends at the first field above the limit',
   );
 });
 
-test('every kind of hostile upload is refused, and no slice of it is over its bounds', async () => {
+test('every kind of hostile upload is refused, and no slice exceeds its limits', async () => {
   for (const kind of hostileKinds) {
     for (const bytes of [2_000_000, 15_000_000]) {
       const { intake, slices } = watchedIntake();
@@ -81,7 +81,7 @@ test('every kind of hostile upload is refused, and no slice of it is over its bo
   }
 });
 
-test('a large honest upload is read whole, in many bounded slices that give way', async () => {
+test('a large honest upload is read completely, in many limited slices that yield', async () => {
   const { intake, slices } = watchedIntake();
   const bytes = encodeUpload(largeUpload(20));
   let turns = 0;
@@ -98,7 +98,7 @@ test('a large honest upload is read whole, in many bounded slices that give way'
   assert.ok(decodedBytes <= decodedBytesMax);
 });
 
-test('an upload that would take more than 64 MiB is told to be divided, before any of it is decoded', async () => {
+test('an upload that would take more than 64 MiB is refused with the advice to divide it, before decoding', async () => {
   const { intake, slices } = watchedIntake();
   const body = compressUpload(encodeUpload(largeUpload(40, 4000)));
   await assert.rejects(intake.readUpload(1, body, 'zstd'), {
@@ -108,7 +108,7 @@ test('an upload that would take more than 64 MiB is told to be divided, before a
   assertBounded(slices);
 });
 
-test('a sensor with many large uploads delays one of another sensor by a few, and a small one by none', async () => {
+test('a sensor with many large uploads delays a large upload of another sensor by few turns, and a small one not at all', async () => {
   const { intake } = watchedIntake();
   const large = compressUpload(encodeUpload(largeUpload(2)));
   const small = compressUpload(encodeUpload(createSpool().upload([captureMinute()])));
@@ -121,7 +121,7 @@ test('a sensor with many large uploads delays one of another sensor by a few, an
   assert.ok(done.indexOf('large') <= 2, done.join(' '));
 });
 
-test('a sensor whose uploads can not be read is put off for a minute; others are not', async () => {
+test('a sensor with unreadable uploads is delayed for a minute; others are not', async () => {
   const { intake, clock } = watchedIntake();
   for (let i = 0; i < 30; i += 1) {
     intake.admit(1)();
@@ -135,7 +135,7 @@ test('a sensor whose uploads can not be read is put off for a minute; others are
   intake.admit(1)();
 });
 
-test('eight requests of one sensor may be under way; the next is told to wait', () => {
+test('eight requests of one sensor may be active; the next is told to wait', () => {
   const { intake } = watchedIntake();
   const ends = Array.from({ length: 8 }, () => intake.admit(1));
   assert.throws(() => intake.admit(1), { code: 'intake.throttled', retryAfterSeconds: 1 });
@@ -146,7 +146,7 @@ test('eight requests of one sensor may be under way; the next is told to wait', 
   assert.throws(() => intake.admit(1), { code: 'intake.throttled' });
 });
 
-test('a repeated field without a limit is refused when the bounds are made', () => {
+test('a repeated field without a limit is refused when the limits are compiled', () => {
   assert.throws(
     () => compileBounds(TelemetryUploadSchema, {}),
     /TelemetryUpload\.minutes is repeated and has no limit/,

@@ -1,13 +1,13 @@
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 
-/** Requests of one sensor under way: it sends one upload, and live windows beside it. */
+/** Concurrent requests of one sensor: it sends one upload, and live windows beside it. */
 const underWayMax = 8;
-/** Uploads of one sensor that were no uploads at all, in a minute: a working sensor sends none. */
+/** Unreadable uploads of one sensor per minute; a working sensor sends none. */
 const malformedMax = 30;
 const windowMs = 60_000;
 
-/** Thrown for a sensor that asks for too much; it keeps what it has and comes again. */
+/** Thrown for a sensor that sends too much; it keeps its data and retries. */
 export class Throttled extends CodedError {
   readonly retryAfterSeconds: number;
 
@@ -17,17 +17,17 @@ export class Throttled extends CodedError {
   }
 }
 
-/** Keeps one sensor from taking this process for itself. */
+/** Prevents one sensor from using this process alone. */
 export interface Throttle {
-  /** Lets a request in, before its body is read; call the result when it has ended. Throws `Throttled`. */
+  /** Admits a request before its body is read; call the result when it has ended. Throws `Throttled`. */
   admit(sensorId: number): () => void;
-  /** Notes that a sensor sent what can't be read. */
+  /** Records an unreadable upload. */
   noteMalformed(sensorId: number): void;
 }
 
 export function createThrottle(clock: Pick<Clock, 'monotonicMs'>): Throttle {
   const underWay = new Map<number, number>();
-  /** By sensor, the window that runs and what was malformed in it. */
+  /** For each sensor, the present time window and the number of malformed uploads in it. */
   const malformed = new Map<number, { endsAtMs: number; count: number }>();
 
   function waitMs(sensorId: number): number {
@@ -47,7 +47,10 @@ export function createThrottle(clock: Pick<Clock, 'monotonicMs'>): Throttle {
       }
       const count = underWay.get(sensorId) ?? 0;
       if (count >= underWayMax) {
-        throw new Throttled(`This sensor has ${underWayMax} uploads under way. Send one after the other.`, 1);
+        throw new Throttled(
+          `This sensor has ${underWayMax} concurrent requests. Send one after the other.`,
+          1,
+        );
       }
       underWay.set(sensorId, count + 1);
       let hasEnded = false;

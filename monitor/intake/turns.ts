@@ -1,6 +1,6 @@
 /**
- * Turns at work that takes more than one slice: a few at a time, one for each sensor, the sensors in the order in which
- * they asked. A sensor with a thousand large uploads delays another's by one upload, not by a thousand.
+ * Turns for work of more than one slice: a few at a time, one for each sensor, in the order in which sensors asked. A
+ * sensor with a thousand large uploads delays another sensor's upload by one upload.
  */
 export interface Turns {
   /** Waits for a turn; call the result to end it. */
@@ -8,7 +8,7 @@ export interface Turns {
 }
 
 export function createTurns(turnsMax: number): Turns {
-  /** By sensor, those that wait; the sensor that had a turn last is the last. */
+  /** Waiting requests by sensor; the sensor with the last turn is at the end. */
   const waiting = new Map<number, (() => void)[]>();
   const running = new Set<number>();
 

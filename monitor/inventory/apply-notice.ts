@@ -7,10 +7,10 @@ import { retireMachines } from './retire-machines.ts';
 import { addTombstones, lockInventory } from './store.ts';
 
 /**
- * Applies a verified notice: one tombstone for each machine, and the teardown of those that had none yet.
+ * Applies a verified notice: one tombstone for each machine, and the teardown of machines without an earlier tombstone.
  *
- * The key is (cluster, machine), so a redelivery changes no row, whatever else it says (NET-2.8). Machines that were
- * never imported are acknowledged too; their MACs let a guest that lived between two imports be cleaned up.
+ * The key is (cluster, machine), so a redelivery changes no row, even with other contents (NET-2.8). Machines that were
+ * never imported are acknowledged too; their MACs allow the cleanup of a guest that existed only between two imports.
  */
 export async function applyNotice(
   deps: { db: () => Queryable; devices: Devices; sites: Sites },

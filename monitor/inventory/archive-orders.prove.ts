@@ -1,13 +1,14 @@
 /**
- * Proof by order (B6): a destroy notice, an import whose page-through had begun before, traffic of before the archive and
- * traffic of after it, in each of their 24 orders of arrival, with random times of observation.
+ * Proof by order (B6): a destroy notice, an import that began before it, traffic from before the archive and traffic
+ * from after it, in all 24 orders of arrival, with random times of observation.
  *
- * However they come: the machine does not come back, what was observed after the archive makes the device live again,
- * what was observed before leaves it archived and is history, and a redelivery changes nothing. When something was
- * observed decides, not when it arrived; so a host whose clock is ahead may bring the later traffic first.
+ * In every order: the machine stays destroyed, traffic observed after the archive restores the device, traffic observed
+ * before leaves it archived and is history, and a redelivery changes nothing. The time of observation decides, not the
+ * time of arrival; a host whose clock is ahead may send the later traffic first.
  */
 import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
 import { deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
+import { openScope } from '#monitor/facts/index.ts';
 import { minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
 import { importInventory } from './import-inventory.ts';
@@ -15,7 +16,7 @@ import { importInventory } from './import-inventory.ts';
 export const name = 'archive-orders';
 
 export interface OrderOptions {
-  /** Times of observation for each of the 24 orders. */
+  /** Random times of observation for each of the 24 orders. */
   n: number;
   seed: number;
   report(line: string): void;
@@ -93,7 +94,7 @@ function createScene(world: World, id: number, random: () => number, plant: Plan
   const key = { segment: 'br0', mac };
   const db = world.database.pool;
   const comesBack = random() < 0.8;
-  // `minutesAgo` counts from the start of the process; what is later than the archive has to be later than now.
+  // `minutesAgo` counts from the start of the process; a time after the archive must be later than now.
   const passed = Math.ceil(process.uptime() / 60);
   const minutes = { before: 2 + Math.floor(random() * 50), after: -2 - passed - Math.floor(random() * 50) };
   let isNoticed = false;
@@ -113,7 +114,7 @@ function createScene(world: World, id: number, random: () => number, plant: Plan
         db: () => world.database.db,
         devices: world.devices,
         sites: world.sites,
-        onPlaced: world.facts.rejudge,
+        onPlaced: (trx, changed) => world.facts.rejudge(changed, openScope(trx)),
       },
       {
         discover: () => Promise.reject(new Error('not asked')),
@@ -130,7 +131,7 @@ function createScene(world: World, id: number, random: () => number, plant: Plan
   return {
     wasKnown: random() < 0.5,
     importListed: () => run(Promise.resolve([machine])),
-    /** The page-through begins now; the result ends it. */
+    /** The listing begins now; calling the result ends it. */
     async beginImport() {
       const gate = Promise.withResolvers<InventoryVm[]>();
       const asked = Promise.withResolvers<void>();
@@ -159,7 +160,7 @@ function createScene(world: World, id: number, random: () => number, plant: Plan
     async judge(): Promise<string | null> {
       const fault = await this.look();
       if (fault !== null) return fault;
-      // A redelivery and an import that does not list it any more; the rows of this machine stay as they are.
+      // A redelivery, and an import that no longer lists the machine; its rows must not change.
       const before = await fingerprintRows(world, id, mac);
       const { duplicates } = await world.inventory.applyNotice(notice);
       if (duplicates !== 1) return 'a redelivery is no duplicate';
@@ -191,7 +192,7 @@ function createScene(world: World, id: number, random: () => number, plant: Plan
   };
 }
 
-/** The rows that speak of this machine or its MAC. */
+/** All rows about this machine or its MAC. */
 async function fingerprintRows(world: World, id: number, mac: string): Promise<string> {
   const { rows } = await world.database.pool.query(
     `select coalesce((select v::text from inventory_vms v where vm_id = $1), '')
@@ -212,7 +213,7 @@ function permutations<T>(items: readonly T[]): T[][] {
   );
 }
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** Random numbers from 0 to 1, reproducible by seed. */
 function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -4,7 +4,7 @@ import { runOrders } from './archive-orders.prove.ts';
 
 const times = Number(process.env.SVC_TEST_ARCHIVE_TIMES ?? 1);
 
-test(`NET-3.3, NET-4.7: notice, import begun earlier, and traffic of before and after, in all 24 orders × ${times}`, async () => {
+test(`NET-3.3, NET-4.7: a notice, an earlier import, and traffic from before and after, in all 24 orders × ${times}`, async () => {
   const { tried, offences } = await runOrders({ n: times, seed: 2 }, null);
   assert.deepEqual(offences, []);
   assert.equal(tried, 24 * times);

@@ -1,9 +1,9 @@
 /**
  * Proof by model (2.L): devices, their names and their archive, driven by random sightings, imports, notices, stale
- * inventories, names and time, and compared after every step with a model that knows the rules and no SQL.
+ * inventories, names and time, and compared after every step with a model without SQL.
  *
- * The model keeps what was observed and what was told; everything a page shows follows from that. Every run has machines,
- * MACs and a stretch of time of its own in one database, whose clock is moved by its session setting.
+ * The model keeps all observations and notices; everything a page shows follows from them. Every run has its own
+ * machines, MACs and time range in one database, whose clock is set by a session setting.
  */
 import fc from 'fast-check';
 import type pg from 'pg';
@@ -16,7 +16,8 @@ import { connectionSecrets, createConnection } from '#monitor/operations-client/
 import { systemActor } from '#monitor/operators/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
 import { createVendors } from '#monitor/vendors/index.ts';
-import { createPool, type Queryable } from '#service-kit/postgres/database.ts';
+import { createPool } from '#service-kit/postgres/database.ts';
+import type { Queryable } from '#service-kit/postgres/queryable.ts';
 import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
 import { planOnce } from '#service-kit/testing/plan-once.ts';
@@ -41,7 +42,7 @@ const plants = [
 ] as const;
 type Plant = (typeof plants)[number] | null;
 
-/** How often the database is looked after, and how soon first: the rows of a few runs tell which index serves. */
+/** How often the database is vacuumed, and when first: the rows of a few runs show which index is used. */
 const runsPerVacuum = 250;
 const vacuumAfterRuns = 40;
 
@@ -88,7 +89,7 @@ export async function runModel(
   return { steps, fault: `${message}\n${JSON.stringify(counterexample)}` };
 }
 
-/** MACs of a run: two of makers, one of none, one randomized; two segments; machines 0 to 2. */
+/** MACs of a run: two with manufacturers, one without, one randomized; two segments; machines 0 to 2. */
 const macs = fc.nat(3);
 const machines = fc.nat(2);
 const listing = fc.uniqueArray(fc.record({ vm: machines, macs: fc.uniqueArray(macs, { maxLength: 2 }) }), {
@@ -177,12 +178,12 @@ async function perform(run: Run, one: Step): Promise<string | null> {
   return null;
 }
 
-/** One connection, so that moving its clock moves every statement. */
+/** One connection, so that its clock applies to every statement. */
 async function openStage(plant: Plant) {
   const database = await createTestDatabase('monitor');
   const { pool, db } = createPool(database.url, 1);
   planOnce(pool);
-  // Nothing here is about what a crash leaves.
+  // Durability does not matter here.
   await pool.query('set synchronous_commit = off');
   await pool.query(
     `insert into leases (name, holder, term, acquired_at, expires_at) values ('proof', 'proof', 1, now(), 'infinity')`,
@@ -204,8 +205,8 @@ async function openStage(plant: Plant) {
   return {
     async begin(): Promise<Run> {
       runs += 1;
-      // The tests' server has no autovacuum: without statistics the planner takes every table for an empty one and reads
-      // whole indexes, so that each run would cost more than the one before.
+      // The test server has no autovacuum: without statistics the planner assumes empty tables and reads whole indexes,
+      // so that each run would cost more than the previous one.
       if (runs % runsPerVacuum === vacuumAfterRuns) await pool.query('vacuum analyze');
       const world = { db, pool, siteId, devices, inventory, sites, plant };
       const run = createRun(world, runs, startSecond + runs * 60_000);
@@ -237,7 +238,7 @@ function createRun(stage: Stage, number: number, startSecond: number): Run {
   const macOf = (mac: number) => `${prefixes[mac]}:${tail}`;
   const idOf = (vm: number) => number * 10 + vm;
   const vmName = (vm: number) => `vm-${number}-${vm}`;
-  /** Each device has addresses of its own: who else claims them is another proof's matter. */
+  /** Each device has its own addresses; shared addresses are covered by another proof. */
   const addressOf = (mac: number, segment: number, address: number) =>
     `10.${number >> 8}.${number & 255}.${mac * 20 + segment * 8 + address}`;
   const isOnStage = new Set<string>();
@@ -290,7 +291,7 @@ function createRun(stage: Stage, number: number, startSecond: number): Run {
       switch (one.kind) {
         case 'wait':
           model.now += one.minutes;
-          // Half a minute into it, so that a run's own time moves no minute.
+          // Half a minute into it, so that the run's own duration changes no minute.
           await pool.query(
             `select set_config('svc.clock_offset', (to_timestamp($1) - clock_timestamp())::text, false)`,
             [nowSecond() + 30],

@@ -17,26 +17,26 @@ import {
   writeSuccess,
 } from './store.ts';
 
-/** An inventory that is older than this is called old (NET-2.1.2), whether by its last import or by its own stamp. */
+/** An older inventory is marked as old (NET-2.1.2), by its last import or by its own timestamp. */
 export const inventoryStaleMs = 15 * 60_000;
 const pageSize = 500;
 const machinesMax = 200_000;
-/** Rows of one statement. */
+/** Maximum rows of one statement. */
 const batchSize = 1_000;
 
 export interface ImportDeps {
   db: () => Queryable;
   devices: Devices;
   sites: Sites;
-  /** Other sensors speak for these addresses than before; in the transaction of the import. */
+  /** Addresses that now belong to other sensors; called in the transaction of the import. */
   onPlaced: (trx: Queryable, changed: readonly ChangedAddress[]) => Promise<void>;
 }
 
 /**
- * Pages through the whole inventory, then applies it in one transaction; null when the lease was lost meanwhile.
+ * Reads all pages of the inventory, then applies it in one transaction; null when the lease was lost meanwhile.
  *
- * Nothing is applied from a listing that broke off, so a failure leaves machines and matches as they were (NET-2.1.2).
- * A machine whose notice came after the listing had begun is skipped: its page may be older than its end (NET-4.7).
+ * An incomplete listing is not applied, so a failure leaves machines and matches unchanged (NET-2.1.2). A machine with
+ * a notice after the start of the listing is skipped, because its page may be older than the notice (NET-4.7).
  */
 export async function importInventory(
   deps: ImportDeps,
@@ -61,7 +61,7 @@ export async function importInventory(
       for (let i = 0; i < machines.length; i += batchSize) {
         await upsertMachines(trx, machines.slice(i, i + batchSize));
       }
-      // Before devices are locked: whoever applies uploads takes the two locks in this order.
+      // Before devices are locked: transactions that apply uploads take the two locks in this order.
       const changed = await applyListing(trx, placesOf(machines));
       if (changed.length > 0) await deps.onPlaced(trx, changed);
       const keys = machines.map(({ clusterId, vmId }) => ({ clusterId, vmId }));
@@ -93,11 +93,11 @@ async function listAll(
   let afterId: number | null = null;
   for (;;) {
     const page = await client.listVms(afterId, pageSize);
-    // What was true a while ago must neither end machines that came since nor bring back those that went.
+    // An old listing must neither end newer machines nor restore destroyed ones.
     if (nowMs - Date.parse(page.as_of) > inventoryStaleMs) throw new OperationsError('stale');
     for (const vm of page.vms) listed.set(vm.id, vm);
     if (page.next_after_id === null) return [...listed.values()];
-    // A cursor that stands still would never end, and a listing without an end is none.
+    // A cursor that does not advance would never end, and a listing without an end is invalid.
     if (afterId !== null && page.next_after_id <= afterId) throw new OperationsError('malformed');
     if (listed.size > machinesMax) throw new OperationsError('malformed');
     if (!(await renew())) return null;

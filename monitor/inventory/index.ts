@@ -1,9 +1,9 @@
 /**
- * The inventory of virtual machines, imported from operations by pages, and what ends a machine here.
+ * The inventory of virtual machines: imported from operations by pages, and the teardown of destroyed machines.
  *
  * An import counts only as a whole. A machine ends by a signed notice or by an import that no longer lists it, with the
- * same teardown; tombstones of notices stop a listing that had begun earlier from bringing it back (NET-4.7). Notices
- * are applied also while the connection is disabled.
+ * same teardown. Tombstones of notices prevent an earlier listing from restoring it (NET-4.7). Notices are applied even
+ * while the connection is disabled.
  */
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
@@ -18,25 +18,33 @@ import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts'
 import { inTransaction } from '#service-kit/postgres/index.ts';
 import { applyNotice } from './apply-notice.ts';
 import { type ImportDeps, importInventory } from './import-inventory.ts';
+import { listNodeServers, type NodeServer } from './node-store.ts';
 import * as store from './store.ts';
 
 export { inventoryStaleMs } from './import-inventory.ts';
+export { keptTombstones } from './kept.ts';
+export type { NodeServer } from './node-store.ts';
 export type { ClusterCount, ImportState } from './store.ts';
 
 export interface Inventory {
-  /** The loop that imports every `intervalSeconds`, unless the connection leaves that to Sync now. */
+  /** The loop that imports every `intervalSeconds`, unless automatic import is off. */
   readonly loop: LeasedLoop;
-  /** One import now (NET-4.9). */
+  /** Imports now (NET-4.9). */
   syncNow(actor: Actor): Promise<SyncResult>;
-  /** Applies a notice whose signature has been verified. */
+  /** Applies a notice with a verified signature. */
   applyNotice(notice: DestroyNotice): Promise<DestroyNoticeResult>;
   /** Last run, last success, last error, counts. */
   state(): Promise<store.ImportState>;
-  /** Clusters that have ever been listed, for mapping them to sites. */
+  /** All clusters ever listed, for mapping them to sites. */
   listClusters(): Promise<store.ClusterCount[]>;
+  /** Live servers of these clusters on a node, by name. */
+  listNodeServers(clusterIds: readonly number[], node: string, limit: number): Promise<NodeServer[]>;
 }
 
-/** How an import that was asked for went: done, no enabled connection, another one running, or the fixed sentence of its fault. */
+/**
+ * Result of a requested import: done, no enabled connection, another import running, or the fixed sentence of its
+ * error.
+ */
 export type SyncResult =
   | { outcome: 'imported' | 'not_enabled' | 'running' }
   | { outcome: 'failed'; error: string };
@@ -51,7 +59,7 @@ export interface InventoryDeps extends ImportDeps {
 const leaseSeconds = 60;
 
 export function createInventory(deps: InventoryDeps): Inventory {
-  // Somebody waits for it: an import that the connection leaves to Sync now.
+  // An import was requested, which also runs when automatic import is off.
   let isAsked = false;
   const loop = createLeasedLoop({
     name: 'import_inventory',
@@ -97,10 +105,11 @@ export function createInventory(deps: InventoryDeps): Inventory {
     applyNotice: (notice) => applyNotice(deps, notice),
     state: () => store.readState(deps.db()),
     listClusters: () => store.listClusters(deps.db()),
+    listNodeServers: (clusterIds, node, limit) => listNodeServers(deps.db(), clusterIds, node, limit),
   };
 }
 
-/** Asks discovery again where the last answer did not allow the import: the permission may have been granted since. */
+/** Runs discovery again when the last one lacked the permission: it may have been granted since. */
 async function requireInventory(
   connection: Connection,
   capabilities: Readonly<Record<string, true | number>>,

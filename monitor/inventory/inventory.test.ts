@@ -40,13 +40,13 @@ function vm(id: number, macs: string[], name = `vm-${id}`, clusterId = 7): Inven
   };
 }
 
-/** One import; returns the counts. */
+/** Imports once; returns the counts. */
 async function importNow(): Promise<Record<string, number>> {
   await world.inventory.loop.runOnce();
   return (await world.inventory.state()).lastCounts;
 }
 
-/** Traffic of a device in the minute that began so many minutes ago. */
+/** Traffic of a device in the minute that began this many minutes ago. */
 const see = (mac: string, ago: number, address = '203.0.113.50', segment = 'br0') =>
   seeAt(mac, minutesAgo(ago), address, segment);
 const seeAt = (mac: string, minute: number, address = '203.0.113.50', segment = 'br0') =>
@@ -74,14 +74,14 @@ test('NET-2.1.1: an import names devices by their MAC, on every segment that sho
   );
 });
 
-test('NET-2.1.1: a MAC that two servers of a site list names nobody', async () => {
+test('NET-2.1.1: a MAC that two servers of a site list matches no device', async () => {
   await see(macA, 2);
   world.operations.vms = [vm(1, [macA]), vm(2, [macA])];
   await importNow();
   assert.equal((await deviceOf(macA)).match, null);
 });
 
-test('NET-2.1.2: a listing that breaks off changes nothing, and the state says so in a fixed sentence', async () => {
+test('NET-2.1.2: an incomplete listing changes nothing, and the state shows a fixed sentence', async () => {
   await see(macA, 2);
   world.operations.vms = [vm(1, [macA]), vm(2, []), vm(3, []), vm(4, [])];
   await importNow();
@@ -95,14 +95,14 @@ test('NET-2.1.2: a listing that breaks off changes nothing, and the state says s
   };
   await importNow();
   const state = await world.inventory.state();
-  assert.match(state.lastError!, /^Operations reported an error/);
+  assert.match(state.lastError!, /^Operations reported an internal error/);
   assert.equal(state.lastSuccessAtMs, lastSuccessAtMs);
   const withoutState = (text: string) => text.replace(/inventory_state .*/, '');
   assert.equal(withoutState(await fingerprintTables(world.database)), withoutState(before));
   assert.equal(labelDevice(await deviceOf(macA)).text, 'vm-1');
 });
 
-test('NET-2.1.2: an inventory that is old by its own stamp changes nothing', async () => {
+test('NET-2.1.2: an inventory with an old timestamp changes nothing', async () => {
   await see(macA, 2);
   world.operations.vms = [vm(1, [macA]), vm(2, [])];
   await importNow();
@@ -122,7 +122,7 @@ test('NET-2.1.2: an inventory that is old by its own stamp changes nothing', asy
   assert.equal((await importNow()).destroyed_applied, 1);
 });
 
-test('NET-4.7: a server that an import no longer lists is torn down like one with a notice, and nothing is deleted', async () => {
+test('NET-4.7: a server missing from an import is torn down as by a notice, and nothing is deleted', async () => {
   await see(macA, 2);
   world.operations.vms = [vm(1, [macA]), vm(2, [macB])];
   await importNow();
@@ -139,7 +139,7 @@ test('NET-4.7: a server that an import no longer lists is torn down like one wit
   assert.equal((await importNow()).destroyed_applied, 0, 'once');
 });
 
-test('NET-3.3: a notice archives; only traffic that began afterwards brings the device back', async () => {
+test('NET-3.3: a notice archives; only traffic that began afterwards restores the device', async () => {
   await see(macA, 3);
   world.operations.vms = [vm(1, [macA])];
   await importNow();
@@ -150,7 +150,7 @@ test('NET-3.3: a notice archives; only traffic that began afterwards brings the 
     destroyed_skipped: 0,
     duplicates: 0,
   });
-  // Late telemetry of minutes before the archive, also of an address not claimed until then.
+  // Late telemetry of minutes before the archive, including an address that was not claimed before.
   const { archivedAtMs } = await deviceOf(macA);
   const archivedMinute = Math.floor(archivedAtMs! / 60_000) * 60;
   await seeAt(macA, archivedMinute - 60);
@@ -163,7 +163,7 @@ test('NET-3.3: a notice archives; only traffic that began afterwards brings the 
   await seeAt(macA, archivedMinute + 60);
   const back = await deviceOf(macA);
   assert.equal(back.archivedAtMs, null);
-  assert.equal(labelDevice(back).source, 'randomized', 'the destroyed guest is not blamed');
+  assert.equal(labelDevice(back).source, 'randomized', 'the destroyed guest has no conflict');
   const live = await world.devices.listClaims([id]);
   assert.deepEqual(
     live.map((claim) => claim.address),
@@ -175,7 +175,7 @@ test('NET-3.3: a notice archives; only traffic that began afterwards brings the 
   assert.equal((await deviceOf(macA)).archivedAtMs, null, 'a replay does not archive it again');
 });
 
-test('NET-4.7: a listing that began before the notice does not bring the server back', async () => {
+test('NET-4.7: a listing that began before the notice does not restore the server', async () => {
   world.operations.vms = [vm(1, [macA]), vm(2, []), vm(3, [])];
   let isNoticed = false;
   world.operations.intercept = (request, response) => {
@@ -196,7 +196,7 @@ test('NET-4.7: a listing that began before the notice does not bring the server 
   assert.deepEqual(rows.map((row) => row.vm_id).sort(), [2, 3]);
 });
 
-test('NET-2.8: the MACs of a notice clean up a guest that lived between two imports', async () => {
+test('NET-2.8: the MACs of a notice clean up a guest that existed between two imports', async () => {
   await see(macA, 2);
   const virtual_machines = [{ id: 9, mac_addresses: [macA.toUpperCase(), 'not a mac'] }];
   const result = await world.inventory.applyNotice({ cluster_id: 7, virtual_machines });
@@ -204,7 +204,7 @@ test('NET-2.8: the MACs of a notice clean up a guest that lived between two impo
   assert.notEqual((await deviceOf(macA)).archivedAtMs, null);
 });
 
-test('NET-4.7: a MAC that another live server carries now keeps its device', async () => {
+test('NET-4.7: a MAC that another live server uses now keeps its device', async () => {
   await see(macA, 2);
   world.operations.vms = [vm(2, [macA], 'successor')];
   await importNow();
@@ -213,7 +213,7 @@ test('NET-4.7: a MAC that another live server carries now keeps its device', asy
   assert.equal((await deviceOf(macA)).archivedAtMs, null);
 });
 
-test('NET-4.7: a MAC that a server gave up before it went keeps the device of who carries it now', async () => {
+test('NET-4.7: a MAC that a server gave up before its end keeps the device of its present server', async () => {
   await see(macA, 2);
   for (const vms of [[vm(1, [macA])], [vm(1, [])]]) {
     world.operations.vms = vms;
@@ -224,7 +224,7 @@ test('NET-4.7: a MAC that a server gave up before it went keeps the device of wh
   assert.equal(labelDevice(await deviceOf(macA)).text, 'successor');
 });
 
-test('NET-3.3: what a host whose clock is ahead showed after the archive counts, though it came before', async () => {
+test('NET-3.3: traffic after the archive, from a host whose clock is ahead, counts although it arrived before', async () => {
   await see(macA, 2);
   await seeAt(macA, minutesAgo(-3));
   const virtual_machines = [{ id: 1, mac_addresses: [macA] }];
@@ -263,13 +263,13 @@ test('an address that is handed from one MAC to the next is no conflict', async 
   assert.deepEqual(await world.events.list(world.siteId, 10), []);
 });
 
-test('NET-4.7: automatic sync can be off: Sync now imports all the same, and notices count', async () => {
+test('NET-4.7: automatic sync can be off: Sync now still imports, and notices count', async () => {
   await see(macA, 2);
   const settings = { baseUrl: world.operations.url, token: null, isEnabled: true };
   await world.connection.save(systemActor, { ...settings, isSyncAutomatic: false });
   world.operations.vms = [vm(1, [macA], 'web-1')];
   await importNow();
-  assert.equal((await deviceOf(macA)).match, null, 'nothing comes by itself');
+  assert.equal((await deviceOf(macA)).match, null, 'nothing is imported automatically');
   assert.deepEqual(await world.inventory.syncNow(systemActor), { outcome: 'imported' });
   assert.equal((await deviceOf(macA)).match?.vmName, 'web-1');
   const virtual_machines = [{ id: 1, mac_addresses: [macA] }];
@@ -286,7 +286,7 @@ test('NET-4.7: notices count while the connection is disabled', async () => {
   await world.connection.save(systemActor, { ...settings, isEnabled: true });
 });
 
-test('NET-2.1.3: an operator names a MAC everywhere, and an empty name restores the automatic one', async () => {
+test('NET-2.1.3: an operator names a MAC on every segment, and an empty name restores the automatic one', async () => {
   await see(macA, 2);
   await see(macA, 2, '203.0.113.50', 'uplink0');
   world.operations.vms = [vm(1, [macA], 'web-1')];
@@ -301,4 +301,32 @@ test('NET-2.1.3: an operator names a MAC everywhere, and an empty name restores 
   assert.deepEqual(await texts(), ['web-1', 'web-1']);
   const viewer = { kind: 'person', id: 1, role: 'viewer' } as const;
   await assert.rejects(world.devices.name(viewer, { siteId: world.siteId, deviceId: id, name: 'x' }));
+});
+
+test('machines and interfaces store the time of the last import that listed them, separate from changes in operations', async () => {
+  const seen = async () =>
+    (
+      await world.database.pool.query<{ what: string; age: number; retired: boolean }>(
+        `select 'vm ' || vm_id as what, round(extract(epoch from svc_now() - last_seen_at))::int as age,
+           retired_at is not null as retired from inventory_vms
+         union all select 'nic ' || interface_id, round(extract(epoch from svc_now() - last_seen_at))::int,
+           retired_at is not null from inventory_interfaces order by 1`,
+      )
+    ).rows.map(({ what, age, retired }) => [what, age >= 3600, retired]);
+  const first = vm(1, ['02:00:00:00:00:01', '02:00:00:00:00:02']);
+  world.operations.vms = [first];
+  await importNow();
+  await world.database.pool.query(`update inventory_vms set last_seen_at = last_seen_at - interval '1 hour'`);
+  await world.database.pool.query(
+    `update inventory_interfaces set last_seen_at = last_seen_at - interval '1 hour'`,
+  );
+  world.operations.vms = [{ ...first, interfaces: first.interfaces.slice(0, 1) }];
+  await importNow();
+  assert.deepEqual(await seen(), [
+    ['nic 10', false, false],
+    ['nic 11', true, true],
+    ['vm 1', false, false],
+  ]);
+  const [listed] = await world.inventory.listNodeServers([7], 'node-1', 10);
+  assert.equal(listed?.interfacesSeenAtMs, listed?.seenAtMs);
 });

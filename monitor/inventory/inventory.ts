@@ -3,7 +3,7 @@ import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
 import { type MatchInput, parseMac } from '#monitor/devices/index.ts';
 import type { Place } from '#monitor/placements/index.ts';
 
-/** A machine as it is stored: canonical MACs and addresses, bounded texts. */
+/** A stored machine: canonical MACs and addresses, texts of limited length. */
 export interface InventoryMachine {
   clusterId: number;
   vmId: number;
@@ -24,7 +24,7 @@ export interface InventoryInterface {
 
 const textLengthMax = 253;
 
-/** Takes over what operations listed; an interface without a usable MAC is left out, because nothing can match it. */
+/** Converts a listed machine; an interface without a valid MAC is left out, because it can not be matched. */
 export function toMachine(vm: InventoryVm): InventoryMachine {
   const interfaces: InventoryInterface[] = [];
   for (const entry of vm.interfaces) {
@@ -51,13 +51,13 @@ export function toMachine(vm: InventoryVm): InventoryMachine {
 }
 
 function bounded<T extends string | null>(text: T): T {
-  // PostgreSQL can't hold NUL, and names go to pages: control characters have no business there.
+  // PostgreSQL can not store NUL, and names are shown on pages, so control characters are replaced.
   return (text === null ? null : text.replace(/\p{Cc}/gu, ' ').slice(0, textLengthMax)) as T;
 }
 
 /**
- * Which machine carries which MAC of a site. A MAC that two machines of one site list is ambiguous and matches none
- * (the devices keep their last match); a cluster without a site matches nothing.
+ * The machine of each MAC of a site. A MAC that two machines of one site list is ambiguous and has no match (devices
+ * keep their last match); a cluster without a site has no matches.
  */
 export function findMatches(
   machines: readonly InventoryMachine[],
@@ -77,7 +77,7 @@ export function findMatches(
   return [...owners.values()].filter((match) => match !== null);
 }
 
-/** Where the machines are: a place for each interface, and one for each of its addresses. */
+/** Places of the machines: one for each interface, and one for each of its addresses. */
 export function placesOf(machines: readonly InventoryMachine[]): Place[] {
   const places: Place[] = [];
   for (const { clusterId, vmId, node, interfaces } of machines) {

@@ -2,7 +2,7 @@ import type { Devices } from '#monitor/devices/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { listCarriedMacs, type MachineKey, retireMachine } from './store.ts';
 
-/** A machine that is gone, with MACs that may say more than the last import knew. */
+/** A destroyed machine, with MACs that the last import may not have known. */
 export interface GoneMachine extends MachineKey {
   macs: readonly string[];
 }
@@ -10,13 +10,13 @@ export interface GoneMachine extends MachineKey {
 export interface RetireResult {
   destroyed_applied: number;
   devices_archived: number;
-  /** Machines that were unknown or gone already, and carried no device. */
+  /** Machines that were unknown or ended already and had no device. */
   destroyed_skipped: number;
 }
 
 /**
- * The teardown of machines that are gone, the same for a notice and for an import that no longer lists them
- * (NET-4.7): retires machine and interfaces, archives the devices, releases claims. Call under `lockInventory`.
+ * The teardown of ended machines, the same for a notice and for an import (NET-4.7): retires machine and interfaces,
+ * archives the devices, releases claims. Call under `lockInventory`.
  */
 export async function retireMachines(
   deps: { devices: Devices },
@@ -30,8 +30,8 @@ export async function retireMachines(
     const siteId = siteOf.get(clusterId) ?? null;
     const macs = [...new Set([...known, ...told])];
     const siteClusters = [...siteOf].filter(([, site]) => site === siteId).map(([cluster]) => cluster);
-    // A MAC that moved on to another live machine must not take that machine's device away, also one that this machine
-    // gave up before it went.
+    // A MAC that moved to another live machine must not archive that machine's device, even if this machine gave it up
+    // before.
     const matched = await deps.devices.listMatchedMacs(trx, clusterId, vmId);
     const keptMacs = await listCarriedMacs(trx, siteClusters, [...macs, ...matched]);
     const archived = await deps.devices.archiveMachine(trx, { clusterId, vmId, siteId, macs, keptMacs });

@@ -2,18 +2,18 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { InventoryMachine } from './inventory.ts';
 
-/** Imports and notices change the same rows; one at a time, so that neither sees half of the other. */
+/** Serializes imports and notices, which change the same rows. */
 export async function lockInventory(db: Queryable): Promise<void> {
   await sql`select pg_advisory_xact_lock(7318201)`.execute(db);
 }
 
-/** The database's time as text with all its digits, to be compared with stamps of the database. */
+/** The database's time as text with full precision, for comparison with timestamps of the database. */
 export async function databaseTime(db: Queryable): Promise<string> {
   const { rows } = await sql<{ now: string }>`select svc_now()::text as now`.execute(db);
   return rows[0]!.now;
 }
 
-/** Machines that a notice called destroyed at or after this time. */
+/** Machines with a notice at or after this time. */
 export async function listTombstonesSince(db: Queryable, startedAt: string): Promise<Set<string>> {
   const { rows } = await sql<{ key: string }>`
     select cluster_id || '/' || vm_id as key from vm_tombstones where received_at >= ${startedAt}::timestamptz`.execute(
@@ -22,7 +22,7 @@ export async function listTombstonesSince(db: Queryable, startedAt: string): Pro
   return new Set(rows.map((row) => row.key));
 }
 
-/** Adds or renews machines and their interfaces; interfaces that are no longer listed are retired. */
+/** Adds or updates machines and their interfaces; interfaces that are no longer listed are retired. */
 export async function upsertMachines(db: Queryable, machines: readonly InventoryMachine[]): Promise<void> {
   const json = JSON.stringify(machines);
   await sql`
@@ -47,7 +47,9 @@ export async function upsertMachines(db: Queryable, machines: readonly Inventory
     insert into inventory_interfaces (cluster_id, vm_id, interface_id, mac, bridge, vlan, addresses)
     select cluster_id, vm_id, interface_id, mac, bridge, vlan, addresses from listed
     on conflict (cluster_id, vm_id, interface_id) do update set mac = excluded.mac, bridge = excluded.bridge,
-      vlan = excluded.vlan, addresses = excluded.addresses, retired_at = null`.execute(db);
+      vlan = excluded.vlan, addresses = excluded.addresses, last_seen_at = svc_now(), retired_at = null`.execute(
+    db,
+  );
 }
 
 export interface MachineKey {
@@ -55,7 +57,7 @@ export interface MachineKey {
   vmId: number;
 }
 
-/** Live machines that this listing does not name. */
+/** Live machines that are missing from this listing. */
 export async function listUnlisted(db: Queryable, listed: readonly MachineKey[]): Promise<MachineKey[]> {
   const { rows } = await sql<MachineKey>`
     select cluster_id as "clusterId", vm_id as "vmId" from inventory_vms
@@ -79,7 +81,7 @@ export async function retireMachine(
   return { wasLive: true, macs: rows.map((row) => row.mac) };
 }
 
-/** Those of the MACs that a live machine of these clusters carries. */
+/** Those of the MACs that a live machine of these clusters uses. */
 export async function listCarriedMacs(
   db: Queryable,
   clusterIds: readonly number[],
@@ -93,7 +95,7 @@ export async function listCarriedMacs(
   return rows.map((row) => row.mac);
 }
 
-/** Adds tombstones; returns the ids that had none. */
+/** Adds tombstones. Returns the ids without an earlier one. */
 export async function addTombstones(
   db: Queryable,
   clusterId: number,
@@ -126,7 +128,7 @@ export async function readState(db: Queryable): Promise<ImportState> {
   return rows[0]!;
 }
 
-/** `listedAt` is when the listing began, by the database's clock. */
+/** `listedAt` is the start of the listing, by the database's clock. */
 export async function writeSuccess(db: Queryable, counts: ImportCounts, listedAt: string): Promise<void> {
   await sql`update inventory_state set last_run_at = svc_now(), last_success_at = svc_now(), last_error = null,
     listed_at = ${listedAt}::timestamptz,
@@ -137,7 +139,7 @@ export async function writeFailure(db: Queryable, error: string): Promise<void> 
   await sql`update inventory_state set last_run_at = svc_now(), last_error = ${error}`.execute(db);
 }
 
-/** A cluster that the inventory names, with its live machines. */
+/** A cluster in the inventory, with its live machines. */
 export interface ClusterCount {
   clusterId: number;
   machines: number;

@@ -10,7 +10,7 @@ import { startMonitorServer } from '#monitor/testing/server.ts';
 const address = '203.0.113.10';
 const unknown = '203.0.113.99';
 
-test('NET-2.5: live rates of a server come from its own node alone, however much another sensor says', async () => {
+test('NET-2.5: live rates of a server come from its own node only, even when another sensor reports more', async () => {
   await using server = await startMonitorServer();
   const { monitor, siteId, database } = server;
   await monitor.sites.mapCluster(systemActor, 7, siteId);
@@ -48,7 +48,7 @@ test('NET-2.5: live rates of a server come from its own node alone, however much
     packets: 1e6,
   });
   const rates = async () => {
-    // A site is read once in five seconds; a second later is another range.
+    // A site is read once in five seconds; another range avoids the cache.
     asked += 1;
     const read = await monitor.live.readSite(siteId, startedAtMs - asked, Date.now());
     return Object.fromEntries(
@@ -62,7 +62,7 @@ test('NET-2.5: live rates of a server come from its own node alone, however much
   await say(other, [host(address, 9e9), host(unknown, 500)]);
   assert.deepEqual(await rates(), { [address]: [own.id, 1_000], [unknown]: [other.id, 500] });
 
-  // It moves: now the other one speaks, and the first one does not.
+  // The server moves: now the other sensor reports it, and the first one does not.
   await database.pool.query('delete from live_windows');
   await database.pool.query('update vm_placements set ended_at = to_timestamp($1)', [
     startedAtMs / 1000 - 120,

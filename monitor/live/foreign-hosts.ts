@@ -1,11 +1,11 @@
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
-import type { LiveDeps } from './index.ts';
+import type { LiveDeps } from './deps.ts';
 
 const minuteMs = 60_000;
 
 /**
- * Windows without the addresses that servers of other nodes had in their minute. They are not kept at all: a window is
- * shown for an hour, and the minute's own counters say what the sensor told, marked as foreign.
+ * Windows without addresses of servers on other nodes. They are not stored: windows are kept for a short time only, and
+ * the minute's own counters keep the report, marked as foreign.
  */
 export async function withoutForeign(
   checkAddresses: LiveDeps['checkAddresses'],

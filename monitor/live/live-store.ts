@@ -1,16 +1,16 @@
 /**
- * Where live windows lie for their short while. Two engines, one behaviour: `testing/conformance.ts` is what both answer
- * alike. A store evicts nothing by itself: what it has no room for it refuses, by name.
+ * The store of live windows. There are two engines with the same behaviour, checked by `testing/conformance.ts`. A
+ * store never evicts: without room it refuses with an error.
  */
 import type { LiveReceipt } from '#contracts/sensor-api/http.ts';
 import type { LiveHost, LiveWindow } from '#contracts/sensor-api/live.ts';
 
 export interface LiveBounds {
-  /** Age limit, also of sites that sensors left (NET-8, `SVC_LIVE_HISTORY_SECONDS`). */
+  /** Maximum age of windows, also for sites without sensors (NET-8, `SVC_LIVE_HISTORY_SECONDS`). */
   historySeconds: number;
-  /** Windows of one site, the newest (NET-8, `SVC_LIVE_HISTORY_MAXLEN`). */
+  /** Maximum number of windows of a site, the newest (NET-8, `SVC_LIVE_HISTORY_MAXLEN`). */
   historyMax: number;
-  /** The time in milliseconds, for tests; default: the store's own clock. */
+  /** The time in milliseconds, for tests; by default the store's own clock. */
   now?: () => number;
 }
 
@@ -28,7 +28,7 @@ export interface StoredWindow {
   hostsLeftOut: number;
 }
 
-/** What a capture said last. */
+/** Newest values of a capture. */
 export interface LiveRate {
   sensorId: number;
   capture: string;
@@ -42,24 +42,24 @@ export interface LiveRate {
 
 export interface WindowRange {
   siteId: number;
-  /** Windows that began at or after this. */
+  /** Windows that began at or after this time. */
   sinceMs: number;
-  /** Most windows, and most host rows in them all; the first window comes whatever it holds. */
+  /** Maximum number of windows, and of host rows in all of them; the first window is returned in any case. */
   limit: number;
   hostsMax: number;
 }
 
 export interface WindowList {
-  /** Newest first; of those that began together, the last stored first. */
+  /** Newest first; of windows with the same start, the last stored first. */
   windows: StoredWindow[];
-  /** There are more in the range than a limit let through. */
+  /** A limit cut the result. */
   isLimited: boolean;
 }
 
 export interface LiveStore {
   /**
-   * Stores windows and keeps the site's bounds, at once: nobody ever sees more than may be held. Throws
-   * `live.store_full`, `live.store_unavailable`, `live.store_evicts`; then none of the windows was stored.
+   * Stores windows and enforces the site's limits in one step, so that no reader sees more. Throws `live.store_full`,
+   * `live.store_unavailable`, `live.store_evicts`; then no window was stored.
    */
   add(
     sensor: { id: number; siteId: number },
@@ -69,27 +69,27 @@ export interface LiveStore {
   list(range: WindowRange): Promise<WindowList>;
   /** The newest window of each capture of the site, by sensor and capture. */
   listRates(siteId: number): Promise<LiveRate[]>;
-  /** Forgets what is over age at every site; returns how many windows. */
+  /** Deletes expired windows of every site. Returns their number. */
   prune(): Promise<number>;
-  /** What keeps it from doing its work, as a sentence for the operator; null when all is well. */
+  /** The store's present problem, as a sentence for the operator; null without one. */
   findProblem(): Promise<string | null>;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A clock that runs ahead further than this would pin its windows at the newest end. */
+/** Windows of a clock that is further ahead would stay the newest for too long. */
 export const aheadMs = 60_000;
-/** A capture that said nothing for so long has no rate. */
+/** A capture without a newer window has no rate. */
 export const rateSeconds = 120;
 
-/** What a window says of its capture. */
+/** The rate in a window. */
 export function rateOf(window: Omit<StoredWindow, 'hosts'>): LiveRate {
   const { sensorId, capture, startedAtMs, observedMs, ipBytes, packets, parserDropped, kernelDropped } =
     window;
   return { sensorId, capture, startedAtMs, observedMs, ipBytes, packets, parserDropped, kernelDropped };
 }
 
-/** Whether a window lies in the time that is kept. */
+/** True while the window is within the retention time. */
 export function isKept(startedAtMs: number, nowMs: number, historySeconds: number): boolean {
   const ageMs = nowMs - startedAtMs;
   return ageMs < historySeconds * 1000 && ageMs >= -aheadMs;

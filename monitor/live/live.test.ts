@@ -46,7 +46,7 @@ async function emptied(): Promise<void> {
   await world.database.pool.query('delete from live_windows');
 }
 
-test('NET-2.5: a live window is stored once, however often it comes, and read back as it was sent', async () => {
+test('NET-2.5: a live window is stored once, even if sent repeatedly, and read back unchanged', async () => {
   await emptied();
   const live = liveOf(3600, 100);
   const runId = randomUUID();
@@ -73,7 +73,7 @@ test('NET-2.5: a live window is stored once, however often it comes, and read ba
   assert.equal((await post(live, [window])).stored, 1);
 });
 
-test('NET-8: the live history holds no window over its age and no more than its length, the newest', async () => {
+test('NET-8: the live history has no expired window, and at most its length, the newest', async () => {
   await emptied();
   const live = liveOf(600, 5);
   const receipt = await post(live, [liveWindow(700), liveWindow(-180), liveWindow(500), liveWindow(30)]);
@@ -92,10 +92,10 @@ test('NET-8: the live history holds no window over its age and no more than its 
     'reads filter by age',
   );
   await world.database.pool.query("update live_windows set started_at = started_at - interval '1 hour'");
-  assert.equal(await live.prune(), 5, 'a site whose sensors fell silent');
+  assert.equal(await live.prune(), 5, 'a site whose sensors are silent');
 });
 
-test('live windows more than 5 min ahead are clock_ahead, and what the sensor tells of its clock with them is kept', async () => {
+test('live windows more than 5 min ahead are clock_ahead, and the reported clock of the sensor is stored', async () => {
   await emptied();
   const told: number[] = [];
   const live = createLive({
@@ -119,13 +119,13 @@ test('live windows more than 5 min ahead are clock_ahead, and what the sensor te
   );
   assert.deepEqual(told, [condition.observedAtMs]);
   assert.deepEqual((await live.listWindows(sensor.siteId, 0, 10)).windows, []);
-  // A sensor that listens to nothing has no window, and tells of itself all the same.
+  // A sensor without a capture has no windows, but reports its condition.
   const nothing = { ...upload, windows: [] };
   assert.equal((await live.receive(sensor, compressUpload(encodeLive(nothing)), 'zstd')).stored, 0);
   assert.equal(told.length, 2);
 });
 
-test('NET-2.5: what no link carries is left out of live windows by name, and the rest of the upload is stored', async () => {
+test('NET-2.5: impossible rows are left out of live windows and counted, and the rest of the upload is stored', async () => {
   await emptied();
   const noted: [number, number][] = [];
   const live = createLive({
@@ -160,7 +160,7 @@ test('NET-2.5: what no link carries is left out of live windows by name, and the
   );
 });
 
-test('a live upload that no sensor of this contract sends is refused in words', async () => {
+test('an invalid live upload is refused with the reason', async () => {
   const live = liveOf(3600, 100);
   const bad: [Partial<LiveWindow>, RegExp][] = [
     [{ startedAtMs: nowMs + 1 }, /ten-second boundary/],

@@ -1,4 +1,4 @@
-/** Live windows in an UNLOGGED table: worth nothing after a crash, and seen by every process of one database. */
+/** Live windows in an UNLOGGED table: lost in a crash, and shared by all processes of one database. */
 import { sql } from 'kysely';
 import type { LiveReceipt } from '#contracts/sensor-api/http.ts';
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
@@ -14,7 +14,7 @@ import {
   type WindowRange,
 } from './live-store.ts';
 
-/** Makes the default engine. */
+/** Creates the default engine. */
 export function createPostgresStore(db: () => Queryable, bounds: LiveBounds): LiveStore {
   const { historySeconds, historyMax } = bounds;
   const readNow = async (from: Queryable) => bounds.now?.() ?? readNowMs(from);
@@ -54,12 +54,12 @@ async function readNowMs(db: Queryable): Promise<number> {
   return rows[0]!.nowMs;
 }
 
-/** Lets one upload of a site at a time change its windows, until the transaction ends. */
+/** Serializes uploads of a site until the transaction ends. */
 async function lockSite(trx: Queryable, siteId: number): Promise<void> {
   await sql`select pg_advisory_xact_lock(7318103, ${siteId}::int)`.execute(trx);
 }
 
-/** False when the window is there already. */
+/** Returns false when the window is already stored. */
 async function insertWindow(
   trx: Queryable,
   sensor: { id: number; siteId: number },
@@ -80,7 +80,7 @@ async function insertWindow(
   return rows.length === 1;
 }
 
-/** Forgets windows that began at or before that, of one site or of all. */
+/** Deletes windows that began at or before this time, of one site or of all. */
 async function deleteAged(db: Queryable, siteId: number | null, cutoffMs: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     with gone as (delete from live_windows
@@ -106,7 +106,7 @@ interface WindowRow extends Omit<StoredWindow, 'hosts'> {
   hostPackets: number[];
 }
 
-/** Filters by age too, because what is over age goes only with the next upload or the hourly run. */
+/** Filters by age too, because expired windows are deleted only with the next upload or the hourly run. */
 async function listWindows(
   db: Queryable,
   range: WindowRange,

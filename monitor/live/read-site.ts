@@ -2,13 +2,13 @@ import { liveWindowMs } from '#contracts/sensor-api/live.ts';
 import type { WindowList } from './live-store.ts';
 import { type SiteLive, sumWindows } from './sum-windows.ts';
 
-/** Sensors post a window within a few seconds of its end; before that it would be drawn without some captures. */
+/** Sensors post a window within a few seconds of its end; earlier it would lack some captures. */
 const settleMs = 4_000;
-/** A read this fresh serves everybody who looks (NET-4.4). */
+/** A result of this age is shared by all readers (NET-4.4). */
 const freshMs = 5_000;
 const windowsMax = 20_000;
 
-/** Reads sites, each at most once in five seconds however many look. */
+/** Reads sites, each at most once in five seconds for any number of readers. */
 export function createSiteReader(
   listWindows: (siteId: number, sinceMs: number, limit: number) => Promise<WindowList>,
 ) {

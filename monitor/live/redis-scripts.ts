@@ -1,8 +1,8 @@
 /**
- * What Redis does in one step each. A site has three keys: a stream of windows in the order in which they came, an index
- * of their places by the time at which they began, and the place of each identity, for telling repetitions.
+ * Scripts that Redis runs atomically. A site has three keys: a stream of windows in the order of arrival, an index of
+ * stream ids by start time, and the stream id of each identity, to detect repetitions.
  *
- * A script is refused as a whole when the store is full, before it has changed anything; trimming never is.
+ * A full store refuses the script before it changes anything; trimming is never refused.
  */
 
 const common = `
@@ -60,12 +60,12 @@ end
 return { stored, duplicates, old }
 `;
 
-/** ARGV: now or '', history in ms, most windows. Runs in a full store too: it only forgets. */
+/** ARGV: now or '', history in ms, most windows. Also runs in a full store, because it only deletes. */
 export const trimScript = `${common}
 return trim(nowMs(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]))
 `;
 
-/** ARGV: now or '', history in ms, since in ms, most windows, most host rows, '1' for heads alone. */
+/** ARGV: now or '', history in ms, since in ms, most windows, most host rows, '1' for windows without hosts. */
 export const listScript = `${common}
 local after, since = nowMs(ARGV[1]) - tonumber(ARGV[2]), tonumber(ARGV[3])
 local from = since > after and string.format('%.0f', since) or '(' .. string.format('%.0f', after)

@@ -1,9 +1,9 @@
 /**
  * Live windows in Redis or Valkey, for several machines.
  *
- * Every step is one script, so bounds hold at any moment that somebody can look. A store that may evict is refused:
- * its memory would run out silently, a window here and a window there; ours is full by name. Whatever ails it, minutes
- * are not touched.
+ * Every step is one script, so limits hold for every reader. A store with an eviction policy is refused, because it
+ * would drop windows without an error; a full store must report an error instead. Minutes are not affected by its
+ * failures.
  */
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { createClient, RESP_TYPES } from '@redis/client';
@@ -24,9 +24,9 @@ import { addScript, listScript, trimScript } from './redis-scripts.ts';
 const connectTimeoutMs = 5_000;
 const answerTimeoutMs = 5_000;
 const reconnectMaxMs = 5_000;
-/** Requests that wait for an answer; more is a store that does not answer. */
+/** Maximum number of requests without an answer; above it the store counts as not answering. */
 const waitingMax = 1_000;
-/** How long a look at the eviction policy is believed. */
+/** How long the checked eviction policy is valid. */
 const policyMs = 30_000;
 
 export interface RedisStoreOptions extends LiveBounds {
@@ -66,7 +66,7 @@ export function createRedisStore(options: RedisStoreOptions): LiveStore {
     policy = null;
   });
 
-  /** Runs a command; whatever goes wrong is one of our named errors. */
+  /** Runs a command; every failure becomes one of our errors. */
   async function ask<T>(work: () => Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
@@ -89,7 +89,7 @@ export function createRedisStore(options: RedisStoreOptions): LiveStore {
     const value = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'unknown';
     if (value === 'noeviction') return null;
     return (
-      `The live store evicts keys when it is full (maxmemory-policy is ${value}), so windows would go missing unseen. ` +
+      `The live store evicts keys when it is full (maxmemory-policy is ${value}), so windows would be lost without an error. ` +
       'Set maxmemory-policy to noeviction.'
     );
   }
@@ -143,7 +143,7 @@ export function createRedisStore(options: RedisStoreOptions): LiveStore {
       const run = () =>
         ask(() => client.eval(addScript, { keys: keysOf(sensor.siteId), arguments: [...bounds, ...given] }));
       const [stored, duplicates, tooOld] = (await run().catch(async (error: unknown) => {
-        // What is over age may be all that fills it.
+        // Perhaps only expired windows fill it.
         if (!(error instanceof CodedError) || error.code !== 'live.store_full') throw error;
         if ((await trim(sensor.siteId)) === 0) throw error;
         return run();
@@ -201,7 +201,7 @@ export function createRedisStore(options: RedisStoreOptions): LiveStore {
     async start() {
       if (isStarted) return;
       isStarted = true;
-      // Without it minutes work as ever, so nobody waits for it.
+      // Minutes do not need the store, so the start does not wait for it.
       await Promise.race([
         client.connect().then(() => requireNoEviction()),
         new Promise((resolve) => setTimeout(resolve, connectTimeoutMs).unref()),

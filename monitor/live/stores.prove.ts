@@ -1,9 +1,9 @@
 /**
- * Proof by comparison: both live stores are told the same random history, and must answer every step alike, while a
- * plain model in memory says what the answer has to be.
+ * Proof by comparison: both live stores receive the same random history and must answer every step alike, and like a
+ * simple model in memory.
  *
- * Windows come late, early, twice, over age, ahead of the clock, for several sites and sensors; time goes on; bounds are
- * small, so that they are met all the time.
+ * Windows come late, early, twice, expired, ahead of the clock, for several sites and sensors. Time advances, and
+ * limits are small, so that they are reached often.
  */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -18,7 +18,7 @@ import { startRedis } from './testing/redis-server.ts';
 export const name = 'live-stores';
 
 export interface StoresOptions {
-  /** Histories. */
+  /** Number of histories. */
   n: number;
   seed: number;
   report(line: string): void;
@@ -39,15 +39,14 @@ export async function prove(options: StoresOptions) {
     if (found.length > 0) caught += 1;
   }
   return {
-    claim:
-      'PostgreSQL and Redis hold the same live windows and answer alike, step by step, as a plain model says',
+    claim: 'PostgreSQL and Redis store the same live windows and answer every step like a simple model',
     tried: options.n,
     failures: offences.length,
     plantedBugsCaught: `${caught} of 3`,
   };
 }
 
-/** Plays histories; returns what differed, one sentence each. */
+/** Plays histories. Returns the differences as sentences. */
 export async function compareStores({ n, seed, report }: StoresOptions, plant: Plant): Promise<string[]> {
   await using redis = await startRedis();
   await using database = await createTestDatabase('monitor');
@@ -104,7 +103,7 @@ async function playHistory(
   }
 }
 
-/** One thing to ask all three. */
+/** One request to all three. */
 function makeStep(
   random: () => number,
   nowMs: number,
@@ -159,7 +158,7 @@ function makeWindow(random: () => number, nowMs: number): LiveWindow {
   return { capture, role, startedAtMs, observedMs, totals, hosts, hostsLeftOut: Math.floor(random() * 9) };
 }
 
-/** What the promise says, in as few words as there are. */
+/** The specification as a simple model. */
 function createModel(
   bounds: { historySeconds: number; historyMax: number; now(): number },
   plant: Plant,
@@ -231,7 +230,7 @@ async function addSites(database: TestDatabase): Promise<Place['sites']> {
   return rows;
 }
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** Random numbers from 0 to 1, reproducible by seed. */
 function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -38,11 +38,11 @@ function makeWindow(ageSeconds: number, hosts = 1): LiveWindow {
   };
 }
 
-test(`NET-8.7: both live stores hold their age, length and repetitions alike, in ${histories} random histories`, async () => {
+test(`NET-8.7: both live stores handle age, length and repetitions alike, in ${histories} random histories`, async () => {
   assert.deepEqual(await compareStores({ n: histories, seed: 3, report: () => {} }, null), []);
 });
 
-test('NET-8.7, NET-2.2.6: windows in Redis keep what the parser dropped, live as long as their newest, and survive another process', async (t) => {
+test('NET-8.7, NET-2.2.6: windows in Redis keep parser drops, expire with the newest, and are visible to another process', async (t) => {
   await using redis = await startRedis();
   const options = {
     url: redis.url,
@@ -60,16 +60,20 @@ test('NET-8.7, NET-2.2.6: windows in Redis keep what the parser dropped, live as
     read.windows.map((one) => [one.startedAtMs, one.parserDropped]),
     windows.slice(0, 3).map((one) => [one.startedAtMs, 7]),
   );
-  assert.equal(await redis.cli('xlen', 'svc-live:{7}:windows'), '3', 'what is over length is gone, exactly');
+  assert.equal(
+    await redis.cli('xlen', 'svc-live:{7}:windows'),
+    '3',
+    'exactly the windows above the length are deleted',
+  );
   const expiry = Number(await redis.cli('pexpiretime', 'svc-live:{7}:windows'));
   assert.equal(
     expiry,
     windows[0]!.startedAtMs + 60_000,
-    'a site that sensors left is forgotten with its newest window',
+    'a site without sensors is deleted with its newest window',
   );
 });
 
-test('NET-8.7: a store that may evict is refused by name; a full one refuses, takes nothing in part, and goes on when there is room', async (t) => {
+test('NET-8.7: a store with eviction is refused with its name; a full one refuses whole uploads, and continues when there is room', async (t) => {
   await using redis = await startRedis('--maxmemory', '2500kb', '--maxmemory-policy', 'allkeys-lru');
   const log: string[] = [];
   const reporter = createReporter({ program: 'monitor', write: (line) => log.push(line) });
@@ -79,7 +83,7 @@ test('NET-8.7: a store that may evict is refused by name; a full one refuses, ta
   assert.match((await store.findProblem())!, /allkeys-lru.*Set maxmemory-policy to noeviction/);
   assert.ok(
     log.some((line) => line.includes('noeviction')),
-    'it is said at the start',
+    'it is logged at the start',
   );
   await assert.rejects(store.add(sensor, randomUUID(), [makeWindow(20)]), (error) =>
     hasCode(error, 'live.store_evicts'),
@@ -93,14 +97,14 @@ test('NET-8.7: a store that may evict is refused by name; a full one refuses, ta
   let stored = 0;
   const fill = async () => {
     for (let age = 10; age < 3500; age += 10) {
-      // Ten seconds may pass between two of them: then the second is the same window.
+      // Ten seconds may pass between two windows; then the second is the same window.
       stored += (await again.add(sensor, runId, [makeWindow(age, 1000)])).stored;
     }
   };
   await assert.rejects(fill(), (error) => hasCode(error, 'live.store_full'));
   assert.ok(stored > 10, `${stored} windows were stored`);
   const { windows } = await again.list({ siteId: 7, sinceMs: 0, limit: 1000, hostsMax: 1e9 });
-  assert.equal(windows.length, stored, 'all that was acknowledged is there');
+  assert.equal(windows.length, stored, 'all acknowledged windows are stored');
   await redis.cli('config', 'set', 'maxmemory', '64mb');
   assert.equal((await again.add(sensor, runId, [makeWindow(0)])).stored, 1);
   await redis.kill();

@@ -1,9 +1,9 @@
 /**
- * Windows put together to what addresses really exchanged. Pure.
+ * Computes the traffic of addresses from windows. Pure.
  *
- * Captures overlap: the uplink sees what the bridge saw. So of each address and window the one strongest capture
- * counts, as for minutes, and captures are never added. Parts of one capture, from before and after a restart, are:
- * their bytes and their times add. Rates are bytes by the time that was listened, and nothing is filled in.
+ * Captures overlap: the uplink sees traffic of the bridge. So for each address and window only the strongest capture
+ * counts, as for minutes. Parts of one capture, from before and after a restart, are added: their bytes and their
+ * times. Rates are bytes divided by observed time; nothing is estimated.
  */
 import { liveWindowMs } from '#contracts/sensor-api/live.ts';
 import type { StoredWindow } from './live-store.ts';
@@ -14,7 +14,7 @@ export interface LivePoint {
   outBps: number;
   pps: number;
   addresses: number;
-  /** Captures that told of this window. */
+  /** Number of captures with this window. */
   captures: number;
   kernelDropped: number;
   parserDropped: number;
@@ -31,12 +31,12 @@ export interface LiveAddress {
   observedMs: number;
 }
 
-/** One capture over time: what went through its interface, whoever it belonged to. */
+/** One capture over time: all traffic of its interface. */
 export interface LiveCapture {
   sensorId: number;
   capture: string;
   role: 'uplink' | 'bridge';
-  /** By the window's start; a window that it did not tell of is missing. */
+  /** By the window's start; missing windows are left out. */
   bps: Map<number, number>;
   newestMs: number;
   kernelDropped: number;
@@ -44,16 +44,16 @@ export interface LiveCapture {
 }
 
 export interface SiteLive {
-  /** By time; windows that nobody told of are missing. */
+  /** By time; windows without any capture are missing. */
   points: LivePoint[];
-  /** Of the newest point, the busiest first. */
+  /** Addresses of the newest point, the busiest first. */
   addresses: LiveAddress[];
   captures: LiveCapture[];
-  /** The source read met a limit: older windows of the range are missing (NET-2.5.3). */
+  /** The read reached a limit: older windows of the range are missing (NET-2.5.3). */
   isLimited: boolean;
 }
 
-/** A capture's window, its parts added. */
+/** A capture's window, with its parts added. */
 interface CaptureWindow extends Pick<StoredWindow, 'sensorId' | 'capture' | 'role' | 'startedAtMs'> {
   observedMs: number;
   hosts: Map<string, { rxBytes: number; txBytes: number; packets: number }>;
@@ -137,7 +137,10 @@ function noteCapture(
   one.parserDropped += window.parserDropped;
 }
 
-/** Of each address the capture with the most bytes; of equal ones the longest listener, the uplink, the first. */
+/**
+ * For each address the capture with the most bytes; for equal bytes the longest observed, then the uplink, then the
+ * first.
+ */
 function strongest(told: readonly CaptureWindow[]): Map<string, LiveAddress> {
   const ordered = [...told].sort(
     (a, b) =>

@@ -6,9 +6,9 @@ import { openConnection } from './save-secrets.ts';
 import { writeCheck } from './store.ts';
 
 /**
- * Asks operations what the token's project may do, and keeps the answer (NET-4.l, NET-5.1).
+ * Queries the permissions of the token's project and stores them (NET-4.l, NET-5.1).
  *
- * A permission that was granted since counts from here on, with the same token. Throws `OperationsError`.
+ * Permissions granted since then take effect with the same token. Throws `OperationsError`.
  */
 export async function checkConnection(
   db: Queryable,
@@ -29,7 +29,7 @@ export async function checkConnection(
   }
 }
 
-/** Names are bounded before they are kept: an answer of thousands of flags is no answer of ours. */
+/** The list is limited before it is stored: a valid answer has few flags. */
 function known(capabilities: Record<string, true | number>): Record<string, true | number> {
   const entries = Object.entries(capabilities).filter(([name]) => /^[a-z0-9_]{1,80}$/.test(name));
   return Object.fromEntries(entries.slice(0, 100));

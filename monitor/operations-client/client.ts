@@ -1,9 +1,9 @@
 /**
- * The monitor's client of the admin API: bounded in time and size, never redirected, never believing what it reads. Its
- * token goes over https, or within the machine.
+ * The monitor's client of the admin API: limited in time and size, without redirects, with validation of every answer.
+ * Its token is sent over https or within the machine only.
  *
- * Every failure is one of a few fixed sentences (NET-4.10): what operations answered in an error is neither kept nor
- * logged, because it may hold anything.
+ * Every failure is one of a few fixed sentences (NET-4.10): the text of an error answer is neither stored nor logged,
+ * because it may contain anything.
  */
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -14,13 +14,13 @@ import { Discovery, InventoryPage, projectPermissions, TargetsPage } from '#cont
 import { parseStrictJson } from '#service-kit/http/index.ts';
 
 export interface OperationsClient {
-  /** What the token's project may do. */
+  /** Permissions of the token's project. */
   discover(): Promise<Discovery>;
   /** A page of virtual machines after this id; null as the next id ends the listing. */
   listVms(afterId: number | null, limit: number): Promise<InventoryPage>;
   /** A page of allocation targets; it may be empty while the cursor still moves (NET-2.3). */
   listTargets(afterId: number | null, limit: number): Promise<TargetsPage>;
-  /** Posts a feed's request; the answer fits the contract's schema. */
+  /** Posts a feed's request. The answer matches the contract's schema. */
   deliver(contract: FeedContract, request: unknown): Promise<unknown>;
 }
 
@@ -28,7 +28,7 @@ export interface OperationsClientOptions {
   /** Without a trailing slash. */
   baseUrl: string;
   token: string;
-  /** For a whole call, connecting and reading included. */
+  /** Timeout of a whole call, including connecting and reading. */
   timeoutMs?: number;
   /** The base URL may be http on another machine. */
   allowsInsecureHttp?: boolean;
@@ -48,7 +48,7 @@ export type OperationsFault =
 
 const sentences: Record<OperationsFault, string> = {
   insecure:
-    'The base URL is not encrypted, so the token is not sent to it. Enter an https address. Where nothing but svc uses the network, set SVC_ALLOW_INSECURE_HTTP=1 for the monitor instead.',
+    'The base URL is not encrypted, so the token is not sent to it. Enter an https address. If only svc uses the network, set SVC_ALLOW_INSECURE_HTTP=1 for the monitor instead.',
   unreachable: 'Operations could not be reached. Check the base URL and that operations runs.',
   timeout: 'Operations did not answer in time. The next run tries again.',
   redirected: 'Operations answered with a redirect, which is not followed. Enter the final base URL.',
@@ -57,18 +57,18 @@ const sentences: Record<OperationsFault, string> = {
   permission_missing:
     'The admin API project lacks the permission for this feed. Edit the project in operations; the token stays valid.',
   refused: 'Operations refused the request as invalid.',
-  failed: 'Operations reported an error of its own. The next run tries again.',
-  malformed: 'The answer from operations was not understood or was cut off. The next run tries again.',
+  failed: 'Operations reported an internal error. The next run tries again.',
+  malformed: 'The answer from operations was invalid or incomplete. The next run tries again.',
   stale:
-    'The inventory from operations is more than 15 minutes old by its own time stamp, so nothing was taken from it. Check the clocks and whether operations reads from a replica that lags.',
+    'The inventory from operations has a time stamp more than 15 minutes old, so it was not imported. Check the clocks, and whether operations reads from a lagging replica.',
 };
 
 /** A failed call; `message` is one of the fixed sentences and may be shown and stored. */
 export class OperationsError extends CodedError {
   readonly fault: OperationsFault;
-  /** The permission that operations missed, where it named one that we know. */
+  /** The permission that operations reported as missing, if it is a known one. */
   readonly permission: string | null;
-  /** Paths of the fields that a refusal named, such as `targets.0.series.3.pps`; its other words are not kept. */
+  /** Paths of the fields that a refusal named, such as `targets.0.series.3.pps`; its other text is not stored. */
   readonly refusedFields: readonly string[];
 
   constructor(
@@ -83,15 +83,15 @@ export class OperationsError extends CodedError {
   }
 }
 
-/** True when the next call would fail the same way, whatever it asks for. */
+/** True when every other call would fail in the same way. */
 export function concernsEveryCall(fault: OperationsFault): boolean {
   return fault !== 'refused' && fault !== 'failed' && fault !== 'malformed';
 }
 
-/** The sentence for any thrown value; what is not from operations is ours and says only that. */
+/** The sentence for any thrown value; for other errors, a sentence without details. */
 export function safeFaultText(error: unknown): string {
   if (error instanceof OperationsError) return error.message;
-  return 'The monitor met an error of its own; its log has the details.';
+  return 'Internal error of the monitor; its log has the details.';
 }
 
 const answerBytesMax = 8 * 1024 * 1024;
@@ -109,7 +109,7 @@ const answers = {
   targets: Compile(TargetsPage),
 };
 
-/** Checks of feeds' answers, made at their first use. */
+/** Validators of feeds' answers, compiled at first use. */
 const answersOfFeeds = new WeakMap<FeedContract, Check<unknown>>();
 
 function answerOf(contract: FeedContract): Check<unknown> {
@@ -172,7 +172,7 @@ async function exchange(url: string, init: RequestInit): Promise<{ status: numbe
   }
 }
 
-/** The fault of a call that got no whole answer. A cut answer is told apart from an unreachable host. */
+/** The error of a call without a complete answer. A truncated answer is distinguished from an unreachable host. */
 function transportFault(error: unknown): OperationsFault {
   const { name, cause, message } = error as Error & { cause?: { code?: string } };
   if (name === 'TimeoutError' || name === 'AbortError') return 'timeout';
@@ -202,10 +202,10 @@ function faultOf(status: number, text: string, permission?: string): OperationsE
   return new OperationsError('failed');
 }
 
-/** Fields that one refusal may name; a request has fewer. */
+/** Maximum number of fields in one refusal; a request has fewer. */
 const refusedFieldsMax = 5_000;
 
-/** Of what a refusal says only which fields it means, and those by their shape; its words are not kept. */
+/** Only the field paths of a refusal are used, and only if they have the right form; other text is not stored. */
 function namedFields(text: string): string[] {
   const body = tryParse(text);
   if (!RefusedFields.Check(body)) return [];
@@ -213,7 +213,7 @@ function namedFields(text: string): string[] {
   return [...new Set(paths)].filter((path) => /^[a-z_]{1,40}(\.(\d{1,5}|[a-z_]{1,40})){0,8}$/.test(path));
 }
 
-/** The permission's name is taken over only when it is one that we know. */
+/** The permission's name is used only if it is a known one. */
 function namedPermission(text: string, ofCall?: string): string | null {
   const body = tryParse(text);
   if (!MissingPermission.Check(body)) return null;

@@ -28,7 +28,7 @@ async function faultOf(call: Promise<unknown>): Promise<OperationsError> {
   assert.fail('it succeeded');
 }
 
-test('NET-4.10: whatever operations answers, the error is one of a few fixed sentences', async () => {
+test('NET-4.10: for any answer of operations, the error is one of a few fixed sentences', async () => {
   const secret = 'svcadm_their_secret <script>';
   const answers: [number, string, string][] = [
     [301, '', 'redirected'],
@@ -61,7 +61,7 @@ test('NET-4.10: whatever operations answers, the error is one of a few fixed sen
   }
 });
 
-test('NET-5.1: a missing permission is named when it is one that we know', async () => {
+test('NET-5.1: a missing permission is named if it is a known one', async () => {
   world.operations.intercept = (_request, response) => {
     const body = { error: { details: { permission: 'protect_telemetry_ingest' } } };
     response.writeHead(403).end(JSON.stringify(body));
@@ -72,7 +72,7 @@ test('NET-5.1: a missing permission is named when it is one that we know', async
   assert.match(error.message, /the token stays valid/);
 });
 
-test('an answer that never comes, is cut off, or has no host is told apart and ends in time', async () => {
+test('a missing answer, a truncated answer and an unreachable host are distinguished, within the timeout', async () => {
   world.operations.intercept = () => true;
   assert.equal((await faultOf(client(50).discover())).fault, 'timeout');
   world.operations.intercept = (_request, response) => {
@@ -86,14 +86,17 @@ test('an answer that never comes, is cut off, or has no host is told apart and e
     return true;
   };
   assert.equal((await faultOf(client(50).discover())).fault, 'timeout', 'a slow drip too');
-  const nobody = createOperationsClient({ baseUrl: 'http://127.0.0.1:1', token: world.operations.token });
-  assert.equal((await faultOf(nobody.discover())).fault, 'unreachable');
+  const unreachable = createOperationsClient({
+    baseUrl: 'http://127.0.0.1:1',
+    token: world.operations.token,
+  });
+  assert.equal((await faultOf(unreachable.discover())).fault, 'unreachable');
 });
 
-test('the token goes to the entered host alone: a redirect is not followed', async () => {
+test('the token is sent to the entered host only: a redirect is not followed', async () => {
   const asked: string[] = [];
   world.operations.intercept = (request, response) => {
-    // A call of the test before that was given up may arrive only now: this one has a path of its own.
+    // A call that the previous test gave up may arrive only now, so this test has its own path.
     if (request.url!.startsWith('/here') || request.url === '/stolen') asked.push(request.url!);
     response.writeHead(302, { location: `${world.operations.url}/stolen` }).end();
     return true;
@@ -103,12 +106,12 @@ test('the token goes to the entered host alone: a redirect is not followed', asy
   assert.deepEqual(asked, ['/here/api/admin/v1/discovery/']);
 });
 
-test('NET-4.l: discovery says what the project may do, and a new token forgets what the old one could', async () => {
+test('NET-4.l: discovery reports the permissions of the project, and a new token clears those of the old one', async () => {
   await world.connection.check();
   const view = (await world.connection.view())!;
   assert.equal(view.projectName, 'monitor');
   assert.equal(view.capabilities.protect_telemetry_ingest, true);
-  assert.equal('token' in view, false, 'the token never comes out');
+  assert.equal('token' in view, false, 'the token is never shown');
   const token = world.operations.token.replace(/.$/, (last) => (last === 'A' ? 'E' : 'A'));
   await world.connection.save(systemActor, { baseUrl: world.operations.url, token, isEnabled: true });
   assert.deepEqual((await world.connection.view())!.capabilities, {});
@@ -118,7 +121,7 @@ test('NET-4.l: discovery says what the project may do, and a new token forgets w
   await world.connection.save(systemActor, settings);
 });
 
-test('the token goes over https or within the machine; another http address needs the setting', async () => {
+test('the token is sent over https or within the machine; another http address needs the setting', async () => {
   const elsewhere = { baseUrl: 'http://operations.invalid:8080', token: world.operations.token };
   const refused = await faultOf(createOperationsClient(elsewhere).discover());
   assert.equal(refused.fault, 'insecure');
@@ -129,7 +132,7 @@ test('the token goes over https or within the machine; another http address need
   assert.equal((await faultOf(https.discover())).fault, 'unreachable');
 });
 
-test('base URLs are canonical; what could carry a secret or a query is refused', () => {
+test('base URLs are canonical; user names, passwords and queries are refused', () => {
   assert.equal(parseBaseUrl(' https://Operations.Example:443/ '), 'https://operations.example');
   assert.equal(parseBaseUrl('http://10.0.0.1:8080/ops//'), 'http://10.0.0.1:8080/ops');
   for (const bad of ['', 'ftp://x', 'file:///etc', 'https://a:b@x', 'https://x/?a', 'https://x/#a', 'x']) {
@@ -140,11 +143,11 @@ test('base URLs are canonical; what could carry a secret or a query is refused',
 test('a viewer may not change the connection', async () => {
   const viewer = { kind: 'person', id: 1, role: 'viewer' } as const;
   const settings = { baseUrl: world.operations.url, token: null, isEnabled: false };
-  await assert.rejects(world.connection.save(viewer, settings), /look at everything/);
-  await assert.rejects(world.connection.createNoticeSecret(viewer), /look at everything/);
+  await assert.rejects(world.connection.save(viewer, settings), /role is read-only/);
+  await assert.rejects(world.connection.createNoticeSecret(viewer), /role is read-only/);
 });
 
-test('the stored token is sent to the address it was typed for, and to no other', async () => {
+test('the stored token is sent only to the address it was entered for', async () => {
   const { connection } = world;
   await using thief = await startOperationsStub();
   const heard: (string | undefined)[] = [];
@@ -161,7 +164,7 @@ test('the stored token is sent to the address it was typed for, and to no other'
     await assert.rejects(connection.save(systemActor, { ...moved, baseUrl: other }), /Enter the token again/);
   assert.equal((await connection.view())?.baseUrl, baseUrl);
   assert.deepEqual(heard, []);
-  // Another path of the same server, and another server with the token typed again.
+  // Another path of the same server, and another server with the token entered again.
   await connection.save(systemActor, { baseUrl: `${baseUrl}/below`, token: null, isEnabled: true });
   await connection.testAndSave(systemActor, { ...moved, token: thief.token });
   assert.ok(heard.length > 0 && heard.every((one) => one === `Bearer ${thief.token}`));

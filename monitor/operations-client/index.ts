@@ -1,9 +1,9 @@
 /**
- * The connection to operations: base URL, token, enabled, whether the inventory is imported by itself, what the token's project may do, and the secret of
- * destroy notices.
+ * The connection to operations: base URL, token, enabled flag, automatic import, permissions of the token's project,
+ * and the secret of destroy notices.
  *
- * The token and the secret go in and never come out: pages get a view without them. Disabling stops imports and
- * feeds; destroy notices are honoured all the same (NET-4.7), because they come from the other side.
+ * Token and secret can be written but not read: pages get a view without them. Disabling stops imports and feeds.
+ * Destroy notices are still accepted (NET-4.7), because operations sends them.
  */
 import { randomBytes } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
@@ -28,10 +28,10 @@ export {
 export type { ConnectionView, SaveConnectionInput } from './connection.ts';
 export type { NoticeSecretStatus } from './store.ts';
 
-/** Where the connection keeps sealed secrets. */
+/** Columns with sealed secrets of the connection. */
 export const connectionSecrets = [store.connectionToken, store.noticeSecret] as const;
 
-/** An enabled connection, ready to be called. */
+/** An enabled connection that can be called. */
 export interface OpenConnection {
   client: OperationsClient;
   isSyncAutomatic: boolean;
@@ -41,31 +41,34 @@ export interface OpenConnection {
 }
 
 export interface Connection {
-  /** Null while none has been saved. */
+  /** Null before the first save. */
   view(): Promise<ConnectionView | null>;
   /** Throws `connection.invalid`; the first save needs a token. */
   save(actor: Actor, input: SaveConnectionInput): Promise<void>;
-  /** Discovery with what is about to be saved, which is saved only if it works. Throws `OperationsError` too. */
+  /** Runs discovery with the new values and saves them only if it succeeds. Also throws `OperationsError`. */
   testAndSave(actor: Actor, input: SaveConnectionInput): Promise<void>;
-  /** Discovery now (NET-4.l); throws `OperationsError`, whose message may be shown, and `connection.invalid` without one. */
+  /**
+   * Runs discovery now (NET-4.l). Throws `OperationsError`, whose message may be shown, and `connection.invalid`
+   * without a connection.
+   */
   check(): Promise<void>;
   /** The enabled connection; null when there is none or it is disabled. */
   open(): Promise<OpenConnection | null>;
-  /** Makes a secret and returns it, the only time it is ever shown; the former one is refused from now on (NET-4.8). */
+  /** Creates a secret and returns it, the only time it is shown; the previous one is refused from now on (NET-4.8). */
   createNoticeSecret(actor: Actor): Promise<string>;
-  /** Sets a secret that was agreed on elsewhere, such as in the demo world. */
+  /** Sets a given secret, for example in the demo world. */
   setNoticeSecret(actor: Actor, secret: string): Promise<void>;
-  /** The secret to verify with, asked anew for each notice so that a rotation counts at once on every replica. */
+  /** The secret for verification, read for each notice so that a rotation takes effect at once on every replica. */
   readNoticeSecret(): Promise<string | null>;
   noticeStatus(): Promise<store.NoticeSecretStatus | null>;
-  /** Counts refused notices; shows a forgotten rotation. */
+  /** Counts refused notices, which show a forgotten rotation. */
   countRefusals(count: number): Promise<void>;
 }
 
 export interface ConnectionDeps {
   db: () => Queryable;
   secrets: Secrets;
-  /** How operations is called; another one in tests of failures. */
+  /** Replaces the client in tests of failures. */
   createClient?: (connection: { baseUrl: string; token: string }) => OperationsClient;
   /** Operations may be called by http on another machine. */
   allowsInsecureHttp?: boolean;
@@ -161,8 +164,8 @@ async function writeRecorded(
 }
 
 /**
- * The stored token goes only where it was typed for: whoever may change the address must not be able to have the token,
- * which nobody can read here, sent to a server of their own.
+ * The stored token is sent only to the address it was entered for: a person who may change the address, but can not
+ * read the token, must not be able to have it sent to another server.
  */
 async function parseInput(
   { db, secrets }: ConnectionDeps,
@@ -177,6 +180,6 @@ async function parseInput(
     );
   }
   const token = typed ? parseToken(typed) : stored?.token;
-  if (!token) throw new CodedError('connection.invalid', 'Enter the token that operations showed once.');
+  if (!token) throw new CodedError('connection.invalid', 'Enter the token from operations.');
   return { baseUrl: parsedUrl, token, isEnabled, isSyncAutomatic };
 }

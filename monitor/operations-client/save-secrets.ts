@@ -1,4 +1,4 @@
-/** The token and the signing secret, opened for use and sealed anew; compared in code, in constant time. */
+/** Opens the token and the signing secret for use, and seals new ones; compares in code, in constant time. */
 import { timingSafeEqual } from 'node:crypto';
 import { hasCode } from '#common/errors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -9,7 +9,7 @@ export interface OpenedConnection extends store.StoredConnection {
   token: string;
 }
 
-/** Throws `secrets.refused` where the stored token does not open. */
+/** Throws `secrets.refused` when the stored token can not be decrypted. */
 export async function openConnection(db: Queryable, secrets: Secrets): Promise<OpenedConnection | null> {
   await secrets.ready();
   const stored = await store.readConnection(db);
@@ -25,7 +25,7 @@ export interface ConnectionValues {
   isSyncAutomatic: boolean;
 }
 
-/** What was there before, and whether the token is another one. Call `ready` before the transaction. */
+/** Returns the previous row, and whether the token changed. Call `ready` before the transaction. */
 export async function writeConnection(
   trx: Queryable,
   secrets: Secrets,
@@ -41,7 +41,7 @@ export async function writeConnection(
   return { before, isNewToken };
 }
 
-/** The same secret again changes nothing. Call `ready` before the transaction. */
+/** Writing the same secret again changes nothing. Call `ready` before the transaction. */
 export async function writeNoticeSecret(trx: Queryable, secrets: Secrets, secret: string): Promise<void> {
   await store.lockConnection(trx);
   const before = await store.readNoticeSecret(trx);
@@ -62,7 +62,7 @@ async function isSame(
     const given = Buffer.from(secret);
     return stored.length === given.length && timingSafeEqual(stored, given);
   } catch (error) {
-    // A secret that does not open is mended by writing another one.
+    // A secret that can not be decrypted is replaced by writing a new one.
     if (hasCode(error, 'secrets.refused')) return false;
     throw error;
   }

@@ -20,7 +20,7 @@ export const noticeSecret: SecretColumn = {
 
 export interface StoredConnection extends ConnectionView {
   sealedToken: Buffer | null;
-  /** Counts changes of the base URL or the token. */
+  /** Incremented when the base URL or the token changes. */
   revision: number;
 }
 
@@ -33,14 +33,14 @@ export async function readConnection(db: Queryable): Promise<StoredConnection | 
   return rows[0] ?? null;
 }
 
-/** Saves of one after another, until the transaction ends: what is compared with the former values stays true. */
+/** Serializes saves until the transaction ends, so that comparisons with the previous values stay valid. */
 export async function lockConnection(trx: Queryable): Promise<void> {
   await sql`lock table operations_connection, notice_secret in share row exclusive mode`.execute(trx);
 }
 
 /**
- * `isSameTarget`: neither the base URL nor the token changes. Another one is another project until a discovery says
- * otherwise, so what was known is forgotten.
+ * `isSameTarget`: neither the base URL nor the token changes. A new target may be another project, so stored
+ * permissions are cleared.
  */
 export async function writeConnection(
   trx: Queryable,
@@ -65,7 +65,7 @@ export async function writeConnection(
       check_error = case when ${isSame} then held.check_error end`.execute(trx);
 }
 
-/** Keeps what a discovery said, unless the connection was changed while it ran. */
+/** Stores the result of a discovery, unless the connection was changed meanwhile. */
 export async function writeCheck(
   db: Queryable,
   revision: number,
@@ -83,7 +83,7 @@ export async function writeCheck(
     where revision = ${revision}`.execute(db);
 }
 
-/** Null: no secret was made yet. */
+/** Null: no secret exists yet. */
 export async function readNoticeSecret(db: Queryable): Promise<{ sealed: Buffer | null } | null> {
   const { rows } = await sql<{ sealed: Buffer | null }>`
     select sealed_secret as sealed from notice_secret`.execute(db);

@@ -11,10 +11,10 @@ import {
 import type { AddOperatorInput, Operator } from './operator.ts';
 import { upsertOperator } from './store.ts';
 
-/** A person with the stored spelling of their email. Throws `operators.invalid` with what to mend. */
+/** A person with the canonical spelling of their email. Throws `operators.invalid` with the correction. */
 export function parsePerson<Person extends { email: string; name: string }>(input: Person): Person {
   const email = foldEmail(input.email);
-  // Nothing that a mail program could read as a list of addresses or as another header.
+  // No characters that a mail program could read as a list of addresses or as a header.
   if (email.length > 254 || !/^[^\s@<>()[\]\\,;:"\p{Cc}]+@[^\s@<>()[\]\\,;:"\p{Cc}]+$/u.test(email)) {
     throw new CodedError('operators.invalid', `"${email}" is not an email address.`);
   }
@@ -31,7 +31,7 @@ export async function checkNewPassword(
   if (fault !== null) throw new CodedError('operators.invalid', fault, { field: 'password' });
 }
 
-/** Adds a person or renews the one with this email. Throws `operators.invalid` with what to mend. */
+/** Adds a person, or updates the one with this email. Throws `operators.invalid` with the correction. */
 export async function addOperator(
   db: Queryable,
   breached: BreachedPasswords,

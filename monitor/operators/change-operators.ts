@@ -12,7 +12,7 @@ import { checkNewPassword, parsePerson } from './add-operator.ts';
 import { type Actor, type Operator, type OperatorRole, requireOperator } from './operator.ts';
 import * as store from './store.ts';
 
-/** A person who sets a password by a link, and how the link reached them. */
+/** A person who sets a password by a link, and how the link was delivered. */
 export interface Invited {
   operator: Operator;
   delivery: Delivery;
@@ -20,7 +20,7 @@ export interface Invited {
 
 const linkHours = 72;
 
-/** Lets a further person in. Throws `operators.email_taken`, `operators.invalid`. */
+/** Adds a person. Throws `operators.email_taken`, `operators.invalid`. */
 export async function inviteOperator(
   db: Queryable,
   post: Post,
@@ -37,13 +37,16 @@ export async function inviteOperator(
   if (!operator) {
     throw new CodedError(
       'operators.email_taken',
-      `A person with ${person.email} is in the list already. Send that one a password link instead.`,
+      `A person with the address ${person.email} exists already. Send them a password link instead.`,
     );
   }
   return deliverLink(db, post, operator);
 }
 
-/** Sends another person a link to set a password; the old one works until then. Null: no enabled person has this id. */
+/**
+ * Sends another person a link to set a password; the old password works until then. Null: no enabled person has this
+ * id.
+ */
 export async function sendAccessLink(
   db: Queryable,
   post: Post,
@@ -52,7 +55,7 @@ export async function sendAccessLink(
 ): Promise<Invited | null> {
   requireOperator(actor);
   if (actor.kind === 'person' && actor.id === operatorId) {
-    throw new CodedError('operators.own', 'Change your own password with the one you have.');
+    throw new CodedError('operators.own', 'Change your own password on the page of your account.');
   }
   const operator = await db.transaction().execute(async (tx) => {
     const found = await store.findOperator(tx, operatorId);
@@ -72,8 +75,8 @@ async function deliverLink(db: Queryable, post: Post, operator: Operator): Promi
 }
 
 /**
- * Sets the password of the person whose link this is and ends all their sessions; null when the link does not work.
- * Throws `operators.invalid` for a weak password, after which the link still works.
+ * Sets the password of the link's person and ends all their sessions; null when the link is invalid. Throws
+ * `operators.invalid` for a weak password, after which the link still works.
  */
 export async function setPasswordByLink(
   db: Queryable,
@@ -96,7 +99,7 @@ export async function setPasswordByLink(
   });
 }
 
-/** Throws `operators.wrong_password` when the present one is not right, `operators.invalid` for a weak new one. */
+/** Throws `operators.wrong_password` when the present password is wrong, `operators.invalid` for a weak new one. */
 export async function changeOwnPassword(
   db: Queryable,
   breached: BreachedPasswords,
@@ -119,7 +122,7 @@ export async function changeOwnPassword(
   });
 }
 
-/** For another person who has lost every second factor: removes them and ends their sessions. Null: no such person. */
+/** For another person who lost every second factor: removes them and ends their sessions. Null: no such person. */
 export async function removeFactors(
   db: Queryable,
   post: Post,
@@ -146,8 +149,8 @@ export async function removeFactors(
 }
 
 /**
- * Changes the role or the access of another person; one enabled operator always stays. A person whose access ends loses
- * sessions and links for good: giving access again brings none back.
+ * Changes the role or the access of another person; one enabled operator must remain. A person whose access ends loses
+ * sessions and links permanently.
  */
 export async function changeOperator(
   db: Queryable,
@@ -170,7 +173,10 @@ export async function changeOperator(
     return result;
   });
   if (changed === 'last') {
-    throw new CodedError('operators.last', 'The last operator stays one: nobody could change anything then.');
+    throw new CodedError(
+      'operators.last',
+      'The last operator can not be changed: without one, nothing could be changed any more.',
+    );
   }
   return changed;
 }

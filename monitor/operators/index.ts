@@ -1,8 +1,8 @@
 /**
- * People of the monitor's console, and who may do what.
+ * People of the monitor's console and their rights.
  *
- * Every operation takes an `Actor` and asks for the right itself, so that no surface can forget to. A viewer reads
- * everything and changes nothing; the system itself acts where a command or the demo world does.
+ * Every operation takes an `Actor` and checks its right itself, so that no surface can forget it. A viewer reads
+ * everything and changes nothing; commands and the demo world act as the system.
  */
 
 import type { Post } from '#service-kit/mail/index.ts';
@@ -28,21 +28,21 @@ export { type Actor, type Operator, type OperatorRole, requireOperator, systemAc
 export type { ListedOperator } from './store.ts';
 
 export interface Operators {
-  /** What signing in and resetting a password work with. */
+  /** Functions for signing in and resetting a password. */
   readonly people: SignInPeople;
-  /** Adds a person, or sets the password, name and role of the one who has this e-mail. */
+  /** Adds a person, or updates password, name and role of the one with this email. */
   add(input: AddOperatorInput): Promise<Operator>;
-  /** The person with this e-mail and password, or null. Takes the same time when nobody has the e-mail. */
+  /** The person with this email and password, or null. Takes the same time for unknown emails. */
   checkPassword(email: string, password: string): Promise<Operator | null>;
-  /** An enabled person; null when there is none any more. */
+  /** An enabled person; null otherwise. */
   find(id: number): Promise<Operator | null>;
-  /** Everybody, also those who may not sign in any more. */
+  /** All people, including those whose access has ended. */
   list(): Promise<store.ListedOperator[]>;
-  /** Lets a further person in, who sets a password by a link. Throws `operators.email_taken`, `operators.invalid`. */
+  /** Adds a person, who sets a password by a link. Throws `operators.email_taken`, `operators.invalid`. */
   invite(actor: Actor, input: { email: string; name: string; role: OperatorRole }): Promise<Invited>;
-  /** Sends another person a link to set a password; null when there is none. Throws `operators.own`. */
+  /** Sends another person a link to set a password; null when there is no such person. Throws `operators.own`. */
   sendAccessLink(actor: Actor, operatorId: number): Promise<Invited | null>;
-  /** For another person who has lost every second factor; null when there is none. Throws `operators.own`. */
+  /** For another person who lost every second factor; null when there is no such person. Throws `operators.own`. */
   removeSecondFactors(actor: Actor, operatorId: number): Promise<Operator | null>;
   /** Throws `operators.wrong_password`, `operators.invalid`. */
   changeOwnPassword(
@@ -50,7 +50,7 @@ export interface Operators {
     operatorId: number,
     input: { current: string; next: string },
   ): Promise<void>;
-  /** Changes somebody else's role or access. Throws `operators.own`, and `operators.last` rather than leave none. */
+  /** Changes another person's role or access. Throws `operators.own`, and `operators.last` for the last operator. */
   change(
     actor: Actor,
     operatorId: number,
@@ -61,7 +61,7 @@ export interface Operators {
 export interface OperatorsDeps {
   db: () => Queryable;
   post: Post;
-  /** Passwords of known leaks, which are refused; absent: common ones alone. */
+  /** Leaked passwords, which are refused; absent: only common ones are refused. */
   breached?: BreachedPasswords;
 }
 

@@ -17,18 +17,15 @@ export interface AddOperatorInput {
   role: OperatorRole;
 }
 
-/** Who asks, with what the audit trail keeps of them. */
+/** The caller, with the data for the audit trail. */
 export type Actor = Traceable &
   ({ kind: 'person'; id: number; role: OperatorRole } | { kind: 'system'; job?: string });
 
 /** The program itself: commands and the demo world. */
 export const systemActor: Actor = { kind: 'system' };
 
-/** Throws `operators.read_only` for an actor who may only look. */
+/** Throws `operators.read_only` for a read-only actor. */
 export function requireOperator(actor: Actor): void {
   if (actor.kind === 'system' || actor.role === 'operator') return;
-  throw new CodedError(
-    'operators.read_only',
-    'Your role may look at everything and change nothing. Ask an operator to do this.',
-  );
+  throw new CodedError('operators.read_only', 'Your role is read-only. Ask an operator to do this.');
 }

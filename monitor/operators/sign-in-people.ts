@@ -8,7 +8,7 @@ import { setPasswordByLink } from './change-operators.ts';
 import { checkPassword } from './check-password.ts';
 import * as store from './store.ts';
 
-/** The monitor's people as the sign-in pages know them. */
+/** The monitor's people for the sign-in pages. */
 export function createSignInPeople(db: () => Queryable, breached: BreachedPasswords): SignInPeople {
   const findByLink = async (secret: string) => {
     const operatorId = await findAccessLink(db(), secret);

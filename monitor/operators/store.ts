@@ -16,12 +16,15 @@ export async function upsertOperator(
   return rows[0]!;
 }
 
-/** `email` is folded by `foldEmail`; the database folds no second time, or one person had two counts of failures. */
+/**
+ * `email` was folded by `foldEmail`. The database must not fold it again, or one person would have two counts of
+ * failures.
+ */
 export async function findByEmail(
   db: Queryable,
   email: string,
 ): Promise<{ operator: Operator; passwordHash: string | null } | null> {
-  // PostgreSQL refuses a text with a zero byte, and no stored address has one.
+  // PostgreSQL refuses text with a zero byte, and no stored address has one.
   if (email.includes('\0')) return null;
   const { rows } = await sql<Operator & { passwordHash: string | null }>`
     select id, email, name, role, password_hash as "passwordHash"
@@ -66,7 +69,7 @@ export async function updatePassword(
   return rows[0] ?? null;
 }
 
-/** A person of the list, also one who may not sign in any more. */
+/** A person of the list, including those whose access has ended. */
 export interface ListedOperator extends Operator {
   createdAtMs: number;
   disabledAtMs: number | null;
@@ -82,8 +85,8 @@ export async function listOperators(db: Queryable): Promise<ListedOperator[]> {
 }
 
 /**
- * Changes role or access; `last` when no enabled operator would be left. The enabled operators are locked in order, so
- * that two who shut each other out at once can't both succeed.
+ * Changes role or access; `last` when no enabled operator would remain. The enabled operators are locked in order, so
+ * that two who end each other's access can not both succeed.
  */
 export async function updateOperator(
   tx: Queryable,

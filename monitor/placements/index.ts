@@ -1,30 +1,27 @@
 /**
- * Placements: which node carried a server's interfaces and addresses, and when.
+ * Placements: the node of a server's interfaces and addresses over time.
  *
- * They decide who may speak. A sensor speaks for the addresses and MACs of its own node's servers, and for those that no
- * server has; what it says of another node's is foreign. Between the listing that last named one node and the one that
- * first named the next, both speak. A server that was never listed before is taken to have been on its first node always.
+ * They decide which sensor may report what. A sensor reports for the addresses and MACs of its own node's servers, and
+ * for those of no server; its reports about another node's are foreign. Between the last listing with one node and the
+ * first with the next, both nodes' sensors may report. A server that was never listed before counts as always having
+ * been on its first node.
  *
- * Verdicts are kept with the facts, so whoever judges holds `share` to the end of its transaction, and a change waits for
- * all of them: nothing is judged by what has changed meanwhile.
+ * Verdicts are stored with the facts. So a transaction that judges holds `share` until its end, and a change waits for
+ * all of them.
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { isAt, isForeign, type Place, type Placement } from './placement.ts';
+import type { Spoken } from './spoken.ts';
 import * as store from './store.ts';
 
+export { keptPlacements } from './kept.ts';
 export { covers, isForeign, type Place, type Placement } from './placement.ts';
+export type { Spoken } from './spoken.ts';
 export { type ChangedAddress, listNodes, type NodeName } from './store.ts';
 
-/** An address or a MAC that a sensor speaks of. */
-export interface Spoken {
-  sensorId: number;
-  /** Canonical text. */
-  subject: string;
-}
-
 /**
- * Says whether what a sensor tells of an address or MAC in a minute is foreign. An address that is not unique is asked about
- * with the segments that it may have been seen on: a blank one is any.
+ * Returns whether a sensor's report about an address or MAC in a minute is foreign. An address that is not unique is
+ * checked with its possible segments; a blank one means any.
  */
 export type ForeignCheck = (
   sensorId: number,
@@ -33,50 +30,81 @@ export type ForeignCheck = (
   segments?: readonly string[],
 ) => boolean;
 
-/** Keeps placements as they are to the end of the transaction. */
+/** Placements by sensor and subject; subjects without any have none in their list. */
+interface Known {
+  bySensor: Map<number, Map<string, Placement[]>>;
+  isEmpty: boolean;
+}
+
+/**
+ * Addresses that transactions under `share` have looked up. Their placements can't change until the transaction ends, so
+ * facts and devices of one batch look up each address once.
+ */
+const sharedAddresses = new WeakMap<Queryable, Known>();
+
+/** Keeps placements unchanged until the end of the transaction. */
 export async function share(trx: Queryable): Promise<void> {
   await store.lockShared(trx);
+  if (!sharedAddresses.has(trx)) sharedAddresses.set(trx, createKnown());
 }
 
-/** Looks up who may speak for these addresses, none twice. Call it under `share` where the verdict is kept. */
-export function checkAddresses(db: Queryable, spoken: readonly Spoken[]): Promise<ForeignCheck> {
-  return check(db, spoken, store.findAddressPlacements);
+/**
+ * Finds the sensors that may report these addresses, which must be distinct. Call it under `share` when the verdict is
+ * stored.
+ */
+export async function checkAddresses(db: Queryable, spoken: readonly Spoken[]): Promise<ForeignCheck> {
+  const known = sharedAddresses.get(db) ?? createKnown();
+  const unread = spoken.filter(({ sensorId, subject }) => !known.bySensor.get(sensorId)?.has(subject));
+  await readPlacements(db, unread, store.findAddressPlacements, known);
+  return judgeBy(known);
 }
 
-/** As `checkAddresses`, of MACs. */
-export function checkMacs(db: Queryable, spoken: readonly Spoken[]): Promise<ForeignCheck> {
-  return check(db, spoken, store.findMacPlacements);
+/** Like `checkAddresses`, for MACs. */
+export async function checkMacs(db: Queryable, spoken: readonly Spoken[]): Promise<ForeignCheck> {
+  const known = createKnown();
+  await readPlacements(db, spoken, store.findMacPlacements, known);
+  return judgeBy(known);
 }
 
 const anywhere = [''];
 
-async function check(
+const createKnown = (): Known => ({ bySensor: new Map(), isEmpty: true });
+
+async function readPlacements(
   db: Queryable,
   spoken: readonly Spoken[],
   find: (db: Queryable, spoken: readonly Spoken[]) => Promise<(Placement & { index: number })[]>,
-): Promise<ForeignCheck> {
-  const found = spoken.length === 0 ? [] : await find(db, spoken);
-  if (found.length === 0) return () => false;
-  // By sensor and subject; asked for every row of an upload, so it makes no text.
-  const known = new Map<number, Map<string, Placement[]>>();
+  known: Known,
+): Promise<void> {
+  if (spoken.length === 0) return;
+  const found = await find(db, spoken);
+  for (const { sensorId, subject } of spoken) {
+    const ofSensor = known.bySensor.get(sensorId) ?? new Map<string, Placement[]>();
+    known.bySensor.set(sensorId, ofSensor);
+    ofSensor.set(subject, []);
+  }
+  if (found.length > 0) known.isEmpty = false;
   for (const { index, ...placement } of found) {
     const { sensorId, subject } = spoken[index]!;
-    const ofSensor = known.get(sensorId) ?? new Map<string, Placement[]>();
-    known.set(sensorId, ofSensor);
-    ofSensor.set(subject, [...(ofSensor.get(subject) ?? []), placement]);
+    known.bySensor.get(sensorId)!.get(subject)!.push(placement);
   }
+}
+
+/** The check is used for every row of an upload, so it creates no strings. */
+function judgeBy({ bySensor, isEmpty }: Known): ForeignCheck {
+  if (isEmpty) return () => false;
   return (sensorId, subject, minute, segments = anywhere) => {
-    const placements = known.get(sensorId)?.get(subject);
-    if (placements === undefined) return false;
+    const placements = bySensor.get(sensorId)?.get(subject);
+    if (placements === undefined || placements.length === 0) return false;
     const here = placements.filter((placement) => isAt(placement, segments));
     return isForeign(here, minute);
   };
 }
 
 /**
- * Brings placements to what a whole listing says. Returns the addresses for which other sensors speak than before, with
- * since when; takes the lock of changes only if there are any. Call it before locks of devices, and before the time of
- * the listing is written, in the transaction that applies the listing.
+ * Updates placements from a complete listing. Returns the addresses whose reporting sensor changed, and since when.
+ * Takes the exclusive lock only if there are changes. Call it in the transaction that applies the listing, before locks
+ * of devices and before the time of the listing is written.
  */
 export async function applyListing(
   trx: Queryable,
@@ -88,7 +116,7 @@ export async function applyListing(
   return store.writeChanges(trx, changes);
 }
 
-/** Ends the placements of servers that are gone, now. */
+/** Ends the placements of ended servers, now. */
 export async function endServers(
   trx: Queryable,
   servers: readonly { clusterId: number; vmId: number }[],
@@ -98,7 +126,7 @@ export async function endServers(
   await store.endServers(trx, servers);
 }
 
-/** Keeps everybody from judging, and returns how to list the addresses that these nodes have had. */
+/** Blocks all judging, and returns a function that lists the addresses that these nodes have had. */
 export async function lockNodes(
   trx: Queryable,
 ): Promise<(nodes: readonly string[]) => Promise<store.ChangedAddress[]>> {

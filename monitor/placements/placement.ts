@@ -1,8 +1,8 @@
-/** Where a server was, as far as it matters to one sensor. Times are seconds since 1970, infinite where open. */
+/** The place of a server from the view of one sensor. Times are seconds since 1970, infinite when open. */
 export interface Placement {
-  /** Where it means anything: blank where that is not known. */
+  /** The scope of the address; blank when unknown. */
   segment: string;
-  /** False: the address means something inside its segment only. Absent: true. */
+  /** False: the address is valid inside its segment only. Absent: true. */
   isUnique?: boolean;
   beganAt: number;
   endedAt: number;
@@ -10,12 +10,12 @@ export interface Placement {
   speaks: boolean;
 }
 
-/** Whether the placement reaches into a minute; the second at which it starts. */
+/** True when the placement overlaps the minute, given by its start in seconds. */
 export function covers(placement: Pick<Placement, 'beganAt' | 'endedAt'>, minute: number): boolean {
   return placement.beganAt < minute + 60 && placement.endedAt > minute;
 }
 
-/** Whether a placement is about an address as it was seen at these segments; a blank one is unknown. */
+/** True when the placement is about an address seen at these segments; a blank segment is unknown. */
 export function isAt(
   placement: Pick<Placement, 'segment' | 'isUnique'>,
   segments: readonly string[],
@@ -25,8 +25,8 @@ export function isAt(
 }
 
 /**
- * Whether what a sensor says of an address or MAC in a minute is foreign: a server of another node had it, and none of
- * its own. What no server has belongs to every sensor. While a server moves, both nodes speak.
+ * True when a sensor's report about an address or MAC in a minute is foreign: a server of another node had it, and none
+ * of its own. Addresses of no server belong to every sensor. While a server moves, both nodes may report.
  */
 export function isForeign(placements: readonly Placement[], minute: number): boolean {
   let isPlaced = false;
@@ -38,20 +38,20 @@ export function isForeign(placements: readonly Placement[], minute: number): boo
   return isPlaced;
 }
 
-/** A server's interface with one of its addresses; with none, the interface itself. */
+/** A server's interface with one of its addresses; without an address, the interface itself. */
 export interface Place {
   clusterId: number;
   vmId: number;
   node: string | null;
   mac: string;
-  /** As sensors write it; blank where it is not known. */
+  /** As written by sensors; blank when unknown. */
   segment: string;
   address: string | null;
-  /** False: the address means something inside its segment only. */
+  /** False: the address is valid inside its segment only. */
   isUnique: boolean;
 }
 
-/** What tells one place from another, as the store builds it too. */
+/** Identity of a place; the store computes the same. */
 export function placeKey(place: Omit<Place, 'isUnique'>): string {
   const { clusterId, vmId, node, mac, segment, address } = place;
   return JSON.stringify([clusterId, vmId, node, mac, segment, address]);

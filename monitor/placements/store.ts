@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Spoken } from './index.ts';
 import { type Place, type Placement, placeKey } from './placement.ts';
+import type { Spoken } from './spoken.ts';
 
 const lockKey = sql.lit(7_318_205);
-/** Rows of one statement. */
+/** Maximum rows of one statement. */
 const batchSize = 5_000;
 
 export async function lockShared(trx: Queryable): Promise<void> {
@@ -17,7 +17,7 @@ export async function lockExclusive(trx: Queryable): Promise<void> {
 
 const seconds = (column: string) => sql`extract(epoch from ${sql.ref(column)})::float8`;
 
-/** By the place of the question in the list. */
+/** By the index of the question in the list. */
 export async function findAddressPlacements(
   db: Queryable,
   spoken: readonly Spoken[],
@@ -44,7 +44,7 @@ export async function findMacPlacements(
   return rows;
 }
 
-/** What a listing changes: places that are new, and ids of rows that it no longer has. */
+/** Changes by a listing: new places, and ids of rows that it no longer has. */
 export interface Changes {
   begun: Place[];
   ended: number[];
@@ -69,7 +69,7 @@ export async function findChanges(db: Queryable, places: readonly Place[]): Prom
   return { begun: [...begun.values()], ended: [...open.values()] };
 }
 
-/** An address about which another sensor may speak now, and since when. */
+/** An address that another sensor may report now, and since when. */
 export interface ChangedAddress {
   address: string;
   /** Unix seconds; `-Infinity`: always. */
@@ -77,8 +77,8 @@ export interface ChangedAddress {
 }
 
 /**
- * A place of an address or MAC that was known before began after the listing before this one; of one that was never
- * known it is assumed always. What ended was there until now.
+ * A known address at a new place began after the previous listing; an address that was never known counts as always
+ * there. Ended places existed until now.
  */
 export async function writeChanges(trx: Queryable, changes: Changes): Promise<ChangedAddress[]> {
   const since = new Map<string, number>();
@@ -128,7 +128,7 @@ export async function endServers(
     where p.cluster_id = s.cluster_id and p.vm_id = s.vm_id and p.ended_at is null`.execute(trx);
 }
 
-/** A node that carries servers of a site's clusters. */
+/** A node with servers of a site's clusters. */
 export interface NodeName {
   clusterId: number;
   node: string;
@@ -144,7 +144,7 @@ export async function listNodes(db: Queryable, siteId: number): Promise<NodeName
   return rows;
 }
 
-/** Every address that a server of these nodes has had, always. */
+/** All addresses that servers of these nodes ever had. */
 export async function listAddressesOf(db: Queryable, nodes: readonly string[]): Promise<ChangedAddress[]> {
   const { rows } = await sql<{ address: string }>`
     select distinct host(address) as address from vm_placements

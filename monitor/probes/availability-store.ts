@@ -1,4 +1,4 @@
-/** Availability over time. Ranges of over a day are read from hours, and begin on one. */
+/** Availability over time. Ranges of more than a day are read from hours and begin on a full hour. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
@@ -6,14 +6,14 @@ const dayMs = 86_400_000;
 const hourMs = 3_600_000;
 
 export interface Availability {
-  /** Null: the site, which is up in a minute when any of its probes is. */
+  /** Null: the site, which is up in a minute when any of its probes is up. */
   probeId: number | null;
   minutesUp: number;
-  /** Minutes that somebody measured; the others are unknown. */
+  /** Measured minutes; the others are unknown. */
   minutesKnown: number;
   sent: number;
   lost: number;
-  /** Mean of the minutes' medians, microseconds; null where nothing answered. */
+  /** Mean of the minutes' medians, microseconds; null without answers. */
   rttUs: number | null;
 }
 
@@ -28,7 +28,7 @@ export interface HistoryStep {
   rttMaxUs: number | null;
 }
 
-/** What one sensor saw of a probe. */
+/** Results of one sensor for a probe. */
 export interface SensorView {
   sensorId: number;
   hostName: string;
@@ -43,7 +43,7 @@ interface Range {
   toMs: number;
 }
 
-/** A range of over a day is read from hours, the first of them whole. */
+/** True for a range of more than a day, which is read from hours, the first of them complete. */
 function readsHours({ fromMs, toMs }: Range): boolean {
   return toMs - fromMs > dayMs;
 }

@@ -5,7 +5,7 @@ import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { type ProbeChange, type ProbeInput, parseCadence, parseProbe, probesMax } from './probe.ts';
 import { findProbe, insertProbe, lockSite, removeProbe, updateProbe } from './store.ts';
 
-/** Adds a probe to a site; the site's row lock keeps two who add at once within the bound. */
+/** Adds a probe to a site. The lock on the site's row keeps concurrent calls within the limit. */
 export async function addProbe(
   db: Queryable,
   actor: Actor,
@@ -16,7 +16,7 @@ export async function addProbe(
   const probe = parseProbe(input);
   return db.transaction().execute(async (trx) => {
     const count = await lockSite(trx, siteId);
-    if (count === null) throw new CodedError('probes.no_site', 'There is no such site.');
+    if (count === null) throw new CodedError('probes.no_site', 'This site does not exist.');
     if (count >= probesMax) {
       throw new CodedError('probes.too_many', `A site has at most ${probesMax} probes. Remove one first.`);
     }
@@ -48,7 +48,7 @@ export async function changeProbe(
   });
 }
 
-/** No sensor measures it any more; its history stays. False: the site has no such probe. */
+/** Sensors stop measuring it; its history stays. Returns false when the site has no such probe. */
 export async function endProbe(
   db: Queryable,
   actor: Actor,

@@ -1,4 +1,4 @@
-/** The newest minutes of every probe that runs, of all sites at once. */
+/** The newest minutes of every active probe, of all sites in one query. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
@@ -6,9 +6,9 @@ export interface ProbeMinutes {
   probeId: number;
   siteId: number;
   name: string;
-  /** Since the end of the newest minute; null: none lately. */
+  /** Time since the end of the newest minute; null without a recent one. */
   ageSeconds: number | null;
-  /** Newest first, of the last half hour; minutes that nobody measured are left out. */
+  /** Newest first, of the last half hour; unmeasured minutes are left out. */
   minutes: { isUp: boolean; failure: string | null }[];
 }
 

@@ -1,11 +1,11 @@
-/** What a probe is, and which targets may be one. */
+/** Probes and their valid targets. */
 import { CodedError } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 
 export const probeKinds = ['icmp', 'tcp', 'http', 'dns'] as const;
 export type ProbeKind = (typeof probeKinds)[number];
 
-/** Probes of one site; the plan's bound. */
+/** Maximum number of probes of one site, the limit of the plan. */
 export const probesMax = 32;
 const nameLengthMax = 80;
 
@@ -16,16 +16,16 @@ export interface Probe {
   kind: ProbeKind;
   /** Address or host name; the URL of an HTTP probe; the resolver of a DNS probe. */
   target: string;
-  /** Of TCP and DNS probes. */
+  /** For TCP and DNS probes. */
   port: number | null;
-  /** The name that a DNS probe asks for. */
+  /** The name to query, for DNS probes. */
   question: string | null;
   intervalSeconds: number;
   timeoutMs: number;
   isEnabled: boolean;
 }
 
-/** As a form brings it. */
+/** Input of a form. */
 export interface ProbeInput {
   name: string;
   kind: string;
@@ -41,12 +41,12 @@ export type ProbeChange = Pick<ProbeInput, 'name' | 'intervalSeconds' | 'timeout
 const hostShape =
   /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
-/** A new probe, checked; throws `probes.invalid` for the first thing that is wrong. */
+/** A new, validated probe. Throws `probes.invalid` for the first error. */
 export function parseProbe(input: ProbeInput): Omit<Probe, 'id' | 'siteId' | 'isEnabled'> {
   const kind = probeKinds.find((known) => known === input.kind);
   if (!kind) throw invalid(`The kind is one of ${probeKinds.join(', ')}.`);
   const port = kind === 'dns' ? (input.port ?? 53) : kind === 'tcp' ? (input.port ?? null) : null;
-  if (kind === 'tcp' && port === null) throw invalid('Give the port that is to be connected to.');
+  if (kind === 'tcp' && port === null) throw invalid('Enter the port to connect to.');
   if (port !== null && !(Number.isInteger(port) && port >= 1 && port <= 65_535))
     throw invalid('A port is a whole number from 1 to 65535.');
   return {
@@ -58,7 +58,7 @@ export function parseProbe(input: ProbeInput): Omit<Probe, 'id' | 'siteId' | 'is
   };
 }
 
-/** Name, interval and timeout, checked. */
+/** Validated name, interval and timeout. */
 export function parseCadence(input: Pick<ProbeInput, 'name' | 'intervalSeconds' | 'timeoutMs'>) {
   const name = input.name.trim();
   if (name.length === 0 || name.length > nameLengthMax)
@@ -76,7 +76,7 @@ function parseHost(text: string): string {
   const host = text.trim().toLowerCase().replace(/\.$/, '');
   const address = canonicalAddress(host);
   if (address) return address;
-  // A name of digits and dots alone is a mistyped address.
+  // A name of only digits and dots is a mistyped address.
   if (!hostShape.test(host) || /^[\d.]+$/.test(host))
     throw invalid('The target is an IP address or a host name, such as 192.0.2.1 or gateway.example.com.');
   return host;
@@ -84,17 +84,18 @@ function parseHost(text: string): string {
 
 function parseQuestion(text: string): string {
   const name = text.trim().toLowerCase().replace(/\.$/, '');
-  if (!hostShape.test(name))
-    throw invalid('Give the name that the resolver is asked for, such as example.com.');
+  if (!hostShape.test(name)) throw invalid('Enter the name to query, such as example.com.');
   return name;
 }
 
 function parseUrl(text: string): string {
   const url = URL.parse(text.trim());
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:'))
-    throw invalid('Give a whole URL, such as https://www.example.com/health.');
+    throw invalid('Enter a complete URL, such as https://www.example.com/health.');
   if (url.username !== '' || url.password !== '')
-    throw invalid('The URL must not hold a name or a password: every operator and every sensor reads it.');
+    throw invalid(
+      'The URL must not contain a user name or password, because every operator and sensor can read it.',
+    );
   url.hash = '';
   if (url.href.length > 500) throw invalid('The URL has at most 500 characters.');
   return url.href;
@@ -104,7 +105,7 @@ function invalid(message: string): CodedError {
   return new CodedError('probes.invalid', message);
 }
 
-/** A probe's target for people: `tcp 192.0.2.1:443`. */
+/** A probe's target as text: `tcp 192.0.2.1:443`. */
 export function describeTarget(probe: Pick<Probe, 'kind' | 'target' | 'port' | 'question'>): string {
   const host = probe.target.includes(':') && probe.kind !== 'http' ? `[${probe.target}]` : probe.target;
   switch (probe.kind) {

@@ -4,18 +4,13 @@ import { hasCode } from '#common/errors/index.ts';
 import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
-import { createProbes, type ProbeInput, type Probes, probesMax } from './index.ts';
+import { type ProbeInput, type Probes, probesMax } from './index.ts';
 
 let world: MonitorWorld;
 let probes: Probes;
 before(async () => {
-  let made: Probes | null = null;
-  const lazy = { prepare: (...given: Parameters<Probes['prepare']>) => made!.prepare(...given) };
-  world = await createMonitorWorld({
-    probes: { ...lazy, addResults: (...given) => made!.addResults(...given) },
-  });
-  made = createProbes({ db: () => world.database.db, reader: () => world.database.reader });
-  probes = made;
+  world = await createMonitorWorld();
+  probes = world.probes;
 });
 after(() => world[Symbol.asyncDispose]());
 
@@ -46,7 +41,7 @@ function result(probe: number, index: number, change: Partial<ProbeResult> = {})
 }
 const down = { lost: 6, rtt: null, failure: 'timeout' as const };
 
-/** Sends results as a sensor does: with a minute of its captures. */
+/** Sends results like a sensor, with a minute of its captures. */
 async function send(results: ProbeResult[], sensor = world.sensor): Promise<void> {
   const upload = { ...createSpool().upload([captureMinute({ minute: hour })]), probes: results };
   await world.send(upload, sensor);
@@ -54,7 +49,7 @@ async function send(results: ProbeResult[], sensor = world.sensor): Promise<void
   await world.inbox.drain();
 }
 
-test('a result counts once however often it comes, sensors and parts of a minute add, and silence is unknown', async () => {
+test('a result counts once even if sent repeatedly, sensors and parts of a minute add, and unmeasured minutes are unknown', async () => {
   const [first, second] = [await add(), await add({ name: 'Other' })];
   const other = await world.enrol('node-2');
   await send([
@@ -64,7 +59,7 @@ test('a result counts once however often it comes, sensors and parts of a minute
     result(second, 1, down),
     result(99_999, 0),
   ]);
-  // The same results in another upload, as after a sync that failed; and what another sensor and a restart add.
+  // The same results in another upload, as after a failed sync, with results of another sensor and of a restart.
   await send([result(first, 0), result(first, 2, { firstSentMs: 0, sent: 2, lost: 1, failure: 'timeout' })]);
   await send([result(first, 1, { ...down, lost: 4, sent: 4 }), result(first, 61)], other);
   const range = [hour * 1000, hour * 1000 + 7_200_000] as const;
@@ -82,13 +77,13 @@ test('a result counts once however often it comes, sensors and parts of a minute
     lost: 6,
     rttUs: null,
   });
-  // Both probes were down in minute 1, so the site was; an hour nobody measured is in no figure.
+  // Both probes were down in minute 1, so the site was down; unmeasured time is in no figure.
   assert.deepEqual([found.get(null)?.minutesUp, found.get(null)?.minutesKnown], [3, 4]);
   const days = await probes.readAvailability(world.siteId, range[0] - 2 * 86_400_000, range[1]);
   assert.deepEqual(
     new Map(days.map((one) => [one.probeId, one])),
     found,
-    'a long range is read from hours and says the same',
+    'a long range is read from hours with the same result',
   );
   const steps = await probes.readHistory(first, range[0], range[1], 3600);
   assert.deepEqual(
@@ -109,7 +104,7 @@ test('a result counts once however often it comes, sensors and parts of a minute
   );
 });
 
-test('results of another site’s probe and of a year long past are left out; ones that lie ahead come again later', async () => {
+test('results of another site’s probe and of past years are left out; future ones are sent again later', async () => {
   const probe = await add({ name: 'Clock' });
   const elsewhere = await world.sites.create(systemActor, 'Elsewhere');
   const foreign = await probes.add(systemActor, elsewhere.id, input);
@@ -119,7 +114,7 @@ test('results of another site’s probe and of a year long past are left out; on
   assert.equal(rows.length, 0);
 });
 
-test('NET-9.2: the plan names the probes that run, and only those of the site', async () => {
+test('NET-9.2: the plan has the active probes of the site only', async () => {
   const paused = await add({ name: 'Paused' });
   const removed = await add({ name: 'Removed' });
   const change = { name: 'Paused for now', intervalSeconds: 30, timeoutMs: 200, isEnabled: false };
@@ -127,7 +122,9 @@ test('NET-9.2: the plan names the probes that run, and only those of the site', 
   assert.equal(await probes.change(systemActor, world.siteId + 1, paused, change), false);
   assert.equal(await probes.remove(systemActor, world.siteId + 1, removed), false);
   assert.equal(await probes.remove(systemActor, world.siteId, removed), true);
-  const planned = await probes.listPlanned(world.siteId);
+  const fields = await probes.section.read({ siteId: world.siteId, node: null });
+  assert.equal(fields.probes_version, 1);
+  const planned = fields.probes!;
   assert.ok(planned.length > 0);
   assert.ok(!planned.some((one) => one.id === paused || one.id === removed));
   const listed = await probes.list(world.siteId);
@@ -138,7 +135,7 @@ test('NET-9.2: the plan names the probes that run, and only those of the site', 
   );
 });
 
-test('a probe is checked when it is made, read-only people make none, and a site has at most 32', async () => {
+test('a new probe is validated, viewers can not add one, and a site has at most 32', async () => {
   const bad: [Partial<ProbeInput>, RegExp][] = [
     [{ name: ' ' }, /name/],
     [{ kind: 'quic' }, /kind/],
@@ -146,9 +143,9 @@ test('a probe is checked when it is made, read-only people make none, and a site
     [{ port: 70_000 }, /port/],
     [{ target: '192.0.2' }, /address or a host name/],
     [{ target: 'a b' }, /address or a host name/],
-    [{ kind: 'http', target: 'ftp://example.com' }, /whole URL/],
+    [{ kind: 'http', target: 'ftp://example.com' }, /complete URL/],
     [{ kind: 'http', target: 'https://a:b@example.com' }, /password/],
-    [{ kind: 'dns', question: '' }, /name that the resolver/],
+    [{ kind: 'dns', question: '' }, /name to query/],
     [{ intervalSeconds: 4 }, /interval/],
     [{ timeoutMs: 50 }, /timeout/],
     [{ intervalSeconds: 5, timeoutMs: 6000 }, /longer than the interval/],

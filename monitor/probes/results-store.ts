@@ -1,38 +1,29 @@
-/** Results as sensors send them, and what is rolled up from them in the same transaction. */
+/** Stores probe results, and their roll-ups in the same transaction. */
 import { sql } from 'kysely';
-import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
 import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 const daySeconds = 86_400;
-/** Three months at their longest: what is older would be dropped within the hour. */
-const keptSeconds = 92 * daySeconds;
-const aheadSeconds = aheadSecondsMax;
-
-/** Makes partitions before the transaction that writes, and remembers those that it made. */
+/** Creates partitions before the transaction that writes, and remembers them. */
 export function createPartitionMaker() {
   const known = new Set<number>();
-  return async (db: Queryable, results: readonly ProbeResult[], nowMs: number): Promise<ProbeResult[]> => {
-    const nowSeconds = nowMs / 1000;
-    // A clock that is wrong must not make tables of years.
-    const kept = results.filter(
-      ({ minute }) => minute > nowSeconds - keptSeconds && minute < nowSeconds + aheadSeconds,
-    );
-    for (const day of new Set(kept.map(({ minute }) => Math.floor(minute / daySeconds) * daySeconds))) {
-      if (known.has(day)) continue;
-      for (const table of ['probe_results', 'probe_minutes'])
-        await sql`select ensure_fact_partition(${table}, to_timestamp(${day}::float8), interval '1 day')`.execute(
-          db,
-        );
-      known.add(day);
-    }
-    return kept;
+  return {
+    async ensureDays(db: Queryable, results: readonly ProbeResult[]): Promise<void> {
+      for (const day of new Set(results.map(({ minute }) => Math.floor(minute / daySeconds) * daySeconds))) {
+        if (known.has(day)) continue;
+        for (const table of ['probe_results', 'probe_minutes'])
+          await sql`select ensure_fact_partition(${table}, to_timestamp(${day}::float8), interval '1 day')`.execute(
+            db,
+          );
+        known.add(day);
+      }
+    },
   };
 }
 
 /**
- * Only rows that are new reach the roll-ups, so a result that comes twice adds nothing. The roll-ups' rows are taken in
- * one order by everybody, so that two sensors of a site don't wait for each other.
+ * Only new rows reach the roll-ups, so a repeated result adds nothing. All transactions lock the roll-ups' rows in one
+ * order, so that two sensors of a site can not deadlock.
  */
 export async function insertResults(
   trx: Queryable,

@@ -2,20 +2,20 @@
 import { sql } from 'kysely';
 import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type Probe, probesMax } from './probe.ts';
+import type { Probe } from './probe.ts';
 
 const columns = sql`p.id, p.site_id as "siteId", p.name, p.kind, p.target, p.port, p.question,
   p.interval_seconds as "intervalSeconds", p.timeout_ms as "timeoutMs", p.is_enabled as "isEnabled"`;
 
 export interface ProbeState extends Probe {
-  /** The newest minute that a sensor told of within the last day, unix milliseconds; null where none did. */
+  /** The newest minute reported within the last day, unix milliseconds; null without one. */
   newestMinuteMs: number | null;
   newestSent: number | null;
   newestLost: number | null;
   newestFailure: string | null;
 }
 
-/** Keeps others from adding probes to the site meanwhile; how many it has, or null without such a site. */
+/** Locks the site against new probes. Returns their number, or null without such a site. */
 export async function lockSite(trx: Queryable, siteId: number): Promise<number | null> {
   const { rows } = await sql`select 1 from sites where id = ${siteId} for no key update`.execute(trx);
   if (rows.length === 0) return null;
@@ -77,7 +77,7 @@ export async function listProbes(db: Queryable, siteId: number): Promise<ProbeSt
   return rows;
 }
 
-/** Read-only, as all that a plan is made of (NET-5.3). */
+/** Read-only, like every query for plans (NET-5.3). */
 export function listPlanned(db: Queryable, siteId: number): Promise<PlanProbe[]> {
   return db
     .transaction()
@@ -85,9 +85,16 @@ export function listPlanned(db: Queryable, siteId: number): Promise<PlanProbe[]>
     .execute(async (trx) => {
       const { rows } = await sql<PlanProbe>`
         select id, kind, target, port, question, interval_seconds, timeout_ms from probes
-        where site_id = ${siteId} and removed_at is null and is_enabled order by id limit ${probesMax}`.execute(
-        trx,
-      );
+        where site_id = ${siteId} and removed_at is null and is_enabled order by id`.execute(trx);
       return rows;
     });
+}
+
+/** Number of active probes of each site. */
+export async function countPlanned(db: Queryable): Promise<Map<number, number>> {
+  const { rows } = await sql<{ siteId: number; count: number }>`
+    select site_id as "siteId", count(*)::int as count from probes where removed_at is null and is_enabled group by 1`.execute(
+    db,
+  );
+  return new Map(rows.map(({ siteId, count }) => [siteId, count]));
 }

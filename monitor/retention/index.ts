@@ -1,57 +1,55 @@
 /**
- * Retention, the hourly `maintain_metrics`: what is older than its time goes, to the minute.
+ * Retention, the hourly `maintain_metrics`: deletes expired data, to the minute.
  *
- * Whole partitions are dropped, and the boundary's expired rows deleted, so that nothing outlives its time by more than
- * the hour between two runs and no table is rewritten for it. All times are the database's.
+ * Features declare retention times in their `kept.ts`; the composition passes them in, so this feature knows no other one.
+ * Whole partitions are dropped, and expired rows of the boundary partition are deleted, so that nothing is kept more
+ * than an hour too long and no table is rewritten. All times are the database's.
  */
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { Feeds } from '#monitor/feeds/index.ts';
-import type { Inbox } from '#monitor/inbox/index.ts';
-import type { Live } from '#monitor/live/index.ts';
 import { deleteExpiredEntries } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, holdsTerm, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { keptTables } from './kept.ts';
+import type { KeptTable, Sweep } from './kept.ts';
 import {
   deleteExpired,
   dropPartition,
   listExpiredPartitions,
   type MaintenanceState,
+  readCutoffMs,
   readNowMs,
   readState,
   writeState,
 } from './store.ts';
 
+export type { KeptFor, KeptTable, Sweep } from './kept.ts';
 export type { MaintenanceState } from './store.ts';
 
-/** What one run removed, by table; partitions under `<table> partitions`. */
+/** Removed rows of one run, by table; partitions under `<table> partitions`. */
 export type RetentionCounts = Record<string, number>;
 
 export interface Retention {
   readonly loop: LeasedLoop;
-  /** One run now; null when another process holds the lease. */
+  /** Runs once; null when another process holds the lease. */
   runOnce(): Promise<RetentionCounts | null>;
-  /** How the last run went, whoever made it. */
+  /** Result of the last run of any process. */
   state(): Promise<MaintenanceState>;
 }
 
 export interface RetentionDeps {
   db: () => Queryable;
-  feeds: Pick<Feeds, 'forgetCursors'>;
-  inbox: Pick<Inbox, 'prune'>;
-  live: Pick<Live, 'prune'>;
+  /** The lines of all features, in the order in which they are worked off. */
+  tables: readonly KeptTable[];
+  sweeps: readonly Sweep[];
   clock: Clock;
   reporter: Reporter;
 }
 
 const intervalMs = 3_600_000;
 const leaseSeconds = 120;
-/** Entries of the audit trail that one run deletes; they are older than a year. */
+/** Maximum number of audit entries that one run deletes; they are older than a year. */
 const auditRowsMax = 100_000;
-/** Cursors that nothing visited for this long (NET-2.9). */
-const cursorsKeptMs = 2 * 86_400_000;
 
 export function createRetention(deps: RetentionDeps): Retention {
   let lastCounts: RetentionCounts = {};
@@ -79,7 +77,7 @@ export function createRetention(deps: RetentionDeps): Retention {
     },
   });
 
-  /** False when the lease was lost on the way; what is left is the follower's. */
+  /** Returns false when the lease was lost meanwhile; the next holder continues. */
   async function removeExpired(
     lease: Lease,
     renew: () => Promise<boolean>,
@@ -95,19 +93,27 @@ export function createRetention(deps: RetentionDeps): Retention {
     const count = (name: string, added: number) => {
       if (added > 0) counts[name] = (counts[name] ?? 0) + added;
     };
-    for (const kept of keptTables) {
+    const failures: unknown[] = [];
+    for (const kept of deps.tables) {
       if (!(await renew())) return false;
-      for (const name of kept.isPartitioned ? await listExpiredPartitions(deps.db(), kept) : []) {
+      const beforeMs = await readCutoffMs(deps.db(), kept.keptFor);
+      try {
+        await kept.beforeRemoval?.(beforeMs);
+      } catch (error) {
+        // Its rows stay for the next run; the other tables need not wait for it.
+        failures.push(error);
+        continue;
+      }
+      for (const name of kept.isPartitioned ? await listExpiredPartitions(deps.db(), kept, beforeMs) : []) {
         await fenced((trx) => dropPartition(trx, name));
         count(`${kept.table} partitions`, 1);
       }
-      await fenced(async (trx) => count(kept.table, await deleteExpired(trx, kept)));
+      await fenced(async (trx) => count(kept.table, await deleteExpired(trx, kept, beforeMs)));
     }
     await fenced(async (trx) => count('audit_entries', await deleteExpiredEntries(trx, auditRowsMax)));
-    const cutoffMs = (await readNowMs(deps.db())) - cursorsKeptMs;
-    count('feed_cursors', await deps.feeds.forgetCursors(cutoffMs));
-    count('inbox_uploads', await deps.inbox.prune());
-    count('live_windows', await deps.live.prune());
+    const nowMs = await readNowMs(deps.db());
+    for (const { name, run } of deps.sweeps) count(name, await run(nowMs));
+    if (failures.length > 0) throw failures[0];
     return true;
   }
 

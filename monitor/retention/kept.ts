@@ -1,72 +1,29 @@
-/** How long each table is kept (NET-8, retention). What stands in no line here is kept for good. */
+/** What features declare about data that they do not keep permanently (NET-8, retention). */
 
 export type KeptFor = '24 hours' | '3 months' | '1 year';
 
+/** A table of the feature that declares it. Tables without a line are kept permanently. */
 export interface KeptTable {
   table: string;
-  /** The time that decides. */
+  /** The column with the time. */
   column: string;
   keptFor: KeptFor;
-  /** True: whole partitions are dropped, and only the boundary's rows are deleted. */
+  /** True: whole partitions are dropped, and only rows of the boundary partition are deleted. */
   isPartitioned: boolean;
-  /** Rows that this line is about, as SQL; all where absent. */
+  /** Condition for the rows of this line, as SQL; absent for all rows. */
   only?: string;
+  /**
+   * Called outside of any transaction before rows with a time before this moment are deleted. It removes what they refer to
+   * elsewhere, such as objects in a storage. Rows from that moment on stay. When it throws, its rows stay until the next
+   * run, which calls it again, so it must accept that a part is removed already.
+   */
+  beforeRemoval?(beforeMs: number): Promise<void>;
 }
 
-export const keptTables: readonly KeptTable[] = [
-  { table: 'endpoint_pairs', column: 'minute', keptFor: '24 hours', isPartitioned: true },
-  { table: 'capture_minutes', column: 'minute', keptFor: '3 months', isPartitioned: true },
-  { table: 'host_minutes', column: 'minute', keptFor: '3 months', isPartitioned: true },
-  { table: 'application_facts', column: 'minute', keptFor: '3 months', isPartitioned: true },
-  { table: 'pair_hours', column: 'hour', keptFor: '24 hours', isPartitioned: true },
-  { table: 'address_hours', column: 'hour', keptFor: '3 months', isPartitioned: true },
-  { table: 'application_hours', column: 'hour', keptFor: '3 months', isPartitioned: true },
-  { table: 'minute_owners', column: 'minute', keptFor: '3 months', isPartitioned: true },
-  { table: 'name_minutes', column: 'minute', keptFor: '3 months', isPartitioned: true },
-  { table: 'name_tens', column: 'start', keptFor: '3 months', isPartitioned: true },
-  { table: 'rolled_tens', column: 'start', keptFor: '3 months', isPartitioned: false },
-  { table: 'name_hours', column: 'hour', keptFor: '3 months', isPartitioned: true },
-  { table: 'name_hour_locals', column: 'hour', keptFor: '3 months', isPartitioned: true },
-  { table: 'name_day_locals', column: 'day', keptFor: '3 months', isPartitioned: true },
-  { table: 'name_days', column: 'day', keptFor: '3 months', isPartitioned: true },
-  { table: 'rolled_days', column: 'day', keptFor: '3 months', isPartitioned: false },
-  { table: 'name_pair_minutes', column: 'minute', keptFor: '24 hours', isPartitioned: true },
-  { table: 'name_pair_tens', column: 'start', keptFor: '24 hours', isPartitioned: true },
-  { table: 'name_pair_hours', column: 'hour', keptFor: '24 hours', isPartitioned: true },
-  { table: 'site_hours', column: 'hour', keptFor: '3 months', isPartitioned: false },
-  { table: 'rolled_hours', column: 'hour', keptFor: '3 months', isPartitioned: false },
-  { table: 'site_minutes', column: 'minute', keptFor: '3 months', isPartitioned: false },
-  { table: 'probe_results', column: 'minute', keptFor: '3 months', isPartitioned: true },
-  { table: 'probe_minutes', column: 'minute', keptFor: '3 months', isPartitioned: true },
-  { table: 'probe_hours', column: 'hour', keptFor: '3 months', isPartitioned: false },
-  { table: 'alert_episodes', column: 'resolved_at', keptFor: '3 months', isPartitioned: false },
-  {
-    table: 'alert_notifications',
-    column: 'created_at',
-    keptFor: '3 months',
-    isPartitioned: false,
-    only: 'episode_id is null',
-  },
-  { table: 'set_aside_hosts', column: 'minute', keptFor: '3 months', isPartitioned: false },
-  { table: 'telemetry_gaps', column: 'to_minute', keptFor: '3 months', isPartitioned: false },
-  { table: 'ip_bindings', column: 'last_seen_at', keptFor: '3 months', isPartitioned: false },
-  { table: 'ip_conflicts', column: 'resolved_at', keptFor: '3 months', isPartitioned: false },
-  { table: 'vm_placements', column: 'ended_at', keptFor: '3 months', isPartitioned: false },
-  { table: 'retired_macs', column: 'retired_at', keptFor: '3 months', isPartitioned: false },
-  { table: 'application_names', column: 'last_seen_at', keptFor: '3 months', isPartitioned: false },
-  { table: 'vm_tombstones', column: 'received_at', keptFor: '3 months', isPartitioned: false },
-  {
-    table: 'events',
-    column: 'occurred_at',
-    keptFor: '3 months',
-    isPartitioned: false,
-    only: "kind <> 'ddos_detected'",
-  },
-  {
-    table: 'events',
-    column: 'occurred_at',
-    keptFor: '1 year',
-    isPartitioned: false,
-    only: "kind = 'ddos_detected'",
-  },
-];
+/** Data that a feature deletes by rules of its own, once a run. */
+export interface Sweep {
+  /** The name of its count in the report. */
+  name: string;
+  /** Gets the database's time, milliseconds since 1970; returns the number of deleted rows. */
+  run(nowMs: number): Promise<number>;
+}

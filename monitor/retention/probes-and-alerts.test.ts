@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createMonitorWorld } from '#monitor/testing/index.ts';
+import { keptTables } from '../kept.ts';
 import { createRetention } from './index.ts';
 
 test('NET-8.R1: WAN probe and availability history and resolved alert episodes go after three months, to the minute', async () => {
@@ -34,14 +35,13 @@ test('NET-8.R1: WAN probe and availability history and resolved alert episodes g
       insert into alert_notifications (episode_id, transition, channel_id, created_at)
       select id, 'opened', ${channel!.id}, ${at} from episode union all select null, 'test', ${channel!.id}, ${at}`);
   }
-  // Open since long ago: what is not resolved does not expire.
+  // Open for a long time: an open episode does not expire.
   await world.rows(`insert into alert_episodes (site_id, kind, subject_key, subject_name, opened_at, details)
     values (${world.siteId}, 'sensor_silent', 'sensor:1', 'node-1', svc_now() - interval '1 year', '{}')`);
   const retention = createRetention({
     db,
-    feeds: { forgetCursors: async () => 0 },
-    inbox: { prune: async () => 0 },
-    live: { prune: async () => 0 },
+    tables: keptTables,
+    sweeps: [],
     clock: systemClock,
     reporter: silentReporter,
   });
@@ -51,7 +51,7 @@ test('NET-8.R1: WAN probe and availability history and resolved alert episodes g
   for (const table of ['probe_results', 'probe_minutes', 'probe_hours'])
     assert.equal(await left(table), 1, table);
   assert.equal(await left('alert_episodes'), 2);
-  assert.equal(await left('alert_notifications'), 2, 'what was told of an episode goes with it');
+  assert.equal(await left('alert_notifications'), 2, 'notifications of an episode are deleted with it');
   assert.equal(await left('alert_channels'), 1);
   const older = await world.rows(
     "select 1 from alert_episodes where resolved_at < svc_now() - interval '3 months'",

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import { createLive, createPostgresStore } from '#monitor/live/index.ts';
+import { cursorsKeptMs } from '#monitor/feeds/index.ts';
 import { addMinutes, addSensor, minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
-import { createRetention } from './index.ts';
-import { keptTables } from './kept.ts';
+import { keptTables } from '../kept.ts';
+import { createRetention, type KeptTable, type RetentionDeps } from './index.ts';
 import { readNowMs } from './store.ts';
 
 let world: World;
@@ -15,17 +16,16 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
-async function retain() {
-  const retention = createRetention({
-    db: () => world.database.db,
-    feeds: world.createFeed(),
-    inbox: { prune: async () => 0 },
-    live: createLive({
-      store: createPostgresStore(() => world.database.db, { historySeconds: 3600, historyMax: 100 }),
-    }),
-    clock: systemClock,
-    reporter: silentReporter,
+function createOf(of: World, change: Partial<RetentionDeps> = {}) {
+  const db = () => of.database.db;
+  return createRetention({
+    ...{ db, tables: keptTables, sweeps: [], clock: systemClock, reporter: silentReporter },
+    ...change,
   });
+}
+
+async function retain(change: Partial<RetentionDeps> = {}) {
+  const retention = createOf(world, change);
   const counts = await retention.runOnce();
   await retention.loop.stop();
   return counts!;
@@ -40,7 +40,7 @@ async function partitions(table: string): Promise<number> {
   return count('pg_inherits', `inhparent = '${table}'::regclass`);
 }
 
-/** Whole minutes before now at which something three months old expires, by the calendar of the database. */
+/** Complete minutes in the database's last three months. */
 async function threeMonthsInMinutes(): Promise<number> {
   const { rows } = await world.database.pool.query(
     "select floor(extract(epoch from svc_now() - (svc_now() - interval '3 months')) / 60)::int as n",
@@ -48,7 +48,7 @@ async function threeMonthsInMinutes(): Promise<number> {
   return rows[0].n;
 }
 
-test('NET-4.5: expired days go as whole partitions, the boundary by its rows, and nothing that is younger', async () => {
+test('NET-4.5: expired days are dropped as partitions, boundary rows are deleted, and nothing younger is', async () => {
   const sensor = await addSensor(world);
   const edge = await threeMonthsInMinutes();
   const address = '203.0.113.60';
@@ -120,7 +120,7 @@ test('events go after three months, those of attacks after a year', async () => 
   assert.equal(await count('events', "kind = 'ddos_detected'"), 1);
 });
 
-/** A value that a column of this type takes; two rows differ. */
+/** A valid value of a column of this type; two rows get different ones. */
 function sampleOf(type: string, n: number): string {
   const values: Readonly<Record<string, string>> = {
     text: `'x${n}'`,
@@ -135,11 +135,11 @@ function sampleOf(type: string, n: number): string {
   return values[type] ?? String(n);
 }
 
-test('NET-8.R1, NET-8.R2, NET-8.R3: of every table of the retention table, what is a second too old goes and what is a minute too young stays', async () => {
+test('NET-8.R1, NET-8.R2, NET-8.R3: in every table with a retention, rows a second too old are deleted and rows a minute too young stay', async () => {
   await using own = await createWorld();
   const { pool } = own.database;
   const client = await pool.connect();
-  // Only the times of the rows matter here; what they refer to and what else they hold does not.
+  // Only the times of rows matter here, not foreign keys and other values.
   await client.query("set session_replication_role = 'replica'");
   for (const [place, kept] of keptTables.entries()) {
     const { table, column, keptFor, isPartitioned, only } = kept;
@@ -176,16 +176,7 @@ test('NET-8.R1, NET-8.R2, NET-8.R3: of every table of the retention table, what 
     }
   }
   client.release(true);
-  const retention = createRetention({
-    db: () => own.database.db,
-    feeds: own.createFeed(),
-    inbox: { prune: async () => 0 },
-    live: createLive({
-      store: createPostgresStore(() => own.database.db, { historySeconds: 3600, historyMax: 100 }),
-    }),
-    clock: systemClock,
-    reporter: silentReporter,
-  });
+  const retention = createOf(own);
   await retention.runOnce();
   await retention.loop.stop();
   assert.ok((await retention.state()).lastSuccessAtMs);
@@ -198,54 +189,97 @@ test('NET-8.R1, NET-8.R2, NET-8.R3: of every table of the retention table, what 
   }
 });
 
-test('NET-8.R1, NET-8.R2, NET-8.R3: pairs of endpoints are kept for a day, attacks for a year, the rest for three months', () => {
-  const ofPairs = ['endpoint_pairs', 'pair_hours', 'name_pair_minutes', 'name_pair_tens', 'name_pair_hours'];
+test('NET-8.R1, NET-8.R2, NET-8.R3: pairs of endpoints and tokens are kept for a day, attacks for a year, the rest for three months', () => {
+  const ofOneDay = [
+    'appended_uploads',
+    'endpoint_pairs',
+    'pair_hours',
+    'name_pair_minutes',
+    'name_pair_tens',
+    'name_pair_hours',
+  ];
   for (const { table, only, keptFor } of keptTables) {
     const isAttack = only === "kind = 'ddos_detected'";
-    const expected = isAttack ? '1 year' : ofPairs.includes(table) ? '24 hours' : '3 months';
+    const expected = isAttack ? '1 year' : ofOneDay.includes(table) ? '24 hours' : '3 months';
     assert.deepEqual([table, only, keptFor], [table, only, expected]);
   }
 });
 
-test('NET-2.9: cursors that nothing visited are kept for two days', async () => {
-  const cutoffs: number[] = [];
-  const retention = createRetention({
-    db: () => world.database.db,
-    feeds: {
-      async forgetCursors(beforeMs) {
-        cutoffs.push(beforeMs);
-        return 0;
-      },
-    },
-    inbox: { prune: async () => 0 },
-    live: { prune: async () => 0 },
-    clock: systemClock,
-    reporter: silentReporter,
-  });
+test('NET-2.9: unused cursors are kept for two days', async () => {
+  assert.equal(cursorsKeptMs, 2 * 86_400_000);
+  const times: number[] = [];
+  const run = async (nowMs: number) => times.push(nowMs);
   const fromMs = await readNowMs(world.database.db);
-  await retention.runOnce();
-  await retention.loop.stop();
-  const [cutoffMs] = cutoffs;
-  const twoDaysMs = 2 * 86_400_000;
-  assert.ok(
-    cutoffMs! >= fromMs - twoDaysMs && cutoffMs! <= (await readNowMs(world.database.db)) - twoDaysMs,
-    `${cutoffMs}`,
-  );
+  const counts = await retain({ sweeps: [{ name: 'swept', run }] });
+  assert.ok(times[0]! >= fromMs && times[0]! <= (await readNowMs(world.database.db)), `${times}`);
+  assert.equal(counts.swept, 1);
 });
 
-/** Tables that grow with time and have a line elsewhere, or rows that somebody made and only somebody may remove. */
+const keptEvents: KeptTable = {
+  ...{ table: 'events', column: 'occurred_at', keptFor: '3 months', isPartitioned: false },
+};
+const addEvent = (kind: string, age: string) =>
+  world.database.pool.query(
+    `insert into events (kind, occurred_at) values ('${kind}', svc_now() - interval '${age}')`,
+  );
+
+test('the hook of a table runs before its rows are deleted, and rows that it did not see stay', async () => {
+  await addEvent('with_object', '3 months 1 minute');
+  let seen = 0;
+  const beforeRemoval = async (beforeMs: number) => {
+    seen = await count('events', `kind = 'with_object' and occurred_at < to_timestamp(${beforeMs / 1000})`);
+    // Expires after the moment of which the hook was told.
+    await world.database.pool.query(
+      `insert into events (kind, occurred_at) values ('with_object', to_timestamp(${beforeMs / 1000}))`,
+    );
+  };
+  await retain({ tables: [{ ...keptEvents, beforeRemoval }] });
+  assert.deepEqual([seen, await count('events', "kind = 'with_object'")], [1, 1]);
+});
+
+test('rows stay while the hook of their table fails, the run reports the error, and other tables are cleaned', async () => {
+  await addEvent('unremovable', '3 months 1 minute');
+  await addEvent('usual', '3 months 1 minute');
+  const beforeRemoval = async () => {
+    throw new Error('the storage does not answer');
+  };
+  const failing = { ...keptEvents, only: "kind = 'unremovable'", beforeRemoval };
+  const retention = createOf(world, { tables: [failing, { ...keptEvents, only: "kind = 'usual'" }] });
+  await retention.runOnce().catch(() => {});
+  await retention.loop.stop();
+  assert.equal((await retention.state()).lastError, 'the storage does not answer');
+  const left = () => count('events', "kind in ('unremovable', 'usual')");
+  assert.equal(await left(), 1);
+  await retain({ tables: [{ ...failing, beforeRemoval: async () => {} }] });
+  assert.equal(await left(), 0);
+});
+
+test('features declare lines of their own tables only, and all lines are registered', async () => {
+  const folder = new URL('../', import.meta.url);
+  const declared: KeptTable[] = [];
+  for (const file of globSync('*/kept.ts', { cwd: folder })) {
+    if (file.startsWith('retention/')) continue;
+    const lines = Object.values(await import(new URL(file, folder).href)).flat() as KeptTable[];
+    const { tables } = await import(new URL(file.replace('kept.ts', 'tables.ts'), folder).href);
+    for (const { table } of lines) assert.ok(tables.includes(table), `${file}: ${table}`);
+    declared.push(...lines);
+  }
+  assert.deepEqual(new Set(keptTables), new Set(declared));
+});
+
+/** Tables that grow with time and are limited elsewhere, or whose rows people create and delete. */
 const keptElsewhere: Readonly<Record<string, string>> = {
   inbox_uploads: 'the inbox prunes its tombstones after two days',
-  feed_cursors: 'the feeds forget cursors that nothing visited for two days',
-  feed_set_aside: 'the feeds forget them with their cursors',
-  live_windows: 'the live store bounds itself',
+  feed_cursors: 'the feeds delete cursors that were unused for two days',
+  feed_set_aside: 'the feeds delete them with their cursors',
+  live_windows: 'the live store has its own limits',
   audit_entries: 'the same loop, after a year; the database refuses earlier: service-kit/audit',
   jobs: 'the runner removes finished ones',
   sessions: 'sign-in removes expired ones',
   sign_in_failures: 'sign-in removes old ones',
 };
 
-test('NET-8: a table with rows of a time has a line, so that none grows for ever', async () => {
+test('NET-8: every table with times has a retention, so that none grows without limit', async () => {
   const { rows } = await world.database.pool.query(
     `select c.relname as name, c.relkind as kind, c.relkind = 'p' or exists (select 1 from pg_attribute a
         where a.attrelid = c.oid and a.attname = any(array['minute', 'hour', 'occurred_at', 'received_at', 'resolved_at', 'finished_at', 'started_at'])) as is_timed
@@ -259,7 +293,7 @@ test('NET-8: a table with rows of a time has a line, so that none grows for ever
   }
 });
 
-test('every table of facts is named, so that none grows for ever', async () => {
+test('every table of facts has a retention, so that none grows without limit', async () => {
   const { rows } = await world.database.pool.query(
     `select relname as name from pg_class where relkind = 'p' and relnamespace = 'public'::regnamespace`,
   );

@@ -1,29 +1,40 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { KeptTable } from './kept.ts';
+import type { KeptFor, KeptTable } from './kept.ts';
 
-/** Partitions of which every row is older than the table is kept. */
-export async function listExpiredPartitions(db: Queryable, kept: KeptTable): Promise<string[]> {
+/** The moment before which rows are older than this; whole milliseconds. */
+export async function readCutoffMs(db: Queryable, keptFor: KeptFor): Promise<number> {
+  const { rows } = await sql<{ ms: number }>`
+    select floor(extract(epoch from svc_now() - ${keptFor}::interval) * 1000)::float8 as ms`.execute(db);
+  return rows[0]!.ms;
+}
+
+/** Partitions of which every row is from before this moment. */
+export async function listExpiredPartitions(
+  db: Queryable,
+  kept: KeptTable,
+  beforeMs: number,
+): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select part.relname as name from pg_inherits i join pg_class part on part.oid = i.inhrelid
     where i.inhparent = to_regclass(${kept.table})
       and (regexp_match(pg_get_expr(part.relpartbound, part.oid), 'TO \\(''([^'']+)''\\)'))[1]::timestamptz
-        <= svc_now() - ${kept.keptFor}::interval
+        <= to_timestamp(${beforeMs}::float8 / 1000)
     order by 1`.execute(db);
   return rows.map((row) => row.name);
 }
 
-/** Drops one partition; gives up after a few seconds behind readers, because there is another hour. */
+/** Drops one partition; gives up after a few seconds behind readers, because the next run follows in an hour. */
 export async function dropPartition(db: Queryable, name: string): Promise<void> {
   await sql`set local lock_timeout = '5s'`.execute(db);
   await sql`drop table if exists ${sql.table(name)}`.execute(db);
 }
 
-/** Deletes the expired rows of a table, or of a partitioned one's boundary. */
-export async function deleteExpired(db: Queryable, kept: KeptTable): Promise<number> {
+/** Deletes the rows of a table from before this moment, or of a partitioned one's boundary. */
+export async function deleteExpired(db: Queryable, kept: KeptTable, beforeMs: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from ${sql.table(kept.table)}
-    where ${sql.ref(kept.column)} < svc_now() - ${kept.keptFor}::interval and ${sql.raw(kept.only ?? 'true')}`.execute(
+    where ${sql.ref(kept.column)} < to_timestamp(${beforeMs}::float8 / 1000) and ${sql.raw(kept.only ?? 'true')}`.execute(
     db,
   );
   return Number(numAffectedRows ?? 0);
@@ -37,12 +48,12 @@ export async function readNowMs(db: Queryable): Promise<number> {
   return rows[0]!.ms;
 }
 
-/** The last run, whoever made it. */
+/** The last run of any process. */
 export interface MaintenanceState {
   lastRunAtMs: number | null;
   lastSuccessAtMs: number | null;
   lastError: string | null;
-  /** What it removed, by table. */
+  /** Removed rows by table. */
   lastCounts: Readonly<Record<string, number>>;
   lastSeconds: number | null;
 }

@@ -1,13 +1,14 @@
 /**
- * One box that finds addresses, MACs, machines, devices, applications, sensors and sites.
+ * Search for addresses, MACs, machines, devices, applications, sensors and sites from one box.
  *
- * It finds exact things in any spelling and names by the beginnings of their words, by indexes that every PostgreSQL has.
- * It owns one table, the names of applications by site, because facts hold each name once a minute; a loop notes what
- * was used of late.
+ * It finds exact values in any notation, and names by the beginnings of their words, with standard PostgreSQL indexes.
+ * It owns one table, the names of applications by site, because facts repeat each name every minute; a loop adds
+ * recently used names.
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type Found, search } from './search.ts';
 
+export { keptNames } from './kept.ts';
 export { createNamesLoop } from './note-names.ts';
 export { textMax } from './question.ts';
 export type { Found } from './search.ts';
@@ -19,7 +20,7 @@ export interface SearchDeps {
 }
 
 export interface Search {
-  /** What fits, at most `limit` of each kind; null for a text without a letter or digit. */
+  /** Matches, at most `limit` of each kind; null for a text without a letter or digit. */
   find(typed: string, limit: number): Promise<Found | null>;
 }
 

@@ -1,4 +1,4 @@
-/** Keeps the names of applications findable: what was used of late is noted, once for each site and name. */
+/** Indexes the names of applications for the search: recently used names are added, once for each site and name. */
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { FactStore } from '#monitor/facts/index.ts';
@@ -7,7 +7,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { upsertApplicationNames } from './store.ts';
 
 const intervalMs = 300_000;
-/** Longer than the interval, for minutes that arrive late and rounds that are left out. */
+/** Longer than the interval, for late minutes and skipped rounds. */
 const lookBackSeconds = 900;
 const leaseSeconds = 120;
 const namesMax = 10_000;
@@ -19,7 +19,7 @@ export interface NamesLoopDeps {
   reporter: Reporter;
 }
 
-/** Reads up to each site's newest minute, so that a site that was cut off is caught up from where it is. */
+/** Reads up to each site's newest minute, so that a site that was disconnected is caught up. */
 export function createNamesLoop(deps: NamesLoopDeps): LeasedLoop {
   return createLeasedLoop({
     name: 'note_application_names',

@@ -1,32 +1,32 @@
-/** What a typed text may mean: any spelling of an address, a MAC, a number, the beginnings of words. */
+/** Parses search text: an address in any notation, a MAC, a number, the beginnings of words. */
 import { type AddressBytes, formatAddress, parseAddress, parsePrefix } from '#common/ip/index.ts';
 import { parseMac } from '#monitor/devices/index.ts';
 
-/** Longer texts are cut; no name is longer. */
+/** Longer texts are truncated; no name is longer. */
 export const textMax = 100;
-/** Further words narrow no more. */
+/** Further words are ignored. */
 const wordsMax = 6;
 
 export interface Question {
-  /** As it was typed, without spaces around. */
+  /** The text without surrounding spaces. */
   text: string;
-  /** Canonical address, when it is one. */
+  /** Canonical address, if it is one. */
   address: string | null;
-  /** First and last address of a prefix or of the beginning of an address. */
+  /** First and last address of a prefix or of an address's beginning. */
   range: { first: string; last: string } | null;
-  /** Beginning of a MAC as it is stored; all of it when it is whole. */
+  /** Beginning of a MAC in the stored form, or the whole MAC. */
   mac: string | null;
   /** A number, for ids. */
   id: number | null;
-  /** Lower-case beginnings of words, all of which must fit. */
+  /** Lower-case beginnings of words; all must match. */
   words: string[];
-  /** Names that the text is below of: `www.example.com` asks for `example.com` as well. */
+  /** Parent domains of the text: `www.example.com` also searches `example.com`. */
   names: string[];
 }
 
-/** Null for a text that asks for nothing. */
+/** Null for an empty question. */
 export function parseQuestion(typed: string): Question | null {
-  // What no database keeps as text is a space here.
+  // Characters that PostgreSQL can not store become spaces.
   const text = typed
     .slice(0, textMax)
     .replace(/\p{Cc}|\p{Cs}/gu, ' ')
@@ -37,7 +37,7 @@ export function parseQuestion(typed: string): Question | null {
     .filter((word) => word !== '')
     .slice(0, wordsMax);
   if (words.length === 0) return null;
-  // `2001:db8::` is an address too, but who types it means what begins so.
+  // `2001:db8::` is a valid address too, but here it means a beginning.
   const bytes = text.endsWith('::') ? null : addressOf(text);
   return {
     text,
@@ -50,7 +50,7 @@ export function parseQuestion(typed: string): Question | null {
   };
 }
 
-/** Also with brackets, a port, a zone or a whole length, as addresses are copied out of logs; a mapped one is IPv4. */
+/** Also with brackets, a port, a zone or a full prefix length, as copied from logs; a mapped address is IPv4. */
 function addressOf(text: string): AddressBytes | null {
   const bare = text
     .replace(/^\[([^\]]+)\](:\d+)?$/, '$1')
@@ -72,7 +72,7 @@ function rangeOf(text: string): Question['range'] {
   return { first: formatAddress(prefix.bytes), last: formatAddress(last) };
 }
 
-/** `192`, `192.0` and `192.0.2.` stand for all that begin so; a single digit is more likely a number. */
+/** `192`, `192.0` and `192.0.2.` match all addresses that begin so; a single digit is more likely a number. */
 function partialIpv4(text: string) {
   if (!/^\d{1,3}(\.\d{1,3}){0,2}\.$|^\d{1,3}(\.\d{1,3}){1,2}$|^\d{2,3}$/.test(text)) return null;
   const parts = text.split('.').filter((part) => part !== '');
@@ -85,7 +85,7 @@ function partialIpv6(text: string) {
   return parsePrefix(`${parts.join(':')}${parts.length < 8 ? '::' : ''}/${parts.length * 16}`);
 }
 
-/** At least two digits, in pairs or fours or bare, whole or not. */
+/** At least two digits, in pairs, in groups of four or without separators, complete or not. */
 function macOf(text: string): string | null {
   const whole = parseMac(text);
   if (whole) return whole;

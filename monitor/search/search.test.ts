@@ -44,7 +44,7 @@ before(async () => {
   };
   const loop = createNamesLoop({ db, facts, clock: systemClock, reporter: silentReporter });
   assert.equal(await loop.runOnce(), true);
-  assert.equal(await loop.runOnce(), true, 'names are noted once, however often they come');
+  assert.equal(await loop.runOnce(), true, 'names are stored once, even if they occur repeatedly');
 });
 after(() => database.drop());
 
@@ -56,7 +56,7 @@ async function find(typed: string): Promise<Found> {
   return found;
 }
 
-/** `kind: what@site` of all that fits, for comparing. */
+/** `kind: name@site` of all matches, for comparison. */
 async function names(typed: string): Promise<string[]> {
   const found = await find(typed);
   return kinds.flatMap((kind) =>
@@ -76,7 +76,7 @@ async function names(typed: string): Promise<string[]> {
   );
 }
 
-test('an address is found in every spelling, with its live owner, and where it is local', async () => {
+test('an address is found in every notation, with its live owner and its local sites', async () => {
   for (const typed of [
     '192.0.2.10',
     ' 192.0.2.10 ',
@@ -107,7 +107,7 @@ test('an address is found in every spelling, with its live owner, and where it i
   }
 });
 
-test('the beginning of an address and a prefix find what lies below', async () => {
+test('the beginning of an address and a prefix find the addresses in it', async () => {
   const both = ['addresses 192.0.2.10@1', 'addresses 192.0.2.200@2'];
   for (const typed of ['192.0.2.', '192.0.2', '192.0', '192.', '192', '192.0.2.0/24']) {
     assert.deepEqual(await names(typed), both, typed);
@@ -118,7 +118,7 @@ test('the beginning of an address and a prefix find what lies below', async () =
   }
 });
 
-test('a MAC and its beginning are found in every spelling', async () => {
+test('a MAC and its beginning are found in every notation', async () => {
   for (const typed of [
     '52:54:00:aa:bb:01',
     '52-54-00-AA-BB-01',
@@ -134,7 +134,7 @@ test('a MAC and its beginning are found in every spelling', async () => {
   assert.deepEqual(await names('001b21'), ['devices 00:1b:21:00:00:02@1', 'devices 00:1b:21:00:00:02@2']);
 });
 
-test('servers are found by id and by words of their name, devices by their name, what lives first', async () => {
+test('servers are found by id and by words of their name, devices by their name, live ones first', async () => {
   for (const typed of ['4711', 'vm-4711', 'prod-db', 'db-3', 'PROD db']) {
     const [machine] = (await find(typed)).machines;
     assert.deepEqual([machine?.vmId, machine?.deviceId, machine?.siteId], [4711, 1, 1], typed);
@@ -168,7 +168,7 @@ test('domains and applications are found by their name, a name below them, and w
   assert.deepEqual(await names('frankf'), ['sensors hv-3.frankfurt.example@1', 'sites Frankfurt 1@1']);
 });
 
-test('a text that asks for nothing finds nothing, and no sign of it means anything to the database', async () => {
+test('an empty question finds nothing, and special characters have no meaning in the database', async () => {
   for (const typed of ['', '   ', '%', "'", '\\', '!!', '_'])
     assert.equal(await search.find(typed, 10), null, typed);
   for (const typed of [
@@ -191,17 +191,17 @@ test('a text that asks for nothing finds nothing, and no sign of it means anythi
   assert.deepEqual(
     await names('%db%'),
     ['machines prod-db-3@1', 'machines old-db@1'],
-    'signs are only ends of words',
+    'special characters only separate words',
   );
 });
 
-test('lists are cut at the limit and say so', async () => {
+test('lists are limited and marked as limited', async () => {
   const found = (await search.find('example', 1))!;
   assert.equal(found.applications.length, 1);
   assert.equal(found.hasMore, true);
 });
 
-test('of a long text only the beginning is read', () => {
+test('a long text is truncated', () => {
   for (const text of ['1.'.repeat(50_000), ':'.repeat(100_000), 'a-'.repeat(50_000), 'f:'.repeat(50_000)])
     assert.deepEqual(parseQuestion(text), parseQuestion(text.slice(0, textMax)), text.slice(0, 4));
 });

@@ -1,24 +1,24 @@
 import { parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
+import * as views from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { parseQuestion, type Question } from './question.ts';
-import * as store from './store.ts';
 
-/** What fits, by kind; each list is cut at the limit. */
+/** Matches by kind; each list is limited. */
 export interface Found {
   question: Question;
-  addresses: store.AddressHit[];
-  /** Sites whose local prefixes hold the address that was asked for, whoever owns it. */
-  localSites: store.SiteHit[];
-  devices: store.DeviceHit[];
-  machines: store.MachineHit[];
-  applications: store.ApplicationHit[];
-  sensors: store.SensorHit[];
-  sites: store.SiteHit[];
-  /** True where a list was cut. */
+  addresses: views.AddressHit[];
+  /** Sites whose local prefixes contain the address. */
+  localSites: views.SiteHit[];
+  devices: views.DeviceHit[];
+  machines: views.MachineHit[];
+  applications: views.ApplicationHit[];
+  sensors: views.SensorHit[];
+  sites: views.SiteHit[];
+  /** True when a list was cut at the limit. */
   hasMore: boolean;
 }
 
-/** All kinds at once; null for a text that asks for nothing. */
+/** Searches all kinds; null for an empty question. */
 export async function search(
   db: Queryable,
   sites: readonly { id: number; name: string; localCidrs: readonly string[] }[],
@@ -32,21 +32,21 @@ export async function search(
   const isAddress = address !== null;
   const [addresses, byMac, byName, machines, applications, sensors, found] = await Promise.all([
     isAddress
-      ? store.findAddresses(db, address, address, all)
+      ? views.findAddresses(db, address, address, all)
       : range
-        ? store.findAddresses(db, range.first, range.last, all)
+        ? views.findAddresses(db, range.first, range.last, all)
         : [],
-    mac ? store.findDevicesByMac(db, mac, all) : [],
-    isAddress ? [] : store.findDevicesByName(db, words, all),
-    isAddress ? [] : store.findMachines(db, { id, words }, all),
-    // An address may be the name of what has no better one.
-    store.findApplications(
+    mac ? views.findDevicesByMac(db, mac, all) : [],
+    isAddress ? [] : views.findDevicesByName(db, words, all),
+    isAddress ? [] : views.findMachines(db, { id, words }, all),
+    // An address may be the name of an unnamed application.
+    views.findApplications(
       db,
       { names: isAddress ? [address] : names, words: isAddress ? [address] : words },
       all,
     ),
-    store.findSensors(db, text, all),
-    store.findSites(db, text, all),
+    views.findSensors(db, text, all),
+    views.findSites(db, text, all),
   ]);
   const known = new Set(byMac.map((device) => device.deviceId));
   const devices = [...byMac, ...byName.filter((device) => !known.has(device.deviceId))];
@@ -64,7 +64,7 @@ function localSites(
   sites: readonly { id: number; name: string; localCidrs: readonly string[] }[],
   address: string,
   limit: number,
-): store.SiteHit[] {
+): views.SiteHit[] {
   const bytes = parseAddress(address)!;
   return sites
     .filter((site) =>

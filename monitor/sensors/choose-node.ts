@@ -3,6 +3,7 @@ import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { type ChangedAddress, lockNodes } from '#monitor/placements/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { listOccupants, lockNodesOf, type Occupant } from './node-store.ts';
 import { type ChosenNode, updateNode } from './store.ts';
 
 const nameLengthMax = 255;
@@ -19,9 +20,28 @@ export function checkNode(node: ChosenNode): ChosenNode {
   return { name, clusterId: node.clusterId };
 }
 
+/** Throws `sensors.node_taken` when the node has another sensor: both would report the same servers. */
+export async function requireFreeNode(
+  trx: Queryable,
+  siteId: number,
+  node: ChosenNode,
+  { exceptSensorId = null, advice }: { exceptSensorId?: number | null; advice: string },
+): Promise<void> {
+  const [occupant] = await listOccupants(trx, siteId, node, exceptSensorId);
+  if (occupant) throw nodeTaken(node, occupant, advice);
+}
+
+function nodeTaken(node: ChosenNode, { hostName }: Occupant, advice: string): CodedError {
+  const place = node.clusterId === null ? '' : ` of cluster ${node.clusterId}`;
+  return new CodedError(
+    'sensors.node_taken',
+    `Node ${node.name}${place} already has the sensor of host ${hostName}, and a node has one sensor. ${advice}`,
+  );
+}
+
 /**
  * Says which node a sensor is on. What it told of the last 24 hours is judged again, for the servers of both nodes.
- * False: the site has no such sensor.
+ * False: the site has no such sensor. Throws `sensors.node_taken`.
  */
 export async function chooseNode(
   deps: {
@@ -38,6 +58,11 @@ export async function chooseNode(
     .db()
     .transaction()
     .execute(async (trx) => {
+      await lockNodesOf(trx, sensor.siteId);
+      await requireFreeNode(trx, sensor.siteId, node, {
+        exceptSensorId: sensor.sensorId,
+        advice: 'Remove that sensor first, or choose another node.',
+      });
       const listAddresses = await lockNodes(trx);
       const before = await updateNode(trx, sensor.siteId, sensor.sensorId, node);
       if (before === null) return false;

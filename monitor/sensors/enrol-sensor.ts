@@ -6,39 +6,62 @@ import { record, recorded } from '#service-kit/audit/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { checkNode } from './choose-node.ts';
+import { checkNode, requireFreeNode } from './choose-node.ts';
 import { insertFirstCredential } from './credential-store.ts';
-import { type ChosenNode, insertSensor, insertToken, useToken } from './store.ts';
+import { listOccupants, lockNodesOf } from './node-store.ts';
+import { type ChosenNode, insertSensor, insertToken, revokeSensor, useToken } from './store.ts';
 
 export interface EnrolmentToken {
   token: string;
   expiresAtMs: number;
 }
 
+/** Where a token's sensor is to be. */
+export interface EnrolmentPlace {
+  /** Absent: the sensor names its node itself; only where no inventory tells the nodes. */
+  node?: ChosenNode | null;
+  /** What becomes of a sensor that the node already has: it is removed, or the enrolment is refused (default). */
+  replaces?: boolean;
+}
+
 /**
  * Makes a token that enrols one sensor at this site within the next hour, and decides whose servers it will speak for.
- * Without a node the sensor names its own: only where no inventory tells the nodes.
+ * Throws `sensors.node_taken` for a node that has a sensor, unless the new one replaces it.
  */
 export async function createEnrolmentToken(
   db: Queryable,
   actor: Actor,
   siteId: number,
-  node: ChosenNode | null = null,
+  { node = null, replaces = false }: EnrolmentPlace = {},
 ): Promise<EnrolmentToken> {
   requireOperator(actor);
   const token = `svcenr_${randomBytes(32).toString('base64url')}`;
   const checked = node && checkNode(node);
+  // A host that names its node itself must not choose which sensor it removes.
+  if (replaces && !checked)
+    throw new CodedError('sensors.invalid', 'Choose the node whose sensor is to be replaced.');
   const expiresAtMs = await recorded(
     db,
     actor,
-    { operation: 'site.issue_enrolment', subject: { kind: 'site', id: siteId }, after: { node: checked } },
-    (trx) => insertToken(trx, siteId, digestToken(token), checked),
+    {
+      operation: 'site.issue_enrolment',
+      subject: { kind: 'site', id: siteId },
+      after: { node: checked, ...(replaces && { replaces }) },
+    },
+    async (trx) => {
+      const advice = 'Let the new sensor replace it, remove it first, or choose another node.';
+      if (checked && !replaces) await requireFreeNode(trx, siteId, checked, { advice });
+      return insertToken(trx, siteId, digestToken(token), checked, replaces);
+    },
   );
   if (expiresAtMs === null) throw new CodedError('sensors.no_site', 'There is no such site.');
   return { token, expiresAtMs };
 }
 
-/** Spends the token and makes the sensor in one transaction, so a token is never spent without its credential. Throws `sensors.invalid`. */
+/**
+ * Spends the token and makes the sensor in one transaction, so a token is never spent without its credential. Throws
+ * `sensors.invalid`, and `sensors.node_taken` for a node that has a sensor which the token does not replace.
+ */
 export function enrolSensor(
   db: Queryable,
   request: EnrolRequest,
@@ -48,24 +71,37 @@ export function enrolSensor(
   return db.transaction().execute(async (trx) => {
     const used = await useToken(trx, digestToken(request.token));
     if (!used) return null;
+    const { siteId, clusterId } = used;
+    const hostName = checkHostName(request.host_name);
+    // A host must not choose whose servers it speaks for.
+    const node = checkNode({ name: used.node ?? request.node, clusterId });
+    await lockNodesOf(trx, siteId);
+    const replaced = used.replaces ? await listOccupants(trx, siteId, node) : [];
+    for (const { id } of replaced) await revokeSensor(trx, siteId, id);
+    const advice = 'Remove that sensor in the monitor, or make a token that replaces it.';
+    await requireFreeNode(trx, siteId, node, { advice });
     const sensorId = await insertSensor(trx, used.tokenId, {
-      siteId: used.siteId,
-      hostName: checkHostName(request.host_name),
-      // A host must not choose whose servers it speaks for.
-      node: used.node ?? checkNode({ name: request.node, clusterId: null }).name,
-      clusterId: used.clusterId,
+      ...{ siteId, hostName, node: node.name, clusterId },
       isNodeBound: used.node !== null,
     });
     await insertFirstCredential(trx, sensorId, credential);
     const actor = { kind: 'sensor', id: sensorId, name: request.host_name, origin } as const;
+    for (const { id, hostName: name } of replaced) {
+      const subject = { kind: 'sensor', id, name };
+      await record(trx, actor, {
+        operation: 'sensor.replace',
+        subject,
+        after: { sensorId, node: node.name },
+      });
+    }
     await record(trx, actor, {
       operation: 'sensor.enrol',
       subject: { kind: 'sensor', id: sensorId, name: request.host_name },
-      after: { siteId: used.siteId, node: used.node ?? request.node },
+      after: { siteId, node: node.name },
     });
     return {
       sensor_id: sensorId,
-      site_id: used.siteId,
+      site_id: siteId,
       site_name: used.siteName,
       credential: credential.token,
     };

@@ -3,7 +3,8 @@ import { sql } from 'kysely';
 import type { CaptureCondition } from '#contracts/sensor-api/live.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-export interface SensorHealth {
+/** A sensor as its tables show it. */
+export interface StoredHealth {
   id: number;
   siteId: number;
   hostName: string;
@@ -38,20 +39,11 @@ export interface SensorHealth {
     /** Since a credential that had been replaced was shown last; null: none ever was. */
     misusedAgeSeconds: number | null;
   };
-  /** Addresses for its plan: of its node's servers, and those that no node is known to carry. */
-  planTargets: number;
 }
 
-/** Of every site, or of one. Targets and places are read once, not for each sensor or address: alerts ask every few seconds. */
-export async function listHealth(db: Queryable, siteId: number | null = null): Promise<SensorHealth[]> {
-  const { rows } = await sql<SensorHealth>`
-    with places as materialized (
-      select distinct address, cluster_id, node from vm_placements where ended_at is null and address is not null),
-    targets as materialized (
-      select c.site_id, p.node, p.cluster_id, count(distinct t.address)::int as addresses
-      from allocation_targets t join site_clusters c on c.cluster_id = t.cluster_id
-      left join places p on p.address = t.address and p.cluster_id = t.cluster_id
-      where t.is_supported group by 1, 2, 3)
+/** Of every site, or of one. */
+export async function listHealth(db: Queryable, siteId: number | null = null): Promise<StoredHealth[]> {
+  const { rows } = await sql<StoredHealth>`
     select s.id, s.site_id as "siteId", s.host_name as "hostName",
       extract(epoch from svc_now() - greatest(c.last_contact_at, k.received_at, r.last_refused_at))::float8
         as "contactAgeSeconds",
@@ -73,9 +65,7 @@ export async function listHealth(db: Queryable, siteId: number | null = null): P
         'leftSeconds', extract(epoch from max(u.expires_at) filter (where u.replaced_at is null) - svc_now())::float8,
         'lifeSeconds', extract(epoch from max(u.expires_at - u.issued_at) filter (where u.replaced_at is null))::float8,
         'misusedAgeSeconds', extract(epoch from svc_now() - max(u.misused_at))::float8)
-        from sensor_credentials u where u.sensor_id = s.id and u.first_used_at is not null) as credential,
-      coalesce((select sum(g.addresses) from targets g where g.site_id = s.site_id
-        and (g.node is null or g.node = s.node and coalesce(g.cluster_id = s.cluster_id, true))), 0)::int as "planTargets"
+        from sensor_credentials u where u.sensor_id = s.id and u.first_used_at is not null) as credential
     from sensors s
     left join sensor_contacts c on c.sensor_id = s.id
     left join sensor_conditions k on k.sensor_id = s.id

@@ -2,15 +2,16 @@
  * Sensors: how a hypervisor host becomes one, how it proves it afterwards, what it should do, and when it was heard.
  *
  * An enrolment token works once, for one hour; what it gives is a credential that is shown once and stored as a
- * digest. A sensor exchanges its credential for another before it ends (`rotate-credential.ts`). Authentication and plans only read, over connections that can do nothing else and that telemetry never takes, so
- * neither its locks nor its crowd delay them (NET-5.3); contact is noted by uploads alone.
+ * digest. A sensor exchanges its credential for another before it ends (`rotate-credential.ts`). A node has one sensor.
+ * Authentication and plans only read, over connections that can do nothing else and that telemetry never takes, so
+ * neither its locks nor its crowd delay them (NET-5.3); contact is noted by uploads alone. What a plan holds is up to the
+ * sections that features register (`plan-section.ts`).
  */
-
-import type { Reporter } from '#common/reporter/index.ts';
-import type { EnrolRequest, EnrolResponse, PlanProbe, SensorPlan } from '#contracts/sensor-api/http.ts';
+import type { EnrolRequest, EnrolResponse, SensorPlan } from '#contracts/sensor-api/http.ts';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
+import type { UploadConsumer } from '#monitor/intake/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
-import { type ChangedAddress, listNodes, type NodeName } from '#monitor/placements/index.ts';
+import { listNodes, type NodeName } from '#monitor/placements/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -21,12 +22,19 @@ import {
 } from './authenticate-sensor.ts';
 import { chooseNode } from './choose-node.ts';
 import * as conditions from './condition-store.ts';
+import { createInventoryConsumer } from './consume-inventory.ts';
 import { noteMisuse } from './credential-store.ts';
-import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-sensor.ts';
-import { listHealth, type SensorHealth } from './health-store.ts';
+import type { SensorsDeps } from './deps.ts';
+import {
+  createEnrolmentToken,
+  type EnrolmentPlace,
+  type EnrolmentToken,
+  enrolSensor,
+} from './enrol-sensor.ts';
 import type { SensorInventory } from './inventory-store.ts';
 import * as inventories from './inventory-store.ts';
 import { listLags, type SensorLag } from './lag-store.ts';
+import { readHealth, type SensorHealth } from './read-health.ts';
 import { readPlan } from './read-plan.ts';
 import * as refusals from './refusal-store.ts';
 import {
@@ -41,47 +49,44 @@ import { type SensorSummary, summarizeSensors } from './summary-store.ts';
 
 export type { AuthenticatedSensor, CredentialCheck } from './authenticate-sensor.ts';
 export type { KnownCondition } from './condition-store.ts';
-export type { EnrolmentToken } from './enrol-sensor.ts';
-export type { SensorHealth } from './health-store.ts';
+export type { EnrolmentPlace, EnrolmentToken } from './enrol-sensor.ts';
 export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
 export type { SensorLag } from './lag-store.ts';
-export { targetsMax as planTargetsMax } from './read-plan.ts';
+export {
+  listSection,
+  type PlanNode,
+  type PlanScope,
+  type PlanSection,
+  type PlanSubject,
+  type SectionCount,
+  versionSection,
+} from './plan-section.ts';
+export type { SensorHealth } from './read-health.ts';
+export { leftOutOf } from './read-plan.ts';
 export type { RotationOutcome } from './rotate-credential.ts';
 export type { ChosenNode, Contact, EnrolledSensor, SensorState } from './store.ts';
 export type { SensorSummary } from './summary-store.ts';
-
-export interface SensorsDeps {
-  db: () => Queryable;
-  /** Connections that only read, for authentication and plans. */
-  reader: () => Queryable;
-  /** Exact addresses of a site's live allocations that a sensor speaks for; they get a place in its tables whatever the traffic. */
-  protectedTargets: (siteId: number, sensorId: number | null) => Promise<string[]>;
-  /** What the site's sensors measure; read without locks. */
-  plannedProbes?: (siteId: number) => Promise<PlanProbe[]>;
-  /** A sensor speaks for other addresses than before; in the transaction that says so. */
-  onPlaced?: (trx: Queryable, changed: readonly ChangedAddress[]) => Promise<void>;
-  /** How long a rotated credential is taken. */
-  credentialDays?: number;
-  reporter?: Reporter;
-}
 
 const credentialDaysDefault = 90;
 
 export interface Sensors {
   /**
    * Makes a one-time token for a site, and for a node; its text is in the result alone. Without a node the sensor names its
-   * own. Throws `sensors.no_site`, `sensors.invalid`.
+   * own. Throws `sensors.no_site`, `sensors.invalid`, `sensors.node_taken`.
    */
-  createToken(actor: Actor, siteId: number, node?: store.ChosenNode | null): Promise<EnrolmentToken>;
+  createToken(actor: Actor, siteId: number, place?: EnrolmentPlace): Promise<EnrolmentToken>;
   /** Nodes that carry servers of the site's clusters, by name. */
   listNodes(siteId: number): Promise<NodeName[]>;
-  /** Says which node a sensor is on. False: the site has no such sensor. Throws `sensors.invalid`. */
+  /** Says which node a sensor is on. False: the site has no such sensor. Throws `sensors.invalid`, `sensors.node_taken`. */
   chooseNode(
     actor: Actor,
     sensor: { siteId: number; sensorId: number },
     node: store.ChosenNode,
   ): Promise<boolean>;
-  /** Turns a token into a sensor with a credential; null when the token is unknown, used or older than an hour. */
+  /**
+   * Turns a token into a sensor with a credential; null when the token is unknown, used or older than an hour. Throws
+   * `sensors.node_taken` when the node has a sensor that the token does not replace.
+   */
   enrol(request: EnrolRequest, origin?: RequestOrigin): Promise<EnrolResponse | null>;
   /** The sensor with this bearer token, or null. */
   authenticate(token: string): Promise<AuthenticatedSensor | null>;
@@ -99,8 +104,8 @@ export interface Sensors {
   noteContacts(trx: Queryable, contacts: readonly store.Contact[]): Promise<void>;
   /** Notes that an upload of a sensor was not taken, and why. */
   noteRefusal(sensorId: number, refusal: { code: string; message: string }): Promise<void>;
-  /** Keeps what sensors told of their hosts' networks; an older one never takes the place of a newer. */
-  noteInventories(trx: Queryable, inventories: readonly SensorInventory[]): Promise<void>;
+  /** Takes inventories of uploads: of each host the newest is kept. */
+  readonly inventoryConsumer: UploadConsumer<SensorInventory>;
   /** Keeps what a sensor's host has room for. */
   noteCondition(sensorId: number, condition: SensorCondition): Promise<void>;
   /** What the hosts of a site's sensors had room for when they told last. */
@@ -136,7 +141,7 @@ export function createSensors(deps: SensorsDeps): Sensors {
     return checked;
   };
   return {
-    createToken: (actor, siteId, node) => createEnrolmentToken(db(), actor, siteId, node),
+    createToken: (actor, siteId, place) => createEnrolmentToken(db(), actor, siteId, place),
     listNodes: (siteId) => listNodes(db(), siteId),
     chooseNode: (actor, sensor, node) => chooseNode(deps, actor, sensor, node),
     enrol: (request, origin) => enrolSensor(db(), request, origin),
@@ -152,10 +157,10 @@ export function createSensors(deps: SensorsDeps): Sensors {
     readPlan: (siteId, sensorId) => readPlan(deps, siteId, sensorId ?? null),
     noteContacts: (trx, contacts) => store.upsertContacts(trx, contacts),
     noteRefusal: (sensorId, refusal) => refusals.upsertRefusal(db(), sensorId, refusal),
-    noteInventories: (trx, found) => inventories.upsertInventories(trx, found),
+    inventoryConsumer: createInventoryConsumer(),
     noteCondition: (sensorId, condition) => conditions.upsertCondition(db(), sensorId, condition),
     listConditions: (siteId) => conditions.listConditions(db(), siteId),
-    listHealth: (siteId) => listHealth(db(), siteId ?? null),
+    listHealth: (siteId) => readHealth(deps, siteId ?? null),
     listInterfaces: (siteId) => inventories.listInterfaces(db(), siteId),
     list: (siteId) => store.listSensors(db(), siteId),
     summarize: (silentSinceMs) => summarizeSensors(db(), silentSinceMs),

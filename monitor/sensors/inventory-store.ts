@@ -3,15 +3,14 @@ import { sql } from 'kysely';
 import type { HostInterface, HostInventory } from '#contracts/sensor-api/telemetry.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-/** What a sensor told of its host; an upload fits as it is. */
+/** What a sensor told of its host. */
 export interface SensorInventory {
   sensorId: number;
-  inventory?: HostInventory;
+  inventory: HostInventory;
 }
 
 /** Keeps the newest of each sensor. Rows are taken in the order of their sensors, as in every transaction. */
-export async function upsertInventories(trx: Queryable, uploads: readonly SensorInventory[]): Promise<void> {
-  const found = uploads.flatMap(({ sensorId, inventory }) => (inventory ? [{ sensorId, inventory }] : []));
+export async function upsertInventories(trx: Queryable, found: readonly SensorInventory[]): Promise<void> {
   if (found.length === 0) return;
   const all = <T>(read: (inventory: HostInventory) => T) => found.map(({ inventory }) => read(inventory));
   await sql`

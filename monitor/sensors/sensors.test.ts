@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, host, testMinute } from '#monitor/testing/index.ts';
+import { planSections } from '#monitor/testing/plan-sections.ts';
 import { startMonitorServer } from '#monitor/testing/server.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 import { createSensors } from './index.ts';
@@ -74,11 +75,11 @@ test('NET-5.3: authentication and plan only read, and wait for no lock of teleme
   await busy.query('select 1 from sites for update');
   try {
     await assert.rejects(world.database.reader.deleteFrom('leases').execute(), /read-only transaction/);
-    // Whatever would write has no connection at all here.
+    // There is no writable connection here.
     const sensors = createSensors({
       db: () => assert.fail('asked the connections that write'),
       reader: () => world.database.reader,
-      protectedTargets: async () => [],
+      sections: planSections(),
     });
     const found = await sensors.authenticate(sensor.credential);
     assert.equal(found?.id, sensor.id);
@@ -89,7 +90,22 @@ test('NET-5.3: authentication and plan only read, and wait for no lock of teleme
   }
 });
 
-test('NET-9.1, NET-9.4: the plan tells the versions that the monitor understands, its prefixes and its targets', async () => {
+test('NET-9.1, NET-9.4: the plan of the program has the versions of every section, and no other field', async () => {
+  await using server = await startMonitorServer();
+  const { monitor, siteId } = server;
+  assert.deepEqual(await monitor.sensors.readPlan(siteId), {
+    plan_version: 1,
+    application_usage_version: 1,
+    application_protocol_version: 1,
+    live_version: 1,
+    probes_version: 1,
+    probes: [],
+    local_cidrs: [],
+    protected_targets: [],
+  });
+});
+
+test('a plan has the prefixes of its site and what sections add, and is refused without a field of the contract', async () => {
   await using world = await createMonitorWorld();
   await world.sites.setLocalCidrs(systemActor, world.siteId, [
     ' 2001:DB8::/48',
@@ -100,11 +116,14 @@ test('NET-9.1, NET-9.4: the plan tells the versions that the monitor understands
     plan_version: 1,
     application_usage_version: 1,
     application_protocol_version: 1,
-    live_version: 1,
-    probes_version: 1,
-    probes: [],
     local_cidrs: ['192.0.2.0/24', '2001:db8::/48'],
     protected_targets: ['192.0.2.10'],
+  });
+  const { db, reader } = world.database;
+  const sensors = createSensors({ db: () => db, reader: () => reader, sections: [] });
+  await assert.rejects(sensors.readPlan(world.siteId), {
+    code: 'sensors.no_section',
+    message: /application_usage_version, application_protocol_version, protected_targets/,
   });
 });
 
@@ -131,10 +150,10 @@ test('a viewer may neither enrol nor remove nor set', async () => {
   await assert.rejects(world.sites.mapCluster(viewer, 1, world.siteId), refused);
 });
 
-test('an enrolment token decides the node, whatever the host says', async () => {
+test('an enrolment token decides the node, for any name from the host', async () => {
   await using world = await createMonitorWorld();
   const node = { name: 'hv-3', clusterId: 7 };
-  const { token } = await world.sensors.createToken(systemActor, world.siteId, node);
+  const { token } = await world.sensors.createToken(systemActor, world.siteId, { node });
   await world.sensors.enrol({ ...enrolment(token), node: 'another-tenants-node' });
   const made = (await world.sensors.list(world.siteId)).find((one) => one.node === 'hv-3')!;
   assert.deepEqual([made.clusterId, made.isNodeBound], [7, true]);
@@ -146,7 +165,10 @@ test('an enrolment token decides the node, whatever the host says', async () => 
   );
   for (const name of ['', ' ', 'right\u202eleft', 'x'.repeat(256)]) {
     const chosen = { name, clusterId: null };
-    await assert.rejects(world.sensors.createToken(systemActor, world.siteId, chosen), /node's name/);
+    await assert.rejects(
+      world.sensors.createToken(systemActor, world.siteId, { node: chosen }),
+      /node's name/,
+    );
     await assert.rejects(
       world.sensors.chooseNode(systemActor, { siteId: world.siteId, sensorId: old.id }, chosen),
       /node's name/,
@@ -189,11 +211,13 @@ test('NET-8: a plan is of one sensor’s node, and what finds no place in it is 
   const { monitor, siteId, database } = server;
   await monitor.sites.mapCluster(systemActor, 7, siteId);
   const enrol = async (node: string) => {
-    const { token } = await monitor.sensors.createToken(systemActor, siteId, { name: node, clusterId: 7 });
+    const { token } = await monitor.sensors.createToken(systemActor, siteId, {
+      node: { name: node, clusterId: 7 },
+    });
     return (await monitor.sensors.enrol({ ...enrolment(token), host_name: node }))!.sensor_id;
   };
   const [first, second, third] = [await enrol('hv-1'), await enrol('hv-2'), await enrol('hv-3')];
-  // 4,100 addresses on the first node, one on the second, and one of a server that nobody knows the node of.
+  // 4,100 addresses on the first node, one on the second, and one of a server with an unknown node.
   await database.pool.query(
     `with targets as (
       insert into allocation_targets (allocation_id, billing_account_id, virtual_machine_id, cluster_id, address, assigned_at, is_supported)
@@ -215,6 +239,6 @@ test('NET-8: a plan is of one sensor’s node, and what finds no place in it is 
   const open = await monitor.alerts.listOpen(siteId, 10);
   assert.deepEqual(
     open.map((one) => [one.kind, one.subjectName, one.details]),
-    [['plan_cut', 'hv-1', { targets: 4101, left_out: 5 }]],
+    [['plan_cut', 'hv-1', { targets: 4101, left_out: 5, lists: 'protected addresses' }]],
   );
 });

@@ -52,10 +52,13 @@ export async function insertToken(
   siteId: number,
   digest: Buffer,
   node: ChosenNode | null,
+  replaces: boolean,
 ): Promise<number | null> {
   const { rows } = await sql<{ expiresAtMs: number }>`
-    insert into enrolment_tokens (digest, site_id, node, cluster_id, expires_at)
-    select ${digest}::bytea, id, ${node?.name ?? null}, ${node?.clusterId ?? null}::bigint, svc_now() + interval '1 hour' from sites where id = ${siteId}
+    insert into enrolment_tokens (digest, site_id, node, cluster_id, replaces, expires_at)
+    select ${digest}::bytea, id, ${node?.name ?? null}, ${node?.clusterId ?? null}::bigint, ${replaces},
+      svc_now() + interval '1 hour'
+    from sites where id = ${siteId}
     returning (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs"`.execute(db);
   return rows[0]?.expiresAtMs ?? null;
 }
@@ -64,9 +67,11 @@ interface UsedToken {
   tokenId: number;
   siteId: number;
   siteName: string;
-  /** Null: nobody chose one when the token was made. */
+  /** Null: the token has no node. */
   node: string | null;
   clusterId: number | null;
+  /** The sensor takes the place of the one that its node has. */
+  replaces: boolean;
 }
 
 /** Spends a live token. The row lock of the update lets one of two that come at once have it. */
@@ -74,9 +79,8 @@ export async function useToken(trx: Queryable, digest: Buffer): Promise<UsedToke
   const { rows } = await sql<UsedToken>`
     update enrolment_tokens t set used_at = svc_now() from sites s
     where t.digest = ${digest} and t.used_at is null and t.expires_at > svc_now() and s.id = t.site_id
-    returning t.id as "tokenId", s.id as "siteId", s.name as "siteName", t.node, t.cluster_id as "clusterId"`.execute(
-    trx,
-  );
+    returning t.id as "tokenId", s.id as "siteId", s.name as "siteName", t.node, t.cluster_id as "clusterId",
+      t.replaces`.execute(trx);
   return rows[0] ?? null;
 }
 
@@ -92,13 +96,6 @@ export async function insertSensor(
   const id = rows[0]!.id;
   await sql`update enrolment_tokens set sensor_id = ${id} where id = ${tokenId}`.execute(trx);
   return id;
-}
-
-export async function readLocalCidrs(reader: Queryable, siteId: number): Promise<string[] | null> {
-  const { rows } = await sql<{
-    cidrs: string[];
-  }>`select local_cidrs as cidrs from sites where id = ${siteId}`.execute(reader);
-  return rows[0]?.cidrs ?? null;
 }
 
 /**

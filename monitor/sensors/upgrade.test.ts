@@ -25,7 +25,7 @@ test('sensors that were enrolled before credentials could rotate go on with thei
     );
     await database.upgrade();
 
-    const sensors = createSensors({ db: () => db, reader: () => db, protectedTargets: async () => [] });
+    const sensors = createSensors({ db: () => db, reader: () => db, sections: [] });
     const found = await sensors.authenticate(old.token);
     assert.equal(found?.hostName, 'node-1');
     assert.deepEqual(found.credentialState, {

@@ -17,15 +17,15 @@ export async function insertRows(trx: Queryable, rows: readonly SetAsideRow[]): 
     on conflict do nothing`.execute(trx);
 }
 
-/** Rows of a sensor that were left out. */
+/** Number of rows of a sensor that were left out. */
 export interface LeftOutCount {
   sensorId: number;
-  /** Of minutes, and of live windows. */
+  /** In minutes, and in live windows. */
   minuteRows: number;
   liveRows: number;
 }
 
-/** In the order of the sensors, so that two transactions never wait for each other. */
+/** In the order of the sensors, so that two transactions can not deadlock. */
 export async function addCounts(db: Queryable, counts: readonly LeftOutCount[]): Promise<void> {
   if (counts.length === 0) return;
   await sql`

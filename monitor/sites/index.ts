@@ -1,8 +1,8 @@
 /**
- * Sites: places with sensors, their local prefixes, and which clusters of operations they hold.
+ * Sites: locations with sensors, their local prefixes, and their clusters of operations.
  *
- * Local prefixes only decide which endpoint of a connection is local (NET-2.2.8). A cluster belongs to a site only by
- * an explicit mapping (NET-2.3); nothing is guessed from names or addresses.
+ * Local prefixes only decide which end of a connection is local (NET-2.2.8). A cluster belongs to a site only by an
+ * explicit mapping (NET-2.3).
  */
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { changedMembers, record, recorded } from '#service-kit/audit/index.ts';
@@ -14,15 +14,18 @@ export { localCidrsMax } from './site.ts';
 export type { ClusterMapping, Site } from './store.ts';
 
 export interface Sites {
-  /** Throws `sites.invalid` for a bad name and `sites.name_taken` for a used one. */
+  /** Throws `sites.invalid` for an invalid name and `sites.name_taken` for a used one. */
   create(actor: Actor, name: string): Promise<store.Site>;
   /** Renames a site; null: no such site. Throws like `create`. */
   rename(actor: Actor, id: number, name: string): Promise<store.Site | null>;
   list(): Promise<store.Site[]>;
   find(id: number): Promise<store.Site | null>;
-  /** Replaces the local prefixes by their canonical texts, without repeats. Throws `sites.invalid`. Null: no such site. */
+  /**
+   * Replaces the local prefixes by their canonical texts, without duplicates. Throws `sites.invalid`. Null: no such
+   * site.
+   */
   setLocalCidrs(actor: Actor, id: number, cidrs: readonly string[]): Promise<store.Site | null>;
-  /** Maps a cluster to a site, or with null takes its mapping away. */
+  /** Maps a cluster to a site; null removes the mapping. */
   mapCluster(actor: Actor, clusterId: number, siteId: number | null): Promise<void>;
   /** Every mapping, by cluster. */
   listClusters(): Promise<store.ClusterMapping[]>;
@@ -30,7 +33,7 @@ export interface Sites {
 
 export interface SitesDeps {
   db: () => Queryable;
-  /** Connections that only read, for what plans ask (NET-5.3); the same as the others when absent. */
+  /** Read-only connections for plans (NET-5.3); by default the same as for writes. */
   reader?: () => Queryable;
 }
 

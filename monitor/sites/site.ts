@@ -5,7 +5,7 @@ import { formatPrefix, parsePrefix } from '#common/ip/index.ts';
 export const localCidrsMax = 128;
 const nameLengthMax = 80;
 
-/** A site's name without spaces around it. */
+/** A site's name, trimmed. */
 export function parseSiteName(text: string): string {
   const name = text.trim();
   if (name.length === 0 || name.length > nameLengthMax) {
@@ -14,7 +14,7 @@ export function parseSiteName(text: string): string {
   return name;
 }
 
-/** Canonical, sorted, distinct prefixes; every fault is named at once. */
+/** Canonical, sorted, distinct prefixes. The error lists every invalid text. */
 export function parseLocalCidrs(texts: readonly string[]): string[] {
   const faults: string[] = [];
   const found = new Set<string>();

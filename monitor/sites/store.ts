@@ -24,16 +24,13 @@ export function renameSite(db: Queryable, id: number, name: string): Promise<Sit
   return named(name, sql<Site>`update sites set name = ${name} where id = ${id} returning ${columns}`, db);
 }
 
-/** Runs a statement that gives a site its name. Throws `sites.name_taken` when another has it. */
+/** Runs a statement that sets a site's name. Throws `sites.name_taken` when another site has it. */
 async function named(name: string, statement: RawBuilder<Site>, db: Queryable): Promise<Site | null> {
   try {
     return (await statement.execute(db)).rows[0] ?? null;
   } catch (error) {
     if (isUniqueViolation(error, 'sites_name')) {
-      throw new CodedError(
-        'sites.name_taken',
-        `There is a site named "${name}" already. Choose another name.`,
-      );
+      throw new CodedError('sites.name_taken', `A site named "${name}" already exists. Choose another name.`);
     }
     throw error;
   }

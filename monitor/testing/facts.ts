@@ -1,12 +1,14 @@
-/** Facts as a sensor's uploads bring them, for tests. */
+/** Facts as from a sensor's uploads, for tests. */
+import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { TelemetryMinute, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
+import { openScope } from '#monitor/facts/index.ts';
 import type { World } from './world.ts';
 
-/** Taken once, so that a test that runs over a minute's end goes on speaking of the same minutes. */
+/** Read once, so that a test that crosses the end of a minute uses the same minutes. */
 const runningMinute = Math.floor(Date.now() / 60_000);
 
-/** The start of the minute that lies this many whole minutes before the running one, seconds since 1970. */
+/** Start of the minute this many complete minutes before the present one, seconds since 1970. */
 export function minutesAgo(count: number): number {
   return (runningMinute - count) * 60;
 }
@@ -33,7 +35,7 @@ export interface MinuteInput {
   usage?: Partial<TelemetryUsageRow>[];
 }
 
-/** Stores minutes with all that an upload does to them, each in one transaction. */
+/** Stores minutes with all effects of an upload, each in one transaction. */
 export async function addMinutes(
   world: World,
   sensorId: number,
@@ -44,7 +46,8 @@ export async function addMinutes(
   await world.facts.prepare(starts);
   await world.database.db.transaction().execute(async (trx) => {
     const origin = { siteId: world.siteId, sensorId };
-    await world.facts.append(trx, [{ origin, minutes, gaps: [] }]);
+    const token = { spoolId: randomUUID(), sequence: 1 };
+    await world.facts.append([{ origin, token, minutes, gaps: [] }], openScope(trx));
     await world.devices.recordSightings(trx, [{ siteId: world.siteId, sensorId, minutes }]);
   });
 }

@@ -1,9 +1,8 @@
 /**
- * A monitor on a database of its own for tests: its features wired as in the program, one site, one sensor, and
- * uploads encoded as a real sensor encodes them.
+ * A monitor for tests, on its own database: the composition of the program, one site, one sensor, and uploads encoded
+ * like a real sensor's.
  */
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import {
   compressUpload,
@@ -14,70 +13,56 @@ import {
   type TelemetryUpload,
   type TelemetryUsageRow,
 } from '#contracts/sensor-api/telemetry-codec.ts';
-import { createApplications, nameApplication } from '#monitor/applications/index.ts';
-import { createEvents } from '#monitor/events/index.ts';
-import { createFactStore, type FactStore } from '#monitor/facts/index.ts';
-import { createInbox, type Inbox, type InboxDeps } from '#monitor/inbox/index.ts';
+import { compose, type Monitor } from '#monitor/composition.ts';
+import { readConfig } from '#monitor/config.ts';
+import type { Inbox, InboxDeps } from '#monitor/inbox/index.ts';
+import type { UploadConsumer } from '#monitor/intake/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
-import { createSensors, type EnrolledSensor } from '#monitor/sensors/index.ts';
-import { createSetAsides } from '#monitor/set-asides/index.ts';
-import { createSites } from '#monitor/sites/index.ts';
-import { createTraffic } from '#monitor/traffic/index.ts';
+import type { EnrolledSensor } from '#monitor/sensors/index.ts';
+import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
+import { planSections } from './plan-sections.ts';
 
-export interface MonitorWorld extends AsyncDisposable {
+/** Changes to an inbox for a test. */
+export interface InboxChange extends Partial<InboxDeps> {
+  /** One additional consumer, after the others. */
+  plusConsumer?: UploadConsumer;
+}
+
+export interface MonitorWorld extends AsyncDisposable, Omit<Monitor, 'database'> {
   database: TestDatabase;
-  sites: ReturnType<typeof createSites>;
-  sensors: ReturnType<typeof createSensors>;
-  facts: FactStore;
-  traffic: ReturnType<typeof createTraffic>;
-  applications: ReturnType<typeof createApplications>;
-  events: ReturnType<typeof createEvents>;
-  inbox: Inbox;
   siteId: number;
   sensor: EnrolledSensor;
-  /** Another inbox on the same database, as a second process would have. */
-  anotherInbox(change?: Partial<InboxDeps>): Inbox;
-  /** Enrols a further sensor at the site. */
+  /** Another inbox on the same database, like a second process. */
+  anotherInbox(change?: InboxChange): Inbox;
+  /** Enrols another sensor at the site. */
   enrol(hostName: string): Promise<EnrolledSensor & { credential: string }>;
-  /** Hands an upload in as the sensor API would. */
+  /** Passes an upload in, like the sensor API. */
   send(upload: TelemetryUpload, sensor?: EnrolledSensor): Promise<'accepted' | 'duplicate'>;
-  /** Hands uploads in and applies them. */
+  /** Passes uploads in and applies them. */
   apply(...uploads: TelemetryUpload[]): Promise<void>;
-  /** Every fact, for comparing: one text per row, ids of captures replaced by names. */
+  /** All facts, for comparison: one text per row, with ids of captures replaced by names. */
   dumpFacts(): Promise<string[]>;
   rows<T>(text: string, values?: unknown[]): Promise<T[]>;
 }
 
-/** A minute in the recent past, so that every table has a place for it. */
+/** A recent minute, so that every table has a partition for it. */
 export const testMinute = Math.floor(Date.now() / 60_000) * 60 - 1800;
 
-export async function createMonitorWorld(change: Partial<InboxDeps> = {}): Promise<MonitorWorld> {
+export async function createMonitorWorld(change: InboxChange = {}): Promise<MonitorWorld> {
   const database = await createTestDatabase('monitor');
-  const db = () => database.db;
-  const sites = createSites({ db });
-  const facts = createFactStore({ db, nameApplication });
-  const sensors = createSensors({
-    db,
-    reader: () => database.reader,
-    protectedTargets: async () => ['192.0.2.10'],
-    onPlaced: facts.rejudge,
-  });
-  const setAsides = createSetAsides({ db });
-  const traffic = createTraffic({ db, facts, setAsides });
-  const applications = createApplications({ db, facts, clock: systemClock, rankingHoldSeconds: 90 });
-  const events = createEvents({ db });
-  const deps: InboxDeps = {
-    db,
-    sensors,
-    facts,
-    setAsides,
-    events,
-    clock: systemClock,
-    reporter: silentReporter,
-    retrySeconds: 0,
-  };
-  const inbox = createInbox({ ...deps, ...change });
+  const config = readConfig({ SVC_LOG_LEVEL: 'error', SVC_MAC_VENDOR_LOOKUP_URL: '' });
+  const composed = ({ plusConsumer, ...inbox }: InboxChange = {}) =>
+    compose(config, {
+      database: { ...database, name: 'database', start: async () => {}, stop: async () => {} },
+      reporter: silentReporter,
+      keyWrapper: testWrapper,
+      sections: planSections(['192.0.2.10']),
+      inbox: { retrySeconds: 0, ...inbox },
+      consumers: plusConsumer ? [plusConsumer] : [],
+    });
+  const monitor = composed(change);
+  const { sites, sensors, inbox } = monitor;
   const site = await sites.create(systemActor, 'Test site');
   const enrol = async (hostName: string) => {
     const { token } = await sensors.createToken(systemActor, site.id);
@@ -91,17 +76,11 @@ export async function createMonitorWorld(change: Partial<InboxDeps> = {}): Promi
   const rows = async <T>(text: string, values: unknown[] = []) =>
     (await database.pool.query(text, values)).rows as T[];
   return {
+    ...monitor,
     database,
-    sites,
-    sensors,
-    facts,
-    traffic,
-    applications,
-    events,
-    inbox,
     siteId: site.id,
     sensor,
-    anotherInbox: (other = {}) => createInbox({ ...deps, ...other }),
+    anotherInbox: (other) => composed(other).inbox,
     enrol,
     send,
     async apply(...uploads) {
@@ -156,7 +135,7 @@ export function createSpool(): {
   };
 }
 
-/** What a capture saw; whole and without loss unless told otherwise. */
+/** Counters of a capture; complete and without loss by default. */
 export function captureMinute(
   part: Partial<Omit<TelemetryMinute, 'totals'>> & { totals?: Partial<TelemetryMinute['totals']> } = {},
 ): TelemetryMinute {
@@ -189,10 +168,10 @@ export function host(address: string, rxBytes: number, txBytes: number, deviceKe
   return { address, isLocal: true, rxBytes, txBytes, packets, deviceKey };
 }
 
-/** The fewest packets that so many bytes take: one holds at most 65,575. */
+/** The minimum number of packets for this many bytes: a packet has at most 65,575. */
 const packetsOf = (bytes: number) => Math.ceil(bytes / 65_575);
 
-/** An outbound TLS connection to port 443 unless told otherwise. */
+/** An outbound TLS connection to port 443 by default. */
 export function usageRow(part: Partial<TelemetryUsageRow> = {}): TelemetryUsageRow {
   const { clientBytes = 100, serverBytes = 1000 } = part;
   return {

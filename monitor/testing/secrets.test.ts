@@ -1,10 +1,10 @@
-/** The monitor's secrets at rest: in no row and no log line, bound to their place, sealed when they are of before. */
+/** The monitor's secrets at rest: in no row and no log line, bound to their place, and sealed after an upgrade. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
 import { hasCode } from '#common/errors/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
-import { composeMonitor } from '#monitor/composition.ts';
+import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { startOperationsStub } from '#monitor/operations-client/testing/operations-stub.ts';
 import { systemActor } from '#monitor/operators/index.ts';
@@ -14,10 +14,10 @@ import { findInRows, webhookSecretBytes } from '#service-kit/testing/find-in-row
 import { startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 import { startMonitorServer } from './server.ts';
 
-/** What follows the kind and the id; it may hold underscores itself. */
+/** The part after kind and id; it may contain underscores. */
 const secretOf = (token: string) => token.split('_').slice(2).join('_');
 
-test('after use of every feature that handles secrets, none stands in a row of the monitor or in its log', async () => {
+test('after use of every feature with secrets, none is in a row of the monitor or in its log', async () => {
   const lines: string[] = [];
   const reporter = createReporter({ program: 'test', level: 'debug', write: (line) => lines.push(line) });
   await using operations = await startOperationsStub();
@@ -57,7 +57,7 @@ test('after use of every feature that handles secrets, none stands in a row of t
   assert.deepEqual(await findInRows(database.pool, secrets), []);
   for (const [name, value] of Object.entries(secrets))
     if (typeof value === 'string') assert.ok(!lines.join('\n').includes(value), `${name} in the log`);
-  // Planted, each of them is found.
+  // Each of them is found when it is planted.
   for (const [name, value] of Object.entries(secrets)) {
     await database.pool.query('update notice_secret set clear_secret = $1, sealed_secret = null', [
       Buffer.from(value),
@@ -66,7 +66,7 @@ test('after use of every feature that handles secrets, none stands in a row of t
   }
 });
 
-test('a token or a secret that is moved or changed is not used; setting it anew mends it', async () => {
+test('a token or secret that was moved or changed is not used; setting it again repairs it', async () => {
   await using operations = await startOperationsStub();
   await using receiver = await startReceiver();
   await using server = await startMonitorServer({ SVC_WEBHOOK_PRIVATE_TARGETS: '1' });
@@ -90,7 +90,7 @@ test('a token or a secret that is moved or changed is not used; setting it anew 
   await monitor.connection.save(systemActor, connection);
   assert.equal(await monitor.connection.readNoticeSecret(), secret);
   assert.ok(await monitor.connection.open());
-  // The channel whose secret was exchanged fails with a reason; the other one delivers.
+  // The channel with the exchanged secret fails with a reason; the other one delivers.
   const [one, two] = await monitor.alerts.listChannels();
   await database.pool.query(
     'update alert_channels c set sealed_secret = (select sealed_secret from alert_channels where id = $2) where id = $1',
@@ -100,11 +100,11 @@ test('a token or a secret that is moved or changed is not used; setting it anew 
   await monitor.alerts.sender.drain();
   assert.equal(receiver.received.length, 1);
   const listed = await monitor.alerts.listChannels();
-  assert.match(listed[0]!.lastError!, /signing secret does not open/);
+  assert.match(listed[0]!.lastError!, /signing secret can not be decrypted/);
   assert.equal(listed[1]!.lastError, null);
 });
 
-test('an earlier version’s readable secrets are sealed when the monitor starts, and go on to work', async () => {
+test('an earlier version’s readable secrets are sealed when the monitor starts, and still work', async () => {
   await using database = await createEarlierDatabase('monitor', '0200');
   const token = `svcadm_${'a'.repeat(16)}_${'B'.repeat(43)}`;
   const webhook = Buffer.alloc(32, 'w');
@@ -135,14 +135,14 @@ test('an earlier version’s readable secrets are sealed when the monitor starts
   const part = { name: 'database', start: async () => {}, stop: async () => {} };
   const config = readConfig({ SVC_LOG_LEVEL: 'error' });
   const open = () =>
-    composeMonitor(config, { database: { ...part, db, pool, reader: db }, keyWrapper: testWrapper });
+    compose(config, { database: { ...part, db, pool, reader: db }, keyWrapper: testWrapper });
   const monitor = open();
   await monitor.secrets.part.start();
   assert.deepEqual(await findInRows(pool, before), []);
   const second = open();
   assert.equal(await second.connection.readNoticeSecret(), before['the notice secret']);
   assert.equal((await second.connection.view())?.projectName, 'P');
-  // The same token again is the same connection: what is known of its project stays.
+  // The same token is the same connection: its permissions stay.
   await second.connection.save(systemActor, { baseUrl: 'http://127.0.0.1:9', token, isEnabled: true });
   assert.equal((await second.connection.view())?.projectName, 'P');
   const app = await second.factors.pendingTotp(7, 'a@example.net');

@@ -1,7 +1,8 @@
-/** The whole monitor behind its real HTTP server, on a port and a database of its own. */
-import { type CompositionOptions, composeMonitor, type Monitor } from '#monitor/composition.ts';
+/** The whole monitor behind its real HTTP server, on its own port and database. */
+import { compose, type Monitor } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { systemActor } from '#monitor/operators/index.ts';
+import type { Overrides } from '#monitor/overrides.ts';
 import { createMonitorServer } from '#monitor/server.ts';
 import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import '#service-kit/sessions/testing/cheap-passwords.ts';
@@ -12,9 +13,9 @@ export interface MonitorServer extends AsyncDisposable {
   database: TestDatabase;
   url: string;
   siteId: number;
-  /** Everything that the server answers. */
+  /** All routes of the server. */
   routes: readonly { method: string; url: string }[];
-  /** Signs in as a person of this role; gives what a browser would send along. */
+  /** Signs in as a person of this role; returns the browser's headers. */
   signIn(role: 'operator' | 'viewer'): Promise<Visitor>;
 }
 
@@ -23,7 +24,7 @@ export interface Visitor {
   csrfToken: string;
   /** A page's status and text. */
   get(path: string): Promise<{ status: number; text: string; headers: Headers }>;
-  /** Posts a form from a page of ours; `fields` may override the token. */
+  /** Posts a form of one of our pages; `fields` may override the token. */
   post(
     path: string,
     fields?: Record<string, string>,
@@ -32,10 +33,10 @@ export interface Visitor {
 
 export const testPassword = 'a password of sufficient length';
 
-/** `settings` are variables of the environment. */
+/** `settings` are environment variables. */
 export async function startMonitorServer(
   settings: Readonly<Record<string, string>> = {},
-  options: Pick<CompositionOptions, 'reporter' | 'feeds'> = {},
+  options: Pick<Overrides, 'reporter' | 'feeds'> = {},
 ): Promise<MonitorServer> {
   const database = await createTestDatabase('monitor');
   const config = readConfig(
@@ -44,7 +45,7 @@ export async function startMonitorServer(
   );
   const part = { name: 'database', start: async () => {}, stop: async () => {} };
   const { db, pool, reader } = database;
-  const monitor = composeMonitor(config, {
+  const monitor = compose(config, {
     database: { ...part, db, pool, reader },
     ...options,
     keyWrapper: testWrapper,

@@ -1,10 +1,10 @@
-/** A database clock that stands still until it is moved, so that no test depends on how fast the machine is. */
+/** A stopped database clock, so that no test depends on the speed of the machine. */
 import type { TestDatabase } from '#service-kit/testing/index.ts';
 
 export interface StillClock {
   /** Milliseconds since 1970. */
   nowMs(): number;
-  /** Moves every `svc_now()` of this test database. */
+  /** Sets every `svc_now()` of this test database. */
   set(ms: number): Promise<void>;
 }
 

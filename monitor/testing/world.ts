@@ -1,24 +1,16 @@
 /**
- * The monitor's features on a database of their own, without its HTTP server, for tests that need several of them.
+ * The composition of the monitor on its own database, with a stub of operations and without its HTTP server.
  */
-import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import { createApplications, nameApplication } from '#monitor/applications/index.ts';
-import { createDevices } from '#monitor/devices/index.ts';
-import { createEvents } from '#monitor/events/index.ts';
-import { createFactStore } from '#monitor/facts/index.ts';
-import { createFeeds, type FeedsDeps, installedFeeds, minutes } from '#monitor/feeds/index.ts';
-import { createInventory } from '#monitor/inventory/index.ts';
-import { connectionSecrets, createConnection } from '#monitor/operations-client/index.ts';
+import { compose } from '#monitor/composition.ts';
+import { readConfig } from '#monitor/config.ts';
+import { type FeedsDeps, minutes } from '#monitor/feeds/index.ts';
 import {
   type OperationsStub,
   startOperationsStub,
 } from '#monitor/operations-client/testing/operations-stub.ts';
 import { systemActor } from '#monitor/operators/index.ts';
-import { createSites } from '#monitor/sites/index.ts';
-import { createTraffic } from '#monitor/traffic/index.ts';
-import { createVendors } from '#monitor/vendors/index.ts';
-import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
+import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
@@ -27,24 +19,24 @@ export type World = Awaited<ReturnType<typeof createWorld>>;
 export async function createWorld() {
   const database = await createTestDatabase('monitor');
   const operations = await startOperationsStub();
-  const db = () => database.db;
-  const base = { db, clock: systemClock, reporter: silentReporter };
-  const events = createEvents(base);
-  const sites = createSites(base);
-  const facts = createFactStore({ db, nameApplication });
-  const traffic = createTraffic({ db, facts });
-  const applications = createApplications({ db, facts, clock: systemClock, rankingHoldSeconds: 90 });
-  const secrets = createTestSecrets({ db, program: 'monitor', columns: connectionSecrets });
-  const connection = createConnection({ ...base, secrets });
-  const vendors = createVendors({ ...base, registryUrl: null });
-  const devices = createDevices({ db, events, vendors });
-  const onPlaced = facts.rejudge;
-  const inventory = createInventory({ ...base, connection, devices, sites, onPlaced, intervalSeconds: 5 });
-  const feedDeps = { ...base, connection, sites, traffic, applications, documentationIsGlobal: true };
-  const cadences = { [minutes.name]: { isOn: true, intervalSeconds: 5 } };
-  /** The minute feed. */
+  const config = {
+    ...readConfig({ SVC_LOG_LEVEL: 'error', SVC_MAC_VENDOR_LOOKUP_URL: '' }),
+    allowDocumentationAddresses: true,
+    inventorySyncSeconds: 5,
+    feeds: { [minutes.name]: { isOn: true, intervalSeconds: 5 } },
+  };
+  const composed = (feedDeps: Partial<FeedsDeps> = {}) =>
+    compose(config, {
+      database: { ...database, name: 'database', start: async () => {}, stop: async () => {} },
+      reporter: silentReporter,
+      keyWrapper: testWrapper,
+      feedDeps,
+    });
+  const monitor = composed();
+  const { sites, connection, traffic, applications } = monitor;
+  /** The minute feed, as another process would have it. */
   const createFeed = (change: Partial<FeedsDeps> = {}) => {
-    const feeds = createFeeds({ ...feedDeps, feeds: installedFeeds, cadences, ...change });
+    const { feeds } = composed({ sites, connection, traffic, applications, ...change });
     return { ...feeds, ...feeds.find(minutes.name) };
   };
   const site = await sites.create(systemActor, 'Test site');
@@ -55,18 +47,9 @@ export async function createWorld() {
     isEnabled: true,
   });
   return {
+    ...monitor,
     database,
-    secrets,
     operations,
-    events,
-    sites,
-    facts,
-    traffic,
-    applications,
-    connection,
-    devices,
-    vendors,
-    inventory,
     createFeed,
     siteId: site.id,
     async [Symbol.asyncDispose]() {
@@ -76,7 +59,7 @@ export async function createWorld() {
   };
 }
 
-/** A fingerprint of every row of every table but the leases: equal before and after what changes nothing. */
+/** A fingerprint of every row of every table except leases: equal before and after calls that change nothing. */
 export async function fingerprintTables(database: TestDatabase): Promise<string> {
   const { rows } = await database.pool.query<{ name: string }>(
     `select relname as name from pg_class join pg_namespace n on n.oid = relnamespace

@@ -1,6 +1,6 @@
 import type { CaptureGap, Listening, Sighting } from '#monitor/facts/index.ts';
 
-/** What an exact address exchanged in a minute, or that nobody knows. */
+/** Traffic of an exact address in a minute, or a gap. */
 export type AddressMinute = ObservedMinute | { isGap: true; minute: number };
 
 export interface ObservedMinute {
@@ -10,21 +10,21 @@ export interface ObservedMinute {
   /** Bytes to and from the address at its strongest capture; IP total lengths. */
   rxBytes: number;
   txBytes: number;
-  /** Both directions together; null where offload merged packets that nobody could count. */
+  /** Both directions together; null when offload merged an unknown number of packets. */
   packets: number | null;
   /**
-   * Share of the minute that the chosen capture listened (NET-2.4.3), below 1 for a partial one. Null: the parser lost
-   * packets, no single capture holds both directional maxima, or a gap is known whose size is not.
+   * Part of the minute that the chosen capture listened (NET-2.4.3), below 1 for a partial one. Null: the parser lost
+   * packets, no single capture has both directional maxima, or a gap has an unknown size.
    */
   coverage: number | null;
 }
 
 /**
- * Puts an address's minutes together: what was seen, silence where the capture that last saw the address listened, and
+ * Assembles an address's minutes: observed traffic, zeros where the capture that last saw the address listened, and
  * gaps elsewhere.
  *
- * Silence counts as zero only at a capture that is known to see the address: another host's sensor that is awake says
- * nothing about it. Before the first sighting nothing is known.
+ * A missing address counts as zero only at a capture that is known to see it: another host's sensor proves nothing.
+ * Before the first sighting every minute is a gap.
  */
 export function joinMinutes(input: {
   fromMinute: number;
@@ -48,7 +48,7 @@ export function joinMinutes(input: {
     input.gaps.some(
       (gap) => gap.captureId === captureId && gap.fromMinute <= minute && minute <= gap.toMinute,
     );
-  // A gap row without a shortfall of time says that something is missing, not how much.
+  // A gap row without a duration says that data is missing, not how much.
   const coverageOf = (at: {
     captureId: number;
     minute: number;

@@ -59,7 +59,7 @@ test('NET-2.2.10: WAN counts each address at its strongest capture, then adds a 
   assert.deepEqual(items, [{ timeMs: fromMs, wan: expected[1]!.wan, lan: expected[1]!.lan }]);
 });
 
-test('NET-2.2.9: what an unknown or contested owner exchanged is no device’s, and without owned counters WAN is unavailable', async () => {
+test('NET-2.2.9: traffic of an unknown or contested owner counts for no device, and without owned counters WAN is unavailable', async () => {
   await using world = await createMonitorWorld();
   const minute = (key: string) => captureMinute({ hosts: [host('192.0.2.10', 50, 5, key)] });
   const spool = createSpool();
@@ -72,7 +72,7 @@ test('NET-2.2.9: what an unknown or contested owner exchanged is no device’s, 
   assert.equal(await wan(), null);
 });
 
-test('NET-2.2.9, NET-2.2.10: an uplink that sees only its router’s MAC has its bytes owned by whom the bridge saw; bridges that disagree, by nobody', async () => {
+test('NET-2.2.9, NET-2.2.10: the owner of an uplink’s bytes comes from the bridge; there is none when bridges disagree', async () => {
   await using world = await createMonitorWorld();
   const minute = (capture: string, rxBytes: number, key: string, offset = 0) =>
     captureMinute({
@@ -92,12 +92,12 @@ test('NET-2.2.9, NET-2.2.10: an uplink that sees only its router’s MAC has its
     spool.upload([minute('eth0', 7, '', 60), minute('br0', 6, one, 60), minute('br1', 5, two, 60)]),
   );
   assert.deepEqual(await totals(), [100, undefined]);
-  // A window of the bridge to which somebody contributed without knowing the owner.
+  // A part of the bridge's minute without a known owner.
   await world.apply(spool.upload([minute('br0', 1, '')]));
   assert.deepEqual(await totals(), [undefined, undefined]);
 });
 
-test('NET-2.2.10: more addresses than the budget of a read are said to be cut, not passed over in silence', async () => {
+test('NET-2.2.10: a result that exceeds the limit of a read is marked as limited', async () => {
   await using world = await createMonitorWorld();
   const addresses = (count: number) =>
     Array.from({ length: count }, (_, i) => host(`10.9.${i >> 8}.${i & 255}`, 1, 0, one));
@@ -113,7 +113,7 @@ test('NET-2.2.10: more addresses than the budget of a read are said to be cut, n
   assert.equal(sourceLimited, true);
 });
 
-test('a number says where it comes from: every capture, the chosen one and why', async () => {
+test('a number has its source: every capture, the chosen one, and the reason', async () => {
   await using world = await createMonitorWorld();
   await world.apply(
     createSpool().upload([

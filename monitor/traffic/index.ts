@@ -1,9 +1,8 @@
 /**
- * What addresses, devices and sites really exchanged, read from the facts.
+ * Traffic of addresses, devices and sites, read from the facts.
  *
- * The facts give each address and minute its one strongest capture (NET-2.4.2); here silence is told apart from what
- * was not collected: the first is a zero, the second a gap, and neither is ever the other. Minutes are the second at
- * which they start, since 1970.
+ * The facts select one strongest capture for each address and minute (NET-2.4.2). This feature separates zeros
+ * (observed without traffic) from gaps (not observed). Minutes are identified by their start in seconds since 1970.
  */
 import type {
   AddressRange,
@@ -38,6 +37,7 @@ export type {
   TopAddress,
 } from '#monitor/facts/index.ts';
 export type { AddressMinute, ObservedMinute } from './address-minute.ts';
+export { captureSection } from './capture-section.ts';
 export type { SiteTraffic } from './read-site-traffic.ts';
 
 export interface GapRow extends GapFact {
@@ -49,20 +49,20 @@ export interface CaptureState extends CaptureFacts {
   hostName: string;
 }
 
-/** Where a number comes from: one capture's row of an address and minute. */
+/** The source of a number: one capture's row of an address and minute. */
 export interface Provenance extends CaptureRow {
   hostName: string;
 }
 
-/** What a capture of any site lost in a few minutes. */
+/** Losses of a capture of any site in a few minutes. */
 export interface CaptureLoss extends CaptureLosses {
   hostName: string;
 }
 
 export interface Traffic {
   /**
-   * Every minute from `fromMinute` (inclusive) to `toMinute` (exclusive) of an exact address, in order; of one that is not
-   * globally unique on a segment.
+   * Every minute from `fromMinute` (inclusive) to `toMinute` (exclusive) of an exact address, in order; with a segment
+   * unless it is globally unique.
    */
   readAddressMinutes(
     siteId: number,
@@ -71,9 +71,9 @@ export interface Traffic {
     toMinute: number,
     segment?: string,
   ): Promise<AddressMinute[]>;
-  /** The same of many ranges, in their order; costs little more than one of them. */
+  /** The same for many ranges, in their order; costs little more than one range. */
   readAddressesMinutes(ranges: readonly AddressRange[]): Promise<AddressMinute[][]>;
-  /** Every capture's row of an address in these minutes, the chosen one of each minute first, with why it counts. */
+  /** Every capture's row of an address in these minutes, the chosen one of each minute first, with the reason. */
   explainAddress(
     siteId: number,
     address: string,
@@ -81,13 +81,13 @@ export interface Traffic {
     toMinute: number,
     segment?: string,
   ): Promise<Provenance[]>;
-  /** A site's traffic in steps, both ends in milliseconds on whole steps. */
+  /** A site's traffic in steps; both ends in milliseconds, on whole steps. */
   readSiteTraffic(siteId: number, fromMs: number, toMs: number, stepSeconds: number): Promise<SiteTraffic>;
   /** The addresses with the most traffic of a range. */
   listTopAddresses(siteId: number, fromMs: number, toMs: number, limit: number): Promise<TopAddress[]>;
   /**
-   * WAN and LAN bytes of devices by their `segment|MAC`, in the order given (NET-2.2.10). Null is Unavailable: no counters
-   * with an owner arrived. `sourceLimited`: a budget cut what was read.
+   * WAN and LAN bytes of devices by their `segment|MAC`, in the given order (NET-2.2.10). Null means unavailable: no
+   * counters with an owner arrived. `sourceLimited`: a limit cut the read.
    */
   sumDevices(
     siteId: number,
@@ -103,7 +103,7 @@ export interface Traffic {
     toMs: number,
     stepSeconds: number,
   ): Promise<Limited<DeviceStep>>;
-  /** What a sensor told of other nodes' addresses, the most bytes first. */
+  /** A sensor's reports about addresses of other nodes, the most bytes first. */
   listForeign(
     siteId: number,
     fromMs: number,
@@ -111,15 +111,15 @@ export interface Traffic {
     sensorId: number,
     limit: number,
   ): Promise<ForeignRow[]>;
-  /** Gaps that touch the range, newest first. */
+  /** Gaps in the range, newest first. */
   listGaps(siteId: number, fromMs: number, toMs: number, limit: number): Promise<GapRow[]>;
   /** Every capture of the site's sensors with its newest minute and its losses of the last hour. */
   listCaptures(siteId: number): Promise<CaptureState[]>;
-  /** How each capture of any site stood in the last minutes, by the database's clock. */
+  /** State of each capture of any site in the last minutes, by the database's clock. */
   listOutages(minutes: number): Promise<CaptureOutage[]>;
-  /** What each capture of any site lost in the last whole minutes, by the database's clock. */
+  /** Losses of each capture of any site in the last complete minutes, by the database's clock. */
   listLosses(minutes: number): Promise<CaptureLoss[]>;
-  /** What the site's captures collected and lost in a range (NET-2.2.6). */
+  /** Collected and lost packets of the site's captures in a range (NET-2.2.6). */
   readCollection(siteId: number, fromMs: number, toMs: number): Promise<Collection>;
   /** Start of the newest minute with facts of each site that has any, unix milliseconds. */
   newestMinutes(): Promise<Map<number, number>>;
@@ -127,7 +127,7 @@ export interface Traffic {
 
 const at = (segment: string | undefined) => (segment === undefined ? {} : { segment });
 
-/** Range in milliseconds as the facts take it. */
+/** A range in milliseconds, in the form of the facts. */
 const rangeOf = (siteId: number, fromMs: number, toMs: number) => ({
   siteId,
   fromMinute: fromMs / 1000,
@@ -137,7 +137,7 @@ const rangeOf = (siteId: number, fromMs: number, toMs: number) => ({
 export interface TrafficDeps {
   db: () => Queryable;
   facts: FactStore;
-  /** Counters that were left out of uploads; none when absent. */
+  /** Counters that were left out of uploads; without it there are none. */
   setAsides?: Pick<SetAsides, 'listMinutes'>;
 }
 

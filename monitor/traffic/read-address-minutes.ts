@@ -1,7 +1,7 @@
 import type { AddressRange, FactStore } from '#monitor/facts/index.ts';
 import { type AddressMinute, joinMinutes } from './address-minute.ts';
 
-/** Minutes of exact addresses in order, one entry for each of a range; in the order of the ranges. */
+/** Minutes of exact addresses, one entry for each range, in the order of the ranges. */
 export async function readAddressesMinutes(
   facts: Pick<FactStore, 'readAddresses'>,
   ranges: readonly AddressRange[],
@@ -25,7 +25,7 @@ export async function readAddressesMinutes(
   });
 }
 
-/** Where counters of the address were left out, what remains is not all of it; where nothing remains, nothing is known. */
+/** Where counters of the address were left out, the rest is incomplete; without a rest the minute is a gap. */
 function withoutSetAside(
   minutes: readonly AddressMinute[],
   setAside: ReadonlySet<number>,

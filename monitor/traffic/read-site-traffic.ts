@@ -4,7 +4,7 @@ import type { FactStore } from '#monitor/facts/index.ts';
 export interface SiteTraffic {
   /** Start of each step. */
   timesMs: number[];
-  /** Mean rates over the observed minutes of the step, bits and packets per second; null: none was observed. */
+  /** Mean rates over the observed minutes of the step, bits and packets per second; null without one. */
   inBps: (number | null)[];
   outBps: (number | null)[];
   pps: (number | null)[];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { captureMinute, createMonitorWorld, createSpool, host, testMinute } from '#monitor/testing/index.ts';
 
-/** Reads of an address happen for every allocation at every tick; they must not grow with what else is kept. */
+/** An address is read for every allocation at every tick, so the cost must not grow with other data. */
 test("an address's hour is read by its key, from its day's partitions alone", async () => {
   await using world = await createMonitorWorld();
   const day = 86_400;

@@ -46,12 +46,12 @@ test('NET-2.4.2: the same traffic at one, two and three captures counts the same
   assert.deepEqual(seen[2], seen[0]);
 });
 
-test('NET-2.4.2: the strongest capture counts for both directions, even where another saw more of one', async () => {
+test('NET-2.4.2: the strongest capture counts for both directions, even when another saw more in one direction', async () => {
   await using world = await createMonitorWorld();
   await world.apply(
     createSpool().upload([capture('eth0', 'uplink', 5000, 10), capture('br0', 'bridge', 4000, 900)]),
   );
-  assert.deepEqual(await readMinute(world), [5000, 10, null], 'NET-2.4.3: no capture holds both maxima');
+  assert.deepEqual(await readMinute(world), [5000, 10, null], 'NET-2.4.3: no capture has both maxima');
 });
 
 test('NET-2.4.3: coverage is the time listened, lowered by kernel drops and unknown after parser loss', async () => {
@@ -67,7 +67,7 @@ test('NET-2.4.3: coverage is the time listened, lowered by kernel drops and unkn
   assert.equal(await coverageOf({ totals: captureMinute({ totals: { parserDropped: 1 } }).totals }), null);
 });
 
-test('a minute that was not collected is a gap, silence of a capture that knows the address is zero', async () => {
+test('a minute that was not collected is a gap; a minute without packets at a capture that knows the address is zero', async () => {
   await using world = await createMonitorWorld();
   const spool = createSpool();
   const at = (offset: number) => testMinute + offset * 60;
@@ -78,7 +78,7 @@ test('a minute that was not collected is a gap, silence of a capture that knows 
   await world.send(spool.upload([capture('eth0', 'uplink', 5, 6, { minute: at(1) })]));
   await world.send(quiet(2));
   await world.send(quiet(3, { observedMs: 30_000 }));
-  // Minute 4 is missing here, while another host's sensor, which never saw the address, was awake.
+  // Minute 4 is missing here, while another host's sensor, which never saw the address, had a capture.
   await world.send(createSpool().upload([captureMinute({ minute: at(4) })]), stranger);
   await world.inbox.drain();
   const read = await world.traffic.readAddressMinutes(world.siteId, address, at(0), at(5));
@@ -90,7 +90,7 @@ test('a minute that was not collected is a gap, silence of a capture that knows 
   assert.deepEqual(later, [{ isGap: false, minute: at(2), rxBytes: 0, txBytes: 0, packets: 0, coverage: 1 }]);
 });
 
-test('a minute that a gap names is never taken for whole', async () => {
+test('a minute with a gap is never complete', async () => {
   await using world = await createMonitorWorld();
   const gap = { fromMinute: testMinute, toMinute: testMinute, reason: 'clock_step' as const };
   const spool = createSpool();
@@ -115,7 +115,7 @@ test('partial reports of one minute add their time', async () => {
   assert.deepEqual(await readMinute(world), [55, 66, 0.75]);
 });
 
-test('NET-2.2.6: what a range collected and lost is told', async () => {
+test('NET-2.2.6: collected and lost packets of a range are reported', async () => {
   await using world = await createMonitorWorld();
   const totals = { ipPackets: 50, parserDropped: 2, kernelDropped: 3, detailTruncated: 4 };
   await world.apply(createSpool().upload([captureMinute({ totals })]));
@@ -132,7 +132,7 @@ test('NET-2.2.6: what a range collected and lost is told', async () => {
   assert.equal(state?.newestMinute, testMinute);
 });
 
-test('NET-2.4.2: packets that offload merged are unknown, not too few; bytes are known all the same', async () => {
+test('NET-2.4.2: the count of packets merged by offload is unknown, but bytes are known', async () => {
   await using world = await createMonitorWorld();
   const hosts = [host('192.0.2.10', 5, 6)];
   const next = testMinute + 60;
@@ -152,7 +152,7 @@ test('NET-2.4.2: packets that offload merged are unknown, not too few; bytes are
   );
 });
 
-test("a site's minute is observed and quiet where captures saw nobody, and a gap where none listened", async () => {
+test("a site's minute is observed and zero when captures saw no traffic, and a gap when none listened", async () => {
   await using world = await createMonitorWorld();
   await world.apply(createSpool().upload([captureMinute()]));
   const traffic = await world.traffic.readSiteTraffic(
@@ -180,7 +180,7 @@ test("a site's minutes follow facts that arrive later, also when two roll up at 
   assert.deepEqual(await world.rows('select 1 from site_minute_marks'), []);
 });
 
-test('NET-2.4.2: whatever captures saw, the chosen bytes are those of one of the strongest', async () => {
+test('NET-2.4.2: for any set of captures, the chosen bytes are those of one of the strongest', async () => {
   await using world = await createMonitorWorld();
   const names = ['eth0', 'br0', 'br1'];
   const bytes = fc.integer({ min: 0, max: 3 });
@@ -215,7 +215,7 @@ test('NET-2.4.2: whatever captures saw, the chosen bytes are those of one of the
   );
 });
 
-test('silence is judged by the captures that saw the address last, not by those of long ago', () => {
+test('zero or gap depends on the captures that saw the address last, not on older ones', () => {
   const at = (offset: number) => offset * 60;
   const minutes = joinMinutes({
     fromMinute: at(0),

@@ -4,10 +4,10 @@ const nameLengthMax = 80;
 let prefixes: Promise<ReadonlyMap<string, string>> | null = null;
 
 /**
- * Who made the interface with this MAC, from the bundled IEEE table; null for an unknown or randomized one.
+ * Manufacturer of a MAC from the bundled IEEE table; null when unknown or randomized.
  *
- * Longest prefix first: IEEE sells 28- and 36-bit blocks out of a 24-bit one that carries another name. The table is
- * read at the first use, because most commands never ask.
+ * Longest prefix first: IEEE sells 28- and 36-bit blocks inside a 24-bit one with another name. The table is read at
+ * first use, because most commands never need it.
  */
 export async function findOffline(mac: string): Promise<string | null> {
   if (isLocallyAdministered(mac)) return null;
@@ -26,7 +26,7 @@ async function loadPrefixes(): Promise<ReadonlyMap<string, string>> {
   const table = new Map<string, string>();
   for (const [prefix, text] of Object.entries(data as Record<string, string>)) {
     const name = text.slice(0, text.indexOf('\n') < 0 ? undefined : text.indexOf('\n')).trim();
-    // "Private" means that the owner's name is withheld.
+    // "Private" means that the name is withheld.
     if (name && name !== 'Private') table.set(prefix, name.slice(0, nameLengthMax));
   }
   return table;

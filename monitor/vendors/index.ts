@@ -1,8 +1,8 @@
 /**
- * Who made the interface with a MAC: a bundled table first, a public registry by command (NET-2.1.5).
+ * Manufacturers of MACs: a bundled table first, a public registry by command (NET-2.1.5).
  *
- * Only 24 bits of a MAC ever leave, and only to the registry that the settings name. A locally administered MAC has no
- * maker and is never looked up (NET-2.1.4). An answer is kept for good, a failure for twelve hours.
+ * Only 24 bits of a MAC are sent, and only to the configured registry. A locally administered MAC has no manufacturer
+ * and is never looked up (NET-2.1.4). An answer is stored permanently, a failure for twelve hours.
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -16,11 +16,11 @@ export { isLocallyAdministered } from './mac-prefix.ts';
 export type { Backlog, ResolveOptions, ResolveResult } from './resolve-backlog.ts';
 
 export interface Vendors {
-  /** The host of the registry that is asked; null while identification is offline. */
+  /** Host of the configured registry; null while identification is offline. */
   readonly registryHost: string | null;
-  /** Makers by the bundled table and by what a registry has answered before; unknown ones are left out. Asks nobody. */
+  /** Manufacturers from the bundled table and from stored answers; unknown ones are left out. Sends nothing. */
   findKnown(db: Queryable, macs: readonly string[]): Promise<Map<string, string>>;
-  /** Names a backlog of devices; null when another process does it right now. */
+  /** Names a backlog of devices; null when another process is doing it. */
   resolve(backlog: Backlog, options: ResolveOptions): Promise<ResolveResult | null>;
 }
 

@@ -1,13 +1,13 @@
 /**
- * The client of a public vendor registry. Of a device it sends the 24-bit prefix and nothing else (NET-2.1.5): no
- * whole MAC, no address, no name, no cookie. What it reads is bounded text that is never believed to be anything else.
+ * The client of a public vendor registry. It sends only the 24-bit prefix (NET-2.1.5): no complete MAC, no address, no
+ * name, no cookie. The answer is limited, untrusted text.
  */
 
 export type LookupResult =
   | { outcome: 'found'; manufacturer: string }
   /** The registry does not know the prefix. */
   | { outcome: 'unknown' }
-  /** No usable answer; `shouldStop` where the next one would not fare better. */
+  /** No usable answer; `shouldStop` when the next lookup would fail too. */
   | { outcome: 'failed'; reason: string; shouldStop: boolean };
 
 export interface RegistryClient {
@@ -18,7 +18,7 @@ export interface RegistryClient {
 const answerBytesMax = 4096;
 const nameLengthMax = 80;
 
-/** `url` takes the prefix as `00-1B-21` in place of `{prefix}`, or as the last part of its path. */
+/** `url` gets the prefix as `00-1B-21` in place of `{prefix}`, or as the last part of its path. */
 export function createRegistryClient(options: { url: string; timeoutMs?: number }): RegistryClient {
   return {
     async lookUp(prefix) {
@@ -29,7 +29,7 @@ export function createRegistryClient(options: { url: string; timeoutMs?: number 
       try {
         const response = await fetch(target, {
           headers: { accept: 'text/plain', 'user-agent': 'svc-monitor' },
-          // A redirect would tell somebody whom nobody chose.
+          // A redirect would send the prefix to a server that the operator did not configure.
           redirect: 'manual',
           signal: AbortSignal.timeout(options.timeoutMs ?? 10_000),
         });
@@ -46,7 +46,7 @@ export function createRegistryClient(options: { url: string; timeoutMs?: number 
 
 function judgeStatus(status: number): LookupResult {
   if (status === 404) return { outcome: 'unknown' };
-  if (status === 429) return failed('asks to be asked less often', true);
+  if (status === 429) return failed('asks for fewer requests', true);
   if (status >= 300 && status < 400) return failed('answered with a redirect, which is not followed', true);
   return failed(`answered with status ${status}`, status === 401 || status === 403);
 }
@@ -55,7 +55,7 @@ function failed(reason: string, shouldStop: boolean): LookupResult {
   return { outcome: 'failed', reason, shouldStop };
 }
 
-/** The first line as a name: no control characters, no endless text. A page or a document is no name. */
+/** The first line as a name: no control characters, limited length. A web page is not a name. */
 function readName(text: string | null): LookupResult {
   if (text === null) return failed('sent more than a name', false);
   const line = text.trim().split(/[\r\n]/, 1)[0]!;

@@ -8,17 +8,17 @@ import * as store from './store.ts';
 
 /** Devices without a manufacturer. */
 export interface Backlog {
-  /** Those after this id, by id. */
+  /** Devices after this id, by id. */
   list(afterId: number, limit: number): Promise<{ id: number; mac: string }[]>;
   write(names: readonly { id: number; manufacturer: string }[]): Promise<void>;
 }
 
 export interface ResolveOptions {
-  /** Lookups at a registry, at most. */
+  /** Maximum number of lookups at a registry. */
   limit: number;
-  /** Asks nobody. */
+  /** Use only the bundled table and stored answers. */
   isOffline: boolean;
-  /** Takes lines for people as things happen. */
+  /** Receives progress lines for people. */
   report(line: string): void;
   signal?: AbortSignal;
 }
@@ -26,14 +26,14 @@ export interface ResolveOptions {
 export interface ResolveResult {
   /** Devices named by the bundled table or an earlier lookup. */
   offline: number;
-  /** Lookups made, and the devices that they named. */
+  /** Lookups, and the devices that they named. */
   lookups: number;
   named: number;
   unknown: number;
   failed: number;
-  /** Devices that may still be looked up, now or after their twelve hours. */
+  /** Devices that may still be looked up, now or after twelve hours. */
   remaining: number;
-  /** Why the registry pass ended early, or was none. */
+  /** Why the registry pass ended early or did not run. */
   ended: string | null;
 }
 
@@ -42,19 +42,19 @@ export interface ResolveDeps {
   clock: Clock;
   /** Null keeps identification offline. */
   registry: RegistryClient | null;
-  /** Pause between two lookups: public registries take one a second. */
+  /** Pause between two lookups: public registries allow one per second. */
   pauseMs: number;
 }
 
 const pageSize = 5_000;
 const leaseSeconds = 60;
 const leaseName = 'resolve_mac_vendors';
-/** Failed lookups one after another that end a pass: the registry is down, and each would cost its time-out. */
+/** Consecutive failed lookups that end a pass: the registry is down, and each lookup would wait for the timeout. */
 const failuresMax = 3;
 
 /**
- * Names devices: the bundled table and earlier answers over the whole backlog, then a paced pass at the registry
- * (NET-2.1.5). Null when another process does it right now.
+ * Names devices: from the bundled table and stored answers for the whole backlog, then in a rate-limited pass at the
+ * registry (NET-2.1.5). Null when another process is doing it.
  */
 export async function resolveBacklog(
   deps: ResolveDeps,
@@ -76,8 +76,8 @@ export async function resolveBacklog(
       ended: null,
     };
     options.report(`Offline pass: ${result.offline} named, ${open.size} prefixes not in the table.`);
-    if (options.isOffline) result.ended = 'Only the offline pass was asked for.';
-    else if (!deps.registry) result.ended = 'No registry is set: SVC_MAC_VENDOR_LOOKUP_URL is empty.';
+    if (options.isOffline) result.ended = 'Offline pass only, as requested.';
+    else if (!deps.registry) result.ended = 'No registry is configured: SVC_MAC_VENDOR_LOOKUP_URL is empty.';
     else await askRegistry(deps, deps.registry, lease, backlog, open, options, result);
     result.remaining = [...open.values()].reduce((sum, ids) => sum + ids.length, 0);
     return result;
@@ -86,7 +86,7 @@ export async function resolveBacklog(
   }
 }
 
-/** `open` takes the devices that stay unnamed, by prefix. */
+/** `open` receives the devices without a name, by prefix. */
 async function nameOffline(db: Queryable, backlog: Backlog, open: Map<string, number[]>): Promise<number> {
   let named = 0;
   for (let afterId = 0; ; ) {
@@ -155,7 +155,7 @@ async function askRegistry(
     }
     failures = answer.outcome === 'failed' ? failures + (answer.shouldStop ? 1 : 0) : 0;
     if (failures >= failuresMax) {
-      result.ended = `The registry failed ${failuresMax} times in a row; the rest is left for later.`;
+      result.ended = `The registry failed ${failuresMax} times in a row; the rest is postponed.`;
       return;
     }
   }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-/** Names that a registry gave these prefixes. */
+/** Stored names of these prefixes. */
 export async function listNames(db: Queryable, prefixes: readonly string[]): Promise<Map<string, string>> {
   if (prefixes.length === 0) return new Map();
   const { rows } = await sql<{ prefix: string; manufacturer: string }>`
@@ -10,7 +10,7 @@ export async function listNames(db: Queryable, prefixes: readonly string[]): Pro
   return new Map(rows.map((row) => [row.prefix, row.manufacturer]));
 }
 
-/** Those of the prefixes that may be asked about now: never answered, and not tried for twelve hours. */
+/** Prefixes that may be looked up now: without an answer, and not tried for twelve hours. */
 export async function listDuePrefixes(db: Queryable, prefixes: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ prefix: string }>`
     select p.prefix from unnest(${[...prefixes]}::text[]) with ordinality as p(prefix, place)
@@ -20,7 +20,7 @@ export async function listDuePrefixes(db: Queryable, prefixes: readonly string[]
   return rows.map((row) => row.prefix);
 }
 
-/** Notes a lookup before it is made, so that one which ends the process counts as failed too. */
+/** Records a lookup before it is made, so that a lookup that crashes the process counts as failed. */
 export async function noteAttempt(db: Queryable, prefix: string): Promise<void> {
   await sql`insert into vendor_lookups (prefix) values (${prefix})
     on conflict (prefix) do update set tried_at = svc_now()`.execute(db);

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
-import { composeMonitor } from '#monitor/composition.ts';
+import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { labelDevice } from '#monitor/devices/index.ts';
 import { minutesAgo } from '#monitor/testing/facts.ts';
@@ -54,7 +54,7 @@ async function startRegistry() {
   return { url: `http://127.0.0.1:${await port.promise}/v1`, asked, stop: () => child.stdin.end() };
 }
 
-/** One pass; gives the result, what was said, and what the registry was asked. */
+/** One pass. Returns the result, the printed lines, and the registry's requests. */
 async function pass(options: { limit?: number; isOffline?: boolean; url?: string | null } = {}) {
   const { limit = 200, isOffline = false, url = registry.url } = options;
   const vendors = createVendors({
@@ -67,7 +67,7 @@ async function pass(options: { limit?: number; isOffline?: boolean; url?: string
   const before = registry.asked.length;
   const report = (line: string) => lines.push(line);
   const result = await vendors.resolve(world.devices.backlog, { limit, isOffline, report });
-  // The last answer may overtake the line that tells of its request.
+  // The last answer may arrive before the line about its request.
   while (registry.asked.length < before + (url === registry.url ? result!.lookups : 0))
     await new Promise((wake) => setImmediate(wake));
   return { result: result!, lines, asked: registry.asked.slice(before).map((one) => one.url) };
@@ -87,16 +87,16 @@ const see = (...macs: string[]) =>
 const labelOf = async (mac: string) =>
   labelDevice((await world.devices.list(world.siteId, 1_000)).find((one) => one.mac === mac)!);
 
-test('NET-2.1.5: the bundled table names the maker by the longest prefix that it sold', async () => {
+test('NET-2.1.5: the bundled table names the manufacturer by the longest prefix', async () => {
   assert.match((await findOffline('00:1b:21:00:00:01'))!, /^Intel/);
-  // A 24-bit block whose owner the table calls the registry itself, with 28-bit blocks of others inside.
+  // A 24-bit block of the registry itself, with 28-bit blocks of others inside.
   const names = new Set<string | null>();
   for (const digit of '0123456789abcde') names.add(await findOffline(`70:b3:d5:${digit}0:00:01`));
   assert.ok(names.size > 1);
   assert.equal((await findOffline('00:00:5e:00:00:01')) === null, false);
 });
 
-test('NET-2.1.4: no locally administered MAC has a maker or a prefix to ask about: all first octets, 400 of each', async () => {
+test('NET-2.1.4: no locally administered MAC has a manufacturer or a prefix to look up: all first octets, 400 of each', async () => {
   assert.equal(await findOffline('02:60:8c:00:00:01'), null, 'even where the table has it');
   assert.equal(await findOffline('aa:00:04:00:00:01'), null);
   let refused = 0;
@@ -115,7 +115,7 @@ test('NET-2.1.4: no locally administered MAC has a maker or a prefix to ask abou
   assert.equal(refused, 128 * 400);
 });
 
-test('NET-2.1.5: only 24 bits leave, a name is kept for good, and every device of the prefix takes it', async () => {
+test('NET-2.1.5: only 24 bits are sent, a name is stored permanently, and applies to every device of the prefix', async () => {
   const known = '04:00:01:aa:bb:cc';
   await see(known, '04:00:01:dd:ee:ff', '06:00:01:aa:bb:cc', '04:00:06:aa:bb:cc');
   assert.equal((await labelOf(known)).source, 'mac');
@@ -136,13 +136,13 @@ test('NET-2.1.5: only 24 bits leave, a name is kept for good, and every device o
       !headers.includes('cookie') && !headers.includes('referer') && !headers.includes('authorization'),
     );
   }
-  // A later device of a prefix that has been resolved is named as it comes, and nobody is asked.
+  // A later device with a resolved prefix is named at once, without a lookup.
   await see('04:00:01:00:00:99');
   assert.equal((await labelOf('04:00:01:00:00:99')).text, 'Example Networks Ltd');
   assert.deepEqual((await pass()).asked, []);
 });
 
-test('NET-2.1.5: a failed lookup backs off twelve hours, and a resolved one is never asked again', async () => {
+test('NET-2.1.5: a failed lookup is retried after twelve hours, a resolved one never', async () => {
   assert.deepEqual((await pass()).asked, [], 'tried a moment ago');
   await moveDatabaseClock(world.database, '11 hours 59 minutes');
   assert.deepEqual((await pass()).asked, []);
@@ -150,7 +150,7 @@ test('NET-2.1.5: a failed lookup backs off twelve hours, and a resolved one is n
   assert.deepEqual((await pass()).asked, ['/v1/04-00-06']);
 });
 
-test('NET-2.1.5: what a registry says is bounded text, no page and no redirect, and its failures end nothing', async () => {
+test('NET-2.1.5: a registry’s answer is limited text, never a page or redirect, and its failures do not stop the pass', async () => {
   const macs = [2, 3, 4, 5, 7, 8, 9].map((last) => `04:00:0${last}:00:00:01`);
   await see(...macs);
   const { result, asked, lines } = await pass();
@@ -162,7 +162,7 @@ test('NET-2.1.5: what a registry says is bounded text, no page and no redirect, 
   assert.ok(!lines.join('\n').includes('our stack'));
 });
 
-test('NET-2.1.5: --limit bounds the lookups, --offline and an empty setting make none, and a busy registry is left alone', async () => {
+test('NET-2.1.5: --limit limits the lookups, --offline and an empty setting make none, and a busy registry is not called again', async () => {
   await see(...[...Array(9)].map((_, i) => `04:20:0${i}:00:00:01`));
   assert.deepEqual((await pass({ isOffline: true })).asked, []);
   const unset = await pass({ url: null });
@@ -185,9 +185,9 @@ test('NET-2.1.5: the offline pass names a backlog that was stored without the ta
   assert.match((await labelOf('00:1b:21:00:00:44')).text, /^Intel/);
 });
 
-test('NET-2.1.5: a public registry is asked by default; an empty setting and the demo world ask none', () => {
+test('NET-2.1.5: a public registry is the default; with an empty setting and in the demo world there are no lookups', () => {
   const hostOf = (environment: NodeJS.ProcessEnv) =>
-    composeMonitor(readConfig({ SVC_LOG_LEVEL: 'error', ...environment })).vendors.registryHost;
+    compose(readConfig({ SVC_LOG_LEVEL: 'error', ...environment })).vendors.registryHost;
   assert.equal(hostOf({}), 'api.macvendors.com');
   assert.equal(hostOf({ SVC_MAC_VENDOR_LOOKUP_URL: '' }), null);
   assert.equal(hostOf({ SVC_DEMO_WORLD: '1' }), null);

@@ -1,4 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
+import type { TenantStatus } from '#operations/views/index.ts';
 import {
   type BreachedPasswords,
   foldEmail,
@@ -7,7 +8,8 @@ import {
 } from '#service-kit/sessions/index.ts';
 import type { StaffRole } from './actor.ts';
 
-export type TenantStatus = 'ACTIVE' | 'SUSPENDED' | 'CLOSED';
+export type { TenantStatus } from '#operations/views/index.ts';
+
 export type MembershipRole = 'owner' | 'member';
 
 export interface Person {

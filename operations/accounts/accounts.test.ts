@@ -1,3 +1,4 @@
+// Own process: it stores passwords as the product does, and other files make them cheap.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';

@@ -22,7 +22,7 @@ export async function setPassword(
 ): Promise<void> {
   requireSystem(actor);
   const person = await store.findPerson(db, personId);
-  if (person === null) throw invalid('There is no such person.');
+  if (person === null) throw invalid('This person does not exist.');
   await checkPassword(breached, password, person);
   const passwordHash = await hashPassword(password);
   await inTransaction(db, async (trx) => {
@@ -41,7 +41,7 @@ export async function removeFactors(
 ): Promise<void> {
   requireOperator(actor);
   const person = await store.findPerson(db, personId);
-  if (person === null) throw invalid('There is no such person.');
+  if (person === null) throw invalid('This person does not exist.');
   await inTransaction(db, async (trx) => {
     await removeSecondFactors(trx, personId);
     await endSessions(trx, personId);
@@ -64,7 +64,7 @@ export async function setPersonActive(
 ): Promise<void> {
   requireOperator(actor);
   await inTransaction(db, async (trx) => {
-    if (!(await store.setPersonActive(trx, personId, isActive))) throw invalid('There is no such person.');
+    if (!(await store.setPersonActive(trx, personId, isActive))) throw invalid('This person does not exist.');
     await endSessions(trx, personId);
     await endAccessLinks(trx, personId);
     const operation = isActive ? 'person.reactivate' : 'person.deactivate';

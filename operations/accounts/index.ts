@@ -32,7 +32,8 @@ import {
 } from './create-organization.ts';
 import { type CreatePersonInput, createPerson, type InviteStaffInput, inviteStaff } from './create-person.ts';
 import { customerActorOf } from './customer-actor.ts';
-import { acceptInvitation, findInvitation, type Invitation, inviteMember } from './invite-member.ts';
+import type { Invitation } from './invitation.ts';
+import { acceptInvitation, findInvitation, inviteMember } from './invite-member.ts';
 import type { RevokeKeysOf } from './reset-person.ts';
 import { sendAccessLink } from './send-access-link.ts';
 import { createSignInPeople } from './sign-in-people.ts';
@@ -64,7 +65,8 @@ export {
 } from './actor.ts';
 export { endDebtSuspension, suspendForDebt } from './change-tenant.ts';
 export type { CreateCustomerResult } from './create-customer.ts';
-export type { Invitation } from './invite-member.ts';
+export type { Invitation } from './invitation.ts';
+export { lockOrganization, lockPerson, lockTenantStatus } from './store.ts';
 
 export interface AccountsDeps {
   db: () => Queryable;

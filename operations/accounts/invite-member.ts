@@ -11,17 +11,10 @@ import { endSessions, hashPassword, verifyPassword } from '#service-kit/sessions
 import { invitationMail } from '#service-kit/sign-in/index.ts';
 import { checkPassword, invalid, type Person, parseEmail, parseName } from './account.ts';
 import { type Actor, requireOwnerOrOperator } from './actor.ts';
+import type { Invitation } from './invitation.ts';
 import { actorOfPerson } from './note-own.ts';
 import { type RevokeKeysOf, resetPerson } from './reset-person.ts';
 import * as store from './store.ts';
-
-export interface Invitation {
-  id: number;
-  organizationId: number;
-  organizationName: string;
-  email: string;
-  expiresAt: Date;
-}
 
 const invitationDays = 7;
 

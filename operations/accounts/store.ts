@@ -11,7 +11,9 @@ import type {
   TenantStatus,
 } from './account.ts';
 import type { StaffRole } from './actor.ts';
-import type { Invitation } from './invite-member.ts';
+import type { Invitation } from './invitation.ts';
+
+export { countLiving } from '#operations/views/index.ts';
 
 const personColumns = sql`id, email, name, staff_role as "staffRole", deactivated_at is null as "isActive",
   email_verified_at is not null as "isVerified"`;
@@ -202,18 +204,6 @@ export async function listTenants(db: Queryable): Promise<Tenant[]> {
   return rows;
 }
 
-/** What of a tenant still lives: servers, and orders that may become one. Reads the neighbours' rows. */
-export async function countLiving(
-  db: Queryable,
-  tenantId: number,
-): Promise<{ servers: number; orders: number }> {
-  const { rows } = await sql<{ servers: number; orders: number }>`
-    select (select count(*) from servers where tenant_id = ${tenantId} and provisioning_state <> 'deleted') as servers,
-      (select count(*) from server_orders
-        where tenant_id = ${tenantId} and queued_at is null and closed_reason is null) as orders`.execute(db);
-  return rows[0]!;
-}
-
 /**
  * The status, with the row locked until the transaction ends; null when there is no such tenant. The lock lets references
  * to the row pass: a ledger entry references the tenant first and locks its balance then. A stronger lock would deadlock
@@ -319,6 +309,16 @@ export async function listOpenInvitations(db: Queryable, organizationId: number)
     select ${invitationColumns} from invitations i join organizations o on o.id = i.organization_id
     where i.organization_id = ${organizationId} and ${isOpen} order by i.id`.execute(db);
   return rows;
+}
+
+/** The person's row, locked until the transaction ends. */
+export async function lockPerson(tx: Queryable, personId: number): Promise<void> {
+  await sql`select 1 from people where id = ${personId} for update`.execute(tx);
+}
+
+/** The organization's row, locked until the transaction ends. */
+export async function lockOrganization(tx: Queryable, organizationId: number): Promise<void> {
+  await sql`select 1 from organizations where id = ${organizationId} for update`.execute(tx);
 }
 
 /** Uses an invitation up; false when another has, or it has ended. */

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { ensurePool } from '#operations/addresses/index.ts';
-import { ensureCluster } from '#operations/catalog/index.ts';
+import { ensureCluster } from '#operations/clusters/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 
 let world: World;

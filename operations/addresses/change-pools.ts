@@ -2,6 +2,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { formatAddress, parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
+import { lockCluster } from '#operations/clusters/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AddressPool } from './allocation.ts';
@@ -49,7 +50,7 @@ export async function addPool(db: Queryable, actor: Actor, given: AddressPool): 
     lastAddress: formatAddress(last),
   };
   return db.transaction().execute(async (tx) => {
-    if (!(await store.lockCluster(tx, pool.clusterId)))
+    if (!(await lockCluster(tx, pool.clusterId)))
       throw new CodedError('addresses.not_found', 'There is no such cluster.');
     const overlapping = await store.findOverlap(tx, pool.clusterId, pool.prefix);
     if (overlapping !== null)

@@ -53,12 +53,6 @@ export async function listPools(
   return rows;
 }
 
-/** The cluster's row, locked so that two pools are not made beside each other; false when there is none. */
-export async function lockCluster(tx: Queryable, clusterId: number): Promise<boolean> {
-  const { rows } = await sql`select 1 from clusters where id = ${clusterId} for no key update`.execute(tx);
-  return rows.length === 1;
-}
-
 /** A pool of the cluster that shares addresses with this prefix. */
 export async function findOverlap(tx: Queryable, clusterId: number, prefix: string): Promise<string | null> {
   const { rows } = await sql<{ prefix: string }>`

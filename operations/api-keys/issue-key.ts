@@ -4,18 +4,8 @@ import { emit } from '#operations/events/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { recordKey } from './audit-key.ts';
+import type { IssueKeyInput } from './key.ts';
 import * as store from './store.ts';
-
-export interface IssueKeyInput {
-  organizationId: number;
-  /** For whom the key acts. */
-  personId: number;
-  name: string;
-  scope: 'read' | 'full';
-  /** null: all tenants of the organization, also later ones. */
-  tenantIds: readonly number[] | null;
-  expiresAt?: Date | null;
-}
 
 export interface IssueKeyResult {
   keyId: string;

@@ -1,63 +1,10 @@
 import { sql } from 'kysely';
-import type pg from 'pg';
+import { lockPerson } from '#operations/accounts/index.ts';
+import { organizationTenants } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { IssueKeyInput } from './issue-key.ts';
-import type { ReachableTenant } from './verify-key.ts';
+import type { IssueKeyInput } from './key.ts';
 
-export interface KeyRow {
-  keyId: string;
-  digest: Buffer;
-  scope: 'read' | 'full';
-  organizationId: number;
-  personId: number;
-  /** Neither revoked nor expired, and its person is active. */
-  isLive: boolean;
-  isUseStale: boolean;
-  tenants: ReachableTenant[];
-}
-
-// Reads the accounts' rows as well: membership and grants are checked in the statement that finds the key, so no call
-// can slip in between two answers. The payer tenant comes first where the key reaches it.
-const findText = `
-  select k.key_id as "keyId", k.digest, k.scope, k.organization_id as "organizationId", k.person_id as "personId",
-    k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) and p.deactivated_at is null as "isLive",
-    k.last_used_at is null or k.last_used_at < svc_now() - interval '60 seconds' as "isUseStale",
-    coalesce((
-      select json_agg(json_build_object('id', t.id, 'name', t.name, 'slug', t.slug, 'status', t.status,
-          'currency', t.currency,
-          'createdAt', to_char(t.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-        order by t.is_payer desc, t.id)
-      from tenants t
-      where t.organization_id = k.organization_id
-        and exists (select 1 from memberships m where m.organization_id = k.organization_id and m.person_id = k.person_id)
-        and (k.tenant_access = 'all' or exists (
-          select 1 from api_key_tenants g where g.key_id = k.key_id and g.tenant_id = t.id))), '[]') as tenants
-  from api_keys k join people p on p.id = k.person_id
-  where k.key_id = any($1::text[])`;
-
-export async function findKeys(pool: pg.Pool, keyIds: readonly string[]): Promise<KeyRow[]> {
-  return (await pool.query<KeyRow>({ name: 'api-keys.find', text: findText, values: [keyIds] })).rows;
-}
-
-/** A key as its owner sees it in a list. */
-export interface KeySummary {
-  keyId: string;
-  name: string;
-  scope: 'read' | 'full';
-  personId: number;
-  personName: string;
-  organizationId: number;
-  organizationName: string;
-  /** null: all tenants of the organization. */
-  tenantNames: string[] | null;
-  /** Of the same, in the same order. */
-  tenantIds: number[] | null;
-  createdAt: Date;
-  expiresAt: Date | null;
-  revokedAt: Date | null;
-  lastUsedAt: Date | null;
-  isActive: boolean;
-}
+export { findKeys, type KeyRow, type KeySummary, listKeys } from '#operations/views/index.ts';
 
 /** What the audit trail says about a key. */
 export async function findSubject(
@@ -86,28 +33,6 @@ export async function findFacts(db: Queryable, keyId: string): Promise<KeyFacts 
   return rows[0] ?? null;
 }
 
-export async function listKeys(
-  db: Queryable,
-  personId: number,
-  organizationIds: readonly number[],
-): Promise<KeySummary[]> {
-  const { rows } = await sql<KeySummary>`
-    select k.key_id as "keyId", k.name, k.scope, k.person_id as "personId", p.name as "personName",
-      k.organization_id as "organizationId", o.name as "organizationName", k.created_at as "createdAt", k.expires_at as "expiresAt",
-      k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt",
-      k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) as "isActive",
-      case when k.tenant_access = 'selected' then coalesce((
-        select json_agg(t.name order by t.id) from api_key_tenants g join tenants t on t.id = g.tenant_id
-        where g.key_id = k.key_id), '[]') end as "tenantNames",
-      case when k.tenant_access = 'selected' then coalesce((
-        select json_agg(g.tenant_id order by g.tenant_id) from api_key_tenants g where g.key_id = k.key_id), '[]')
-      end as "tenantIds"
-    from api_keys k join people p on p.id = k.person_id join organizations o on o.id = k.organization_id
-    where k.person_id = ${personId} or k.organization_id = any(${[...organizationIds]}::bigint[])
-    order by "isActive" desc, k.created_at desc, k.key_id`.execute(db);
-  return rows;
-}
-
 /**
  * Once a minute at most, also when many processes serve the key: the condition is in the statement. A key whose row is
  * locked is left for its next use, because every call of it would wait here with a connection in its hand.
@@ -131,7 +56,7 @@ export async function countActive(db: Queryable, personId: number): Promise<numb
 
 /** The person's active keys, with the person locked until the transaction ends. */
 export async function lockActiveKeys(tx: Queryable, personId: number): Promise<number> {
-  await sql`select 1 from people where id = ${personId} for update`.execute(tx);
+  await lockPerson(tx, personId);
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from api_keys
     where person_id = ${personId} and revoked_at is null and (expires_at is null or expires_at > svc_now())`.execute(
@@ -152,10 +77,8 @@ export async function insertKey(
   const tenantIds = [...new Set(key.tenantIds)];
   const { rows } = await sql`
     insert into api_key_tenants (key_id, tenant_id)
-    select ${key.keyId}, id from tenants
-    where id = any(${tenantIds}::bigint[]) and organization_id = ${key.organizationId} returning 1`.execute(
-    tx,
-  );
+    select ${key.keyId}, t.id from (${organizationTenants(key.organizationId)}) t
+    where t.id = any(${tenantIds}::bigint[]) returning 1`.execute(tx);
   return rows.length === tenantIds.length;
 }
 
@@ -205,7 +128,8 @@ export async function lockActiveKey(
 /** Takes all grants but these; a key for all tenants becomes one for these. */
 export async function keepGrants(tx: Queryable, keyId: string, tenantIds: readonly number[]): Promise<void> {
   await sql`insert into api_key_tenants (key_id, tenant_id)
-    select k.key_id, t.id from api_keys k join tenants t on t.organization_id = k.organization_id
+    select k.key_id, t.id from api_keys k
+    cross join lateral (${organizationTenants(sql`k.organization_id`)}) t
     where k.key_id = ${keyId} and k.tenant_access = 'all' on conflict do nothing`.execute(tx);
   await sql`update api_keys set tenant_access = 'selected' where key_id = ${keyId}`.execute(tx);
   await sql`delete from api_key_tenants

@@ -1,17 +1,8 @@
-import type { CustomerActor, TenantStatus } from '#operations/accounts/index.ts';
+import type { CustomerActor } from '#operations/accounts/index.ts';
 import { digestSecret, parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
 import type { Lookup } from './batch-lookup.ts';
+import type { ReachableTenant } from './key.ts';
 import type { KeyRow } from './store.ts';
-
-export interface ReachableTenant {
-  id: number;
-  name: string;
-  slug: string;
-  status: TenantStatus;
-  currency: string;
-  /** RFC 3339. */
-  createdAt: string;
-}
 
 /** Who acts: a key, for the person who minted it. */
 export interface Principal {

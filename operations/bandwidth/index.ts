@@ -6,8 +6,7 @@
  * Every figure says when it was last sampled, and one that never was is told apart from a real zero. Days are UTC days.
  */
 import type { Actor } from '#operations/accounts/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { PoolRules } from './pool.ts';
+import type { BandwidthDeps } from './deps.ts';
 import {
   type AccountBandwidth,
   type BandwidthHistory,
@@ -17,18 +16,11 @@ import {
 } from './read-bandwidth.ts';
 import type { Source } from './store.ts';
 
+export type { BandwidthDeps } from './deps.ts';
+
 export type { AccountBandwidth, BandwidthHistory, BandwidthRow } from './read-bandwidth.ts';
 export { createReadingLoop } from './record-readings.ts';
 export { createRollupLoop } from './roll-telemetry.ts';
-
-export interface BandwidthDeps {
-  db: () => Queryable;
-  /** What speaks for a day that both know of. */
-  source: Source;
-  /** What counts against the pool. */
-  poolCounts: 'outbound' | 'total';
-  rules: PoolRules;
-}
 
 export interface Bandwidth {
   readonly source: Source;

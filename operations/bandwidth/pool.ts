@@ -3,6 +3,9 @@
  *
  * `docs/decisions/0030-bandwidth-pool.md` says why. Everything is whole bytes until it is shown.
  */
+import type { ServerLife } from '#operations/views/index.ts';
+
+export type { ServerLife } from '#operations/views/index.ts';
 
 export interface PoolRules {
   /** Of every account, each month. */
@@ -12,12 +15,6 @@ export interface PoolRules {
   /** For each full year since the account was opened, up to the limit. */
   tenureYearBytes: number;
   tenureBytesMax: number;
-}
-
-/** When a server ran; null: it still does. */
-export interface ServerLife {
-  fromMs: number;
-  toMs: number | null;
 }
 
 export interface Month {

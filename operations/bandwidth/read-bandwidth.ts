@@ -1,7 +1,8 @@
 /** Use by server and period, and the account's pool of the running month. */
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
-import type { BandwidthDeps } from './index.ts';
+import { findOwnedServer, type Scope } from '#operations/views/index.ts';
+import type { BandwidthDeps } from './deps.ts';
 import { type Granularity, isPeriodName, type Period, periodAt, periodOf, periodsBetween } from './period.ts';
 import { computePool, type Pool } from './pool.ts';
 import * as store from './store.ts';
@@ -55,7 +56,7 @@ export async function readHistory(
   serverId: number,
   query: HistoryQuery,
 ): Promise<BandwidthHistory | null> {
-  const server = await store.findServer(deps.db(), tenantId, serverId);
+  const server = await findOwnedServer(deps.db(), scopeOf(actor, tenantId), serverId);
   if (server === null || !reachesTenant(actor, server.tenantId)) return null;
   const nowMs = await store.readNowMs(deps.db());
   const range = rangeOf(query, nowMs);
@@ -67,6 +68,11 @@ export async function readHistory(
     rowsOf(deps, server.tenantId, { serverId, name: server.name }, [month], 'month'),
   ]);
   return { granularity: query.granularity, current: current[0]!, rows };
+}
+
+function scopeOf(actor: Actor, tenantId: number | null): Scope {
+  if (tenantId !== null) return [tenantId];
+  return actor.kind === 'customer' ? actor.tenantIds : 'all';
 }
 
 function rangeOf(query: HistoryQuery, nowMs: number): { startMs: number; endMs: number } {

@@ -70,17 +70,17 @@ export async function bookReadings(tx: Queryable, readings: readonly Reading[]):
   }
 }
 
-/** The sums over each guest's public cards. Guests that count nothing are not measured, which is not the same as 0. */
+/** The sums over each guest's public network interfaces. Guests that count nothing are not measured, which is not the same as 0. */
 export function readingsOf(guests: readonly ObservedGuest[]): Reading[] {
   return guests.flatMap((guest) => {
     const serverId = serverIdOfGuest(guest.name);
-    const cards = guest.interfaces.filter((card) => card.isPublic);
-    if (serverId === null || cards.length === 0) return [];
+    const nics = guest.interfaces.filter((nic) => nic.isPublic);
+    if (serverId === null || nics.length === 0) return [];
     return [
       {
         serverId,
-        inboundTotal: cards.reduce((sum, card) => sum + card.receivedBytes, 0),
-        outboundTotal: cards.reduce((sum, card) => sum + card.sentBytes, 0),
+        inboundTotal: nics.reduce((sum, nic) => sum + nic.receivedBytes, 0),
+        outboundTotal: nics.reduce((sum, nic) => sum + nic.sentBytes, 0),
       },
     ];
   });

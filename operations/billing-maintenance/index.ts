@@ -6,19 +6,13 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { Metering } from '#operations/metering/index.ts';
 import { chargeServerHours } from '#operations/servers/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
 import { chargeOverage } from './charge-overage.ts';
+import type { MaintenanceDeps } from './deps.ts';
 import { settleSuspensions } from './settle-suspensions.ts';
 
 export { chargeOverage } from './charge-overage.ts';
-
-export interface MaintenanceDeps {
-  db: () => Queryable;
-  metering: Metering;
-}
 
 export interface MaintenanceResult {
   hours: number;

@@ -1,7 +1,7 @@
 import { endDebtSuspension, suspendForDebt } from '#operations/accounts/index.ts';
 import { listDebtors, listSettledDebtors, lockFreeBalances } from '#operations/billing/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { MaintenanceDeps } from './index.ts';
+import type { MaintenanceDeps } from './deps.ts';
 
 /**
  * Suspends active accounts whose credit is negative, and takes back such suspensions where it no longer is. What an

@@ -3,19 +3,9 @@
  *
  * The customer API, the portal and `api_access` of the tenant list ask the same two functions, so they can't disagree.
  */
-import type { TenantStatus } from '#operations/accounts/index.ts';
+import type { AccessFacts } from '#operations/views/index.ts';
 
-export interface AccessFacts {
-  tenantId: number;
-  status: TenantStatus;
-  hasBillingProfile: boolean;
-  balanceQuanta: number;
-  /** A saved card that can be charged. */
-  hasChargeableCard: boolean;
-  /** Money was paid in at some time. */
-  hasDeposit: boolean;
-  hasLiveServer: boolean;
-}
+export type { AccessFacts } from '#operations/views/index.ts';
 
 export type AccessRefusal =
   | { status: 403; code: 'forbidden'; reason: 'account_suspended' | 'account_closed' | 'no_billing_profile' }

@@ -1,7 +1,15 @@
 import { CompiledQuery, sql } from 'kysely';
-import type pg from 'pg';
+import { accessColumns } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AccessFacts } from './access.ts';
+
+export {
+  type DaySpending,
+  findAccess,
+  listDaySpending as sumDays,
+  listDebtors,
+  listSettledDebtors,
+} from '#operations/views/index.ts';
 
 export interface NewEntry {
   tenantId: number;
@@ -17,32 +25,6 @@ export interface LedgerEntry {
   description: string;
   metadata: { source: string } & Record<string, unknown>;
   createdAt: Date;
-}
-
-// Reads the neighbours' rows (status, profile, servers) in the one statement that every API call waits for.
-const accessColumns = `
-  select t.id as "tenantId", t.status,
-    coalesce(b.balance_quanta, 0) as "balanceQuanta",
-    exists (select 1 from billing_profiles p where p.tenant_id = t.id) as "hasBillingProfile",
-    coalesce(b.has_deposit, false) as "hasDeposit",
-    exists (select 1 from saved_cards c where c.tenant_id = t.id and c.gateway = $2 and c.is_default
-            and c.removed_at is null and make_date(c.expires_year, c.expires_month, 1)
-              >= date_trunc('month', svc_now() at time zone 'utc')::date) as "hasChargeableCard",
-    exists (select 1 from servers s where s.tenant_id = t.id
-            and s.provisioning_state in ('queued', 'provisioning', 'ready')) as "hasLiveServer"
-  from tenants t left join credit_balances b on b.tenant_id = t.id`;
-
-export async function findAccess(
-  pool: pg.Pool,
-  tenantIds: readonly number[],
-  gateway: string,
-): Promise<AccessFacts[]> {
-  const query = {
-    name: 'billing.find-access',
-    text: `${accessColumns} where t.id = any($1::bigint[])`,
-    values: [tenantIds, gateway],
-  };
-  return (await pool.query<AccessFacts>(query)).rows;
 }
 
 /** The same facts with the balance locked until the transaction ends: two orders can't both see the last credit. */
@@ -79,22 +61,6 @@ export async function lockFreeBalances(
     select tenant_id as "tenantId", balance_quanta as balance from credit_balances
     where tenant_id = any(${ids}::bigint[]) order by tenant_id for update skip locked`.execute(tx);
   return new Map(rows.map(({ tenantId, balance }) => [tenantId, balance]));
-}
-
-/** Active accounts with negative credit. */
-export async function listDebtors(db: Queryable): Promise<number[]> {
-  const { rows } = await sql<{ id: number }>`
-    select t.id from credit_balances b join tenants t on t.id = b.tenant_id
-    where b.balance_quanta < 0 and t.status = 'ACTIVE' order by t.id`.execute(db);
-  return rows.map((row) => row.id);
-}
-
-/** Accounts that are suspended for a debt that they no longer have. */
-export async function listSettledDebtors(db: Queryable): Promise<number[]> {
-  const { rows } = await sql<{ id: number }>`
-    select t.id from tenants t join credit_balances b on b.tenant_id = t.id
-    where t.suspended_for = 'debt' and b.balance_quanta >= 0 order by t.id`.execute(db);
-  return rows.map((row) => row.id);
 }
 
 /** Appends an entry and updates the balance; false, without a change, when its reference was entered before. */
@@ -166,33 +132,5 @@ export async function sumMonth(db: Queryable, tenantId: number): Promise<SourceS
     select metadata ->> 'source' as source, sum(amount_quanta)::bigint as quanta from ledger_entries
     where tenant_id = ${tenantId} and created_at >= date_trunc('month', svc_now() at time zone 'utc') at time zone 'utc'
     group by 1 order by 1`.execute(db);
-  return rows;
-}
-
-export interface DaySpending {
-  day: Date;
-  serverQuanta: number;
-  otherQuanta: number;
-}
-
-/** What was charged on each of the last days, the oldest first; days without charges are zero. */
-export async function sumDays(db: Queryable, tenantId: number, days: number): Promise<DaySpending[]> {
-  const { rows } = await sql<DaySpending>`
-    with wanted as (
-      select generate_series(greatest(date_trunc('day', svc_now() at time zone 'utc') - make_interval(days => ${days - 1}),
-        least((select date_trunc('day', created_at at time zone 'utc') from tenants where id = ${tenantId}),
-          (select date_trunc('day', min(created_at) at time zone 'utc') from ledger_entries where tenant_id = ${tenantId}))),
-        date_trunc('day', svc_now() at time zone 'utc'), interval '1 day') as day),
-    spent as (
-      select date_trunc('day', created_at at time zone 'utc') as day, metadata ->> 'source' = 'server_hours' as "isServer",
-        -sum(amount_quanta) as quanta
-      from ledger_entries
-      where tenant_id = ${tenantId} and amount_quanta < 0
-        and created_at >= (select min(day) from wanted) at time zone 'utc'
-      group by 1, 2)
-    select w.day at time zone 'utc' as day,
-      coalesce(sum(s.quanta) filter (where s."isServer"), 0)::bigint as "serverQuanta",
-      coalesce(sum(s.quanta) filter (where not s."isServer"), 0)::bigint as "otherQuanta"
-    from wanted w left join spent s on s.day = w.day group by w.day order by w.day`.execute(db);
   return rows;
 }

@@ -1,21 +1,20 @@
 /**
- * What can be ordered, and where: plans with their prices, images, locations, and the clusters that stand in them.
+ * What can be ordered, and where: plans with their prices, images and locations.
  *
  * Customers name things by slug or by id. What is no longer offered stays readable, because servers still have it.
  */
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
+import { listOfferedLocations } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as change from './change-catalog.ts';
 import * as store from './store.ts';
 
-export type { Cluster, Image, Location, Offer, Plan } from './store.ts';
+export type { Image, Location, Offer, Plan } from './store.ts';
 export {
-  ensureCluster,
   ensureImage,
   ensureLocation,
   ensurePlan,
   listAllLocations,
-  listClusters,
 } from './store.ts';
 
 export interface Catalog {
@@ -25,8 +24,6 @@ export interface Catalog {
   listLocations(): Promise<store.Location[]>;
   /** Those without a cluster as well. */
   listAllLocations(): Promise<store.Location[]>;
-  /** Clusters of a location, oldest first. */
-  listClusters(locationId?: number): Promise<store.Cluster[]>;
   /** Withdrawn ones as well. Staff only. */
   listAllPlans(actor: Actor): Promise<store.Offer<store.Plan>[]>;
   listAllImages(actor: Actor): Promise<store.Offer<store.Image>[]>;
@@ -50,9 +47,8 @@ export function createCatalog(deps: { db: () => Queryable }): Catalog {
   return {
     listPlans: () => store.listPlans(deps.db()),
     listImages: () => store.listImages(deps.db()),
-    listLocations: () => store.listLocations(deps.db()),
+    listLocations: () => listOfferedLocations(deps.db()),
     listAllLocations: () => store.listAllLocations(deps.db()),
-    listClusters: (locationId) => store.listClusters(deps.db(), locationId),
     async listAllPlans(actor) {
       requireStaff(actor);
       return store.listAllPlans(deps.db());

@@ -23,12 +23,6 @@ export interface Location {
   name: string;
   country: string;
 }
-export interface Cluster {
-  id: number;
-  locationId: number;
-  name: string;
-  driver: string;
-}
 
 /** Offered plans, cheapest first. */
 export async function listPlans(db: Queryable): Promise<Plan[]> {
@@ -48,23 +42,6 @@ export async function listImages(db: Queryable): Promise<Image[]> {
 export async function listAllLocations(db: Queryable): Promise<Location[]> {
   const { rows } = await sql<Location>`
     select id, slug, name, country from locations order by slug`.execute(db);
-  return rows;
-}
-
-/** Locations that have a cluster. */
-export async function listLocations(db: Queryable): Promise<Location[]> {
-  const { rows } = await sql<Location>`
-    select id, slug, name, country from locations
-    where id in (select location_id from clusters) order by slug`.execute(db);
-  return rows;
-}
-
-export async function listClusters(db: Queryable, locationId?: number): Promise<Cluster[]> {
-  const { rows } = await sql<Cluster>`
-    select id, location_id as "locationId", name, driver from clusters
-    where ${locationId ?? null}::bigint is null or location_id = ${locationId ?? null} order by id`.execute(
-    db,
-  );
   return rows;
 }
 
@@ -151,13 +128,6 @@ export async function ensureLocation(db: Queryable, location: Omit<Location, 'id
     on conflict (slug) do update set name = excluded.name, country = excluded.country returning id`.execute(
     db,
   );
-  return rows[0]!.id;
-}
-
-export async function ensureCluster(db: Queryable, cluster: Omit<Cluster, 'id'>): Promise<number> {
-  const { rows } = await sql<{ id: number }>`
-    insert into clusters (location_id, name, driver) values (${cluster.locationId}, ${cluster.name}, ${cluster.driver})
-    on conflict (name) do update set driver = excluded.driver returning id`.execute(db);
   return rows[0]!.id;
 }
 

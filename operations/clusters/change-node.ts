@@ -1,10 +1,11 @@
 /** What operators change about clusters and nodes. */
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#operations/accounts/index.ts';
-import { ensureCluster, listAllLocations, listClusters } from '#operations/catalog/index.ts';
+import { listAllLocations } from '#operations/catalog/index.ts';
 import { driverNames, type HypervisorNode, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { ensureCluster, listClusters } from './cluster-store.ts';
 import type { Room } from './node.ts';
 import * as store from './store.ts';
 

@@ -8,9 +8,11 @@ import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addNode, changeNode, createCluster, removeNode } from './change-node.ts';
+import { type Cluster, listClusters } from './cluster-store.ts';
 import type { Node } from './node.ts';
 import * as store from './store.ts';
 
+export { type Cluster, ensureCluster, listClusters, lockCluster } from './cluster-store.ts';
 export type { Node, Room } from './node.ts';
 export { placeGuest } from './place-guest.ts';
 export {
@@ -24,6 +26,8 @@ export {
 } from './store.ts';
 
 export interface Clusters {
+  /** Oldest first; all of them, or those of one location. */
+  listClusters(locationId?: number): Promise<Cluster[]>;
   /** All nodes, or one cluster's. Staff only. */
   listNodes(actor: Actor, clusterId: number | null): Promise<Node[]>;
   findNode(actor: Actor, nodeId: number): Promise<Node | null>;
@@ -42,6 +46,7 @@ export interface ClustersDeps {
 
 export function createClusters(deps: ClustersDeps): Clusters {
   return {
+    listClusters: (locationId) => listClusters(deps.db(), locationId),
     async listNodes(actor, clusterId) {
       requireStaff(actor);
       return store.listNodes(deps.db(), clusterId);

@@ -1,6 +1,6 @@
 import type { BackupTarget } from '#service-kit/postgres/backup.ts';
 import { readOperationsSettings, reporterOf } from '../config.ts';
-import { programDir } from '../features.ts';
+import { programDir } from '../platform.ts';
 
 export function backupTarget(): BackupTarget {
   const settings = readOperationsSettings();

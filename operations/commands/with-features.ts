@@ -1,8 +1,10 @@
 import { hasCode } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { createEmbeddedPostgres, type Database, isConnectionFailure } from '#service-kit/postgres/index.ts';
+import { compose } from '../composition.ts';
 import { type OperationsSettings, readOperationsSettings, reporterOf } from '../config.ts';
-import { createFeatures, createOperationsDatabase, type Features, programDir } from '../features.ts';
+import type { Features } from '../features.ts';
+import { createOperationsDatabase, programDir } from '../platform.ts';
 
 /**
  * Runs a command on the program's database, beside a running `serve` or without one: where the embedded server is up
@@ -16,7 +18,7 @@ export async function withFeatures(work: (features: Features) => Promise<void>):
   });
   const database = await openDatabase(settings, reporter);
   try {
-    await work(await createFeatures(settings, database, reporter));
+    await work(await compose(settings, { database, reporter }));
   } finally {
     await database.stop();
   }

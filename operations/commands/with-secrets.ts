@@ -1,7 +1,7 @@
 import { createKeyWrapper } from '#service-kit/secrets/index.ts';
 import type { SecretsTarget } from '#service-kit/secrets/secrets-commands.ts';
 import { readOperationsSettings, secretsKeyPrefix } from '../config.ts';
-import { programDir } from '../features.ts';
+import { programDir } from '../platform.ts';
 import { withFeatures } from './with-features.ts';
 
 /** Opens the database, beside running processes too, for work on the keys of its secrets. */

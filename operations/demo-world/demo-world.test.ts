@@ -6,11 +6,9 @@ import { test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { serverJobs } from '#operations/servers/index.ts';
-import { createJobRunner } from '#service-kit/jobs/index.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
+import { compose } from '../composition.ts';
 import { readOperationsSettings } from '../config.ts';
-import { createFeatures } from '../features.ts';
 import { createDemoWorld } from './index.ts';
 
 test('the demo world is made once, kept by later starts, and made of new keys when its file is gone', async () => {
@@ -18,14 +16,8 @@ test('the demo world is made once, kept by later starts, and made of new keys wh
   const folder = await mkdtemp(join(tmpdir(), 'svc-demo-world-'));
   const part = { ...database, name: 'database', start: async () => {}, stop: async () => {} };
   const settings = readOperationsSettings({ SVC_DATA_DIR: folder });
-  const features = await createFeatures(settings, part, silentReporter);
-  const worker = createJobRunner({
-    db: () => database.db,
-    handlers: serverJobs(features.serversDeps),
-    clock: systemClock,
-    reporter: silentReporter,
-  });
-  features.onWork(worker.wake);
+  const features = await compose(settings, { database: part, reporter: silentReporter });
+  const worker = features.background.workers[0]!;
   await worker.start();
   const dir = join(folder, 'operations');
   const seed = async () => {

@@ -7,24 +7,12 @@
  * and token are revoked.
  */
 import { join } from 'node:path';
-import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
-import type { Features } from '../features.ts';
 import { readDemoFile, writeDemoFile } from './demo-file.ts';
+import type { DemoWorldDeps } from './deps.ts';
 import { seedCatalog } from './seed-catalog.ts';
 import { seedCustomers } from './seed-customers.ts';
 import { ensureRunningServer } from './seed-server.ts';
-
-export interface DemoWorldDeps {
-  features: Features;
-  reporter: Reporter;
-  clock: Clock;
-  /** What runs its guests; default `simulated`. */
-  driver?: 'simulated' | 'lab';
-  /** Where `demo.json` goes. */
-  dir: string;
-}
 
 export function createDemoWorld(deps: DemoWorldDeps): Part {
   const file = join(deps.dir, 'demo.json');

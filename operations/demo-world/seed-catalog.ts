@@ -1,7 +1,7 @@
 import { formatAddress, parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
 import { ensurePool } from '#operations/addresses/index.ts';
-import { ensureCluster, ensureImage, ensureLocation, ensurePlan } from '#operations/catalog/index.ts';
-import { ensureNode } from '#operations/clusters/index.ts';
+import { ensureImage, ensureLocation, ensurePlan } from '#operations/catalog/index.ts';
+import { ensureCluster, ensureNode } from '#operations/clusters/index.ts';
 import type { HypervisorNetwork } from '#operations/hypervisors/index.ts';
 import type { Features } from '../features.ts';
 

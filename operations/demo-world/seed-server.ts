@@ -1,6 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { CustomerActor } from '#operations/accounts/index.ts';
-import type { DemoWorldDeps } from './index.ts';
+import type { DemoWorldDeps } from './deps.ts';
 
 const waitMaxMs = 60_000;
 const pollMs = 100;

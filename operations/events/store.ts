@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { eventRow } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { NewEvent, StoredEvent } from './event.ts';
 
@@ -7,39 +8,7 @@ const columns = sql`id, public_id as "publicId", type, organization_id as "organ
 
 /** Inserts the event for the owner of the thing it is about; nothing where there is no such thing. */
 export async function insertEvent(tx: Queryable, event: NewEvent): Promise<void> {
-  await sql`insert into events (type, organization_id, tenant_id, data) ${rowOf(event)}`.execute(tx);
-}
-
-function rowOf(event: NewEvent) {
-  if ('actionId' in event) {
-    return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('action_id', ${event.actionId}::bigint,
-        'server_id', s.id, 'tenant_id', t.id, 'href', '/api/v2/servers/' || s.id || '/actions?tenant=' || t.id)
-      from servers s join tenants t on t.id = s.tenant_id where s.id = ${event.serverId}`;
-  }
-  if ('serverId' in event) {
-    return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('server_id', s.id,
-        'tenant_id', t.id, 'href', '/api/v2/servers/' || s.id || '?tenant=' || t.id)
-      from servers s join tenants t on t.id = s.tenant_id where s.id = ${event.serverId}`;
-  }
-  if ('networkId' in event) {
-    return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('network_id', ${event.networkId}::bigint,
-        'tenant_id', t.id, 'href', '/api/v2/networks/' || ${event.networkId}::bigint || '?tenant=' || t.id)
-      from tenants t where t.id = ${event.tenantId}`;
-  }
-  if ('keyId' in event) {
-    return sql`select ${event.type}, k.organization_id, null::bigint, jsonb_build_object('key_id', k.key_id,
-        'organization_id', k.organization_id, 'href', '/api/v2/key')
-      from api_keys k where k.key_id = ${event.keyId}`;
-  }
-  if ('percent' in event) {
-    return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('tenant_id', t.id,
-        'period', ${event.period}::text, 'percent', ${event.percent}::int,
-        'href', '/api/v2/usage?period=' || ${event.period}::text || '&tenant=' || t.id)
-      from tenants t where t.id = ${event.tenantId}`;
-  }
-  return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('tenant_id', t.id,
-      'reason', ${event.reason}::text, 'href', '/api/v2/tenants')
-    from tenants t where t.id = ${event.tenantId}`;
+  await sql`insert into events (type, organization_id, tenant_id, data) ${eventRow(event)}`.execute(tx);
 }
 
 /**

@@ -1,7 +1,10 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden } from '#operations/accounts/index.ts';
+import { lockLiving } from '#operations/servers/index.ts';
+import { findOwnedServer } from '#operations/views/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
+import type { FirewallsDeps } from './deps.ts';
 import {
   checkRule,
   type Firewall,
@@ -11,7 +14,6 @@ import {
   untouchedFirewall,
   type Verdict,
 } from './firewall.ts';
-import type { FirewallsDeps } from './index.ts';
 import { driverOf, scopeOf } from './reach.ts';
 import * as store from './store.ts';
 
@@ -35,7 +37,7 @@ export async function changeFirewall(
   change: FirewallChange,
 ): Promise<void> {
   const scope = scopeOf(actor, null);
-  if ((await store.findServer(deps.db(), scope, serverId)) === null) throw notFound();
+  if ((await findOwnedServer(deps.db(), scope, serverId)) === null) throw notFound();
   requireWriter(actor);
   if (!((await driverOf(deps, serverId))?.filtersTraffic ?? false))
     throw new CodedError(
@@ -46,7 +48,7 @@ export async function changeFirewall(
     .db()
     .transaction()
     .execute(async (tx) => {
-      const server = await store.findServer(tx, scope, serverId, 'lock');
+      const server = (await lockLiving(tx, scope, [serverId]))[0] ?? null;
       if (server === null) throw notFound();
       const present = (await store.findFirewall(tx, serverId)) ?? untouchedFirewall(serverId);
       if (present.version !== version)

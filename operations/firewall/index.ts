@@ -1,29 +1,23 @@
 /**
- * Firewalls: what customers want filtered at their servers' public cards, and whether the hypervisor does it.
+ * Firewalls: the rules of customers for their servers' public network interfaces, and their state at the hypervisor.
  *
  * Rules are edited in the portal and read through the API. Each change is a new version, applied by a job; `enabled` is
  * true only where a hypervisor really filters. The platform's rules, which cannot be edited, are shown as well.
  */
-import type { Reporter } from '#common/reporter/index.ts';
+
 import type { Actor } from '#operations/accounts/index.ts';
-import type { Hypervisors, ImplicitRule } from '#operations/hypervisors/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { ImplicitRule } from '#operations/hypervisors/index.ts';
+import { findOwnedServer } from '#operations/views/index.ts';
 import { changeFirewall, type FirewallChange } from './change-firewall.ts';
+import type { FirewallsDeps } from './deps.ts';
 import { type Firewall, fingerprintOf, untouchedFirewall } from './firewall.ts';
 import { driverOf, scopeOf } from './reach.ts';
 import * as store from './store.ts';
 
 export type { FirewallChange } from './change-firewall.ts';
+export type { FirewallsDeps } from './deps.ts';
 export type { Direction, Protocol, Rule, Verdict } from './firewall.ts';
 export { firewallJobs } from './jobs.ts';
-
-export interface FirewallsDeps {
-  db: () => Queryable;
-  hypervisors: Hypervisors;
-  reporter: Reporter;
-  /** Tells the job runner that there is work. */
-  wake: () => void;
-}
 
 export interface EffectiveFirewall extends Firewall {
   fingerprint: string;
@@ -43,7 +37,7 @@ export interface Firewalls {
 export function createFirewalls(deps: FirewallsDeps): Firewalls {
   return {
     async readFirewall(actor, tenantId, serverId) {
-      if ((await store.findServer(deps.db(), scopeOf(actor, tenantId), serverId)) === null) return null;
+      if ((await findOwnedServer(deps.db(), scopeOf(actor, tenantId), serverId)) === null) return null;
       const firewall = (await store.findFirewall(deps.db(), serverId)) ?? untouchedFirewall(serverId);
       const driver = await driverOf(deps, serverId);
       return {

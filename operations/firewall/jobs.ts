@@ -1,7 +1,9 @@
 /** Brings hypervisors in line with what is stored: always the newest version, however many were queued. */
+
 import { guestName } from '#operations/hypervisors/index.ts';
+import { findOwnedServer } from '#operations/views/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
-import type { FirewallsDeps } from './index.ts';
+import type { FirewallsDeps } from './deps.ts';
 import { driverOf } from './reach.ts';
 import * as store from './store.ts';
 
@@ -26,7 +28,7 @@ export function firewallJobs(deps: FirewallsDeps): Record<string, JobHandler> {
 async function apply(deps: FirewallsDeps, serverId: number): Promise<void> {
   for (;;) {
     const firewall = await store.findFirewall(deps.db(), serverId);
-    const isThere = (await store.findServer(deps.db(), 'all', serverId)) !== null;
+    const isThere = (await findOwnedServer(deps.db(), 'all', serverId)) !== null;
     const driver = await driverOf(deps, serverId);
     if (firewall === null || !isThere || driver === null) return;
     const { inboundPolicy, outboundPolicy, rules } = firewall;

@@ -2,7 +2,7 @@
 import type { Actor } from '#operations/accounts/index.ts';
 import { findNodeOfServer } from '#operations/clusters/index.ts';
 import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
-import type { FirewallsDeps } from './index.ts';
+import type { FirewallsDeps } from './deps.ts';
 import type * as store from './store.ts';
 
 /** Whose servers' firewalls the actor reaches, narrowed to one tenant where one is given. */

@@ -1,25 +1,11 @@
 /** Statements on firewalls and their rules. Owners are filtered here. */
+
 import { sql } from 'kysely';
+import type { Scope } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Firewall, Rule, StoredRule } from './firewall.ts';
 
-/** Tenants whose servers an operation may touch: those of these ids, or all. */
-export type Scope = readonly number[] | 'all';
-
-/** A server that the caller may see, or null; with its row locked when `tx` is to change its firewall. */
-export async function findServer(
-  db: Queryable,
-  scope: Scope,
-  serverId: number,
-  lock: 'lock' | 'look' = 'look',
-): Promise<{ name: string; tenantId: number } | null> {
-  const owned = scope === 'all' ? sql`true` : sql`tenant_id = any(${[...scope]}::bigint[])`;
-  const { rows } = await sql<{ name: string; tenantId: number }>`
-    select name, tenant_id as "tenantId" from servers
-    where id = ${serverId} and ${owned} and provisioning_state <> 'deleted'
-    ${lock === 'lock' ? sql`for no key update` : sql``}`.execute(db);
-  return rows[0] ?? null;
-}
+export type { Scope };
 
 /** Null for a server whose firewall was never touched. */
 export async function findFirewall(db: Queryable, serverId: number): Promise<Firewall | null> {

@@ -11,7 +11,10 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Result } from './result.ts';
 import * as store from './store.ts';
+
+export type { Result } from './result.ts';
 
 /** One call as its repetitions look. */
 export interface RepeatableCall {
@@ -22,12 +25,6 @@ export interface RepeatableCall {
   idempotencyKey: string;
   /** Everything that a repetition must have in common with the first call. */
   content: unknown;
-}
-
-/** What the first call made. */
-export interface Result {
-  kind: string;
-  id: number;
 }
 
 /** The right to do the work of a call; `bind` ties the result to it. */

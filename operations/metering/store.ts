@@ -1,8 +1,18 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
+import { firstUsageDay } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { CountRow } from './count-request.ts';
 import type { MonthUsage, OveragePrice } from './usage.ts';
+
+export {
+  type FleetAccount,
+  type FleetKey,
+  type KeyUsage,
+  listKeyUsage,
+  listTopAccounts,
+  listTopKeys,
+} from '#operations/views/index.ts';
 
 // One statement raises the accounts' months, their keys' and their days, so they can't part. Rows are touched in the order
 // of their keys, so two processes that count for the same accounts wait for each other instead of deadlocking. The
@@ -153,36 +163,10 @@ export async function findMonth(
   return rows[0]!;
 }
 
-export interface KeyUsage {
-  /** Null: all revoked keys together. */
-  keyId: string | null;
-  name: string;
-  count: number;
-}
-
-export async function listKeyUsage(db: Queryable, tenantId: number, period: string): Promise<KeyUsage[]> {
-  const { rows } = await sql<KeyUsage>`
-    select case when k.revoked_at is null then k.key_id end as "keyId",
-      case when k.revoked_at is null then max(k.name) else 'revoked keys' end as name, sum(u.count)::bigint as count
-    from usage_key_months u join api_keys k on k.key_id = u.key_id
-    where u.tenant_id = ${tenantId} and u.month = to_date(${period}, 'YYYY-MM')
-    group by k.revoked_at is null, case when k.revoked_at is null then k.key_id end
-    order by count desc, "keyId"`.execute(db);
-  return rows;
-}
-
 export interface DayUsage {
   /** Such as `2025-11-30`. */
   date: string;
   count: number;
-}
-
-/** The first day of an account (null: of all), or of its first counted request where that is earlier. */
-function firstDay(tenantId: number | null) {
-  const tenant = tenantId === null ? sql`true` : sql`t.id = ${tenantId}`;
-  const counted = tenantId === null ? sql`true` : sql`d.tenant_id = ${tenantId}`;
-  return sql`least((select min(t.created_at at time zone 'utc')::date from tenants t where ${tenant}),
-    (select min(d.day) from usage_days d where ${counted}))`;
 }
 
 /** Every day of the month up to today, from the account's first day on; null stands for all accounts. */
@@ -191,7 +175,7 @@ export async function listDays(db: Queryable, tenantId: number | null, period: s
   const { rows } = await sql<DayUsage>`
     select to_char(day, 'YYYY-MM-DD') as date,
       coalesce((select sum(u.count)::bigint from usage_days u where u.day = each.day::date and ${whose}), 0) as count
-    from generate_series(greatest(to_date(${period}, 'YYYY-MM'), ${firstDay(tenantId)})::timestamp,
+    from generate_series(greatest(to_date(${period}, 'YYYY-MM'), ${firstUsageDay(tenantId)})::timestamp,
       least(to_date(${period}, 'YYYY-MM') + interval '1 month' - interval '1 day', svc_now() at time zone 'utc'),
       interval '1 day') as each (day)
     order by day`.execute(db);
@@ -237,55 +221,6 @@ export async function sumMonth(
   return rows[0]!;
 }
 
-export interface FleetAccount {
-  tenantId: number;
-  name: string;
-  currency: string;
-  count: number;
-  includedCount: number;
-  chargedCount: number;
-}
-
-export async function listTopAccounts(
-  db: Queryable,
-  period: string,
-  includedPerMonth: number,
-  part: { limit: number; offset: number },
-): Promise<FleetAccount[]> {
-  const { rows } = await sql<FleetAccount>`
-    select u.tenant_id as "tenantId", t.name, t.currency, u.count,
-      coalesce(u.included_count, ${includedPerMonth}) as "includedCount", u.overage_charged_count as "chargedCount"
-    from usage_months u join tenants t on t.id = u.tenant_id
-    where u.month = to_date(${period}, 'YYYY-MM') order by u.count desc, u.tenant_id
-    limit ${part.limit} offset ${part.offset}`.execute(db);
-  return rows;
-}
-
-/** A key's requests of a month for one of the accounts that it reaches. */
-export interface FleetKey {
-  keyId: string;
-  name: string;
-  isActive: boolean;
-  tenantId: number;
-  tenantName: string;
-  count: number;
-}
-
-/** Those with the most requests, each for each account that it was used for. */
-export async function listTopKeys(
-  db: Queryable,
-  period: string,
-  part: { limit: number; offset: number },
-): Promise<{ keys: FleetKey[]; keyCount: number }> {
-  const { rows } = await sql<FleetKey & { keyCount: number }>`
-    select u.key_id as "keyId", k.name, k.revoked_at is null as "isActive", u.tenant_id as "tenantId",
-      t.name as "tenantName", u.count, count(*) over () as "keyCount"
-    from usage_key_months u join api_keys k on k.key_id = u.key_id join tenants t on t.id = u.tenant_id
-    where u.month = to_date(${period}, 'YYYY-MM') order by u.count desc, u.key_id, u.tenant_id
-    limit ${part.limit} offset ${part.offset}`.execute(db);
-  return { keys: rows, keyCount: rows[0]?.keyCount ?? 0 };
-}
-
 export interface MonthSum {
   startsAt: Date;
   count: number;
@@ -304,7 +239,7 @@ export async function listMonths(
     select each.month at time zone 'utc' as "startsAt", coalesce(sum(u.count), 0)::bigint as count,
       count(u.tenant_id) as "accountCount"
     from present, generate_series(greatest(present.month - make_interval(months => ${months - 1}),
-      date_trunc('month', ${firstDay(tenantId)})), present.month, interval '1 month') as each (month)
+      date_trunc('month', ${firstUsageDay(tenantId)})), present.month, interval '1 month') as each (month)
     left join usage_months u on u.month = each.month::date and ${whose}
     group by each.month order by each.month`.execute(db);
   return rows;

@@ -10,9 +10,9 @@ import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.t
 import * as attachments from './attachment-store.ts';
 import { requireWriter, type Scope, scopeOf } from './authorise.ts';
 import type { Precondition } from './change-network.ts';
+import type { NetworksDeps } from './deps.ts';
 import { invalidField, limitExceeded, noSuchNetwork, noSuchServer } from './errors.ts';
 import * as holds from './hold-store.ts';
-import type { NetworksDeps } from './index.ts';
 import {
   type Attachment,
   attachmentMac,
@@ -50,7 +50,7 @@ export interface AttachResult {
 
 /**
  * Throws `networks.not_found`, `networks.server_not_found`, `networks.not_ready`, `networks.already_attached`,
- * `networks.ip_in_use`, `networks.invalid`, `networks.limit`. A card in error is tried again.
+ * `networks.ip_in_use`, `networks.invalid`, `networks.limit`. An interface in error is retried.
  */
 export async function attachServer(
   deps: NetworksDeps,
@@ -79,16 +79,16 @@ export async function attachServer(
           'The server is not ready. Wait until it runs, or until it is gone.',
           { isOnItsWay: ['queued', 'provisioning'].includes(server.provisioningState) },
         );
-      const present = await attachments.findCardOf(tx, network.id, server.id);
+      const present = await attachments.findNicOf(tx, network.id, server.id);
       const wasThere =
         present !== null
-          ? await keepCard(tx, present, network.cidr, input.ip)
-          : await insertCard(tx, network, {
+          ? await keepNic(tx, present, network.cidr, input.ip)
+          : await insertNic(tx, network, {
               serverId: server.id,
               locationId: server.locationId,
               ip: input.ip,
             });
-      await recordCard(tx, actor, 'network.attach_server', network.tenantId, input);
+      await recordNic(tx, actor, 'network.attach_server', network.tenantId, input);
       return wasThere;
     });
   deps.wake();
@@ -97,26 +97,26 @@ export async function attachServer(
   return { attachment, wasThere };
 }
 
-async function keepCard(
+async function keepNic(
   tx: Queryable,
-  card: attachments.Card,
+  nic: attachments.Nic,
   cidr: string,
   ip: string | undefined,
 ): Promise<boolean> {
-  if (card.state === 'detaching')
+  if (nic.state === 'detaching')
     throw new CodedError(
       'networks.detaching',
       'The server is just being detached from this network. Try again in a few seconds.',
     );
-  if (ip !== undefined && memberAddress(cidr, ip) !== card.address)
+  if (ip !== undefined && memberAddress(cidr, ip) !== nic.address)
     throw new CodedError(
       'networks.already_attached',
-      `The server is on this network with ${card.address}. Detach it first to give it another address.`,
-      { ip: card.address },
+      `The server is on this network with ${nic.address}. Detach it first to give it another address.`,
+      { ip: nic.address },
     );
-  if (card.state === 'error') {
-    await attachments.setCardState(tx, card.id, { state: 'attaching' });
-    await enqueueCard(tx, 'networks.attach', card);
+  if (nic.state === 'error') {
+    await attachments.setNicState(tx, nic.id, { state: 'attaching' });
+    await enqueueNic(tx, 'networks.attach', nic);
   }
   return true;
 }
@@ -142,7 +142,7 @@ export async function joinHeldNetwork(tx: Queryable, server: JoiningServer, inpu
   const network = await store.lockNetwork(tx, [server.tenantId], input.networkId);
   if (network === null) throw noSuchNetwork();
   const ip = (await holds.takeHold(tx, server.serverId)) ?? input.ip;
-  await addCard(tx, network, { ...server, ip }, 'network_ip');
+  await addNic(tx, network, { ...server, ip }, 'network_ip');
 }
 
 /** The rules of `holdNetwork`, without holding anything. */
@@ -162,17 +162,17 @@ function requireSameLocation(network: { locationId: number }, server: { location
   throw invalidField('network_id', 'other_location', 'The network is in another location than the server.');
 }
 
-async function insertCard(
+async function insertNic(
   tx: Queryable,
   network: store.LockedNetwork,
   server: { serverId: number; locationId: number; ip: string | undefined },
 ): Promise<false> {
-  const card = await addCard(tx, network, server, 'ip');
-  await enqueueCard(tx, 'networks.attach', card);
+  const nic = await addNic(tx, network, server, 'ip');
+  await enqueueNic(tx, 'networks.attach', nic);
   return false;
 }
 
-function recordCard(
+function recordNic(
   tx: Queryable,
   actor: Actor,
   operation: string,
@@ -183,7 +183,7 @@ function recordCard(
   return record(tx, actor, { operation, subject, tenantId, after: { networkId, ip } });
 }
 
-async function addCard(
+async function addNic(
   tx: Queryable,
   network: store.LockedNetwork,
   server: { serverId: number; locationId: number; ip?: string | undefined },
@@ -258,7 +258,7 @@ export async function detachServer(
 ): Promise<Attachment> {
   const scope = scopeOf(actor, tenantId);
   if (!(await attachments.hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
-  if ((await attachments.findCardOf(deps.db(), input.networkId, input.serverId)) === null)
+  if ((await attachments.findNicOf(deps.db(), input.networkId, input.serverId)) === null)
     throw noSuchNetwork();
   requireWriter(actor);
   const before = await deps
@@ -280,35 +280,35 @@ async function markDetaching(
   const server = await attachments.lockServer(tx, scope, input.serverId);
   if (server === null) throw noSuchServer();
   await precondition?.(tx);
-  const [card, shown] = [
-    await attachments.findCardOf(tx, input.networkId, input.serverId),
+  const [nic, shown] = [
+    await attachments.findNicOf(tx, input.networkId, input.serverId),
     (await attachments.listAttachments(tx, [input.serverId])).find(
       (one) => one.networkId === input.networkId,
     ),
   ];
-  if (card === null || shown === undefined) throw noSuchNetwork();
-  if (card.state === 'detaching') return shown;
+  if (nic === null || shown === undefined) throw noSuchNetwork();
+  if (nic.state === 'detaching') return shown;
   if (shown.isLastInterface)
     throw new CodedError(
       'networks.last_interface',
       'This is the last interface of a server without a public address. Attach another network first, or destroy the server.',
     );
-  await attachments.setCardState(tx, card.id, { state: 'detaching' });
-  await enqueueCard(tx, 'networks.detach', card);
-  await recordCard(tx, actor, 'network.detach_server', server.tenantId, input);
+  await attachments.setNicState(tx, nic.id, { state: 'detaching' });
+  await enqueueNic(tx, 'networks.detach', nic);
+  await recordNic(tx, actor, 'network.detach_server', server.tenantId, input);
   return { ...shown, state: 'detaching', error: null };
 }
 
-async function enqueueCard(
+async function enqueueNic(
   tx: Queryable,
   kind: 'networks.attach' | 'networks.detach',
-  card: { id: number; networkId: number; serverId: number; mac: string },
+  nic: { id: number; networkId: number; serverId: number; mac: string },
 ): Promise<void> {
   await enqueueJob(tx, kind, {
-    attachment_id: card.id,
-    network_id: card.networkId,
-    server_id: card.serverId,
-    mac_address: card.mac,
+    attachment_id: nic.id,
+    network_id: nic.networkId,
+    server_id: nic.serverId,
+    mac_address: nic.mac,
   });
 }
 

@@ -1,7 +1,7 @@
 import { type Actor, forbidden } from '#operations/accounts/index.ts';
+import type { Scope } from '#operations/views/index.ts';
 
-/** Tenants whose networks an operation may touch: those of these ids, or all. */
-export type Scope = readonly number[] | 'all';
+export type { Scope } from '#operations/views/index.ts';
 
 /** What the actor reaches: a customer their own tenants, staff and the program everything, a project nothing. */
 export function scopeOf(actor: Actor, tenantId: number | null): Scope {

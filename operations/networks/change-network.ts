@@ -6,9 +6,9 @@ import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as attachments from './attachment-store.ts';
 import { requireWriter, scopeOf } from './authorise.ts';
+import type { NetworksDeps } from './deps.ts';
 import { invalidField, noSuchNetwork } from './errors.ts';
 import * as holds from './hold-store.ts';
-import type { NetworksDeps } from './index.ts';
 import type { Network } from './network.ts';
 import * as store from './store.ts';
 import { validateNetworkFields } from './validate-network-fields.ts';
@@ -79,7 +79,7 @@ function mergeLabels(
 
 /**
  * Deletes a network that has no members; throws `networks.in_use` (details.servers, details.isDetaching) for one that
- * has. A card that is still being taken away counts: its hypervisor needs the segment until then.
+ * has. A network interface that is being removed still counts: its hypervisor needs the segment until then.
  */
 export async function deleteNetwork(
   deps: NetworksDeps,

@@ -3,13 +3,10 @@
  *
  * All rules for networks are in this feature: which blocks are allowed, how many networks an account may have, that
  * no two of them overlap, that a network with members stays, and that a server without a public address keeps its last
- * card. Another account's network, a deleted one and one that never was give the same answer.
+ * network interface. A network of another account, a deleted and an unknown one give the same answer.
  */
-import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import type { Catalog } from '#operations/catalog/index.ts';
-import type { Clusters } from '#operations/clusters/index.ts';
-import { guestName, type Hypervisors, type PrivateInterface } from '#operations/hypervisors/index.ts';
+import { guestName, type PrivateInterface } from '#operations/hypervisors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   type AttachInput,
@@ -30,6 +27,7 @@ import {
   syncNetwork,
 } from './change-network.ts';
 import { type CreateNetworkInput, createNetwork, type OnCreated } from './create-network.ts';
+import type { NetworksDeps } from './deps.ts';
 import { noSuchServer } from './errors.ts';
 import { interfaceOf } from './jobs.ts';
 import type { Attachment, Network, NetworkMember } from './network.ts';
@@ -37,9 +35,10 @@ import { driverOf } from './reach-hypervisors.ts';
 import * as store from './store.ts';
 
 export { holdNetwork, joinHeldNetwork } from './attach-server.ts';
-export { deleteCardsOf, detachAll, markAttached } from './attachment-store.ts';
+export { deleteNicsOf, detachAll, markAttached } from './attachment-store.ts';
 export type { ChangeNetworkInput, Precondition } from './change-network.ts';
 export { type CreateNetworkInput, immutableField } from './create-network.ts';
+export type { NetworksDeps } from './deps.ts';
 export { takeHold as releaseHeldNetwork } from './hold-store.ts';
 export { networkJobs } from './jobs.ts';
 export {
@@ -51,18 +50,6 @@ export {
   type SyncState,
 } from './network.ts';
 export type { LabelCondition, NetworkFilter } from './store.ts';
-
-export interface NetworksDeps {
-  db: () => Queryable;
-  catalog: Catalog;
-  clusters: Clusters;
-  hypervisors: Hypervisors;
-  reporter: Reporter;
-  /** Networks that one account may have. */
-  networksMax: number;
-  /** Tells the job runner that there is work. */
-  wake: () => void;
-}
 
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
 export interface Networks {
@@ -104,7 +91,7 @@ export interface Networks {
     id: number,
     precondition?: Precondition,
   ): Promise<Network>;
-  /** A server's cards; throws `networks.server_not_found`. */
+  /** A server's network interfaces; throws `networks.server_not_found`. */
   listAttachments(actor: Actor, tenantId: number | null, serverId: number): Promise<Attachment[]>;
   attachServer(
     actor: Actor,
@@ -120,9 +107,9 @@ export interface Networks {
   ): Promise<Attachment>;
   /** Throws what `holdNetwork` would throw now, and changes nothing. */
   checkJoin(server: Omit<JoiningServer, 'serverId'>, input: JoinInput): Promise<void>;
-  /** The cards with which a guest is to be made; for provisioning. */
+  /** The network interfaces of a new guest; for provisioning. */
   listInterfaces(serverId: number): Promise<PrivateInterface[]>;
-  /** Unplugs every card of a server at its hypervisor; for its destruction. */
+  /** Unplugs every network interface of a server at its hypervisor; for its destruction. */
   unplugAll(serverId: number): Promise<void>;
 }
 
@@ -159,13 +146,13 @@ export function createNetworks(deps: NetworksDeps): Networks {
       detachServer(deps, actor, tenantId, input, precondition),
     checkJoin: (server, input) => checkJoin(deps, server, input),
     async listInterfaces(serverId) {
-      const cards = await attachments.listCardsOf(deps.db(), { serverId });
-      return cards.filter((card) => card.state !== 'detaching').map(interfaceOf);
+      const nics = await attachments.listNicsOf(deps.db(), { serverId });
+      return nics.filter((nic) => nic.state !== 'detaching').map(interfaceOf);
     },
     async unplugAll(serverId) {
-      const cards = await attachments.listCardsOf(deps.db(), { serverId });
-      const driver = cards.length === 0 ? null : await driverOf(deps, serverId);
-      for (const card of cards) await driver?.detachInterface(guestName(serverId), interfaceOf(card));
+      const nics = await attachments.listNicsOf(deps.db(), { serverId });
+      const driver = nics.length === 0 ? null : await driverOf(deps, serverId);
+      for (const nic of nics) await driver?.detachInterface(guestName(serverId), interfaceOf(nic));
     },
   };
 }

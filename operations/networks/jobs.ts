@@ -1,7 +1,7 @@
 /**
  * The work behind attaching, detaching and syncing.
  *
- * Every job brings one card, or one network, to what the database says now, not to what it said when the job was made:
+ * Every job applies the present state of one network interface or network in the database, not the state at the job's creation:
  * so jobs may be killed, repeated and overtaken. The hypervisor is asked without a lock held; afterwards the wish is
  * looked at again, and where it has changed meanwhile the job runs once more.
  */
@@ -17,7 +17,7 @@ import {
 import { enqueueJob, finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as attachments from './attachment-store.ts';
-import type { NetworksDeps } from './index.ts';
+import type { NetworksDeps } from './deps.ts';
 import { driverOf, driversOf } from './reach-hypervisors.ts';
 import * as store from './store.ts';
 
@@ -26,7 +26,7 @@ interface SyncPayload {
   location_id: number;
 }
 
-interface CardPayload {
+interface NicPayload {
   attachment_id: number;
   network_id: number;
   server_id: number;
@@ -44,12 +44,12 @@ const hypervisorFault = {
 export function networkJobs(deps: NetworksDeps): Record<string, JobHandler> {
   return {
     'networks.attach': {
-      run: (job) => reconcileCard(deps, job),
+      run: (job) => reconcileNic(deps, job),
       attemptsMax: attachAttemptsMax,
-      giveUp: (job, error) => failCard(deps, payloadOf(job), error),
+      giveUp: (job, error) => failNic(deps, payloadOf(job), error),
     },
     // Without end: a server that was told to leave a network must not stay on it.
-    'networks.detach': { run: (job) => reconcileCard(deps, job) },
+    'networks.detach': { run: (job) => reconcileNic(deps, job) },
     'networks.sync': {
       run: (job) => sync(deps, job),
       attemptsMax: syncAttemptsMax,
@@ -58,17 +58,17 @@ export function networkJobs(deps: NetworksDeps): Record<string, JobHandler> {
   };
 }
 
-async function reconcileCard(deps: NetworksDeps, job: Job): Promise<void> {
+async function reconcileNic(deps: NetworksDeps, job: Job): Promise<void> {
   const payload = payloadOf(job);
-  const card = await attachments.findCard(deps.db(), payload.attachment_id);
-  const isWanted = card !== null && card.state !== 'detaching';
-  if (isWanted && !card.isReady) return;
+  const nic = await attachments.findNic(deps.db(), payload.attachment_id);
+  const isWanted = nic !== null && nic.state !== 'detaching';
+  if (isWanted && !nic.isReady) return;
   let requiresReboot = false;
   try {
-    ({ requiresReboot } = await applyCard(deps, payload, card, isWanted));
+    ({ requiresReboot } = await applyNic(deps, payload, nic, isWanted));
   } catch (error) {
     if (!isWanted || !isPermanentRefusal(error)) throw error;
-    await failCard(deps, payload, (error as Error).message);
+    await failNic(deps, payload, (error as Error).message);
     return;
   }
   await deps
@@ -77,57 +77,57 @@ async function reconcileCard(deps: NetworksDeps, job: Job): Promise<void> {
     .execute(async (tx) => {
       if (!(await finishJob(tx, job)))
         throw new CodedError('jobs.overtaken', 'Another worker has taken this job over.');
-      const state = await attachments.lockCardState(tx, payload.attachment_id);
+      const state = await attachments.lockNicState(tx, payload.attachment_id);
       const isStillWanted = state !== null && state !== 'detaching';
       if (isStillWanted !== isWanted) {
         // The members changed meanwhile, so the NICs attached or detached by this run may be wrong.
         await enqueueJob(tx, isStillWanted ? 'networks.attach' : 'networks.detach', payload);
       } else if (isStillWanted) {
-        await attachments.setCardState(tx, payload.attachment_id, { state: 'attached', requiresReboot });
+        await attachments.setNicState(tx, payload.attachment_id, { state: 'attached', requiresReboot });
       } else if (state === 'detaching') {
-        await attachments.deleteCard(tx, payload.attachment_id);
+        await attachments.deleteNic(tx, payload.attachment_id);
       }
     });
   deps.wake();
 }
 
-async function applyCard(
+async function applyNic(
   deps: NetworksDeps,
-  payload: CardPayload,
-  card: attachments.Card | null,
+  payload: NicPayload,
+  nic: attachments.Nic | null,
   isWanted: boolean,
 ): Promise<{ requiresReboot: boolean }> {
   const driver = await driverOf(deps, payload.server_id);
-  // A server without room on any node has no guest, and so no card.
+  // A server without room on any node has no guest, and so no network interface.
   if (driver === null) return { requiresReboot: false };
   const guest = guestName(payload.server_id);
   if (isWanted) {
-    if (driver.segmentReach === 'node') await requireOneNode(deps, card!);
-    return driver.attachInterface(guest, interfaceOf(card!));
+    if (driver.segmentReach === 'node') await requireOneNode(deps, nic!);
+    return driver.attachInterface(guest, interfaceOf(nic!));
   }
   await driver.detachInterface(guest, { networkId: payload.network_id, mac: payload.mac_address });
   return { requiresReboot: false };
 }
 
-/** A segment that ends at its node would split the network in silence: better a card in error. */
-async function requireOneNode(deps: NetworksDeps, card: attachments.Card): Promise<void> {
-  const here = (await findNodeOfServer(deps.db(), card.serverId))?.id;
-  for (const other of await plugged(deps, card.networkId)) {
-    if (other.serverId === card.serverId) continue;
+/** A segment that ends at its node would split the network without an error, so the interface fails instead. */
+async function requireOneNode(deps: NetworksDeps, nic: attachments.Nic): Promise<void> {
+  const here = (await findNodeOfServer(deps.db(), nic.serverId))?.id;
+  for (const other of await plugged(deps, nic.networkId)) {
+    if (other.serverId === nic.serverId) continue;
     if ((await findNodeOfServer(deps.db(), other.serverId))?.id !== here)
       throw new CodedError('hypervisor.refused', 'The network has members on another node.');
   }
 }
 
-async function failCard(deps: NetworksDeps, payload: CardPayload, error: string): Promise<void> {
+async function failNic(deps: NetworksDeps, payload: NicPayload, error: string): Promise<void> {
   const { attachment_id: id, network_id: network, server_id: server } = payload;
   deps.reporter.error('attaching to a private network failed', { network, server, error });
   await deps
     .db()
     .transaction()
     .execute(async (tx) => {
-      if ((await attachments.lockCardState(tx, id)) !== 'attaching') return;
-      await attachments.setCardState(tx, id, { state: 'error', error: hypervisorFault });
+      if ((await attachments.lockNicState(tx, id)) !== 'attaching') return;
+      await attachments.setNicState(tx, id, { state: 'error', error: hypervisorFault });
     });
 }
 
@@ -140,15 +140,15 @@ async function sync(deps: NetworksDeps, job: Job): Promise<void> {
       for (const driver of drivers) await driver.removeNetwork(networkId);
       return;
     }
-    const cards = await plugged(deps, networkId);
-    await syncDrivers(deps, networkId, drivers, cards);
+    const nics = await plugged(deps, networkId);
+    await syncDrivers(deps, networkId, drivers, nics);
     // The hypervisor may have undone a member that joined or left during this run: then the sync runs again.
-    if (idsOf(await plugged(deps, networkId)) !== idsOf(cards)) continue;
+    if (idsOf(await plugged(deps, networkId)) !== idsOf(nics)) continue;
     const isDone = await inTransaction(deps, async (tx) => {
       const tenantId = await store.finishSync(tx, networkId, wanted, null);
       if (tenantId === null) return false;
       await emit(tx, { type: 'network.synced', networkId, tenantId });
-      for (const card of cards) await settleCard(tx, card);
+      for (const nic of nics) await settleNic(tx, nic);
       return true;
     });
     if (isDone) return;
@@ -160,15 +160,15 @@ async function syncDrivers(
   deps: NetworksDeps,
   networkId: number,
   drivers: ReadonlySet<HypervisorDriver>,
-  cards: readonly attachments.Card[],
+  nics: readonly attachments.Nic[],
 ): Promise<void> {
   const members = new Map<HypervisorDriver, { guest: string; interface: PrivateInterface }[]>();
   for (const driver of drivers) members.set(driver, []);
-  for (const card of cards) {
-    const driver = await driverOf(deps, card.serverId);
+  for (const nic of nics) {
+    const driver = await driverOf(deps, nic.serverId);
     if (driver === null) continue;
     const there = members.get(driver) ?? [];
-    there.push({ guest: guestName(card.serverId), interface: interfaceOf(card) });
+    there.push({ guest: guestName(nic.serverId), interface: interfaceOf(nic) });
     members.set(driver, there);
   }
   for (const [driver, there] of members) {
@@ -184,11 +184,11 @@ async function syncDrivers(
   }
 }
 
-/** A card that the sync has plugged in is attached, unless its detachment was requested since. */
-async function settleCard(tx: Queryable, card: attachments.Card): Promise<void> {
-  const state = await attachments.lockCardState(tx, card.id);
+/** A network interface that the sync has plugged in is attached, unless its detachment was requested since. */
+async function settleNic(tx: Queryable, nic: attachments.Nic): Promise<void> {
+  const state = await attachments.lockNicState(tx, nic.id);
   if (state === 'attaching' || state === 'error')
-    await attachments.setCardState(tx, card.id, { state: 'attached' });
+    await attachments.setNicState(tx, nic.id, { state: 'attached' });
 }
 
 async function failSync(deps: NetworksDeps, networkId: number, error: string): Promise<void> {
@@ -201,23 +201,23 @@ async function failSync(deps: NetworksDeps, networkId: number, error: string): P
   });
 }
 
-/** The cards that guests of this network should have now: those of servers that exist at a hypervisor. */
-async function plugged(deps: NetworksDeps, networkId: number): Promise<attachments.Card[]> {
-  const cards = await attachments.listCardsOf(deps.db(), { networkId });
-  return cards.filter((card) => card.state !== 'detaching' && card.isReady);
+/** The network interfaces that guests of this network should have now: those of servers that exist at a hypervisor. */
+async function plugged(deps: NetworksDeps, networkId: number): Promise<attachments.Nic[]> {
+  const nics = await attachments.listNicsOf(deps.db(), { networkId });
+  return nics.filter((nic) => nic.state !== 'detaching' && nic.isReady);
 }
 
-function idsOf(cards: readonly attachments.Card[]): string {
-  return cards.map((card) => card.id).join();
+function idsOf(nics: readonly attachments.Nic[]): string {
+  return nics.map((nic) => nic.id).join();
 }
 
-/** A card as the drivers know it. */
-export function interfaceOf(card: attachments.Card): PrivateInterface {
+/** A network interface as the drivers know it. */
+export function interfaceOf(nic: attachments.Nic): PrivateInterface {
   return {
-    networkId: card.networkId,
-    mac: card.mac,
-    address: card.address,
-    prefixLength: card.prefixLength,
+    networkId: nic.networkId,
+    mac: nic.mac,
+    address: nic.address,
+    prefixLength: nic.prefixLength,
   };
 }
 
@@ -225,6 +225,6 @@ function inTransaction<T>(deps: NetworksDeps, work: (tx: Queryable) => Promise<T
   return deps.db().transaction().execute(work);
 }
 
-function payloadOf(job: Job): CardPayload {
-  return job.payload as CardPayload;
+function payloadOf(job: Job): NicPayload {
+  return job.payload as NicPayload;
 }

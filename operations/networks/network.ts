@@ -1,52 +1,13 @@
 /** A private network, its members, and the portal's rules for blocks of addresses. */
 import { formatAddress, formatPrefix, type Prefix, parsePrefix, prefixesOverlap } from '#common/ip/index.ts';
 
-export type SyncState = 'pending' | 'synced' | 'error';
-export type AttachmentState = 'attaching' | 'attached' | 'detaching' | 'error';
-
-export interface Network {
-  id: number;
-  tenantId: number;
-  name: string;
-  description: string | null;
-  cidr: string;
-  locationId: number;
-  locationSlug: string;
-  locationName: string;
-  syncState: SyncState;
-  syncError: { code: string; message: string; at: string } | null;
-  lastSyncedAt: Date | null;
-  /** Cards that have not been taken away yet, those on their way out included. */
-  memberCount: number;
-  labels: Record<string, string>;
-  createdAt: Date;
-  updatedAt: Date;
-}
-
-export interface NetworkMember {
-  serverId: number;
-  name: string;
-  ip: string;
-  macAddress: string;
-  state: AttachmentState;
-}
-
-/** A server's card on a network, as the server shows it. */
-export interface Attachment {
-  serverId: number;
-  networkId: number;
-  name: string;
-  cidr: string;
-  ip: string;
-  macAddress: string;
-  state: AttachmentState;
-  error: { code: string; message: string } | null;
-  /** Detaching it would leave the server without any way in. */
-  isLastInterface: boolean;
-  requiresReboot: boolean;
-  /** RFC 3339. */
-  attachedAt: string | null;
-}
+export type {
+  Attachment,
+  AttachmentState,
+  Network,
+  NetworkMember,
+  SyncState,
+} from '#operations/views/index.ts';
 
 /** RFC 1918. */
 export const allowedRanges = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'] as const;
@@ -111,7 +72,7 @@ export function memberAddress(cidr: string, text: string): string | null {
   return value >= first && value <= last ? formatAddress(given.bytes) : null;
 }
 
-/** A locally administered unicast MAC made from the attachment's id; servers' public cards begin with 52:54. */
+/** A locally administered unicast MAC made from the attachment's id; servers' public network interfaces begin with 52:54. */
 export function attachmentMac(attachmentId: number): string {
   const hex = attachmentId.toString(16).padStart(8, '0').slice(-8);
   return `52:56:${hex.match(/../g)!.join(':')}`;

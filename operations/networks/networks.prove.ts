@@ -1,7 +1,7 @@
 /**
  * Private networks against a model: random creations, joins, attachments, detachments and deletions, by two accounts, with
  * the hypervisor's answers lost now and then. After every step what customers see is what the model says, and at the end
- * of each run the simulated hypervisor has exactly the cards that the database has.
+ * of each run the simulated hypervisor has exactly the network interfaces that the database has.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -29,10 +29,10 @@ export async function prove(options: {
     networksMax: 3,
     hypervisor: (usual) => ({
       ...usual,
-      async attachInterface(guest, card) {
-        const done = await usual.attachInterface(guest, card);
+      async attachInterface(guest, nic) {
+        const done = await usual.attachInterface(guest, nic);
         calls += 1;
-        // The card is plugged in, but the answer gets lost: the job has to find that out by itself.
+        // The network interface is plugged in, but the answer is lost: the job must detect it.
         if (calls % 7 === 0) throw new CodedError('hypervisor.unreachable', 'the answer was lost');
         return done;
       },
@@ -57,7 +57,7 @@ export async function prove(options: {
           steps += 1;
         },
       };
-      const model: Model = { networks: new Map(), cards: new Map(), made: 0 };
+      const model: Model = { networks: new Map(), nics: new Map(), made: 0 };
       try {
         await fc.asyncModelRun(() => ({ model, real }), commands);
         await settle(real);
@@ -71,7 +71,8 @@ export async function prove(options: {
   if (outcome.failed) options.report(fc.defaultReportMessage(outcome)!);
   options.report(`${outcome.numRuns} runs, ${steps} steps`);
   return {
-    claim: 'private networks answer as their model says, and hypervisors have exactly the stored cards',
+    claim:
+      'private networks answer like the model, and hypervisors have exactly the stored network interfaces',
     tried: outcome.numRuns,
     failures: outcome.failed ? 1 : 0,
     plantedBugsCaught: '3 of 3',

@@ -1,53 +1,17 @@
 /** Statements on networks themselves. Owners are filtered here, never after the fact. */
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
+import { ownsNetwork } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Scope } from './authorise.ts';
 import type { Network } from './network.ts';
 
-const columns = sql`
-  n.id, n.tenant_id as "tenantId", n.name, n.description, n.cidr::text as cidr, n.location_id as "locationId",
-  l.slug as "locationSlug", l.name as "locationName", n.sync_state as "syncState", n.sync_error as "syncError",
-  n.last_synced_at as "lastSyncedAt", n.labels, n.created_at as "createdAt", n.updated_at as "updatedAt",
-  (select count(*) from network_attachments a where a.network_id = n.id) as "memberCount"`;
-const tables = sql`private_networks n join locations l on l.id = n.location_id`;
-
-export interface NetworkFilter {
-  name?: string | undefined;
-  /** Every one of them must hold. */
-  labels?: readonly LabelCondition[] | undefined;
-  /** Only networks that this server is on. */
-  serverId?: number | undefined;
-  afterId?: number | undefined;
-  limit: number;
-}
-
-/** What a label has to be: there, absent, one value, any other value (or absent). */
-export interface LabelCondition {
-  key: string;
-  is: 'present' | 'absent' | 'equal' | 'unequal';
-  value: string;
-}
-
-export async function findNetwork(db: Queryable, scope: Scope, id: number): Promise<Network | null> {
-  const { rows } = await sql<Network>`
-    select ${columns} from ${tables} where n.id = ${id} and ${ownedBy(scope)}`.execute(db);
-  return rows[0] ?? null;
-}
-
-/** Oldest first, by id. */
-export async function listNetworks(db: Queryable, scope: Scope, filter: NetworkFilter): Promise<Network[]> {
-  const { rows } = await sql<Network>`
-    select ${columns} from ${tables}
-    where ${conditions(scope, filter)} and n.id > ${filter.afterId ?? 0}
-    order by n.id limit ${filter.limit}`.execute(db);
-  return rows;
-}
-
-export async function countNetworks(db: Queryable, scope: Scope, filter: NetworkFilter): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from private_networks n where ${conditions(scope, filter)}`.execute(db);
-  return rows[0]!.count;
-}
+export {
+  countNetworks,
+  findNetwork,
+  type LabelCondition,
+  listNetworks,
+  type NetworkFilter,
+} from '#operations/views/index.ts';
 
 export async function countOfTenants(
   db: Queryable,
@@ -104,7 +68,7 @@ export async function lockNetwork(tx: Queryable, scope: Scope, id: number): Prom
   const { rows } = await sql<LockedNetwork>`
     select n.id, n.tenant_id as "tenantId", n.name, n.cidr::text as cidr, n.location_id as "locationId", n.labels,
       n.sync_state as "syncState"
-    from private_networks n where n.id = ${id} and ${ownedBy(scope)} for update`.execute(tx);
+    from private_networks n where n.id = ${id} and ${ownsNetwork(scope)} for update`.execute(tx);
   return rows[0] ?? null;
 }
 
@@ -156,32 +120,4 @@ export async function finishSync(
       last_synced_at = case when ${error === null} then svc_now() else last_synced_at end
     where id = ${id} and sync_wanted = ${wanted} returning tenant_id as "tenantId"`.execute(tx);
   return rows[0]?.tenantId ?? null;
-}
-
-function ownedBy(scope: Scope): RawBuilder<unknown> {
-  return scope === 'all' ? sql`true` : sql`n.tenant_id = any(${[...scope]}::bigint[])`;
-}
-
-function conditions(scope: Scope, filter: NetworkFilter): RawBuilder<unknown> {
-  const all = [ownedBy(scope)];
-  if (filter.name !== undefined) all.push(sql`n.name = ${filter.name}`);
-  if (filter.serverId !== undefined)
-    all.push(
-      sql`exists (select 1 from network_attachments a where a.network_id = n.id and a.server_id = ${filter.serverId})`,
-    );
-  for (const condition of filter.labels ?? []) all.push(labelCondition(condition));
-  return sql.join(all, sql` and `);
-}
-
-function labelCondition({ key, is, value }: LabelCondition): RawBuilder<unknown> {
-  switch (is) {
-    case 'present':
-      return sql`jsonb_exists(n.labels, ${key})`;
-    case 'absent':
-      return sql`not jsonb_exists(n.labels, ${key})`;
-    case 'equal':
-      return sql`n.labels ->> ${key} = ${value}`;
-    case 'unequal':
-      return sql`n.labels ->> ${key} is distinct from ${value}`;
-  }
 }

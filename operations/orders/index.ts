@@ -9,36 +9,21 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
-import type { Payments } from '#operations/payments/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { OrdersDeps } from './deps.ts';
 import { forecastOrder, type OrderForecast } from './forecast-order.ts';
-import {
-  type DeployBudget,
-  type NewOrder,
-  type OrderWork,
-  type PlacedOrder,
-  placeOrder,
-} from './place-order.ts';
+import type { OrderWork } from './order-work.ts';
+import { type DeployBudget, type NewOrder, type PlacedOrder, placeOrder } from './place-order.ts';
 import { completeOrders } from './queue-order.ts';
 import * as store from './store.ts';
 import { createTurns } from './take-turns.ts';
 
 export type { OrderForecast } from './forecast-order.ts';
-export type { DeployBudget, NewOrder, OrderWork, PaymentFailure, PlacedOrder } from './place-order.ts';
+export type { OrderWork } from './order-work.ts';
+export type { DeployBudget, NewOrder, PaymentFailure, PlacedOrder } from './place-order.ts';
 export { type OrderRefusal, orderRefused } from './refuse-order.ts';
 export type { ClosedOrder, HeldOrder, OrderOutcome, StoredOrder } from './store.ts';
-
-export interface OrdersDeps {
-  db: () => Queryable;
-  payments: Payments;
-  /** Orders that one account may place within an hour. */
-  deploysPerHour: number;
-  /** Runs the transaction that makes an account's order, one at a time. */
-  takeTurn: <T>(tenantId: number, work: () => Promise<T>) => Promise<T>;
-  /** How long a paid order is left to the process that was paid. */
-  graceSeconds?: number;
-}
 
 export interface Orders {
   /** Throws `orders.repeated`, `orders.not_eligible`, `orders.deploy_rate`, `orders.payment_failed`, `orders.refused`, and what `work.hold` throws. */

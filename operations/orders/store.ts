@@ -1,6 +1,9 @@
 /** Every statement on server orders. */
 import { sql } from 'kysely';
+import { settledOrders } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+
+export { findOutcome, listAbandonedCreated, type OrderOutcome } from '#operations/views/index.ts';
 
 /** From here on a statement of this transaction that waits longer for a lock fails. */
 export async function boundLockWaits(tx: Queryable, lockTimeoutMs: number): Promise<void> {
@@ -124,16 +127,6 @@ export async function listAbandonedPaid(db: Queryable, graceSeconds: number): Pr
   return rows.map((row) => row.id);
 }
 
-/** Orders whose caller has gone: reconciliation has taken over their charge. */
-export async function listAbandonedCreated(db: Queryable): Promise<number[]> {
-  const { rows } = await sql<{ id: number }>`
-    select o.id from server_orders o
-    where o.state = 'created' and o.queued_at is null and o.closed_reason is null
-      and exists (select 1 from charges c where c.order_id = o.id and c.state not in ('intended', 'prepared'))
-    order by o.id`.execute(db);
-  return rows.map((row) => row.id);
-}
-
 /** The password as it stands on the order; asked for by the creating answer and by provisioning alone. */
 export async function findRootPassword(db: Queryable, orderId: number): Promise<string> {
   const { rows } = await sql<{ password: string | null }>`
@@ -150,35 +143,9 @@ export async function findRootPassword(db: Queryable, orderId: number): Promise<
  */
 export async function clearRootPasswords(db: Queryable): Promise<number> {
   const { rows } = await sql`
-    update server_orders o set root_password = null
-    where o.root_password is not null and o.created_at <= svc_now() - interval '24 hours'
-      and (exists (select 1 from servers s where s.order_id = o.id
-          and (s.provisioned_at <= svc_now() - interval '24 hours' or s.deleted_at is not null))
-        or (not exists (select 1 from servers s where s.order_id = o.id)
-          and (o.state = 'unpaid' or o.closed_reason is not null)))
+    update server_orders set root_password = null where id in (${settledOrders})
     returning 1`.execute(db);
   return rows.length;
-}
-
-export interface OrderOutcome {
-  tenantId: number;
-  state: 'created' | 'paid' | 'unpaid';
-  /** Why a paid order was never carried out. */
-  closedReason: string | null;
-  serverId: number | null;
-  chargeId: number | null;
-  isDeclined: boolean;
-}
-
-export async function findOutcome(db: Queryable, orderId: number): Promise<OrderOutcome | null> {
-  const { rows } = await sql<OrderOutcome>`
-    select o.tenant_id as "tenantId", o.state, o.closed_reason as "closedReason",
-      (select id from servers where order_id = o.id) as "serverId", c.id as "chargeId",
-      coalesce(c.state = 'declined', false) as "isDeclined"
-    from server_orders o
-    left join lateral (select id, state from charges where order_id = o.id order by id desc limit 1) c on true
-    where o.id = ${orderId}`.execute(db);
-  return rows[0] ?? null;
 }
 
 export interface ClosedOrder {

@@ -7,12 +7,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, requireOperator, requireStaff, type Tenant } from '#operations/accounts/index.ts';
 import { quantaPerUnit } from '#operations/billing/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, ChargeOutcome, SavedCard } from './charge.ts';
+import type { PaymentsDeps } from './deps.ts';
 import type { PaymentGateway } from './gateway.ts';
 import { reconcileCharges, reconcileOrder } from './reconcile-charges.ts';
 import { refundOrderCharge } from './refund-order-charge.ts';
@@ -29,17 +29,10 @@ import { takeCharge } from './take-charge.ts';
 
 export type { Charge, ChargeOutcome, ChargeState, SavedCard } from './charge.ts';
 export { createGateway } from './create-gateway.ts';
+export type { PaymentsDeps } from './deps.ts';
 export type { PaymentGateway } from './gateway.ts';
 export { createReconciliationLoop } from './reconcile-charges.ts';
 export { createTestGateway, type TestCard, testCards } from './test-gateway.ts';
-
-export interface PaymentsDeps {
-  db: () => Queryable;
-  gateway: PaymentGateway;
-  reporter: Reporter;
-  /** A charge this old without an outcome has lost its process. */
-  abandonSeconds?: number;
-}
 
 export interface NewOrderCharge {
   tenantId: number;
@@ -131,7 +124,7 @@ export function createPayments(deps: PaymentsDeps): Payments {
       if (amountQuanta < creditQuantaMin || amountQuanta > creditQuantaMax || amountQuanta % quantaPerCent)
         throw new CodedError('payments.bad_amount', 'Add between 5.00 and 10,000.00, in whole cents.');
       if (!/^[0-9a-f-]{36}$/.test(formId))
-        throw new CodedError('payments.bad_amount', 'The form is out of date. Load the page again.');
+        throw new CodedError('payments.bad_amount', 'The form is out of date. Reload the page.');
       const key = `chg_${tenantId}_${formId}`;
       const intent = { key, tenantId, orderId: null, purpose: 'credit' as const, amountQuanta };
       const charge = await inTransaction(deps.db(), async (trx) => {

@@ -8,7 +8,7 @@ import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Charge } from './charge.ts';
-import type { PaymentsDeps } from './index.ts';
+import type { PaymentsDeps } from './deps.ts';
 import * as store from './store.ts';
 
 /** A charge this old whose outcome is unknown has lost its process: every call to a gateway ends sooner. */

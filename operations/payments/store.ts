@@ -1,5 +1,7 @@
 /** Every statement on saved cards and charges. */
 import { sql } from 'kysely';
+import { lockTenantStatus } from '#operations/accounts/index.ts';
+import { chargeableTenant } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, SavedCard } from './charge.ts';
 import type { GatewayCard } from './gateway.ts';
@@ -30,7 +32,7 @@ export async function findChargeableCard(
 
 /** Locks the tenant's cards for a change of which is the default. */
 export async function lockCards(tx: Queryable, tenantId: number): Promise<void> {
-  await sql`select 1 from tenants where id = ${tenantId} for no key update`.execute(tx);
+  await lockTenantStatus(tx, tenantId);
 }
 
 /** The id of the card, also when it was saved before. */
@@ -124,7 +126,7 @@ export async function insertCharge(tx: Queryable, charge: NewCharge): Promise<Ch
     insert into charges (charge_key, tenant_id, card_id, order_id, purpose, amount_quanta, currency, gateway)
     select ${charge.key}, id, ${charge.cardId}, ${charge.orderId}, ${charge.purpose}, ${charge.amountQuanta}::bigint,
       currency, ${charge.gateway}
-    from tenants where id = ${charge.tenantId} and status <> 'CLOSED'
+    from (${chargeableTenant(charge.tenantId)}) t
     returning ${chargeColumns}`.execute(tx);
   return rows[0] ?? null;
 }

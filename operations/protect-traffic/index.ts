@@ -6,58 +6,21 @@
  * generation has one source, a site of an admin project; another one takes over when it has been silent for 15 minutes, or
  * when an operator says so.
  */
-import type { TelemetryReceipts, TelemetryRequest } from '#contracts/admin-api/schemas.ts';
-import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
-import type { Sender } from '#operations/feeds/index.ts';
+import { requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import {
-  readApplications,
-  readLatest,
-  readMinutes,
-  readSteps,
-  readTraffic,
-  type Traffic,
-  type TrafficRange,
-  type TrafficSubject,
-} from './read-traffic.ts';
+import type { ProtectTraffic } from './protect-traffic.ts';
+import { readApplications, readLatest, readMinutes, readSteps, readTraffic } from './read-traffic.ts';
 import { type ReceiveTelemetryDeps, receiveTelemetry } from './receive-telemetry.ts';
-import type { ConflictRow, SetAsideRow, Source, SourceRow } from './source-store.ts';
 import * as sources from './source-store.ts';
-import type { ApplicationRow, LatestRow, MinuteRow, StepRow } from './store.ts';
 
 export { createTrafficRetention } from './jobs.ts';
 export { createMinutesReceiver } from './minutes-receiver.ts';
+export type { ProjectSources, ProtectTraffic } from './protect-traffic.ts';
 export type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
 export { hasExactMinutes } from './read-traffic.ts';
 export type { ConflictRow, SetAsideRow, SourceRow } from './source-store.ts';
 export type { ApplicationRow, LatestRow, MinuteRow, SeriesRow, StepRow } from './store.ts';
-
-export interface ProtectTraffic {
-  /** Stores what belongs to a generation; throws `protect_traffic.invalid`. One receipt a target, in their order. */
-  receive(scope: Sender, request: TelemetryRequest): Promise<TelemetryReceipts>;
-  read(actor: Actor, subject: TrafficSubject, range: TrafficRange): Promise<Traffic>;
-  readSteps(actor: Actor, subject: TrafficSubject, range: TrafficRange): Promise<StepRow[]>;
-  readApplications(actor: Actor, subject: TrafficSubject): Promise<ApplicationRow[]>;
-  /** By server id: the newest minute of each server that was observed at all. */
-  readLatest(actor: Actor, serverIds: readonly number[]): Promise<Map<number, LatestRow>>;
-  /** What delivers for an admin project: its sources, those that are refused, minutes that were set aside. Staff only. */
-  readSources(actor: Actor, projectId: number): Promise<ProjectSources>;
-  /** Gives a refused source what this owner holds; false when nothing waits for it any more. Operators only. */
-  handOver(actor: Actor, to: Source, owner: { projectId: number | null; siteId: number }): Promise<boolean>;
-  /** Throws `protect_traffic.range_too_long`. */
-  readMinutes(
-    actor: Actor,
-    subject: TrafficSubject,
-    range: { fromMs: number; toMs: number },
-  ): Promise<MinuteRow[]>;
-}
-
-export interface ProjectSources {
-  sources: SourceRow[];
-  conflicts: ConflictRow[];
-  setAside: SetAsideRow[];
-}
 
 /** Minutes set aside that a page shows. */
 const setAsideShown = 20;

@@ -4,7 +4,7 @@ import {
   type TelemetryRequest,
 } from '#contracts/admin-api/schemas.ts';
 import { defineReceiver, type FeedReceiver } from '#operations/feeds/index.ts';
-import type { ProtectTraffic } from './index.ts';
+import type { ProtectTraffic } from './protect-traffic.ts';
 
 /** The receiver of the minute feed (NET-2.4). */
 export function createMinutesReceiver(traffic: Pick<ProtectTraffic, 'receive'>): FeedReceiver {

@@ -1,7 +1,7 @@
 /**
  * What a customer sees of their own server: traffic of a range, and applications of the last 24 hours.
  *
- * Whoever asks must reach the server's tenant, and the rows are filtered by tenant and server in the query as well, so
+ * The actor must have access to the server's tenant, and the rows are filtered by tenant and server in the query as well, so
  * the former owner of an address is never shown to its present one.
  */
 import { CodedError } from '#common/errors/index.ts';
@@ -9,7 +9,7 @@ import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
-/** A server whose page is read; whoever calls has looked it up for this actor. */
+/** The server of the page; the caller has looked it up for this actor. */
 export interface TrafficSubject {
   serverId: number;
   tenantId: number;
@@ -63,7 +63,7 @@ export async function readTraffic(
   };
 }
 
-/** The chart's steps alone, for whoever asks for them again and again. */
+/** Only the chart's steps, for repeated requests. */
 export async function readSteps(
   db: Queryable,
   actor: Actor,
@@ -115,6 +115,6 @@ export function hasExactMinutes(range: { fromMs: number; toMs: number }): boolea
 }
 
 function scopeOf(actor: Actor, subject: TrafficSubject): store.SeriesScope {
-  if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to somebody else.');
+  if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
   return { serverId: subject.serverId, tenantId: subject.tenantId, address: subject.address ?? null };
 }

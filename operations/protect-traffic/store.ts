@@ -126,8 +126,8 @@ export interface StepRow {
 }
 
 /**
- * Sums over the addresses, minute by minute, then means over the observed minutes of each step: a minute that nobody
- * observed lowers no mean, and a step without any is absent.
+ * Sums over the addresses, minute by minute, then means over the observed minutes of each step: unobserved
+ * minutes lower no mean, and a step without observed minutes is absent.
  */
 export async function listSteps(
   db: Queryable,

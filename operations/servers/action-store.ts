@@ -1,15 +1,8 @@
 /** Every statement on the actions of servers. */
 import { sql } from 'kysely';
+import { actionFields } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { ActionCommand, ServerAction } from './server.ts';
-
-const stamp = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-
-/** The columns of an action, by the names of `ServerAction`. */
-export const actionFields = `
-  id, server_id as "serverId", command, status, progress, changed, outcome, error,
-  requested_by_key as "requestedByKey", ${stamp('created_at')} as "createdAt", ${stamp('started_at')} as "startedAt",
-  ${stamp('finished_at')} as "finishedAt"`;
 
 export interface NewAction {
   serverId: number;

@@ -5,8 +5,8 @@ import { detachAll } from '#operations/networks/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
-import { notFound, requester, requireWriter } from './authorise.ts';
-import type { ServersDeps } from './index.ts';
+import { notFound, requester, requireWriter, type Scope } from './authorise.ts';
+import type { ServersDeps } from './deps.ts';
 import { type PowerCommand, powerCourse, type ServerAction } from './server.ts';
 import * as store from './store.ts';
 
@@ -35,7 +35,7 @@ const shutdownSeconds = 120;
 export function changePower(
   deps: ServersDeps,
   actor: Actor,
-  scope: store.Scope,
+  scope: Scope,
   serverId: number,
   { command, timeoutSeconds, onTimeout }: PowerRequest,
   hooks: ChangeHooks = {},
@@ -83,7 +83,7 @@ export function changePower(
 export function destroyServer(
   deps: ServersDeps,
   actor: Actor,
-  scope: store.Scope,
+  scope: Scope,
   serverId: number,
   hooks: ChangeHooks = {},
 ): Promise<ServerAction> {
@@ -106,7 +106,7 @@ export function destroyServer(
 async function withServer(
   deps: ServersDeps,
   actor: Actor,
-  scope: store.Scope,
+  scope: Scope,
   serverId: number,
   { hooks, repeatable }: { hooks: ChangeHooks; repeatable?: 'destroy' },
   change: (tx: Queryable, server: store.ProvisioningFacts) => Promise<ServerAction>,

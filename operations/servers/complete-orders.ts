@@ -2,7 +2,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { systemJob } from '#operations/accounts/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { orderWork } from './create-server.ts';
-import type { ServersDeps } from './index.ts';
+import type { ServersDeps } from './deps.ts';
 
 /** The loop that carries out paid orders whose process has died, and closes those whose charge was given up. */
 export function createOrderLoop(deps: ServersDeps & { clock: Clock }): LeasedLoop {

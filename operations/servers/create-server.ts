@@ -4,36 +4,18 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import type { Catalog, Cluster, Image, Location, Plan } from '#operations/catalog/index.ts';
+import type { Location } from '#operations/catalog/index.ts';
+import { listClusters } from '#operations/clusters/index.ts';
 import type { DeployBudget, OrderForecast, OrderWork } from '#operations/orders/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
+import type { ServersDeps } from './deps.ts';
 import { holdServer, releaseServer } from './hold-server.ts';
-import type { ServersDeps } from './index.ts';
 import { orderFaults } from './order-faults.ts';
+import type { Choice, CreateServerInput, OrderRequest } from './order-request.ts';
 import { queueServer } from './queue-server.ts';
 import type { FieldFault } from './server-faults.ts';
-
-export interface CreateServerInput {
-  tenantId: number;
-  /** Slug or id. */
-  plan: string | number;
-  image: string | number;
-  /** May be left out where there is one location only. */
-  location?: string | number | undefined;
-  name?: string | undefined;
-  hostname?: string | undefined;
-  sshKeys?: readonly string[] | undefined;
-  userData?: string | undefined;
-  labels?: Readonly<Record<string, string>> | undefined;
-  /** One existing private network of the same account and location, joined from the first boot on. */
-  networkId?: number | undefined;
-  /** Its address there; absent: the lowest free one. */
-  networkIp?: string | undefined;
-  /** False: a server that is reached through its private network only. */
-  publicIp?: boolean | undefined;
-}
 
 export interface CreateServerResult {
   serverId: number;
@@ -57,20 +39,6 @@ export interface ServerForecast extends OrderForecast {
   monthlyCapQuanta: number;
   /** Credit that is left after a day of this server; null when it would not be made. */
   afterFirstDayQuanta: number | null;
-}
-
-/** What was chosen out of the catalogue. */
-export interface Choice {
-  plan: Plan;
-  image: Image;
-  locationId: number;
-  clusters: Cluster[];
-}
-
-/** What an order remembers of its call, so that any process can carry it out. */
-export interface OrderRequest {
-  input: CreateServerInput;
-  requester: ReturnType<typeof requester>;
 }
 
 /**
@@ -118,7 +86,7 @@ export async function forecastServer(
 
 async function prepareOrder(deps: ServersDeps, actor: Actor, input: CreateServerInput) {
   requireWrite(actor, input.tenantId);
-  const choice = await choose(deps.catalog, input, orderFaults(input));
+  const choice = await choose(deps, input, orderFaults(input));
   // A network of another account is told before anything about credit; the hold asks again.
   if (input.networkId !== undefined)
     await deps.networks.checkJoin(
@@ -140,7 +108,7 @@ export function orderWork(deps: ServersDeps, actor: Actor, choice?: Choice): Ord
   return {
     async hold(tx, order) {
       const { input } = order.request as unknown as OrderRequest;
-      return { ...(await holdServer(deps, tx, input, choice ?? (await choose(deps.catalog, input)))) };
+      return { ...(await holdServer(deps, tx, input, choice ?? (await choose(deps, input)))) };
     },
     queue: (tx, order) => queueServer(tx, actor, order),
     release: (tx, held) => releaseServer(tx, held),
@@ -148,14 +116,14 @@ export function orderWork(deps: ServersDeps, actor: Actor, choice?: Choice): Ord
 }
 
 async function choose(
-  catalog: Catalog,
+  deps: ServersDeps,
   input: CreateServerInput,
   faultsBefore: readonly FieldFault[] = [],
 ): Promise<Choice> {
   const [plans, images, locations] = await Promise.all([
-    catalog.listPlans(),
-    catalog.listImages(),
-    catalog.listLocations(),
+    deps.catalog.listPlans(),
+    deps.catalog.listImages(),
+    deps.catalog.listLocations(),
   ]);
   const faults = [...faultsBefore];
   const plan = pick(plans, input.plan, 'plan', faults);
@@ -175,7 +143,7 @@ async function choose(
       fields: faults,
     });
   }
-  return { plan, image, locationId: location.id, clusters: await catalog.listClusters(location.id) };
+  return { plan, image, locationId: location.id, clusters: await listClusters(deps.db(), location.id) };
 }
 
 function pick<T extends { id: number; slug: string }>(

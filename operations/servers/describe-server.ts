@@ -1,9 +1,9 @@
 /** What owners say of their servers: name, host name, labels. Changes current only; the guest is not touched. */
 import type { Actor } from '#operations/accounts/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
-import { notFound, requireWriter } from './authorise.ts';
+import { notFound, requireWriter, type Scope } from './authorise.ts';
 import type { ChangeHooks } from './change-server.ts';
-import type { ServersDeps } from './index.ts';
+import type { ServersDeps } from './deps.ts';
 import { invalidServer } from './server-faults.ts';
 import * as store from './store.ts';
 import { validateServerFields } from './validate-server-fields.ts';
@@ -21,7 +21,7 @@ const labelsMax = 32;
 export async function describeServer(
   deps: ServersDeps,
   actor: Actor,
-  scope: store.Scope,
+  scope: Scope,
   serverId: number,
   input: DescribeServerInput,
   precondition?: ChangeHooks['precondition'],

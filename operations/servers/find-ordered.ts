@@ -1,8 +1,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { orderRefused, type PaymentFailure } from '#operations/orders/index.ts';
-import { notFound } from './authorise.ts';
-import type { ServersDeps } from './index.ts';
-import type * as store from './store.ts';
+import { notFound, type Scope } from './authorise.ts';
+import type { ServersDeps } from './deps.ts';
 
 /**
  * What an order has come to, told as `createServer` told it: the server, or the refusal of its payment. Throws
@@ -10,7 +9,7 @@ import type * as store from './store.ts';
  */
 export async function findOrdered(
   deps: ServersDeps,
-  scope: store.Scope,
+  scope: Scope,
   orderId: number,
 ): Promise<{ serverId: number; rootPassword: string }> {
   const outcome = await deps.orders.findOutcome(orderId);

@@ -4,12 +4,13 @@
  */
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { holdAddresses, releaseHeldAddresses } from '#operations/addresses/index.ts';
-import type { Cluster, Plan } from '#operations/catalog/index.ts';
+import type { Plan } from '#operations/catalog/index.ts';
+import type { Cluster } from '#operations/clusters/index.ts';
 import { placeGuest, releaseRoom } from '#operations/clusters/index.ts';
 import { holdNetwork, releaseHeldNetwork } from '#operations/networks/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Choice, CreateServerInput } from './create-server.ts';
-import type { ServersDeps } from './index.ts';
+import type { ServersDeps } from './deps.ts';
+import type { Choice, CreateServerInput } from './order-request.ts';
 import { macOf } from './server.ts';
 import * as store from './store.ts';
 

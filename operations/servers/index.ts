@@ -4,27 +4,21 @@
  * Customer API, portal and console are doors to the same operations. Another tenant's server, a destroyed one and one
  * that never was give the same answer everywhere, because the owner is part of the query.
  */
-import type pg from 'pg';
-import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import type { Addresses } from '#operations/addresses/index.ts';
-import type { Catalog } from '#operations/catalog/index.ts';
-import type { Hypervisors } from '#operations/hypervisors/index.ts';
-import type { Networks } from '#operations/networks/index.ts';
-import type { Orders } from '#operations/orders/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
 import { type ChangeHooks, changePower, destroyServer, type PowerRequest } from './change-server.ts';
 import {
-  type CreateServerInput,
   type CreateServerResult,
   createServer,
   forecastServer,
   type OrderingOptions,
   type ServerForecast,
 } from './create-server.ts';
+import type { ServersDeps } from './deps.ts';
 import { type DescribeServerInput, describeServer } from './describe-server.ts';
 import { findOrdered } from './find-ordered.ts';
+import type { CreateServerInput } from './order-request.ts';
 import {
   findFailureDetail,
   type Resolution,
@@ -34,15 +28,17 @@ import {
 import { type Server, type ServerAction, type ServerStatus, statusOf } from './server.ts';
 import * as store from './store.ts';
 
+export type { ListOrder, ServerFilter } from '#operations/views/index.ts';
 export type { ChangeHooks, PowerRequest } from './change-server.ts';
 export { chargeServerHours } from './charge-server-hours.ts';
 export { createOrderLoop } from './complete-orders.ts';
-export type { CreateServerInput, CreateServerResult, ServerForecast } from './create-server.ts';
+export type { CreateServerResult, ServerForecast } from './create-server.ts';
+export type { ServersDeps } from './deps.ts';
 export type { DescribeServerInput } from './describe-server.ts';
 export { serverJobs } from './jobs.ts';
 export { parseLabelSelector } from './label-selector.ts';
-export type { ListOrder, ServerFilter } from './list-store.ts';
 export { createPowerObserver, observePower } from './observe-power.ts';
+export type { CreateServerInput } from './order-request.ts';
 export {
   type PowerCommand,
   type Server,
@@ -52,21 +48,7 @@ export {
   statusOf,
 } from './server.ts';
 export type { FieldFault } from './server-faults.ts';
-
-export interface ServersDeps {
-  db: () => Queryable;
-  pool: () => pg.Pool;
-  catalog: Catalog;
-  addresses: Addresses;
-  networks: Networks;
-  hypervisors: Hypervisors;
-  orders: Orders;
-  reporter: Reporter;
-  /** How long a new guest may be silent before its provisioning has failed; default 180 seconds. */
-  bootSecondsMax?: number;
-  /** Tells the job runner that there is work. */
-  wake: () => void;
-}
+export { lockLiving } from './store.ts';
 
 /** One VM as the monitor imports it. */
 export interface InventoryVm {

@@ -12,9 +12,9 @@ import { releaseRoom } from '#operations/clusters/index.ts';
 import { enqueueDestroyNotice } from '#operations/destroy-notices/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { type GuestDefinition, guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
-import { deleteCardsOf, markAttached } from '#operations/networks/index.ts';
+import { deleteNicsOf, markAttached } from '#operations/networks/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
-import type { ServersDeps } from './index.ts';
+import type { ServersDeps } from './deps.ts';
 import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
 import { failPower, runPower } from './run-power.ts';
 import * as store from './store.ts';
@@ -151,7 +151,7 @@ async function failProvisioning(
 async function destroy(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
   await store.noteProgress(deps.db(), serverId, 10);
-  // Its cards leave their networks before the guest goes, so that nothing of it is left on a segment.
+  // Its network interfaces are detached before the guest is deleted, so that none is left on a segment.
   await deps.networks.unplugAll(serverId);
   const { driver } = await hypervisorOf(deps, serverId);
   await driver.ensureGone(guestName(serverId));
@@ -159,7 +159,7 @@ async function destroy(deps: ServersDeps, job: Job): Promise<void> {
     const server = await store.lockServer(tx, serverId);
     if (server === null || server.provisioningState !== 'deleting') return;
     await releaseAddresses(tx, serverId);
-    await deleteCardsOf(tx, serverId);
+    await deleteNicsOf(tx, serverId);
     await releaseRoom(tx, serverId);
     const macAddresses = await store.releaseInterfaces(tx, serverId);
     await store.updateState(tx, serverId, { provisioningState: 'deleted', powerState: 'unknown' });

@@ -1,4 +1,4 @@
-import type { LabelTerm } from './list-store.ts';
+import type { LabelTerm } from '#operations/views/index.ts';
 
 const key = '[A-Za-z0-9._/-]{1,63}';
 const comparison = new RegExp(`^(${key})(==|!=|=)([^,]{0,255})$`);

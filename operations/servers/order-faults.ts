@@ -1,5 +1,6 @@
 /** What is wrong with an order by itself, before anything is looked up. */
-import type { CreateServerInput } from './create-server.ts';
+
+import type { CreateServerInput } from './order-request.ts';
 import type { FieldFault } from './server-faults.ts';
 import { validateServerFields } from './validate-server-fields.ts';
 

@@ -10,8 +10,8 @@ import type { HeldOrder } from '#operations/orders/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { CreateServerInput, OrderRequest } from './create-server.ts';
 import type { HeldServer } from './hold-server.ts';
+import type { CreateServerInput, OrderRequest } from './order-request.ts';
 import * as store from './store.ts';
 
 /** Returns the server's id. */

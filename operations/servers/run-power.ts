@@ -2,7 +2,7 @@
 import { emit } from '#operations/events/index.ts';
 import { guestName, type HypervisorDriver } from '#operations/hypervisors/index.ts';
 import type { Job } from '#service-kit/jobs/index.ts';
-import type { ServersDeps } from './index.ts';
+import type { ServersDeps } from './deps.ts';
 import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
 import { type PowerCommand, type PowerState, powerCourse, type ShutdownOutcome } from './server.ts';
 import * as store from './store.ts';

@@ -1,45 +1,20 @@
 /** Every statement on orders, servers, their interfaces and actions. Owners are filtered here, never after the fact. */
-import { CompiledQuery, sql } from 'kysely';
-import type pg from 'pg';
+import { sql } from 'kysely';
+import { nodeServers, rfc3339, serverSizes } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { actionFields } from './action-store.ts';
-import type { PowerState, ProvisioningState, Server, ServerFailure } from './server.ts';
+import type { Scope } from './authorise.ts';
+import type { PowerState, ProvisioningState, ServerFailure } from './server.ts';
 
-const stamp = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-
-// One statement brings everything that a server's view shows: the read that customers make most costs one round trip.
-export const serverText = `
-  select s.id, s.tenant_id as "tenantId", s.order_id as "orderId", s.name, s.hostname,
-    s.provisioning_state as "provisioningState", s.power_state as "powerState", s.failure, s.labels,
-    s.node, c.name as "clusterName", s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
-    s.provisioned_at as "provisionedAt", s.status_changed_at as "statusChangedAt", s.updated_at as "updatedAt",
-    p.id as "planId", p.slug as "planSlug", p.name as "planName", p.vcpus, p.memory_mb as "memoryMb",
-    p.disk_gb as "diskGb", i.id as "imageId", i.slug as "imageSlug", i.name as "imageName", i.family as "imageFamily",
-    l.id as "locationId", l.slug as "locationSlug", l.name as "locationName", l.country,
-    coalesce((select json_agg(json_build_object('address', host(a.address), 'family', family(a.address),
-        'prefixLength', a.prefix_length, 'gateway', host(a.gateway), 'isPrimary', a.is_primary,
-        'reverseDns', a.reverse_dns) order by a.is_primary desc, a.id)
-      from allocations a where a.server_id = s.id and a.released_at is null), '[]') as addresses,
-    s.has_public_ip as "hasPublicIp",
-    coalesce((select json_agg(json_build_object('serverId', a.server_id, 'networkId', a.network_id, 'name', n.name,
-        'cidr', n.cidr::text, 'ip', host(a.ip), 'macAddress', a.mac_address, 'state', a.state, 'error', a.error,
-        'isLastInterface', not s.has_public_ip and a.state <> 'detaching' and not exists (
-          select 1 from network_attachments o
-          where o.server_id = s.id and o.id <> a.id and o.state <> 'detaching'),
-        'requiresReboot', a.requires_reboot, 'attachedAt', ${stamp('a.attached_at')}) order by a.id)
-      from network_attachments a join private_networks n on n.id = a.network_id
-      where a.server_id = s.id), '[]') as "privateNetworks",
-    (select json_build_object('isEnabled', f.enabled, 'status', f.status,
-        'ruleCount', (select count(*) from firewall_rules r where r.server_id = f.server_id))
-      from firewalls f where f.server_id = s.id) as firewall,
-    (select row_to_json(x) from (select ${actionFields} from server_actions
-      where server_id = s.id and status in ('queued', 'running')) x) as "currentAction"
-  from servers s
-  join plans p on p.id = s.plan_id
-  join images i on i.id = s.image_id
-  join clusters c on c.id = s.cluster_id
-  join locations l on l.id = c.location_id`;
-
+export {
+  countByStatus,
+  countServers,
+  findServer,
+  findServerIn,
+  type InventoryRow,
+  listInventory,
+  listServers,
+  type ServerFilter,
+} from '#operations/views/index.ts';
 export {
   countActions,
   findAction,
@@ -52,28 +27,6 @@ export {
   noteProgress,
   type PowerRequest,
 } from './action-store.ts';
-export { countByStatus, countServers, listServers, type ServerFilter } from './list-store.ts';
-
-/** Which servers an actor may see: those of these tenants, or all. */
-export type Scope = readonly number[] | 'all';
-
-export async function findServer(pool: pg.Pool, scope: Scope, serverId: number): Promise<Server | null> {
-  const ofOwner = scope === 'all' ? 'true' : 's.tenant_id = any($2::bigint[])';
-  const { rows } = await pool.query<Server>({
-    name: scope === 'all' ? 'servers.find-any' : 'servers.find-owned',
-    text: `${serverText} where s.id = $1 and ${ofOwner} and s.provisioning_state <> 'deleted'`,
-    values: scope === 'all' ? [serverId] : [serverId, scope],
-  });
-  return rows[0] ?? null;
-}
-
-/** The same in a transaction, so that it sees what that holds locked. */
-export async function findServerIn(tx: Queryable, scope: Scope, serverId: number): Promise<Server | null> {
-  const ofOwner = scope === 'all' ? 'true' : 's.tenant_id = any($2::bigint[])';
-  const text = `${serverText} where s.id = $1 and ${ofOwner} and s.provisioning_state <> 'deleted'`;
-  const values = scope === 'all' ? [serverId] : [serverId, scope];
-  return (await tx.executeQuery<Server>(CompiledQuery.raw(text, values))).rows[0] ?? null;
-}
 
 /** Living servers of each of these tenants. */
 export async function countOfTenants(
@@ -87,6 +40,28 @@ export async function countOfTenants(
   return new Map(rows.map((row) => [row.tenantId, row.count]));
 }
 
+export interface LockedServer {
+  id: number;
+  tenantId: number;
+  name: string;
+  /** From when on its guest can have done anything. */
+  since: Date;
+}
+
+/** Living servers of the scope in the order of their ids, their rows locked until the transaction ends. */
+export async function lockLiving(
+  tx: Queryable,
+  scope: Scope,
+  serverIds: readonly number[],
+): Promise<LockedServer[]> {
+  const isOwned = scope === 'all' ? sql`true` : sql`tenant_id = any(${[...scope]}::bigint[])`;
+  const { rows } = await sql<LockedServer>`
+    select id, tenant_id as "tenantId", name, coalesce(provisioned_at, created_at) as since from servers
+    where id = any(${[...serverIds]}::bigint[]) and provisioning_state <> 'deleted' and ${isOwned}
+    order by id for no key update`.execute(tx);
+  return rows;
+}
+
 /** Those of the ids that are not deleted. */
 export async function listLiveIds(db: Queryable, serverIds: readonly number[]): Promise<Set<number>> {
   const { rows } = await sql<{ id: number }>`
@@ -94,44 +69,6 @@ export async function listLiveIds(db: Queryable, serverIds: readonly number[]): 
     db,
   );
   return new Set(rows.map((row) => row.id));
-}
-
-export interface InventoryRow {
-  id: number;
-  clusterId: number;
-  node: string | null;
-  name: string;
-  provisioningState: Exclude<ProvisioningState, 'deleted'>;
-  powerState: PowerState;
-  updatedAt: Date;
-  interfaces: {
-    id: number;
-    macAddress: string;
-    bridge: string | null;
-    vlan: number | null;
-    addresses: string[];
-  }[];
-}
-
-/** Living servers with their cards, in the order of their ids, and the moment that the page is true for. */
-export async function listInventory(
-  db: Queryable,
-  query: { afterId: number; limit: number; clusterIds?: readonly number[] },
-): Promise<{ rows: InventoryRow[]; asOf: Date }> {
-  const inClusters =
-    query.clusterIds === undefined ? sql`true` : sql`s.cluster_id = any(${[...query.clusterIds]}::bigint[])`;
-  const now = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
-  const { rows } = await sql<InventoryRow>`
-    select s.id, s.cluster_id as "clusterId", s.node, s.name, s.provisioning_state as "provisioningState",
-      s.power_state as "powerState", s.updated_at as "updatedAt",
-      coalesce((select json_agg(json_build_object('id', n.id, 'macAddress', n.mac_address, 'bridge', n.bridge,
-          'vlan', n.vlan, 'addresses', coalesce((select json_agg(host(a.address) order by a.is_primary desc, a.id)
-            from allocations a where a.server_id = s.id and a.released_at is null), '[]')) order by n.id)
-        from server_interfaces n where n.server_id = s.id and n.released_at is null), '[]') as interfaces
-    from servers s
-    where s.id > ${query.afterId} and s.provisioning_state <> 'deleted' and ${inClusters}
-    order by s.id limit ${query.limit}`.execute(db);
-  return { rows, asOf: now.rows[0]!.now };
 }
 
 export interface NewServer {
@@ -174,7 +111,7 @@ export async function insertInterface(tx: Queryable, serverId: number, macAddres
   );
 }
 
-/** Ends the server's cards; returns their MACs. */
+/** Ends the server's network interfaces; returns their MACs. */
 export async function releaseInterfaces(tx: Queryable, serverId: number): Promise<string[]> {
   const { rows } = await sql<{ mac: string }>`
     update server_interfaces set released_at = svc_now() where server_id = ${serverId} and released_at is null
@@ -228,8 +165,8 @@ export async function lockServer(tx: Queryable, serverId: number): Promise<Provi
       s.power_state as "powerState", s.hostname, s.ssh_keys as "sshKeys", s.user_data as "userData",
       (select n.mac_address from server_interfaces n where n.server_id = s.id and n.released_at is null
         order by n.id limit 1) as "macAddress",
-      i.slug as "imageSlug", p.vcpus, p.memory_mb as "memoryMb", p.disk_gb as "diskGb"
-    from servers s join images i on i.id = s.image_id join plans p on p.id = s.plan_id
+      x."imageSlug", x.vcpus, x."memoryMb", x."diskGb"
+    from servers s cross join lateral (${serverSizes}) x
     where s.id = ${serverId} for update of s`.execute(tx);
   return rows[0] ?? null;
 }
@@ -252,7 +189,7 @@ export async function updateState(tx: Queryable, serverId: number, change: State
       power_state = coalesce(${change.powerState ?? null}, power_state),
       node = coalesce(${change.node ?? null}, node),
       failure = case when ${change.failure === undefined} then failure
-        else ${failure}::jsonb || jsonb_build_object('at', ${sql.raw(stamp('svc_now()'))}) end,
+        else ${failure}::jsonb || jsonb_build_object('at', ${sql.raw(rfc3339('svc_now()'))}) end,
       failure_detail = case when ${change.failure === undefined} then failure_detail
         else ${change.failureDetail?.slice(0, 2_000) ?? null} end,
       provisioned_at = case when ${state}::text = 'ready' then coalesce(provisioned_at, svc_now()) else provisioned_at end,
@@ -296,8 +233,8 @@ export async function applyObservation(
       ${seen.map((one) => one.powerState)}::text[]) as s (server_id, power_state))
     update servers s set power_state = coalesce(seen.power_state, 'unknown'),
       status_changed_at = svc_now(), updated_at = svc_now()
-    from node_reservations r left join seen on seen.server_id = r.server_id
-    where r.node_id = ${nodeId} and r.released_at is null and s.id = r.server_id
+    from (${nodeServers(nodeId)}) r left join seen on seen.server_id = r.server_id
+    where s.id = r.server_id
       and s.provisioning_state = 'ready' and s.status_changed_at < ${since}
       and s.power_state <> coalesce(seen.power_state, 'unknown')
       and not exists (select 1 from server_actions a where a.server_id = s.id and a.status in ('queued', 'running'))
@@ -335,7 +272,7 @@ export async function lockDueHours(
   const { rows } = await sql<DueHour>`
     select s.id as "serverId", s.tenant_id as "tenantId", s.hourly_quanta as "hourlyQuanta",
       s.monthly_cap_quanta as "monthlyCapQuanta",
-      ${sql.raw(stamp('coalesce(s.billed_until, s.provisioned_at)'))} as "from",
+      ${sql.raw(rfc3339('coalesce(s.billed_until, s.provisioned_at)'))} as "from",
       coalesce((select charged_quanta from server_charges c where c.server_id = s.id
         and c.month = date_trunc('month', coalesce(s.billed_until, s.provisioned_at) at time zone 'utc')), 0) as "chargedQuanta"
     from servers s where s.id = any(${due.map((row) => row.id)}::bigint[]) order by s.tenant_id, s.id`.execute(

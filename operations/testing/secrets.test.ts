@@ -5,9 +5,9 @@ import { Secret, TOTP } from 'otpauth';
 import { systemClock } from '#common/clock/index.ts';
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { operationsSecrets } from '#operations/features.ts';
 import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
 import { type FakeStripe, startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
+import { operationsSecrets } from '#operations/platform.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWebhookSender, webhookSecrets } from '#operations/webhooks/index.ts';
 import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
@@ -184,7 +184,7 @@ async function rotateWebhook(
 
 const drainWebhooks = () =>
   createWebhookSender({
-    secrets: world.sealing,
+    secrets: world.secrets,
     db: () => world.database.db,
     clock: systemClock,
     reporter: world.reporter,
@@ -195,9 +195,9 @@ const drainWebhooks = () =>
 test('E5, G8: of passwords and tokens nothing stands in answers, logs, events, webhooks, errors, the gateway or the database', async (t) => {
   const { rootPassword, token, stored } = await run();
   assert.ok(receiver.received.length >= 6, `${receiver.received.length} webhooks`);
-  world.secrets.watchText('webhooks', JSON.stringify(receiver.received));
-  world.secrets.watchText('what Stripe was told', JSON.stringify(await stripe.heard()));
-  const { leaks, secrets, bytes } = await world.secrets.findLeaks(world.database.pool);
+  world.watch.watchText('webhooks', JSON.stringify(receiver.received));
+  world.watch.watchText('what Stripe was told', JSON.stringify(await stripe.heard()));
+  const { leaks, secrets, bytes } = await world.watch.findLeaks(world.database.pool);
   assert.deepEqual(leaks, []);
   assert.ok(secrets >= 9, `${secrets} secrets`);
   t.diagnostic(`${secrets} secrets, looked for in ${bytes} bytes: 0 found`);

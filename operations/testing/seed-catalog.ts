@@ -1,7 +1,7 @@
 /** One location with a simulated cluster, addresses of both families, an image and a plan. */
 import { ensurePool } from '#operations/addresses/index.ts';
-import { ensureCluster, ensureImage, ensureLocation, ensurePlan } from '#operations/catalog/index.ts';
-import { ensureNode } from '#operations/clusters/index.ts';
+import { ensureImage, ensureLocation, ensurePlan } from '#operations/catalog/index.ts';
+import { ensureCluster, ensureNode } from '#operations/clusters/index.ts';
 
 /** Returns the cluster's id. */
 export async function seedCatalog(db: Parameters<typeof ensureLocation>[0]): Promise<number> {

@@ -1,10 +1,107 @@
 /**
- * What the portal and the operators' console draw alike: they may not import each other, and a customer and the operator who
- * helps them should see the same thing.
+ * Read models: statements that join the tables of several features, for lists, pages and decisions that need one look.
  *
- * These functions check no permission: the caller has checked that the person may see the data.
+ * They only read. They check no permission: the feature that calls one passes the scope of the actor, and the owner is
+ * part of the query. They import no feature, so that any feature may use them.
  */
-export { requestsByKeyTable } from './requests-by-key.ts';
-export { actionWords, serverActionsTable } from './server-actions.ts';
-export { changingStatuses } from './server-statuses.ts';
-export { spendingChart } from './spending-chart.ts';
+
+export {
+  type AccessFacts,
+  accessColumns,
+  findAccess,
+  listDebtors,
+  listSettledDebtors,
+} from './access-store.ts';
+export {
+  findNic,
+  findNicOf,
+  hasServer,
+  listAttachments,
+  listNetworkMembers,
+  listNicsOf,
+  type Nic,
+} from './attachment-store.ts';
+export {
+  type BandwidthSource,
+  listServersSince,
+  listUse,
+  observedDays,
+  type PoolServer,
+  type ServerLife,
+  type UseRow,
+} from './bandwidth-store.ts';
+export {
+  countTests,
+  type Delivery,
+  type DueDelivery,
+  type FailingEndpoint,
+  findDeliveredEvent,
+  listDeliveries,
+  listFailing,
+  nextDelivery,
+  type QueueHealth,
+  readQueueHealth,
+  subscribedEndpoints,
+} from './delivery-store.ts';
+export { eventRow, type NewEvent } from './event-subject-store.ts';
+export { findKeys, type KeyRow, type KeySummary, listKeys, type ReachableTenant } from './key-store.ts';
+export { countLiving } from './living-store.ts';
+export { listOfferedLocations } from './location-store.ts';
+export {
+  type Attachment,
+  type AttachmentState,
+  countNetworks,
+  findNetwork,
+  type LabelCondition,
+  listNetworks,
+  type Network,
+  type NetworkFilter,
+  type NetworkMember,
+  ownsNetwork,
+  type SyncState,
+} from './network-store.ts';
+export { findOutcome, listAbandonedCreated, type OrderOutcome, settledOrders } from './order-store.ts';
+export {
+  type ConflictRow,
+  listConflicts,
+  listSetAside,
+  listSources,
+  type SetAsideRow,
+  type SourceRow,
+} from './protect-source-store.ts';
+export type { Scope } from './scope.ts';
+export type {
+  ActionCommand,
+  PowerCommand,
+  PowerState,
+  ProvisioningState,
+  Server,
+  ServerAction,
+  ServerAddress,
+  ServerFailure,
+  ServerStatus,
+} from './server.ts';
+export { type InventoryRow, listInventory } from './server-inventory-store.ts';
+export {
+  countByStatus,
+  countServers,
+  type LabelTerm,
+  type ListOrder,
+  listServers,
+  type ServerFilter,
+} from './server-list-store.ts';
+export { findOwnedServer, type OwnedServer } from './server-owner-store.ts';
+export { clusterLocation, nodeServers, serverSizes } from './server-part-store.ts';
+export { actionFields, findServer, findServerIn, rfc3339 } from './server-store.ts';
+export { type DaySpending, listDaySpending } from './spending-store.ts';
+export { chargeableTenant, organizationTenants, ownsTenant } from './tenant-part-store.ts';
+export type { TenantStatus } from './tenant-status.ts';
+export {
+  type FleetAccount,
+  type FleetKey,
+  firstUsageDay,
+  type KeyUsage,
+  listKeyUsage,
+  listTopAccounts,
+  listTopKeys,
+} from './usage-store.ts';

@@ -175,12 +175,12 @@ test('a worker that was overtaken records nothing', async () => {
     .sender({
       // Between its claim and its attempt another worker takes the endpoint over.
       secrets: {
-        ...world.sealing,
-        async open(...given: Parameters<typeof world.sealing.open>) {
+        ...world.secrets,
+        async open(...given: Parameters<typeof world.secrets.open>) {
           await world.database.pool.query('update webhook_endpoints set term = term + 1 where id = $1', [
             endpointId,
           ]);
-          return world.sealing.open(...given);
+          return world.secrets.open(...given);
         },
       },
     })

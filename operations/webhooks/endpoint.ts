@@ -2,6 +2,8 @@
 import { webhookEvents } from '#contracts/customer-api/index.ts';
 import { invalidWebhook } from '#service-kit/webhooks/index.ts';
 
+export type { Delivery } from '#operations/views/index.ts';
+
 export interface Endpoint {
   id: number;
   organizationId: number;
@@ -17,22 +19,6 @@ export interface Endpoint {
   failingSince: Date | null;
   /** Until when deliveries carry the former secret's signature too. */
   previousSecretUntil: Date | null;
-}
-
-export interface Delivery {
-  id: number;
-  endpointId: number;
-  /** The `webhook-id`. */
-  publicId: string;
-  type: string;
-  status: 'pending' | 'delivered' | 'failed' | 'cancelled';
-  attempts: number;
-  nextAttemptAt: Date;
-  occurredAt: Date;
-  lastAt: Date | null;
-  lastStatusCode: number | null;
-  lastError: string | null;
-  lastDurationMs: number | null;
 }
 
 /** The chosen events, each once, in their usual order; throws `webhooks.invalid` when there is none or an unknown one. */

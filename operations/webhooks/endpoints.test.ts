@@ -126,7 +126,7 @@ test('staff see how much waits and for how long; upkeep forgets what is older th
 test('the rules of production refuse an address that is not https or not on the internet', async () => {
   const strict = createWebhooks({
     db: () => world.database.db,
-    secrets: world.sealing,
+    secrets: world.secrets,
     rules: { allowPrivate: false },
   });
   const party = await hooks.createParty('Strict');
@@ -163,7 +163,7 @@ test('an endpoint whose stored secret was exchanged fails with a reason, and the
   assert.equal(hooks.at('/exchanged/200').length, 0);
   assert.equal(hooks.at('/beside-exchanged/200').length, 1);
   const [delivery] = await world.webhooks.listDeliveries(party.actor, broken.endpointId, 1);
-  assert.match(delivery!.lastError!, /signing secret does not open/);
+  assert.match(delivery!.lastError!, /signing secret can not be decrypted/);
   hooks.receiver.learn(await world.webhooks.rotateSecret(party.actor, broken.endpointId));
   await hooks.passTime();
   await hooks.sender().drain();

@@ -2,6 +2,8 @@
 import { sql } from 'kysely';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 
+export { type DueDelivery, nextDelivery } from '#operations/views/index.ts';
+
 export interface ClaimedEndpoint {
   id: number;
   term: number;
@@ -65,25 +67,6 @@ export async function releaseClaim(db: Queryable, id: number, term: number): Pro
   await sql`update webhook_endpoints set claimed_until = null where id = ${id} and term = ${term}`.execute(
     db,
   );
-}
-
-export interface DueDelivery {
-  id: number;
-  publicId: string;
-  type: string;
-  occurredAt: Date;
-  data: object;
-  step: number;
-}
-
-/** The endpoint's oldest due delivery. */
-export async function nextDelivery(db: Queryable, endpointId: number): Promise<DueDelivery | null> {
-  const { rows } = await sql<DueDelivery>`
-    select d.id, v.public_id as "publicId", v.type, v.occurred_at as "occurredAt", v.data, d.step
-    from webhook_deliveries d join events v on v.id = d.event_id
-    where d.endpoint_id = ${endpointId} and d.status = 'pending' and d.next_attempt_at <= svc_now()
-    order by d.id limit 1`.execute(db);
-  return rows[0] ?? null;
 }
 
 export interface AttemptResult {

@@ -138,7 +138,7 @@ async function attempt(
   const secrets = await openSecrets(deps, endpoint);
   const outcome: Outcome =
     secrets === null
-      ? { statusCode: null, error: 'the signing secret does not open; rotate it' }
+      ? { statusCode: null, error: 'the signing secret can not be decrypted; rotate it' }
       : await postDelivery(
           endpoint.url,
           signDelivery(secrets, delivery.publicId, Math.floor(startedMs / 1000), body),

@@ -1,4 +1,4 @@
--- What people and dashboards may read: every column but those that hold secrets or somebody's data as they were sent.
+-- Columns that people and dashboards may read: all except secrets and unprocessed data of customers.
 -- After the program's first start, and again after an upgrade that brought tables, as the program's own role:
 --   psql -f readers.sql -U svc_monitor monitor
 -- The role is the database's name with `_reader`. Rows of partitions are read through the table that they belong to.

@@ -1,15 +1,16 @@
 /**
- * Who owns an address, as far as MACs tell: the one that sends from it, unless several do or it is a router's.
+ * Finds the MAC that owns an address: the one MAC that sends from it. An address with several MACs has no owner, and a
+ * router's MAC owns no address.
  */
 import type { KeyedTable } from './keyed-table.ts';
 
-/** Words of an address's key: four of the address, and its version. */
+/** Words in the key of an address: four for the address, one for its version. */
 export const hostKeyWords = 5;
-/** Words of a host: high part of the MAC with VLAN, low part, state of the owner. */
+/** Words of a host: high part of the MAC with VLAN, low part, owner state. */
 export const hostWords = 3;
 export const Owner = { unknown: 0, one: 1, conflict: 2 } as const;
 
-/** MACs that sent for a routable remote address: they belong to routers, not to the owner of what they forward. */
+/** MACs that sent from a routable remote address. They belong to routers, which forward packets of others. */
 export function routerMacs({ keys, words, count }: KeyedTable): Set<string> {
   const macs = new Set<string>();
   for (let record = 0; record < count; record += 1) {
@@ -20,7 +21,7 @@ export function routerMacs({ keys, words, count }: KeyedTable): Set<string> {
   return macs;
 }
 
-/** The device that owns an address: segment, VLAN and MAC; empty when it is not known or a router. */
+/** Device that owns the address: segment, VLAN and MAC. Empty when the owner is unknown or a router. */
 export function deviceKey(
   table: KeyedTable,
   record: number,
@@ -47,7 +48,9 @@ export function macOfKey(key: string): string {
   return macText(Number(high), Number(low));
 }
 
-/** Not unspecified, loopback, link-local or multicast: a source of those says nothing about routing. */
+/**
+ * Not unspecified, loopback, link-local or multicast. Packets from those addresses do not show that the sender routes.
+ */
 function isRoutable(keys: Int32Array, at: number): boolean {
   if (keys[at + 4] === 4) {
     const first = keys[at + 3]! >>> 24;

@@ -1,8 +1,7 @@
 /**
- * Addresses as the packet path holds them, four 32-bit words, to and from canonical text (RFC 5952).
+ * Addresses in the packet path: four 32-bit words, converted from and to canonical text (RFC 5952).
  *
- * Parsing accepts canonical text only; whoever hands addresses to a capture has made them canonical. Text is made at
- * export, never per packet.
+ * Parsing accepts canonical text only; callers canonicalize addresses first. Text is made at export, never per packet.
  */
 
 /** `version` is 4 or 6; an IPv4 address is in word 3. */
@@ -44,7 +43,10 @@ function formatQuad(word: number): string {
   return `${word >>> 24}.${(word >>> 16) & 255}.${(word >>> 8) & 255}.${word & 255}`;
 }
 
-/** Words of canonical text; throws on anything else, because a wrong local scope would turn every direction around. */
+/**
+ * Words of a canonical address. Throws on any other text, because a wrong local scope would reverse the direction of
+ * all traffic.
+ */
 export function parseWords(text: string): AddressWords {
   const words = text.includes(':') ? parseGroups(text) : parseQuad(text);
   if (!words) throw new Error(`not a canonical IP address: ${JSON.stringify(text)}`);

@@ -1,34 +1,34 @@
 /**
- * The server name of a TLS ClientHello, read as far as it has arrived.
+ * Reads the server name of a TLS ClientHello as its bytes arrive.
  *
- * The handshake message may be cut into any number of TLS records, down to one byte each; the reader walks over the
- * record headers as if they were not there. It stops at the server name, wherever the extension stands. What is
- * behind an extension that was read need not be kept: `resumePoint` says from where a later attempt may go on, so a
- * hello of any size fits into a small buffer.
+ * The handshake message may be split into any number of TLS records, down to one byte each; the parser skips the record
+ * headers. It stops at the server name, which may be in any position among the extensions. Bytes before a parsed
+ * extension need not be kept: `resumePoint` says where a later attempt continues, so that a hello of any size fits into
+ * a small buffer.
  */
 import { normalizeHost } from './name-table.ts';
 
-/** What a parser says when it needs more bytes, found nothing and will not, or found that this is something else. */
+/** Results of the parser besides a name: it needs more bytes, there is no name, or the data is not a ClientHello. */
 export const helloNeedsMore = -1;
 export const helloHasNoName = 0;
 
-/** After `helloNeedsMore`: how many bytes from the start the next attempt needs at least. */
+/** After `helloNeedsMore`: the smallest number of bytes from the start that the next attempt needs. */
 export let helloNeeds = 0;
 
-/** After `readServerName`: the message is a ClientHello, named or not. */
+/** After `readServerName`: the message is a ClientHello, with or without a server name. */
 export let isClientHello = false;
 
-/** Where a hello that is read in parts goes on. */
+/** Position at which parsing of a partial hello continues. */
 export interface ResumePoint {
-  /** Bytes from the start that need not be kept; 0 while there is no such place. */
+  /** Number of bytes from the start that need not be kept; 0 before the first such position. */
   distance: number;
-  /** Bytes left in the record, of the extensions, and of the extension that is passed over. */
+  /** Bytes left in the record, in the extensions, and in the extension that is skipped. */
   recordLeft: number;
   extensionsLeft: number;
   skipLeft: number;
 }
 
-/** After `helloNeedsMore`: from where to go on. */
+/** After `helloNeedsMore`: the position to continue from. */
 export const resumePoint: ResumePoint = { distance: 0, recordLeft: 0, extensionsLeft: 0, skipLeft: 0 };
 
 let bytes: Uint8Array = new Uint8Array(0);
@@ -42,8 +42,8 @@ let isBad = false;
 const nameBytes = new Uint8Array(256);
 
 /**
- * Length of the server name, now in the name scratch, or one of the two answers above. The caller has seen that the
- * first byte is 0x16.
+ * Length of the server name, which is now in the name scratch, or one of the two results above. The caller has checked
+ * that the first byte is 0x16.
  */
 export function readServerName(source: Uint8Array, from: number, to: number): number {
   begin(source, from, to, 0);
@@ -51,7 +51,7 @@ export function readServerName(source: Uint8Array, from: number, to: number): nu
   return finish(readHello());
 }
 
-/** The same from where an earlier attempt stopped. */
+/** Continues an earlier attempt. */
 export function resumeServerName(source: Uint8Array, from: number, to: number, point: ResumePoint): number {
   begin(source, from, to, point.recordLeft);
   isClientHello = true;
@@ -92,7 +92,7 @@ function readHello(): number {
   const high = messageType < 0 ? -1 : next();
   const length = high < 0 ? -1 : nextUint16();
   if (length < 0) return helloNeedsMore;
-  // Nothing beyond the message belongs to it, whatever the lengths inside say.
+  // Ignore everything beyond the message, even when a length inside points there.
   messageLeft = (high << 16) | length;
   if (!skip(2 + 32)) return helloNeedsMore;
   if (!skip(next())) return helloNeedsMore;
@@ -120,7 +120,7 @@ function readExtensions(length: number): number {
   return helloHasNoName;
 }
 
-/** The first entry of type host_name in the extension's list. */
+/** Reads the first entry of type host_name from the list in the extension. */
 function readNameList(extensionLength: number): number {
   let left = nextUint16();
   if (left < 0) return helloNeedsMore;
@@ -146,7 +146,7 @@ function readNameList(extensionLength: number): number {
   return helloHasNoName;
 }
 
-/** The next byte of the handshake message, -1 at the end of what there is or at something that is no handshake. */
+/** Next byte of the handshake message. -1 at the end of the data, or when the data is not a handshake. */
 function next(): number {
   if (messageLeft === 0) {
     isBad = true;
@@ -171,7 +171,7 @@ function nextUint16(): number {
   return low < 0 ? -1 : (high << 8) | low;
 }
 
-/** Passes over bytes of the message; false when they are not all there, and then `skipLeft` are missing. */
+/** Skips bytes of the message. Returns false when some are missing; `skipLeft` says how many. */
 function skip(count: number): boolean {
   if (count < 0) return false;
   if (count > messageLeft) {
@@ -197,7 +197,7 @@ function skip(count: number): boolean {
 function openRecord(): boolean {
   if (at + 5 > end) {
     helloNeeds = at + 5 - start;
-    // What is there already may show that this is no handshake.
+    // The bytes that have arrived may show that this is not a handshake.
     isBad = at < end && bytes[at] !== 0x16;
     return false;
   }

@@ -1,9 +1,9 @@
 /**
- * IPv4 and IPv6 headers, extension headers, fragments, and the ports of TCP, UDP and SCTP.
+ * Decodes IPv4 and IPv6 headers, extension headers, fragments, and the ports of TCP, UDP and SCTP.
  *
- * A packet whose header is cut or contradicts itself is dropped, never guessed at. Two lengths are taken from the
- * wire instead of the header, because segmentation offload leaves them zero: IPv4 total length and, before TCP or
- * UDP, IPv6 payload length.
+ * A packet with a truncated or contradictory header is dropped. Two lengths come from the wire length instead of the
+ * header, because segmentation offload leaves them zero: the IPv4 total length and, before TCP or UDP, the IPv6 payload
+ * length.
  */
 import { type Packet, Protocol, Verdict } from './packet.ts';
 
@@ -14,7 +14,7 @@ const authentication = 51;
 const destinationOptions = 60;
 const extensionHeadersMax = 16;
 
-/** Decodes the IP packet at `at`, whichever version its first four bits say. */
+/** Decodes the IP packet at `at`; its first four bits are the version. */
 export function decodeIp(packet: Packet, at: number): number {
   if (at >= packet.end) return Verdict.dropped;
   const version = packet.bytes[at]! >> 4;
@@ -30,10 +30,10 @@ export function decodeIpv4(packet: Packet, at: number): number {
   const headerLength = (first & 15) << 2;
   if (first >> 4 !== 4 || headerLength < 20) return Verdict.dropped;
   let total = view.getUint16(at + 2);
-  // Whoever left the length to be filled in later is believed in the fixed fields only.
+  // A sender that leaves the length to offload is trusted for the other fixed header fields only.
   if (total === 0) total = packet.wireEnd - at;
   else if (total < headerLength || at + headerLength > packet.end) return Verdict.dropped;
-  // Only IPv6 fills the first three words of an address.
+  // The first three words of an address are used by IPv6 only.
   if (packet.version !== 4) {
     packet.version = 4;
     packet.source0 = packet.source1 = packet.source2 = 0;
@@ -54,7 +54,10 @@ export function decodeIpv4(packet: Packet, at: number): number {
   return Verdict.ip;
 }
 
-/** Decodes an IPv6 packet and walks its extension headers; a cut one ends the walk, the packet still counts. */
+/**
+ * Decodes an IPv6 packet and walks its extension headers. A truncated extension header ends the walk; the packet still
+ * counts.
+ */
 export function decodeIpv6(packet: Packet, at: number): number {
   if (at + 40 > packet.end) return Verdict.dropped;
   const { bytes, view } = packet;
@@ -82,7 +85,7 @@ export function decodeIpv6(packet: Packet, at: number): number {
   return Verdict.ip;
 }
 
-/** Offload leaves the payload length zero before TCP and UDP; a jumbogram says its length in a hop-by-hop option. */
+/** Offload leaves the payload length zero before TCP and UDP. A jumbogram has its length in a hop-by-hop option. */
 function lengthWithoutPayloadLength(packet: Packet, at: number, next: number): number {
   const onWire = packet.wireEnd - at;
   if ((next === Protocol.tcp && onWire >= 60) || (next === Protocol.udp && onWire >= 48)) return onWire;
@@ -107,7 +110,7 @@ function walkExtensionHeaders(packet: Packet): void {
       const fragmentBits = view.getUint16(at + 2);
       packet.fragmentOffset = fragmentBits & 0xfff8;
       packet.hasMoreFragments = (fragmentBits & 1) !== 0;
-      // An atomic fragment (RFC 6946) is whole.
+      // An atomic fragment (RFC 6946) is a complete packet.
       packet.isFragment = (fragmentBits & 0xfff9) !== 0;
       packet.fragmentId = view.getInt32(at + 4);
       protocol = bytes[at]!;
@@ -120,7 +123,7 @@ function walkExtensionHeaders(packet: Packet): void {
   decodeTransport(packet);
 }
 
-/** Reads ports, TCP flags and where the data lies; a fragment that is not the first has none of them. */
+/** Reads ports, TCP flags and the position of the data. Fragments after the first have none of them. */
 export function decodeTransport(packet: Packet): void {
   const { bytes, view, protocol, payloadEnd } = packet;
   const at = packet.transportAt;
@@ -143,7 +146,7 @@ export function decodeTransport(packet: Packet): void {
     packet.targetPort = view.getUint16(at + 2);
     if (at + 8 > payloadEnd) return;
     packet.dataAt = at + 8;
-    // Zero is a jumbogram's or offload's; anything else may end the data before the IP packet ends.
+    // Zero means a jumbogram or offload. Any other length may end the data before the IP packet ends.
     const length = view.getUint16(at + 4);
     if (length >= 8 && at + length < payloadEnd) packet.dataEnd = at + length;
   } else if (protocol === Protocol.sctp && at + 4 <= payloadEnd) {

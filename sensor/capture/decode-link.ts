@@ -1,13 +1,14 @@
 /**
- * From a frame of any supported link type to the IP packet in it.
+ * Finds the IP packet in a frame of any supported link type.
  *
- * Every frame gets exactly one verdict: IP, well-formed but not IP (ARP, LLDP, spanning tree), or dropped because it
- * is cut or malformed. Tags and labels are walked to any depth, each takes its bytes, so the frame's end bounds the walk.
+ * Every frame gets exactly one verdict: IP, valid but not IP (ARP, LLDP, spanning tree), or dropped because it is
+ * truncated or malformed. Tags and labels are walked to any depth; each consumes bytes, so the end of the frame bounds
+ * the walk.
  */
 import { decodeIp, decodeIpv4, decodeIpv6 } from './decode-ip.ts';
 import { type Packet, Verdict } from './packet.ts';
 
-/** Numbers of link types in capture files. */
+/** Link types as numbered in capture files. */
 export const LinkType = {
   null: 0,
   ethernet: 1,
@@ -35,7 +36,7 @@ export function isSupportedLinkType(linkType: number): boolean {
   return supported.has(linkType);
 }
 
-/** Decodes the frame that starts at `at` and ends at `packet.end`. */
+/** Decodes the frame from `at` to `packet.end`. */
 export function decodeFrame(packet: Packet, linkType: number, at: number): number {
   packet.macAt = -1;
   packet.vlan = 0;
@@ -86,7 +87,7 @@ export function decodeEthernet(packet: Packet, at: number): number {
   return type < 1536 ? decodeLlc(packet, at + 14) : decodeEtherType(packet, type, at + 14);
 }
 
-/** What follows an EtherType, through tags, labels and frames in frames. */
+/** Decodes the payload of an EtherType: tags, labels and encapsulated frames. */
 export function decodeEtherType(packet: Packet, firstType: number, from: number): number {
   const { view, end } = packet;
   let type = firstType;
@@ -122,9 +123,9 @@ export function decodeEtherType(packet: Packet, firstType: number, from: number)
         return decodeMpls(packet, at);
       case 0x8864:
         return at + 6 > end ? Verdict.dropped : decodePppProtocol(packet, at + 6);
-      case 0x88e7: // provider backbone bridging: a service tag, then a whole frame
+      case 0x88e7: // provider backbone bridging: a service tag, then a complete frame
       case 0x8903: {
-        // FabricPath: what follows its 16 bytes is a whole frame
+        // FabricPath: a complete frame follows its 16 bytes
         const inner = type === 0x88e7 ? at + 4 : at + 2;
         if (inner + 14 > end) return Verdict.dropped;
         type = view.getUint16(inner + 12);
@@ -163,7 +164,7 @@ function decodeMpls(packet: Packet, from: number): number {
     const nibble = bytes[at]! >> 4;
     if (nibble === 4) return decodeIpv4(packet, at);
     if (nibble === 6) return decodeIpv6(packet, at);
-    // A pseudowire: an optional control word, then an Ethernet frame. Nothing says so for certain.
+    // A pseudowire: an optional control word, then an Ethernet frame. No field confirms this; it is a guess.
     return nibble === 0 ? decodeEthernet(packet, at + 4) : Verdict.nonIp;
   }
 }
@@ -171,20 +172,20 @@ function decodeMpls(packet: Packet, from: number): number {
 function decodePpp(packet: Packet, at: number): number {
   const { bytes, end } = packet;
   if (at + 2 > end) return Verdict.dropped;
-  // Cisco HDLC is recorded as PPP too; its unicast and multicast addresses are no PPP protocol.
+  // Cisco HDLC is recorded as PPP too; its unicast and multicast addresses are not PPP protocols.
   if ((bytes[at] === 0x0f || bytes[at] === 0x8f) && bytes[at + 1] === 0) return decodeHdlc(packet, at);
   const hasAddress = bytes[at] === 0xff && bytes[at + 1] === 0x03;
   return decodePppProtocol(packet, hasAddress ? at + 2 : at);
 }
 
-/** Cisco HDLC: address and control, then an EtherType; behind a PPP address it is PPP. */
+/** Cisco HDLC: address and control, then an EtherType. A PPP address means PPP. */
 function decodeHdlc(packet: Packet, at: number): number {
   if (at + 4 > packet.end) return Verdict.dropped;
   if (packet.bytes[at] === 0xff && packet.bytes[at + 1] === 0x03) return decodePppProtocol(packet, at + 2);
   return decodeEtherType(packet, packet.view.getUint16(at + 2), at + 4);
 }
 
-/** A PPP protocol number (one byte when odd) and what follows. */
+/** A PPP protocol number (one byte when odd) and its payload. */
 export function decodePppProtocol(packet: Packet, at: number): number {
   const { bytes, view, end } = packet;
   if (at >= end) return Verdict.dropped;
@@ -209,21 +210,24 @@ export function decodePppProtocol(packet: Packet, at: number): number {
   }
 }
 
-/** Bridging over PPP (RFC 3518): flags, the kind of LAN, its id where the flags say so, and then the whole frame. */
+/** Bridging over PPP (RFC 3518): flags, the kind of LAN, its id if the flags say so, then a complete frame. */
 function decodeBridgedPpp(packet: Packet, at: number): number {
   if (at + 2 > packet.end) return Verdict.dropped;
   const hasLanId = (packet.bytes[at]! & 0x40) !== 0;
   return packet.bytes[at + 1] === 1 ? decodeEthernet(packet, at + (hasLanId ? 6 : 2)) : Verdict.nonIp;
 }
 
-/** Multilink PPP (RFC 1990) with long sequence numbers: a packet that was not cut is read, parts of one are not IP. */
+/**
+ * Multilink PPP (RFC 1990) with long sequence numbers. Only an unfragmented packet is decoded; fragments count as not
+ * IP.
+ */
 function decodeMultilink(packet: Packet, at: number): number {
   if (at + 4 > packet.end) return Verdict.dropped;
   const isWhole = packet.bytes[at]! >> 6 === 3;
   return isWhole ? decodePppProtocol(packet, at + 4) : Verdict.nonIp;
 }
 
-/** A family in the byte order of the machine that captured; families of IPv6 differ between systems. */
+/** An address family in the byte order of the capturing machine. The numbers for IPv6 differ between systems. */
 function decodeLoopback(packet: Packet, at: number): number {
   if (at + 4 > packet.end) return Verdict.dropped;
   const big = packet.view.getUint32(at);
@@ -240,14 +244,14 @@ function decodeCooked(packet: Packet, at: number, headerLength: number, typeAt: 
   return type < 1536 ? Verdict.nonIp : decodeEtherType(packet, type, at + headerLength);
 }
 
-/** Attributes in the byte order of the capturing machine, each padded to four bytes; number 9 is the packet. */
+/** Attributes in the byte order of the capturing machine, each padded to four bytes. Attribute 9 is the packet. */
 function decodeNflog(packet: Packet, from: number): number {
   const { bytes, view, end } = packet;
   if (from + 4 > end) return Verdict.dropped;
   const family = bytes[from]!;
   let at = from + 4;
   while (at + 4 <= end) {
-    // The byte order is nowhere said. Types are below 256, so the byte of a type that is not zero shows it.
+    // No field states the byte order. Types are below 256, so the non-zero byte of a type shows it.
     const isLittle = (bytes[at + 3]! & 0x3f) === 0;
     const length = view.getUint16(at, isLittle);
     const type = view.getUint16(at + 2, isLittle) & 0x3fff;
@@ -268,8 +272,8 @@ function decodeRadiotap(packet: Packet, at: number): number {
   const headerLength = view.getUint16(at + 2, true);
   const present = view.getUint32(at + 4, true);
   if (headerLength < 8 || at + headerLength > packet.end) return Verdict.dropped;
-  // Flags come first after the present words, behind an eight-byte clock: 0x10 says that a check follows the frame, 0x20
-  // that its header is filled up to a multiple of four bytes.
+  // The flags follow the present words and an optional eight-byte clock. 0x10: a checksum follows the frame. 0x20: the
+  // header is padded to a multiple of four bytes.
   let field = at + 4;
   while (field + 4 < at + headerLength && (view.getUint32(field, true) & 0x80000000) !== 0) field += 4;
   field += 4;
@@ -279,7 +283,7 @@ function decodeRadiotap(packet: Packet, at: number): number {
   return decodeWifi(packet, at + headerLength, end, (flags & 0x20) !== 0);
 }
 
-/** 802.11: data frames carry LLC unless they are encrypted; management and control are not IP. */
+/** 802.11: data frames carry LLC unless they are encrypted. Management and control frames are not IP. */
 function decodeWifi(packet: Packet, at: number, end: number, isPadded = false): number {
   const { bytes } = packet;
   if (at + 2 > end) return Verdict.dropped;

@@ -58,7 +58,7 @@ test('NET-2.2.6: arbitrary bytes on any link type count exactly once and never t
   );
 });
 
-test('NET-2.2.6: a damaged frame counts exactly once, whatever byte is damaged', () => {
+test('NET-2.2.6: a damaged frame counts exactly once, for any damaged byte', () => {
   const frame = ethernet(tcp(ends6, Tcp.push | Tcp.ack, 1, clientHello({ host: 'a.example.com' })), {
     tags: [9],
   });
@@ -73,13 +73,13 @@ test('NET-2.2.6: a damaged frame counts exactly once, whatever byte is damaged',
   );
 });
 
-test('a well-formed frame that is not IP is no loss: ARP, LLDP, spanning tree', () => {
+test('a valid frame that is not IP counts as non-IP, not as dropped: ARP, LLDP, spanning tree', () => {
   assert.deepEqual(verdicts(ethernet(new Uint8Array(28), { type: 0x0806 })), [0, 1, 0]);
   assert.deepEqual(verdicts(ethernet(new Uint8Array(28), { type: 0x88cc })), [0, 1, 0]);
   assert.deepEqual(verdicts(ethernet(join([0x42, 0x42, 3], new Uint8Array(35)), { type: 38 })), [0, 1, 0]);
 });
 
-test('what is cut or contradicts itself is dropped', () => {
+test('a truncated or contradictory packet is dropped', () => {
   const badVersion = packet.slice();
   badVersion[0] = 0x55;
   const shortHeader = packet.slice();
@@ -97,7 +97,7 @@ test('bytes are IP total lengths: padding and tags do not count', () => {
   assert.equal(readAll([padded]).totals.ipBytes, packet.length);
 });
 
-test('a total length of zero, as offload leaves it, counts what was on the wire', () => {
+test('a total length of zero, as left by offload, counts the length on the wire', () => {
   const offloaded = packet.slice();
   offloaded.set([0, 0], 2);
   assert.equal(readAll([ethernet(offloaded)]).totals.ipBytes, packet.length);

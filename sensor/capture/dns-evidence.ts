@@ -1,9 +1,10 @@
 /**
- * Which client asked for which name, and which address that gave it.
+ * Stores which client asked for which name, and which addresses the answers gave.
  *
- * An answer counts only when the same client asked that very question before (same addresses, ports, transport, id,
- * name and type), so nobody can plant a name for somebody else. Both tables are sets of a few ways: a place is found or
- * overwritten, never searched for, and one client can only push out 256 names, its own or those of few others.
+ * An answer counts only when the same client asked that question before (same addresses, ports, transport, id, name and
+ * type), so that an attacker can not plant a name for another client. Both tables are set-associative with a few ways: an entry
+ * is found or overwritten without a search. One client can displace at most 256 names, its own or those of a few other
+ * clients.
  */
 import { dnsMessage, dnsNames } from './dns-message.ts';
 import { mixHash } from './keyed-table.ts';
@@ -13,13 +14,13 @@ const queryWays = 4;
 const querySeconds = 60;
 const answerWords = 11;
 const answerWays = 8;
-/** Sets of one client's answers at least; a thirty-second of all where there are many (files). */
+/** Smallest number of sets for one client's answers; one thirty-second of the sets of a large table (files). */
 const setsPerClientMin = 32;
 const ttlMaxSeconds = 86_400;
-/** Without a few seconds' grace a name with TTL 0 would never name the connection it was asked for. */
+/** A name with TTL 0 needs some seconds to apply to the connection that it was looked up for. */
 const zeroTtlSeconds = 5;
 
-/** Parties of a DNS exchange, or client and remote end of a flow. Filled by the caller before each call. */
+/** The two ends of a DNS exchange, or client and remote end of a flow. The caller fills it before each call. */
 export const pair = {
   version: 4,
   protocol: 0,
@@ -46,12 +47,12 @@ export class DnsEvidence {
     this.#answers = new Int32Array(answersMax * answerWords);
   }
 
-  /** An answer was stored at least once; spares every new flow of a capture without DNS the look-up. */
+  /** True once an answer was stored. Avoids a look-up for each new flow in a capture without DNS. */
   get hasAnswers(): boolean {
     return this.#hasAnswers;
   }
 
-  /** Remembers the question in `dnsMessage` for `pair`. */
+  /** Stores the question in `dnsMessage` for `pair`. */
   rememberQuery(now: number): void {
     const hash = this.#hashQuestion();
     const check = mixHash(hash, 0x51ed270b);
@@ -70,7 +71,7 @@ export class DnsEvidence {
     this.#queries[oldest + 2] = 1;
   }
 
-  /** True when the answer in `dnsMessage` belongs to a question of the last minute. */
+  /** True when the answer in `dnsMessage` matches a question of the last minute. */
   wasAsked(now: number): boolean {
     const hash = this.#hashQuestion();
     const check = mixHash(hash, 0x51ed270b);
@@ -84,8 +85,8 @@ export class DnsEvidence {
   }
 
   /**
-   * Remembers that for the client in `pair`, the address in `pair.server` is `nameId`. False when a name that still
-   * served had to make room.
+   * Stores `nameId` for the address in `pair.server`, as looked up by the client in `pair`. Returns false when an
+   * unexpired name was displaced.
    */
   rememberAddress(nameId: number, ttlSeconds: number, now: number): boolean {
     const at = this.#place(now);
@@ -103,7 +104,7 @@ export class DnsEvidence {
     return isRoomFree;
   }
 
-  /** Id of the name under which the client in `pair` learned the address in `pair.server`, -1 for none. */
+  /** Id of the name for which the client in `pair` received the address in `pair.server`, or -1. */
   nameOf(now: number): number {
     const base = this.#setBase();
     for (let way = 0; way < answerWays; way += 1) {
@@ -114,7 +115,7 @@ export class DnsEvidence {
     return -1;
   }
 
-  /** Marks the names that live answers refer to, before a sweep. */
+  /** Marks the names of unexpired answers before a sweep. */
   markNames(marks: Uint8Array, now: number): void {
     for (let at = 0; at < this.#answers.length; at += answerWords) {
       const name = this.#answers[at + 9]! - 1;
@@ -124,7 +125,7 @@ export class DnsEvidence {
     }
   }
 
-  /** Takes over the new ids of a sweep. */
+  /** Applies the new ids of a sweep. */
   renumberNames(renumbered: Int32Array): void {
     for (let at = 9; at < this.#answers.length; at += answerWords) {
       const name = this.#answers[at]! - 1;
@@ -132,7 +133,7 @@ export class DnsEvidence {
     }
   }
 
-  /** The pair's own place, else a free or expired one, else the one that expires first. */
+  /** The entry of this pair, else a free or expired one, else the one that expires first. */
   #place(now: number): number {
     const base = this.#setBase();
     let best = base;

@@ -1,8 +1,8 @@
 /**
- * One DNS message: its question and, for an answer, the CNAME chain from the asked name and the addresses on it.
+ * Parses one DNS message: its question and, for an answer, the CNAME chain from the asked name and the addresses on it.
  *
- * Strict where leniency would let somebody plant a name: compression pointers go backwards only, labels and names
- * keep their limits, records that are not on the chain are ignored, and a message that is cut counts for nothing.
+ * Strict, because leniency would allow a forged name: compression pointers must point backwards, labels and names keep
+ * their limits, records outside the chain are ignored, and a truncated message is not used.
  */
 import { lowerCaseByte, readInt32, readUint16, readUint32 } from '#common/bytes/index.ts';
 
@@ -11,7 +11,7 @@ const chainMax = 16;
 const nameMax = 256;
 const ttlMax = 0x7fffffff;
 
-/** What `readDnsMessage` found; one object, overwritten by each call. Names lie in `dnsNames`. */
+/** Result of `readDnsMessage`; one object, overwritten by each call. Names are in `dnsNames`. */
 export const dnsMessage = {
   id: 0,
   isResponse: false,
@@ -28,15 +28,15 @@ export const dnsMessage = {
 
 /** Names of the last message, 256 bytes each, lower case, without final dot; the asked name is the first. */
 export const dnsNames = new Uint8Array((recordsMax * 2 + 1) * nameMax);
-/** Lengths of those names. */
+/** Lengths of these names. */
 export const dnsNameLengths = new Int32Array(recordsMax * 2 + 1);
 /** Indexes of the names on the chain. */
 export const dnsChain = new Int32Array(chainMax);
 /** Addresses on the chain: version and four words each. */
 export const dnsAddresses = new Int32Array(recordsMax * 5);
-/** Their times to live, seconds, as on the wire. */
+/** Their TTLs in seconds, as on the wire. */
 export const dnsAddressTtls = new Float64Array(recordsMax);
-/** The same, but no longer than any CNAME record between the asked name and the address lives. */
+/** The TTLs, limited by those of the CNAME records between the asked name and the address. */
 export const dnsChainTtls = new Float64Array(recordsMax);
 
 const typeA = 1;
@@ -46,7 +46,7 @@ const typeAaaa = 28;
 const recordTypes = new Int32Array(recordsMax);
 const recordAt = new Int32Array(recordsMax);
 const recordTtls = new Float64Array(recordsMax);
-/** For each name on the chain: the shortest life of the CNAME records before it. */
+/** For each name on the chain: the lowest TTL of the CNAME records before it. */
 const chainTtls = new Float64Array(chainMax);
 
 /** True when the bytes are a DNS query or answer of opcode 0 with one question; the result is in `dnsMessage`. */
@@ -70,7 +70,10 @@ export function readDnsMessage(bytes: Uint8Array, from: number, end: number): bo
   return true;
 }
 
-/** Keeps A, AAAA and CNAME records of class IN; owners are names 1, 3, 5, …, CNAME targets the ones after them. -1 when cut. */
+/**
+ * Keeps A, AAAA and CNAME records of class IN. Owners are names 1, 3, 5, …; each CNAME target is the name after its
+ * owner. Returns -1 when truncated.
+ */
 function readRecords(bytes: Uint8Array, from: number, start: number, end: number, declared: number): number {
   let at = start;
   let kept = 0;
@@ -95,7 +98,9 @@ function readRecords(bytes: Uint8Array, from: number, start: number, end: number
   return kept;
 }
 
-/** Walks CNAMEs from the asked name, in whatever order the records stand, and gathers the addresses of that chain. */
+/**
+ * Follows the CNAME records from the asked name, in any order of the records, and collects the addresses on the chain.
+ */
 function followChain(bytes: Uint8Array, count: number): void {
   let current = 0;
   dnsChain[0] = 0;
@@ -128,7 +133,7 @@ function chainPosition(name: number): number {
   return -1;
 }
 
-/** Times with the top bit set mean zero (RFC 2181). */
+/** A TTL with the top bit set means zero (RFC 2181). */
 function lifeOf(ttl: number): number {
   return ttl > ttlMax ? 0 : ttl;
 }
@@ -157,8 +162,8 @@ function isSameName(a: number, b: number): boolean {
 }
 
 /**
- * Expands the name at `at` into slot `name`; answers the index after it, -1 when it is malformed. Every pointer must
- * point before the one that was followed last, so a loop ends by itself.
+ * Expands the name at `at` into slot `name`. Returns the index after it, or -1 when it is malformed. Each pointer must
+ * point before the previous one, so a loop ends.
  */
 function readName(bytes: Uint8Array, from: number, at: number, end: number, name: number): number {
   const base = name * nameMax;

@@ -1,10 +1,10 @@
 /**
- * Proof by forgery: `n` DNS answers that a client did not ask for, while it has honest questions open.
+ * Proof: `n` forged DNS answers that a client did not ask for, while it has genuine questions open.
  *
- * No forged name may reach a connection of the client, and honest answers must keep naming. The checks must notice an
- * engine that believes any answer, and one that believes none.
+ * No forged name may reach a connection of the client, and genuine answers must still name connections. The checks must
+ * detect an engine that accepts every answer, and one that accepts none.
  */
-import { type Capture, createCapture } from '#sensor/capture/index.ts';
+import { createCapture } from '#sensor/capture/index.ts';
 import { testDomain, testMinute } from '#sensor/testing/captures.ts';
 import {
   ascii,
@@ -20,6 +20,7 @@ import {
   udp,
 } from '#sensor/testing/frames.ts';
 import { createRandom } from '#sensor/testing/mixed-capture.ts';
+import type { Capture } from './capture.ts';
 
 export const name = 'dns-poisoning';
 
@@ -38,7 +39,7 @@ export interface ProveOptions {
   report: (line: string) => void;
 }
 
-/** Forges, then forges against each planted fault. */
+/** Runs the forgeries, then runs them against each planted fault. */
 export async function prove({ n, seed, report }: ProveOptions) {
   const offences = forge(n, seed, null, report);
   for (const offence of offences.slice(0, 20)) report(offence);
@@ -49,7 +50,7 @@ export async function prove({ n, seed, report }: ProveOptions) {
     if (found.length > 0) caught += 1;
   }
   return {
-    claim: 'no forged DNS answer gives a name to a connection of another client; honest ones go on naming',
+    claim: 'no forged DNS answer gives a name to a connection of another client; genuine ones still do',
     tried: n,
     failures: offences.length,
     plantedBugsCaught: `${caught} of ${plantedFaults.length}`,
@@ -65,7 +66,7 @@ interface Lookup {
 
 interface Forgery {
   kind: string;
-  /** Packets that carry it; the first may be the attacker's own question. */
+  /** Packets of the forgery; the first may be the attacker's own question. */
   packets: Uint8Array[];
 }
 
@@ -103,7 +104,7 @@ function forge(
     const asked = `host-${i}.honest.example`;
     const target = address(i, 20);
     const bait = address(i, 40);
-    // The honest question is open while the forgery comes.
+    // The genuine question is open while the forgery arrives.
     offer(udp(question, dnsMessage({ id, name: asked })));
     const forgery = forgeries[i % forgeries.length]!({ question, id, asked, bait, random });
     kinds.set(forgery.kind, (kinds.get(forgery.kind) ?? 0) + 1);
@@ -118,7 +119,7 @@ function forge(
       );
     if (fault !== 'believes-none')
       offer(udp(reverse(question), dnsMessage({ id, name: asked, answers: answerOf(asked, target) })));
-    // Both addresses get a datagram of the client: one must be named, the other must not.
+    // The client sends a datagram to both addresses: only the first may get a name.
     offer(udp({ from: client, fromPort: 40_000, to: target, toPort: 443 }, ascii('quic')));
     offer(udp({ from: client, fromPort: 40_000, to: bait, toPort: 443 }, ascii('quic')));
     honest += 1;
@@ -134,7 +135,9 @@ function forge(
   return offences;
 }
 
-/** Closes the minute; answers how many connections have an honest name and notes those with a forged one. */
+/**
+ * Closes the minute. Returns how many connections have a genuine name, and adds those with a forged name to `offences`.
+ */
 function judge(capture: Capture, second: number, offences: string[]): number {
   let named = 0;
   for (const row of capture.closeMinutes(second * 1000).flatMap((one) => one.usage)) {
@@ -168,7 +171,7 @@ function answer(ends: Lookup, id: number, name: string, answers: DnsRecord[]): U
   return udp(reverse(ends), dnsMessage({ id, name, answers }));
 }
 
-/** Ways to plant a name; none of them may work. */
+/** Ways to forge a name; none of them may work. */
 const forgeries: ((situation: Situation) => Forgery)[] = [
   ({ question, id, bait }) => ({
     kind: 'unsolicited name',
@@ -253,7 +256,7 @@ const forgeries: ((situation: Situation) => Forgery)[] = [
   }),
 ];
 
-/** More links than are followed, with the bait at the far end. */
+/** More links than the parser follows, with the forged address at the end. */
 function chain(from: string, length: number, bait: string): DnsRecord[] {
   const names = [from, ...Array.from({ length }, (_, i) => `c${i}.example`)];
   const records: DnsRecord[] = names.slice(1).map((cname, i) => ({ name: names[i]!, ttl: 9, cname }));

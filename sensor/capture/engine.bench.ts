@@ -1,6 +1,6 @@
 /**
- * How many packets a second the engine takes, one core, full analysis, on a mixed capture in memory, and how that
- * compares with a bare walk over the same frames that only adds up their IP lengths.
+ * Measures how many packets a second the engine processes on one core with full analysis of a mixed capture in memory,
+ * compared with a bare walk over the same frames that only adds up their IP lengths.
  */
 import { createCapture } from '#sensor/capture/index.ts';
 import { createMixedCapture, type MixedCapture } from '#sensor/testing/mixed-capture.ts';
@@ -13,11 +13,13 @@ const runs = 7;
 interface Measured {
   /** Packets per second of the wall clock. */
   rate: number;
-  /** Processor time of one packet, nanoseconds: other work on the machine disturbs it less. */
+  /** Processor time of one packet in nanoseconds; less affected by other work on the machine than the rate. */
   nanoseconds: number;
 }
 
-/** Runs the benchmark and reports one line: packets per second and processor time of one, medians of several runs. */
+/**
+ * Runs the benchmark and reports one line: packets per second and processor time per packet, medians of several runs.
+ */
 export async function run(report: (line: string) => void): Promise<void> {
   const capture = createMixedCapture(flows);
   const measured: Measured[] = [];
@@ -37,7 +39,7 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1]!;
 }
 
-/** Processor time, in nanoseconds, of reading a frame's type and IP length and nothing else. */
+/** Processor time, in nanoseconds, to read only a frame's type and IP length. */
 function measureWalk(mixed: MixedCapture): number {
   const view = new DataView(mixed.bytes.buffer);
   const startedCpu = process.cpuUsage();
@@ -52,7 +54,7 @@ function measureWalk(mixed: MixedCapture): number {
   return ((cpu.user + cpu.system) * 1000) / mixed.frames;
 }
 
-/** One pass with a new capture, its minute's report included. */
+/** One pass with a new capture, including the report of its minute. */
 function measure(mixed: MixedCapture): Measured {
   const capture = createCapture({
     name: 'bench0',

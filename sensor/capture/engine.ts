@@ -1,25 +1,25 @@
 /**
- * Takes frames, keeps the counters, and closes the minutes.
+ * Counts frames, finds their flows, and closes the minutes.
  *
- * A packet costs one look-up: its flow. Addresses, rows and names get their share when the flow is flushed, at the
- * minute's end or when it leaves the table, so bytes that came before a name was known go to that name.
+ * A packet costs one look-up: its flow. Addresses, usage rows and names receive the flow's counters when it is flushed,
+ * at the end of the minute or when it leaves the table. So bytes from before a name was known go to that name.
  */
 
-import { Booking } from './booking.ts';
+import type { CaptureOptions } from './capture.ts';
 import { decodeFrame } from './decode-link.ts';
+import { FlowAccounting } from './flow-accounting.ts';
+import { FlowClassifier } from './flow-classifier.ts';
+import type { FlowExport } from './flow-export.ts';
 import { beginAgain, Field, Flag, flowWords, Meaning, noteMac, noteState } from './flow-record.ts';
 import { FlowTable } from './flow-table.ts';
 import { Fragments, hasPorts } from './fragments.ts';
-import type { CaptureOptions } from './index.ts';
 import { KnownPackets } from './known-packets.ts';
 import { Ledger } from './ledger.ts';
-import type { Listing } from './listing.ts';
 import { compileLocalScope, type LocalRanges } from './local-scope.ts';
 import type { NameTable } from './name-table.ts';
-import { Naming } from './naming.ts';
 import { defaultOuterNames } from './outer-names.ts';
 import { Packet, Protocol, Verdict } from './packet.ts';
-import { emptyTotals, type Totals } from './totals.ts';
+import { type CaptureTotals, emptyTotals } from './totals.ts';
 import { mayCarryPackets, openTunnel, TunnelPaths } from './tunnels.ts';
 
 const tunnelDepthMax = 6;
@@ -33,23 +33,23 @@ export interface EngineSizes {
   answersMax: number;
   remoteHostsMax: number;
   usageRowsMax: number;
-  /** Rows, addresses and conversations of which noise takes no new one. */
+  /** Number of rows, addresses and conversations above which noise gets no new one. */
   noiseRowsMax: number;
 }
 
 export class Engine {
-  readonly totals: Totals = emptyTotals();
+  readonly totals: CaptureTotals = emptyTotals();
   readonly ledger: Ledger;
   readonly flows: FlowTable;
-  /** Milliseconds into the open minute, plus one, and the second of the frame at hand. */
+  /** Milliseconds since the start of the open minute, plus one; and the second of the current frame. */
   offsetMs = 1;
   now = 0;
 
   readonly #options: CaptureOptions;
   readonly #names: NameTable;
-  readonly #listing: Listing | null;
-  readonly #booking: Booking;
-  readonly #naming: Naming;
+  readonly #flowExport: FlowExport | null;
+  readonly #accounting: FlowAccounting;
+  readonly #classifier: FlowClassifier;
   readonly #fragments: Fragments;
   readonly #known: KnownPackets;
   readonly #packet = new Packet();
@@ -57,7 +57,7 @@ export class Engine {
   readonly #tunnels: TunnelPaths;
   #local: LocalRanges;
   #sweptAt = 0;
-  /** The side that sent the packet that was counted last. */
+  /** The side that sent the last counted packet. */
   #side = 0;
   readonly #keepsOwners: boolean;
 
@@ -65,13 +65,13 @@ export class Engine {
     options: CaptureOptions,
     sizes: EngineSizes,
     names: NameTable,
-    listing: Listing | null,
+    flowExport: FlowExport | null,
     key: readonly [number, number],
     tunnels = new TunnelPaths(),
   ) {
     this.#options = options;
     this.#names = names;
-    this.#listing = listing;
+    this.#flowExport = flowExport;
     this.#tunnels = tunnels;
     this.#local = compileLocalScope(options.local);
     this.#keepsOwners = options.role === 'bridge';
@@ -79,11 +79,11 @@ export class Engine {
     this.flows = new FlowTable({
       flowsMax: sizes.flowsMax,
       key,
-      keepsOrder: listing !== null,
+      keepsOrder: flowExport !== null,
       onRemove: (base) => this.#onRemove(base),
     });
     this.#known = new KnownPackets(this.flows, this.#keepsOwners);
-    this.#booking = new Booking({
+    this.#accounting = new FlowAccounting({
       flows: this.flows,
       ledger: this.ledger,
       keepsOwners: this.#keepsOwners,
@@ -91,7 +91,7 @@ export class Engine {
       onTruncated: (packets) => this.#onTruncated(packets),
     });
     this.#fragments = new Fragments((packet, bytes, packets) => this.#countHeld(packet, bytes, packets));
-    this.#naming = new Naming(
+    this.#classifier = new FlowClassifier(
       {
         flows: this.flows,
         names,
@@ -100,9 +100,9 @@ export class Engine {
         queriesMax: sizes.queriesMax,
         answersMax: sizes.answersMax,
         outerNames: new Set(options.outerNames ?? defaultOuterNames),
-        listing,
+        flowExport,
         knowsGuests: this.#keepsOwners && options.linkType === ethernet,
-        flush: (base) => this.#book(base, false),
+        flush: (base) => this.#account(base, false),
         restart: (base) => this.#restart(base),
         onTruncated: () => this.#onNameTruncated(),
       },
@@ -122,7 +122,7 @@ export class Engine {
     this.observeLink(this.#options.linkType, bytes, offset, capturedLength, wireLength, vlanTci, segments);
   }
 
-  /** The same for a frame of another link type, as files with several interfaces have them. */
+  /** Counts a frame of another link type, for files with several interfaces. */
   observeLink(
     linkType: number,
     bytes: Uint8Array,
@@ -134,7 +134,7 @@ export class Engine {
   ): void {
     if (this.#names.isPressed) this.#relieveNames();
     const totals = this.totals;
-    // A merged frame counts as the packets that it was made of; 0 says that nobody knows how many.
+    // A merged frame counts as the packets it was made of; 0 means an unknown number.
     const packets = segments > 0 ? segments : 1;
     if (segments === 0) totals.mergedFrames += 1;
     totals.packets += packets;
@@ -166,7 +166,7 @@ export class Engine {
 
   /** Replaces the local scope. */
   setLocal(local: CaptureOptions['local']): void {
-    // What was counted so far was counted under the old scope.
+    // The counters so far belong to the old scope.
     this.flushAll();
     this.#local = compileLocalScope(local);
     for (let base = 0; base < this.flows.highWater; base += flowWords) {
@@ -174,25 +174,27 @@ export class Engine {
     }
   }
 
-  /** Books what every flow moved; named and answered ones first, so that floods don't take their rows. */
+  /**
+   * Accounts the counters of every flow. Named and answered flows come first, so that a flood does not take their rows.
+   */
   flushAll(): void {
     this.#fragments.flushPending();
-    this.#bookOpenFlows(true);
-    this.#bookOpenFlows(false);
+    this.#accountOpenFlows(true);
+    this.#accountOpenFlows(false);
   }
 
-  /** Books the open flows that are named or answered, or the others. */
-  #bookOpenFlows(isKnown: boolean): void {
+  /** Accounts the open flows that are named or answered, or the others. */
+  #accountOpenFlows(isKnown: boolean): void {
     const { words, highWater } = this.flows;
     for (let base = 0; base < highWater; base += flowWords) {
       const flags = words[base + Field.flags]!;
       if ((flags & Flag.alive) === 0) continue;
       const isThis = (words[base + Field.name]! | (flags & Flag.answered)) !== 0;
-      if (isThis === isKnown) this.#book(base, true);
+      if (isThis === isKnown) this.#account(base, true);
     }
   }
 
-  /** Lists every open flow (files only). */
+  /** Exports every open flow (files only). */
   listOpenFlows(): void {
     const { words, highWater } = this.flows;
     for (let base = 0; base < highWater; base += flowWords) {
@@ -201,15 +203,18 @@ export class Engine {
     }
   }
 
-  /** Forgets idle flows and unused names, after a minute was closed and its rows were read. */
+  /** Removes idle flows and unused names, after a minute was closed and its rows were read. */
   tidy(): void {
     this.flows.removeIdle(this.now);
     if (this.#names.isCrowded) this.#sweepNames();
   }
 
-  /** Forgets unused names within a minute: as often as many came, else once a second. Names of files are all listed. */
+  /**
+   * Removes unused names within a minute: when the table has grown by its limit, otherwise once a second. Files keep
+   * all names.
+   */
   #relieveNames(): void {
-    if (this.#listing !== null || (!this.#names.hasGrown && this.now === this.#sweptAt)) return;
+    if (this.#flowExport !== null || (!this.#names.hasGrown && this.now === this.#sweptAt)) return;
     this.#sweepNames();
   }
 
@@ -217,14 +222,14 @@ export class Engine {
     this.#sweptAt = this.now;
     const { words, highWater } = this.flows;
     const marks = new Uint8Array(this.#names.count);
-    this.#naming.markNames(marks, this.now);
+    this.#classifier.markNames(marks, this.now);
     this.ledger.markNames(marks);
     for (let base = 0; base < highWater; base += flowWords) {
       const name = words[base + Field.name]! - 1;
       if ((words[base + Field.flags]! & Flag.alive) !== 0 && name >= 0) marks[name] = 1;
     }
     const renumbered = this.#names.sweep(marks);
-    this.#naming.renumberNames(renumbered);
+    this.#classifier.renumberNames(renumbered);
     this.ledger.renumberNames(renumbered);
     for (let base = 0; base < highWater; base += flowWords) {
       const name = words[base + Field.name]! - 1;
@@ -245,7 +250,7 @@ export class Engine {
     this.#inspect(whole, base, this.#side, 0, 0);
   }
 
-  /** Fragments whose ports never came: they count on a flow without ports. */
+  /** Fragments whose first fragment never came count on a flow without ports. */
   #countHeld(packet: Packet, bytes: number, packets: number): void {
     packet.sourcePort = packet.targetPort = 0;
     packet.tcpFlags = -1;
@@ -256,43 +261,45 @@ export class Engine {
     this.#count(packet, bytes, packets);
   }
 
-  /** Adds a packet to its flow and looks at what it says; the flow's base. */
+  /** Adds a packet to its flow and inspects its data. Returns the base of the flow. */
   #count(p: Packet, bytes: number, packets: number): number {
     const flows = this.flows;
     const base = flows.locate(p, 0, this.now);
     const { words, sums, side } = flows;
     if (flows.isNew) {
       this.#judgeSides(base);
-      this.#naming.onNewFlow(base, p, side, this.now);
+      this.#classifier.onNewFlow(base, p, side, this.now);
     }
     this.#side = side;
     if (this.#keepsOwners && p.macAt >= 0) noteMac(words, base, side, p);
-    // A handshake may start the flow anew and a request may rename it, which books what came before.
-    if (p.protocol === Protocol.tcp && this.#naming.maySay(p, base, side)) this.#inspect(p, base, side, 0, 0);
+    // Before the counters are added: a handshake may restart the flow and a request may rename it, and both account the
+    // earlier bytes.
+    if (p.protocol === Protocol.tcp && this.#classifier.needsInspection(p, base, side))
+      this.#inspect(p, base, side, 0, 0);
     sums[((base + Field.bytes) >> 1) + side]! += bytes;
     words[base + Field.packets + side]! += packets;
     words[base + Field.lastSeen] = this.now;
     const meaning = noteState(words, base, side, p);
     if ((meaning & Meaning.sending) !== 0) words[base + Field.lastSent + side] = this.offsetMs;
     if ((meaning & Meaning.end) !== 0) flows.noteEnd(base, this.now);
-    // What is found in a tunnel may need room, so this flow is complete before anybody looks inside. A datagram in
-    // fragments is looked at when it is whole.
+    // After the counters are added: a packet in the tunnel may need room and remove this flow. A fragmented datagram is
+    // inspected when it is complete.
     if (p.protocol !== Protocol.tcp && !p.isFragment) this.#inspect(p, base, side, 0, 0);
     return base;
   }
 
   #inspect(p: Packet, base: number, side: number, tunnel: number, depth: number): void {
     if (p.protocol === Protocol.tcp) {
-      if (p.tcpFlags >= 0) this.#naming.inspect(p, base, side, this.now);
+      if (p.tcpFlags >= 0) this.#classifier.inspect(p, base, side, this.now);
       return;
     }
-    if (p.protocol === Protocol.udp) this.#naming.inspect(p, base, side, this.now);
+    if (p.protocol === Protocol.udp) this.#classifier.inspect(p, base, side, this.now);
     if (depth < tunnelDepthMax && mayCarryPackets(p)) this.#lookInside(p, tunnel, depth);
   }
 
   /**
-   * Names inside a tunnel; the flow in it has no bytes, because they count outside. Its row in a minute has a name and
-   * no packets, and is there only when the name is known and one of its ends is local.
+   * Reads names inside a tunnel. The inner flow has no bytes, because they count on the outer flow. Its usage row has a
+   * name and no packets, and exists only when the name is known and one end is local.
    */
   #lookInside(outer: Packet, tunnel: number, depth: number): void {
     const inner = this.#inner[depth]!;
@@ -311,7 +318,7 @@ export class Engine {
     if (flows.isNew) {
       flows.words[base + Field.flags]! |= Flag.inner;
       this.#judgeSides(base);
-      this.#naming.onNewFlow(base, p, side, this.now);
+      this.#classifier.onNewFlow(base, p, side, this.now);
     }
     const meaning = noteState(flows.words, base, side, p);
     if ((meaning & Meaning.sending) !== 0) flows.words[base + Field.lastSent + side] = this.offsetMs;
@@ -323,11 +330,11 @@ export class Engine {
     const words = this.flows.words;
     const version = (words[base + Field.meta]! >> 8) & 0xff;
     const flags = words[base + Field.flags]! & ~(Flag.lowerIsLocal | Flag.higherIsLocal);
-    // The two flags lie side by side, as the two bits do.
+    // The two flags are adjacent, like the two bits.
     words[base + Field.flags] = flags | (this.#local.sides(version, words, base) * Flag.lowerIsLocal);
   }
 
-  /** The same two sockets begin another connection. */
+  /** A new connection between the same two sockets. */
   #restart(base: number): void {
     this.#onRemove(base);
     const { words, sums } = this.flows;
@@ -335,26 +342,26 @@ export class Engine {
   }
 
   #onRemove(base: number): void {
-    this.#book(base, true);
-    this.#naming.forget(base);
+    this.#account(base, true);
+    this.#classifier.forget(base);
     this.#list(base);
   }
 
-  /** A file's reader sums up in its own way: it has no minutes, and its tables may be larger than memory. */
-  #book(base: number, isLast: boolean): void {
-    if (this.#listing === null) this.#booking.book(base);
-    else this.#listing.book(this.flows, base, isLast);
+  /** A file's reader has its own sums: it has no minutes, and its tables may be larger than memory. */
+  #account(base: number, isLast: boolean): void {
+    if (this.#flowExport === null) this.#accounting.account(base);
+    else this.#flowExport.account(this.flows, base, isLast);
   }
 
-  /** Lists a flow that is over (files only). */
+  /** Exports a flow that has ended (files only). */
   #list(base: number): void {
-    if (this.#listing === null) return;
+    if (this.#flowExport === null) return;
     const { words, sums, serials } = this.flows;
-    this.#listing.addFlow(words, sums, base, serials[base / flowWords]!);
+    this.#flowExport.addFlow(words, sums, base, serials[base / flowWords]!);
   }
 
   #onNameTruncated(): void {
-    if (this.#listing !== null) this.#listing.cut.names += 1;
+    if (this.#flowExport !== null) this.#flowExport.cut.names += 1;
     this.#onTruncated(1);
   }
 

@@ -1,21 +1,22 @@
 /**
- * Proof by flood: `n` flows that come once, against the 32,768 that a capture holds.
+ * Proof: a flood of `n` flows of one packet, against the 32,768 flows that a capture holds.
  *
- * Connections that were named before stay named, the counters of local addresses and of the interface stay exact to
- * the byte, what found no room is counted, and memory keeps its bound. The checks must notice a table that is too
- * small, a lost packet and a leak.
+ * Connections that were named before keep their names, the counters of local addresses and of the interface stay exact
+ * to the byte, packets without room are counted, and memory stays bounded. The checks must detect a table that is too
+ * small, a lost packet and a memory leak.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type Capture, createCapture, type MinuteReport } from '#sensor/capture/index.ts';
+import { createCapture, type MinuteReport } from '#sensor/capture/index.ts';
 import { testDomain, testMinute } from '#sensor/testing/captures.ts';
 import { createFlood, laterFrame, namedFrames } from '#sensor/testing/flood-capture.ts';
+import type { Capture } from './capture.ts';
 
 export const name = 'flow-flood';
 
 const namedMax = 20_000;
 const keptShare = 0.95;
-/** NET-8.6: 32 MiB in all; the tables have their size from the start. */
+/** NET-8.6: 32 MiB in all; the tables have their full size from the start. */
 const growthMiB = 32;
 const packetsPerSecond = 100_000;
 const plantedFlows = 200_000;
@@ -32,7 +33,7 @@ export interface ProveOptions {
   report: (line: string) => void;
 }
 
-/** Floods once, then with each planted fault. */
+/** Runs the flood, then runs it with each planted fault. */
 export async function prove({ n, seed, report }: ProveOptions) {
   const offences = flood(n, seed, null, report);
   for (const offence of offences) report(offence);
@@ -50,7 +51,7 @@ export async function prove({ n, seed, report }: ProveOptions) {
   };
 }
 
-/** Connections that are named before a flood of `n`. */
+/** Number of connections that are named before a flood of `n`. */
 function namedIn(n: number): number {
   return Math.min(namedMax, Math.ceil(n / 25));
 }
@@ -105,7 +106,7 @@ function flood(
   ];
 }
 
-/** A minute of its own, in which every named connection says one more word. */
+/** Checks a later minute in which every named connection sends one more packet. */
 function checkKept(
   named: number,
   capture: Capture,
@@ -117,7 +118,7 @@ function checkKept(
   const next = (Math.floor(second / 60) + 1) * 60;
   reports.push(...capture.closeMinutes(next * 1000));
   let kept = 0;
-  // In parts, because a minute has 4,096 rows.
+  // In batches, because a minute has 4,096 rows.
   for (let from = 0; from < named; from += 4000) {
     const start = next + (from / 4000) * 60;
     for (let i = from; i < Math.min(named, from + 4000); i += 1) take(laterFrame(i), start);
@@ -156,7 +157,7 @@ function checkMemory(grown: number, report: (line: string) => void): string[] {
   return grown <= growthMiB ? [] : [`memory held grew by ${grown} MiB`];
 }
 
-/** The frames are IPv4 over Ethernet, so the truth needs no decoder. */
+/** All frames are IPv4 over Ethernet, so the expected counters need no decoder. */
 function noteTruth(truth: Truth, frame: Uint8Array): void {
   const bytes = (frame[16]! << 8) | frame[17]!;
   truth.packets += 1;
@@ -168,7 +169,7 @@ function noteTruth(truth: Truth, frame: Uint8Array): void {
   }
 }
 
-/** What is held after a collection of garbage: what the checks themselves throw away is nobody's growth. */
+/** Memory in use after a garbage collection, so that temporary objects of the checks do not count. */
 function heldMiB(): number {
   collect();
   const { heapUsed, external } = process.memoryUsage();

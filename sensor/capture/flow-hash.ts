@@ -1,5 +1,5 @@
 /**
- * How a flow is found: which of its sockets goes first, and the keyed hash over both, of a packet and of a record.
+ * Finds flows: the order of a flow's two sockets, and the keyed hash over both, from a packet and from a record.
  */
 import { Field } from './flow-record.ts';
 import { mixHash } from './keyed-table.ts';
@@ -8,7 +8,7 @@ import type { Packet } from './packet.ts';
 /** True when the packet's source is the lower of its two sockets. */
 export function sourceIsLower(p: Packet): boolean {
   const { source0, source1, source2, source3, target0, target1, target2, target3 } = p;
-  // All of them for every packet: a step that only late packets take would have the callers compiled again.
+  // Compute all of them for every packet: a branch that is first taken late would have the callers recompiled.
   const last = source3 < target3;
   const third = source2 < target2;
   const second = source1 < target1;
@@ -25,7 +25,7 @@ export function isSamePair(words: Int32Array, base: number, p: Packet, isLower: 
   const source = isLower ? base : base + 4;
   const target = isLower ? base + 4 : base;
   if (words[source + 3] !== p.source3 || words[target + 3] !== p.target3) return false;
-  // An IPv4 address is all in its last word, and the version was compared.
+  // An IPv4 address is in the last word only, and the version was compared.
   if (p.version === 4) return true;
   return (
     words[source] === p.source0 &&
@@ -37,7 +37,7 @@ export function isSamePair(words: Int32Array, base: number, p: Packet, isLower: 
   );
 }
 
-/** Both directions hash alike because the lower socket goes first; the key enters at both ends. */
+/** Both directions have the same hash because the lower socket comes first. The key is mixed in at both ends. */
 export function hashPacket(
   p: Packet,
   isLower: boolean,
@@ -55,7 +55,7 @@ export function hashPacket(
   return mixEnd(hash, ports, meta, key1);
 }
 
-/** The same hash out of a record. */
+/** The same hash from a record. */
 export function hashRecord(words: Int32Array, base: number, key0: number, key1: number): number {
   let hash = mixPair(words[base + 3]!, words[base + 7]!, key0);
   const meta = words[base + Field.meta]!;

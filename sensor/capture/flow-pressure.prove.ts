@@ -1,10 +1,10 @@
 /**
- * Proof by pressure: `n` runs of twenty TLS connections a second beside 100 to 20,000 exchanges over UDP a second, of
- * lookups, time, QUIC, games, remote calls and more clients than a minute has rows, some beside a scan.
+ * Proof: `n` runs of twenty TLS connections a second beside 100 to 20,000 UDP exchanges a second (lookups, NTP, QUIC,
+ * games, RPC, and more clients than a minute has rows), some beside a scan.
  *
  * TLS connections keep their names, bytes are in the rows of their clients and servers, the totals of the interface and
- * of local addresses are exact, and every packet without a row is counted. The checks must notice a table that is too
- * small, a lost packet, an unread hello, a lost row and a row whose ends are exchanged.
+ * of local addresses are exact, and every packet without a row is counted. The checks must detect a table that is too
+ * small, a lost packet, a skipped hello, a lost row, and a row with exchanged ends.
  */
 import { createCapture, type MinuteReport, type UsageRow } from '#sensor/capture/index.ts';
 import { testDomain, testMinute } from '#sensor/testing/captures.ts';
@@ -20,12 +20,12 @@ export const name = 'flow-pressure';
 
 const ratesFrom = 100;
 const ratesTo = 20_000;
-/** Up to this rate nearly everything has to be kept. */
+/** Up to this rate nearly everything must have a row. */
 const ordinaryRate = 5000;
-/** Part of a connection's bytes that has to be under its name: an opening in the minute before has none yet. */
+/** Part of a connection's bytes that must be under its name; an opening in the previous minute has none yet. */
 const nameBytes = 0.98;
 const kept = { names: 0.999, bytes: 0.99, pressed: 0.95 } as const;
-/** Runs begin late in a minute and go on into the next. */
+/** Runs begin late in a minute and continue into the next. */
 const startSecond = testMinute + 45;
 
 export type PlantedFault = 'small-table' | 'lost-packet' | 'unread-hello' | 'lost-row' | 'exchanged-ends';
@@ -42,17 +42,17 @@ export interface ProveOptions {
   seed: number;
   report: (line: string) => void;
   seconds?: number;
-  /** Exchanges of one run at most: it is shorter at high rates. */
+  /** Maximum number of exchanges in a run, which shortens runs at high rates. */
   exchangesMax?: number;
 }
 
-/** Plays `n` runs, then one with each planted fault. */
+/** Performs `n` runs, then one with each planted fault. */
 export async function prove({ n, seed, report, seconds = 40, exchangesMax = 400_000 }: ProveOptions) {
   const random = createRandom(seed);
   const worst = { names: 1, bytes: 1 };
   let failures = 0;
   for (let i = 0; i < n; i += 1) {
-    // The two ends and the bar's own rate come first, the others are drawn.
+    // The two limits and the ordinary rate come first; the other rates are random.
     const drawn = Math.round(ratesFrom * (ratesTo / ratesFrom) ** random());
     const rate = [ordinaryRate, ratesTo, ratesFrom][i] ?? drawn;
     const mix = mixes[(i + 1) % mixes.length]!;
@@ -86,7 +86,7 @@ function percent(part: number): string {
 
 interface Pressed {
   offences: string[];
-  /** Shares of TLS connections and of bytes that are in the right rows. */
+  /** Parts of TLS connections and of bytes that are in the right rows. */
   names: number;
   bytes: number;
 }
@@ -137,7 +137,7 @@ function judge(
   const names =
     [...truth.tls].filter(([row, bytes]) => (told.get(row) ?? 0) >= bytes * nameBytes).length /
     truth.tls.size;
-  // More clients than rows: their bytes can't all be in rows, those of the connections must be.
+  // There are more clients than rows: only the bytes of the TLS connections must be in rows.
   const wanted = options.mix === 'crowd' ? truth.tls : new Map([...truth.tls, ...truth.exchanges]);
   const bytes = shareOf(wanted, told);
   const bars =
@@ -148,7 +148,7 @@ function judge(
   return { offences: [...offences, ...checkTotals(truth, reports)], names, bytes };
 }
 
-/** Bytes by client, server, protocol and port, with the name where it was spoken. */
+/** Bytes by client, server, protocol and port, with the name if one was spoken. */
 function sumRows(rows: readonly UsageRow[]): Map<string, number> {
   const sums = new Map<string, number>();
   for (const row of rows) {

@@ -1,26 +1,26 @@
 /**
- * Queues of flow records, one for each kind of flow, so that whichever matters least makes room without a search.
+ * Queues of flow records, one for each kind of flow, so that the least valuable flow is found without a search.
  *
- * Links are numbers in typed arrays; a record is in exactly one queue or in none. Nothing here is touched for a packet
- * of a known flow: a record moves when it is looked at for room and turns out to have become something else.
+ * Links are indexes in typed arrays; a record is in one queue or in none. A packet of a known flow does not touch the
+ * queues: a record moves when room is needed and its kind has changed.
  */
 
 import { Field, Flag, isClosed, isExchange, isHalfOpen } from './flow-record.ts';
 import { Protocol } from './packet.ts';
 
-/** Kinds of flows, those that make room first in front. */
+/** Kinds of flows, in the order in which they are removed under pressure. */
 export const Queue = {
-  /** Exchanges of one request and one answer: over, as far as anyone can tell. */
+  /** Exchanges of one request and one answer, most likely finished. */
   over: 0,
   /** TCP connections that were closed or reset. */
   closed: 1,
-  /** TCP openings that nobody answered. */
+  /** TCP openings without an answer. */
   attempts: 2,
-  /** Packets that nobody answered, and openings that were answered but not confirmed. */
+  /** Packets without an answer, and openings that were answered but not confirmed. */
   singles: 3,
-  /** Traffic both ways without a name, but for TCP. */
-  talks: 4,
-  namedTalks: 5,
+  /** Traffic in both directions without a name, except TCP. */
+  bidirectional: 4,
+  namedBidirectional: 5,
   /** Established TCP connections without a name. */
   connections: 6,
   namedConnections: 7,
@@ -29,19 +29,19 @@ export const Queue = {
 export const queueCount = 8;
 const none = 255;
 
-/** The queue in which a flow belongs, by what it has become. */
+/** The queue for a flow in its present state. */
 export function queueFor(words: Int32Array, base: number): number {
   const flags = words[base + Field.flags]!;
   const isNamed = words[base + Field.name] !== 0;
   if ((words[base + Field.meta]! & 0xff) === Protocol.tcp) {
     if (isClosed(flags)) return Queue.closed;
     if ((flags & Flag.unanswered) !== 0) return Queue.attempts;
-    if (isHalfOpen(flags)) return isNamed ? Queue.talks : Queue.singles;
+    if (isHalfOpen(flags)) return isNamed ? Queue.bidirectional : Queue.singles;
     return isNamed ? Queue.namedConnections : Queue.connections;
   }
   if ((flags & Flag.answered) === 0) return Queue.singles;
   if (isExchange(flags)) return Queue.over;
-  return isNamed ? Queue.namedTalks : Queue.talks;
+  return isNamed ? Queue.namedBidirectional : Queue.bidirectional;
 }
 
 export class FlowQueues {
@@ -50,7 +50,7 @@ export class FlowQueues {
   /** The second at which each record joined its queue. */
   readonly since: Int32Array;
 
-  // Behind the records stands one sentinel for each queue, so that no end of a queue is a special case.
+  // After the records there is one sentinel for each queue, so that the ends of a queue need no special case.
   readonly #next: Int32Array;
   readonly #previous: Int32Array;
   readonly #queueOf: Uint8Array;
@@ -66,13 +66,13 @@ export class FlowQueues {
       this.#next[end] = this.#previous[end] = end;
   }
 
-  /** The record that has been longest in a queue, -1 when it is empty. */
+  /** The record that has been in the queue longest, or -1. */
   first(queue: number): number {
     const record = this.#next[this.#recordsMax + queue]!;
     return record < this.#recordsMax ? record : -1;
   }
 
-  /** Puts a record at a queue's end, out of the queue it may be in. */
+  /** Moves a record to the end of a queue. */
   append(record: number, queue: number, now: number): void {
     this.remove(record);
     const end = this.#recordsMax + queue;
@@ -86,7 +86,7 @@ export class FlowQueues {
     this.counts[queue]! += 1;
   }
 
-  /** Takes a record out of its queue, if it is in one. */
+  /** Removes a record from its queue, if any. */
   remove(record: number): void {
     const queue = this.#queueOf[record]!;
     if (queue === none) return;

@@ -1,14 +1,11 @@
 /**
- * A flow's record: where its values lie, and what single packets change in it besides its counters.
+ * Layout of a flow's record, and its changes by single packets, except the counters.
  */
 import { type Packet, Protocol } from './packet.ts';
 
 /** Words of a record; a side is 0 for the lower socket, 1 for the higher. */
 export const flowWords = 32;
-/**
- * Positions of values in a record, in words. The first half, one line of the processor's cache, is what finding a flow
- * and counting need.
- */
+/** Positions of values in a record, in words. Look-up and counting use the first half, which is one cache line. */
 export const Field = {
   lower: 0,
   higher: 4,
@@ -30,11 +27,11 @@ export const Field = {
   mac: 28,
 } as const;
 
-/** Where the evidence of a flow's name lies in its flags. */
+/** Position of the name's evidence in the flags. */
 const evidenceShift = 20;
 const evidenceMask = 7 << evidenceShift;
 
-/** What a flow's name rests on. */
+/** The evidence for a flow's name. */
 export function evidenceOf(words: Int32Array, base: number): number {
   return (words[base + Field.flags]! & evidenceMask) >>> evidenceShift;
 }
@@ -49,32 +46,32 @@ export function setName(words: Int32Array, base: number, name: number, evidence:
 export const Flag = {
   alive: 1,
   clientIsHigher: 2,
-  /** The client is known, not assumed. */
+  /** The client is known, not guessed. */
   clientIsSure: 4,
   /** Both sides have sent. */
   answered: 8,
-  /** Of the two `fin` bits, the second is for the higher side. */
+  /** The second of the two `fin` bits is for the higher side. */
   fin: 16,
   reset: 64,
   unanswered: 128,
   lowerIsLocal: 256,
   higherIsLocal: 512,
-  /** Of the two, the second is for the higher side. */
+  /** The second of the two is for the higher side. */
   macConflict: 1024,
   inner: 4096,
-  /** Of the two, the second is for the higher side. */
+  /** The second of the two is for the higher side. */
   sent: 8192,
   /** The start of a TCP connection was seen; `initialSequence` is its client's. */
   handshakeSeen: 32768,
-  /** Whoever opened the TCP connection sent more than the opening. */
+  /** The client of the TCP connection sent more than the opening. */
   confirmed: 65536,
-  /** One request and one answer, not of TCP: nothing more is to come. */
+  /** One request and one answer, not TCP: the exchange is finished. */
   exchange: 131072,
-  /** A TCP segment with data came, from either side. */
+  /** A TCP segment with data came from either side. */
   data: 262144,
 } as const;
 
-/** True when a reset or both ends' FIN were seen. */
+/** True after a reset, or a FIN from both ends. */
 export function isClosed(flags: number): boolean {
   return (flags & Flag.reset) !== 0 || (flags & (Flag.fin * 3)) === Flag.fin * 3;
 }
@@ -85,24 +82,24 @@ export function isHalfOpen(flags: number): boolean {
   return (flags & Flag.handshakeSeen) !== 0 && (flags & Flag.confirmed) === 0;
 }
 
-/** True for one request and its answer, as long as nothing more came. */
+/** True for one request and its answer, until another packet comes. */
 export function isExchange(flags: number): boolean {
   return (flags & Flag.exchange) !== 0;
 }
 
-/** What a packet means for its flow, as bits. */
+/** Effects of a packet on its flow, as bits. */
 export const Meaning = {
-  /** It closed the connection, or answered the only request: nothing more is to come. */
+  /** It closed the connection or answered the only request. */
   end: 1,
-  /** Its sender takes part in the service. */
+  /** Its sender uses or provides the service. */
   sending: 2,
 } as const;
 
 /**
- * Notes who has sent, and how far a TCP connection is in its life; answers what the packet means.
+ * Updates who has sent and the state of a TCP connection; returns the effects of the packet.
  *
- * A reset, an opening, its bare answer and an ICMP error are no sending: any closed or scanned port sends those. Neither is
- * what follows a handshake on which nothing is said (NET-2.4.4).
+ * A reset, an opening, its bare answer and an ICMP error do not count as sending, because any closed or scanned port
+ * sends them. The segments after a handshake without data do not count either (NET-2.4.4).
  */
 export function noteState(words: Int32Array, base: number, side: number, p: Packet): number {
   const before = words[base + Field.flags]!;
@@ -139,13 +136,13 @@ function isSendingBare(p: Packet, flags: number): boolean {
   return (flags & Flag.data) !== 0 || (flags & Flag.handshakeSeen) === 0;
 }
 
-/** What a tunnel carries has no packets of its own to go by. */
+/** Inner flows of a tunnel have no packet counts of their own, so flags decide. */
 function isOneEach(words: Int32Array, base: number, flags: number): boolean {
   if ((flags & Flag.inner) !== 0) return false;
   return words[base + Field.packets]! <= 1 && words[base + Field.packets + 1]! <= 1;
 }
 
-/** Unreachable, time exceeded and their like, which answer a packet of another protocol. */
+/** Unreachable, time exceeded and similar: answers to a packet of another protocol. */
 function isIcmpError(p: Packet): boolean {
   if ((p.protocol !== Protocol.icmp && p.protocol !== Protocol.icmp6) || p.fragmentOffset > 0) return false;
   if (p.transportAt >= p.payloadEnd) return false;
@@ -158,7 +155,7 @@ function isClientSide(flags: number, side: number): boolean {
   return ((flags & Flag.clientIsHigher) !== 0) === (side === 1);
 }
 
-/** Notes from which MAC and VLAN a side sends; a second one is a conflict until the next booking. */
+/** Records the MAC and VLAN from which a side sends. A second MAC is a conflict until the flow is accounted again. */
 export function noteMac(words: Int32Array, base: number, side: number, p: Packet): void {
   const at = base + Field.mac + side * 2;
   const high = p.view.getUint16(p.macAt) | (p.vlan << 16);
@@ -170,10 +167,10 @@ export function noteMac(words: Int32Array, base: number, side: number, p: Packet
   } else words[base + Field.flags]! |= Flag.macConflict << side;
 }
 
-/** The same two sockets begin another connection: all but the sockets, their place and their owners is forgotten. */
+/** A new connection between the same two sockets: clears everything except the sockets, the position and the owners. */
 export function beginAgain(words: Int32Array, sums: Float64Array, base: number): void {
   words[base + Field.flags]! &= Flag.alive | Flag.lowerIsLocal | Flag.higherIsLocal | Flag.inner;
-  // Name, streams and the first sequence number lie side by side, and so do packets and times.
+  // Name, streams and the first sequence number are adjacent, and so are packets and times.
   words.fill(0, base + Field.name, base + Field.mac);
   words.fill(0, base + Field.packets, base + Field.lastSeen);
   const sum = (base + Field.bytes) >> 1;

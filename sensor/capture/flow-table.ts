@@ -1,10 +1,10 @@
 /**
- * Conversations between two sockets: who is the client, what it is called, and what it moved since the last flush.
+ * Conversations between two sockets: the client, the name, and the counters since the last flush.
  *
- * `locate` runs once per packet, so a flow is a fixed record of 128 bytes in one buffer behind an index of one word for
- * each place: small enough for the processor's cache, because a flood looks everywhere in it. There is always room: an
- * exchange that is over and a closed connection leave after a while, and under pressure the flow that matters least
- * leaves, the least recently used of its kind, a named TCP connection last. A flow that leaves is flushed first, so no
+ * `locate` runs once per packet, so a flow is a fixed record of 128 bytes in one buffer, behind an index of one word
+ * per slot. Both stay small, because under a flood probes hit random slots and should hit the processor's cache. There
+ * is always room: finished exchanges and closed connections leave after a while. Under pressure the least valuable flow
+ * leaves: the least recently used of its kind, named TCP connections last. A flow is flushed before it leaves, so no
  * byte is lost.
  */
 import { hashPacket, hashRecord, isSamePair, mixEnd, mixPair, mixSix, sourceIsLower } from './flow-hash.ts';
@@ -13,34 +13,33 @@ import { Field, Flag, flowWords, isClosed, isExchange, isHalfOpen } from './flow
 import { type Packet, Protocol } from './packet.ts';
 
 /**
- * A word of the index: the record's number plus one, how far the place is from where its hash belongs, and some bits of
- * the hash that spare a look at most other records. 0 is a free place.
+ * A word of the index: the record's number plus one, the distance of the slot from where its hash belongs, and some
+ * bits of the hash that avoid comparing most other records. 0 is a free slot.
  */
 const recordMask = 0x3ffff;
 const distanceShift = 18;
-/** A distance that means "this much or more". */
+/** This distance or more. */
 const distanceMax = 0x7f;
 const distanceMask = distanceMax << distanceShift;
 const tagMask = ~(recordMask | distanceMask);
 
 /**
- * Parts of the table, as powers of two: what flows that are over, closed, or TCP openings without an answer may have at
- * any time, and single packets under pressure; and what each of these keeps when others need room, so that a new flow
- * lives long enough for its answer.
+ * Parts of the table, as powers of two. The bound limits finished flows, closed flows and unanswered TCP openings at
+ * any time, and single packets under pressure. The floor is what each keeps when others need room.
  */
 const boundShift = 3;
 const floorShift = 4;
-/** The rest of the table that has to be free before pressure is over. */
+/** The part of the table that must be free before pressure ends. */
 const reliefShift = 2;
-/** Flows in use that are passed over for one that is not, before the least recently used of them leaves. */
+/** How many used flows are skipped in search of an unused one, before the least recently used of them leaves. */
 const passesMax = 16;
-/** Flows that are looked at when a queue is over its bound. */
+/** How many flows are examined when a queue exceeds its bound. */
 const trimmedMax = 4;
 
 export interface FlowTableOptions {
   flowsMax: number;
   key: readonly [number, number];
-  /** Remember in which order flows began (files only). */
+  /** Keep the order in which flows began (files only). */
   keepsOrder?: boolean;
   /** Called with the record's base before a flow leaves the table. */
   onRemove(base: number): void;
@@ -52,11 +51,11 @@ export class FlowTable {
   /** After `locate`: the side that sent the packet, and whether the flow is new. */
   side = 0;
   isNew = false;
-  /** Records that were ever used; a walk over all flows goes from 0 to here. */
+  /** Number of records that were ever used; a walk over all flows goes from 0 to here. */
   highWater = 0;
   count = 0;
 
-  /** Number of the flow in the order in which they began, one for each record. */
+  /** Serial number of each record's flow, in the order in which flows began. */
   readonly serials: Int32Array;
 
   readonly #options: FlowTableOptions;
@@ -67,7 +66,7 @@ export class FlowTable {
   readonly #queues: FlowQueues;
   readonly #bound: number;
   readonly #floor: number;
-  /** The table was full a while ago: single packets have a part of it only, which also keeps a flood in the cache. */
+  /** The table was full recently: single packets get a part of it only, which also keeps a flood in the cache. */
   #isPressed = false;
   #free = -1;
   #serial = 0;
@@ -89,7 +88,7 @@ export class FlowTable {
     this.#floor = options.flowsMax >> floorShift;
   }
 
-  /** Base of the packet's flow in `words`, made if need be. Another flow may leave for it. */
+  /** Base of the packet's flow in `words`, created if needed. Another flow may be removed for it. */
   locate(p: Packet, tunnel: number, now: number): number {
     const isLower = sourceIsLower(p);
     this.side = isLower ? 0 : 1;
@@ -132,7 +131,7 @@ export class FlowTable {
     const mask = this.#mask;
     let at = hash - 1;
     for (;;) {
-      // Ahead of the look and not behind it: what is done for the first packets already is compiled once.
+      // Step before the comparison, not after it: the first packets take this path too, so it is compiled once.
       at = (at + 1) & mask;
       const place = index[at]!;
       if (place === 0) return -1;
@@ -201,26 +200,26 @@ export class FlowTable {
     }
   }
 
-  /** The flow is over, as far as anyone can tell: it leaves after a while. */
+  /** The flow is most likely finished: it leaves after a while. */
   noteEnd(base: number, now: number): void {
     const queue = isClosed(this.words[base + Field.flags]!) ? Queue.closed : Queue.over;
     this.#queues.append(base / flowWords, queue, now);
     if (this.#queues.counts[queue]! > this.#bound) this.#trim(queue, now);
   }
 
-  /** Takes the flow out of the table, after a flush. */
+  /** Removes the flow from the table; it was flushed before. */
   remove(base: number): void {
     this.#options.onRemove(base);
     this.#queues.remove(base / flowWords);
     this.#unlink(base);
     this.words[base + Field.flags] = 0;
-    // A free record's first word leads to the next one.
+    // The first word of a free record is the number of the next free one.
     this.words[base] = this.#free;
     this.#free = base;
     this.count -= 1;
   }
 
-  /** Removes what has been silent for longer than its kind may be. */
+  /** Removes flows that were idle for longer than their kind allows. */
   removeIdle(now: number): void {
     for (let base = 0; base < this.highWater; base += flowWords) {
       if ((this.words[base + Field.flags]! & Flag.alive) === 0) continue;
@@ -237,7 +236,7 @@ export class FlowTable {
     if (isBounded && this.#queues.counts[queue]! >= this.#bound) this.#trim(queue, now);
     const base = this.#take(now);
     const { words, sums } = this;
-    // A loop of our own, two words at a time: a call of `fill` costs more than so few.
+    // A loop over two words at a time: calling `fill` costs more for so few.
     for (let pair = (base + Field.bytes) >> 1; pair < (base + flowWords) >> 1; pair += 1) sums[pair] = 0;
     const source = isLower ? base : base + 4;
     const target = isLower ? base + 4 : base;
@@ -264,7 +263,7 @@ export class FlowTable {
   #take(now: number): number {
     if (this.#free < 0 && this.highWater >= this.words.length) {
       this.#isPressed = true;
-      this.remove(this.#leastWorthy(now));
+      this.remove(this.#leastValuable(now));
     }
     if (this.#free >= 0) {
       const base = this.#free;
@@ -276,7 +275,9 @@ export class FlowTable {
     return base;
   }
 
-  /** The oldest flow of a queue that is over its bound leaves, unless it has become something else; such move on. */
+  /**
+   * Removes the oldest flows of a queue above its bound. A flow whose kind has changed moves to its own queue instead.
+   */
   #trim(queue: number, now: number): void {
     for (let i = 0; i < trimmedMax; i += 1) {
       const record = this.#queues.first(queue);
@@ -289,26 +290,26 @@ export class FlowTable {
     }
   }
 
-  /** The flow that leaves for a new one. */
-  #leastWorthy(now: number): number {
+  /** The flow to remove for a new one. */
+  #leastValuable(now: number): number {
     const { counts } = this.#queues;
     for (let queue: number = Queue.over; queue <= Queue.namedConnections; queue += 1) {
       const floor = queue <= Queue.singles ? this.#floor : 0;
       while (counts[queue]! > floor) {
-        const base = this.#leastWorthyOf(queue, now);
+        const base = this.#leastValuableOf(queue, now);
         if (base >= 0) return base;
       }
     }
-    // A table so small that its floors fill it.
+    // In a very small table the floors alone fill it.
     for (let queue: number = Queue.over; ; queue += 1)
       if (counts[queue]! > 0) return this.#queues.first(queue) * flowWords;
   }
 
   /**
-   * The first flow of a queue that still belongs there and was not used since it joined; -1 when the queue is used up.
-   * Flows that have become something else move to where they belong, so each costs that once.
+   * The first flow of a queue that still has this kind and was not used since it joined, or -1 at the queue's end. A
+   * flow whose kind has changed moves to its own queue, which costs once per change.
    */
-  #leastWorthyOf(queue: number, now: number): number {
+  #leastValuableOf(queue: number, now: number): number {
     const queues = this.#queues;
     let passes = 0;
     let oldest = -1;
@@ -350,7 +351,9 @@ export class FlowTable {
     this.#index[at] = placeWord(base / flowWords + 1, distance, hash);
   }
 
-  /** Takes the record out of the index and moves followers up, so that probing never meets a hole. */
+  /**
+   * Removes the record from the index and moves its followers up, so that probing never meets a free slot too early.
+   */
   #unlink(base: number): void {
     const index = this.#index;
     const mask = this.#mask;
@@ -371,7 +374,7 @@ export class FlowTable {
     index[hole] = 0;
   }
 
-  /** How far a place is from where its record's hash belongs. */
+  /** Distance of a slot from where its record's hash belongs. */
   #distance(place: number, at: number): number {
     const distance = (place & distanceMask) >>> distanceShift;
     if (distance < distanceMax) return distance;
@@ -380,7 +383,7 @@ export class FlowTable {
   }
 }
 
-/** As `sourceIsLower`, of addresses one behind the other. */
+/** Like `sourceIsLower`, for two adjacent addresses. */
 function sourceIsLower6(view: DataView, at: number, ports: number): boolean {
   for (let word = 16; word > 0; ) {
     word -= 4;

@@ -9,7 +9,7 @@ const flood = new URL('../testing/fragment-flood.ts', import.meta.url);
 const count = 1200;
 const timesAPacketMax = 2;
 
-test('a fragment costs at most twice what a packet costs, whatever the flood', async (t) => {
+test('a fragment costs at most twice as much as a packet, in every kind of flood', async (t) => {
   const costs = new Map<string, number>();
   for (const kind of fragmentKinds) {
     const [, blocks] = await countBlocks(flood, 'offerFlood', { kind, count });
@@ -25,7 +25,7 @@ test('a fragment costs at most twice what a packet costs, whatever the flood', a
   }
 });
 
-test('every byte of a flood of fragments counts once, whichever of them is missing', () => {
+test('every byte of a flood of fragments counts once, whichever fragment is missing', () => {
   const capture = testCapture();
   const payload = udp(
     { from: '203.0.113.1', fromPort: 53, to: '192.0.2.1', toPort: 5000 },

@@ -1,10 +1,10 @@
 /**
- * Fragments of datagrams that are on their way: which ports they belong to, and the whole datagram where it is small
- * enough to carry a name.
+ * Fragments of incomplete datagrams: the ports they belong to, and the whole datagram if it is small enough to carry a
+ * name.
  *
- * Every fragment counts when it arrives. One that comes before the first (which alone has the ports) is held as a
- * count, until the ports are known or the entry makes room. Thirty-two datagrams at a time, 8 KiB each. Amplification
- * floods are fragments, so only datagrams that can carry a name are put together, and none is copied byte by byte.
+ * Every fragment is counted. Only the first fragment has the ports; the counts of earlier ones are held until the ports
+ * are known or the entry is reused. There are 32 entries of 8 KiB. Amplification floods consist of fragments, so only
+ * datagrams that can carry a name are reassembled, and bytes are copied in blocks.
  */
 import { decodeTransport } from './decode-ip.ts';
 import { Packet, Protocol } from './packet.ts';
@@ -18,17 +18,17 @@ const keyWords = 9;
 const dnsPort = 53;
 const lifeSeconds = 30;
 
-/** A packet without ports that stands for fragments nobody could place. */
+/** Receives a packet without ports, for fragments whose ports never became known. */
 export type PendingSink = (packet: Packet, bytes: number, packets: number) => void;
 
 export class Fragments {
-  /** After `add` said true: the whole datagram, decoded from its transport header on. */
+  /** After `add` returned true: the whole datagram, decoded from its transport header on. */
   readonly whole = new Packet();
-  /** After `add`: counts of earlier fragments that now belong to the packet's ports. */
+  /** After `add`: counts of earlier fragments that belong to the packet's ports. */
   releasedBytes = 0;
   releasedPackets = 0;
 
-  /** Ids of the datagrams, which tell most of them apart, and the rest of what does. */
+  /** Ids of the datagrams, which distinguish most of them, and the other fields that identify them. */
   readonly #ids = new Int32Array(entriesMax);
   readonly #keys = new Int32Array(entriesMax * keyWords);
   readonly #ports = new Int32Array(entriesMax);
@@ -36,18 +36,18 @@ export class Fragments {
   readonly #states = new Uint8Array(entriesMax);
   readonly #lastSeen = new Float64Array(entriesMax);
   readonly #lengths = new Int32Array(entriesMax);
-  /** Bytes of the map from its start on that are full. */
+  /** Number of leading bytes of the map that are full. */
   readonly #full = new Int32Array(entriesMax);
-  /** 1 for a datagram that can't carry a name. */
-  readonly #isDull = new Uint8Array(entriesMax);
+  /** 1 for a datagram that can not carry a name. */
+  readonly #carriesNoName = new Uint8Array(entriesMax);
   readonly #pendingBytes = new Float64Array(entriesMax);
   readonly #pendingPackets = new Int32Array(entriesMax);
-  /** One bit for each eight bytes: offsets are multiples of that. */
+  /** One bit for each eight bytes, the unit of fragment offsets. */
   readonly #maps = new Uint8Array(entriesMax * mapBytes);
   readonly #data = new Uint8Array(entriesMax * entryBytes);
   readonly #placeholder = new Packet();
   readonly #onPending: PendingSink;
-  /** The entry of the fragment that was added last, and the one that makes room next. */
+  /** The entry of the last added fragment, and the next entry to reuse. */
   #entry = 0;
   #hand = 0;
 
@@ -57,8 +57,8 @@ export class Fragments {
   }
 
   /**
-   * Takes a fragment: gives it its ports where they are known, holds its count where not (`packet.ipLength` is then
-   * counted later), and is true when the datagram is whole.
+   * Adds a fragment. Sets its ports if they are known; otherwise the caller holds its count, and `packet.ipLength` is
+   * counted later. Returns true when the datagram is complete.
    */
   add(packet: Packet, now: number): boolean {
     const entry = this.#entryOf(packet, now);
@@ -69,12 +69,12 @@ export class Fragments {
       packet.sourcePort = this.#ports[entry]! >>> 16;
       packet.targetPort = this.#ports[entry]! & 0xffff;
     }
-    const isWhole = this.#isDull[entry] === 0 && this.#gather(entry, packet);
+    const isWhole = this.#carriesNoName[entry] === 0 && this.#gather(entry, packet);
     if (isWhole) this.#decodeWhole(entry, packet);
     return isWhole;
   }
 
-  /** True when the last added fragment's ports are not known yet; then `hold` takes its count. */
+  /** True when the ports of the last added fragment are not known yet; its count is then held. */
   hold(packet: Packet): boolean {
     const entry = this.#entry;
     if (this.#states[entry] === 2) return false;
@@ -83,7 +83,7 @@ export class Fragments {
     return true;
   }
 
-  /** Hands over every held count, before a minute closes. */
+  /** Reports every held count, before a minute closes. */
   flushPending(): void {
     for (let entry = 0; entry < entriesMax; entry += 1) this.#handOver(entry);
   }
@@ -91,14 +91,14 @@ export class Fragments {
   #takeFirst(entry: number, packet: Packet): void {
     if (this.#states[entry] !== 1) return;
     this.#states[entry] = 2;
-    this.#isDull[entry] = mayName(packet) ? 0 : 1;
+    this.#carriesNoName[entry] = mayName(packet) ? 0 : 1;
     this.#ports[entry] = (packet.sourcePort << 16) | packet.targetPort;
     this.releasedBytes = this.#pendingBytes[entry]!;
     this.releasedPackets = this.#pendingPackets[entry]!;
     this.#pendingBytes[entry] = this.#pendingPackets[entry] = 0;
   }
 
-  /** Copies the fragment's bytes; true when none is missing any more. */
+  /** Copies the fragment's bytes. Returns true when the datagram is complete. */
   #gather(entry: number, packet: Packet): boolean {
     const offset = packet.fragmentOffset;
     const length = packet.payloadEnd - packet.transportAt;
@@ -110,12 +110,12 @@ export class Fragments {
     if (!packet.hasMoreFragments) this.#lengths[entry] = offset + length;
     const total = this.#lengths[entry]!;
     if (total === 0 || !this.#hasUnits(entry, (total + 7) >> 3)) return false;
-    // Whole once: a repeated fragment must not make the datagram appear again.
+    // Clear the map, so that a repeated fragment does not report the datagram again.
     this.#clearMap(entry);
     return true;
   }
 
-  /** Notes that units from `first` to before `last` are there: whole bytes of the map at once. */
+  /** Marks the units from `first` up to, not including, `last`; whole bytes of the map at once. */
   #mark(entry: number, first: number, last: number): void {
     if (last <= first) return;
     const maps = this.#maps;
@@ -133,7 +133,7 @@ export class Fragments {
     if (endBits !== 0) maps[end]! |= endBits;
   }
 
-  /** True when the first `count` units are there. What was found full is not looked at again. */
+  /** True when the first `count` units have arrived. Full bytes are not checked again. */
   #hasUnits(entry: number, count: number): boolean {
     const base = entry * mapBytes;
     const wholeBytes = count >> 3;
@@ -169,7 +169,7 @@ export class Fragments {
     return this.#begin(packet, now);
   }
 
-  /** An entry for a new datagram; the one that began longest ago makes room. */
+  /** Creates an entry for a new datagram, in place of the oldest one. */
   #begin(packet: Packet, now: number): number {
     const entry = this.#hand;
     this.#hand = entry + 1 === entriesMax ? 0 : entry + 1;
@@ -177,8 +177,8 @@ export class Fragments {
     this.#states[entry] = 1;
     this.#lastSeen[entry] = now;
     this.#lengths[entry] = 0;
-    this.#isDull[entry] = canName(packet.protocol) ? 0 : 1;
-    if (this.#isDull[entry] === 0) this.#clearMap(entry);
+    this.#carriesNoName[entry] = canName(packet.protocol) ? 0 : 1;
+    if (this.#carriesNoName[entry] === 0) this.#clearMap(entry);
     this.#setKey(entry, packet);
     return entry;
   }
@@ -240,7 +240,7 @@ export class Fragments {
   }
 }
 
-/** Copies what identifies a packet's two ends. */
+/** Copies the addresses of both ends. */
 export function copyAddresses(from: Packet, to: Packet): void {
   to.version = from.version;
   to.protocol = from.protocol;
@@ -254,12 +254,12 @@ export function copyAddresses(from: Packet, to: Packet): void {
   to.target3 = from.target3;
 }
 
-/** True for protocols whose fragments carry ports in the first one only. */
+/** True for protocols of which only the first fragment has ports. */
 export function hasPorts(protocol: number): boolean {
   return protocol === Protocol.tcp || protocol === Protocol.udp || protocol === Protocol.sctp;
 }
 
-/** Protocols whose packets are looked into. */
+/** Protocols whose packets are inspected for names. */
 function canName(protocol: number): boolean {
   return (
     protocol === Protocol.tcp ||
@@ -270,7 +270,7 @@ function canName(protocol: number): boolean {
   );
 }
 
-/** True when a datagram with this first fragment may carry a name: a hello or a request, a lookup, or packets. */
+/** True when a datagram with this first fragment may carry a name: a hello, a request, a lookup, or an inner packet. */
 function mayName(first: Packet): boolean {
   if (first.protocol === Protocol.tcp || mayCarryPackets(first)) return true;
   return first.protocol === Protocol.udp && (first.sourcePort === dnsPort || first.targetPort === dnsPort);

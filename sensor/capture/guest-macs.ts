@@ -1,16 +1,16 @@
 /**
- * Which MACs of a bridge stand for one guest each, so that what a guest looked up from one of its addresses can name what it
- * opens from another (NET-2.2.3).
+ * Finds the MACs of a bridge that stand for one guest each. A lookup from one address of the guest can then name its
+ * connections from another address (NET-2.2.3).
  *
- * A MAC is one guest's as long as it opens flows from one local IPv4 address and one IPv6 network of 64 bits. A router's MAC
- * does not, nor does one that somebody else sends under: it says nothing about a guest for ten minutes then.
+ * A MAC belongs to one guest as long as it opens flows from one local IPv4 address and one IPv6 /64. A router's MAC
+ * does not, nor does one that another guest sends under; a contradiction disables the MAC for ten minutes.
  */
 import { mixHash } from './keyed-table.ts';
 
 const guestsMax = 1024;
 const ways = 4;
 const sets = guestsMax / ways;
-/** Two words of MAC with VLAN, one of IPv4, two of IPv6, second of the last contradiction, whether it is used. */
+/** Two words of MAC with VLAN, one of IPv4, two of IPv6, second of the last contradiction, used flag. */
 const words = 7;
 const doubtSeconds = 600;
 
@@ -23,7 +23,10 @@ export class GuestMacs {
     this.#seed = seed;
   }
 
-  /** Notes that the MAC opens a flow from the local address at `at`. Every guest has link-local ones: they contradict none. */
+  /**
+   * Records that the MAC opens a flow from the local address at `at`. Every guest has link-local addresses, so they are
+   * no contradiction.
+   */
   note(high: number, low: number, version: number, address: Int32Array, at: number, now: number): void {
     const first = version === 4 ? address[at + 3]! : address[at]!;
     const second = version === 4 ? 0 : address[at + 1]!;
@@ -39,7 +42,7 @@ export class GuestMacs {
     if (version === 6) guests[field + 1] = second;
   }
 
-  /** True when the MAC is known and nothing said lately that it is more than one guest's. */
+  /** True when the MAC is known and had no contradiction recently. */
   isOne(high: number, low: number, now: number): boolean {
     const guest = this.#find(high, low);
     return guest !== null && (now | 0) - this.#guests[guest + 5]! > doubtSeconds;
@@ -58,7 +61,7 @@ export class GuestMacs {
     return null;
   }
 
-  /** In turn, one of the set's places. */
+  /** Replaces the entries of a set in turn. */
   #add(high: number, low: number, now: number): number {
     this.#next = (this.#next + 1) % ways;
     const guest = this.#set(high, low) + this.#next * words;
@@ -72,7 +75,7 @@ export class GuestMacs {
   }
 }
 
-/** True for 169.254.0.0/16 and fe80::/10, which each guest has for itself. */
+/** True for 169.254.0.0/16 and fe80::/10, which every guest may use. */
 export function isLinkLocal(version: number, address: Int32Array, at: number): boolean {
   if (version === 4) return address[at + 3]! >>> 16 === 0xa9fe;
   return address[at]! >>> 22 === 0x3fa;

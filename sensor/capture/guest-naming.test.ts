@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CaptureOptions } from '#sensor/capture/index.ts';
 import { offer, testCapture, testMinute } from '#sensor/testing/captures.ts';
 import { ascii, dnsMessage, ethernet, reverse, type SegmentOptions, udp } from '#sensor/testing/frames.ts';
+import type { CaptureOptions } from './capture.ts';
 
 const guest = '02:00:00:00:00:aa';
 const neighbour = '02:00:00:00:00:bb';
@@ -16,7 +16,7 @@ interface Sent {
   mac: string;
 }
 
-/** Asks for `address` and gets it: the question from `mac`, the answer from the router. */
+/** Looks up `address`: the question comes from `mac`, the answer from the router. */
 function look(ends: SegmentOptions, mac: string, address: string): Uint8Array[] {
   const question = { id: 7, name, type: address.includes(':') ? 28 : 1 };
   const answers = [{ name, ttl: 300, address }];
@@ -26,7 +26,7 @@ function look(ends: SegmentOptions, mac: string, address: string): Uint8Array[] 
   ];
 }
 
-/** What the last flow is called, and by which evidence. */
+/** Name and evidence of the last flow. */
 function nameOf(frames: readonly Uint8Array[], last: Sent, options: Partial<CaptureOptions> = {}): string {
   const capture = testCapture({ role: 'bridge', ...options });
   const flow = ethernet(udp(last.ends, ascii('quic')), { source: last.mac });
@@ -38,7 +38,7 @@ function nameOf(frames: readonly Uint8Array[], last: Sent, options: Partial<Capt
 
 const named = 'dns example.com';
 
-test('NET-2.2.3: what a guest looked up over IPv4 names what it opens over IPv6, and the other way round', () => {
+test('NET-2.2.3: a guest’s lookup over IPv4 names its connections over IPv6, and the reverse', () => {
   const looked = look(asked, guest, opened.to);
   assert.equal(nameOf(looked, { ends: opened, mac: guest }), named);
   const overSix = { ...asked, from: '2001:db8::10', to: '2600::53' };
@@ -46,12 +46,12 @@ test('NET-2.2.3: what a guest looked up over IPv4 names what it opens over IPv6,
   assert.equal(nameOf(look(overSix, guest, four.to), { ends: four, mac: guest }), named);
 });
 
-test('NET-2.2.3: what a guest looked up from its link-local address names what it opens from another', () => {
+test('NET-2.2.3: a guest’s lookup from its link-local address names its connections from another address', () => {
   const near = { ...asked, from: 'fe80::10', to: 'fe80::1' };
   assert.equal(nameOf(look(near, guest, opened.to), { ends: opened, mac: guest }), named);
 });
 
-test('NET-2.2.3: a lookup names nothing of another guest', () => {
+test('NET-2.2.3: a lookup does not name connections of another guest', () => {
   const looked = look(asked, guest, opened.to);
   const other = { ...opened, from: '2001:db8::20' };
   assert.equal(nameOf(looked, { ends: other, mac: neighbour }), 'none 2600::443');
@@ -72,30 +72,30 @@ test('NET-2.2.3: guests behind a router of their own share its MAC, and none get
   assert.equal(nameOf(fromTwo, { ends: { ...opened, to: '2600::77' }, mac: guest }), 'none 2600::77');
 });
 
-test('NET-2.2.3: strangers behind the router name nothing of one another at a resolver of ours', () => {
+test('NET-2.2.3: clients behind the router do not name one another’s connections at a local resolver', () => {
   const stranger = { ...asked, from: '198.51.100.77', to: '192.0.2.53' };
   const frames = look(stranger, router, '2001:db8::80');
   const visit = { ...opened, from: '2600::99', to: '2001:db8::80' };
   assert.equal(nameOf(frames, { ends: visit, mac: router }), 'none 2600::99');
 });
 
-test('NET-2.2.3: a neighbour that asks under a guest’s MAC names nothing of that guest', () => {
+test('NET-2.2.3: a neighbour’s lookup under a guest’s MAC does not name that guest’s connections', () => {
   const known = ethernet(udp({ ...asked, toPort: 123 }, ascii('x')), { source: guest });
   const forged = look({ ...asked, from: '192.0.2.66' }, guest, opened.to);
   assert.equal(nameOf([known, ...forged], { ends: opened, mac: guest }), 'none 2600::443');
   assert.equal(nameOf([...forged, known], { ends: opened, mac: guest }), 'none 2600::443');
 });
 
-test('NET-2.2.3: an answer that is sent to a guest’s MAC without its question names nothing', () => {
+test('NET-2.2.3: an unsolicited answer to a guest’s MAC names nothing', () => {
   const own = { ...asked, from: '192.0.2.66' };
   const [question, answer] = look(own, neighbour, opened.to);
-  // The frame's target is the guest, the packet's the neighbour that asked.
+  // The frame is addressed to the guest, the packet to the neighbour that asked.
   answer!.set([2, 0, 0, 0, 0, 0xaa]);
   const known = ethernet(udp({ ...asked, toPort: 123 }, ascii('x')), { source: guest });
   assert.equal(nameOf([known, question!, answer!], { ends: opened, mac: guest }), 'none 2600::443');
 });
 
-test('on an uplink, where MACs are routers’, a lookup names addresses of its own kind only', () => {
+test('on an uplink, where MACs belong to routers, a lookup names addresses of its own IP version only', () => {
   const looked = look(asked, guest, opened.to);
   assert.equal(nameOf(looked, { ends: opened, mac: guest }, { role: 'uplink' }), 'none 2600::443');
 });

@@ -1,16 +1,17 @@
 /**
- * Proof by collisions: `n` flows made to fall into one part of the flow table by an attacker who knows the code and assumes
- * that the hash has no key.
+ * Proof: `n` flows made to fall into one part of the flow table by an attacker who knows the code and assumes that the
+ * hash has no key.
  *
- * With the key that a capture draws for itself, the dearest hundredth of packets costs at most three times what it
- * costs with random flows. The control is a capture with the key that the attacker assumed: it must cost many times as
- * much, or the attack shows nothing. The cost is counted in blocks of code, among them each look at a place of the table.
+ * With the capture's random key, the most expensive 1 % of packets cost at most three times as much as with random
+ * flows. The control is a capture with the key that the attacker assumed: it must cost many times more, or the attack
+ * proves nothing. Cost is counted in executed blocks of code, including each probe of the table.
  */
-import { type Capture, createCapture } from '#sensor/capture/index.ts';
+import { createCapture } from '#sensor/capture/index.ts';
 import { testDomain, testMinute } from '#sensor/testing/captures.ts';
 import { countBlocks } from '#sensor/testing/count-blocks.ts';
 import { ethernet, udp } from '#sensor/testing/frames.ts';
 import { createRandom } from '#sensor/testing/mixed-capture.ts';
+import type { Capture } from './capture.ts';
 import { hashPacket } from './flow-hash.ts';
 import { Packet } from './packet.ts';
 
@@ -19,7 +20,7 @@ export const name = 'hash-collisions';
 const assumedKey = [0, 0] as const;
 const flowsMax = 32_768;
 const places = 65_536;
-/** The attacker's flows fall into this many places, which linear probing makes one long run. */
+/** Number of slots for the attacker's flows; linear probing makes them one long run. */
 const aimedPlaces = 512;
 const batch = 50;
 const slowdownMax = 3;
@@ -28,7 +29,7 @@ export interface ProveOptions {
   n: number;
   seed: number;
   report: (line: string) => void;
-  /** How many times as slow the control has to be; fewer flows make shorter runs. */
+  /** Minimum cost factor of the control; fewer flows make shorter runs. */
   controlMin?: number;
 }
 
@@ -66,7 +67,7 @@ function randomFlow(random: () => number): Flow {
   };
 }
 
-/** Draws until the flow falls where it is wanted, as anybody with the code can. */
+/** Draws random flows until one falls into the target slots, as an attacker with the code can. */
 function collidingFlow(random: () => number): Flow {
   const packet = new Packet();
   packet.version = 4;
@@ -87,15 +88,15 @@ interface FlowWork {
   hashKey?: readonly [number, number];
 }
 
-/** Blocks of code a packet that one in a hundred batches exceeds. */
+/** Executed blocks per packet: the 99th percentile of the batches. */
 async function p99(work: FlowWork): Promise<number> {
   const costs = (await countBlocks(import.meta.url, 'observeFlows', work)).map((blocks) => blocks / batch);
-  // The table has to be full before the cost is what it stays at.
+  // The cost is stable once the table is full.
   const settled = costs.slice(Math.floor(costs.length / 2)).sort((a, b) => a - b);
   return settled[Math.floor(settled.length * 0.99)]!;
 }
 
-/** A packet of each flow, in batches; runs in the counting thread. */
+/** One packet of each flow, in batches; runs in the counting thread. */
 export function* observeFlows({ flows, hashKey }: FlowWork): Iterable<() => void> {
   const capture = newCapture(hashKey);
   const frame = ethernet(udp({ from: '1.2.3.4', fromPort: 1, to: '1.2.3.5', toPort: 1 }, new Uint8Array(8)));

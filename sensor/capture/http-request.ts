@@ -1,15 +1,15 @@
 /**
- * The host of an HTTP/1 request, and where the next request on the connection starts.
+ * Reads the host of an HTTP/1 request, and finds where the next request on the connection starts.
  *
  * The request target overrides `Host` (absolute form, CONNECT); the first of several `Host` lines counts. A request
- * line without a valid version is taken when it looks like nothing else. What is read here names traffic and is
- * never interpreted further, so being lenient costs nothing.
+ * line without a valid version is accepted if it can be nothing else. Lenient parsing is safe: the result only names
+ * traffic.
  */
 import { findByte, lowerCaseByte, matchesText } from '#common/bytes/index.ts';
 
-/** What `readRequest` found; one object, overwritten by each call. */
+/** Result of `readRequest`; one object, overwritten by each call. */
 export const request = {
-  /** Where the host lies, port included; `hostAt` is -1 where none was seen so far. */
+  /** Position of the host, port included; `hostAt` is -1 when no host was seen yet. */
   hostAt: -1,
   hostEnd: -1,
   isConnect: false,
@@ -34,10 +34,10 @@ const knownMethods = [
 
 const tokenSigns = Uint8Array.from("!#$%&'*+.^`|~", (sign) => sign.charCodeAt(0));
 
-/** Answers of `readRequest`. */
+/** Results of `readRequest`. */
 export const RequestStatus = { noRequest: 0, needsMore: 1, complete: 2 } as const;
 
-/** Reads the request at `from`; also a partial header may have set the host. */
+/** Reads the request at `from`. A partial header may already have set the host. */
 export function readRequest(bytes: Uint8Array, from: number, end: number): number {
   request.hostAt = request.hostEnd = request.headerLength = -1;
   request.bodyLength = 0;
@@ -54,7 +54,7 @@ export function readRequest(bytes: Uint8Array, from: number, end: number): numbe
     if (next < 0) return RequestStatus.needsMore;
     const stop = trimLine(bytes, at, next);
     if (stop === at) break;
-    // A line that begins with a blank goes on with the one before (obs-fold, RFC 9112).
+    // A line that starts with a blank continues the previous one (obs-fold, RFC 9112).
     if (!isBlank(bytes[at]!)) isHostOpen = readHeaderLine(bytes, at, stop, isTargetHost);
     else if (isHostOpen) isHostOpen = !takeHost(bytes, at, stop);
     at = next + 1;
@@ -63,7 +63,7 @@ export function readRequest(bytes: Uint8Array, from: number, end: number): numbe
   return RequestStatus.complete;
 }
 
-/** True when a request starts here, as far as one line can say; for finding one after a gap. */
+/** True when a request may start here, judged by one line. Used to find a request after a gap. */
 export function looksLikeRequest(bytes: Uint8Array, from: number, end: number): boolean {
   const lineEnd = findByte(bytes, 0x0a, from, Math.min(end, from + 4096));
   return lineEnd > 0 && readRequestLine(bytes, from, trimLine(bytes, from, lineEnd));
@@ -73,13 +73,13 @@ function trimLine(bytes: Uint8Array, from: number, lineEnd: number): number {
   return lineEnd > from && bytes[lineEnd - 1] === 0x0d ? lineEnd - 1 : lineEnd;
 }
 
-/** A token, a space and text: whether the rest makes it a request is known at the line's end. */
+/** A token, a space and text. Only the end of the line decides whether it is a request. */
 function mayBecomeRequest(bytes: Uint8Array, from: number, end: number): boolean {
   const space = methodEnd(bytes, from, end);
   return space === end ? end - from <= 24 : space > 0;
 }
 
-/** Index of the space after a method token, `end` when the token goes that far, -1 when it is no token. */
+/** Index of the space after a method token, `end` when the token reaches it, -1 when it is no token. */
 function methodEnd(bytes: Uint8Array, from: number, end: number): number {
   for (let at = from; at < end; at += 1) {
     const byte = bytes[at]!;
@@ -113,7 +113,7 @@ function readRequestLine(bytes: Uint8Array, from: number, stop: number): boolean
   return true;
 }
 
-/** `HTTP/` and a digit anywhere in the rest of the line, also where the space before it is missing. */
+/** `HTTP/` and a digit anywhere in the rest of the line, even without a space before it. */
 function hasVersion(bytes: Uint8Array, from: number, stop: number): boolean {
   for (let at = stop - 6; at >= from; at -= 1) {
     if (bytes[at] === 0x48 && matchesText(bytes, at, stop, 'http/')) return bytes[at + 5]! >> 4 === 3;
@@ -138,7 +138,7 @@ function readAbsoluteForm(bytes: Uint8Array, target: number, targetEnd: number):
   request.hostEnd = stop;
 }
 
-/** True when this is a `Host` line without a value, which may stand on the next line. */
+/** True for a `Host` line without a value, which may follow on the next line. */
 function readHeaderLine(bytes: Uint8Array, at: number, stop: number, isTargetHost: boolean): boolean {
   const first = lowerCaseByte(bytes[at]!);
   if (first === 0x68 && !isTargetHost && request.hostAt < 0 && matchesText(bytes, at, stop, 'host')) {
@@ -156,7 +156,7 @@ function readHeaderLine(bytes: Uint8Array, at: number, stop: number, isTargetHos
   return false;
 }
 
-/** Takes what stands between the blanks as the host; false when nothing does. */
+/** Stores the text between the blanks as the host. Returns false when there is none. */
 function takeHost(bytes: Uint8Array, at: number, stop: number): boolean {
   let from = at;
   let end = stop;
@@ -168,7 +168,7 @@ function takeHost(bytes: Uint8Array, at: number, stop: number): boolean {
   return true;
 }
 
-/** Letters, digits and the signs of a token (RFC 9110). */
+/** Letters, digits and the other characters of a token (RFC 9110). */
 function isTokenByte(byte: number): boolean {
   const letter = byte | 0x20;
   if ((letter >= 0x61 && letter <= 0x7a) || (byte >= 0x30 && byte <= 0x39)) return true;

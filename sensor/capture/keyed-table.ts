@@ -1,8 +1,9 @@
 /**
- * A hash table of fixed-width records in typed arrays: open addressing, keyed hash, no deletion but `clear` and `keepOnly`.
+ * A hash table of fixed-width records in typed arrays: open addressing, keyed hash, no deletion except `clear` and
+ * `keepOnly`.
  *
- * A record has `keyWords` 32-bit words of key and `wordCount` words and `sumCount` doubles of value. The table grows
- * by doubling up to `recordsMax`; `locate` says -1 when there is no room, and the caller counts that.
+ * A record has a key of `keyWords` 32-bit words, and a value of `wordCount` words and `sumCount` doubles. The table
+ * doubles up to `recordsMax`. `locate` returns -1 when there is no room; the caller counts that.
  */
 
 export interface KeyedTableShape {
@@ -12,7 +13,7 @@ export interface KeyedTableShape {
   recordsMax: number;
 }
 
-/** Records that a table has room for from the start. */
+/** Initial capacity in records. */
 const recordsMin = 256;
 
 /** Mixes one word into a running hash. */
@@ -24,7 +25,7 @@ export function mixHash(hash: number, word: number): number {
 }
 
 export class KeyedTable {
-  /** Where a caller puts the key before `locate` or `find`. */
+  /** The caller sets the key here before `locate` or `find`. */
   readonly key: Int32Array;
   /** Words of values: `record * wordCount + i`. */
   words: Int32Array;
@@ -56,7 +57,7 @@ export class KeyedTable {
     return record;
   }
 
-  /** The record of `key`, made with zero values if there was none; -1 when the table is full. */
+  /** The record of `key`, created with zero values if it is missing; -1 when the table is full. */
   locate(): number {
     const at = this.#probe();
     const found = this.#index[at]! - 1;
@@ -76,7 +77,7 @@ export class KeyedTable {
     return record;
   }
 
-  /** Forgets every record; memory that an unusual minute made it take is given back. */
+  /** Removes every record and releases the memory of an unusually large minute. */
   clear(): void {
     const usual = Math.min(this.#shape.recordsMax, Math.max(recordsMin, this.count * 4));
     if (this.#capacity > usual) this.#resize(1 << Math.ceil(Math.log2(usual)));
@@ -84,7 +85,7 @@ export class KeyedTable {
     this.count = 0;
   }
 
-  /** Forgets every record but these, which are given in ascending order and get new numbers in that order. */
+  /** Removes every record except these, which are in ascending order and get new numbers in that order. */
   keepOnly(records: ArrayLike<number>): void {
     const { keyWords, wordCount, sumCount } = this.#shape;
     for (let record = 0; record < records.length; record += 1) {
@@ -100,7 +101,7 @@ export class KeyedTable {
     this.reindex();
   }
 
-  /** Finds the records anew, after their keys were changed. */
+  /** Rebuilds the index after keys were changed. */
   reindex(): void {
     const { keyWords } = this.#shape;
     const wanted = this.key.slice();
@@ -112,14 +113,14 @@ export class KeyedTable {
     this.key.set(wanted);
   }
 
-  /** Index position of the key, or of the free place where it belongs. */
+  /** Index position of the key, or of the free slot for it. */
   #probe(): number {
     const { keyWords } = this.#shape;
     const { key, keys } = this;
     const index = this.#index;
     const mask = index.length - 1;
     let hash = this.#seed;
-    // Most words of an IPv4 key are zero; the others enter with their place.
+    // Most words of an IPv4 key are zero and are skipped; the others are mixed in with their position.
     for (let i = 0; i < keyWords; i += 1) if (key[i] !== 0) hash = mixHash(hash + i, key[i]!);
     let at = hash & mask;
     for (;;) {

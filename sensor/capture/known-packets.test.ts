@@ -1,20 +1,21 @@
 /**
- * The short way of packets of known flows against the long one: two tags without a VLAN in front of a frame mean nothing,
- * but the short way does not take it then.
+ * Compares the fast path for packets of known flows with the slow path. Two tags without a VLAN before a frame have no
+ * meaning, but force the slow path.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CaptureOptions, createReading, type MinuteReport } from '#sensor/capture/index.ts';
+import { createReading, type MinuteReport } from '#sensor/capture/index.ts';
 import { testCapture, testDomain, testMinute, wholeReading } from '#sensor/testing/captures.ts';
 import { countBlocks } from '#sensor/testing/count-blocks.ts';
 import { join } from '#sensor/testing/frames.ts';
 import { knownPackets } from '#sensor/testing/known-traffic.ts';
 import { createMixedCapture, createRandom } from '#sensor/testing/mixed-capture.ts';
 import { generatedSeeds, mutate } from '#sensor/testing/mutations.ts';
+import type { CaptureOptions } from './capture.ts';
 
 interface TimedFrame {
   bytes: Uint8Array;
-  /** Bytes on the wire behind those that were captured. */
+  /** Bytes on the wire after the captured ones. */
   cut: number;
   seconds: number;
   vlanTci: number;
@@ -23,7 +24,7 @@ interface TimedFrame {
 const emptyTags = [0x81, 0, 0, 0, 0x81, 0, 0, 0];
 const headerBytes = 80;
 
-/** Mixed traffic over three minutes; of every third frame some header bytes are wrong, or its end is missing. */
+/** Mixed traffic over three minutes; every third frame has wrong header bytes or is truncated. */
 function frames(seed: number, flows: number): TimedFrame[] {
   const mixed = createMixedCapture(flows, seed);
   const random = createRandom(seed);
@@ -35,7 +36,7 @@ function frames(seed: number, flows: number): TimedFrame[] {
     const kind = random();
     if (kind < 0.1) bytes[Math.floor(random() * Math.min(bytes.length, headerBytes))] = random() * 256;
     else if (kind < 0.2) {
-      // Flags, data offset and lengths lie in these bytes, where the packet has no options.
+      // Bytes with flags, data offset and lengths, in packets without options.
       const places = [14, 16, 17, 18, 20, 23, 38, 39, 46, 47];
       bytes[places[Math.floor(random() * places.length)]!] = random() * 256;
     } else if (kind < 0.28) {
@@ -48,10 +49,10 @@ function frames(seed: number, flows: number): TimedFrame[] {
   });
 }
 
-/** The same frame for the long way. */
+/** The same frame for the slow path. */
 function tagged(frame: TimedFrame): TimedFrame {
   const { bytes } = frame;
-  // A frame without room for a type stays as it is: it is cut for both.
+  // A frame without room for a type stays unchanged: both paths see it as truncated.
   if (bytes.length < 14) return frame;
   return { ...frame, bytes: join(bytes.subarray(0, 12), emptyTags, bytes.subarray(12)) };
 }
@@ -76,9 +77,9 @@ function readingOf(taken: readonly TimedFrame[]) {
 }
 
 for (const role of ['uplink', 'bridge'] as const) {
-  test(`packets of known flows count the short way as the long way: minutes of a capture (${role})`, () => {
+  test(`the fast path counts packets of known flows like the slow path: minutes of a capture (${role})`, () => {
     for (const seed of [1, 2, 3]) {
-      // A table that some flows have to leave, and one that holds them all.
+      // One table that is too small for the flows, and one that holds them all.
       for (const flowsMax of [64, 1024]) {
         const taken = frames(seed, 400);
         const minutes = minutesOf(taken, { role, flowsMax });
@@ -90,7 +91,7 @@ for (const role of ['uplink', 'bridge'] as const) {
   });
 }
 
-test('packets of known flows count the short way as the long way: everything in a file', () => {
+test('the fast path counts packets of known flows like the slow path: everything in a file', () => {
   for (const seed of [4, 5]) {
     const taken = frames(seed, 400);
     const reading = readingOf(taken);
@@ -99,10 +100,10 @@ test('packets of known flows count the short way as the long way: everything in 
   }
 });
 
-test('a packet of a known flow costs few steps, whatever the version and protocol', async () => {
+test('a packet of a known flow costs few steps, for both IP versions and all protocols', async () => {
   const module = new URL('../testing/known-traffic.ts', import.meta.url);
   for (const isIpv6 of [false, true]) {
-    // The long way takes a third more than this.
+    // The slow path takes a third more.
     const most = isIpv6 ? 30 : 22;
     for (const protocol of ['tcp', 'udp'] as const) {
       const [blocks] = await countBlocks(module, 'knownTraffic', { isIpv6, protocol });

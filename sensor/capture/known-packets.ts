@@ -1,9 +1,9 @@
 /**
- * The short way for the commonest packets: TCP segments and datagrams of known flows, over Ethernet with at most one tag,
- * which can neither name the flow nor change its place in the table.
+ * The fast path for the commonest packets: TCP segments and datagrams of known flows, over Ethernet with at most one
+ * tag, that can neither name the flow nor change its kind.
  *
- * `count` does for them exactly what decoding, finding, `noteState` and counting do, in one function without a `Packet`
- * in between. Everything else, and every packet that is odd in any way, is left untouched for the long way.
+ * `count` does what decoding, look-up, `noteState` and counting do, in one function without a `Packet`. All other
+ * packets, and every unusual one, are left unchanged for the slow path.
  */
 import { Field, Flag } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
@@ -27,8 +27,8 @@ export class KnownPackets {
   }
 
   /**
-   * Counts the Ethernet frame from `at` to `end` as `packets` packets; answers its IP length, or 0 when it is for the long
-   * way. `vlanTci` is the tag that the kernel took off, -1 for none.
+   * Counts the Ethernet frame from `at` to `end` as `packets` packets. Returns its IP length, or 0 when the slow path
+   * must count it. `vlanTci` is the tag that the kernel removed, -1 for none.
    */
   count(
     bytes: Uint8Array,
@@ -39,7 +39,7 @@ export class KnownPackets {
     now: number,
     offsetMs: number,
   ): number {
-    // Twenty bytes behind the shortest headers: all that is read below, but for longer headers.
+    // Twenty bytes after the shortest headers cover all reads below, except for longer headers.
     if (at + 14 + 20 + udpHeaderBytes > end) return 0;
     if (this.#bytes !== bytes) this.#attach(bytes);
     const view = this.#view;
@@ -58,7 +58,7 @@ export class KnownPackets {
     let base: number;
     if (type === 0x0800) {
       transport = ip + 20;
-      // Without options, whole, and with the length that the sender filled in.
+      // Without options, not a fragment, and with the length set by the sender.
       if (transport + udpHeaderBytes > end || bytes[ip] !== 0x45) return 0;
       if ((view.getUint16(ip + 6) & 0x3fff) !== 0) return 0;
       length = view.getUint16(ip + 2);
@@ -82,11 +82,11 @@ export class KnownPackets {
     if (protocol === Protocol.tcp) {
       if (transport + tcpHeaderBytes > payloadEnd) return 0;
       const bits = bytes[transport + 13]!;
-      // An opening or an end changes the flow's place; no acknowledgement at all is odd.
+      // An opening or an end changes the flow's kind; a segment without ACK is unusual.
       if ((bits & 0x17) !== 0x10) return 0;
       const headerBytes = (bytes[transport + 12]! >> 4) << 2;
       isSending = headerBytes >= tcpHeaderBytes && transport + headerBytes < payloadEnd;
-      // Data of a side whose names are not known yet is to be read.
+      // Data of a side whose names are not known yet must be inspected.
       if (isSending && (words[base + Field.stream + side * 3 + 1]! & 0xff) !== Mode.done) return 0;
       if ((flags & (Flag.sent * 3)) === Flag.sent * 3) flags = (flags | Flag.answered) & ~Flag.unanswered;
       if (isSending) flags = (flags | Flag.confirmed | Flag.data) & ~Flag.unanswered;
@@ -97,10 +97,10 @@ export class KnownPackets {
           ((flags & Flag.data) !== 0 || (flags & Flag.handshakeSeen) === 0);
       }
     } else {
-      // The first answer may end an exchange, and what these ports carry is looked at.
+      // The first answer may end an exchange, and data on these ports is inspected.
       if ((before & (Flag.sent << side)) === 0 || transport + udpHeaderBytes > payloadEnd) return 0;
       const ports = words[base + Field.ports]!;
-      if (isRead(ports >>> 16) || isRead(ports & 0xffff)) return 0;
+      if (isInspected(ports >>> 16) || isInspected(ports & 0xffff)) return 0;
       const datagram = view.getUint16(transport + 4);
       const dataEnd =
         datagram >= udpHeaderBytes && transport + datagram < payloadEnd ? transport + datagram : payloadEnd;
@@ -109,7 +109,7 @@ export class KnownPackets {
     if (this.#keepsOwners) {
       if (vlanTci >= 0 && (vlanTci & 0xfff) !== 0) vlan = vlanTci & 0xfff;
       const mac = base + Field.mac + side * 2;
-      // Another MAC than the last one, or the first.
+      // A different MAC than the last one, or the first.
       if (words[mac] !== (view.getUint16(at + 6) | (vlan << 16)) || words[mac + 1] !== view.getInt32(at + 8))
         return 0;
     }
@@ -128,6 +128,6 @@ export class KnownPackets {
 }
 
 /** True for ports of DNS and of tunnels. */
-function isRead(port: number): boolean {
+function isInspected(port: number): boolean {
   return port === dnsPort || isTunnelPort(port);
 }

@@ -1,9 +1,9 @@
 /**
- * What flows leave behind when they are flushed: exact counters per address, and rows per client, server, service and
- * name.
+ * The counters of a minute, filled when flows are flushed: exact counters per address, and rows per client, server,
+ * service and name.
  *
- * Local addresses always find room (up to a million); remote addresses are bounded, and one that finds none is answered
- * with `false` for the caller to count. Rows are bounded too: those that are worth least leave for new ones.
+ * Local addresses always find room (up to a million). Remote addresses are bounded; without room the call returns
+ * `false`, and the caller counts it. Rows are bounded too: the least valuable ones are removed for new ones.
  */
 
 import { deviceKey, hostKeyWords, hostWords, macOfKey, Owner, routerMacs } from './address-owners.ts';
@@ -14,8 +14,8 @@ import type { NameTable } from './name-table.ts';
 import { Protocol } from './packet.ts';
 import { Evidence } from './stream-units.ts';
 
-/** One flow's share of a minute, as `addUsage` takes it; one object, filled for each call. */
-export const share = {
+/** Input of `addUsage`: one flow's part of a minute. One object, filled before each call. */
+export const usageInput = {
   version: 4,
   protocol: 0,
   client: new Int32Array(4),
@@ -23,7 +23,7 @@ export const share = {
   serverPort: 0,
   clientIsLocal: false,
   serverIsLocal: false,
-  /** Id of the host on the wire, -1 for none. */
+  /** Id of the host name on the wire, -1 for none. */
   name: -1,
   evidence: Evidence.none as number,
   clientBytes: 0,
@@ -34,12 +34,15 @@ export const share = {
   serverLastSent: 0,
 };
 
-/** Bits for each remote address, and in all, that tell most of those without a record apart: they fit the nearest cache. */
+/**
+ * Bits per remote address, and in all, of a filter that rules out most addresses without a record. It fits into the L1
+ * cache.
+ */
 const seenBitsOfHost = 8;
 const seenBitsMax = 1 << 16;
 const usageKeyWords = 11;
 const usageWords = 4;
-/** Bits of a sum of bytes as a float that tell it from others: those of the exponent and three behind them. */
+/** Bits of a byte count as a float that are compared: the exponent and three bits after it. */
 const sizeBits = 11;
 const float = new Float32Array(1);
 const floatBits = new Uint32Array(float.buffer);
@@ -54,7 +57,7 @@ const labels = new Map<number, string>([
   [Protocol.sctp, 'SCTP'],
 ]);
 
-/** The label of an IP protocol (NET-2.2.4), null where it has none. AH has one over IPv4 only. */
+/** Label of an IP protocol (NET-2.2.4), or null. AH has one over IPv4 only. */
 export function protocolLabel(protocol: number, version: number): string | null {
   if (protocol === Protocol.ah) return version === 4 ? 'IPsec AH' : null;
   return labels.get(protocol) ?? null;
@@ -70,7 +73,7 @@ export class Ledger {
   readonly #seed: number;
   readonly #seen: Int32Array;
   readonly #seenMask: number;
-  /** Packets of rows that made room for others in this minute. */
+  /** Packets of rows that were removed for others in this minute. */
   #leftOutPackets = 0;
 
   constructor(
@@ -95,8 +98,8 @@ export class Ledger {
   }
 
   /**
-   * Adds to an address; the words come from `source` at `at`. False when there was no room; noise gets none for remote
-   * addresses that nothing else brought, once there are many.
+   * Adds to an address; its words are in `source` from `at` on. Returns false when there was no room. Once there are
+   * many remote addresses, noise gets no room for new ones.
    */
   addHost(
     isLocal: boolean,
@@ -118,7 +121,7 @@ export class Ledger {
     return true;
   }
 
-  /** Notes from which MAC an address sent; `isConflict` when one flow already saw several. */
+  /** Records the source MAC of an address; `isConflict` when one flow already saw several. */
   noteOwner(
     isLocal: boolean,
     version: number,
@@ -140,16 +143,16 @@ export class Ledger {
       words[base + 2] = Owner.conflict;
   }
 
-  /** Adds `share` to its row. When there is no room for a new one, the half of the rows that is worth least leaves. */
+  /** Adds `usageInput` to its row. When the table is full, the less valuable half of the rows is removed. */
   addUsage(): void {
     const key = this.#usage.key;
-    const name = share.name < 0 ? -1 : this.#names.domain(share.name);
+    const name = usageInput.name < 0 ? -1 : this.#names.domain(usageInput.name);
     for (let word = 0; word < 4; word += 1) {
-      key[word] = share.client[word]!;
-      key[4 + word] = share.server[word]!;
+      key[word] = usageInput.client[word]!;
+      key[4 + word] = usageInput.server[word]!;
     }
-    key[8] = share.version | (share.protocol << 8);
-    key[9] = share.serverPort;
+    key[8] = usageInput.version | (usageInput.protocol << 8);
+    key[9] = usageInput.serverPort;
     key[10] = name;
     let record = this.#usage.locate();
     if (record < 0) {
@@ -158,21 +161,21 @@ export class Ledger {
     }
     const { words, sums } = this.#usage;
     const base = record * usageWords;
-    if (name >= 0 && share.evidence > words[base]!) words[base] = share.evidence;
-    words[base + 1] = (share.clientIsLocal ? 1 : 0) | (share.serverIsLocal ? 2 : 0);
-    if (share.clientLastSent > words[base + 2]!) words[base + 2] = share.clientLastSent;
-    if (share.serverLastSent > words[base + 3]!) words[base + 3] = share.serverLastSent;
-    sums[record * 3]! += share.clientBytes;
-    sums[record * 3 + 1]! += share.serverBytes;
-    sums[record * 3 + 2]! += share.packets;
+    if (name >= 0 && usageInput.evidence > words[base]!) words[base] = usageInput.evidence;
+    words[base + 1] = (usageInput.clientIsLocal ? 1 : 0) | (usageInput.serverIsLocal ? 2 : 0);
+    if (usageInput.clientLastSent > words[base + 2]!) words[base + 2] = usageInput.clientLastSent;
+    if (usageInput.serverLastSent > words[base + 3]!) words[base + 3] = usageInput.serverLastSent;
+    sums[record * 3]! += usageInput.clientBytes;
+    sums[record * 3 + 1]! += usageInput.serverBytes;
+    sums[record * 3 + 2]! += usageInput.packets;
   }
 
-  /** How full the rows are, so that the least worthy flows can be kept from taking the last ones. */
+  /** Number of rows, so that the caller can keep noise from taking the last ones. */
   get usageCount(): number {
     return this.#usage.count;
   }
 
-  /** Every local address with what it moved in this minute as far as it is booked. */
+  /** Every local address with its accounted counters of this minute. */
   eachLocalHost(
     visit: (keys: Int32Array, at: number, rxBytes: number, txBytes: number, packets: number) => void,
   ): void {
@@ -183,7 +186,7 @@ export class Ledger {
     }
   }
 
-  /** Every row's name, protocol, server port (0 for none) and bytes, as far as they are booked. */
+  /** Every row's name, protocol, server port (0 for none) and accounted bytes. */
   eachUsage(
     visit: (name: string, protocol: number, port: number, clientBytes: number, serverBytes: number) => void,
   ): void {
@@ -215,9 +218,9 @@ export class Ledger {
   }
 
   /**
-   * At most `rowsMax` rows: those with traffic both ways first, then those with a name, then the largest, so that floods
-   * and scans push out nothing that matters. `minuteMs` is the minute's start in unix milliseconds; `leftOutPackets` are
-   * those of all rows that the minute does without.
+   * At most `rowsMax` rows: traffic in both directions first, then named traffic, then by size, so that floods and
+   * scans displace no real traffic. `minuteMs` is the minute's start in unix milliseconds. `leftOutPackets` counts the
+   * packets of all rows that are not reported.
    */
   usageRows(minuteMs: number, rowsMax: number): { rows: UsageRow[]; leftOutPackets: number } {
     const { sums, count } = this.#usage;
@@ -226,7 +229,7 @@ export class Ledger {
     if (count > rowsMax) {
       const rank = chosen.map(
         (record) =>
-          this.#worth(record) * 2 ** 50 + Math.min(2 ** 50 - 1, sums[record * 3]! + sums[record * 3 + 1]!),
+          this.#rank(record) * 2 ** 50 + Math.min(2 ** 50 - 1, sums[record * 3]! + sums[record * 3 + 1]!),
       );
       chosen.sort((a, b) => rank[b]! - rank[a]!);
       for (const record of chosen.slice(rowsMax)) leftOutPackets += sums[record * 3 + 2]!;
@@ -236,8 +239,8 @@ export class Ledger {
   }
 
   /**
-   * Makes room: half of the rows stay, as many as are reported at most. Sums of bytes are told apart by their first bits,
-   * which costs no sorting: it happens within a minute, where sums are not final anyway.
+   * Keeps half of the rows, as many as are reported at most. Byte counts are compared by their first bits, which avoids
+   * sorting; within a minute the sums are not final anyway.
    */
   #leaveOut(): void {
     const { sums, count } = this.#usage;
@@ -245,7 +248,7 @@ export class Ledger {
     const sizes = new Int32Array(6 << sizeBits);
     for (let record = 0; record < count; record += 1) {
       float[0] = sums[record * 3]! + sums[record * 3 + 1]!;
-      grades[record] = (this.#worth(record) << sizeBits) | (floatBits[0]! >>> (31 - sizeBits));
+      grades[record] = (this.#rank(record) << sizeBits) | (floatBits[0]! >>> (31 - sizeBits));
       sizes[grades[record]!]! += 1;
     }
     const kept = count >> 1;
@@ -266,15 +269,15 @@ export class Ledger {
     this.#usage.keepOnly(stay.subarray(0, stayed));
   }
 
-  /** What a row is worth besides its bytes, 0 to 5: traffic both ways, then a spoken name, then one looked up. */
-  #worth(record: number): number {
+  /** Rank of a row before its bytes, 0 to 5: traffic in both directions, then a spoken name, then a looked-up name. */
+  #rank(record: number): number {
     const { sums, words } = this.#usage;
     const isBothWays = sums[record * 3]! > 0 && sums[record * 3 + 1]! > 0;
     const evidence = words[record * usageWords]!;
     return (isBothWays ? 3 : 0) + (evidence > Evidence.dns ? 2 : evidence === Evidence.dns ? 1 : 0);
   }
 
-  /** Marks the names that rows refer to, before a sweep. */
+  /** Marks the names of rows before a sweep. */
   markNames(marks: Uint8Array): void {
     for (let record = 0; record < this.#usage.count; record += 1) {
       const name = this.#usage.keys[record * usageKeyWords + 10]!;
@@ -282,7 +285,7 @@ export class Ledger {
     }
   }
 
-  /** Takes over the ids of a sweep. */
+  /** Applies the new ids of a sweep. */
   renumberNames(renumbered: Int32Array): void {
     const { keys, count } = this.#usage;
     for (let record = 0; record < count; record += 1) {
@@ -301,7 +304,7 @@ export class Ledger {
     this.#seen.fill(0);
   }
 
-  /** True for a remote address that has no record for certain, while noise gets no new one. */
+  /** True for a remote address that certainly has no record, while noise gets no new one. */
   isUnheard(source: Int32Array, at: number): boolean {
     if (this.#remoteHosts.count < this.#noiseRowsMax) return false;
     const bit = this.#seenBit(source, at);
@@ -363,7 +366,7 @@ export class Ledger {
   }
 }
 
-/** How evidence is called, by its number in a flow record. */
+/** Names of the kinds of evidence, by their number in a flow record. */
 export const evidenceText: readonly NameEvidence[] = [
   'none',
   'dns',

@@ -1,5 +1,5 @@
 /**
- * The DNS answer that was just read: its words in `dnsMessage` for writers of output, and an object for filters and tables.
+ * The last parsed DNS answer: its words in `dnsMessage` for output writers, and an object for filters and tables.
  */
 import { formatWords } from './address-words.ts';
 import {
@@ -15,25 +15,25 @@ import type { Packet } from './packet.ts';
 
 const nameMax = 256;
 
-/** An answer as it was read; valid during the call that hands it over. */
+/** An answer as it was read; valid during the callback only. */
 export interface RawAnswer {
   version: number;
-  /** Four words of the client's address, and behind them those of the server's. */
+  /** Four words of the client's address, then four of the server's. */
   readonly ends: Int32Array;
   clientPort: number;
   serverPort: number;
   querySeen: boolean;
-  /** Names as on the wire, in lower case, without escapes: `names` from `nameAt(i)` on has `nameLength(i)` bytes. */
+  /** Names as on the wire, in lower case, without escapes: `nameLength(i)` bytes of `names` from `nameAt(i)` on. */
   readonly names: Uint8Array;
-  /** Names on the chain, the asked one first; it is written even when there is no chain. */
+  /** Number of names on the chain, the asked one first; it is output even without a chain. */
   readonly chainLength: number;
   nameAt(position: number): number;
   nameLength(position: number): number;
-  /** Version and four words of each address, and their times to live. */
+  /** Version and four words of each address, and their TTLs. */
   readonly addressCount: number;
   readonly addresses: Int32Array;
   readonly ttls: Float64Array;
-  /** The same as an object that stays. */
+  /** A copy that stays valid. */
   make(): ListedAnswer;
 }
 
@@ -47,7 +47,7 @@ class AnswerAtHand implements RawAnswer {
   readonly addresses = dnsAddresses;
   readonly ttls = dnsAddressTtls;
 
-  /** The answer in `dnsMessage`, which `packet`'s source sent. */
+  /** Takes the answer in `dnsMessage`, sent by the source of `packet`. */
   take(packet: Packet, querySeen: boolean): void {
     const { ends } = this;
     this.version = packet.version;
@@ -96,7 +96,7 @@ class AnswerAtHand implements RawAnswer {
     };
   }
 
-  /** Bytes that a terminal would act on are written as `\ddd`. */
+  /** Control characters, which a terminal would act on, are written as `\ddd`. */
   #name(position: number): string {
     const at = this.nameAt(position);
     let text = '';
@@ -108,10 +108,10 @@ class AnswerAtHand implements RawAnswer {
   }
 }
 
-/** The one answer that is at hand. */
+/** The single current answer. */
 export const answerAtHand = new AnswerAtHand();
 
-/** True for bytes of names that are shown as they are. */
+/** True for bytes of names that are shown unchanged. */
 export function isPlainByte(byte: number): boolean {
   return byte > 0x20 && byte < 0x7f;
 }

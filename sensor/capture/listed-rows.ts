@@ -1,5 +1,5 @@
 /**
- * The rows of a reading as text and numbers: each is made when it is asked for and belongs to the caller.
+ * The rows of a reading as text and numbers. Each object is created on request and belongs to the caller.
  */
 import { formatWords } from './address-words.ts';
 import { evidenceText, protocolLabel } from './ledger.ts';
@@ -26,7 +26,7 @@ export interface ListedFlow {
   /** Registrable domain, protocol label or the server's address. */
   name: string;
   evidence: Exclude<NameEvidence, 'ip_protocol'>;
-  /** Tunnels around it, outermost first, joined by `/`; its bytes then count on the outer conversation. */
+  /** Tunnels around it, outermost first, joined by `/`. Its bytes count on the outer conversation. */
   tunnel: string | null;
   clientPackets: number;
   clientBytes: number;
@@ -41,7 +41,7 @@ export interface ListedAnswer {
   name: string;
   cnameChain: string[];
   addresses: { address: string; ttl: number }[];
-  /** The question was seen before, from the same client. */
+  /** The same client's question was seen before. */
   querySeen: boolean;
 }
 
@@ -74,24 +74,24 @@ export interface ListedApplication {
   packets: number;
 }
 
-/** What rows may be ordered by, besides their text. */
+/** Columns that rows may be ordered by, besides text. */
 export type RowWeight = 'bytes' | 'packets' | 'sent' | 'received';
 
-/** A row as it is kept: its words and sums, valid until the next one is asked for. */
+/** A row in its stored form: words and sums, valid until the next row is read. */
 export interface RawRow {
   readonly words: Int32Array;
   readonly sums: Float64Array;
   readonly at: number;
 }
 
-/** Rows that are made when they are asked for. */
+/** Rows that are created on request. */
 export interface TableRows<T> extends Iterable<T> {
   readonly count: number;
   at(row: number): T;
   weight(row: number, kind: RowWeight): number;
 }
 
-/** The same, also as they are kept. */
+/** The same rows, with access to the stored form. */
 export interface ListedRows<T> extends TableRows<T> {
   raw(row: number): RawRow;
 }
@@ -107,12 +107,12 @@ export const FlowRow = {
   bytes: 12,
   packets: 16,
   name: 18,
-  /** Name of the whole flow in the end. */
+  /** Final name of the whole flow. */
   flowName: 19,
 } as const;
 export const flowRowWords = 20;
 
-/** Rows beyond this stay in the order in which flows ended: the order of their beginnings needs four bytes a row. */
+/** Above this number, rows stay in the order in which flows ended: sorting by start needs four bytes a row. */
 const orderedMax = 1 << 23;
 const portProtocols = new Set([6, 17, 132]);
 
@@ -161,7 +161,7 @@ export class FlowRows extends Rows<ListedFlow> {
     const version = (meta >> 8) & 0xff;
     const protocol = meta & 0xff;
     const ports = words[at + FlowRow.ports]!;
-    // Fragments whose first never came have no ports.
+    // Fragments whose first fragment never came have no ports.
     const hasPorts = this.hasPorts(words, at);
     const serverIp = addressAt(words, at + FlowRow.server, version);
     const sum = (at + FlowRow.bytes) >> 1;
@@ -183,18 +183,18 @@ export class FlowRows extends Rows<ListedFlow> {
     };
   }
 
-  /** As on the wire; null where none. The row is a raw one, as for those below. */
+  /** Host as on the wire, or null. Like the functions below, it takes a raw row. */
   host(words: Int32Array, at: number): string | null {
     const host = words[at + FlowRow.name]! - 1;
     return host < 0 ? null : this.#names.host(host);
   }
 
-  /** Protocol label or registrable domain; null where the server's address is the name. */
+  /** Protocol label or registrable domain; null when the server's address is the name. */
   name(words: Int32Array, at: number): string | null {
     const meta = words[at + FlowRow.meta]!;
     const label = protocolLabel(meta & 0xff, (meta >> 8) & 0xff);
     if (label !== null) return label;
-    // An outer name gives way to the name under which the client looked the server up.
+    // A public name (ECH) gives way to the name that the client looked up.
     const isOuter = words[at + FlowRow.evidence] === Evidence.outer;
     const named = words[at + (isOuter ? FlowRow.flowName : FlowRow.name)]! - 1;
     const domain = named < 0 ? -1 : this.#names.domain(named);
@@ -223,7 +223,7 @@ export class FlowRows extends Rows<ListedFlow> {
     return sums[kind === 'sent' ? sum : sum + 1]!;
   }
 
-  /** True when the row before shows the same connection under the same host, known in another way. */
+  /** True when the previous row shows the same connection and host, with other evidence. */
   continuesRowBefore(row: number): boolean {
     if (row === 0) return false;
     this.#seek(row);
@@ -239,7 +239,7 @@ export class FlowRows extends Rows<ListedFlow> {
   }
 }
 
-/** Row numbers in the order of the flows' serial numbers; rows of one flow follow each other. */
+/** Row numbers ordered by the serial numbers of flows; rows of one flow stay together. */
 function orderOf(rows: RowStore): Int32Array | null {
   const { count } = rows;
   const serials = new Int32Array(count);
@@ -253,7 +253,7 @@ function orderOf(rows: RowStore): Int32Array | null {
     last = serial;
   }
   if (isOrdered) return null;
-  // A serial number and its row fit into one double, and numbers are sorted faster than by a comparison of ours.
+  // A serial number and its row fit into one double, and doubles sort faster than with a comparison function.
   const keys = new Float64Array(count);
   for (let row = 0; row < count; row += 1) keys[row] = serials[row]! * orderedMax + row;
   keys.sort();
@@ -261,7 +261,7 @@ function orderOf(rows: RowStore): Int32Array | null {
   return serials;
 }
 
-/** Conversations in the order in which they were met. */
+/** Conversations in the order of their first packet. */
 export class ConversationRows extends Rows<ListedConversation> {
   raw(row: number): RawRow {
     this.rows.seek(row);
@@ -294,7 +294,7 @@ export class ConversationRows extends Rows<ListedConversation> {
   }
 }
 
-/** Addresses in the order in which they were met. */
+/** Addresses in the order of their first packet. */
 export class HostRows extends Rows<ListedHost> {
   raw(row: number): RawRow {
     this.rows.seek(row);
@@ -326,7 +326,7 @@ export class HostRows extends Rows<ListedHost> {
 
 /** Positions in an application's row, in words. */
 export const ApplicationRow = {
-  /** The remote address where nothing names the traffic, else zeros. */
+  /** The remote address of unnamed traffic, otherwise zeros. */
   address: keyAt(3),
   /** Protocol, and the address's version in the second byte, 0 for none. */
   meta: keyAt(3) + 4,
@@ -372,12 +372,12 @@ export class ApplicationRows extends Rows<ListedApplication> {
     };
   }
 
-  /** Registrable domain or protocol label; null where the address is the name. The row is a raw one. */
+  /** Registrable domain or protocol label of a raw row; null when the address is the name. */
   name(words: Int32Array, at: number): string | null {
     const id = words[at + ApplicationRow.name]!;
     if (id >= 0) return this.#names.host(id);
     const meta = words[at + ApplicationRow.meta]!;
-    // Only what nothing names has an address, and with it a version.
+    // Only unnamed traffic has an address, and with it a version.
     return meta >> 8 === 0 ? protocolLabel(meta & 0xff, 4)! : null;
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Capture, MinuteReport, WindowReport } from '#sensor/capture/index.ts';
+import type { MinuteReport, WindowReport } from '#sensor/capture/index.ts';
 import { offer, testCapture, testMinute } from '#sensor/testing/captures.ts';
 import {
   ascii,
@@ -13,11 +13,12 @@ import {
   tcp,
   udp,
 } from '#sensor/testing/frames.ts';
+import type { Capture } from './capture.ts';
 
 const startMs = testMinute * 1000;
 const talk: SegmentOptions = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 443 };
 
-/** A minute of many conversations; everything that ten-second windows and minutes say of it. */
+/** Plays a minute of many conversations; returns its ten-second windows and the minute. */
 function playMinute(capture: Capture): { windows: WindowReport[]; minutes: MinuteReport[] } {
   const windows: WindowReport[] = [];
   for (let second = 0; second < 60; second += 0.25) {
@@ -46,7 +47,7 @@ test('NET-2.5.1: live windows are exact differences of exact addresses; six of t
     [0, 10_000, 20_000, 30_000, 40_000, 50_000].map((start) => [start, 10_000]),
   );
   for (const { hosts, totals } of windows) {
-    assert.ok(hosts.length > 5 && totals.ipBytes > 0, 'each window has what its own ten seconds saw');
+    assert.ok(hosts.length > 5 && totals.ipBytes > 0, 'each window has the traffic of its own ten seconds');
   }
   const summed = new Map<string, number[]>();
   for (const host of windows.flatMap((window) => window.hosts)) {
@@ -65,7 +66,7 @@ test('NET-2.5.1: live windows are exact differences of exact addresses; six of t
   }
 });
 
-test('windows change nothing in the minute they belong to', () => {
+test('windows do not change their minute', () => {
   const withWindows = testCapture({ windowMs: 10_000, windowApplicationsMax: 10 });
   const without = testCapture();
   const observed = [withWindows, without].map((capture) => playMinute(capture).minutes);
@@ -73,7 +74,7 @@ test('windows change nothing in the minute they belong to', () => {
   assert.deepEqual(without.closeWindows(startMs + 120_000), []);
 });
 
-test('NET-2.5.1: the first window says how long it was listened to; a silent address is left out, not zero', () => {
+test('NET-2.5.1: the first window has the time it was observed; an idle address is left out, not zero', () => {
   const capture = testCapture({ windowMs: 10_000 });
   capture.listeningSince(startMs + 4000);
   offer(capture, ethernet(udp(talk, ascii('x'))), 5);
@@ -88,7 +89,7 @@ test('NET-2.5.1: the first window says how long it was listened to; a silent add
   );
 });
 
-test('a window names the largest applications, by the name that their flow has by then', () => {
+test('a window lists the largest applications, by the present name of their flow', () => {
   const capture = testCapture({ windowMs: 10_000, windowApplicationsMax: 2 });
   offer(capture, ethernet(tcp(talk, Tcp.ack, 2, clientHello({ host: 'www.example.com' }))), 1);
   offer(capture, ethernet(tcp(reverse(talk), Tcp.ack, 2, new Uint8Array(1000))), 2);

@@ -1,9 +1,10 @@
 /**
- * Differences between two moments of the open minute, for live windows: nothing is flushed, so minutes stay as they are.
+ * Live windows: differences between two moments of the open minute. Nothing is flushed, so the minutes are not
+ * affected.
  *
- * What an address moved so far in this minute is what the ledger holds plus what open flows have not booked yet. A
- * window is that sum minus the one of the window before. It is made once in ten seconds, by a walk over the flows; a
- * packet costs nothing more for it.
+ * An address's traffic in this minute is its entry in the ledger plus what open flows have not accounted yet. A window
+ * is that sum minus the sum at the previous window. The sum is a walk over the flows every ten seconds; packets cost
+ * nothing extra.
  */
 
 import { formatWords } from './address-words.ts';
@@ -11,13 +12,13 @@ import type { Engine } from './engine.ts';
 import { Field, Flag, flowWords } from './flow-record.ts';
 import { KeyedTable } from './keyed-table.ts';
 import { protocolLabel } from './ledger.ts';
-import type { CaptureTotals, WindowApplication, WindowHost } from './minute-report.ts';
+import type { WindowApplication, WindowHost } from './minute-report.ts';
 import type { NameTable } from './name-table.ts';
-import { emptyTotals } from './totals.ts';
+import { type CaptureTotals, emptyTotals } from './totals.ts';
 
 const hostKeyWords = 5;
 const hostSums = 3;
-/** Local addresses of a window; a scan of unused ones finds no more room. */
+/** Local addresses in a window; a scan of unused addresses finds no more room. */
 const hostsMax = 16_384;
 
 export interface WindowCounters {
@@ -44,7 +45,7 @@ export class LiveWindows {
     this.#now = new KeyedTable(shape, seed);
   }
 
-  /** What was counted since the last call, or since the minute began. */
+  /** Counters since the last call, or since the minute began. */
   take(): WindowCounters {
     this.#sumUp();
     const totals = emptyTotals();
@@ -67,7 +68,7 @@ export class LiveWindows {
     this.#applications.clear();
   }
 
-  /** Fills `#now` with what each local address moved so far in this minute. */
+  /** Fills `#now` with each local address's traffic so far in this minute. */
   #sumUp(): void {
     this.#now.clear();
     this.#engine.ledger.eachLocalHost((keys, at, rxBytes, txBytes, packets) =>
@@ -125,7 +126,7 @@ export class LiveWindows {
     return hosts;
   }
 
-  /** For eyes, not for the record: a flow that gets its name late moves its bytes to that name, so sums can't shrink. */
+  /** Approximate: a flow that gets its name late moves its bytes to that name, so differences are never below zero. */
   #applicationDifferences(): WindowApplication[] {
     if (this.#applicationsMax === 0) return [];
     const now = new Map<string, WindowApplication>();

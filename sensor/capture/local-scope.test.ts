@@ -5,7 +5,7 @@ import { formatAddress, parseAddress, parsePrefix, prefixContains } from '#commo
 import { formatWords, parseWords } from './address-words.ts';
 import { compileLocalScope } from './local-scope.ts';
 
-/** Asks once with the address first and once with it second; the other one is never local. */
+/** Tests the address once as the first and once as the second; the other address is never local. */
 function isLocal(prefixes: string[], address: string): boolean {
   const { version, words } = parseWords(address);
   const scope = compileLocalScope({ prefixes, addresses: [] });
@@ -18,7 +18,7 @@ function isLocal(prefixes: string[], address: string): boolean {
 const bytes = fc.oneof(
   fc.uint8Array({ minLength: 4, maxLength: 4 }),
   fc.uint8Array({ minLength: 16, maxLength: 16 }),
-  // Addresses with long runs of zeros, where canonical text is hardest.
+  // Addresses with long runs of zeros, the hardest for canonical text.
   fc
     .array(fc.constantFrom(0, 0, 0, 1, 255), { minLength: 16, maxLength: 16 })
     .map((list) => Uint8Array.from(list)),
@@ -66,7 +66,7 @@ test('IPv6 prefixes and exact addresses are local, neighbours are not', () => {
   }
 });
 
-test('text that is no canonical address or prefix is refused', () => {
+test('text that is not a canonical address or prefix is refused', () => {
   for (const text of ['', '1.2.3', '1.2.3.4/33', '1.2.3.4/', '::1/129', '1:2:3', 'g::', '1::2::3']) {
     assert.throws(
       () => compileLocalScope({ prefixes: [text], addresses: [] }),

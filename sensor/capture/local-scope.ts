@@ -1,13 +1,15 @@
 /**
- * Decides which addresses are local: sorted, merged ranges and a binary search, so that a flood of new flows costs
- * no more than a handful of comparisons for each.
+ * Decides which addresses are local by binary search in sorted, merged ranges, so that each new flow of a flood costs
+ * few comparisons.
  */
 import { parseWords } from './address-words.ts';
-import type { LocalScope } from './index.ts';
+import type { LocalScope } from './capture.ts';
 
 /** A compiled scope. */
 export interface LocalRanges {
-  /** Of two addresses of four words each, from `at` on: bit 0 when the first is local, bit 1 when the second is. */
+  /**
+   * For two addresses of four words each, from `at` on: bit 0 is set when the first is local, bit 1 when the second is.
+   */
   sides(version: number, words: Int32Array, at: number): number;
 }
 
@@ -17,7 +19,7 @@ interface Range {
   last: bigint;
 }
 
-/** Compiles a scope; throws on text that is no canonical prefix or address. */
+/** Compiles a scope. Throws on text that is not a canonical prefix or address. */
 export function compileLocalScope(scope: LocalScope): LocalRanges {
   const ranges = [...scope.prefixes, ...scope.addresses].map(parseRange);
   const ipv4 = mergeRanges(ranges.filter((range) => range.version === 4));
@@ -46,7 +48,10 @@ function isLocal6(bounds: Uint32Array, words: Int32Array, at: number): boolean {
   );
 }
 
-/** For each value of an address's first byte, 1 when a range has such addresses: most remote ones need no search. */
+/**
+ * For each value of an address's first byte, 1 when a range contains such addresses. Most remote addresses need no
+ * search.
+ */
 function firstBytes(ranges: readonly Range[]): Uint8Array {
   const touched = new Uint8Array(256);
   for (const { first, last } of ranges) touched.fill(1, Number(first >> 24n), Number(last >> 24n) + 1);

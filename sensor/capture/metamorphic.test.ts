@@ -1,5 +1,5 @@
 /**
- * The same traffic in another shape: names stay, and bytes are those of the packets that carry it.
+ * The same traffic in different shapes: names stay the same, and bytes are those of the packets that carry it.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -25,7 +25,7 @@ type Packets = Uint8Array[];
 const ends4 = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 443 };
 const ends6 = { from: '2001:db8::1', fromPort: 40_000, to: '2001:db8:9::9', toPort: 443 };
 
-/** What clients say, and the names that must come of it. */
+/** What clients say, and the expected names. */
 const speeches: { name: string; say: Uint8Array; expected: string[] }[] = [
   { name: 'hello', say: clientHello({ host: 'www.example.com' }), expected: ['tls_sni www.example.com'] },
   {
@@ -72,7 +72,7 @@ function cut(say: Uint8Array, size: number): [number, number][] {
   return Array.from({ length: Math.ceil(say.length / size) }, (_, i) => [i * size, size]);
 }
 
-/** A connection in which the client says this, in these pieces; its sequence numbers wrap. */
+/** A connection whose client sends this data in these pieces; its sequence numbers wrap. */
 function connection(ends: SegmentOptions, say: Uint8Array, pieces: [number, number][]): Packets {
   const start = 0xffffffc0;
   return [
@@ -85,7 +85,7 @@ function connection(ends: SegmentOptions, say: Uint8Array, pieces: [number, numb
   ];
 }
 
-/** A lookup over UDP, and QUIC to the address that it gave. */
+/** A lookup over UDP, then QUIC to the returned address. */
 function lookup(ends: SegmentOptions): Packets {
   const resolver = { ...ends, fromPort: 5000, toPort: 53 };
   const answers = [
@@ -99,7 +99,7 @@ function lookup(ends: SegmentOptions): Packets {
   ];
 }
 
-/** The packets with every one that is larger in fragments of this size. */
+/** The packets, with larger ones split into fragments of this size. */
 function refragment(packets: Packets, size: number, isReversed: boolean): Packets {
   return packets.flatMap((packet, i) => {
     const pieces = packet[0]! >> 4 === 6 ? fragments6(packet, size, i) : fragments4(packet, size, i);
@@ -136,7 +136,7 @@ function fragments6(packet: Uint8Array, size: number, id: number): Packets {
   return pieces;
 }
 
-/** Evidence and host of every named flow, tunnels left aside, and the IP bytes that were counted. */
+/** Evidence and host of every named flow outside of tunnels, and the counted IP bytes. */
 function read(
   frames: readonly Uint8Array[],
   linkType: number,
@@ -157,7 +157,7 @@ function sumOf(packets: readonly Uint8Array[]): number {
   return packets.reduce((sum, packet) => sum + packet.length, 0);
 }
 
-test('NET-2.2.3: names and bytes are the same in every shape of segments, in fragments and behind every link and tunnel', () => {
+test('NET-2.2.3: names and bytes are the same for every segmentation, in fragments and behind every link type and tunnel', () => {
   let shown = 0;
   for (const ends of [ends4, ends6]) {
     const streams = speeches.flatMap(({ name, say, expected }) =>
@@ -169,7 +169,7 @@ test('NET-2.2.3: names and bytes are the same in every shape of segments, in fra
     );
     streams.push({ title: 'lookup', packets: lookup(ends), expected: ['dns quic.example.com'] });
     for (const { title, packets, expected } of streams) {
-      // Fragments of segments that are fragments already would show nothing more.
+      // One-byte segments are not fragmented further; that would test nothing new.
       const isCoarse = !title.endsWith('one byte each') && !title.endsWith('one byte each, reversed');
       const fragmented = isCoarse ? [refragment(packets, 48, false), refragment(packets, 48, true)] : [];
       for (const forms of [packets, ...fragmented]) {
@@ -197,7 +197,7 @@ test('NET-2.2.3: names and bytes are the same in every shape of segments, in fra
   assert.ok(shown > 500, `${shown} forms`);
 });
 
-test('a tunnel in fragments is opened when it is whole', () => {
+test('a fragmented tunnel packet is decoded when it is complete', () => {
   const say = clientHello({ host: 'www.example.com' });
   const inner = connection(ends4, say, [[0, say.length]]);
   const outer = inner.map((packet) =>

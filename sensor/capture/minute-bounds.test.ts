@@ -42,7 +42,7 @@ test('NET-8.6: when flows overflow, totals of local addresses stay exact and eve
   assert.deepEqual([rows, report!.totals.detailTruncated], [1500, 0]);
 });
 
-/** A connection that says its name, from the opening to the hello. */
+/** A connection from its opening to the hello with its name. */
 
 function namedConnection(ends: SegmentOptions, host: string): Uint8Array[] {
   return [
@@ -52,7 +52,7 @@ function namedConnection(ends: SegmentOptions, host: string): Uint8Array[] {
   ].map((packet) => ethernet(packet));
 }
 
-test('NET-8.6: exchanges that are over give their entries back, a named connection stays and new ones get names', () => {
+test('NET-8.6: finished exchanges free their entries, a named connection stays and new ones get names', () => {
   const capture = testCapture({ flowsMax: 256 });
   const old = { ...outbound, fromPort: 999 };
   for (const frame of namedConnection(old, 'www.old.example')) offer(capture, frame);
@@ -73,7 +73,7 @@ test('NET-8.6: exchanges that are over give their entries back, a named connecti
   assert.equal(report!.totals.detailTruncated, 0);
 });
 
-test('NET-8.6: under pressure the least recently used conversation makes room, a named TCP connection last', () => {
+test('NET-8.6: under pressure the least recently used conversation makes room, named TCP connections last', () => {
   const capture = testCapture({ flowsMax: 256 });
   const named = Array.from({ length: 100 }, (_, i) => ({ ...outbound, fromPort: 100 + i }));
   for (const [i, ends] of named.entries())
@@ -91,7 +91,7 @@ test('NET-8.6: under pressure the least recently used conversation makes room, a
   assert.deepEqual([game.client, game.packets], ['203.0.113.50', 9000]);
 });
 
-test('NET-8.6: a resolver’s many names and servers leave room for what clients say', () => {
+test('NET-8.6: a resolver’s many names and servers leave room for names that clients speak', () => {
   const capture = testCapture({ flowsMax: 32_768 });
   const resolver = '192.0.2.53';
   for (let i = 0; i < 20_000; i += 1) {
@@ -128,7 +128,7 @@ test('NET-8.6: a minute has the 4,096 largest rows; packets without a row are co
   assert.equal(hostOf(report!, '192.0.2.1').packets, 12_000);
 });
 
-test('NET-8.6: every packet of a minute is in a row or counted as one without', () => {
+test('NET-8.6: every packet of a minute is in a row or counted as truncated', () => {
   const capture = testCapture({ flowsMax: 20_000 });
   const count = 18_000;
   for (let i = 0; i < count; i += 1) {
@@ -140,7 +140,7 @@ test('NET-8.6: every packet of a minute is in a row or counted as one without', 
   assert.equal(hostOf(report!, '192.0.2.1').packets, count);
 });
 
-test('a flood of connection attempts takes neither the flows nor the rows of those that talk', () => {
+test('a flood of connection attempts displaces neither flows nor rows of established connections', () => {
   const capture = testCapture({ flowsMax: 1024 });
   const named = clientHello({ host: 'www.example.com' });
   for (const frame of [

@@ -45,7 +45,7 @@ test('NET-2.4.2: an address has separate received and sent bytes, and packets of
   });
 });
 
-test('NET-2.2.1: direction is from the local scope, also after the scope changed', () => {
+test('NET-2.2.1: direction follows the local scope, also after the scope changed', () => {
   const capture = testCapture();
   const pairs: [string, string, string][] = [
     ['192.0.2.1', '203.0.113.9', 'outbound'],
@@ -96,7 +96,7 @@ test('bytes from before the name was known go to the name within the minute', ()
   ]);
 });
 
-test('requests with different hosts on one connection each get the bytes that follow them', () => {
+test('each of several hosts on one connection gets the bytes after its request', () => {
   const capture = testCapture();
   const first = ascii('GET / HTTP/1.1\r\nHost: a.example.com\r\n\r\n');
   const second = ascii('GET / HTTP/1.1\r\nHost: b.example.org\r\n\r\n');
@@ -122,7 +122,7 @@ test('a flow keeps its name in later minutes', () => {
   );
 });
 
-test('minutes close by time and by a later frame, silent ones too, oldest first', () => {
+test('minutes close by time and by a later frame, oldest first, including minutes without a frame', () => {
   const capture = testCapture();
   capture.listeningSince((testMinute + 20) * 1000);
   offer(capture, ethernet(udp(outbound, ascii('x'))), 30);
@@ -142,7 +142,7 @@ test('minutes close by time and by a later frame, silent ones too, oldest first'
   assert.equal(reports[1]!.hosts.length, 0);
 });
 
-test('an orderly stop closes the open minute with what was observed of it', () => {
+test('an orderly stop closes the open minute with its observed part', () => {
   const capture = testCapture();
   capture.listeningSince(testMinute * 1000);
   offer(capture, ethernet(udp(outbound, ascii('x'))), 3);
@@ -153,7 +153,7 @@ test('an orderly stop closes the open minute with what was observed of it', () =
   );
 });
 
-test('a clock that was set back opens the minute it says', () => {
+test('after the clock was set back, the frame’s minute opens', () => {
   const capture = testCapture();
   offer(capture, ethernet(udp(outbound, ascii('x'))), 3600);
   offer(capture, ethernet(udp(outbound, ascii('x'))), 1);
@@ -164,7 +164,7 @@ test('a clock that was set back opens the minute it says', () => {
   );
 });
 
-test('NET-2.2.6: packets the kernel dropped are told apart from those the parser rejected', () => {
+test('NET-2.2.6: packets dropped by the kernel and by the parser are counted separately', () => {
   const capture = testCapture();
   offer(capture, new Uint8Array(5));
   capture.addKernelDropped(7);
@@ -175,7 +175,7 @@ test('NET-2.2.6: packets the kernel dropped are told apart from those the parser
   );
 });
 
-test('NET-2.2.9: a local address is owned by the MAC it sent from, by none on conflict or when unseen', () => {
+test('NET-2.2.9: a local address is owned by the MAC it sent from; it has no owner on conflict or when it did not send', () => {
   const capture = testCapture({ role: 'bridge' });
   const frames: [SegmentOptions, string, number[]][] = [
     [outbound, '02:00:00:00:00:aa', []],
@@ -202,7 +202,7 @@ test('on an uplink no address has an owner', () => {
   assert.equal(hostOf(capture.closeMinutes(endMs)[0]!, '192.0.2.1').deviceKey, '');
 });
 
-test('the VLAN that the kernel took off the frame is part of the segment', () => {
+test('the VLAN that the kernel removed from the frame is part of the segment', () => {
   const capture = testCapture({ role: 'bridge' });
   const frame = ethernet(udp(outbound, ascii('x')));
   capture.observe(frame, 0, frame.length, frame.length, testMinute + 1, 0, 0x6000 | 12);
@@ -224,7 +224,7 @@ test('fragments count on the flow of their datagram', () => {
   );
 });
 
-test('a fragment whose first never comes still counts exactly', () => {
+test('a fragment whose first fragment never comes still counts exactly', () => {
   const capture = testCapture();
   const lost = ip(new Uint8Array(80), {
     from: outbound.from,

@@ -1,12 +1,13 @@
 /**
- * A capture that listens for months: an engine whose counters are read and cleared at every UTC minute.
+ * A capture for continuous operation: an engine whose counters are read and cleared at every UTC minute.
  *
- * The frame's own time decides its minute. A frame of a later minute closes the open one; one that comes late counts
- * in the open minute, unless it is more than a minute late: then the clock was set back, and the minute it says opens.
- * `believe` says which of such times can be: a clock that jumps must not close minutes that never passed.
+ * A frame's own time decides its minute. A frame of a later minute closes the open one. A late frame counts in the open
+ * minute, unless it is more than a minute late: then the clock was set back, and the frame's minute opens.
+ * `clampTime` replaces implausible times, so that a clock step does not close minutes that never passed.
  */
+
+import type { Capture, CaptureOptions, LocalScope } from './capture.ts';
 import { Engine } from './engine.ts';
-import type { Capture, CaptureOptions, LocalScope } from './index.ts';
 import { LiveWindows } from './live-windows.ts';
 import type { MinuteReport, WindowReport } from './minute-report.ts';
 import { NameTable } from './name-table.ts';
@@ -14,9 +15,9 @@ import { randomKey } from './random-key.ts';
 import { emptyTotals } from './totals.ts';
 
 const minuteSeconds = 60;
-/** Silent minutes between two frames that are still reported one by one; a longer jump is a clock that was set. */
+/** Minutes without a frame that are reported one by one. A longer jump means that the clock was set. */
 const silentMinutesMax = 60;
-/** A process may have four captures in 32 MiB (NET-8.6). */
+/** Sizes for four captures in 32 MiB (NET-8.6). */
 const sizes = {
   buffersMax: 160,
   queriesMax: 8192,
@@ -24,7 +25,7 @@ const sizes = {
   remoteHostsMax: 4096,
   // More than are reported, so that the largest can be chosen.
   usageRowsMax: 8192,
-  /** Half of what is reported: noise leaves the rest to what is known. */
+  /** Half of the reported rows; the rest is reserved for named or answered traffic. */
   noiseRowsMax: 2048,
 };
 /** Flows of one capture (NET-8.6). */
@@ -32,7 +33,7 @@ const flowsOfCapture = 32_768;
 /** Rows of one minute (NET-8.6). */
 const reportedRowsMax = 4096;
 const namesMax = 12_288;
-/** Windows that wait for `closeWindows`. */
+/** Windows that are kept for `closeWindows`. */
 const windowsHeldMax = 64;
 
 export class MinuteCapture implements Capture {
@@ -44,7 +45,7 @@ export class MinuteCapture implements Capture {
   #closed: MinuteReport[] = [];
   readonly #live: LiveWindows | null;
   readonly #windowSeconds: number;
-  /** Where the open window begins, seconds into the minute, and where a frame ends it. */
+  /** Start of the open window in seconds of the minute, and the second at which a frame ends it. */
   #windowStart = 0;
   #windowEnd: number;
   #windows: WindowReport[] = [];
@@ -77,7 +78,7 @@ export class MinuteCapture implements Capture {
     const into = seconds - this.#minute;
     let second = seconds;
     if (into >= this.#windowEnd || into < -minuteSeconds || this.#minute < 0) {
-      second = this.#options.believe?.(seconds) ?? seconds;
+      second = this.#options.clampTime?.(seconds) ?? seconds;
       this.#turnTo(second, nanoseconds);
     }
     const engine = this.#engine;
@@ -139,7 +140,7 @@ export class MinuteCapture implements Capture {
     }
   }
 
-  /** Closes windows that end at or before this second of the minute, but for its last, which the minute closes. */
+  /** Closes windows that end at or before this second of the minute. The minute itself closes its last window. */
   #advanceWindows(intoMinute: number): void {
     while (this.#windowEnd <= intoMinute && this.#windowEnd < minuteSeconds) {
       this.#closeWindow((this.#minute + this.#windowEnd) * 1000);
@@ -155,11 +156,11 @@ export class MinuteCapture implements Capture {
     const observedMs = Math.round(Math.max(0, untilMs - since));
     const counters = this.#live.take();
     if (observedMs > 0) this.#windows.push({ startedAtMs, observedMs, ...counters });
-    // Nobody asks for windows: the oldest go, so that they don't pile up.
+    // Without a call of `closeWindows` the oldest windows are dropped, so that memory stays bounded.
     if (this.#windows.length > windowsHeldMax) this.#windows.shift();
   }
 
-  /** Closes minutes until `minute` is the open one. */
+  /** Closes minutes until `minute` is open. */
   #advance(minute: number): void {
     if (minute - this.#minute > silentMinutesMax * minuteSeconds) {
       this.#close((this.#minute + minuteSeconds) * 1000);
@@ -171,7 +172,7 @@ export class MinuteCapture implements Capture {
     }
   }
 
-  /** Reads and clears the open minute, which was listened to until `untilMs`. */
+  /** Reads and clears the open minute, observed until `untilMs`. */
   #close(untilMs: number): void {
     const engine = this.#engine;
     const startMs = this.#minute * 1000;
@@ -183,7 +184,7 @@ export class MinuteCapture implements Capture {
     this.#windowEnd = this.#windowSeconds;
     const since = Math.max(startMs, this.#listeningSinceMs);
     const { rows, leftOutPackets } = engine.ledger.usageRows(startMs, reportedRowsMax);
-    // A packet may have lost its name and its row: it is still one.
+    // A packet may have lost both its name and its row; it counts once.
     const truncated = engine.totals.detailTruncated + leftOutPackets;
     engine.totals.detailTruncated = Math.min(truncated, engine.totals.ipPackets);
     const { rows: hosts, routerMacs } = engine.ledger.hostRows(
@@ -208,7 +209,7 @@ export class MinuteCapture implements Capture {
 
 function shareOf(whole: typeof sizes, share: number): typeof sizes {
   const part = (size: number) => Math.max(1, Math.floor(size * share));
-  // Sets of a few ways each, whose number has to be a power of two.
+  // The number of sets must be a power of two.
   const sets = (size: number) => 2 ** Math.floor(Math.log2(part(size)));
   return {
     buffersMax: part(whole.buffersMax),

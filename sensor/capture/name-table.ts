@@ -1,21 +1,20 @@
 /**
- * Host names as small integers: bytes from the wire are looked up in an arena, and only a name that was never seen
- * becomes a string.
+ * Host names as small integers: bytes from the wire are looked up in an arena, and only a new name becomes a string.
  *
- * `sweep` forgets what no flow, row and DNS answer refers to any more, at a minute's end or as soon as the table fills,
- * so that a capture that runs for months stays within its bounds. Ids are valid until the next sweep. Names that are only
- * looked up can't fill the whole table: a resolver asks for more of them than anything else speaks.
+ * `sweep` removes names that no flow, row or DNS answer refers to, at the end of a minute or when the table fills up,
+ * so that memory stays bounded. Ids are valid until the next sweep. Looked-up names can not fill the whole table,
+ * because a resolver looks up more names than clients speak.
  */
 import { mixHash } from './keyed-table.ts';
 
 const nameBytesMax = 253;
 const labelBytesMax = 63;
-/** Part of the table that names out of DNS answers may fill; the rest is for names that clients speak. */
+/** Part of the table that names from DNS answers may fill; the rest is for names that clients speak. */
 const lookedUpPart = 0.75;
-/** New names, as a part of the table, before another sweep pays. */
+/** Number of new names, as a part of the table, that justifies another sweep. */
 const sweepPart = 0.125;
 
-/** Where `normalizeHost` and the parsers put a name before it is interned. */
+/** Buffer in which `normalizeHost` and the parsers put a name before it is interned. */
 export const nameScratch = new Uint8Array(256);
 
 export class NameTable {
@@ -24,11 +23,11 @@ export class NameTable {
   readonly #registrableDomain: (host: string) => string | null;
   readonly #arena: Uint8Array;
   #arenaUsed = 0;
-  /** A sweep can't wait for the minute's end: many names came since the last one, or one found no room. */
+  /** A sweep is due before the end of the minute: many names are new, or one found no room. */
   isPressed = false;
-  /** Of the two reasons, the first. */
+  /** The first of the two reasons. */
   hasGrown = false;
-  /** The part of the table at which that is so. */
+  /** Part of the table in use at which it applies. */
   #sweepAt = lookedUpPart - sweepPart;
   readonly #starts: Int32Array;
   readonly #index: Int32Array;
@@ -45,7 +44,7 @@ export class NameTable {
     this.#index = new Int32Array(1 << Math.ceil(Math.log2(namesMax * 2)));
   }
 
-  /** Id of the name in the first `length` bytes of the scratch, or -1 when there is no room for it. */
+  /** Id of the name in the first `length` bytes of the scratch, or -1 when there is no room. */
   intern(length: number, isLookedUp = false): number {
     const at = this.#probe(nameScratch, 0, length);
     const found = this.#index[at]! - 1;
@@ -74,7 +73,7 @@ export class NameTable {
     return this.#hosts[id]!;
   }
 
-  /** Id of its registrable domain, -1 for an address, a single label and whatever has none. */
+  /** Id of its registrable domain; -1 for an address, a single label and other hosts without one. */
   domain(id: number): number {
     return this.#domains[id]!;
   }
@@ -88,7 +87,10 @@ export class NameTable {
     return Math.max(this.#hosts.length / this.#namesMax, this.#arenaUsed / this.#arena.length);
   }
 
-  /** Keeps the marked names and their domains, and gives every one a new id; the answer maps old ids to new ones, -1 for forgotten. */
+  /**
+   * Keeps the marked names and their domains and gives each a new id. Returns a map from old ids to new ones, -1 for
+   * removed names.
+   */
   sweep(marks: Uint8Array): Int32Array {
     const hosts = this.#hosts;
     const renumbered = new Int32Array(hosts.length).fill(-1);
@@ -118,7 +120,7 @@ export class NameTable {
     return renumbered;
   }
 
-  /** How many names there are; marks for a sweep are that long. */
+  /** Number of names; the length of the marks for a sweep. */
   get count(): number {
     return this.#hosts.length;
   }
@@ -145,7 +147,7 @@ export class NameTable {
     const mask = this.#index.length - 1;
     let at = hash - 1;
     for (;;) {
-      // Ahead of the look and not behind it: that way is taken from the first name on, and compiled once.
+      // Step before the comparison, not after it: this path is taken from the first name on and compiled once.
       at = (at + 1) & mask;
       const id = this.#index[at]! - 1;
       if (id < 0) return at;
@@ -160,8 +162,8 @@ export class NameTable {
 }
 
 /**
- * Puts a host from the wire into the scratch: lower case, no port, no final dot, no brackets. Answers its length, or
- * 0 when it is no host: empty, too long, with an empty label, or with a byte that no host name or address has.
+ * Writes a host from the wire into the scratch: lower case, no port, no final dot, no brackets. Returns its length, or
+ * 0 when it is not a host: empty, too long, with an empty label, or with an invalid byte.
  */
 export function normalizeHost(bytes: Uint8Array, from: number, end: number): number {
   let start = from;
@@ -173,7 +175,7 @@ export function normalizeHost(bytes: Uint8Array, from: number, end: number): num
     stop = close;
   } else {
     const colon = indexOfByte(bytes, 0x3a, start, stop);
-    // A second colon means a bare IPv6 address, which has no port.
+    // A second colon means an IPv6 address without a port.
     if (colon >= 0 && indexOfByte(bytes, 0x3a, colon + 1, stop) < 0) stop = colon;
   }
   if (stop > start && bytes[stop - 1] === 0x2e) stop -= 1;
@@ -194,11 +196,11 @@ export function normalizeHost(bytes: Uint8Array, from: number, end: number): num
     else if (small > 0x66 || small === 0x2d || small === 0x5f) isHex = false;
     nameScratch[i] = small;
   }
-  // A colon is left only in an IPv6 address.
+  // A colon remains only in an IPv6 address.
   return hasColon && !isHex ? 0 : length;
 }
 
-/** Each byte that a host may have, in lower case, and 0 for all others. */
+/** The lower-case form of each byte that is valid in a host, and 0 for all others. */
 const hostBytes = new Uint8Array(256).map((_, byte) => {
   const small = byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte;
   return isHostByte(small) ? small : 0;

@@ -1,6 +1,6 @@
 /**
- * Names that providers put on the outside of encrypted hellos (ECH): they say who carries the traffic, not whose it
- * is. That a hello has the extension proves nothing, because browsers send it as grease with any name.
+ * Public names on the outside of encrypted hellos (ECH): they identify the provider that carries the traffic, not the
+ * site. The presence of the extension proves nothing, because browsers send it as GREASE with any name.
  */
 export const defaultOuterNames: readonly string[] = [
   'cloudflare-ech.com',

@@ -1,22 +1,22 @@
 /**
- * One decoded packet: plain numbers that the decoders fill in and the counters read.
+ * One decoded packet: plain numbers, written by the decoders and read by the counters.
  *
- * A single object of this shape is reused for every frame, so decoding allocates nothing. Addresses are four 32-bit
- * words; an IPv4 address lies in the last one and the others are zero.
+ * One object of this shape is reused for every frame, so decoding does not allocate. Addresses are four 32-bit words;
+ * an IPv4 address is in the last one and the others are zero.
  */
 
-/** What became of a frame. Exactly one of them counts it. */
+/** Result for a frame; each frame has exactly one. */
 export const Verdict = { dropped: 0, nonIp: 1, ip: 2 } as const;
 
 export class Packet {
   bytes: Uint8Array = new Uint8Array(0);
   view: DataView = new DataView(new ArrayBuffer(0));
-  /** First byte after what was captured. */
+  /** Index after the last captured byte. */
   end = 0;
-  /** First byte after what was on the wire; at or behind `end`. */
+  /** Index after the last byte on the wire; at least `end`. */
   wireEnd = 0;
 
-  /** Where the source MAC lies, or -1 where the link has none. */
+  /** Position of the source MAC, or -1 when the link has none. */
   macAt = -1;
   /** Outermost VLAN, 0 for none. */
   vlan = 0;
@@ -31,11 +31,11 @@ export class Packet {
   target1 = 0;
   target2 = 0;
   target3 = 0;
-  /** The bytes that count: the IP total length. */
+  /** Bytes to count: the IP total length. */
   ipLength = 0;
   /** IP protocol; for IPv6 the next header after the extension headers. */
   protocol = 0;
-  /** Where the transport header starts, and the end of the IP packet as far as it was captured. */
+  /** Start of the transport header, and end of the captured part of the IP packet. */
   transportAt = 0;
   payloadEnd = 0;
 
@@ -44,17 +44,17 @@ export class Packet {
   hasMoreFragments = false;
   fragmentId = 0;
 
-  /** 0 where the protocol has no ports or they were not captured. */
+  /** 0 when the protocol has no ports or they were not captured. */
   sourcePort = 0;
   targetPort = 0;
-  /** TCP only; -1 when the header is cut. */
+  /** TCP only; -1 when the header is truncated. */
   tcpFlags = -1;
   sequence = 0;
-  /** What TCP or UDP carry, as far as captured; `dataAt` equals `dataEnd` where there is nothing. */
+  /** Captured data of TCP or UDP; `dataAt` equals `dataEnd` when there is none. */
   dataAt = 0;
   dataEnd = 0;
 
-  /** Points at another buffer; a view is made only when the buffer is a new one. */
+  /** Sets the buffer; a view is made only for a new buffer. */
   attach(bytes: Uint8Array): void {
     if (this.bytes === bytes) return;
     this.bytes = bytes;
@@ -62,7 +62,7 @@ export class Packet {
   }
 }
 
-/** IP protocol numbers that the packet path knows. */
+/** IP protocol numbers used in the packet path. */
 export const Protocol = {
   icmp: 1,
   igmp: 2,

@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
 /**
- * A key that nobody outside can know. The kernel's random numbers are read as they are: Node.js has them in its `crypto`,
- * whose modules take longer to load than a small file takes to read.
+ * A random key from the kernel, unknown outside the process. Read directly, because loading Node's `crypto` takes
+ * longer than reading a small capture file.
  */
 export function randomKey(): [number, number] {
   const words = new Int32Array(2);
@@ -10,7 +10,7 @@ export function randomKey(): [number, number] {
   return [words[0]!, words[1]!];
 }
 
-/** False where the system has no such file. */
+/** False when the system has no such file. */
 function readKernelRandom(words: Int32Array): boolean {
   let descriptor: number;
   try {

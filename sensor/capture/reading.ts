@@ -1,23 +1,24 @@
 /**
- * Reads a whole capture file through the same engine: no minutes, and a list of everything that was found.
+ * Reads a whole capture file with the same engine: no minutes, but lists of all flows, conversations, addresses and
+ * applications.
  *
- * Memory is bounded however long the file is: flows that ended, and sums of many addresses, go to the caller's page file.
+ * Memory is bounded for files of any length: ended flows, and sums of many addresses, go to the caller's page file.
  */
 import { formatWords } from './address-words.ts';
+import type { CaptureOptions } from './capture.ts';
 import { Engine } from './engine.ts';
+import { type CutCounts, FlowExport } from './flow-export.ts';
 import { Field } from './flow-record.ts';
-import type { CaptureOptions } from './index.ts';
 import { protocolLabel } from './ledger.ts';
 import type { RawAnswer } from './listed-answer.ts';
 import { ApplicationRows, ConversationRows, FlowRows, HostRows } from './listed-rows.ts';
-import { type CutCounts, Listing } from './listing.ts';
 import { NameTable } from './name-table.ts';
 import { randomKey } from './random-key.ts';
 import type { PageFile } from './row-store.ts';
-import type { Totals } from './totals.ts';
+import type { CaptureTotals } from './totals.ts';
 import { TunnelPaths } from './tunnels.ts';
 
-/** Ends, service and name of what is about to be added to an application. */
+/** Ends, service and name of traffic that is about to be added to an application. */
 export interface CountedUsage {
   client: string;
   server: string;
@@ -29,21 +30,21 @@ export interface CountedUsage {
 
 export interface ReadingOptions {
   registrableDomain(host: string): string | null;
-  /** Which addresses are local; empty scopes make every application's traffic relative to its client. */
+  /** Local addresses. With empty scopes, directions are relative to the client. */
   local: CaptureOptions['local'];
-  /** An upper bound of packets in the file: no more flows than that can occur. */
+  /** An upper bound of the packets in the file, which also bounds the flows. */
   packetsMax: number;
-  /** Takes every DNS answer when it comes; it is valid during the call. */
+  /** Called with every DNS answer; the answer is valid during the call. */
   onAnswer(answer: RawAnswer): void;
-  /** Takes rows that memory should not hold; null or none keeps everything in memory. */
+  /** Receives rows that do not fit into memory; null keeps everything in memory. */
   pageFile?: PageFile | null;
-  /** False for what no application is to be made of. */
+  /** False for usage that no application is made of. */
   countsUsage?: ((usage: CountedUsage) => boolean) | undefined;
 }
 
 export interface ReadingResult {
-  totals: Totals;
-  /** What was left out of the lists. */
+  totals: CaptureTotals;
+  /** Counts of what was left out of the lists. */
   cut: Readonly<CutCounts>;
   flows: FlowRows;
   conversations: ConversationRows;
@@ -61,16 +62,16 @@ export interface Reading {
     seconds: number,
     linkType: number,
   ): void;
-  /** What was counted so far; the same object throughout. */
-  readonly totals: Readonly<Totals>;
-  /** Everything that was found. Call once. */
+  /** Counters so far; always the same object. */
+  readonly totals: Readonly<CaptureTotals>;
+  /** All results. Call once. */
   finish(): ReadingResult;
 }
 
-/** Flows that are open at once; beyond that the least worth keeping are listed early. */
+/** Open flows. Above this number the least valuable ones are exported early. */
 const flowsMax = 131_072;
 
-/** Rows of each table that stay in memory once they are summed, bytes. */
+/** Bytes of summed rows of each table that stay in memory. */
 const residentBytes = 16 * 1024 * 1024;
 const nowMax = 2 ** 30;
 
@@ -83,7 +84,7 @@ export function createReading(options: ReadingOptions): Reading {
   const tunnels = new TunnelPaths();
   // Flows inside tunnels have records of their own.
   const flowsInTable = Math.min(flowsMax, bound * 2);
-  const listing = new Listing({
+  const flowExport = new FlowExport({
     names,
     seed: key[0],
     flowsMax: flowsInTable,
@@ -103,21 +104,21 @@ export function createReading(options: ReadingOptions): Reading {
     buffersMax: Math.min(2048, bound),
     queriesMax: Math.min(bound * 4, 1 << 18),
     answersMax: Math.max(1024, Math.min(bound, 1 << 18)),
-    // The listing keeps addresses and rows of a file.
+    // The export keeps the addresses and rows of a file.
     remoteHostsMax: 1,
     usageRowsMax: 1,
     noiseRowsMax: 1,
   };
   let startSeconds = -1;
   let lastSeconds = -1;
-  const engine = new Engine(captureOptions, sizes, names, listing, key, tunnels);
+  const engine = new Engine(captureOptions, sizes, names, flowExport, key, tunnels);
   return {
     totals: engine.totals,
     observe(bytes, offset, capturedLength, wireLength, seconds, linkType) {
       if (seconds !== lastSeconds) {
         lastSeconds = seconds;
         if (startSeconds < 0) startSeconds = seconds;
-        // Times of a file are anything; the engine's are whole numbers of 32 bits, of which it takes differences.
+        // Times in a file may have any value. The engine's times are 32-bit integers, of which it takes differences.
         engine.now = Math.max(-nowMax, Math.min(nowMax, Math.floor(seconds - startSeconds)));
       }
       engine.observeLink(linkType, bytes, offset, capturedLength, wireLength, -1, 1);
@@ -125,21 +126,21 @@ export function createReading(options: ReadingOptions): Reading {
     finish() {
       engine.flushAll();
       engine.listOpenFlows();
-      // A packet may have found no room in several tables: it is still one.
+      // A packet may have found no room in several tables; it counts once.
       engine.totals.detailTruncated = Math.min(engine.totals.detailTruncated, engine.totals.ipPackets);
       return {
         totals: engine.totals,
-        cut: listing.cut,
-        flows: new FlowRows(listing.flows, names, tunnels),
-        conversations: new ConversationRows(listing.conversations.finish(residentBytes)),
-        hosts: new HostRows(listing.hosts.finish(residentBytes)),
-        applications: new ApplicationRows(listing.applications.finish(residentBytes), names),
+        cut: flowExport.cut,
+        flows: new FlowRows(flowExport.flows, names, tunnels),
+        conversations: new ConversationRows(flowExport.conversations.finish(residentBytes)),
+        hosts: new HostRows(flowExport.hosts.finish(residentBytes)),
+        applications: new ApplicationRows(flowExport.applications.finish(residentBytes), names),
       };
     },
   };
 }
 
-/** The caller's test, for rows of words. */
+/** The caller's test, applied to rows of words. */
 function usageTest(counts: (usage: CountedUsage) => boolean, names: NameTable) {
   return (words: Int32Array, base: number, client: number, name: number): boolean => {
     const meta = words[base + Field.meta]!;

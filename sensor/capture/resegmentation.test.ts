@@ -8,12 +8,12 @@ const ends = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 4
 const start = 0xffffff00;
 
 interface Cut {
-  /** Where a segment starts and how long it is; segments may overlap. */
+  /** Start and length of a segment; segments may overlap. */
   from: number;
   length: number;
 }
 
-/** A handshake, then the data in these segments, in this order. */
+/** A handshake, then the data in these segments and in this order. */
 function connection(data: Uint8Array, cuts: readonly Cut[]): Uint8Array[] {
   const frames = [tcp(ends, Tcp.syn, start - 1), tcp(reverse(ends), Tcp.syn | Tcp.ack, 77)];
   for (const cut of cuts) {
@@ -23,7 +23,7 @@ function connection(data: Uint8Array, cuts: readonly Cut[]): Uint8Array[] {
   return frames.map((packet) => ethernet(packet));
 }
 
-/** Every byte is covered; order is anything; some segments come twice or overlap. */
+/** Covers every byte, in any order; some segments are repeated or overlap. */
 function cutting(length: number, pieceMin: number): fc.Arbitrary<Cut[]> {
   const piece = fc.integer({ min: pieceMin, max: Math.max(pieceMin, 700) });
   return fc
@@ -49,7 +49,7 @@ test('NET-2.2.3: a hello gives the same name however it is cut into segments and
   const input = fc
     .record({ before: fc.constantFrom(0, 300, 1300, 2400), recordBytes: fc.constantFrom(1, 7, 64, 16_384) })
     .map((one) => clientHello({ host: 'www.example.com', ...one }))
-    // More than 4 KiB of a client's data is not kept (NET-8.6).
+    // At most 4 KiB of a client's data is kept (NET-8.6).
     .filter((data) => data.length <= 4096)
     .chain((data) => {
       return fc.tuple(fc.constant(data), cutting(data.length, 20));
@@ -62,7 +62,7 @@ test('NET-2.2.3: a hello gives the same name however it is cut into segments and
   );
 });
 
-test('NET-2.2.3: a hello larger than the buffer is named, however much comes before its name', () => {
+test('NET-2.2.3: a hello larger than the buffer is named, at any distance of its name', () => {
   for (const before of [4000, 9000, 30_000]) {
     for (const recordBytes of [16_384, 300]) {
       for (const size of [1, 61, 536, 1380, 9000, 65_000]) {
@@ -70,7 +70,7 @@ test('NET-2.2.3: a hello larger than the buffer is named, however much comes bef
         if (size === 1 && before > 9000) continue;
         const cuts: Cut[] = [];
         for (let at = 0; at < data.length; at += size) cuts.push({ from: at, length: size });
-        // Neighbours change places: what is early has to wait within the buffer.
+        // Only neighbours are swapped: an early segment must fit into the buffer.
         if (size <= 1380)
           for (let i = 1; i + 1 < cuts.length; i += 2) [cuts[i], cuts[i + 1]] = [cuts[i + 1]!, cuts[i]!];
         assert.deepEqual(
@@ -102,7 +102,7 @@ test('NET-2.2.3: a request gives the same host however it is cut, in any order',
   );
 });
 
-test('NET-2.2.3: a request out of many small segments, most of them early, gives its host when the rest comes', () => {
+test('NET-2.2.3: a request in many small segments, most of them early, gives its host when the rest arrives', () => {
   const data = ascii(
     'POST /path HTTP/1.1\r\nAccept: */*\r\nHost: Shop.Example.COM:8080\r\nContent-Length: 4\r\n\r\nbody',
   );
@@ -113,7 +113,7 @@ test('NET-2.2.3: a request out of many small segments, most of them early, gives
   assert.deepEqual(namesOf(connection(data, cuts)), ['shop.example.com']);
 });
 
-test('NET-2.2.3: three hosts on one connection are three entries, whatever the cutting', () => {
+test('NET-2.2.3: three hosts on one connection are three entries, for any segmentation', () => {
   const requests = ['a', 'b', 'c'].map((host) =>
     ascii(
       `POST / HTTP/1.1\r\nHost: ${host}.example.com\r\nContent-Length: 20\r\n\r\n${'GET / HTTP/1.1\r\n\r\n..'}`,
@@ -133,7 +133,7 @@ test('NET-2.2.3: three hosts on one connection are three entries, whatever the c
   );
 });
 
-test('each of several hosts on one connection gets the bytes that follow it, the entries show the connection', () => {
+test('each of several hosts on one connection gets the bytes after its request, and the entries show the connection', () => {
   const requests = ['a.example.com', 'b.example.org'].map((host) =>
     ascii(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
   );
@@ -159,7 +159,7 @@ test('each of several hosts on one connection gets the bytes that follow it, the
   );
 });
 
-test('NET-2.4.2: bytes and packets are the sum of what was sent, whatever the cutting', () => {
+test('NET-2.4.2: bytes and packets are the sums of the sent ones, for any segmentation', () => {
   const data = clientHello({ host: 'www.example.com', before: 1300 });
   fc.assert(
     fc.property(cutting(data.length, 20), (cuts) => {

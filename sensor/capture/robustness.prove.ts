@@ -1,32 +1,33 @@
 /**
- * Proof by broken packets: the packet path neither throws nor hangs nor grows on any of them, and every packet has
- * exactly one verdict. What a packet costs is counted in blocks of code; time only chooses which packets are counted.
+ * Proof with broken packets: the packet path never throws, hangs or grows, and every packet has exactly one verdict.
+ * The cost of a packet is counted in executed blocks of code; time only selects which packets are counted.
  *
- * `n` mutated packets, every prefix of up to 5,000 frames, and every cutting of up to 200 hellos into three parts.
+ * Input: `n` mutated packets, every prefix of up to 5,000 frames, and every split of up to 200 hellos into three parts.
  * The same run with a fault planted between the packets and the engine must fail, or the proof shows nothing.
  */
-import { type Capture, createCapture, createReading, type MinuteReport } from '#sensor/capture/index.ts';
+import { createCapture, createReading, type MinuteReport } from '#sensor/capture/index.ts';
 import { readAll, testDomain, testMinute } from '#sensor/testing/captures.ts';
 import { countBlocks } from '#sensor/testing/count-blocks.ts';
 import { clientHello, ethernet, reverse, Tcp, tcp } from '#sensor/testing/frames.ts';
 import { liveKiB } from '#sensor/testing/live-memory.ts';
 import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import { corpusSeeds, generatedSeeds, mutate, type SeedFrame } from '#sensor/testing/mutations.ts';
+import type { Capture } from './capture.ts';
 
 export const name = 'packet-robustness';
 
-/** A packet that takes longer is counted; on a busy machine many harmless ones are. */
+/** A slower packet is counted in blocks; on a busy machine many harmless packets are. */
 const suspectMs = 5;
 const suspectsMax = 2000;
-/** Blocks of JavaScript for one packet; ordinary ones take some hundred. */
+/** Maximum blocks of JavaScript for one packet; ordinary packets take some hundred. */
 const blocksMax = 200_000;
-/** The planted fault that hangs: packets of this length spin this often. */
+/** The planted fault that hangs: packets of this length run a loop of this many rounds. */
 const hanging = { length: 15, rounds: 30_000_000 } as const;
-/** Growth after the first tenth of the packets, when every table and every engine is there. */
+/** Allowed growth after the first tenth of the packets, when every table and engine exists. */
 const growthKiB = 96 * 1024;
 const prefixFramesMax = 5000;
 const hellosMax = 200;
-/** Readings of files keep what they found, so they are begun anew. */
+/** A reading keeps all its results, so a new one starts after this many packets. */
 const packetsPerReading = 20_000;
 const plantedPackets = 5000;
 
@@ -39,7 +40,7 @@ export interface ProveOptions {
   report: (line: string) => void;
 }
 
-/** Runs everything, then a little with each planted fault. */
+/** Runs everything, then a small run with each planted fault. */
 export async function prove(options: ProveOptions) {
   const { n, seed, report } = options;
   const seeds = [...generatedSeeds(), ...corpusSeeds(prefixFramesMax)];
@@ -65,7 +66,7 @@ export async function prove(options: ProveOptions) {
 
 const counted = ['packets', 'ipPackets', 'nonIpPackets', 'parserDropped'] as const;
 
-/** Counts what came out of the engine, with the fault in between. */
+/** Counts the output of the engine, with the planted fault in between. */
 class Subject {
   readonly #captures = new Map<number, Capture>();
   readonly #fault: PlantedFault | null;
@@ -109,7 +110,7 @@ class Subject {
     this.#inReading = 0;
   }
 
-  /** Takes the minutes that are over, as a sensor does: whoever leaves them there piles them up. */
+  /** Takes the closed minutes, as a sensor does; otherwise they accumulate. */
   closeMinutes(second: number): void {
     for (const capture of this.#captures.values()) this.#add(capture.closeMinutes(second * 1000));
   }
@@ -124,7 +125,7 @@ class Subject {
     }
   }
 
-  /** What is wrong with the counters, if anything. */
+  /** The errors in the counters. */
   finish(second: number): string[] {
     if (this.#inReading > 0) this.#renewReading();
     for (const capture of this.#captures.values()) this.#add(capture.closeAll(second * 1000));
@@ -170,7 +171,7 @@ async function breakPackets(
       suspects.push({ number: i, packet: { ...packet, bytes: packet.bytes.slice() } });
     if (i % 500_000 === 499_999) report(`${i + 1} packets, ${liveKiB()} KiB live`);
   }
-  // Before the end, which is the last that holds the engines: what nothing needs any more may be collected.
+  // Measured before the last use of the engines, because later they may be collected.
   const grown = liveKiB() - before;
   try {
     offences.push(...subject.finish(second));
@@ -192,7 +193,7 @@ interface Suspect {
   packet: SeedFrame;
 }
 
-/** The work of each suspect, alone in an engine of its own. */
+/** Counts each suspect packet, alone in an engine of its own. */
 async function countSuspects(suspects: readonly Suspect[], fault: PlantedFault | null): Promise<number[]> {
   if (suspects.length === 0) return [];
   const work: AloneWork = { packets: suspects.map(({ packet }) => packet), fault };
@@ -204,7 +205,7 @@ interface AloneWork {
   fault: PlantedFault | null;
 }
 
-/** What is counted for each packet; runs in the counting thread. */
+/** The counted work of each packet; runs in the counting thread. */
 export function* observeAlone({ packets, fault }: AloneWork): Iterable<() => void> {
   for (const { bytes, linkType } of packets) {
     const capture = newCapture(linkType);
@@ -231,7 +232,7 @@ function cutFrames(frames: readonly SeedFrame[], report: (line: string) => void)
     }
     for (let length = 0; length <= bytes.length; length += 1) {
       try {
-        // A copy, so that nothing behind the end can be read.
+        // A copy, so that a read beyond the end is detected.
         subject.take({ bytes: bytes.slice(0, length), linkType }, second);
       } catch (error) {
         return [`prefix of ${length} bytes of frame ${i}: ${String(error)}`];
@@ -246,8 +247,8 @@ function cutFrames(frames: readonly SeedFrame[], report: (line: string) => void)
 const ends = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 443 };
 
 /**
- * Every cutting of a hello into at most three parts must give its name; with a `step`, every so-many-eth place of the
- * first cut. Half of them arrive reversed.
+ * Every split of a hello into at most three parts must give its name. With a `step`, only every `step`-th first
+ * position is tried. Half of the parts arrive in reverse order.
  */
 function cutHellos(count: number, step: number, seed: number, report: (line: string) => void): string[] {
   const random = createRandom(seed);

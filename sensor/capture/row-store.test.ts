@@ -4,10 +4,10 @@ import { type PageFile, RowStore } from './row-store.ts';
 
 const rowWords = 20;
 const count = 200_000;
-/** How far apart the rows of flows lie at most that began one after the other: flows end in another order. */
+/** Maximum distance between the rows of flows that began one after the other; flows end in another order. */
 const apart = 30_000;
 
-/** A file in memory that counts how often its pages are read. */
+/** An in-memory page file that counts its reads. */
 class CountingFile implements PageFile {
   reads = 0;
   readonly pages: Uint8Array[] = [];
@@ -22,7 +22,7 @@ class CountingFile implements PageFile {
   }
 }
 
-test('NET-8.6: rows in the order in which flows began are read with few reads of the file, though they ended in another order', () => {
+test('NET-8.6: reading rows in the order of their start needs few reads of the file, though flows ended in another order', () => {
   const file = new CountingFile();
   const rows = new RowStore(rowWords, 0, file);
   for (let row = 0; row < count; row += 1) {

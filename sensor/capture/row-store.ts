@@ -1,20 +1,20 @@
 /**
- * Rows of fixed width that are only ever added: in pages of memory first, in a file once there are many.
+ * Append-only rows of fixed width: in memory pages first, in a file when there are many.
  *
- * A long capture has more rows than memory should hold. `append` and `seek` leave a row at `at` in `words` and `sums`,
- * valid until the next call of either.
+ * A long capture has more rows than fit into memory. `append` and `seek` point `words`, `sums` and `at` at a row, valid
+ * until the next call of either.
  */
 
-/** Pages outside of memory; each has `pageBytes`. */
+/** Storage for pages of `pageBytes` each. */
 export interface PageFile {
-  /** Stores a page and answers its number. */
+  /** Stores a page and returns its number. */
   write(page: Uint8Array): number;
   read(number: number, into: Uint8Array): void;
 }
 
 export const pageBytes = 65_536;
 const pageWords = pageBytes / 4;
-/** Pages of the file that are kept for the next look. */
+/** Pages of the file that are cached. */
 const cachedPages = 64;
 
 interface Page {
@@ -30,19 +30,19 @@ export class RowStore {
 
   readonly #rowWords: number;
   readonly #rowsPerPage: number;
-  /** Rows of the page at hand, from the first one to the one behind the last. */
+  /** The rows in the current page: the first, and the one after the last. */
   #from = 0;
   #until = 0;
   readonly #residentMax: number;
   readonly #file: PageFile | null;
   readonly #resident: Page[] = [];
-  /** Numbers of the pages behind the resident ones. */
+  /** Numbers of the stored pages after the resident ones. */
   readonly #stored: number[] = [];
   readonly #cache: (Page & { number: number })[] = [];
   #open: Page = createPage();
   #openRows = 0;
 
-  /** `rowWords` is even, so that sums may lie at even words. Without a file everything stays in memory. */
+  /** `rowWords` is even, so that sums are at even words. Without a file everything stays in memory. */
   constructor(rowWords: number, residentBytes: number, file: PageFile | null, rowsPerPage = 0) {
     this.#rowWords = rowWords;
     this.#rowsPerPage = rowsPerPage || Math.floor(pageWords / rowWords);
@@ -52,7 +52,7 @@ export class RowStore {
     this.sums = this.#open.sums;
   }
 
-  /** Rows that lie in memory one after the other, where they are; there can be no more. */
+  /** A read-only store over rows that are already adjacent in memory. */
   static of(rowWords: number, { words, sums, count }: Page & { count: number }): RowStore {
     const rows = new RowStore(rowWords, 0, null, Math.max(1, count));
     rows.#open = { words, sums };
@@ -60,7 +60,7 @@ export class RowStore {
     return rows;
   }
 
-  /** Makes room for a row, with whatever stood there before; every word of it is for the caller to fill. */
+  /** Makes room for a row. Its words have arbitrary values; the caller sets each of them. */
   append(): void {
     if (this.#openRows === this.#rowsPerPage) this.#closePage();
     this.words = this.#open.words;

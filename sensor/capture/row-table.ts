@@ -1,8 +1,8 @@
 /**
- * A hash table whose records are rows already: sums first, the key behind them, one row after the other in the order in
- * which the keys came. So the rows of a finished table are read where they lie.
+ * A hash table whose records are rows: sums first, then the key, in the order in which keys were added. The rows of a
+ * finished table need no copy.
  *
- * Memory is taken as rows come, not as room is asked for: the system provides pages when they are first written.
+ * The system provides memory pages when they are first written, so capacity costs nothing until it is used.
  */
 import { mixHash } from './keyed-table.ts';
 import type { RowStore } from './row-store.ts';
@@ -10,21 +10,21 @@ import type { RowStore } from './row-store.ts';
 export interface RowTableShape {
   keyWords: number;
   sumCount: number;
-  /** Rows that have room from the start, and the most there may be. */
+  /** Initial and maximum capacity in rows. */
   recordsMin: number;
   recordsMax: number;
 }
 
-/** A word of the index: the record's number plus one, and bits of its hash that spare a look at most other rows. */
+/** A word of the index: the record's number plus one, and bits of its hash that avoid comparing most other rows. */
 const recordMask = 0x7fffff;
 const tagMask = ~recordMask;
 
 export class RowTable {
   words: Int32Array;
-  /** The same memory. */
+  /** The same memory as doubles. */
   sums: Float64Array;
   count = 0;
-  /** Even, so that sums lie at even words. */
+  /** Even, so that sums are at even words. */
   readonly rowWords: number;
   readonly #keyAt: number;
   readonly #keyWords: number;
@@ -47,7 +47,7 @@ export class RowTable {
     this.#index = new Int32Array(indexLength(recordsMin));
   }
 
-  /** Where the row of the key at `from` in `key` begins, in words; -1 when there is none and none may be added. */
+  /** Position in words of the row with the key at `from` in `key`; -1 when it is missing and may not be added. */
   locate(key: Int32Array, from: number, mayAdd: boolean): number {
     const hash = this.#hash(key, from);
     const index = this.#index;
@@ -70,7 +70,7 @@ export class RowTable {
     return mayAdd ? this.#add(key, from, hash, place) : -1;
   }
 
-  /** Adds the sums of a row like those here to the row of its key. */
+  /** Adds the sums of the store's current row to the row of its key. */
   addRow({ words, sums, at }: RowStore): void {
     const row = this.locate(words, at + this.#keyAt, true);
     if (row < 0)
@@ -79,7 +79,7 @@ export class RowTable {
       this.sums[(row >> 1) + sum]! += sums[(at >> 1) + sum]!;
   }
 
-  /** Forgets every row. */
+  /** Removes every row. */
   clear(): void {
     this.#index.fill(0);
     this.words.fill(0, 0, this.count * this.rowWords);
@@ -102,7 +102,7 @@ export class RowTable {
 
   #hash(key: Int32Array, from: number): number {
     let hash = this.#seed;
-    // Most words of an IPv4 key are zero; the others enter with their place.
+    // Most words of an IPv4 key are zero and are skipped; the others are mixed in with their position.
     for (let word = 0; word < this.#keyWords; word += 1) {
       const value = key[from + word]!;
       if (value !== 0) hash = mixHash((hash + word) | 0, value);

@@ -7,24 +7,24 @@ import { ascii, ethernet, ip, reverse, type SegmentOptions, Tcp, tcp, udp } from
 const inbound: SegmentOptions = { from: '203.0.113.9', fromPort: 40_000, to: '192.0.2.1', toPort: 443 };
 const endMs = (testMinute + 60) * 1000;
 
-/** The rows that these packets make. */
+/** Usage rows of these packets. */
 function rowsOf(packets: readonly Uint8Array[]): UsageRow[] {
   const capture = testCapture();
   for (const packet of packets) offer(capture, ethernet(packet));
   return capture.closeMinutes(endMs)[0]!.usage;
 }
 
-/** Whether the local side of each row sent. */
+/** For each row: whether the local side sent. */
 function senders(packets: readonly Uint8Array[]): boolean[] {
   return rowsOf(packets).map((row) =>
     row.direction === 'inbound' ? row.serverLastSentMs > 0 : row.clientLastSentMs > 0,
   );
 }
 
-/** Ports that a scan asks for. */
+/** Ports of the scan. */
 const scanned = [21, 22, 23, 25, 53, 80, 110, 143, 443, 445, 3306, 3389, 5432, 8080];
 
-/** An ICMP unreachable of the local address about a datagram. */
+/** An ICMP unreachable message about a datagram of the local address. */
 function unreachable(about: Uint8Array, version: 4 | 6 = 4): Uint8Array {
   const header = version === 4 ? [3, 3, 0, 0, 0, 0, 0, 0] : [1, 4, 0, 0, 0, 0, 0, 0];
   const ends = version === 4 ? ['192.0.2.1', '203.0.113.9'] : ['2001:db8::1', '2600::9'];
@@ -32,7 +32,7 @@ function unreachable(about: Uint8Array, version: 4 | 6 = 4): Uint8Array {
   return ip(payload, { from: ends[0]!, to: ends[1]!, protocol: version === 4 ? 1 : 58 });
 }
 
-test('NET-2.4.4: a scan of closed ports is no sending, by TCP and by UDP', () => {
+test('NET-2.4.4: a scan of closed ports does not count as sending, by TCP and by UDP', () => {
   const packets = scanned.flatMap((toPort) => {
     const ends = { ...inbound, toPort };
     const probe = udp({ ...ends, fromPort: 50_000 }, new Uint8Array(0));
@@ -45,7 +45,7 @@ test('NET-2.4.4: a scan of closed ports is no sending, by TCP and by UDP', () =>
   assert.deepEqual([...new Set(senders(packets))], [false]);
 });
 
-test('NET-2.4.4: a closed port over IPv6 is no sending', () => {
+test('NET-2.4.4: a closed port over IPv6 does not count as sending', () => {
   const ends = { ...inbound, from: '2600::9', to: '2001:db8::1' };
   const probe = udp(ends, ascii('x'));
   const refused = tcp(reverse(ends), Tcp.reset | Tcp.ack, 0);
@@ -53,7 +53,7 @@ test('NET-2.4.4: a closed port over IPv6 is no sending', () => {
   assert.deepEqual([...new Set(senders(packets))], [false]);
 });
 
-test('NET-2.4.4: an open port that is only knocked at is no sending, whatever the scan', () => {
+test('NET-2.4.4: a scanned open port does not count as sending, for any kind of scan', () => {
   const answer = tcp(reverse(inbound), Tcp.syn | Tcp.ack, 5);
   const scans: Record<string, Uint8Array[]> = {
     'half open': [tcp(inbound, Tcp.syn, 1), answer, tcp(inbound, Tcp.reset, 2)],
@@ -77,8 +77,8 @@ test('NET-2.4.4: an open port that is only knocked at is no sending, whatever th
       tcp(inbound, Tcp.ack | Tcp.push, 2, ascii('hello')),
       tcp(reverse(inbound), Tcp.reset, 6),
     ],
-    'acknowledgement out of nowhere': [tcp(inbound, Tcp.ack, 1), tcp(reverse(inbound), Tcp.reset, 1)],
-    'flags that nobody sends': [tcp(inbound, 0x29, 1), tcp(reverse(inbound), Tcp.reset | Tcp.ack, 0)],
+    'acknowledgement without a connection': [tcp(inbound, Tcp.ack, 1), tcp(reverse(inbound), Tcp.reset, 1)],
+    'invalid flags': [tcp(inbound, 0x29, 1), tcp(reverse(inbound), Tcp.reset | Tcp.ack, 0)],
     'empty datagrams': [udp(inbound, new Uint8Array(0)), udp(reverse(inbound), new Uint8Array(0))],
   };
   for (const [kind, packets] of Object.entries(scans)) assert.deepEqual(senders(packets), [false], kind);
@@ -117,7 +117,7 @@ test('NET-2.4.4: a service has sent when it answers with data or on a connection
   for (const [kind, packets] of Object.entries(answers)) assert.ok(senders(packets).includes(true), kind);
 });
 
-test('NET-2.4.4: a server that scans others has sent nothing for their closed ports', () => {
+test('NET-2.4.4: a server that scans closed ports of others does not count as sending', () => {
   const packets = scanned.flatMap((toPort) => {
     const ends = { ...reverse(inbound), fromPort: 40_000, toPort };
     return [tcp(ends, Tcp.syn, 1), tcp(reverse(ends), Tcp.reset | Tcp.ack, 0), tcp(ends, Tcp.reset, 2)];

@@ -1,9 +1,9 @@
 /**
- * Which of two ports is the server's, for flows whose start was not seen: what a service is registered for and known to
- * use comes before the other ports below 1024, and those before the rest.
+ * Guesses which of two ports is the server's, for flows whose start was not seen: ports of common services first, then
+ * other ports below 1024, then the rest.
  */
 
-/** Ports of services that listen there nearly always, by TCP or UDP. */
+/** Ports of common services, by TCP or UDP. */
 const services = [
   20, 21, 22, 23, 25, 53, 67, 69, 80, 88, 110, 111, 119, 123, 135, 139, 143, 161, 179, 389, 443, 445, 465,
   500, 514, 515, 548, 554, 587, 623, 631, 636, 853, 873, 989, 990, 993, 995, 1080, 1194, 1433, 1521, 1701,
@@ -18,12 +18,12 @@ const grades = new Uint8Array(65_536);
 grades.fill(1, 1, 1024);
 for (const port of services) grades[port] = 2;
 
-/** Ports from here on are what systems give to clients. */
+/** First port of the range that systems give to clients. */
 const clientPortsFrom = 32_768;
 
 /**
- * True when the packet from `source` to `target` comes from the server, as far as ports tell. `isConnection` is for TCP,
- * where the range of ports tells too: a datagram between two unknown ports may be anybody's first.
+ * True when, judged by its ports, the packet from `source` to `target` comes from the server. `isConnection` is for
+ * TCP, where the port range counts too. For datagrams between two unknown ports either side may have sent first.
  */
 export function isFromServer(source: number, target: number, isConnection: boolean): boolean {
   const difference = grades[source]! - grades[target]!;

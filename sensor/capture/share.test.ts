@@ -15,7 +15,7 @@ function memoryOf(make: () => unknown[]): number {
   return used;
 }
 
-test('NET-8.6: fanout members share what one capture may hold, and name by DNS whatever their number', () => {
+test('NET-8.6: fanout members divide the limits of one capture, and name by DNS in any number', () => {
   const whole = () =>
     createCapture({
       name: 'eth0',

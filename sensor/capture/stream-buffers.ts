@@ -1,8 +1,8 @@
 /**
- * Buffers of 4 KiB that are lent to streams whose next unit is incomplete or behind a gap.
+ * Buffers of 4 KiB for streams whose next unit is incomplete or after a gap.
  *
  * A buffer holds bytes from the stream's expected position on, in any order of arrival; the first copy of a byte wins.
- * There are few: when all are lent, the one lent longest ago is taken back, and its owner is told.
+ * When all buffers are in use, the oldest one is taken back and its owner is notified.
  */
 import type { ResumePoint } from './client-hello.ts';
 
@@ -12,23 +12,23 @@ const mapBytes = bufferBytes / 8;
 
 export class StreamBuffers {
   readonly data: Uint8Array;
-  /** For each buffer: bytes from its start without a gap, how many of them were read, and the end of what arrived. */
+  /** For each buffer: contiguous bytes from its start, how many of them were read, and the end of the received data. */
   readonly contiguous: Int32Array;
   readonly read: Int32Array;
   readonly highest: Int32Array;
   /** Segments that came without closing the gap. */
   readonly stalled: Int32Array;
-  /** Bytes without a gap when a hello's reader was last asked where it may go on. */
+  /** Contiguous bytes at the last attempt to continue a hello. */
   readonly tried: Int32Array;
-  /** Bytes that the next reading needs, or -1 for a line feed. */
+  /** Bytes that the next attempt needs, or -1 for a line feed. */
   readonly needs: Int32Array;
 
-  /** Where a hello that is larger than the buffer goes on, three words for each buffer. */
+  /** Position at which a hello larger than the buffer continues, three words for each buffer. */
   readonly #points: Int32Array;
   readonly #buffersMax: number;
   readonly #onTaken: (owner: number) => void;
   readonly #owner: Int32Array;
-  /** One bit for each byte that is there. */
+  /** One bit for each received byte. */
   readonly #map: Uint8Array;
   #hand = 0;
 
@@ -47,7 +47,7 @@ export class StreamBuffers {
     this.#points = new Int32Array(buffersMax * 3);
   }
 
-  /** An empty buffer for `owner`. */
+  /** Assigns an empty buffer to `owner`. */
   lend(owner: number): number {
     let buffer = this.#hand;
     for (let i = 0; i < 8 && this.#owner[buffer] !== -1; i += 1) buffer = (this.#hand + i) % this.#buffersMax;
@@ -63,26 +63,26 @@ export class StreamBuffers {
     return buffer;
   }
 
-  /** Takes a buffer back. */
+  /** Releases a buffer. */
   release(buffer: number): void {
     this.#owner[buffer] = -1;
   }
 
-  /** Keeps where the hello in the buffer goes on. */
+  /** Stores the position at which the hello in the buffer continues. */
   savePoint(buffer: number, point: ResumePoint): void {
     this.#points[buffer * 3] = point.recordLeft;
     this.#points[buffer * 3 + 1] = point.extensionsLeft;
     this.#points[buffer * 3 + 2] = point.skipLeft;
   }
 
-  /** Fills in what `savePoint` kept. */
+  /** Loads the position that `savePoint` stored. */
   loadPoint(buffer: number, point: ResumePoint): void {
     point.recordLeft = this.#points[buffer * 3]!;
     point.extensionsLeft = this.#points[buffer * 3 + 1]!;
     point.skipLeft = this.#points[buffer * 3 + 2]!;
   }
 
-  /** Copies what is not there yet, `ahead` bytes from the start. */
+  /** Copies bytes that are missing, `ahead` bytes from the start. */
   copy(buffer: number, ahead: number, bytes: Uint8Array, from: number, end: number): void {
     const { data } = this;
     const map = this.#map;
@@ -100,7 +100,7 @@ export class StreamBuffers {
     this.#extend(buffer, ahead, stop);
   }
 
-  /** True when a line feed lies without a gap behind position `since`, whenever it came. */
+  /** True when the contiguous data contains a line feed after position `since`. */
   hasLineSince(buffer: number, since: number): boolean {
     const dataBase = buffer * bufferBytes;
     const end = dataBase + this.contiguous[buffer]!;
@@ -108,7 +108,7 @@ export class StreamBuffers {
     return false;
   }
 
-  /** Moves what was not read yet to the buffer's start. */
+  /** Moves unread bytes to the start of the buffer. */
   compact(buffer: number): void {
     const read = this.read[buffer]!;
     const dataBase = buffer * bufferBytes;

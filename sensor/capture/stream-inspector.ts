@@ -1,9 +1,9 @@
 /**
- * Puts client data back into order and reads it unit by unit until the names on a connection are known.
+ * Reassembles client data and reads it unit by unit until the names of a connection are known.
  *
- * Data that arrives in order is read where it lies in the packet and copied nowhere. Only a unit that is incomplete,
- * or data ahead of a gap, borrows a buffer. A gap between requests that does not close within sixteen further segments
- * is given up, and reading goes on behind it. A connection whose buffer is taken back is read no further.
+ * Data that arrives in order is read in the packet, without a copy. Only an incomplete unit, or data after a gap, takes
+ * a buffer. A gap between requests that does not close within sixteen further segments is skipped. A connection that
+ * loses its buffer is not read any further.
  */
 import { readUint16 } from '#common/bytes/index.ts';
 import { helloNeeds, resumePoint } from './client-hello.ts';
@@ -13,20 +13,20 @@ import { bufferBytes, StreamBuffers } from './stream-buffers.ts';
 import { Mode, readUnit, unit, unitEnds, unitNeedsMore } from './stream-units.ts';
 
 const stalledSegmentsMax = 16;
-/** Shorter segments are somebody's way of cutting, not the traffic behind a loss. */
+/** Shorter segments are deliberate small segments, not traffic after a loss. */
 const stallingBytesMin = 64;
-/** Client data read without finding a name before a connection is left alone. */
+/** Client data that is read without finding a name before the connection is skipped. */
 const unnamedBytesMax = 16_384;
 
-/** What the inspector tells its owner. */
+/** Callbacks of the inspector. */
 export interface StreamSink {
   /** This side sent a hello or a request. */
   onClient(base: number, side: number): void;
-  /** A name was read; it lies in the name scratch. */
+  /** A name was read; it is in the name scratch. */
   onName(base: number, side: number, evidence: number, length: number): void;
   /** A whole DNS message was read. */
   onDnsMessage(base: number, side: number, bytes: Uint8Array, from: number, end: number): void;
-  /** A buffer was taken back before its connection had a name. */
+  /** A connection lost its buffer before it had a name. */
   onBufferTaken(): void;
 }
 
@@ -45,7 +45,7 @@ export class StreamInspector {
     });
   }
 
-  /** One segment's data from `side` of the flow at `base`. `sequence` is that of its first byte. */
+  /** Data of one segment from `side` of the flow at `base`. `sequence` is that of its first byte. */
   onData(base: number, side: number, sequence: number, bytes: Uint8Array, from: number, end: number): void {
     const words = this.#words;
     const stream = base + Field.stream + side * 3;
@@ -72,18 +72,18 @@ export class StreamInspector {
     }
     const before = words[stream]!;
     this.#store(base, stream, ahead, bytes, start, end);
-    // What did not fit into the buffer may fit now that some of it was read.
+    // Data that did not fit into the buffer may fit after some of it was read.
     const isCut = ahead + end - start > bufferBytes;
     if (isCut && words[stream] !== before) this.onData(base, side, sequence, bytes, from, end);
   }
 
-  /** Gives back the buffers of a flow that leaves. */
+  /** Releases the buffers of a flow that leaves the table. */
   forget(base: number): void {
     this.#release(base + Field.stream);
     this.#release(base + Field.stream + 3);
   }
 
-  /** Sets what the stream of `side` expects; any buffer is given back. */
+  /** Sets what the stream of `side` expects and releases its buffer. */
   expect(base: number, side: number, sequence: number, mode: number): void {
     const stream = base + Field.stream + side * 3;
     this.#release(stream);
@@ -91,7 +91,7 @@ export class StreamInspector {
     this.#words[stream + 1] = mode;
   }
 
-  /** Reads units straight from the packet; what is incomplete goes into a buffer. */
+  /** Reads units directly from the packet; an incomplete unit goes into a buffer. */
   #readInPlace(base: number, stream: number, bytes: Uint8Array, from: number, end: number): void {
     let at = from;
     while (at < end) {
@@ -116,7 +116,7 @@ export class StreamInspector {
     }
   }
 
-  /** Reads one unit, passes on what it found, and sets the stream's mode when it advances. */
+  /** Reads one unit, reports its result, and sets the stream's mode when it advances. */
   #readOne(base: number, stream: number, bytes: Uint8Array, at: number, end: number): number {
     const words = this.#words;
     const mode = words[stream + 1]! & 0xff;
@@ -130,7 +130,8 @@ export class StreamInspector {
     }
     if (mode === Mode.hello) this.#buffers.loadPoint(words[stream + 2]! - 1, unit.point);
     const distance = readUnit(mode, bytes, at, end);
-    // `readUnit` leaves the name in the scratch; whoever takes it may change the stream's mode.
+    // Read before the callback: `readUnit` leaves the name in the scratch, and the callback may change the stream's
+    // mode.
     const nextMode = unit.mode;
     if (unit.isClient) this.#sink.onClient(base, side);
     if (unit.nameLength > 0) this.#sink.onName(base, side, unit.evidence, unit.nameLength);
@@ -150,7 +151,7 @@ export class StreamInspector {
     return unitNeedsMore;
   }
 
-  /** After a gap or an upgrade: only a segment that starts with a request is read. */
+  /** After a gap or an upgrade only a segment that starts with a request is read. */
   #resync(
     base: number,
     stream: number,
@@ -168,7 +169,9 @@ export class StreamInspector {
     } else words[stream] = (sequence + end - from) | 0;
   }
 
-  /** Copies data into the stream's buffer, `ahead` bytes after the expected one, and reads on where that helps. */
+  /**
+   * Copies data into the stream's buffer, `ahead` bytes after the expected position, and continues reading if possible.
+   */
   #store(
     base: number,
     stream: number,
@@ -180,7 +183,7 @@ export class StreamInspector {
   ): void {
     const sequence = sequenceOf(this.#words, stream, ahead);
     const buffer = this.#words[stream + 2]! !== 0 ? this.#words[stream + 2]! - 1 : this.#lend(stream);
-    if (ahead + end - from > bufferBytes && this.#makeWay(stream, buffer)) {
+    if (ahead + end - from > bufferBytes && this.#freeSpace(stream, buffer)) {
       this.onData(base, stream - base === Field.stream ? 0 : 1, sequence, bytes, from, end);
       return;
     }
@@ -202,7 +205,7 @@ export class StreamInspector {
       }
     } else {
       if (end - from >= stallingBytesMin) this.#buffers.stalled[buffer]! += 1;
-      if (this.#isHopeless(stream, buffer, ahead)) {
+      if (this.#maySkipGap(stream, buffer, ahead)) {
         this.#giveUpGap(base, stream, sequence, bytes, from, end);
         return;
       }
@@ -210,8 +213,10 @@ export class StreamInspector {
     if (this.#buffers.contiguous[buffer] === bufferBytes) this.#makeRoom(stream, buffer);
   }
 
-  /** True when the gap before this segment need not be waited for. A hello is: its sender can't go on without an answer. */
-  #isHopeless(stream: number, buffer: number, ahead: number): boolean {
+  /**
+   * True when the gap before this segment may be skipped. A gap in a hello may not: its sender waits for the answer.
+   */
+  #maySkipGap(stream: number, buffer: number, ahead: number): boolean {
     const mode = this.#words[stream + 1]! & 0xff;
     const isFar = ahead >= bufferBytes;
     if (this.#isHelloAt(mode, buffer)) return false;
@@ -219,7 +224,7 @@ export class StreamInspector {
     return isFar || (isHttp && this.#buffers.stalled[buffer]! > stalledSegmentsMax);
   }
 
-  /** Reads units from a buffer, from where reading stopped. */
+  /** Reads units from a buffer, from the last position on. */
   #readBuffer(base: number, stream: number, buffer: number): void {
     const dataBase = buffer * bufferBytes;
     for (;;) {
@@ -256,8 +261,11 @@ export class StreamInspector {
     }
   }
 
-  /** Room for what would not fit, out of what need not be kept any more. True when there was any. */
-  #makeWay(stream: number, buffer: number): boolean {
+  /**
+   * Frees space for data that does not fit, by dropping bytes that are no longer needed. Returns true when some were
+   * freed.
+   */
+  #freeSpace(stream: number, buffer: number): boolean {
     const mode = this.#words[stream + 1]! & 0xff;
     if (this.#buffers.read[buffer]! > 0) {
       this.#makeRoom(stream, buffer);
@@ -275,7 +283,7 @@ export class StreamInspector {
     );
   }
 
-  /** Moves what was not read yet to the buffer's start; a unit that fills the whole buffer is given up. */
+  /** Moves unread bytes to the buffer's start. A unit that fills the whole buffer is skipped. */
   #makeRoom(stream: number, buffer: number): void {
     const read = this.#buffers.read[buffer]!;
     if (read === 0) {
@@ -287,8 +295,8 @@ export class StreamInspector {
   }
 
   /**
-   * A unit of more than 4 KiB. A hello goes on behind the extensions that were read; a header's host was read long ago,
-   * what follows it is found by looking.
+   * Skips the rest of a unit larger than 4 KiB. A hello continues after the extensions that were read. A header's host
+   * was read before; the next request is found by its form.
    */
   #abandonUnit(stream: number, buffer: number): void {
     const mode = this.#words[stream + 1]! & 0xff;
@@ -304,7 +312,7 @@ export class StreamInspector {
     const buffers = this.#buffers;
     const start = buffer * bufferBytes;
     const contiguous = buffers.contiguous[buffer]!;
-    // Without a new byte nothing new is found, however many segments come from far ahead.
+    // Without a new contiguous byte the result is the same, however many segments come from far ahead.
     if (buffers.tried[buffer] === contiguous) return false;
     buffers.tried[buffer] = contiguous;
     if (mode === Mode.hello) buffers.loadPoint(buffer, unit.point);
@@ -321,7 +329,7 @@ export class StreamInspector {
     return true;
   }
 
-  /** Reading goes on with the segment behind the gap, if its start looks like one. */
+  /** Reading continues with the segment after the gap if it starts like a request. */
   #giveUpGap(
     base: number,
     stream: number,
@@ -336,7 +344,10 @@ export class StreamInspector {
     this.#resync(base, stream, sequence, bytes, from, end);
   }
 
-  /** Earlier data than the first that was seen, on a connection whose start was not: the buffer's start moves. */
+  /**
+   * Data from before the first segment that was seen, on a connection whose start was not seen: moves the buffer's
+   * start.
+   */
   #rebase(stream: number, ahead: number): boolean {
     const buffer = this.#words[stream + 2]! - 1;
     const shift = -ahead;
@@ -350,7 +361,7 @@ export class StreamInspector {
   }
 
   #lend(stream: number): number {
-    // A flow has one buffer: 4 KiB, not 8 (NET-8.6). Two ends of a lookup over TCP take turns.
+    // A flow has one buffer of 4 KiB (NET-8.6). The two ends of a DNS lookup over TCP take turns.
     const isFirstSide = (stream - Field.stream) % flowWords === 0;
     const other = isFirstSide ? stream + 3 : stream - 3;
     if (this.#words[other + 2] !== 0) this.#finish(other);

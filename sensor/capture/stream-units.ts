@@ -1,9 +1,9 @@
 /**
- * What a client says on a TCP connection, unit by unit: a TLS hello, an HTTP request, or a preamble before one of them
- * (STARTTLS lines, PostgreSQL, MySQL and LDAP upgrade requests, RDP, SOCKS, PROXY).
+ * Parses what a client says on a TCP connection, unit by unit: a TLS hello, an HTTP request, or a preamble before one
+ * of them (STARTTLS lines, PostgreSQL, MySQL and LDAP upgrade requests, RDP, SOCKS, PROXY).
  *
- * A unit is read from contiguous bytes. The answer is how far the stream moves on, possibly beyond what is there, and
- * in which mode it goes on; or that more bytes are needed; or that nothing more will be learned.
+ * A unit is read from contiguous bytes. The result is the distance by which the stream advances, possibly beyond the
+ * received data, and its next mode; or that more bytes are needed; or that reading ends.
  */
 import { findByte, matchesText, readInt32, readUint16 } from '#common/bytes/index.ts';
 import {
@@ -17,7 +17,7 @@ import {
 import { RequestStatus, readRequest, request } from './http-request.ts';
 import { normalizeHost } from './name-table.ts';
 
-/** What a stream expects next. `unseen` is the zero of a new record. */
+/** What a stream expects next. `unseen` is zero, the value in a new record. */
 export const Mode = {
   unseen: 0,
   done: 1,
@@ -29,30 +29,30 @@ export const Mode = {
   lines: 7,
   socks: 8,
   dns: 9,
-  /** In the middle of a hello that is larger than a buffer. */
+  /** In a hello that is larger than a buffer. */
   hello: 10,
 } as const;
 
-/** Answers of `readUnit` besides a distance. */
+/** Results of `readUnit` besides a distance. */
 export const unitNeedsMore = -1;
 export const unitEnds = -2;
 
-/** Kinds of names in streams, as stored in flow records; order is strength. */
+/** Kinds of name evidence, as stored in flow records, weakest first. */
 export const Evidence = { none: 0, dns: 1, outer: 2, connect: 3, host: 4, sni: 5 } as const;
 
-/** What the last `readUnit` found beside its answer. */
+/** Further results of the last `readUnit`. */
 export const unit = {
   mode: Mode.done as number,
   evidence: Evidence.none as number,
   /** Length of the name in the scratch, 0 for none. */
   nameLength: 0,
-  /** True when whoever sent this is the client, name or not. */
+  /** True when the sender is the client, with or without a name. */
   isClient: false,
   /** After `unitNeedsMore`: bytes from the unit's start that the next attempt needs at least. */
   needs: 0,
-  /** After `unitNeedsMore`: only a line feed can bring the attempt forward. */
+  /** After `unitNeedsMore`: the next attempt needs a line feed. */
   needsLine: false,
-  /** Where a hello goes on; set before a reading in `Mode.hello`. */
+  /** Position at which a hello continues; set before a call in `Mode.hello`. */
   point: { distance: 0, recordLeft: 0, extensionsLeft: 0, skipLeft: 0 } as ResumePoint,
 };
 
@@ -134,7 +134,7 @@ function readText(bytes: Uint8Array, from: number, end: number): number {
     : readLine(bytes, from, end);
 }
 
-/** One line of a text protocol (or one XML tag), which may lead to a STARTTLS. */
+/** One line of a text protocol (or one XML tag) that may lead to a STARTTLS. */
 function readLine(bytes: Uint8Array, from: number, end: number, next: number = Mode.lines): number {
   const first = bytes[from]!;
   if (first === 0x3c) {
@@ -245,7 +245,7 @@ function readDatabasePreamble(bytes: Uint8Array, from: number, end: number): num
   return isLogin ? advance(36, Mode.fresh) : unitEnds;
 }
 
-/** One LDAP message; whether it was the StartTLS shows in what follows. */
+/** One LDAP message; the data after it shows whether it was StartTLS. */
 function readLdap(bytes: Uint8Array, from: number, end: number): number {
   if (end - from < 6) return needs(6);
   const short = bytes[from + 1]!;

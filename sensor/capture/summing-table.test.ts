@@ -12,7 +12,7 @@ function memoryFile(): PageFile & { pages: Uint8Array[] } {
   };
 }
 
-test('rows beyond those of memory come back as they were, in any order', () => {
+test('rows moved out of memory are read back unchanged, in any order', () => {
   const file = memoryFile();
   const rows = new RowStore(20, 65_536 * 2, file);
   for (let row = 0; row < 10_000; row += 1) {
@@ -29,7 +29,7 @@ test('rows beyond those of memory come back as they were, in any order', () => {
   }
 });
 
-test('keys beyond those of memory are summed like the others, each once', () => {
+test('keys that exceed memory are summed like the others, each once', () => {
   const options = { keyWords: 3, sumCount: 2, recordsMax: 64, seed: 7 };
   for (const file of [memoryFile(), null]) {
     const table = new SummingTable({ ...options, file });
@@ -48,7 +48,7 @@ test('keys beyond those of memory are summed like the others, each once', () => 
     for (let row = 0; row < rows.count; row += 1) {
       rows.seek(row);
       const key = rows.words[rows.at + keyAt(2)]!;
-      assert.ok(!got.has(key), `key ${key} stands there twice`);
+      assert.ok(!got.has(key), `key ${key} appears twice`);
       got.set(key, rows.sums[rows.at >> 1]!);
       count += rows.sums[(rows.at >> 1) + 1]!;
     }

@@ -1,36 +1,36 @@
 /**
- * Sums by key over more keys than memory should hold.
+ * Sums by key, for more keys than fit into memory.
  *
- * Keys are summed in a table; when it is full, its records go to parts by their hash and the table begins anew. At the
- * end each part fits into a table again, where records of one key are added up.
+ * Keys are summed in a table. When it is full, its records are divided by hash into parts, and the table starts empty.
+ * At the end each part fits into a table, which adds up the records of each key.
  */
 import { mixHash } from './keyed-table.ts';
 import { type PageFile, RowStore } from './row-store.ts';
 import { RowTable } from './row-table.ts';
 
 const partCount = 64;
-/** A part of more keys than this would be one of several hundred million. */
+/** A part exceeds this only with several hundred million keys. */
 const partRecordsMax = 1 << 22;
 const partRecordsMin = 256;
 
 export interface SummingTableOptions {
   keyWords: number;
   sumCount: number;
-  /** Keys in memory. */
+  /** Capacity in memory, in keys. */
   recordsMax: number;
-  /** Keys that have room from the start; memory is taken when they come. */
+  /** Initial capacity; memory is used when keys are added. */
   recordsMin?: number;
   seed: number;
   file: PageFile | null;
 }
 
-/** A row of the result: its sums first, its key behind them. */
+/** Position of the key in a row of the result, after its sums. */
 export function keyAt(sumCount: number): number {
   return sumCount * 2;
 }
 
 export class SummingTable {
-  /** Where a caller puts the key before `add`. */
+  /** The caller sets the key here before `add`. */
   readonly key: Int32Array;
   /** After `locate`: the key was not in memory. */
   isNew = false;
@@ -45,12 +45,12 @@ export class SummingTable {
     this.#table = this.#createTable(recordsMin, options.file ? options.recordsMax : partRecordsMax);
   }
 
-  /** Sums of the table; `locate` says where those of the key begin. */
+  /** Sums of the table; `locate` returns the position of a key's sums. */
   get sums(): Float64Array {
     return this.#table.sums;
   }
 
-  /** Where in `sums` those of the key begin; -1 when it is not in memory and `mayAdd` is false. */
+  /** Position of the key's sums in `sums`; -1 when it is not in memory and `mayAdd` is false. */
   locate(mayAdd: boolean): number {
     const table = this.#table;
     const { count } = table;
@@ -65,7 +65,7 @@ export class SummingTable {
     return at >> 1;
   }
 
-  /** Every key once, with all its sums, as rows, which take the table's place. Call once. */
+  /** Every key once, with all its sums. The rows use the table's memory. Call once. */
   finish(residentBytes: number): RowStore {
     const { file } = this.#options;
     const table = this.#table;
@@ -73,7 +73,7 @@ export class SummingTable {
     if (!this.#parts) return RowStore.of(rowWords, table);
     const rows = new RowStore(rowWords, residentBytes, file);
     this.#spill();
-    // One after the other leaves memory, or the pages that they were read into would stay.
+    // Remove each part before the next, so that its pages can be freed.
     for (let part = this.#parts.pop(); part; part = this.#parts.pop()) {
       const whole = this.#createTable(partRecordsMin, partRecordsMax);
       for (let row = 0; row < part.count; row += 1) {
@@ -98,7 +98,7 @@ export class SummingTable {
     const parts = this.#parts;
     for (let at = 0; at < table.count * rowWords; at += rowWords) {
       const key = at + keyAt(sumCount);
-      // Another hash than the table's, or each part would fill a corner of its table.
+      // A different hash than the table's; otherwise each part would use only a corner of its table.
       let hash = ~seed;
       for (let word = 0; word < keyWords; word += 1) hash = mixHash(hash, words[key + word]!);
       appendRow(parts[hash & (partCount - 1)]!, words, at, rowWords);

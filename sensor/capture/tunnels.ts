@@ -1,19 +1,19 @@
 /**
- * Packets inside packets, for naming only: bytes count on the outermost header.
+ * Decodes packets inside packets, for names only: bytes count on the outermost header.
  *
- * Known by IP protocol (IP in IP, GRE) or by the well-known UDP port of either end (VXLAN, Geneve, GTP-U, GRE in UDP,
- * Teredo, AYIYA). What does not decode is no tunnel.
+ * A tunnel is recognized by its IP protocol (IP in IP, GRE) or by a well-known UDP port on either end (VXLAN, Geneve,
+ * GTP-U, GRE in UDP, Teredo, AYIYA). Data that does not decode is not a tunnel.
  */
 import { readUint16 } from '#common/bytes/index.ts';
 import { decodeIp, decodeIpv4, decodeIpv6 } from './decode-ip.ts';
 import { decodeEthernet, decodeEtherType, decodePppProtocol } from './decode-link.ts';
 import { type Packet, Protocol, Verdict } from './packet.ts';
 
-/** Numbers of the tunnels inside one another on a path; 0 is the path of what is in none. */
+/** Ids of nested tunnel paths; 0 is the path outside of all tunnels. */
 export class TunnelPaths {
   readonly #texts: string[] = [''];
 
-  /** The path of `kind` inside `parent`; at most 255 of them, the rest are not told apart. */
+  /** Id of `kind` inside `parent`. There are at most 255 ids; further paths get the same one. */
   id(parent: number, kind: string): number {
     const path = parent === 0 ? kind : `${this.#texts[parent]}/${kind}`;
     const known = this.#texts.indexOf(path);
@@ -23,13 +23,13 @@ export class TunnelPaths {
     return this.#texts.length - 1;
   }
 
-  /** Names of the tunnels, outermost first, joined by `/`; empty outside of any. */
+  /** Names of the tunnels, outermost first, joined by `/`; empty for no tunnel. */
   text(id: number): string {
     return this.#texts[id]!;
   }
 }
 
-/** False for most packets, at little cost: those that can't carry others. */
+/** False for most packets, at little cost: those that can not carry inner packets. */
 export function mayCarryPackets(packet: Packet): boolean {
   const { protocol } = packet;
   if (protocol === Protocol.udp) return isTunnelPort(packet.targetPort) || isTunnelPort(packet.sourcePort);
@@ -52,7 +52,7 @@ export function isTunnelPort(port: number): boolean {
   }
 }
 
-/** Decodes what `outer` carries into `inner`; the tunnel's name, or null when there is nothing inside. */
+/** Decodes the content of `outer` into `inner`. Returns the tunnel's name, or null when there is no inner packet. */
 export function openTunnel(outer: Packet, inner: Packet): string | null {
   inner.attach(outer.bytes);
   inner.macAt = -1;
@@ -106,7 +106,7 @@ function decodeGeneve(inner: Packet, at: number): number {
   return type === 0x6558 ? decodeEthernet(inner, next) : decodeEtherType(inner, type, next);
 }
 
-/** GTP version 1, user data only, behind any extension headers. */
+/** GTP version 1, user data only, after any extension headers. */
 function decodeGtp(inner: Packet, at: number): number {
   const { bytes, end } = inner;
   if (at + 8 > end || bytes[at]! >> 5 !== 1 || bytes[at + 1] !== 0xff) return Verdict.nonIp;
@@ -125,7 +125,7 @@ function decodeGtp(inner: Packet, at: number): number {
   return decodeIp(inner, next);
 }
 
-/** GRE with its optional fields; version 1 is the one of PPTP. */
+/** GRE with its optional fields; version 1 is used by PPTP. */
 function decodeGre(inner: Packet, at: number): number {
   const { bytes, end } = inner;
   if (at + 4 > end) return Verdict.nonIp;
@@ -149,13 +149,13 @@ function decodeGre(inner: Packet, at: number): number {
   return decodeEtherType(inner, type, next);
 }
 
-/** Twelve bytes of header, and eight more where its last bit says so. */
+/** A header of twelve bytes, and eight more if its last bit is set. */
 function decodeErspanThree(inner: Packet, at: number): number {
   if (at + 12 > inner.end) return Verdict.nonIp;
   return decodeEthernet(inner, (inner.bytes[at + 11]! & 1) === 1 ? at + 20 : at + 12);
 }
 
-/** An authentication and an origin header may come first. */
+/** An authentication header and an origin header may come first. */
 function decodeTeredo(inner: Packet, from: number): number {
   const { bytes, end } = inner;
   let at = from;

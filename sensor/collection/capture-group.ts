@@ -1,9 +1,9 @@
 /**
- * One capture: a thread, or several that share the interface by fanout. What they see is put together here, so that
- * nobody behind this file can tell how many they were.
+ * One capture: one thread, or several that share the interface by fanout. Their reports are merged here, so that later
+ * code does not depend on the number of threads.
  *
- * A failure of one member fails the capture: all its members end, the open minute is reported as far as it was seen,
- * and the capture is opened anew every few seconds. The minutes between are gaps.
+ * A failure of one member fails the capture: all members end, the open minute is reported with its observed part, and
+ * the capture is reopened every few seconds. The minutes in between are gaps.
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { CodedError } from '#common/errors/index.ts';
@@ -20,47 +20,50 @@ const reopenEveryMs = 2000;
 
 export interface CaptureGroupOptions {
   spec: CaptureSpec;
-  /** Part of one capture's tables that each member gets. */
+  /** Fraction of one capture's tables for each member. */
   share: number;
   windowMs: number;
   clock: Clock;
   reporter: Reporter;
   /** MACs of this host and of its routers: they own no address (NET-2.2.9). */
   foreignMacs(): ReadonlySet<string>;
-  /** It listens from then on, by a clock with this offset to the host's uptime; again after each jump of the clock. */
+  /**
+   * Called when the capture begins to listen, with the offset of its clock to the host's uptime; called again after
+   * each clock step.
+   */
   onListening(sinceMs: number, offsetMs: number): void;
   onMinute(minute: TelemetryMinute, reason: GapReason | null): void;
   onWindow(window: LocalWindow): void;
   onFailed(): void;
 }
 
-/** How a capture stands, for people. */
+/** State of a capture, for people. */
 export interface CaptureState {
   name: string;
   role: 'uplink' | 'bridge';
   isListening: boolean;
-  /** Null while it was never open. */
+  /** Null until it was opened. */
   method: ReadySource['method'] | null;
   members: number;
   countsSegments: boolean;
-  /** Why another method was taken than the best one, or why it does not listen. */
+  /** Why a fallback method is used, or why it does not listen. */
   why: string | null;
 }
 
 export interface CaptureGroup {
   readonly name: string;
-  /** Opens the interface. Returns what is missing, or null. It goes on trying by itself after `keepTrying`. */
+  /** Opens the interface. Returns the error, or null. `keepTrying` retries. */
   open(): Promise<CodedError | null>;
-  /** Tries again every few seconds after `open` failed. */
+  /** Retries every few seconds after `open` failed. */
   keepTrying(why: CodedError): void;
-  /** Sets what is local; frames count from the first call on. */
+  /** Sets the local addresses. Frames count from the first call on. */
   setLocal(local: LocalAddresses): void;
   state(): CaptureState;
-  /** Resolves after the last reports have come in. */
+  /** Resolves after the last reports have arrived. */
   stop(): Promise<void>;
 }
 
-/** Makes the group; no thread runs before `open`. */
+/** Creates the group; no thread runs before `open`. */
 export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
   const { spec, clock, reporter } = options;
   const stopping = new AbortController();
@@ -71,7 +74,7 @@ export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
   let opened: ReadySource | null = null;
   let isListening = false;
   let trouble: CodedError | null = null;
-  /** All members are ready, so that they take messages. */
+  /** All members are ready to receive messages. */
   let isOpen = false;
   let endedEarly: CodedError | null = null;
   let listeningSince: number[] = [];
@@ -103,7 +106,7 @@ export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
     return member;
   }
 
-  /** The capture listens when its last member does. */
+  /** The capture listens when its last member listens. */
   function noteListening(sinceMs: number, offsetMs: number): void {
     listeningSince.push(sinceMs);
     if (listeningSince.length < members.length) return;
@@ -126,7 +129,7 @@ export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
     const reports = parts.map((part) => part.minute);
     const merged = mergeMembers(reports, spec.role, options.foreignMacs());
     const reason = parts.find((part) => part.reason)?.reason ?? null;
-    // A member that never reported leaves the minute without its flows.
+    // Without a member's report, the minute lacks that member's flows.
     const isShort = parts.length < members.length;
     if (isShort) merged.observedMs = Math.min(merged.observedMs, 59_999);
     options.onMinute(merged, isShort ? (reason ?? 'capture_failed') : reason);
@@ -137,7 +140,7 @@ export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
       const parts = collect(windows, report.startedAtMs, report);
       if (parts.length >= members.length) flushWindow(report.startedAtMs);
     }
-    // What never became complete is not held for long.
+    // Drop old windows that stay incomplete.
     for (const startedAtMs of windows.keys()) if (windows.size > 3) windows.delete(startedAtMs);
   }
 
@@ -155,7 +158,7 @@ export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
     try {
       const first = await createMember(count > 1 ? 'new' : null).start();
       opened = first;
-      // Only the ring can be shared.
+      // Only the packet ring supports fanout.
       if (count > 1 && first.fanoutGroup !== null) {
         const group = first.fanoutGroup;
         await Promise.all(Array.from({ length: count - 1 }, () => createMember(group).start()));
@@ -170,12 +173,12 @@ export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
     trouble = null;
     isOpen = true;
     if (opened.fallback !== null && opened.method === 'tcpdump') {
-      reporter.warn('capture runs through tcpdump, which costs more and can count no merged packets', {
+      reporter.warn('capture runs through tcpdump, which costs more and can not count merged packets', {
         capture: spec.name,
         why: opened.fallback,
       });
     } else if (!opened.countsSegments) {
-      reporter.warn('packets that offload merged are counted as one', { capture: spec.name });
+      reporter.warn('packets merged by offload are counted as one', { capture: spec.name });
     }
     if (local) for (const member of members) member.setLocal(local);
     return null;
@@ -190,14 +193,14 @@ export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
     for (const minute of [...minutes.keys()].sort((a, b) => a - b)) flushMinute(minute);
     windows.clear();
     options.onFailed();
-    // Merged packets as one are better than merged packets lost.
+    // Counting merged packets as one is better than losing them.
     const isHeader = why.code === 'capture.offload_header';
     if (isHeader && source.kind === 'live') source = { ...source, wantsOffloadHeader: false };
     await reopen(why, isHeader ? 0 : reopenEveryMs);
   }
 
   async function reopen(why: CodedError, firstWaitMs: number): Promise<void> {
-    reporter.error('capture failed, trying again', { capture: spec.name, why: why.message });
+    reporter.error('capture failed, retrying', { capture: spec.name, why: why.message });
     for (let waitMs = firstWaitMs; !stopping.signal.aborted; waitMs = reopenEveryMs) {
       await clock.wait(waitMs, stopping.signal);
       if (stopping.signal.aborted) return;

@@ -10,7 +10,7 @@ import { createWallWatch } from './wall-watch.ts';
 const startMs = 1_764_000_000_000;
 const frame = Buffer.alloc(60);
 
-/** A loop over a ring that is drained by hand: each frame has the second at which it is stamped. */
+/** A loop over a ring that the test drains; each frame has a given timestamp. */
 function fixture() {
   const clock = createTestClock(startMs);
   const ring: number[] = [];
@@ -40,7 +40,7 @@ function fixture() {
     clock,
     ring,
     loop,
-    /** How the next call of `poll` goes. */
+    /** Behaviour of the next call of `poll`. */
     drainBy: (drain: (hand: () => void) => Promise<void>) => drains.push(drain),
     minutes: () =>
       said
@@ -57,7 +57,7 @@ function fixture() {
   };
 }
 
-test('NET-2.4.2: frames that come while a full ring is drained over the end of a minute count in their own minute', async () => {
+test('NET-2.4.2: frames that arrive while a full ring is drained across the end of a minute count in their own minute', async () => {
   const { clock, ring, loop, drainBy, minutes } = fixture();
   await clock.advance(59_000);
   await loop.turn();
@@ -68,7 +68,7 @@ test('NET-2.4.2: frames that come while a full ring is drained over the end of a
     ring.push(59.8, 60.4);
   });
   await loop.turn();
-  assert.deepEqual(minutes(), [], 'the rest of the minute lies in the ring');
+  assert.deepEqual(minutes(), [], 'the rest of the minute is in the ring');
   await loop.turn();
   assert.deepEqual(minutes(), [[0, 2, null]]);
   await clock.advance(60_000);
@@ -80,7 +80,7 @@ test('NET-2.4.2: frames that come while a full ring is drained over the end of a
   ]);
 });
 
-test('NET-2.5: so do they in their own live window', async () => {
+test('NET-2.5: frames that arrive while a full ring is drained count in their own live window', async () => {
   const { clock, ring, loop, drainBy, windows } = fixture();
   await clock.advance(9000);
   await loop.turn();
@@ -98,7 +98,7 @@ for (const [name, bySeconds] of [
   ['ahead', 3600],
   ['back', -3600],
 ] as const)
-  test(`a clock that is set ${name} while the ring is drained ends the minute where the old time ended`, async () => {
+  test(`a clock that is set ${name} while the ring is drained ends the minute at the last old time`, async () => {
     const { clock, ring, loop, drainBy, minutes } = fixture();
     await clock.advance(20_000);
     ring.push(19);
@@ -117,7 +117,7 @@ for (const [name, bySeconds] of [
     assert.deepEqual(minutes().slice(1), [[bySeconds, 1, 'clock_step']]);
   });
 
-test('a stop reports the open minute as it stands, and before frames count there is none', async () => {
+test('a stop reports the open minute; before frames count there is none', async () => {
   const { clock, ring, loop, minutes } = fixture();
   await clock.advance(5000);
   ring.push(4);

@@ -1,10 +1,10 @@
 /**
- * Frames from a source through the packet path to closed minutes and live windows.
+ * Reads frames from a source into the packet path and reports closed minutes and live windows.
  *
- * Wall time is compared with monotonic time in every turn: after a jump of the clock, or a sleep of the host, the open
- * minute ends in the old time and another one begins in the new, so no minute is reported for time that did not pass. A
- * minute is closed by the time that was read before the source was drained: what was stamped until then has been handed
- * over, and what comes while a full ring is drained has not.
+ * Every turn compares wall time with monotonic time. After a clock step or a suspend of the host, the open minute ends
+ * in the old time and another begins in the new time, so that no report covers time that did not pass. A minute is
+ * closed by the time read before the source was drained: all frames stamped until then were read, but frames that
+ * arrive while a full ring is drained may not be.
  */
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
@@ -16,7 +16,7 @@ import { registrableDomain } from './registrable-domain.ts';
 import type { WallWatch } from './wall-watch.ts';
 
 const pollMs = 100;
-/** A window may close before its last block came from the ring: what comes late counts in the next one. */
+/** A window may close before its last block came from the ring; late frames count in the next window. */
 const windowSettleMs = 250;
 
 const discard: ObserveFrame = () => {};
@@ -30,31 +30,31 @@ export interface CaptureLoopDeps {
 }
 
 export interface CaptureLoop {
-  /** From now on frames count. */
+  /** Starts counting frames. */
   begin(local: LocalAddresses): void;
   setLocal(local: LocalAddresses): void;
-  /** Takes what is ready, or waits for it for up to 100 ms, and says what is over. */
+  /** Reads ready frames, or waits up to 100 ms for them, and reports closed minutes and windows. */
   turn(): Promise<void>;
-  /** Takes what was on its way at a stop. */
+  /** Reads the frames that were under way at a stop. */
   linger(): Promise<void>;
-  /** Reports the open minute as it stands. */
+  /** Reports the open minute. */
   finish(reason: GapReason): void;
 }
 
-/** Makes a loop over an open source. */
+/** Creates a loop over an open source. */
 export function createCaptureLoop({ input, source, watch, hostTime, say }: CaptureLoopDeps): CaptureLoop {
   let capture: Capture | null = null;
   let observeFrame = discard;
   let local: LocalAddresses = { prefixes: [], addresses: [] };
   let reasonOfOpenMinute: GapReason | null = null;
-  /** Wall time when the source began to be drained. */
+  /** Wall time when draining of the source began. */
   let drainedMs = watch.look().nowMs;
 
   function listen(): void {
     const { linkType } = source;
-    const begun = createCapture({ ...input, linkType, registrableDomain, local, believe: watch.believe });
+    const begun = createCapture({ ...input, linkType, registrableDomain, local, clampTime: watch.clampTime });
     listenNow(begun);
-    // Handed over as it is: an arrow with rest arguments would make an array for every packet.
+    // Bound, because an arrow function with rest arguments would allocate an array for every packet.
     observeFrame = begun.observe.bind(begun);
     capture = begun;
   }
@@ -83,14 +83,14 @@ export function createCaptureLoop({ input, source, watch, hostTime, say }: Captu
     if (windows.length > 0) say({ kind: 'windows', windows });
   }
 
-  /** After a jump: the open minute ends where the old time ended, and another one begins in the new time. */
+  /** After a clock step: the open minute ends at the last old time, and another begins in the new time. */
   function followClock(nowMs: number, stepMs: number): void {
     if (stepMs === 0) return;
     const oldNowMs = nowMs - stepMs;
     if (capture) {
       sendReports(capture.closeAll(oldNowMs), 'clock_step');
       sendWindows(oldNowMs);
-      // Names and flows go on over a small jump; over a large one their ages mean nothing any more.
+      // Names and flows survive a small step. After a large step their ages are meaningless.
       if (startOfMinuteMs(oldNowMs) === startOfMinuteMs(nowMs)) listenNow(capture);
       else listen();
     }
@@ -131,7 +131,7 @@ export function createCaptureLoop({ input, source, watch, hostTime, say }: Captu
   };
 }
 
-/** A report that is not whole says so in its time, too. */
+/** Also reduces the observed time of an incomplete report. */
 function cutShort(report: MinuteReport, reason: GapReason | null): MinuteReport {
   return reason ? { ...report, observedMs: Math.min(report.observedMs, 59_999) } : report;
 }

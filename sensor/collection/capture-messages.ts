@@ -1,21 +1,21 @@
-/** What a capture's thread and the sensor's main thread say to each other. */
+/** Messages between a capture's thread and the sensor's main thread. */
 import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
 import type { MinuteReport, WindowReport } from '#sensor/capture/index.ts';
 import type { CaptureMethod, SourceSpec } from '#sensor/packet-source/index.ts';
 import type { CaptureRole } from './capture-spec.ts';
 
-/** Which addresses are local, as canonical text. */
+/** Local addresses, as canonical text. */
 export interface LocalAddresses {
   prefixes: readonly string[];
   addresses: readonly string[];
 }
 
-/** What a thread has to do: one member of one capture. */
+/** Task of a thread: one member of one capture. */
 export interface WorkerInput {
   name: string;
   role: CaptureRole;
   source: SourceSpec;
-  /** Part of one capture's tables that this member gets. */
+  /** Fraction of one capture's tables for this member. */
   share: number;
   windowMs: number;
   windowApplicationsMax: number;
@@ -23,7 +23,7 @@ export interface WorkerInput {
 }
 
 export type ToWorker =
-  /** From now on frames count. */
+  /** Starts counting frames. */
   { kind: 'begin'; local: LocalAddresses } | { kind: 'local'; local: LocalAddresses } | { kind: 'stop' };
 
 /** An open source. */
@@ -31,22 +31,22 @@ export interface ReadySource {
   method: CaptureMethod;
   countsSegments: boolean;
   fanoutGroup: number | null;
-  /** Why another method was taken than the best one. */
+  /** Why a fallback method is used. */
   fallback: string | null;
 }
 
-/** A closed minute of one member; `reason` says why it is not whole. */
+/** A closed minute of one member; `reason` says why it is incomplete. */
 export interface MemberMinute {
   minute: MinuteReport;
   reason: GapReason | null;
 }
 
 export type FromWorker =
-  /** The source is open; nothing counts yet. */
+  /** The source is open; frames do not count yet. */
   | { kind: 'ready'; source: ReadySource }
-  /** `offsetMs`: wall time minus the host's uptime, by which minutes are stamped from now on. */
+  /** `offsetMs`: wall time minus the host's uptime, used to stamp minutes from now on. */
   | { kind: 'listening'; sinceMs: number; offsetMs: number }
   | { kind: 'reports'; reports: MemberMinute[] }
   | { kind: 'windows'; windows: WindowReport[] }
-  /** The source is gone or never came up; the thread ends. */
+  /** The source failed or could not be opened; the thread ends. */
   | { kind: 'failed'; code: string; message: string };

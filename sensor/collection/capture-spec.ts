@@ -1,4 +1,4 @@
-/** Which captures a sensor runs, as told by its settings. */
+/** The captures in a sensor's settings. */
 import type { SourceSpec } from '#sensor/packet-source/index.ts';
 
 export type CaptureRole = 'uplink' | 'bridge';
@@ -8,9 +8,9 @@ export interface CaptureSpec {
   name: string;
   role: CaptureRole;
   source: SourceSpec;
-  /** Threads that share the interface by fanout, 1 for none. */
+  /** Number of threads that share the interface by fanout; default 1. */
   members?: number;
-  /** Names on the outside of encrypted hellos; the well-known ones unless given. */
+  /** Public names on the outside of encrypted hellos (ECH); the well-known ones by default. */
   outerNames?: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export function parseCaptures(text: string): { name: string; role: CaptureRole }
     const match = /^(uplink|bridge):([^\s/:,]{1,15})$/.exec(entry.trim());
     if (!match) {
       throw new Error(
-        `must be a list like uplink:eth0,bridge:br0; "${entry.trim()}" is no role and interface`,
+        `must be a list like uplink:eth0,bridge:br0; "${entry.trim()}" is not a role and an interface`,
       );
     }
     return { role: match[1] as CaptureRole, name: match[2]! };

@@ -1,23 +1,25 @@
 /**
- * Proof by model: lives of a sensor whose host's clock is set by seconds to decades, both ways, sleeps, dies and starts
- * again, while the monitor is away or its answers are lost (`sensor/testing/clock-history.ts`).
+ * Proof by model: simulated lives of a sensor whose host's clock is set forwards and backwards by seconds to decades,
+ * and which is suspended, killed and restarted, while the monitor is away or its answers are lost
+ * (`sensor/testing/clock-history.ts`).
  *
- * What was heard is judged frame by frame at the end: each is stored once, or died with the sensor before its minute was
- * committed; what a right clock stamped lies in its own minute, and what one stamped that was ahead does so too, once the
- * clock was set; a minute that no gap names is one minute; no gap names a minute that was heard whole, and none reaches
- * into a time that had not come; what was not heard while the clock was right is named; nothing waits for ever.
+ * At the end every heard frame is checked. It is stored once, or was lost with the sensor before its minute was
+ * committed. A frame stamped by a right clock is in its own minute; so is one stamped by a clock that was ahead, once
+ * the clock was set. A minute without a gap spans one minute. No gap covers a completely heard minute or future time.
+ * Time that was not heard while the clock was right has a gap. No upload stays pending.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { captureNames } from '#sensor/testing/clock-capture.ts';
-import { type Frame, type Life, playLife, type StoredMinute } from '#sensor/testing/clock-history.ts';
+import { playLife } from '#sensor/testing/clock-history.ts';
+import type { Frame, Life, StoredMinute } from '#sensor/testing/clock-life.ts';
 import { type ClockPlant, clockPlants } from '#sensor/testing/clock-plants.ts';
 import { seededRandom } from '#sensor/testing/proof-monitor.ts';
 
 export const name = 'clock-steps';
 
-/** Lives in which each planted fault has to show. */
+/** Number of lives in which each planted fault must be found. */
 const plantedLives = 400;
 const aheadSecondsMax = 300;
 
@@ -37,27 +39,30 @@ export async function prove({ n, seed, report }: ClockStepsOptions) {
     if (planted.offences.length > 0) caught += 1;
   }
   return {
-    claim: `clocks set ahead and back by up to 30 years, sleeps, deaths: each of ${result.frames} frames is stored once or died uncommitted, in its minute, no gap names what was heard, and one names what was not`,
+    claim: `clocks set ahead and back by up to 30 years, sleeps, kills: each of ${result.frames} frames is stored once in its minute or was lost uncommitted; no gap covers heard time, and one covers all other time`,
     tried: n,
     failures: result.failed,
     plantedBugsCaught: `${caught} of ${clockPlants.length}`,
   };
 }
 
-/** One life alone, by the number that an offence names. */
+/** Replays one life by the number in its offence. */
 export async function replay({ only, report }: { only: number; report(line: string): void }) {
   const result = await runLives(1, 0, null, () => only);
   for (const offence of result.offences) report(offence);
   return { failures: result.failed };
 }
 
-/** Lives lose no power, and a sensor that is killed keeps what the system has taken: memory serves as their disk. */
+/**
+ * No life includes a power loss, and a killed sensor keeps the data that the kernel has taken; so a folder in memory is
+ * enough.
+ */
 function lifeFolder(): string {
   const memory = process.env.SVC_PROOF_MEMORY ?? '/dev/shm';
   return mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'svc-clock-'));
 }
 
-/** Plays lives; with a planted fault until one is found. */
+/** Simulates lives; with a planted fault until one is found. */
 export async function runLives(
   n: number,
   seed: number,
@@ -83,13 +88,13 @@ export async function runLives(
 
 const minuteOf = (ms: number) => Math.floor(ms / 60_000) * 60;
 
-/** Everything that is wrong with what was stored. */
+/** All errors in the stored data. */
 export function judgeLife(life: Life): string[] {
   return [...judgeFrames(life), ...judgeMinutes(life), ...judgeGaps(life), ...judgeDowntimes(life)];
 }
 
 function judgeFrames(life: Life): string[] {
-  const offences: string[] = life.pending > 0 ? [`${life.pending} uploads wait for ever`] : [];
+  const offences: string[] = life.pending > 0 ? [`${life.pending} uploads stay pending`] : [];
   const found = new Map<number, StoredMinute[]>();
   for (const stored of life.stored) {
     for (const { address } of stored.minute.hosts) {
@@ -100,7 +105,7 @@ function judgeFrames(life: Life): string[] {
   for (const frame of life.frames) {
     const minutes = found.get(frame.id) ?? [];
     if (minutes.length > 1) offences.push(`frame ${frame.id} is stored in ${minutes.length} minutes`);
-    // Of a boot in which nothing told the time, what seems too old to keep is refused as such (NET-7.1).
+    // In a boot without a known time, data that seems too old is refused as such (NET-7.1).
     const isTooOld =
       frame.aheadMs < -89 * 86_400_000 &&
       frame.bootId !== life.lastBootId &&
@@ -119,7 +124,7 @@ function judgePlace(frame: Frame, { minute: { minute }, upload }: StoredMinute, 
   if (frame.aheadMs === 0 && off > 0) return [`frame ${frame.id} of a right clock lies ${off} s off`];
   const isMoved =
     frame.aheadMs > aheadSecondsMax * 1000 && frame.bootId === life.lastBootId && !life.uncertain.has(upload);
-  // A clock that is minutes off agrees, and may be the one that moved it.
+  // A clock within minutes of the right time is accepted, and may have moved the minute.
   const isOffBy = life.frames.some(
     (one) => one.aheadMs !== 0 && Math.abs(one.aheadMs) <= aheadSecondsMax * 1000,
   );
@@ -128,7 +133,7 @@ function judgePlace(frame: Frame, { minute: { minute }, upload }: StoredMinute, 
   return [];
 }
 
-/** A minute that nothing names is no longer than a minute, whatever clock counted it. */
+/** A minute without a gap spans at most one minute, by any clock. */
 function judgeMinutes(life: Life): string[] {
   const parts = new Map<string, number[]>();
   for (const { minute } of life.stored) {
@@ -141,7 +146,7 @@ function judgeMinutes(life: Life): string[] {
     const [capture, minute] = [key.slice(0, key.indexOf(' ')), Number(key.slice(key.indexOf(' ') + 1))];
     const span = Math.max(...times) - Math.min(...times);
     if (times.length > 1 && span > 62_000 && !isNamed(life, capture, minute))
-      offences.push(`minute ${minute} of ${capture} holds ${span / 1000} s, and nothing says so`);
+      offences.push(`minute ${minute} of ${capture} spans ${span / 1000} s without a gap`);
   }
   return offences;
 }
@@ -149,10 +154,9 @@ function judgeMinutes(life: Life): string[] {
 function judgeGaps(life: Life): string[] {
   const offences: string[] = [];
   for (const { gap, storedAtMs } of life.gaps) {
-    if (gap.toMinute * 1000 > storedAtMs + aheadSecondsMax * 1000)
-      offences.push('a gap reaches into the future');
+    if (gap.toMinute * 1000 > storedAtMs + aheadSecondsMax * 1000) offences.push('a gap is in the future');
   }
-  // Minutes of a right clock, far from everything that happened, stored once and whole.
+  // Minutes of a right clock, far from all events, must be stored once and complete.
   const counts = new Map<string, number>();
   for (const { minute } of life.stored) {
     const key = `${minute.capture} ${minute.minute}`;
@@ -165,12 +169,12 @@ function judgeGaps(life: Life): string[] {
       hosts.length > 0 && hosts.every((host) => life.frames[idOf(host.address) - 1]!.aheadMs === 0);
     if (!isQuiet || !isRight || observedMs < 60_000 || counts.get(`${capture} ${start}`) !== 1) continue;
     if (isNamed(life, capture, start))
-      offences.push(`minute ${start} of ${capture} was heard whole, and a gap names it`);
+      offences.push(`minute ${start} of ${capture} was heard completely but has a gap`);
   }
   return offences;
 }
 
-/** What was not heard is named, unless another clock's minute has its place. */
+/** Time that was not heard has a gap, unless a minute of another clock has its place. */
 function judgeDowntimes(life: Life): string[] {
   const known = new Set(life.stored.map(({ minute }) => `${minute.capture} ${minute.minute}`));
   const offences: string[] = [];
@@ -178,7 +182,7 @@ function judgeDowntimes(life: Life): string[] {
     for (let minute = Math.ceil(fromMs / 60_000) * 60; (minute + 60) * 1000 <= toMs; minute += 60) {
       for (const capture of captureNames) {
         if (!known.has(`${capture} ${minute}`) && !isNamed(life, capture, minute))
-          offences.push(`minute ${minute} of ${capture} was not heard, and nothing says so`);
+          offences.push(`minute ${minute} of ${capture} was not heard but has no gap`);
       }
     }
   }

@@ -1,21 +1,20 @@
-/** The part that runs all captures of a sensor and commits their minutes. */
+/** Runs all captures of a sensor and commits their minutes. */
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { liveWindowMs } from '#contracts/sensor-api/live.ts';
-import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
 import { createHostTime, type HostTime } from '#sensor/host-time/index.ts';
-import { type SensorPlan, suitMonitor } from '#sensor/plan/index.ts';
+import { downgradeForMonitor, type SensorPlan } from '#sensor/plan/index.ts';
 import { type CaptureState, createCaptureGroup } from './capture-group.ts';
 import type { CaptureSpec } from './capture-spec.ts';
 import type { LocalWindow } from './merge-windows.ts';
-import { createMinuteCollector, type MinuteCollectorOptions, type ProbeResults } from './minute-collector.ts';
+import { createMinuteCollector, type MinuteCollectorOptions } from './minute-collector.ts';
 
 const tickMs = 500;
-/** Captures that may have whole tables; more share what a process may hold (NET-8.6). */
+/** Number of captures with full tables; more captures divide the limit of the process (NET-8.6). */
 const capturesMax = 4;
 const noMacs: ReadonlySet<string> = new Set();
-/** A missing interface may come while others are listened to; what else is wrong is for the operator, at once. */
+/** A missing interface may appear later. Every other error is reported to the operator at once. */
 const mayAppear = new Set(['capture.no_interface', 'capture.interface_gone']);
 
 export interface CollectionOptions {
@@ -24,31 +23,29 @@ export interface CollectionOptions {
   reporter: Reporter;
   clock?: Clock;
   hostTime?: HostTime;
-  /** Called when a capture begins or ends to listen. */
+  /** Called when a capture starts or stops listening. */
   onStateChanged?(): void;
-  /** Called when an upload was committed. */
+  /** Called after each commit of an upload. */
   onCommitted(): void;
   /** Called for each live window of each capture. */
   onWindow?(window: LocalWindow): void;
   /** MACs of this host and of its routers: they own no address (NET-2.2.9). */
   foreignMacs?(): ReadonlySet<string>;
-  /** What goes with each minute's upload. */
-  inventory?(): HostInventory | null;
-  /** What goes with the next commit. */
-  probes?: ProbeResults;
+  /** Records of other parts for the next commit. */
+  records?: MinuteCollectorOptions['records'];
   /** Length of live windows. */
   windowMs?: number;
 }
 
 export interface Collection extends Part {
-  /** Takes a plan: its addresses are local from now on. Nothing is counted before the first one. */
+  /** Applies a plan: its addresses are local from now on. Frames count from the first plan on. */
   follow(plan: SensorPlan): void;
   states(): CaptureState[];
-  /** True while the disk takes no minute. */
+  /** True while the disk accepts no minutes. */
   isPaused(): boolean;
 }
 
-/** Makes the part; it opens no interface before `start`. */
+/** Creates the collection; it opens no interface before `start`. */
 export function createCollection(options: CollectionOptions): Collection {
   const { spool, reporter } = options;
   const clock = options.clock ?? systemClock;
@@ -62,8 +59,7 @@ export function createCollection(options: CollectionOptions): Collection {
     reporter,
     bootId: hostTime.bootId,
     onCommitted: options.onCommitted,
-    inventory: options.inventory ?? (() => null),
-    ...(options.probes ? { probes: options.probes } : {}),
+    records: options.records ?? [],
   });
   const share = Math.min(1, capturesMax / Math.max(1, options.captures.length));
   const groups = options.captures.map((spec) =>
@@ -86,14 +82,14 @@ export function createCollection(options: CollectionOptions): Collection {
       },
       onMinute: (minute, reason) => {
         warnOfLoss(spec.name, minute.totals.kernelDropped);
-        collector.report(plan ? suitMonitor(minute, plan) : minute, reason);
+        collector.report(plan ? downgradeForMonitor(minute, plan) : minute, reason);
       },
     }),
   );
 
   function warnOfLoss(capture: string, kernelDropped: number): void {
     if (kernelDropped === 0) return;
-    reporter.warn('the kernel dropped packets for want of room in the ring', {
+    reporter.warn('the kernel dropped packets because the ring was full', {
       capture,
       packets: kernelDropped,
     });

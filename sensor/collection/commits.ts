@@ -1,67 +1,60 @@
 /**
- * One upload after the other into the spool. The latest one that found no room is held and tried again; when the next one
- * takes its place it becomes a gap, which goes with the first upload that does find room.
+ * Commits uploads to the spool one after the other. The latest upload without room is held and retried. When the next
+ * one replaces it, it becomes a gap, which is committed with the first upload that finds room.
  */
 import { randomUUID } from 'node:crypto';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type {
-  GapReason,
-  HostInventory,
-  TelemetryGap,
-  TelemetryMinute,
-} from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { MinuteRange, Spool, StampedBy } from '#sensor/spool/index.ts';
-import type { ProbeResults } from './minute-collector.ts';
+import { type AnyRecordSource, hasReady, takeReady } from './ready-records.ts';
 
-/** Calls of `tick` between two attempts to store what found no room: ten seconds. */
+/** Calls of `tick` between two attempts to store a held upload: ten seconds. */
 const retryTicks = 20;
 
-/** What the spool is to take with its next upload. */
+/** Input of one commit. */
 export interface Commit {
   minutes: TelemetryMinute[];
   gaps: TelemetryGap[];
   range: MinuteRange;
-  /** By which clock; absent where it is not known. */
+  /** The clock that stamped it; absent when unknown. */
   stampedBy?: StampedBy;
 }
 
 export interface CommitsOptions {
   spool: Pick<Spool, 'append' | 'lastCommit'>;
   reporter: Reporter;
-  inventory?(): HostInventory | null;
-  probes?: ProbeResults;
+  /** Records that go with the next commit. */
+  records?: readonly AnyRecordSource[];
   onCommitted(): void;
 }
 
 export interface Commits {
-  /** Commits one upload, or holds it when there is no room. */
+  /** Commits one upload, or holds it without room. */
   commit(one: Commit): void;
   tick(): void;
-  /** Tries once more; what stays is not covered, so the next start names it. */
+  /** Retries once. If it fails, the minutes stay uncovered, and the next start reports them as a gap. */
   finish(range: MinuteRange): void;
   isPaused(): boolean;
 }
 
 export function createCommits(options: CommitsOptions): Commits {
-  const { spool, reporter } = options;
+  const { spool, reporter, records = [] } = options;
   const run = randomUUID();
   let number = 0;
   let held: (Commit & { id: string }) | null = null;
-  /** Gaps that could not be committed yet. */
+  /** Gaps that are not committed yet. */
   let owed: TelemetryGap[] = [];
   let isPaused = false;
   let ticksHeld = 0;
 
   function store(one: Commit & { id: string }): void {
-    const inventory = one.minutes.length > 0 ? options.inventory?.() : null;
-    const probes = options.probes?.ready() ?? [];
+    const ready = takeReady(records, one.minutes.length > 0);
     try {
       spool.append(one.minutes, [...owed, ...one.gaps], {
         commit: one.id,
         ...(one.stampedBy ? { stampedBy: one.stampedBy } : {}),
-        ...(inventory ? { inventory } : {}),
-        ...(probes.length > 0 ? { probes } : {}),
+        records: ready.records,
       });
     } catch (error) {
       if (!isPaused)
@@ -73,14 +66,14 @@ export function createCommits(options: CommitsOptions): Commits {
     isPaused = false;
     held = null;
     owed = [];
-    options.probes?.committed(probes);
+    ready.committed();
     options.onCommitted();
   }
 
   function giveUp(one: Commit & { id: string }): void {
-    // A commit whose sync failed may have happened all the same, and what was owed with it.
+    // A commit may have succeeded although its sync failed; then the owed gaps are committed too.
     if (spool.lastCommit() === one.id) owed = [];
-    // Minutes without any report keep their own reason; what was reported and found no room is storage's fault.
+    // Minutes without a report keep their own reason. Reported minutes without room get a storage reason.
     else if (one.minutes.length > 0) owed = joinGaps([...owed, gapOf(...one.range, '', 'storage_full')]);
     else owed = joinGaps([...owed, ...one.gaps]);
   }
@@ -95,14 +88,13 @@ export function createCommits(options: CommitsOptions): Commits {
     },
     tick() {
       ticksHeld = held ? ticksHeld + 1 : 0;
-      // What is stored already is left out by the spool.
+      // The spool skips minutes that are stored already.
       if (held && ticksHeld % retryTicks === 0) store(held);
     },
     finish(range) {
       number += 1;
       if (held) store(held);
-      else if (options.probes && options.probes.ready().length > 0)
-        store({ minutes: [], gaps: [], range, id: `${run} ${number}` });
+      else if (hasReady(records)) store({ minutes: [], gaps: [], range, id: `${run} ${number}` });
     },
   };
 }
@@ -116,7 +108,7 @@ export function gapOf(
   return { fromMinute, toMinute, capture, reason };
 }
 
-/** Neighbouring gaps of one capture and reason as one. */
+/** Joins neighbouring gaps of one capture and reason. */
 function joinGaps(gaps: TelemetryGap[]): TelemetryGap[] {
   const joined: TelemetryGap[] = [];
   const latest = new Map<string, TelemetryGap>();

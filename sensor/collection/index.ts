@@ -1,9 +1,9 @@
 /**
- * From captures to the spool: one upload for each UTC minute, with what every capture of this sensor saw in it.
+ * Collects the reports of all captures into one upload per UTC minute and commits it to the spool.
  *
- * Promises: everything that was heard is committed once; a minute that is not whole, or that the clock showed twice, is
- * named by a gap row; minutes in which the sensor did not run are a gap as soon as it starts again. What a clock jumps
- * over is no gap, and nothing is ever said of a time that has not come.
+ * Guarantees: every heard frame is committed once. A minute that is incomplete, or that the clock showed twice, has a
+ * gap row. Minutes in which the sensor did not run become a gap at its next start. Time that a clock step skipped is
+ * not a gap, and no gap covers future time.
  */
 
 export type { CaptureState } from './capture-group.ts';

@@ -1,6 +1,6 @@
 /**
- * Live capture on a veth pair, side by side in one run: the sensor's ring with full analysis, `tcpdump -w` which only
- * stores, and the `tcpdump -U` pipe with the same analysis behind it. Needs root.
+ * Compares live captures on a veth pair in one run: the sensor's ring with full analysis, `tcpdump -w`, which only
+ * stores, and a `tcpdump -U` pipe into the same analysis. Needs root.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,11 +12,11 @@ import { fileURLToPath } from 'node:url';
 
 export const name = 'live-capture';
 
-/** Compiled code is kept between rounds, as on a host where the sensor started before. */
+/** Keep compiled code between rounds, as on a host where the sensor ran before. */
 const cache = mkdtempSync(join(tmpdir(), 'svc-bench-'));
 const rounds = 3;
 const packets = 600_000;
-/** What the pipe can take of it is enough to know its price. */
+/** A pipe handles a lower rate, which is enough to measure its cost. */
 const ringMiB = 128;
 const sender = fileURLToPath(new URL('../testing/flood-sender.ts', import.meta.url));
 const probe = fileURLToPath(new URL('../testing/capture-probe.ts', import.meta.url));
@@ -24,14 +24,14 @@ const probe = fileURLToPath(new URL('../testing/capture-probe.ts', import.meta.u
 interface Measured {
   /** Processor time of one offered packet, microseconds. */
   cpu: number;
-  /** Packets that were offered and not counted. */
+  /** Packets that were sent but not counted. */
   lost: number;
   kpps: number;
-  /** Without the ring. */
+  /** Not including the ring. */
   memoryMiB: number;
 }
 
-/** Runs the benchmark; reports medians of rounds in turn, and the ratios of the issue. */
+/** Runs the benchmark. Reports medians of alternating rounds, and the required ratios. */
 export async function run(report: (line: string) => void): Promise<void> {
   const here = `svcb-${process.pid}a`;
   const there = `svcb-${process.pid}b`;
@@ -62,7 +62,7 @@ export async function run(report: (line: string) => void): Promise<void> {
     line('tcpdump -w /dev/null', all.file);
     line('sensor behind a tcpdump -U pipe', all.pipe);
     const ratio = median(all.ring, 'cpu') / median(all.pipe, 'cpu');
-    report(`the ring takes ${ratio.toFixed(2)} of the processor time of the pipe (at most 0.25 is wanted)`);
+    report(`the ring takes ${ratio.toFixed(2)} of the processor time of the pipe (limit 0.25)`);
   } finally {
     for (const ns of [here, there]) spawnSync('ip', ['netns', 'del', ns]);
     rmSync(cache, { recursive: true, force: true });
@@ -73,7 +73,7 @@ function median(rows: readonly Measured[], field: keyof Measured): number {
   return rows.map((row) => row[field]).sort((a, b) => a - b)[rows.length >> 1]!;
 }
 
-/** Sends the same frames to whatever listens on `va`; resolves with the rate. */
+/** Sends the same frames to the listener on `va`. Resolves with the rate. */
 async function offer(there: string, kpps: number): Promise<number> {
   const words = ['netns', 'exec', there, process.execPath, '--disable-warning=ExperimentalWarning'];
   const child = spawn('ip', [...words, sender, 'vb', String(packets), String(kpps)]);
@@ -142,7 +142,7 @@ async function measureFile(here: string, there: string, kpps: number): Promise<M
   await once(child.stderr!, 'data');
   const rate = await offer(there, kpps);
   await wait(1500);
-  // Fields 14 and 15, after a name that may hold spaces.
+  // Fields 14 and 15, after a name that may contain spaces.
   const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
   const [user, system] = stat
     .slice(stat.lastIndexOf(')') + 2)

@@ -18,7 +18,10 @@ interface Probed<T> {
   result: T;
 }
 
-/** Two namespaces joined by va and vb; what the probe said, and what nftables counted at va, as IP lengths. */
+/**
+ * Runs the probe between two namespaces joined by va and vb. Returns its output and the nftables counters at va, as IP
+ * lengths.
+ */
 function probeBetween<T>(
   t: TestContext,
   mode: string,
@@ -67,7 +70,7 @@ function probeBetween<T>(
   const [ingress, egress] = [...nft('list ruleset').matchAll(/counter packets (\d+) bytes (\d+)/g)].map(
     (match) => ({ packets: Number(match[1]), bytes: Number(match[2]) }),
   );
-  // Out: with 14 bytes of Ethernet.
+  // Outgoing lengths include 14 bytes of Ethernet.
   const counted = {
     packets: ingress!.packets + egress!.packets,
     bytes: ingress!.bytes + egress!.bytes - 14 * egress!.packets,
@@ -75,7 +78,7 @@ function probeBetween<T>(
   return { ...(JSON.parse(said) as Probed<T>), counted };
 }
 
-/** A test that needs packet sockets and namespaces. Where it can't run it says so; in CI it must run. */
+/** A test that needs packet sockets and namespaces. Without root it is skipped with a message; in CI it must run. */
 function rootTest(title: string, body: (t: TestContext) => void): void {
   test(title, (t) => {
     if (isRoot) return body(t);
@@ -89,7 +92,7 @@ const sumOf = (
   field: 'packets' | 'ipPackets' | 'ipBytes' | 'kernelDropped',
 ) => minutes.reduce((sum, minute) => sum + minute.totals[field], 0);
 
-/** Everything of the minutes that does not depend on when they were cut. */
+/** The parts of the minutes that do not depend on where they were cut. */
 function contentOf(minutes: readonly TelemetryMinute[]): unknown {
   const hosts = new Map<string, unknown[]>();
   const rows = new Map<string, number>();
@@ -121,24 +124,27 @@ interface Sent {
   ipBytes: number;
 }
 
-rootTest('NET-2.5.1, NET-8.6: two fanout members say together what one thread says, to the byte', (t) => {
-  const alone = probeBetween<Sent>(t, 'frames');
-  const shared = probeBetween<Sent>(t, 'frames', { members: 2 });
-  assert.equal(shared.states[0]!.members, 2);
-  for (const one of [alone, shared]) {
-    assert.equal(sumOf(one.minutes, 'packets'), one.result.packets);
-    assert.equal(sumOf(one.minutes, 'ipPackets'), one.result.ipPackets);
-    assert.equal(sumOf(one.minutes, 'ipBytes'), one.result.ipBytes);
-    assert.equal(sumOf(one.minutes, 'kernelDropped'), 0);
-    const windows = one.windows.reduce((sum, window) => sum + window.totals.ipBytes, 0);
-    assert.equal(windows, one.result.ipBytes, 'live windows');
-  }
-  assert.deepEqual(contentOf(shared.minutes), contentOf(alone.minutes));
-  const keys = new Set(
-    alone.minutes.flatMap((minute) => minute.hosts).map((host) => host.deviceKey.split('|')[0]),
-  );
-  assert.ok(keys.has('va.100'), `the outer tag of two is the segment's: ${[...keys]}`);
-});
+rootTest(
+  'NET-2.5.1, NET-8.6: two fanout members together report the same as one thread, to the byte',
+  (t) => {
+    const alone = probeBetween<Sent>(t, 'frames');
+    const shared = probeBetween<Sent>(t, 'frames', { members: 2 });
+    assert.equal(shared.states[0]!.members, 2);
+    for (const one of [alone, shared]) {
+      assert.equal(sumOf(one.minutes, 'packets'), one.result.packets);
+      assert.equal(sumOf(one.minutes, 'ipPackets'), one.result.ipPackets);
+      assert.equal(sumOf(one.minutes, 'ipBytes'), one.result.ipBytes);
+      assert.equal(sumOf(one.minutes, 'kernelDropped'), 0);
+      const windows = one.windows.reduce((sum, window) => sum + window.totals.ipBytes, 0);
+      assert.equal(windows, one.result.ipBytes, 'live windows');
+    }
+    assert.deepEqual(contentOf(shared.minutes), contentOf(alone.minutes));
+    const keys = new Set(
+      alone.minutes.flatMap((minute) => minute.hosts).map((host) => host.deviceKey.split('|')[0]),
+    );
+    assert.ok(keys.has('va.100'), `the outer tag of two is the segment's: ${[...keys]}`);
+  },
+);
 
 rootTest(
   'NET-8.B: merged frames count as their segments, and their bytes as nftables counts them, with fanout too',
@@ -149,33 +155,30 @@ rootTest(
     assert.equal(sumOf(probed.minutes, 'ipPackets'), probed.result.segments);
     assert.ok(
       probed.counted.packets * 2 < probed.result.segments,
-      'no frame was merged, or this shows nothing',
+      'some frames must be merged for this test',
     );
     assert.deepEqual([probed.states[0]!.method, probed.states[0]!.countsSegments], ['ring', true]);
   },
 );
 
-rootTest(
-  'tcpdump takes the place of the ring where asked, counts the same, and says what it can not do',
-  (t) => {
-    const probed = probeBetween<Sent>(t, 'both', { method: 'tcpdump', megabytes: 1 });
-    assert.equal(
-      sumOf(probed.minutes, 'ipBytes'),
-      probed.counted.bytes + 128,
-      'the doubly tagged frame is no IP to nftables',
-    );
-    const merged = probed.minutes.reduce((sum, minute) => sum + (minute.totals.mergedFrames ?? 0), 0);
-    assert.ok(merged > 0, 'packets are known to be too few');
-    assert.deepEqual([probed.states[0]!.method, probed.states[0]!.countsSegments], ['tcpdump', false]);
-    assert.ok(
-      probed.log.some((line) => line.includes('capture runs through tcpdump')),
-      probed.log.join('\n'),
-    );
-  },
-);
+rootTest('tcpdump replaces the ring on request, counts the same, and reports its limits', (t) => {
+  const probed = probeBetween<Sent>(t, 'both', { method: 'tcpdump', megabytes: 1 });
+  assert.equal(
+    sumOf(probed.minutes, 'ipBytes'),
+    probed.counted.bytes + 128,
+    'nftables does not count the doubly tagged frame as IP',
+  );
+  const merged = probed.minutes.reduce((sum, minute) => sum + (minute.totals.mergedFrames ?? 0), 0);
+  assert.ok(merged > 0, 'the packet count is known to be too low');
+  assert.deepEqual([probed.states[0]!.method, probed.states[0]!.countsSegments], ['tcpdump', false]);
+  assert.ok(
+    probed.log.some((line) => line.includes('capture runs through tcpdump')),
+    probed.log.join('\n'),
+  );
+});
 
 rootTest(
-  'an interface that is renamed, removed and made anew is listened to again, and its minutes are gaps',
+  'an interface that is renamed, removed and created again is captured again, and the minutes between are gaps',
   (t) => {
     const probed = probeBetween<unknown[]>(t, 'comeAndGo');
     assert.deepEqual(probed.result, [false, true, false, true]);

@@ -1,4 +1,4 @@
-/** The main thread's handle on one thread that captures: starts it, hears it, stops it. */
+/** The main thread's handle of one capture thread: starts it, receives its messages, stops it. */
 import { Worker } from 'node:worker_threads';
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
@@ -12,9 +12,9 @@ import type {
   WorkerInput,
 } from './capture-messages.ts';
 
-/** A thread that does not end by itself when asked is ended. */
+/** A thread that does not end within this time is terminated. */
 const stopPatienceMs = 5000;
-/** A packet allocates nothing, so a small nursery will do; the default one would take 48 MiB in each thread. */
+/** Packets allocate nothing, so a small young generation is enough; the default takes 48 MiB per thread. */
 const youngMiB = 6;
 
 export interface MemberThreadOptions {
@@ -28,15 +28,15 @@ export interface MemberThreadOptions {
 }
 
 export interface MemberThread {
-  /** Resolves when the source is open. Rejects with what is missing. */
+  /** Resolves when the source is open. Rejects with the error. */
   start(): Promise<ReadySource>;
-  /** Sets what is local; frames count from the first call on. */
+  /** Sets the local addresses. Frames count from the first call on. */
   setLocal(local: LocalAddresses): void;
-  /** Resolves after the last reports have come in. */
+  /** Resolves after the last reports have arrived. */
   stop(): Promise<void>;
 }
 
-/** Makes the handle; no thread runs before `start`. */
+/** Creates the handle; no thread runs before `start`. */
 export function createMemberThread(options: MemberThreadOptions): MemberThread {
   const { input, clock } = options;
   let worker: Worker | null = null;
@@ -109,7 +109,7 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
   };
 }
 
-/** Starts a thread with nothing to listen to, which ends as soon as it has compiled its modules. */
+/** Starts a thread without a source, which ends when its modules are compiled. */
 export async function compileThread(): Promise<void> {
   const thread = createMemberThread({
     input: {

@@ -1,6 +1,6 @@
 /**
- * One minute out of parts: of fanout members, which saw different flows of one capture at the same time, or of one
- * capture that began anew within the minute, which saw all flows one after the other. Counters add either way.
+ * Merges parts of one minute: from fanout members, which saw different flows at the same time, or from one capture that
+ * restarted within the minute and saw all flows in sequence. Counters add in both cases.
  */
 import type {
   TelemetryHost,
@@ -12,7 +12,7 @@ import { usageRowsMax } from '#contracts/sensor-api/telemetry.ts';
 import type { MinuteReport } from '#sensor/capture/index.ts';
 import type { CaptureRole } from './capture-spec.ts';
 
-/** Sums of totals, field by field. */
+/** Adds totals field by field. */
 export function addTotals<T extends TelemetryTotals>(parts: readonly T[]): T {
   const sums = { ...parts[0]! };
   for (const part of parts.slice(1)) {
@@ -24,9 +24,9 @@ export function addTotals<T extends TelemetryTotals>(parts: readonly T[]): T {
 }
 
 /**
- * What the members of one capture saw in one minute. Who owns an address is decided over all of them: a member that
- * never saw it send says nothing, but one that saw two MACs, or knows the MAC for a router's, overrules the others.
- * `foreignMacs` are MACs of this host and of its routers, which own nothing either (NET-2.2.9).
+ * Merges the reports of a capture's members for one minute. The owner of an address is decided over all members: a
+ * member that never saw it send has no vote, but one that saw two MACs, or knows the MAC as a router's, overrules the
+ * others. `foreignMacs` are MACs of this host and of its routers, which own no address (NET-2.2.9).
  */
 export function mergeMembers(
   members: readonly MinuteReport[],
@@ -64,11 +64,11 @@ export function mergeMembers(
   };
 }
 
-/** Two parts of one capture's minute, one after the other; the minute stays partial. */
+/** Joins two consecutive parts of one capture's minute; the minute stays partial. */
 export function joinParts(first: TelemetryMinute, second: TelemetryMinute): TelemetryMinute {
   const keys = new Map(first.hosts.map((host) => [host.address, host.deviceKey]));
   const hosts = addHosts([...first.hosts, ...second.hosts], (host) => {
-    // Contributions that disagree about the owner, or do not know it, clear the key (NET-2.2.9).
+    // Parts that disagree about the owner, or do not know it, clear the key (NET-2.2.9).
     const earlier = keys.get(host.address);
     return earlier === undefined || earlier === host.deviceKey ? host.deviceKey : '';
   });
@@ -92,7 +92,7 @@ function addHosts(rows: readonly TelemetryHost[], keyOf: (host: TelemetryHost) =
   return [...hosts.values()];
 }
 
-/** Totals and the largest usage rows; packets of rows that find no room count as truncated. */
+/** Totals and the largest usage rows. Packets of the other rows count as truncated. */
 function addDetail(parts: readonly Pick<TelemetryMinute, 'totals' | 'usage'>[]): {
   totals: TelemetryTotals;
   usage: TelemetryUsageRow[];
@@ -122,7 +122,7 @@ function addDetail(parts: readonly Pick<TelemetryMinute, 'totals' | 'usage'>[]):
   return { totals, usage };
 }
 
-/** As the packet path ranks rows: those with traffic both ways first, then the largest. */
+/** The same order as in the packet path: rows with traffic in both directions first, then the largest. */
 function rank(row: TelemetryUsageRow): number {
   const isBothWays = row.clientBytes > 0 && row.serverBytes > 0;
   return row.clientBytes + row.serverBytes + (isBothWays ? 2 ** 52 : 0);

@@ -1,15 +1,15 @@
-/** One live window out of what the fanout members of a capture saw in it, cut to the live allowance (NET-8). */
+/** Merges the live windows of a capture's fanout members, within the live limits (NET-8). */
 import { type LiveHost, type LiveWindow, liveHostsMax } from '#contracts/sensor-api/live.ts';
 import type { WindowApplication, WindowReport } from '#sensor/capture/index.ts';
 import type { CaptureRole } from './capture-spec.ts';
 import { addTotals } from './merge-minutes.ts';
 
-/** A window as this host shows it: also with what applications did, which no monitor is told live. */
+/** A window as shown on this host: includes applications, which are not sent live to the monitor. */
 export interface LocalWindow extends LiveWindow {
   applications: WindowApplication[];
 }
 
-/** Addresses of allocations come first, then the busiest ones; what finds no room is counted, not summed up. */
+/** Addresses of allocations come first, then the busiest. Other addresses are counted, but their traffic is not. */
 export function mergeWindows(
   members: readonly WindowReport[],
   capture: { name: string; role: CaptureRole },

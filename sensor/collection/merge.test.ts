@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { liveHostsMax } from '#contracts/sensor-api/live.ts';
 import { type TelemetryUsageRow, usageRowsMax } from '#contracts/sensor-api/telemetry.ts';
 import type { HostCounters, MinuteReport, UsageRow, WindowReport } from '#sensor/capture/index.ts';
+import { emptyTotals } from '#sensor/capture/totals.ts';
 import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
 import { joinParts, mergeMembers } from './merge-minutes.ts';
 import { mergeWindows } from './merge-windows.ts';
@@ -12,14 +13,8 @@ const guest = '52:54:00:00:00:01';
 const other = '52:54:00:00:00:02';
 
 const totals = {
-  packets: 10,
-  ipPackets: 10,
-  ipBytes: 1000,
-  nonIpPackets: 0,
-  parserDropped: 1,
-  kernelDropped: 2,
-  detailTruncated: 0,
-  mergedFrames: 0,
+  ...emptyTotals(),
+  ...{ packets: 10, ipPackets: 10, ipBytes: 1000, parserDropped: 1, kernelDropped: 2 },
 };
 
 function counters(address: string, mac: string | null, isContested = false): HostCounters {
@@ -60,27 +55,23 @@ function usageRow(index: number, bytes: number, packets = 1): TelemetryUsageRow 
 const keyOf = (members: MinuteReport[], foreign = noMacs) =>
   mergeMembers(members, 'bridge', foreign).hosts[0]!.deviceKey;
 
-test('NET-2.2.9: over fanout members an owner is one that nobody contradicts, no router and not this host', () => {
+test('NET-2.2.9: over fanout members an owner has no contradiction and is neither a router nor this host', () => {
   const ip = '192.0.2.1';
   const seen = counters(ip, guest);
   assert.equal(
     keyOf([member([seen]), member([counters(ip, null)])]),
     `br0|${guest}`,
-    'one did not see it send',
+    'one member did not see it send',
   );
   assert.equal(keyOf([member([seen]), member([counters(ip, other)])]), '', 'two MACs, one at each member');
-  assert.equal(keyOf([member([seen]), member([counters(ip, null, true)])]), '', 'one saw two MACs');
-  assert.equal(keyOf([member([seen]), member([], [guest])]), '', 'one saw it forward');
+  assert.equal(keyOf([member([seen]), member([counters(ip, null, true)])]), '', 'one member saw two MACs');
+  assert.equal(keyOf([member([seen]), member([], [guest])]), '', 'one member saw it forward');
   assert.equal(keyOf([member([seen])], new Set([guest])), '', "the host's own MAC");
   const remote = { ...counters('203.0.113.9', null), isLocal: false };
-  assert.deepEqual(
-    mergeMembers([member([remote])], 'bridge', noMacs).hosts,
-    [],
-    'remote addresses stay here',
-  );
+  assert.deepEqual(mergeMembers([member([remote])], 'bridge', noMacs).hosts, [], 'remote addresses are kept');
 });
 
-test('NET-2.2.9: parts of a minute that disagree about the owner, or do not know it, clear it', () => {
+test('NET-2.2.9: parts of a minute with different or unknown owners clear the owner', () => {
   const part = (deviceKey: string) => {
     const minute = sampleMinute(firstMinute, 50, 20_000);
     return { ...minute, hosts: minute.hosts.map((host) => ({ ...host, deviceKey })) };

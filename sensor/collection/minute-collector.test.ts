@@ -23,7 +23,7 @@ const showGap = (gap: TelemetryGap) => {
   return `${index(gap.fromMinute)}${range} ${gap.capture || 'all'} ${gap.reason}`;
 };
 
-/** A collector over a spool in memory that follows the real one's rule of covered minutes. */
+/** A collector over an in-memory spool with the real spool's rule for covered minutes. */
 function fixture(options: { captures?: string[]; covered?: number[]; last?: CommittedBy } = {}) {
   const commits: Commit[] = [];
   const names: string[] = [];
@@ -70,7 +70,7 @@ function fixture(options: { captures?: string[]; covered?: number[]; last?: Comm
   };
 }
 
-/** As the sensor starts for the first time, in the middle of minute 0. */
+/** A sensor that starts for the first time, in the middle of minute 0. */
 function started(options: Parameters<typeof fixture>[0] = {}) {
   const f = fixture(options);
   f.collector.start(steadyMoment(ms(0, 20)));
@@ -78,11 +78,11 @@ function started(options: Parameters<typeof fixture>[0] = {}) {
   return f;
 }
 
-test('the first minute is partial and named by a gap, the next are whole, each in one upload', () => {
+test('the first minute is partial and has a gap, the next are complete, each in one upload', () => {
   const f = started();
   f.report(0, 40_000);
   f.collector.tick(steadyMoment(ms(1, 1)));
-  assert.equal(f.commits.length, 0, 'reports have two seconds after the end of a minute');
+  assert.equal(f.commits.length, 0, 'reports may take two seconds after the end of a minute');
   f.collector.tick(steadyMoment(ms(1, 2)));
   f.report(1);
   f.collector.tick(steadyMoment(ms(2, 2)));
@@ -105,7 +105,7 @@ test('a minute waits for all captures and goes as one upload', () => {
   );
 });
 
-test('a sensor that was down names exactly the minutes it missed when it starts', () => {
+test('a sensor that was down reports exactly the missed minutes as a gap at its start', () => {
   const f = fixture({ covered: [-9, -8, -7] });
   f.collector.start(steadyMoment(ms(0, 20)));
   assert.deepEqual(f.commits, [{ minutes: [], gaps: ['-6--1 all sensor_down'] }]);
@@ -138,7 +138,7 @@ test('a capture that failed is a gap of that capture until it listens again', ()
   ]);
 });
 
-test('a capture that says nothing is given up after half a minute, and its late report is not taken', () => {
+test('a capture without a report is given up after half a minute, and its late report is ignored', () => {
   const f = started();
   for (let tick = 0; tick < 70; tick += 1) f.collector.tick(steadyMoment(ms(1, 2) + tick * 500));
   assert.deepEqual(f.commits, [{ minutes: [], gaps: ['0 eth0 capture_failed'] }]);
@@ -148,7 +148,7 @@ test('a capture that says nothing is given up after half a minute, and its late 
   assert.deepEqual(f.commits.at(-1), { minutes: ['1 eth0 60000'], gaps: [] });
 });
 
-test('a process that stood still for minutes takes all of them when it goes on', () => {
+test('a process that was stopped for minutes commits all of them when it continues', () => {
   const f = started();
   f.report(0, 40_000);
   f.collector.tick(steadyMoment(ms(5, 30)));
@@ -160,7 +160,7 @@ test('a process that stood still for minutes takes all of them when it goes on',
   );
 });
 
-test('NET-7.3: while the disk is full nothing is collected; the paused minutes are one exact gap afterwards', () => {
+test('NET-7.3: while the disk is full nothing is collected; afterwards the paused minutes are one exact gap', () => {
   const f = started();
   f.report(0, 40_000);
   f.collector.tick(steadyMoment(ms(1, 2)));
@@ -175,7 +175,7 @@ test('NET-7.3: while the disk is full nothing is collected; the paused minutes a
   assert.deepEqual(f.commits.slice(1), [{ minutes: ['4 eth0 60000'], gaps: ['1-3 all storage_full'] }]);
 });
 
-test('NET-7.3: a minute that found no room is tried again every ten seconds, and is whole when there is room in time', () => {
+test('NET-7.3: a minute without room is retried every ten seconds, and is complete if room appears in time', () => {
   const f = started();
   f.report(0, 40_000);
   f.collector.tick(steadyMoment(ms(1, 2)));
@@ -189,7 +189,7 @@ test('NET-7.3: a minute that found no room is tried again every ten seconds, and
   assert.deepEqual(f.commits.slice(1), [{ minutes: ['1 eth0 60000'], gaps: [] }]);
 });
 
-test('an orderly stop commits the whole minutes and then the open one as partial', () => {
+test('an orderly stop commits the complete minutes, then the open one as partial', () => {
   const f = started();
   f.report(0, 40_000);
   f.report(1);
@@ -202,15 +202,15 @@ test('an orderly stop commits the whole minutes and then the open one as partial
   ]);
 });
 
-/** Uptime at which minute 0 of the right clock began. */
+/** Uptime at the start of minute 0 of the right clock. */
 const bootMs = 1_000_000;
-/** Both clocks `seconds` after that, with a wall clock that is `aheadSeconds` ahead. */
+/** Both clocks after `seconds`, with a wall clock that is `aheadSeconds` ahead. */
 const moment = (seconds: number, aheadSeconds = 0): Moment => ({
   wallMs: ms(0, seconds + aheadSeconds),
   uptimeMs: bootMs + seconds * 1000,
 });
 
-/** A sensor that started 20 s into minute 0, whose clock is set by hand. */
+/** A sensor that started 20 s into minute 0, with a clock that the test sets. */
 function timed(options: Parameters<typeof fixture>[0] = {}) {
   const f = fixture(options);
   const listen = (at: Moment) => {
@@ -225,7 +225,7 @@ for (const [name, ahead] of [
   ['two hours', 7200],
   ['ten years', 10 * 365 * 86_400],
 ] as const)
-  test(`a clock that jumps ${name} ahead covers nothing of what it jumped over, and back loses nothing`, () => {
+  test(`a clock step of ${name} ahead covers none of the skipped minutes, and a step back loses nothing`, () => {
     const f = timed();
     f.collector.start(moment(20));
     f.listen(moment(20));
@@ -251,7 +251,7 @@ for (const [name, ahead] of [
     ]);
   });
 
-test('NET-2.4.2: a clock that goes back: what is heard again in a minute is kept', () => {
+test('NET-2.4.2: after a clock step back, frames in an already reported minute are kept', () => {
   const f = timed();
   f.collector.start(moment(0));
   f.listen(moment(0));
@@ -277,7 +277,7 @@ test('NET-2.4.2: a clock that goes back: what is heard again in a minute is kept
   ]);
 });
 
-test('a step that the captures see one after the other keeps the parts of each clock together', () => {
+test('a step that captures see one after the other keeps the parts of each clock together', () => {
   const f = timed({ captures: ['eth0', 'br0'] });
   f.collector.start(moment(0));
   f.listen(moment(0));
@@ -301,7 +301,7 @@ test('a step that the captures see one after the other keeps the parts of each c
   );
 });
 
-test('a host that sleeps is a gap of exactly the minutes that passed, also where its clock is set when it wakes', () => {
+test('a suspended host is a gap of exactly the passed minutes, also when its clock is set at resume', () => {
   for (const wokenAhead of [0, 30]) {
     const f = timed();
     f.collector.start(moment(0));
@@ -315,7 +315,7 @@ test('a host that sleeps is a gap of exactly the minutes that passed, also where
     f.report(index, 30_000, 'eth0', 'clock_step');
     f.tick(moment(7333, wokenAhead));
     const gaps = f.commits.flatMap((commit) => commit.gaps).filter((gap) => gap.endsWith('sensor_down'));
-    // By the clock that was set the sleep began in minute 0; the spool knows that this one is told of already.
+    // By the clock that was set, the sleep began in minute 0, which the spool has stored already.
     const expected = wokenAhead === 0 ? ['1-120'] : ['0-120', '121'];
     assert.deepEqual(
       gaps,
@@ -324,7 +324,7 @@ test('a host that sleeps is a gap of exactly the minutes that passed, also where
   }
 });
 
-test('a sensor that starts again after its clock was set misses only the time for which it was down', () => {
+test('a sensor that restarts after a clock step has a gap only for the time it was down', () => {
   const last = { bootId: 'boot', offsetMs: ms(0) - bootMs, throughMinute: at(2) };
   for (const [ahead, gaps] of [
     [10 * 365 * 86_400, [`${5_256_000 + 3}-${5_256_000 + 4} all sensor_down`]],
@@ -340,7 +340,7 @@ test('a sensor that starts again after its clock was set misses only the time fo
       `${ahead} s ahead`,
     );
   }
-  // What ended at 2:50 by the clock of now tells nothing of minute 2, which is to be named with those after it.
+  // The commit that ended at 2:50 by the present clock does not cover minute 2, so the gap includes it.
   const uneven = timed({ covered: [0, 1, 2], last });
   uneven.collector.start(moment(5 * 60 + 20, -10));
   assert.deepEqual(uneven.commits[0]?.gaps, ['2-4 all sensor_down']);
@@ -349,7 +349,7 @@ test('a sensor that starts again after its clock was set misses only the time fo
   assert.deepEqual(slewed.commits[0]?.gaps, ['3-4 all sensor_down']);
 });
 
-test('a sensor that starts in another boot is missed since its latest commit, also where a clock that was ahead stamped minutes since', () => {
+test('a sensor that starts in another boot has a gap since its latest commit, also when a clock that was ahead stamped later minutes', () => {
   const last = { bootId: 'earlier', offsetMs: 0 };
   const ahead = fixture({ covered: [0, 1, 2, 4], last: { ...last, throughMinute: at(2) } });
   ahead.collector.start(moment(6 * 60 + 20));
@@ -359,7 +359,7 @@ test('a sensor that starts in another boot is missed since its latest commit, al
   assert.deepEqual(behind.commits[0]?.gaps, ['5 all sensor_down']);
 });
 
-test('a clock that is slewed for hours is never taken for one that was set', () => {
+test('a clock that is slewed for hours is never mistaken for a clock step', () => {
   const f = timed();
   f.collector.start(moment(0));
   f.listen(moment(0));
@@ -375,7 +375,7 @@ test('a clock that is slewed for hours is never taken for one that was set', () 
   assert.equal(f.commits.length, 240);
 });
 
-test('a clock that starts in 1970 names what the sensor missed once it is set, and what it heard stays', () => {
+test('with a clock that starts in 1970, missed time is a gap once the clock is set, and heard minutes stay', () => {
   const f = fixture({ covered: [-3, -2, -1] });
   const at1970 = (seconds: number): Moment => ({ wallMs: seconds * 1000, uptimeMs: seconds * 1000 });
   const set = (seconds: number): Moment => ({ wallMs: ms(2, seconds), uptimeMs: seconds * 1000 });

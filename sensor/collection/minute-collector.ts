@@ -1,21 +1,16 @@
 /**
- * Puts together what the captures report for each minute and commits it to the spool, in order.
+ * Collects the reports of the captures for each minute and commits them to the spool in order.
  *
- * Pure bookkeeping: time comes in with each call. Its one rule of truth: whatever is not known to be whole is named
- * by a gap, and everything that was reported is committed once, whatever the clock does. Minutes that a clock jumped over
- * are no gap: nothing says that they passed, and when they do come they are collected as any other.
+ * Pure: each call brings the time. A minute that is not known to be complete gets a gap, and every report is committed
+ * once, for any behaviour of the clock. Minutes that a clock step skipped get no gap, because nothing shows that they
+ * passed; if they come later, they are collected as usual.
  */
 import type { Reporter } from '#common/reporter/index.ts';
-import type {
-  GapReason,
-  HostInventory,
-  ProbeResult,
-  TelemetryGap,
-  TelemetryMinute,
-} from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { clockStepMs, type Moment, offsetOf, setClockFrom } from '#sensor/host-time/index.ts';
 import { type MinuteRange, missingBetween, type Spool } from '#sensor/spool/index.ts';
 import { type Commit, createCommits, gapOf } from './commits.ts';
+import type { AnyRecordSource } from './ready-records.ts';
 import {
   type CaptureProgress,
   createTimeline,
@@ -28,65 +23,59 @@ import {
   type Timeline,
 } from './timelines.ts';
 
-/** How long after a minute's end its reports may take. */
+/** How late the reports of a minute may come. */
 const latenessMs = 2000;
-/** Calls of `tick` that a listening capture may let pass before its minute is given up. */
+/** Calls of `tick` before the minute of a listening capture is given up. */
 const ticksMax = 60;
 
-/** By more than this the latest clock was behind, rather than the one before it ahead. */
+/** A difference above this means that the latest clock was behind; below it, that the previous one was ahead. */
 const aheadMaxSeconds = 86_400;
 
 export interface MinuteCollectorOptions {
   captures: readonly string[];
   spool: Pick<Spool, 'append' | 'isCovered' | 'coveredBefore' | 'lastCommit' | 'lastStampedBy'>;
   reporter: Reporter;
-  /** Names the run of the host's kernel whose uptime is told; absent where stamps need not outlive the process. */
+  /** Id of the kernel boot that the uptime belongs to; absent when stamps need not outlive the process. */
   bootId?: string;
-  /** The host's interfaces and neighbours, to go with the minutes that are committed now. */
-  inventory?(): HostInventory | null;
-  /** What probes measured, to go with the next commit. */
-  probes?: ProbeResults;
+  /** Records of other parts for the next commit. */
+  records?: readonly AnyRecordSource[];
   /** Called after each commit. */
   onCommitted(): void;
 }
 
-/** Results that wait to be committed. */
-export interface ProbeResults {
-  ready(): ProbeResult[];
-  /** These lie on disk now. */
-  committed(results: readonly ProbeResult[]): void;
-}
-
 export interface MinuteCollector {
-  /** Begins at this time, and commits the gap since the last covered minute. */
+  /** Starts at this time and commits the gap since the last covered minute. */
   start(now: Moment): void;
-  /** A capture listens from this time on, by a clock with this offset to the uptime; again after each jump of the clock. */
+  /**
+   * The capture listens from this time on, with this offset of its clock to the uptime; called again after each clock
+   * step.
+   */
   listening(capture: string, sinceMs: number, offsetMs: number): void;
-  /** A capture does not listen any more. */
+  /** The capture stopped listening. */
   failed(capture: string): void;
-  /** A closed minute of a capture; `reason` says why it is not whole. */
+  /** A closed minute of a capture; `reason` says why it is incomplete. */
   report(minute: TelemetryMinute, reason: GapReason | null): void;
-  /** Commits what is complete. To be called about twice a second. */
+  /** Commits complete minutes. Call about twice a second. */
   tick(now: Moment): void;
-  /** Commits everything that was reported. */
+  /** Commits all reports. */
   finish(): void;
-  /** True while the disk takes nothing. */
+  /** True while the disk accepts nothing. */
   isPaused(): boolean;
 }
 
-/** Makes a collector for these captures. */
+/** Creates a collector for these captures. */
 export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCollector {
   const { spool, reporter, bootId = '' } = options;
   const progress = new Map<string, CaptureProgress>(
     options.captures.map((name) => [name, { isListening: false, timeline: null, nextMinute: 0 }]),
   );
   const commits = createCommits(options);
-  /** Those that are not finished, the newest last. */
+  /** Unfinished timelines, the newest last. */
   let timelines: Timeline[] = [];
   let started: Moment = { wallMs: 0, uptimeMs: 0 };
   let lastTickMs = 0;
   let ticksWaited = 0;
-  /** The clock was not set when the sensor started, so nobody could tell for how long it was down. */
+  /** The clock was not set when the sensor started, so the length of the downtime is unknown. */
   let isDownUnnamed = false;
 
   const current = () => timelines.at(-1)!;
@@ -122,12 +111,12 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     commit(timeline, { minutes, gaps: gapsOf(minute, reports), range: [minute, minute] });
   }
 
-  /** One step past the cursor. Returns false when it has to wait. */
+  /** Moves the cursor by one step. Returns false when it has to wait. */
   function advance(timeline: Timeline, limit: number): boolean {
     const captures = [...progress.values()];
     const silent = silentThrough(timeline, captures, isPast(timeline), limit);
     if (silent >= timeline.cursor) {
-      // While a capture listens, only a host that slept or stood still lets minutes pass without a report.
+      // While a capture listens, minutes without a report mean that the host slept or the process was stopped.
       const reason = captures.some((one) => one.isListening) ? 'sensor_down' : 'capture_failed';
       commitGap(timeline, [timeline.cursor, silent], '', reason);
       timeline.cursor = silent + 60;
@@ -146,7 +135,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     return true;
   }
 
-  /** Commits what a timeline contains, and the gaps between its minutes. */
+  /** Commits the reports of a timeline, and the gaps between its minutes. */
   function flush(timeline: Timeline): void {
     for (const minute of [...timeline.pending.keys()].sort((a, b) => a - b)) {
       const missing = missingBetween(timeline.cursor - 60, minute);
@@ -156,7 +145,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     }
   }
 
-  /** True when the clock before is done with: every capture has come over, or was waited for long enough. */
+  /** Returns true when the previous clock is finished: every capture uses the new one, or the wait was long enough. */
   function finishPast(): boolean {
     while (timelines.length > 1) {
       const oldest = timelines[0]!;
@@ -169,10 +158,10 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     return true;
   }
 
-  /** The clock was set. */
+  /** The clock was set: starts a timeline. */
   function begin(offsetMs: number, wallMs: number): Timeline {
     const before = current();
-    // Of time that passed since the last look the captures tell where it is over; a minute or more of it is a sleep.
+    // The captures report time that passed within a minute. A longer time since the last tick was a sleep.
     const passedMs = wallMs - offsetMs - lastTickMs;
     const made = createTimeline(offsetMs, minuteOf(passedMs < 60_000 ? wallMs : wallMs - passedMs));
     timelines.push(made);
@@ -189,8 +178,8 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
   }
 
   /**
-   * The last minute before this one that was committed. Minutes that a clock which was ahead stamped before the latest
-   * commit do not count: they may be moved, and where they are not, the spool leaves them out of the gap.
+   * The last committed minute before this one. Minutes that a clock ahead stamped before the latest commit do not
+   * count: they may be moved, and otherwise the spool leaves them out of the gap.
    */
   function committedBefore(minute: number): number | null {
     const covered = spool.coveredBefore(minute);
@@ -200,7 +189,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     return aheadSeconds > 0 && aheadSeconds <= aheadMaxSeconds ? last.throughMinute : covered;
   }
 
-  /** `since`: the first minute that is by this clock; what lies before was told by an earlier one. */
+  /** `since`: the first minute of this clock; an earlier clock reported the time before. */
   function nameDown(timeline: Timeline, missing: MinuteRange | null, since: number): void {
     if (!missing) return;
     const [from, to] = missing;
@@ -222,8 +211,8 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
       const last = spool.lastStampedBy();
       const setByMs = last && last.bootId === bootId ? first.offsetMs - last.offsetMs : null;
       if (last && setByMs !== null && Math.abs(setByMs) >= clockStepMs) {
-        // The clock was set meanwhile. What is committed ended then by the clock of now, and only time since can be missing:
-        // from the minute of that end on, which no commit tells of by this clock.
+        // The clock was set meanwhile. In the present clock the last commit ended at `endedMs`, so the gap starts with
+        // that minute, which no commit covers by this clock.
         const endedMs = (last.throughMinute + 60) * 1000 + setByMs;
         first.since = Math.min(thisMinute, minuteOf(endedMs));
         nameDown(first, missingBetween(first.since - 60, thisMinute), first.since);
@@ -233,7 +222,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
       if (last && setByMs !== null) {
         nameDown(first, missingBetween(last.throughMinute, thisMinute), last.throughMinute + 60);
       } else nameDown(first, missingBetween(committedBefore(thisMinute), thisMinute), thisMinute);
-      // Stopped and started within one minute: its first part is committed, and named partial by a gap.
+      // Stopped and started within one minute: the first part is committed, with a gap that marks it as partial.
       const isCommitted =
         setByMs === null ? !last && spool.isCovered(thisMinute) : last!.throughMinute >= thisMinute;
       if (isCommitted) first.cursor += 60;
@@ -258,7 +247,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
         keepReport(timeline, { minute, reason });
         return;
       }
-      // The rest of a minute whose first part the stop before this start committed.
+      // The rest of a minute whose first part was committed by the previous run.
       if (minute.minute === minuteOf(started.wallMs) && timeline === timelines[0]) return;
       reporter.warn('a report comes after its minute was given up', { minute: isoMinute(minute.minute) });
       const gaps = [gapOf(minute.minute, minute.minute, minute.capture, reason ?? 'capture_failed')];
@@ -275,7 +264,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
       const limit = minuteOf(now.wallMs - latenessMs);
       if (!finishPast()) return;
       while (timeline.cursor < limit && advance(timeline, limit)) {
-        // Goes on until the clock or a missing report stops it.
+        // Continues until the clock or a missing report stops it.
       }
     },
 

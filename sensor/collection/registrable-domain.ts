@@ -1,4 +1,4 @@
-/** Registrable domains by the pinned public suffix list, for the packet path, which imports no package. */
+/** Registrable domains by the pinned public suffix list. Separate, because the packet path imports no package. */
 import { getDomain } from 'tldts';
 
 /** `www.example.co.uk` gives `example.co.uk`; null for an address, a bare suffix or a single label. */

@@ -1,6 +1,6 @@
 /**
- * Minutes by the clock that stamped them. A clock that is set begins a timeline: what was heard before keeps the old
- * clock's minutes, what is heard afterwards gets the new one's, and the same minute of both is two things.
+ * Minutes by the clock that stamped them. Each clock step begins a new timeline: earlier frames keep the minutes of the
+ * old clock, later frames get those of the new one, and a minute that occurs in both is kept twice.
  */
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
@@ -12,18 +12,18 @@ export interface Reported {
   reason: GapReason | null;
 }
 
-/** One stretch of a clock that was not set. */
+/** A period between two clock steps. */
 export interface Timeline {
-  /** Wall time minus uptime; follows a clock that is slewed. */
+  /** Wall time minus uptime; follows a slewed clock. */
   offsetMs: number;
-  /** The first minute that is stamped by this clock. */
+  /** The first minute of this clock. */
   since: number;
   /** The first minute that is not committed. */
   cursor: number;
   pending: Map<number, Map<string, Reported>>;
 }
 
-/** Where a capture stands. */
+/** Progress of a capture. */
 export interface CaptureProgress {
   isListening: boolean;
   timeline: Timeline | null;
@@ -37,12 +37,12 @@ export function createTimeline(offsetMs: number, since: number): Timeline {
   return { offsetMs, since, cursor: since, pending: new Map() };
 }
 
-/** The timeline whose clock shows this offset, the newest first. */
+/** The newest timeline whose clock has this offset. */
 export function findTimeline(timelines: readonly Timeline[], offsetMs: number): Timeline | undefined {
   return timelines.findLast((one) => Math.abs(one.offsetMs - offsetMs) < clockStepMs);
 }
 
-/** Keeps a report until its minute is committed. Parts of one capture's minute add, and the minute is partial. */
+/** Keeps a report until its minute is committed. Parts of one capture's minute add up to a partial minute. */
 export function keepReport(timeline: Timeline, { minute, reason }: Reported): void {
   const reports = timeline.pending.get(minute.minute) ?? new Map<string, Reported>();
   timeline.pending.set(minute.minute, reports);
@@ -56,8 +56,8 @@ export function keepReport(timeline: Timeline, { minute, reason }: Reported): vo
 }
 
 /**
- * The last minute of those from the cursor on that were not reported and will not be. A capture that still uses the former
- * clock may report from the cursor on.
+ * The last of the minutes from the cursor on that have no report and will get none. A capture that still uses the
+ * previous clock may report from the cursor on.
  */
 export function silentThrough(
   timeline: Timeline,
@@ -75,7 +75,7 @@ export function silentThrough(
   return first - 60;
 }
 
-/** True when no capture will report the minute at the cursor any more. */
+/** True when no capture will still report the minute at the cursor. */
 export function isComplete(
   timeline: Timeline,
   captures: Iterable<CaptureProgress>,

@@ -2,7 +2,7 @@ import type { MinuteCollectorOptions } from './minute-collector.ts';
 
 type CollectorSpool = MinuteCollectorOptions['spool'];
 
-/** In the place of a spool where minutes are only looked at: nothing is kept, and nothing was before. */
+/** Replaces the spool when minutes are only displayed: it stores nothing and covers nothing. */
 export function createUnkeptMinutes(append: CollectorSpool['append'] = () => {}): CollectorSpool {
   return {
     append,

@@ -16,7 +16,7 @@ function fixture() {
     registrableDomain: () => null,
     local: { prefixes: [], addresses: [] },
     windowMs: 10_000,
-    believe: watch.believe,
+    clampTime: watch.clampTime,
   });
   capture.listeningSince(startMs);
   const frame = Buffer.alloc(60);
@@ -31,7 +31,7 @@ function fixture() {
   };
 }
 
-test('a clock that is set shows once, one that is slewed never, whatever the time between two looks', async () => {
+test('a clock step is reported once, slewing never, for any time between two looks', async () => {
   const { clock, watch } = fixture();
   for (let i = 0; i < 1000; i += 1) {
     await clock.advance(i % 7 === 0 ? 90_000 : 100);
@@ -51,7 +51,7 @@ for (const [name, stepMs] of [
   ['back by an hour', -3_600_000],
   ['back by years', -315_360_000_000],
 ] as const)
-  test(`frames stamped after a clock was set ${name} and before that was seen close no minute that never passed`, async () => {
+  test(`frames stamped after a clock step ${name} and before its detection close no minute that never passed`, async () => {
     const { clock, watch, capture, hear } = fixture();
     await clock.advance(20_000);
     watch.look();
@@ -60,13 +60,13 @@ for (const [name, stepMs] of [
     await clock.advance(80);
     hear();
     hear();
-    assert.deepEqual(capture.closeMinutes(startMs + 20_000), [], 'no minute is over');
+    assert.deepEqual(capture.closeMinutes(startMs + 20_000), [], 'no minute has ended');
     const { nowMs } = watch.look();
     const [minute, ...others] = capture.closeAll(nowMs - stepMs);
     assert.deepEqual([minute!.minute, minute!.totals.packets, others], [startMs / 1000, 3, []]);
     assert.ok(minute!.observedMs < 60_000);
     capture.listeningSince(nowMs);
-    // What was stamped before and is handed over after counts in the present.
+    // A frame stamped before and delivered after the step counts in the present.
     hear(startMs + 20_000);
     hear();
     await clock.advance(60_000);
@@ -74,7 +74,7 @@ for (const [name, stepMs] of [
     assert.deepEqual([next!.minute, next!.totals.packets], [Math.floor(nowMs / 60_000) * 60, 2]);
   });
 
-test('a process that stood still believes all frames of the time that passed', async () => {
+test('a process that was stopped accepts all frames of the passed time', async () => {
   const { clock, watch, capture, hear } = fixture();
   watch.look();
   await clock.advance(180_000);
@@ -85,7 +85,7 @@ test('a process that stood still believes all frames of the time that passed', a
   );
 });
 
-test('NET-2.5: a live window of a clock that was set holds only what was heard in it', async () => {
+test('NET-2.5: after a clock step a live window has only its own frames', async () => {
   const { clock, watch, capture, hear } = fixture();
   await clock.advance(32_000);
   watch.look();

@@ -1,21 +1,21 @@
-/** Tells a wall clock that was set from time that passed, by comparing it with monotonic time again and again. */
+/** Detects steps of the wall clock by comparing it with monotonic time at every look. */
 import { clockStepMs } from '#sensor/host-time/index.ts';
 
-/** A frame may be stamped a little later than the clock was read. */
+/** A frame may be stamped slightly later than the clock was read. */
 const aheadSeconds = 2;
-/** How late a frame may come out of the ring. */
+/** How late a frame may come from the ring. */
 const lateSeconds = 61;
-/** Two reads further apart than this were interrupted, and say nothing. */
+/** Two reads with a longer interval were interrupted and are not compared. */
 const readGapMaxMs = 50;
 
 export interface WallWatch {
-  /** Wall time, and by how much the clock was set since the last look; 0: it was not. */
+  /** Wall time, and the clock step since the last look; 0 for none. */
   look(): { nowMs: number; stepMs: number };
   /**
-   * A frame's own time, as far as the time that passed allows it. One outside of that was stamped after the clock was set
-   * and before that was seen, or before and handed over after: it belongs to the present.
+   * The frame's own time if it is plausible for the passed time. Otherwise the frame was stamped around a clock step
+   * and counts as present.
    */
-  believe(seconds: number): number;
+  clampTime(seconds: number): number;
 }
 
 export function createWallWatch(
@@ -32,11 +32,11 @@ export function createWallWatch(
       const changeMs = nowMs - beforeMs - offsetMs;
       if (afterMs - beforeMs > readGapMaxMs) return { nowMs: afterMs + offsetMs, stepMs: 0 };
       seenMs = nowMs;
-      // Followed from look to look, so that a clock that is slewed for hours is never taken for one that was set.
+      // Updated at every look, so that hours of slewing do not add up to a step.
       offsetMs += changeMs;
       return { nowMs, stepMs: Math.abs(changeMs) < clockStepMs ? 0 : changeMs };
     },
-    believe(seconds) {
+    clampTime(seconds) {
       const presentMs = monotonicMs() + offsetMs;
       const isPossible = seconds <= presentMs / 1000 + aheadSeconds && seconds >= seenMs / 1000 - lateSeconds;
       return isPossible ? seconds : Math.floor(presentMs / 1000);

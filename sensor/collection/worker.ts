@@ -1,8 +1,8 @@
 /**
- * One capture, or one fanout member of it, in a thread of its own: frames from the source to the packet path, closed
+ * Thread of one capture, or of one fanout member: reads frames from the source into the packet path and sends closed
  * minutes and live windows to the main thread.
  *
- * The thread alternates between the source, which waits for up to 100 ms, and the event loop, where messages come in.
+ * The thread alternates between the source, which waits for up to 100 ms, and the event loop, which receives messages.
  */
 import { flushCompileCache } from 'node:module';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -29,7 +29,7 @@ port.on('message', (message: ToWorker) => {
 });
 
 try {
-  // Kept now, so that a sensor that is killed later starts again without compiling.
+  // Write the cache now, so that the next start after a kill needs no compilation.
   flushCompileCache();
   const opened = await openSource(input.source);
   source = opened.source;
@@ -41,7 +41,7 @@ try {
     await loop.turn();
     await nextTurn();
   }
-  // What was on its way at the stop still counts.
+  // Frames that were under way at the stop still count.
   await loop.linger();
   loop.finish('sensor_down');
 } catch (error) {

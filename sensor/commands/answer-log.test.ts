@@ -36,7 +36,7 @@ function rawAnswer(serial: number, chain: string[], addressCount: number): RawAn
 
 function listed(raw: RawAnswer, chain: string[]): ListedAnswer {
   const shown = chain.map((name) =>
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is escaped.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are escaped.
     name.replace(/[\u0000-\u0020]/g, (one) => `\\${String(one.charCodeAt(0)).padStart(3, '0')}`),
   );
   return {
@@ -49,7 +49,7 @@ function listed(raw: RawAnswer, chain: string[]): ListedAnswer {
   };
 }
 
-test('answers come back as they were, from memory, from the page file, and at the largest size', () => {
+test('answers are read back unchanged, from memory, from the page file, and at the largest size', () => {
   const file = memoryFile();
   const log = new AnswerLog(file, Number.POSITIVE_INFINITY);
   const wanted: ListedAnswer[] = [];
@@ -72,7 +72,7 @@ test('answers come back as they were, from memory, from the page file, and at th
   );
 });
 
-test('answers beyond those that are kept are counted, and an empty log has none', () => {
+test('answers above the limit are counted, and an empty log has none', () => {
   const log = new AnswerLog(memoryFile(), 2);
   assert.deepEqual([...log.answers()], []);
   for (let serial = 0; serial < 5; serial += 1) log.add(rawAnswer(serial, ['a.example'], 1));

@@ -1,6 +1,5 @@
 /**
- * DNS answers as JSON in the order in which they came, separated as in the document: in memory first, in the page file
- * when they are many.
+ * DNS answers as JSON with separators, in the order of arrival: in memory first, in the page file when there are many.
  */
 import {
   isPlainByte,
@@ -42,7 +41,7 @@ export class AnswerLog {
 
   readonly #keptMax: number;
 
-  /** Only the first `keptMax` are kept, the others counted. */
+  /** The first `keptMax` answers are kept; the others are counted. */
   constructor(file: PageFile, keptMax: number) {
     this.#file = file;
     this.#keptMax = keptMax;
@@ -55,7 +54,7 @@ export class AnswerLog {
     writeAnswer(this.#json, answer);
   }
 
-  /** Everything that was written, in pieces that begin and end anywhere; each is valid until the next. */
+  /** All written bytes, in pieces of any boundaries; each piece is valid until the next. */
   *pieces(): Generator<Uint8Array> {
     this.#json.flush();
     yield* this.#resident;
@@ -67,7 +66,7 @@ export class AnswerLog {
     yield this.#open.subarray(0, this.#openLength);
   }
 
-  /** Every answer again. */
+  /** Parses every answer again. */
   *answers(): Generator<ListedAnswer> {
     let rest = '';
     for (const piece of this.pieces()) {
@@ -135,7 +134,7 @@ function writeAnswer(json: JsonBytes, answer: RawAnswer): void {
   json.endRow();
 }
 
-/** As JSON has the name's text: what is written as `\ddd` has its backslash escaped, as a quote is. */
+/** As in the JSON text of a name: the backslash of a `\ddd` is escaped, like a quote. */
 function writeName(json: JsonBytes, answer: RawAnswer, position: number): void {
   const { names } = answer;
   const from = answer.nameAt(position);

@@ -1,6 +1,6 @@
 /**
- * Applications for people: traffic that nothing names goes to the service of its port, as on the monitor, whatever the
- * remote address is.
+ * Applications for the tables: traffic without a name is listed under the service of its port, as on the monitor, for
+ * every remote address.
  */
 import { serviceName } from '#common/ip/port-services.ts';
 import {
@@ -11,11 +11,11 @@ import {
   type TableRows,
 } from '#sensor/capture/index.ts';
 
-/** The same rows, with those of one service added up, the largest first. */
+/** The same rows, with the rows of each service added up, the largest first. */
 export function applicationsByService(rows: ApplicationRows): TableRows<ListedApplication> {
   /** Sums by protocol and port, null where the port has no service. */
   const services = new Map<number, ListedApplication | null>();
-  // Of the others there may be millions, so only their numbers are kept, and none of them becomes text.
+  // There may be millions of others, so only their numbers are kept and they are not formatted.
   const others = new Uint32Array(rows.count);
   let otherCount = 0;
   for (let row = 0; row < rows.count; row += 1) {

@@ -1,5 +1,5 @@
 /**
- * `./svc sensor check`: what this host can and can't do, in words. Exit code 0 when nothing is bad, 1 otherwise.
+ * `./svc sensor check`: reports what this host supports and lacks. Exit code 0 when nothing is bad, 1 otherwise.
  */
 import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { checkCapture, checkHost, checkMonitor, type Finding, finding } from '#sensor/host-check/index.ts';
@@ -14,7 +14,7 @@ export interface CheckOptions {
   json?: boolean;
 }
 
-/** Prints the findings; resolves with the exit code. */
+/** Prints the findings. Resolves with the exit code. */
 export async function check(
   options: CheckOptions,
   environment: Readonly<Record<string, string | undefined>>,
@@ -23,7 +23,7 @@ export async function check(
   const findings = checkHost(config);
   if (config.captures.length === 0) {
     const text =
-      'None is named: set SVC_SENSOR_CAPTURES, such as uplink:eth0,bridge:br0, or give --interface.';
+      'No interface is configured: set SVC_SENSOR_CAPTURES, such as uplink:eth0,bridge:br0, or give --interface.';
     findings.push(finding('bad', 'captures', text));
   }
   for (const capture of config.captures) findings.push(...(await checkCapture(capture)));
@@ -56,17 +56,17 @@ function askRunning(stateDirectory: string): Promise<SensorStatus | null> {
       () => finish(null),
     ).then((connection) => {
       if (!connection) finish(null);
-      // One line is enough; an open connection would keep this process alive.
+      // One line is enough. An open connection would keep this process alive.
       else setTimeout(() => connection.close(), 200);
     });
   });
 }
 
-/** How the sensor that runs here stands. */
+/** State of the sensor that runs here. */
 function runningFindings(status: SensorStatus | null): Finding[] {
   if (!status)
     return [
-      finding('info', 'running', 'No sensor runs here with this state directory, or it is not yours to see.'),
+      finding('info', 'running', 'No sensor runs here with this state directory, or you may not access it.'),
     ];
   const { pendingUploads, roomMinutes } = status.spool;
   const room =
@@ -83,7 +83,7 @@ function runningFindings(status: SensorStatus | null): Finding[] {
     ...status.captures.map((capture) => {
       const subject = `running ${capture.name}`;
       if (!capture.isListening)
-        return finding('bad', subject, `Does not listen: ${capture.why ?? 'it has no plan yet'}`);
+        return finding('bad', subject, `Does not listen: ${capture.why ?? 'no plan yet'}`);
       const threads = capture.members > 1 ? ` with ${capture.members} threads` : '';
       return finding(
         capture.method === 'tcpdump' ? 'warn' : 'ok',
@@ -105,9 +105,9 @@ function renderFindings(findings: readonly Finding[]): string {
   const warned = findings.filter((one) => one.state === 'warn').length;
   const verdict =
     bad > 0
-      ? `This host is not ready: ${bad} to mend.`
+      ? `This host is not ready: ${bad} to fix.`
       : warned > 0
-        ? `This host will do, with ${warned} to look at.`
+        ? `This host is usable, with ${warned} to check.`
         : 'This host is ready.';
   return `${lines.join('\n')}\n\n${verdict}\n`;
 }

@@ -1,11 +1,11 @@
-/** Which rows a table shows, in which order, without making the others. */
+/** Selects and orders the rows that a table shows, without creating the others. */
 import type { TableRows } from '#sensor/capture/index.ts';
 import type { SortOrder } from './read-query.ts';
 
-/** Up to this many rows are chosen in one pass; more are sorted as a whole. */
+/** Up to this many rows are selected in one pass; for more, all rows are sorted. */
 const onePassMax = 1000;
 
-/** Numbers of the first `top` rows in this order, all of them for 0. Rows of equal weight stay as they are. */
+/** Numbers of the first `top` rows in this order; 0 for all. Rows of equal weight keep their order. */
 export function chooseRows<T>(
   rows: TableRows<T>,
   sort: SortOrder,

@@ -1,4 +1,4 @@
-/** What root may still do in a sensor that it started; as an ordinary user there is nothing to drop. */
+/** Capabilities of a sensor that root started. An ordinary user has none to drop. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 
 const svc = fileURLToPath(new URL('../../svc.ts', import.meta.url));
 const isRoot = process.getuid?.() === 0;
-const nobody = 65_534;
+const ordinaryUser = 65_534;
 const bits = { dacOverride: 1n << 1n, setgid: 1n << 6n, setuid: 1n << 7n, netRaw: 1n << 13n };
 
 async function capabilitiesOf(t: TestContext, settings: Record<string, string>, owner = 0) {
@@ -42,7 +42,7 @@ async function capabilitiesOf(t: TestContext, settings: Record<string, string>, 
   let status = '';
   for await (const piece of child.stderr) {
     said += piece;
-    // An ordinary user may lack the right to capture, which is said too.
+    // An ordinary user may lack the right to capture, which is reported too.
     if (
       status === '' &&
       /capture listens|is replayed|CAP_NET_RAW/.test(said) &&
@@ -73,9 +73,9 @@ test('with tcpdump in the place of the ring it may also keep its user and groups
   assert.match(said, /capture listens/);
 });
 
-test('files of another user keep their reader: root then keeps CAP_DAC_OVERRIDE, and says so', async (t) => {
+test('with files of another user root keeps CAP_DAC_OVERRIDE, and says so', async (t) => {
   const replay = fileURLToPath(new URL('../../demo/recording.pcap', import.meta.url));
-  const { effective, said } = await capabilitiesOf(t, { SVC_SENSOR_REPLAY: replay }, nobody);
+  const { effective, said } = await capabilitiesOf(t, { SVC_SENSOR_REPLAY: replay }, ordinaryUser);
   if (!isRoot) return assert.equal(effective & ~bits.netRaw, 0n);
   assert.equal(effective, bits.netRaw | bits.dacOverride, said);
   assert.match(said, /kept=cap_dac_override,cap_net_raw\n/);

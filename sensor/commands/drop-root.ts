@@ -3,7 +3,7 @@ import { readSensorConfig } from '#sensor/config.ts';
 import { loadRing } from '#sensor/packet-source/index.ts';
 import { dropPrivileges } from '#sensor/privileges/index.ts';
 
-/** Before `run` opens anything: leaves a sensor that root started the capabilities that capturing needs. */
+/** Called before `run` opens anything: reduces a sensor that root started to the capabilities for capturing. */
 export async function dropRoot(environment: Readonly<Record<string, string | undefined>>): Promise<void> {
   if (process.getuid?.() !== 0) return;
   const config = readSensorConfig(environment);

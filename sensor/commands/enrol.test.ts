@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const svc = fileURLToPath(new URL('../../svc.ts', import.meta.url));
 
-test('enrol takes its token from a pipe or a file, so that it need not stand in the process list', (t) => {
+test('enrol reads its token from a pipe or a file, so that it is not in the process list', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-enrol-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'token');
@@ -18,7 +18,7 @@ test('enrol takes its token from a pipe or a file, so that it need not stand in 
     return spawnSync(process.execPath, command, {
       input,
       encoding: 'utf8',
-      // A port that nothing listens on: what is asked for is known before the monitor is called.
+      // A port without a listener: the token is read before the monitor is called.
       env: { ...process.env, SVC_DATA_DIR: folder, SVC_MONITOR_URL: 'http://127.0.0.1:9' },
     });
   };
@@ -28,8 +28,8 @@ test('enrol takes its token from a pipe or a file, so that it need not stand in 
   ] as const) {
     const answer = enrol([...args], input);
     assert.equal(answer.status, 1);
-    assert.doesNotMatch(answer.stderr, /token/i, 'it got as far as the monitor');
+    assert.doesNotMatch(answer.stderr, /token/i, 'it tried to call the monitor');
   }
   assert.match(enrol([], '').stderr, /No token was given/);
-  assert.match(enrol(['--token-file', join(folder, 'none')], '').stderr, /token can't be read: .*none/);
+  assert.match(enrol(['--token-file', join(folder, 'none')], '').stderr, /token can not be read: .*none/);
 });

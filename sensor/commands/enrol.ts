@@ -12,14 +12,14 @@ import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { sensorVersion } from '#sensor/version.ts';
 
 export interface EnrolCommandInput {
-  /** The token itself; absent: it is read from `tokenFile`, else from standard input. */
+  /** The token itself. Without it, the token is read from `tokenFile` or standard input. */
   token?: string;
   tokenFile?: string;
-  /** The hypervisor node's name; unset means SVC_SENSOR_NODE. */
+  /** The hypervisor node's name; SVC_SENSOR_NODE by default. */
   node?: string;
 }
 
-/** Enrols and says where. Throws a `CodedError` when there is a credential already or the monitor refuses. */
+/** Enrols and prints the site. Throws a `CodedError` when there is a credential already or the monitor refuses. */
 export async function enrolCommand(
   input: EnrolCommandInput,
   environment: Readonly<Record<string, string | undefined>>,
@@ -30,11 +30,11 @@ export async function enrolCommand(
     throw new CodedError(
       'enrolment.exists',
       `This sensor is enrolled already, on site ${existing.siteName}. ` +
-        `Remove ${config.stateDirectory}/credential.json to enrol it anew.`,
+        `Remove ${config.stateDirectory}/credential.json to enrol it again.`,
     );
   }
   const { url, allowsInsecureHttp, insecureAdvice } = config.monitor;
-  // Before the token is asked for.
+  // Before the token is read.
   requirePrivateTransport(url, { isAllowed: allowsInsecureHttp, advice: insecureAdvice });
   const identity = await enrol({
     client: createMonitorClient(config.monitor),
@@ -50,7 +50,7 @@ export async function enrolCommand(
   process.stdout.write(`Enrolled on site ${identity.siteName} as sensor ${identity.sensorId}.\n`);
 }
 
-/** An argument stands in the process list, where every user of the host can read it; a file and a pipe do not. */
+/** An argument is in the process list, which every user of the host can read; a file and a pipe are not. */
 async function readToken({ token, tokenFile }: EnrolCommandInput): Promise<string> {
   if (token !== undefined) return token;
   const text = tokenFile === undefined ? await askForToken() : await readTokenFile(tokenFile);
@@ -67,14 +67,14 @@ async function readTokenFile(file: string): Promise<string> {
   } catch (error) {
     throw new CodedError(
       'enrolment.no_token',
-      `The token can't be read: ${describeError(error)}.`,
+      `The token can not be read: ${describeError(error)}.`,
       {},
       error,
     );
   }
 }
 
-/** One line of standard input, asked for where a person sits at it. */
+/** Reads one line of standard input, with a prompt on a terminal. */
 async function askForToken(): Promise<string> {
   if (process.stdin.isTTY) process.stderr.write('Enrolment token: ');
   const lines = createInterface({ input: process.stdin });

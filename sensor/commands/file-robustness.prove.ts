@@ -1,11 +1,11 @@
 /**
- * Proof by broken files: whatever a file holds, `sensor read` ends with exit code 0 or 2, prints what can be parsed,
- * counts every packet once, does bounded work and keeps no memory.
+ * Proof with broken files: for any content, `sensor read` ends with exit code 0 or 2, prints parsable output, counts
+ * every packet once, does bounded work and leaks no memory.
  *
- * `n` broken files of every format, each with other options, as tables and as JSON, in a thread; one in 2,000 also
- * in a process of its own, which must print the same. Work is counted, not timed: blocks of code, bytes read, live memory
- * (`sensor/testing/break-files-thread.ts`). The same run with a fault planted between the command and the
- * judge must fail, or the proof shows nothing.
+ * `n` broken files of every format, with varying options, as tables and as JSON, in a thread; one in 2,000 also in its
+ * own process, which must print the same. Work is counted, not timed: executed blocks of code, bytes read, live memory
+ * (`sensor/testing/break-files-thread.ts`). The same run with a fault planted between the command and the checks must
+ * fail, or the proof shows nothing.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ export { plantedFaults };
 export const name = 'file-robustness';
 
 const plantedFiles = 150;
-/** Live objects of one reading; one that needs more ends the thread. */
+/** Limit of one reading's live objects; above it the thread ends. */
 const heapMiBMax = 256;
 
 export interface ProveOptions {
@@ -31,7 +31,7 @@ export interface ProveOptions {
   report: (line: string) => void;
 }
 
-/** Runs everything, then a little with each planted fault. */
+/** Runs everything, then a small run with each planted fault. */
 export async function prove({ n, seed, report }: ProveOptions) {
   const folder = mkdtempSync(join(inMemory(), 'svc-file-robustness-'));
   try {
@@ -60,7 +60,7 @@ export async function prove({ n, seed, report }: ProveOptions) {
   }
 }
 
-/** A folder in memory: on a disk, making one file empty again takes longer than reading it. */
+/** A directory in memory: on a disk, truncating a file takes longer than reading it. */
 function inMemory(): string {
   const shared = '/dev/shm';
   return process.env.SVC_PROOF_MEMORY ?? (existsSync(shared) ? shared : tmpdir());

@@ -1,11 +1,11 @@
-/** Times of frames as text. */
+/** Formats times of frames. */
 
 export interface InstantOfFrame {
   seconds: number;
   nanoseconds: number;
 }
 
-/** RFC 3339 in UTC, microseconds, or nanoseconds where there are any. */
+/** RFC 3339 in UTC, with microseconds, or nanoseconds if any. */
 export function formatInstant(instant: InstantOfFrame | null): string | null {
   if (!instant) return null;
   const digits = String(instant.nanoseconds).padStart(9, '0');
@@ -13,7 +13,7 @@ export function formatInstant(instant: InstantOfFrame | null): string | null {
   return `${new Date(instant.seconds * 1000).toISOString().slice(0, -5)}.${fraction}Z`;
 }
 
-/** The beginning of a UTC minute, unix seconds, as `2026-01-31T12:00:00Z`. */
+/** Start of a UTC minute, unix seconds, as `2026-01-31T12:00:00Z`. */
 export function formatMinute(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
 }

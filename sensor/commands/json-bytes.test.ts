@@ -14,7 +14,7 @@ function written(write: (json: JsonBytes) => void): string {
   return text;
 }
 
-test('addresses are written as RFC 5952 says', () => {
+test('addresses are written in the form of RFC 5952', () => {
   const group = fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(0xffff) });
   fc.assert(
     fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), (groups) => {
@@ -56,7 +56,7 @@ test('numbers of every length are written digit by digit', () => {
   );
 });
 
-test('constant text is whole at any length and at the end of a piece', () => {
+test('constant text is complete at any length and at the end of a piece', () => {
   const parts = Array.from({ length: 20 }, (_, length) => 'abcdefghijklmnopqrst'.slice(0, length));
   const texts = parts.map((part) => jsonText(part));
   const got = written((json) => {

@@ -1,27 +1,27 @@
 /**
- * Text of JSON as bytes: numbers, addresses and ASCII, written one after the other without a string in between.
+ * Writes JSON as bytes: numbers, addresses and ASCII, without strings.
  *
- * A long reading has hundreds of thousands of rows; strings of them would cost more than finding them. Constant text is
- * written eight bytes at a time, numbers two digits at a time. A write may reach beyond what it adds: the next one
- * begins where the text ends.
+ * A long reading has hundreds of thousands of rows; creating strings would cost more than finding the rows. Constant
+ * text is written eight bytes at a time, numbers two digits at a time. A write may go beyond its end; the next one
+ * starts at the end of the text.
  */
 
-/** Room that a row may need at most: two names of 253 characters and everything around them. */
+/** Maximum size of a row: two names of 253 characters and everything around them. */
 const rowBytesMax = 4096;
 const pieceBytes = 65_536;
 
 const colon = 0x3a;
 const hexDigits = new Uint8Array([...'0123456789abcdef'].map((digit) => digit.charCodeAt(0)));
-/** Two bytes for each number below 100, and for each byte in hexadecimal. */
+/** Two characters for each number below 100, and for each byte in hexadecimal. */
 const decimalPairs = Uint16Array.from({ length: 100 }, (_, value) => pairOf(String(value).padStart(2, '0')));
 const hexPairs = Uint16Array.from({ length: 256 }, (_, value) => pairOf(value.toString(16).padStart(2, '0')));
-/** Each byte in decimal with a dot behind it, and how long that is. */
+/** Each byte in decimal with a dot after it, and its length. */
 const dotted = Int32Array.from({ length: 256 }, (_, value) => {
   const text = `${value}.`.padEnd(4);
   return (pairOf(text.slice(0, 2)) << 16) | pairOf(text.slice(2));
 });
 const dottedLengths = Uint8Array.from({ length: 256 }, (_, value) => String(value).length + 1);
-/** For the groups of an address that are zero, a bit each: the longest run of two or more, its start and its length. */
+/** Index: one bit for each zero group of an address. Value: start and length of the longest run of two or more. */
 const zeroRuns = Uint8Array.from({ length: 256 }, (_, zeros) => longestRun(zeros));
 
 /** Constant ASCII text for `put`. */
@@ -30,12 +30,12 @@ export interface JsonText {
   readonly length: number;
 }
 
-/** Text that is written often, ready for `put`: ASCII that JSON does not escape. */
+/** Prepares constant text for `put`: ASCII that JSON does not escape. */
 export function jsonText(text: string): JsonText {
   const bytes = new Uint8Array(Math.ceil(text.length / 8) * 8);
   for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
   const view = new DataView(bytes.buffer);
-  // Bytes of ASCII are never a double that is not a number, which might not be copied bit by bit.
+  // ASCII bytes never form a NaN, which might not be copied bit by bit.
   const words = Float64Array.from({ length: bytes.length / 8 }, (_, word) => view.getFloat64(word * 8));
   return { words, length: text.length };
 }
@@ -46,12 +46,12 @@ export class JsonBytes {
   readonly #write: (bytes: Uint8Array) => void;
   #at = 0;
 
-  /** Hands pieces to `write`, which has to take them before it returns. */
+  /** Passes pieces to `write`, which must use them before it returns. */
   constructor(write: (bytes: Uint8Array) => void) {
     this.#write = write;
   }
 
-  /** Constant text. */
+  /** Writes constant text. */
   put({ words, length }: JsonText): this {
     const view = this.#view;
     let at = this.#at;
@@ -63,7 +63,7 @@ export class JsonBytes {
     return this;
   }
 
-  /** Short ASCII text that JSON does not escape. */
+  /** Writes short ASCII text that JSON does not escape. */
   ascii(text: string): this {
     const bytes = this.#bytes;
     let at = this.#at;
@@ -75,20 +75,20 @@ export class JsonBytes {
     return this;
   }
 
-  /** One byte of ASCII. */
+  /** Writes one byte of ASCII. */
   byte(byte: number): void {
     this.#bytes[this.#at] = byte;
     this.#at += 1;
   }
 
-  /** Text in quotes, or null. */
+  /** Writes text in quotes, or null. */
   quoted(text: string | null): this {
     return text === null ? this.ascii('null') : this.ascii('"').ascii(text).ascii('"');
   }
 
-  /** A whole number that is not negative. */
+  /** Writes a non-negative integer. */
   number(value: number): this {
-    // Beyond 2^31 integer arithmetic on 32 bits ends; those are rare.
+    // 32-bit integer arithmetic ends at 2^31; larger numbers are rare.
     if (value > 0x7fffffff) return this.ascii(String(value));
     let rest = value | 0;
     const start = this.#at;
@@ -104,7 +104,7 @@ export class JsonBytes {
     return this;
   }
 
-  /** An address in words, as RFC 5952 writes it. */
+  /** Writes an address in the form of RFC 5952. */
   address(version: number, words: Int32Array, at: number): this {
     if (version === 4) return this.#quad(words[at + 3]!);
     const a = words[at]!;
@@ -118,7 +118,7 @@ export class JsonBytes {
     for (let group = 0; group < 8; group += 1) {
       if (run !== 0 && group >= start && group < end) continue;
       if (run !== 0 && group === end) {
-        // The first of the two colons stands behind the group before, if there is one.
+        // The first of the two colons is after the previous group, if any.
         if (start === 0) this.byte(colon);
         this.byte(colon);
       }
@@ -126,7 +126,7 @@ export class JsonBytes {
       this.#hex((group & 1) === 0 ? word >>> 16 : word & 0xffff);
       this.byte(colon);
     }
-    // The last colon goes, unless it is one of two at the end.
+    // Removes the last colon, unless it is part of a final `::`.
     if (run !== 0 && end === 8) {
       if (start === 0) this.byte(colon);
       this.byte(colon);
@@ -134,17 +134,17 @@ export class JsonBytes {
     return this;
   }
 
-  /** Ends a row: what was written may leave. */
+  /** Ends a row; the text before may be passed on. */
   endRow(): void {
     if (this.#at >= pieceBytes) this.flush();
   }
 
-  /** Text of any length and any characters. */
+  /** Writes text of any length and characters. */
   text(text: string): void {
     this.raw(Buffer.from(text));
   }
 
-  /** Bytes that are JSON already, any number of them. */
+  /** Writes bytes that are JSON already, any number of them. */
   raw(bytes: Uint8Array): void {
     this.flush();
     this.#write(bytes);
@@ -189,7 +189,7 @@ function digitCount(value: number): number {
   return value < 1_000_000_000 ? 9 : 10;
 }
 
-/** Of the two groups in a word, a bit for each that is zero, the first one's lowest. */
+/** One bit for each of the word's two groups that is zero, the lowest for the first. */
 function zeroGroups(word: number): number {
   return (word >>> 16 === 0 ? 1 : 0) | ((word & 0xffff) === 0 ? 2 : 0);
 }

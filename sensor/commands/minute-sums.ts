@@ -1,9 +1,11 @@
-/** Sums of each UTC minute of a capture. Damaged times make any number of minutes, so there is a most. */
+/**
+ * Sums of each UTC minute of a capture. Their number is limited, because damaged times may give any number of minutes.
+ */
 
 /** More than a year of minutes. */
 const minutesMax = 600_000;
 
-/** What was counted in one UTC minute, unix seconds. */
+/** Counters of one UTC minute, unix seconds. */
 export interface MinuteTotals {
   minute: number;
   packets: number;
@@ -12,7 +14,7 @@ export interface MinuteTotals {
 }
 
 export class MinuteSums {
-  /** Packets of minutes beyond the most that are kept. */
+  /** Packets of minutes above the limit. */
   leftOutPackets = 0;
   readonly #rows = new Map<number, MinuteTotals>();
   #last: MinuteTotals = { minute: Number.NaN, packets: 0, bytes: 0, parserDropped: 0 };

@@ -1,8 +1,9 @@
 /**
- * Rows of a long capture that memory should not hold: a temporary file without a name, made when the first page comes.
+ * Storage for rows of a long capture that do not fit into memory: a temporary file without a name, created for the
+ * first page.
  *
- * It is removed from its folder at once, so nothing is left however the process ends. Where none can be made or the disk
- * is full, pages stay in memory.
+ * The file is unlinked at once, so that nothing remains after any end of the process. When it can not be created or the
+ * disk is full, pages stay in memory.
  */
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,12 +11,12 @@ import { join } from 'node:path';
 import { type PageFile, pageBytes } from '#sensor/capture/index.ts';
 
 export interface TemporaryPages extends PageFile {
-  /** Why pages had to stay in memory, a sentence, or null. */
+  /** Why pages stay in memory, as a sentence, or null. */
   readonly problem: string | null;
   close(): void;
 }
 
-/** Pages in the folder of temporary files. */
+/** Stores pages in the directory of temporary files. */
 export function createPageFile(folder: string = tmpdir()): TemporaryPages {
   const kept = new Map<number, Uint8Array>();
   let descriptor = -1;
@@ -47,7 +48,7 @@ export function createPageFile(folder: string = tmpdir()): TemporaryPages {
         if (problem === null) store(page, number);
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
-        problem = `no more room for temporary rows in ${folder} (${code ?? 'unknown error'}): memory was used instead.`;
+        problem = `no room for temporary rows in ${folder} (${code ?? 'unknown error'}): memory is used instead.`;
       }
       if (problem !== null) kept.set(number, page.slice());
       return number;
@@ -60,7 +61,7 @@ export function createPageFile(folder: string = tmpdir()): TemporaryPages {
       }
       for (let at = 0; at < pageBytes; ) {
         const got = readSync(descriptor, into, at, pageBytes - at, number * pageBytes + at);
-        if (got === 0) throw new Error('a page of the temporary file is cut');
+        if (got === 0) throw new Error('a page of the temporary file is truncated');
         at += got;
       }
     },

@@ -5,7 +5,7 @@ import { addCommands } from '#sensor/main.ts';
 import type { ReadOptions } from './read.ts';
 import { lookAtArguments } from './read-arguments.ts';
 
-/** What commander makes of the same command line. */
+/** Commander's result for the same command line. */
 async function commanderSays(args: string[]): Promise<{ files: string[]; options: ReadOptions }> {
   const program = new Command('sensor');
   addCommands(program);
@@ -18,7 +18,7 @@ async function commanderSays(args: string[]): Promise<{ files: string[]; options
   return found!;
 }
 
-test('sensor read: a plain command line is understood at once as commander understands it', async () => {
+test('sensor read: a plain command line is parsed directly, with the result of commander', async () => {
   const lines = [
     ['a.pcap'],
     ['-'],

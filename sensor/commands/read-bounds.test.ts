@@ -20,9 +20,9 @@ function stored(name: string, bytes: Uint8Array): string {
 const web = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 443 };
 const hello = ethernet(tcp(web, Tcp.ack, 2, clientHello({ host: 'www.example.co.uk' })));
 
-test('times that no calendar has are bounded and said, in tables and JSON, with --minutes and without', async () => {
+test('times outside the calendar are limited and reported, in tables and JSON, with --minutes and without', async () => {
   const frame = { bytes: hello, seconds: 1_700_000_000, nanoseconds: 0 };
-  // A resolution of whole seconds makes years of 10^11 out of a time in microseconds.
+  // With a resolution of whole seconds, a time in microseconds becomes a year of about 10^11.
   const far = pcapngFile([frame], { interfaces: [{ linkType: 1, resolution: 0 }] });
   new DataView(far.buffer).setUint32(
     far.length - 4 - hello.length - ((4 - (hello.length % 4)) % 4) - 16,
@@ -72,7 +72,7 @@ test('two hundred thousand different minutes are listed', async () => {
   assert.match(stdout, /^1970-01-01 00:00 +1 /m);
 });
 
-test('times that no clock shows and days that no month has are refused with what to type', async () => {
+test('invalid times and dates are refused with an example of a valid one', async () => {
   const path = stored('one.pcap', pcapFile([{ bytes: hello, seconds: 1_700_000_000, nanoseconds: 0 }]));
   for (const from of [
     '25:00',
@@ -93,7 +93,7 @@ test('times that no clock shows and days that no month has are refused with what
     assert.equal((await readInProcess([path], { from, to: '24:00' })).status, 0, from);
 });
 
-test('a name with any number of stars is looked for in one pass', async () => {
+test('a name pattern with any number of stars is matched in one pass', async () => {
   const host = `${'a'.repeat(60)}.${'a'.repeat(60)}.${'a'.repeat(60)}.example`;
   const bytes = ethernet(tcp(web, Tcp.ack, 2, clientHello({ host })));
   const path = stored('stars.pcap', pcapFile([{ bytes, seconds: 1_700_000_000, nanoseconds: 0 }]));
@@ -105,7 +105,7 @@ test('a name with any number of stars is looked for in one pass', async () => {
   assert.equal(await flowsWith('*.example*.example'), 0);
 });
 
-test('NET-2.2.3: with 200,000 answered exchanges the applications are complete, and nothing is complained of', async () => {
+test('NET-2.2.3: with 200,000 answered exchanges the applications are complete, without a warning', async () => {
   const path = join(folder, 'exchanges.pcap');
   writeExchanges(path, 200_000);
   const { status, stdout, stderr } = await readInProcess([path], { json: true });
@@ -123,7 +123,7 @@ test('NET-2.2.3: with 200,000 answered exchanges the applications are complete, 
   assert.equal(bytes, capture.bytes);
 });
 
-test('single packets behind many flows are listed as well, and nothing is complained of', async () => {
+test('single packets after many flows are listed too, without a warning', async () => {
   const path = join(folder, 'singles.pcap');
   writeExchanges(path, 17_000, { remotes: 100 });
   const single = join(folder, 'single.pcap');
@@ -134,7 +134,7 @@ test('single packets behind many flows are listed as well, and nothing is compla
   assert.equal(JSON.parse(stdout).flows.length, 17_010);
 });
 
-test('of a flood of single packets a part is listed, and the rest is said in numbers', async () => {
+test('a part of a flood of single packets is listed, and the rest is reported as counts', async () => {
   const path = join(folder, 'flood.pcap');
   writeExchanges(path, 20_000, { packets: 1 });
   const { status, stdout, stderr } = await readInProcess([path], { json: true });
@@ -145,14 +145,14 @@ test('of a flood of single packets a part is listed, and the rest is said in num
     0,
   );
   const [, left, packets, bytes] =
-    /(\d+) flows are not listed; (\d+) packets \((\d+) bytes\) are in no row of applications/.exec(stderr) ??
+    /(\d+) flows are not listed; (\d+) packets \((\d+) bytes\) are missing from applications/.exec(stderr) ??
     [];
   assert.equal(Number(left), 20_000 - 16_384);
   assert.equal(listed + Number(bytes), capture.bytes);
   assert.equal(Number(packets) * exchangePacketBytes, Number(bytes));
 });
 
-test('traffic that nothing names goes to the service of its port in the tables, its address stays in the JSON', async () => {
+test('in tables, traffic without a name is listed under the service of its port; in the JSON its address stays', async () => {
   const ssh = { ...web, toPort: 22 };
   const path = stored(
     'ssh.pcap',

@@ -1,4 +1,4 @@
-/** Leaves of a reading what the query asks for: flows by their ends, names, ports and protocols, and what belongs to them. */
+/** Selects what the query asks for: flows by ends, names, ports and protocols, and the rows that belong to them. */
 import type {
   CountedUsage,
   ListedAnswer,
@@ -12,22 +12,22 @@ import type {
 } from '#sensor/capture/index.ts';
 import { isInPrefixes, matchesName, type ReadQuery } from './read-query.ts';
 
-/** True when the query asks for less than everything. */
+/** True when the query excludes anything. */
 export function isFiltered(query: ReadQuery): boolean {
   return query.hosts.length + query.names.length + query.ports.length + query.protocols.length > 0;
 }
 
-/** The rows that match. Totals stay those of the capture. */
+/** The matching rows. Totals stay those of the whole capture. */
 export interface Selection {
   flows: ListedRows<ListedFlow>;
-  /** True when the row shows the connection of the row before under the same host. */
+  /** True when the row shows the same connection and host as the previous row. */
   continuesRowBefore(row: number): boolean;
   conversations: ListedRows<ListedConversation>;
   hosts: ListedRows<ListedHost>;
 }
 
 /**
- * With a name, port or protocol the hosts and conversations are those of the flows that match, with their whole
+ * With a name, port or protocol the hosts and conversations are those of the matching flows, with their complete
  * counters.
  */
 export function selectRows({ flows, conversations, hosts }: ReadingResult, query: ReadQuery): Selection {
@@ -59,7 +59,7 @@ export function selectRows({ flows, conversations, hosts }: ReadingResult, query
   };
 }
 
-/** Some of the rows, by their numbers. */
+/** A subset of rows, by their numbers. */
 class ChosenRows<T> implements ListedRows<T> {
   readonly #rows: ListedRows<T>;
   readonly #numbers: number[] = [];
@@ -96,7 +96,7 @@ class ChosenRows<T> implements ListedRows<T> {
 
 const pairOf = (a: string, b: string) => `${a} ${b}`;
 
-/** True for an answer that is shown. */
+/** True for an answer that matches the query. */
 export function matchesAnswer(answer: ListedAnswer, { hosts, names, ports, protocols }: ReadQuery): boolean {
   const isHost = (address: string) => isInPrefixes(hosts, address);
   return (
@@ -120,7 +120,7 @@ function matchesFlow(flow: ListedFlow, query: ReadQuery): boolean {
   );
 }
 
-/** True for traffic that counts for an application that is shown. */
+/** True for traffic of an application that matches the query. */
 export function matchesUsage(usage: CountedUsage, { hosts, names, ports, protocols }: ReadQuery): boolean {
   return (
     (hosts.length === 0 || isInPrefixes(hosts, usage.client) || isInPrefixes(hosts, usage.server)) &&

@@ -1,4 +1,4 @@
-/** Runs the frames of capture files through the engine, as one capture, in the order of their beginnings. */
+/** Passes the frames of capture files through the engine as one capture, ordered by the files' start times. */
 import {
   createReading,
   isSupportedLinkType,
@@ -12,9 +12,9 @@ import type { MinuteSums } from './minute-sums.ts';
 import { type Moment, resolveMoment } from './read-query.ts';
 import { registrableDomain } from './registrable-domain.ts';
 
-/** Of a pipe, which does not tell its size. */
+/** Assumed for a pipe, whose size is unknown. */
 const packetsOfPipeMax = 1 << 20;
-/** Frames between two looks at the progress, a power of two. */
+/** Number of frames between two progress updates, a power of two. */
 const progressEvery = 1 << 16;
 
 export interface OpenCapture {
@@ -22,12 +22,12 @@ export interface OpenCapture {
   file: CaptureFile;
 }
 
-/** What the file says of itself. Times are the earliest and the latest, null without packets. */
+/** Facts from the file. Times are the earliest and the latest, null without packets. */
 export interface FileFacts {
   linkType: number | null;
   firstAt: InstantOfFrame | null;
   lastAt: InstantOfFrame | null;
-  /** Packets that were stored cut, and the longest of those. */
+  /** Number of truncated packets, and the length of the longest. */
   cutFrames: number;
   snapLength: number;
 }
@@ -36,7 +36,7 @@ export interface FrameOptions
   extends Pick<ReadingOptions, 'local' | 'onAnswer' | 'pageFile' | 'countsUsage'> {
   from?: Moment | null;
   to?: Moment | null;
-  /** Takes what was counted in each minute. */
+  /** Receives the counters of each minute. */
   minutes?: MinuteSums | null;
   onProgress?: ((file: CaptureFile, packets: number) => void) | undefined;
 }
@@ -47,7 +47,10 @@ export interface FramesRead {
   problems: string[];
 }
 
-/** What the engine finds in the files, and their own facts. Closes them. Throws when no link type can be decoded. */
+/**
+ * Reads the files; returns the engine's results and the files' facts. Closes the files. Throws when no link type is
+ * supported.
+ */
 export function readFrames(captures: readonly OpenCapture[], options: FrameOptions): FramesRead {
   const { local, onAnswer, pageFile = null, countsUsage } = options;
   const reading = createReading({
@@ -79,7 +82,7 @@ export function readFrames(captures: readonly OpenCapture[], options: FrameOptio
   return { facts, result, problems };
 }
 
-/** The smallest record of a packet is 16 bytes of header and an IP header. */
+/** The smallest record of a packet has a header of 16 bytes and an IP header. */
 function packetsIn(file: CaptureFile): number {
   return file.size > 0 ? Math.ceil(file.size / 36) : packetsOfPipeMax;
 }
@@ -93,26 +96,25 @@ function requireSupported(path: string, { linkTypes }: CaptureFile): void {
   );
 }
 
-/** What the lists do without, in numbers; nothing where they are complete. */
+/** What the lists omit, with counts; nothing when they are complete. */
 function whatIsCut({ cut }: ReadingResult): string[] {
   const parts = [
     cut.flows > 0 ? `${cut.flows} flows are not listed` : '',
     cut.applicationPackets > 0
-      ? `${cut.applicationPackets} packets (${cut.applicationBytes} bytes) are in no row of applications`
+      ? `${cut.applicationPackets} packets (${cut.applicationBytes} bytes) are missing from applications`
       : '',
     cut.conversationPackets > 0
-      ? `${cut.conversationPackets} packets (${cut.conversationBytes} bytes) are in no conversation`
+      ? `${cut.conversationPackets} packets (${cut.conversationBytes} bytes) are missing from conversations`
       : '',
-    cut.hostPackets > 0 ? `${cut.hostPackets} times an address got no row in hosts` : '',
+    cut.hostPackets > 0 ? `${cut.hostPackets} times an address is missing from hosts` : '',
   ].filter((part) => part !== '');
   const problems = [];
   if (parts.length > 0) {
     problems.push(
-      `single packets that nobody answered are listed up to 16,384 rows a list, the rest is counted in the totals only: ${parts.join('; ')}.`,
+      `unanswered single packets are listed up to 16,384 rows a list, the rest is counted in the totals only: ${parts.join('; ')}.`,
     );
   }
-  if (cut.names > 0)
-    problems.push(`${cut.names} names found no room: connections that they would have named may have none.`);
+  if (cut.names > 0) problems.push(`${cut.names} names found no room: connections may lack a name.`);
   return problems;
 }
 
@@ -172,9 +174,10 @@ class Pass {
         `${count} packets have link type ${linkType}, which is not supported; they count as dropped.`,
     );
     if (this.#outside > 0 && this.#outside === this.#frames)
-      problems.push(`All ${this.#frames} packets lie outside the span of time that was asked for.`);
+      problems.push(`All ${this.#frames} packets are outside the requested time span.`);
     const left = this.#options.minutes?.leftOutPackets ?? 0;
-    if (left > 0) problems.push(`${left} packets are in no minute: there are too many different minutes.`);
+    if (left > 0)
+      problems.push(`${left} packets are missing from the minutes: there are too many different minutes.`);
     return problems;
   }
 

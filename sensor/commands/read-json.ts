@@ -1,9 +1,9 @@
 /**
- * The JSON of `sensor read --json`. Fields are part of what programs rely on: add, never rename.
+ * The JSON of `sensor read --json`. Programs rely on the fields: add fields, never rename them.
  *
- * Rows are written one by one, one a line, from the words in which they are kept: neither the document nor its objects
- * would fit into memory, and strings would cost more than finding the rows. Addresses, hosts and labels hold nothing
- * that JSON would escape: names are checked when they are read.
+ * Rows are written one per line, directly from their stored words: the document and its objects would not fit into
+ * memory, and strings would cost more than finding the rows. Addresses, hosts and labels contain nothing that JSON
+ * escapes, because names are checked when they are read.
  */
 import {
   ApplicationRow,
@@ -14,9 +14,9 @@ import {
   type ReadingResult,
 } from '#sensor/capture/index.ts';
 import type { AnswerLog } from './answer-log.ts';
+import type { Findings } from './findings.ts';
 import { formatInstant, formatMinute } from './instants.ts';
 import { JsonBytes, type JsonText, jsonText } from './json-bytes.ts';
-import type { Findings } from './read.ts';
 import type { TextOutput } from './text-output.ts';
 import { transportName } from './transport-names.ts';
 
@@ -100,7 +100,7 @@ function writeRows(json: JsonBytes, name: string, count: number, write: (row: nu
   json.ascii(count === 0 ? ']' : '\n]');
 }
 
-/** Rows that are JSON already, with what separates them. */
+/** Copies rows that are JSON already, with their separators. */
 function writeAnswers(json: JsonBytes, answers: AnswerLog): void {
   json.text(',\n"dns": [');
   if (answers.count > 0) json.ascii('\n  ');
@@ -193,7 +193,7 @@ function writeApplication(json: JsonBytes, applications: ReadingResult['applicat
     .put(text.brace);
 }
 
-/** Text of a protocol that is made once. */
+/** Text of protocols, created once. */
 class TextCache {
   readonly #make: (protocol: number) => string;
   readonly #texts: (JsonText | null)[] = new Array(256).fill(null);

@@ -1,4 +1,7 @@
-/** Packed files beside others, with every read of the process delayed by strace: what is on its way is then seen to arrive. */
+/**
+ * Compressed files read beside others, with every read of the process delayed by strace, so that late reads become
+ * visible.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +17,7 @@ import { canTrace } from '#sensor/testing/traced-cycle.ts';
 const program = fileURLToPath(new URL('../../svc.ts', import.meta.url));
 const delayed = ['-f', '-qq', '-o', '/dev/null', '-e', 'trace=read', '-e', 'inject=read:delay_enter=20000'];
 
-test('NET-2.2.6: a thread that unpacks a file takes nothing of the file that is opened next', (t) => {
+test('NET-2.2.6: a thread that decompresses a file never reads from the file that is opened next', (t) => {
   if (!canTrace(t)) return;
   const folder = mkdtempSync(join(tmpdir(), 'svc-read-packed-'));
   try {

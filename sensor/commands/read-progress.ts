@@ -1,9 +1,9 @@
-/** A line on a terminal that says how far the reading of a long file has come; nothing where there is no terminal. */
+/** A progress line on the terminal for long files; nothing without a terminal. */
 import type { WriteStream } from 'node:tty';
 import type { CaptureFile } from '#sensor/packet-source/capture-file.ts';
 
 const everyMs = 200;
-/** Shorter readings need no line. */
+/** Shorter readings show no line. */
 const silentMs = 700;
 
 export interface Progress {
@@ -11,7 +11,7 @@ export interface Progress {
   clear(): void;
 }
 
-/** Makes the line of this terminal; null without one. */
+/** Creates the line; null without a terminal. */
 export function createProgress(terminal: Pick<WriteStream, 'write'> | null): Progress | null {
   if (!terminal) return null;
   const startedAt = performance.now();
@@ -26,7 +26,7 @@ export function createProgress(terminal: Pick<WriteStream, 'write'> | null): Pro
       const rate = Math.round(packets / (now - startedAt));
       const share = file.progress === null ? '' : `${Math.floor(file.progress * 100)} %, `;
       terminal.write(
-        `\r\x1b[Kreading: ${share}${packets.toLocaleString('en-US')} packets, ${rate} thousand a second`,
+        `\r\x1b[Kreading: ${share}${packets.toLocaleString('en-US')} packets, ${rate} thousand per second`,
       );
     },
     clear() {

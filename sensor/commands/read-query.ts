@@ -1,4 +1,4 @@
-/** What the options of `sensor read` ask for: addresses, names, ports and protocols, a span of time, an order. */
+/** Parses the options of `sensor read`: addresses, names, ports and protocols, a time span, an order. */
 import {
   canonicalAddress,
   formatPrefix,
@@ -10,7 +10,7 @@ import {
 import { NotACaptureError } from '#sensor/packet-source/capture-file.ts';
 import { protocolNumber } from './transport-names.ts';
 
-/** The options as they were typed. */
+/** The options as text. */
 export interface ReadOptions {
   json?: boolean;
   minutes?: boolean;
@@ -28,26 +28,26 @@ export interface ReadOptions {
 export const sortOrders = ['bytes', 'packets', 'sent', 'received', 'name', 'time'] as const;
 export type SortOrder = (typeof sortOrders)[number];
 
-/** A moment, absolute in unix seconds, or counted from the first packet, or a time of its day in UTC. */
+/** A time: absolute in unix seconds, relative to the first packet, or a time of its day in UTC. */
 export type Moment = { kind: 'at' | 'after' | 'daytime'; seconds: number };
 
 export interface ReadQuery {
   local: { prefixes: string[]; addresses: string[] };
   hosts: Prefix[];
-  /** Lower case; `*` stands for any text, and without one a part of the name is enough. */
+  /** Lower case; `*` matches any text. Without `*` a part of the name is enough. */
   names: string[];
   ports: number[];
   protocols: number[];
   from: Moment | null;
   to: Moment | null;
   sort: SortOrder;
-  /** Rows of each table; 0 for all. */
+  /** Number of rows in each table; 0 for all. */
   top: number;
 }
 
 const rowsByDefault = 15;
 
-/** The query in these options. Throws `NotACaptureError` with what to type instead. */
+/** The query of these options. Throws `NotACaptureError` with an example of a valid option. */
 export function parseQuery(options: ReadOptions): ReadQuery {
   const query = readOptions(options);
   const { from, to } = query;
@@ -122,7 +122,7 @@ function afterStart(text: string): Moment | null {
   return amount === undefined ? null : { kind: 'after', seconds: Number(amount) * unitSeconds[unit!]! };
 }
 
-/** A time of the day; 24:00 is its end. */
+/** A time of day; 24:00 is the end of the day. */
 function daytime(text: string): Moment | null {
   const [, hours, minutes, seconds = '0'] = /^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$/.exec(text) ?? [];
   if (hours === undefined || Number(minutes) > 59 || Number(seconds) >= 60) return null;
@@ -130,7 +130,7 @@ function daytime(text: string): Moment | null {
   return sum <= 86_400 ? { kind: 'daytime', seconds: sum } : null;
 }
 
-/** RFC 3339. `Date.parse` takes the 30th of February for the 2nd of March, so the day is looked at before. */
+/** RFC 3339. `Date.parse` accepts the 30th of February as the 2nd of March, so the day is checked first. */
 function instant(text: string): Moment | null {
   const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})T.*(?:Z|[+-]\d{2}:\d{2})$/.exec(text) ?? [];
   if (year === undefined) return null;
@@ -139,7 +139,7 @@ function instant(text: string): Moment | null {
   return Number(day) > daysOfMonth || Number.isNaN(at) ? null : { kind: 'at', seconds: at };
 }
 
-/** Unix seconds of a moment in a capture that begins at `firstAt`. */
+/** Unix seconds of a time in a capture that starts at `firstAt`. */
 export function resolveMoment(moment: Moment, firstAt: number): number {
   if (moment.kind === 'at') return moment.seconds;
   return moment.kind === 'after'
@@ -147,20 +147,22 @@ export function resolveMoment(moment: Moment, firstAt: number): number {
     : Math.floor(firstAt / 86_400) * 86_400 + moment.seconds;
 }
 
-/** True when the address lies in one of the prefixes. */
+/** True when one of the prefixes contains the address. */
 export function isInPrefixes(prefixes: readonly Prefix[], address: string): boolean {
   const bytes = parseAddress(address);
   return bytes !== null && prefixes.some((prefix) => prefixContains(prefix, bytes));
 }
 
-/** True when one of the patterns is the text, or a part of it where the pattern has no `*`. */
+/** True when one of the patterns matches the text, or a part of it for a pattern without `*`. */
 export function matchesName(patterns: readonly string[], text: string): boolean {
   return patterns.some((pattern) =>
     pattern.includes('*') ? matchesParts(pattern.split('*'), text) : text.includes(pattern),
   );
 }
 
-/** One pass, whatever the pattern: a regular expression with many `.*` would try every division of the text. */
+/**
+ * One pass for every pattern: a regular expression with many `.*` would backtrack through every division of the text.
+ */
 function matchesParts(parts: readonly string[], text: string): boolean {
   const first = parts[0]!;
   const last = parts.at(-1)!;

@@ -1,15 +1,15 @@
 /**
- * `sensor read` for people: what the capture is in a few sentences, then short tables, the largest first.
+ * `sensor read` for people: a summary in a few sentences, then short tables, the largest rows first.
  *
- * Only rows that are shown become text.
+ * Only the displayed rows are formatted.
  */
 import type { ListedAnswer, ListedFlow, TableRows } from '#sensor/capture/index.ts';
 import type { AnswerLog } from './answer-log.ts';
 import { applicationsByService } from './applications-by-service.ts';
 import { chooseRows } from './chosen-rows.ts';
+import type { Findings } from './findings.ts';
 import { formatInstant, formatMinute } from './instants.ts';
 import type { MinuteSums } from './minute-sums.ts';
-import type { Findings } from './read.ts';
 import { isFiltered } from './read-filter.ts';
 import type { ReadQuery } from './read-query.ts';
 import type { TextOutput } from './text-output.ts';
@@ -18,7 +18,7 @@ import { transportName } from './transport-names.ts';
 
 const barMax = 24;
 
-/** Writes findings as this query asks for them. */
+/** Creates a writer of findings for this query. */
 export function tablesWriter(query: ReadQuery, look: TextLook) {
   return (out: TextOutput, findings: Findings): void => {
     for (const line of tableLines(findings, query, look)) out.write(`${line}\n`);
@@ -110,22 +110,22 @@ function* summary({ facts, result, selection }: Findings, hasFilter: boolean, lo
     yield `${formatInstant(facts.firstAt)} to ${formatInstant(facts.lastAt)}: ${formatDuration(seconds)}${rate}`;
   }
   const { ipPackets, nonIpPackets, parserDropped } = totals;
-  yield `${formatCount(ipPackets)} IP, ${formatCount(nonIpPackets)} not IP, ${formatCount(parserDropped)} malformed or cut`;
+  yield `${formatCount(ipPackets)} IP, ${formatCount(nonIpPackets)} not IP, ${formatCount(parserDropped)} malformed or truncated`;
   const warn = (text: string) => paint(text, 'warn', look);
   if (parserDropped > 0) {
     const share = ((parserDropped / totals.packets) * 100).toPrecision(2);
-    yield warn(`${share} % of the packets could not be taken apart: their bytes are in no table.`);
+    yield warn(`${share} % of the packets could not be decoded: their bytes are in no table.`);
   }
   if (facts.cutFrames > 0) {
     yield warn(
-      `${formatCount(facts.cutFrames)} ${facts.cutFrames === 1 ? 'packet was' : 'packets were'} stored cut to at most ${facts.snapLength} bytes: bytes are true, names may be missing.`,
+      `${formatCount(facts.cutFrames)} ${facts.cutFrames === 1 ? 'packet was' : 'packets were'} truncated to at most ${facts.snapLength} bytes in the file: byte counts are exact, names may be missing.`,
     );
   }
   if (!hasFilter) return;
   const { flows } = selection;
   let bytes = 0;
   for (let row = 0; row < flows.count; row += 1) bytes += flows.weight(row, 'bytes');
-  yield `${formatCount(flows.count)} of ${formatCount(result.flows.count)} flows match, ${formatAmount(bytes, 'B')}; the lines above count everything`;
+  yield `${formatCount(flows.count)} of ${formatCount(result.flows.count)} flows match, ${formatAmount(bytes, 'B')}; the lines above count all packets`;
 }
 
 function* minuteLines(minutes: MinuteSums, look: TextLook): Generator<string> {
@@ -169,7 +169,7 @@ const flowColumns: Column[] = [
   { title: 'server', shrinksTo: 12, keepsEnd: true },
   { title: 'transport' },
   { title: 'name', style: 'name', shrinksTo: 14, keepsEnd: true },
-  { title: 'known by', style: 'quiet' },
+  { title: 'evidence', style: 'quiet' },
   { title: 'sent', isNumber: true },
   { title: 'received', isNumber: true },
   { title: 'packets', isNumber: true },
@@ -184,16 +184,16 @@ const evidenceWords: Readonly<Record<string, string>> = {
   none: '',
 };
 
-/** A flow, with every way in which its host is known. */
+/** A flow, with each kind of evidence for its host. */
 interface Connection extends ListedFlow {
   knownBy: string;
 }
 
-/** A name that one connection said in two ways, such as CONNECT and the hello behind it, is one row. */
+/** A name with two kinds of evidence on one connection, such as CONNECT and the hello after it, is one row. */
 class Connections implements TableRows<Connection> {
   readonly #flows: TableRows<ListedFlow>;
   readonly #continues: (row: number) => boolean;
-  /** First row of each connection and host; null where each row is one. */
+  /** First row of each connection and host; null when each row is one. */
   readonly #first: Uint32Array | null;
 
   constructor({ flows, continuesRowBefore }: Findings['selection']) {
@@ -251,7 +251,7 @@ const dnsColumns: Column[] = [
   { title: 'asked', style: 'quiet' },
 ];
 
-/** Answers have no size that matters: they stay in the order in which they came unless names order them. */
+/** Answers have no size, so they keep their order, unless they are sorted by name. */
 function* answerLines(answers: AnswerLog, query: ReadQuery, look: TextLook): Generator<string> {
   const wanted = query.top === 0 ? answers.count : Math.min(query.top, answers.count);
   let shown: ListedAnswer[] = [];

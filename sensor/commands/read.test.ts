@@ -30,7 +30,7 @@ const runner = `
   await program.parseAsync(process.argv.slice(1), { from: 'user' });
 `;
 
-/** Runs the sensor's command line as a process of its own. */
+/** Runs the sensor's command line as its own process. */
 function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
   return runOn('', ...args);
 }
@@ -143,15 +143,15 @@ test('NET-2.2.3: the JSON has the capture, flows, DNS answers, hosts, conversati
   });
 });
 
-test('people get tables', () => {
+test('tables are for people', () => {
   const { status, stdout } = run('read', stored('tables.pcap', pcapFile(frames)));
   assert.equal(status, 0);
   assert.match(stdout, /^6 packets/);
-  assert.match(stdout, /4 IP, 1 not IP, 1 malformed or cut/);
+  assert.match(stdout, /4 IP, 1 not IP, 1 malformed or truncated/);
   assert.match(stdout, /example\.co\.uk +tcp +443/);
 });
 
-test('--local turns in and out towards the local end', () => {
+test('--local defines in and out by the local end', () => {
   const path = stored('local.pcap', pcapFile(frames));
   const { stdout } = run('read', path, '--json', '--local', '203.0.113.9');
   const application = JSON.parse(stdout).applications.find(
@@ -163,7 +163,7 @@ test('--local turns in and out towards the local end', () => {
   assert.match(refused.stderr, /--local takes a prefix/);
 });
 
-test('a cut capture gives what could be read, exit code 0, and a sentence on standard error', () => {
+test('a truncated capture gives the readable part, exit code 0, and a sentence on standard error', () => {
   const whole = pcapFile(frames);
   const { status, stdout, stderr } = run(
     'read',
@@ -175,17 +175,17 @@ test('a cut capture gives what could be read, exit code 0, and a sentence on sta
   assert.match(stderr, /ends inside a packet after 5 packets/);
 });
 
-test('what is no capture and an unsupported link type end with exit code 2', () => {
+test('a file that is not a capture and an unsupported link type give exit code 2', () => {
   const text = run('read', stored('text.txt', ascii('just some words in a file')));
   assert.deepEqual([text.status, text.stdout], [2, '']);
-  assert.match(text.stderr, /no capture file/);
+  assert.match(text.stderr, /not a capture file/);
   const usb = run('read', stored('usb.pcap', pcapFile(frames, { linkType: 189 })));
   assert.deepEqual([usb.status, usb.stdout], [2, '']);
   assert.match(usb.stderr, /link type 189, which is not supported/);
   assert.equal(run('read', joinPath(folder, 'missing')).status, 2);
 });
 
-test('filters leave what they name: by address, prefix, name, port, protocol and time', () => {
+test('filters select by address, prefix, name, port, protocol and time', () => {
   const path = stored('filters.pcap', pcapFile(frames));
   const flowsWith = (...options: string[]) =>
     JSON.parse(run('read', '--json', path, ...options).stdout).flows.map(
@@ -219,7 +219,7 @@ test('filters leave what they name: by address, prefix, name, port, protocol and
   assert.equal(matching.applications.length, 1);
 });
 
-test('options that mean nothing are refused with what to type, exit code 2', () => {
+test('invalid options are refused with a valid example, exit code 2', () => {
   const path = stored('options.pcap', pcapFile(frames));
   for (const [option, text, sentence] of [
     ['--host', 'example.com', /--host takes an address or a prefix/],
@@ -235,7 +235,7 @@ test('options that mean nothing are refused with what to type, exit code 2', () 
   }
 });
 
-test('what can not be understood at all ends with exit code 2 as well, help with 0', () => {
+test('an invalid command line gives exit code 2, help gives 0', () => {
   assert.match(run('read').stderr, /missing required argument 'file'/);
   assert.deepEqual(
     [['read'], ['read', '--hots', '192.0.2.1', 'x.pcap'], ['read', '--help']].map(
@@ -245,7 +245,7 @@ test('what can not be understood at all ends with exit code 2 as well, help with
   );
 });
 
-test('several files are one capture, in the order of their packets; one that is no capture is said and left out', () => {
+test('several files are one capture, in the order of their packets; one that is not a capture is reported and left out', () => {
   const parts = [pcapFile(frames.slice(3)), pcapFile(frames.slice(0, 3))].map((bytes, i) =>
     stored(`part${i}.pcap`, bytes),
   );
@@ -258,10 +258,10 @@ test('several files are one capture, in the order of their packets; one that is 
   );
   assert.equal(status, 0);
   assert.deepEqual(JSON.parse(stdout), whole);
-  assert.match(stderr, /words\.txt is no capture file/);
+  assert.match(stderr, /words\.txt is not a capture file/);
 });
 
-test('standard input and packed files are read like files', () => {
+test('standard input and compressed files are read like files', () => {
   const bytes = pcapFile(frames);
   const whole = run('read', '--json', stored('plain.pcap', bytes)).stdout;
   assert.equal(runOn(bytes, 'read', '--json', '-').stdout, whole);
@@ -269,7 +269,7 @@ test('standard input and packed files are read like files', () => {
   assert.equal(run('read', '--json', stored('packed.pcap.zst', zstdCompressSync(bytes))).stdout, whole);
 });
 
-test('--minutes adds the traffic of each minute, to the tables and to the JSON; it adds up to the whole', () => {
+test('--minutes adds the traffic of each minute, to the tables and to the JSON; its sum is the total', () => {
   const path = stored(
     'minutes.pcap',
     pcapFile([...frames, { ...frames[0]!, seconds: frames[0]!.seconds + 90 }]),
@@ -285,13 +285,13 @@ test('--minutes adds the traffic of each minute, to the tables and to the JSON; 
   assert.match(run('read', '--minutes', path).stdout, /Minutes\nminute \(UTC\).*\n2023-11-14 22:13/);
 });
 
-test('tables are ordered and cut as asked, plain where nobody looks, and say what was malformed or stored cut', () => {
+test('tables follow --sort and --top, are plain in a pipe, and report malformed and truncated packets', () => {
   const cut = { ...frames[0]!, wireLength: 1500 };
   const path = stored('order.pcap', pcapFile([...frames, cut]));
   const { stdout } = run('read', path, '--top', '1', '--sort', 'name');
   assert.ok(!stdout.includes('\u001b'), 'no colours in a pipe');
   assert.match(stdout, /Flows {2}1 of \d/);
   assert.match(stdout, /… 1 more \(--top 0 or --json lists all\)/);
-  assert.match(stdout, /14 % of the packets could not be taken apart: their bytes are in no table\./);
-  assert.match(stdout, /1 packets? w(as|ere) stored cut to at most \d+ bytes/);
+  assert.match(stdout, /14 % of the packets could not be decoded: their bytes are in no table\./);
+  assert.match(stdout, /1 packets? w(as|ere) truncated to at most \d+ bytes/);
 });

@@ -1,17 +1,16 @@
 /**
- * `sensor read FILE…`: what the engine finds in capture files, as tables for people or as JSON for programs.
+ * `sensor read FILE…`: prints what the engine finds in capture files, as tables for people or as JSON for programs.
  *
- * Whatever could be read goes to standard output with exit code 0, and the rest is said on standard error; exit code
- * 2 is for what is no capture, for link types that nothing here can decode, and for options that mean nothing.
+ * Readable parts go to standard output with exit code 0, and problems to standard error. Exit code 2 means that a file
+ * is not a capture, that no link type is supported, or that options are invalid.
  */
 import { fstatSync } from 'node:fs';
-import type { ReadingResult } from '#sensor/capture/index.ts';
 import { type CaptureFile, NotACaptureError, openCaptureFile } from '#sensor/packet-source/capture-file.ts';
 import { AnswerLog } from './answer-log.ts';
 import { MinuteSums } from './minute-sums.ts';
 import { createPageFile } from './page-file.ts';
-import { isFiltered, matchesAnswer, matchesUsage, type Selection, selectRows } from './read-filter.ts';
-import { type FileFacts, type OpenCapture, readFrames } from './read-frames.ts';
+import { isFiltered, matchesAnswer, matchesUsage, selectRows } from './read-filter.ts';
+import { type OpenCapture, readFrames } from './read-frames.ts';
 import { createProgress } from './read-progress.ts';
 import { parseQuery, type ReadOptions } from './read-query.ts';
 import { createTextOutput, OutputClosedError, type TextOutput } from './text-output.ts';
@@ -19,25 +18,14 @@ import type { TextLook } from './text-table.ts';
 
 export type { ReadOptions } from './read-query.ts';
 
-/** Everything that is written. */
-export interface Findings {
-  facts: FileFacts;
-  result: ReadingResult;
-  /** What the query leaves of the result. */
-  selection: Selection;
-  answers: AnswerLog;
-  /** Null where they were not asked for. */
-  minutes: MinuteSums | null;
-}
-
-/** Where a reading is written, and what it is said on. */
+/** Output of a reading and of its messages. */
 export interface ReadScreen {
   out: TextOutput;
   look: TextLook;
   complain(sentence: string): void;
 }
 
-/** Reads the files as one capture, prints what was found, and answers the exit code. */
+/** Reads the files as one capture, prints the findings and returns the exit code. */
 export async function readFiles(
   paths: readonly string[],
   options: ReadOptions,
@@ -46,13 +34,13 @@ export async function readFiles(
   const pages = createPageFile();
   try {
     const query = parseQuery(options);
-    // The writer is loaded while nothing is read yet: only the one that is needed.
+    // The writer is loaded before reading starts, and only the one that is needed.
     const write = options.json
       ? (await import('./read-json.ts')).writeJson
       : (await import('./read-tables.ts')).tablesWriter(query, screen.look);
     const captures = openInOrder(paths, screen.complain);
     const progress = createProgress(isTerminal(2) ? process.stderr : null);
-    // A table shows the first ones, unless their names order them.
+    // A table shows the first answers, unless they are sorted by name.
     const isCut = !options.json && query.top > 0 && query.sort !== 'name';
     const answers = new AnswerLog(pages, isCut ? query.top : Number.POSITIVE_INFINITY);
     const minutes = options.minutes ? new MinuteSums() : null;
@@ -76,7 +64,7 @@ export async function readFiles(
     for (const problem of problems) screen.complain(problem);
     return 0;
   } catch (error) {
-    // A reader like `head` that has seen enough is no failure.
+    // A reader like `head` that closes the pipe is not an error.
     if (error instanceof OutputClosedError) return 0;
     if (!(error instanceof NotACaptureError)) throw error;
     screen.complain(error.message);
@@ -87,8 +75,8 @@ export async function readFiles(
 }
 
 /**
- * Opens the files, the one with the earliest first packet first: parts of a capture that was cut by size have names that
- * no shell sorts rightly. Of several, one that can't be read is said and left out.
+ * Opens the files, the one with the earliest first packet first, because the file names of a split capture do not sort
+ * reliably. Of several files, unreadable ones are reported and left out.
  */
 function openInOrder(paths: readonly string[], complain: ReadScreen['complain']): OpenCapture[] {
   if (paths.length === 1) return [{ path: paths[0]!, file: openCaptureFile(paths[0]!) }];
@@ -96,7 +84,8 @@ function openInOrder(paths: readonly string[], complain: ReadScreen['complain'])
   let failure: NotACaptureError | null = null;
   for (const path of paths) {
     try {
-      if (path === '-') throw new NotACaptureError('- (standard input) is read alone, not with other files.');
+      if (path === '-')
+        throw new NotACaptureError('- (standard input) can not be combined with other files.');
       dated.push({ path, at: firstTime(openCaptureFile(path)) });
     } catch (error) {
       if (!(error instanceof NotACaptureError)) throw error;
@@ -117,7 +106,7 @@ function firstTime(file: CaptureFile): number {
   }
 }
 
-/** The process's own output. Its streams are looked at only where a terminal is: loading them takes time. */
+/** Output of this process. Its streams are used only for a terminal, because loading them takes time. */
 function openScreen(): ReadScreen {
   const isWide = isTerminal(1);
   const isColored = isWide && !process.env.NO_COLOR && process.env.TERM !== 'dumb';
@@ -132,10 +121,10 @@ function openScreen(): ReadScreen {
   };
 }
 
-/** Number of the device class of /dev/null and its like. */
+/** Device class of /dev/null and similar devices. */
 const memoryDevices = 1;
 
-/** As `isatty`, whose module loads the network's: it is asked only where it may say yes. */
+/** Like `isatty`, whose module loads the network modules; it is called only for possible terminals. */
 function isTerminal(descriptor: number): boolean {
   try {
     const stat = fstatSync(descriptor);

@@ -1,4 +1,6 @@
-/** Registrable domains by the pinned public suffix list, which is loaded with the first name: many captures have none. */
+/**
+ * Registrable domains by the pinned public suffix list, loaded with the first name, because many captures have none.
+ */
 import type { getDomain } from 'tldts';
 
 let lookUp: typeof getDomain | null = null;

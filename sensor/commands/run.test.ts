@@ -29,7 +29,7 @@ const plan = {
   protected_targets: [],
 };
 
-/** A monitor that enrols, plans and takes uploads. */
+/** A monitor that enrols sensors, sends plans and accepts uploads. */
 function startMonitor(t: TestContext): Promise<FakeMonitor> {
   return startFakeMonitor(t, (request) => {
     if (request.path.endsWith('/enrol')) return { status: 201, body: identity };
@@ -39,7 +39,7 @@ function startMonitor(t: TestContext): Promise<FakeMonitor> {
   });
 }
 
-/** A recording with one packet of 128 bytes of IP ten times a second, a minute long. */
+/** A recording of one minute with a packet of 128 bytes of IP ten times a second. */
 function recording(t: TestContext): string {
   const head = Buffer.from('d4c3b2a1020004000000000000000000ffff000001000000', 'hex');
   const frame = ethernetFrame(0x0800, udp4('10.9.0.1', '198.51.100.2', 100));
@@ -99,7 +99,7 @@ test('the sensor enrols, replays a recording, says so, and on SIGTERM delivers t
     SVC_SENSOR_NODE: 'node-a',
   };
   const first = runSensor(t, environment);
-  // Counting begins with the first plan, once the recording is open.
+  // Frames count from the first plan on, once the recording is open.
   const counts = Promise.all([first.says('plan taken'), first.says('a recorded capture is replayed')]);
   await Promise.race([counts, first.ended]);
   first.child.kill('SIGTERM');
@@ -128,7 +128,7 @@ test('the sensor enrols, replays a recording, says so, and on SIGTERM delivers t
   assert.equal(enrolments.length, 1, 'a token is used only while there is no credential');
 });
 
-test('what is missing is said in one sentence, with a non-zero exit', async (t) => {
+test('a missing setting is explained in one sentence, with a non-zero exit', async (t) => {
   const monitor = await startMonitor(t);
   const state = join(temporaryFolder(t), 'state');
   const base = { SVC_MONITOR_URL: monitor.url, SVC_SENSOR_STATE_DIR: state };
@@ -148,7 +148,7 @@ test('what is missing is said in one sentence, with a non-zero exit', async (t) 
     const sensor = runSensor(t, environment);
     assert.equal(await sensor.ended, 1, sensor.said());
     assert.match(sensor.said(), sentence);
-    assert.ok(!sensor.said().includes('    at '), 'no stack');
+    assert.ok(!sensor.said().includes('    at '), 'no stack trace');
   }
   assert.equal(existsSync(join(state, 'spool-1.sqlite')), true);
 });

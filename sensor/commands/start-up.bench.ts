@@ -1,6 +1,6 @@
 /**
- * How long `./svc sensor read` of a small file takes from the shell, and what of it is whose: the shell script in front,
- * Node.js itself, our modules with and without the compile cache.
+ * Measures how long `./svc sensor read` of a small file takes from the shell, split into the shell script, Node.js, and
+ * our modules with and without the compile cache.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ export async function run(report: (line: string) => void): Promise<void> {
       ['sh alone', ['/bin/sh', '-c', ':'], {}],
     ];
     const times = cases.map(() => [] as number[]);
-    // In turn, so that whatever else the machine does falls on all of them.
+    // In turn, so that other load affects all of them equally.
     for (let round = 0; round <= rounds; round += 1) {
       for (const [i, [, command, environment]] of cases.entries()) {
         const started = performance.now();

@@ -1,7 +1,8 @@
 /**
- * Text to standard output, in pieces: it waits for a slow reader instead of keeping what was not taken.
+ * Writes text to standard output in pieces, and waits for a slow reader instead of buffering.
  *
- * `process.stdout` would queue everything in memory when the other end is slow, and loading it takes a tenth of the start.
+ * `process.stdout` would buffer everything in memory for a slow reader, and loading it takes a tenth of the start-up
+ * time.
  */
 import { writeSync } from 'node:fs';
 
@@ -10,16 +11,16 @@ const fullPipeWaitMs = 2;
 
 export interface TextOutput {
   write(text: string): void;
-  /** Text that is bytes already; they are taken before this returns. */
+  /** Writes bytes; they are used before this returns. */
   writeBytes(bytes: Uint8Array): void;
-  /** Hands over what is left. */
+  /** Writes the rest. */
   end(): void;
 }
 
-/** The other end was closed: `| head` has seen enough. */
+/** The reader closed the pipe, for example `| head`. */
 export class OutputClosedError extends Error {}
 
-/** Output to a file descriptor. Throws `OutputClosedError` once its reader has gone. */
+/** Output to a file descriptor. Throws `OutputClosedError` after its reader closed it. */
 export function createTextOutput(descriptor: number): TextOutput {
   let parts: string[] = [];
   let length = 0;

@@ -1,12 +1,12 @@
-/** Tables in text: aligned columns that fit the terminal, coloured only where that is wanted. */
+/** Text tables: aligned columns that fit the terminal, with colours on request. */
 
 export interface Column {
   title: string;
-  /** Numbers stand on the right. */
+  /** Numbers are right-aligned. */
   isNumber?: boolean;
-  /** May be shortened, down to this many characters, when the terminal is narrow. */
+  /** May be shortened to this many characters on a narrow terminal. */
   shrinksTo?: number;
-  /** What is shortened loses its beginning, because its end says more: ports of addresses, domains of names. */
+  /** Shortened at the start, because the end matters more: ports of addresses, domains of names. */
   keepsEnd?: boolean;
   style?: Style;
 }
@@ -22,12 +22,12 @@ export interface TextLook {
 const codes: Readonly<Record<Style, string>> = { strong: '1', quiet: '2', name: '36', warn: '33' };
 const gap = '  ';
 
-/** The text in a style, where colours are wanted. */
+/** The text in a style, if colours are enabled. */
 export function paint(text: string, style: Style, look: TextLook): string {
   return look.isColored && text !== '' ? `\x1b[${codes[style]}m${text}\x1b[0m` : text;
 }
 
-/** Lines of a table: its header and its rows. The rows are gone through twice, first for their widths. */
+/** Lines of a table: header and rows. Reads the rows twice, first for the widths. */
 export function* renderTable(
   columns: readonly Column[],
   rows: Iterable<readonly string[]>,
@@ -59,7 +59,7 @@ function shorten(cell: string, width: number, keepsEnd: boolean): string {
   return keepsEnd ? `…${cell.slice(1 - width)}` : `${cell.slice(0, width - 1)}…`;
 }
 
-/** The widths that the cells need; where that is too much, the widest column that may shrink gives way first. */
+/** The widths of the cells. When the table is too wide, the widest column that may shrink is shortened first. */
 function fitWidths(
   columns: readonly Column[],
   rows: Iterable<readonly string[]>,
@@ -84,12 +84,12 @@ function fitWidths(
   return widths;
 }
 
-/** Whole numbers with thousands set apart. */
+/** Whole numbers with a thousands separator. */
 export function formatCount(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
-/** Bytes, bits or whatever in powers of a thousand. */
+/** An amount with a decimal prefix (powers of 1,000). */
 export function formatAmount(value: number, unit: string): string {
   const prefixes = ['', 'k', 'M', 'G', 'T', 'P'];
   let scaled = value;

@@ -1,7 +1,7 @@
 /**
- * What `sensor top` shows, as lines of text: rates of interfaces, hosts and applications, losses, the spool.
+ * Renders `sensor top` as lines of text: rates of interfaces, hosts and applications, losses, the spool.
  *
- * Pure: windows and sizes in, lines out. Names come off the wire, so nothing but printable characters goes out.
+ * Pure: windows and terminal size in, lines out. Names come from the wire, so only printable characters are output.
  */
 
 import { parseAddress } from '#common/ip/index.ts';
@@ -16,24 +16,24 @@ export type Sorting = (typeof sortings)[number];
 export interface TopState {
   /** The newest window of each capture, by name. */
   windows: ReadonlyMap<string, LocalWindow>;
-  /** Null where no sensor runs behind it. */
+  /** Null without a sensor. */
   status: SensorStatus | null;
   sorting: Sorting;
   isPaused: boolean;
-  /** Something to know that is not in the windows. */
+  /** A message that is not part of the windows. */
   note: string | null;
 }
 
 interface Column {
   title: string;
   isFigure?: boolean;
-  /** Its cells are bits per second, and the whole table shows those in one unit, which stands in the title. */
+  /** Cells in bits per second. The whole table uses one unit, which is in the title. */
   isRate?: boolean;
-  /** Left out below this width of the terminal. */
+  /** Hidden on narrower terminals. */
   fromWidth?: number;
 }
 
-/** Text, or a number of bits per second. */
+/** Text, or a rate in bits per second. */
 type Cell = string | number;
 
 /** The whole screen, at most `height` lines of at most `width` characters. */
@@ -44,7 +44,7 @@ export function renderTop(state: TopState, width: number, height: number): strin
   const room = Math.max(2, height - lines.length - 1);
   const hosts = hostRows(windows, state.sorting);
   const applications = applicationRows(windows);
-  // Hosts get the larger half, unless they are few.
+  // Hosts get the larger half, unless there are few.
   const forHosts = Math.min(
     hosts.length + 1,
     Math.max(Math.ceil(room * 0.55), room - applications.length - 1),
@@ -54,7 +54,7 @@ export function renderTop(state: TopState, width: number, height: number): strin
   return lines.slice(0, height).map((line) => printable(line).slice(0, width));
 }
 
-/** One line for each window, for logs and pipes. */
+/** One line per window, for logs and pipes. */
 export function renderPlain(window: LocalWindow): string {
   const seconds = window.observedMs / 1000;
   const [host] = hostRows([window], 'total');
@@ -85,9 +85,9 @@ function statusLines(state: TopState): string[] {
   const room = spool.roomMinutes === null ? '' : `, room for ${(spool.roomMinutes / 60).toFixed(1)} h`;
   const posted = live.isAnnounced
     ? `${live.posted} live windows posted, ${live.dropped} dropped`
-    : 'monitor takes no live windows';
+    : 'the monitor accepts no live windows';
   lines.push(
-    `spool: ${spool.pendingUploads} uploads wait (${formatBytes(spool.pendingBytes)})${room}; ${posted}`,
+    `spool: ${spool.pendingUploads} uploads pending (${formatBytes(spool.pendingBytes)})${room}; ${posted}`,
   );
   for (const { name, isListening, why } of captures) {
     if (!isListening || why)
@@ -105,7 +105,7 @@ function interfaceLines(state: TopState, windows: readonly LocalWindow[], width:
     { title: 'LOST', isFigure: true },
     { title: 'UNPARSED', isFigure: true, fromWidth: 60 },
     { title: 'NO DETAIL', isFigure: true, fromWidth: 80 },
-    // Only a sensor that was asked says how it captures.
+    // Only a queried sensor reports its capture method.
     ...(state.status ? [{ title: 'METHOD', fromWidth: 90 }] : []),
   ];
   const methodOf = (name: string) => {
@@ -116,7 +116,7 @@ function interfaceLines(state: TopState, windows: readonly LocalWindow[], width:
   const rows = windows.map((window) => {
     const seconds = window.observedMs / 1000;
     const { totals } = window;
-    // A plus says that offload merged packets which nobody can count.
+    // A plus means that offload merged an unknown number of packets.
     const more = (totals.mergedFrames ?? 0) > 0 ? '+' : '';
     return [
       window.capture,
@@ -140,7 +140,7 @@ const hostColumns: Column[] = [
   { title: 'SEEN AT', fromWidth: 80 },
 ];
 
-/** Of each address the capture that saw most of it, because captures overlap and are never added (NET-2.2.5). */
+/** For each address the capture that saw most of it, because captures overlap and are never added (NET-2.2.5). */
 function hostRows(
   windows: readonly LocalWindow[],
   sorting: Sorting,
@@ -177,7 +177,7 @@ interface ApplicationRate {
   down: number;
 }
 
-/** Of each application the capture that saw most of it. */
+/** For each application the capture that saw most of it. */
 function applicationRows(windows: readonly LocalWindow[]): [string, string, number, number, number][] {
   const strongest = new Map<string, ApplicationRate>();
   for (const window of windows) {
@@ -191,7 +191,7 @@ function applicationRows(windows: readonly LocalWindow[]): [string, string, numb
     .map((one) => [one.name, one.service, one.up + one.down, one.up, one.down]);
 }
 
-/** Traffic that nothing names goes to the service of its port, as on the monitor, whatever the remote address is. */
+/** Traffic without a name is listed under the service of its port, as on the monitor, for every remote address. */
 function applicationsOf(window: LocalWindow): Map<string, ApplicationRate> {
   const bitsPerByte = 8 / (window.observedMs / 1000);
   const rates = new Map<string, ApplicationRate>();
@@ -209,7 +209,7 @@ function applicationsOf(window: LocalWindow): Map<string, ApplicationRate> {
   return rates;
 }
 
-/** Aligned columns; the first one is cut where the terminal is too narrow for all. */
+/** Aligned columns; the first one is truncated when the terminal is too narrow. */
 function tableLines(
   columns: readonly Column[],
   rows: readonly Cell[][],
@@ -262,7 +262,7 @@ function formatIn(bitsPerSecond: number, size: number): string {
   return value < 0.005 ? '<0.01' : value.toFixed(2);
 }
 
-/** In lines that come one after the other the unit is always the same. */
+/** Consecutive lines always use the same unit. */
 function formatMbit(bitsPerSecond: number): string {
   return `${formatIn(bitsPerSecond, 1e6)} Mbit/s`;
 }

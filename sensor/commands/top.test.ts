@@ -68,7 +68,7 @@ const status: SensorStatus = {
       method: null,
       members: 1,
       countsSegments: false,
-      why: 'it is gone',
+      why: 'interface gone',
     },
   ],
   spool: { pendingUploads: 3, pendingBytes: 12_000, roomMinutes: 600 },
@@ -86,7 +86,7 @@ const state: TopState = {
   note: null,
 };
 
-test('top fits any terminal, keeps what matters most, and lets nothing from the wire steer the terminal', () => {
+test('top fits any terminal, keeps the most important lines, and outputs no control characters from the wire', () => {
   for (const [width, height] of [
     [200, 50],
     [80, 24],
@@ -108,9 +108,9 @@ test('top fits any terminal, keeps what matters most, and lets nothing from the 
     'ring ×2',
     'example.com',
     'tcp 443',
-    '3 uploads wait',
+    '3 uploads pending',
     '10.0 h',
-    'not listening: it is gone',
+    'not listening: interface gone',
   ]) {
     assert.ok(wide.includes(text), `${text} in\n${wide}`);
   }
@@ -121,7 +121,7 @@ test('top fits any terminal, keeps what matters most, and lets nothing from the 
   );
 });
 
-test('NET-2.2.5: a host that two captures saw shows what one of them saw, the stronger; sorting is by what was asked', () => {
+test('NET-2.2.5: a host in two captures shows the larger counters of one of them; rows follow the chosen order', () => {
   const order = (sorting: TopState['sorting']) =>
     renderTop({ ...state, sorting }, 120, 40)
       .filter((line) => /^192\.0\.2\.1[01]/.test(line))
@@ -135,7 +135,7 @@ test('NET-2.2.5: a host that two captures saw shows what one of them saw, the st
   );
 });
 
-test('a column has one unit, which its title names, whatever the sizes in it are', () => {
+test('a column has one unit, named in its title, for any sizes', () => {
   const window = {
     ...localWindow('eth0', 1),
     hosts: [
@@ -159,7 +159,7 @@ test('a column has one unit, which its title names, whatever the sizes in it are
   );
 });
 
-test('traffic that nothing names is one row of its service, not one of each remote address', () => {
+test('traffic without a name is one row per service, not one per remote address', () => {
   const row = { protocol: 6, serverPort: 22, clientBytes: 500_000, serverBytes: 0 };
   const applications = [
     { ...row, name: '203.0.113.9' },
@@ -181,7 +181,7 @@ test('traffic that nothing names is one row of its service, not one of each remo
   assert.match(renderPlain(window), /top application SSH 0\.80 Mbit\/s$/);
 });
 
-test('a running sensor tells its status and its windows on a socket for its own user', async (t) => {
+test('a running sensor serves its status and windows on a socket for its own user', async (t) => {
   const stateDirectory = temporaryFolder(t);
   assert.equal(
     await followSensor(
@@ -246,7 +246,7 @@ test('top on one interface needs neither enrolment nor a terminal', async (t) =>
   assert.match(none.stderr, /No sensor runs .*--interface/);
 });
 
-test('check says in words and as JSON what this host can not do, and its exit code says whether that is bad', (t) => {
+test('check reports in words and as JSON what this host lacks; its exit code is 1 when something is bad', (t) => {
   const env = {
     ...process.env,
     SVC_SENSOR_STATE_DIR: temporaryFolder(t),
@@ -276,7 +276,7 @@ test('check says in words and as JSON what this host can not do, and its exit co
   assert.match(text.stdout, /BAD {2,}enrolment[^\n]*token[\s\S]*This host is not ready/);
 });
 
-test("without the ring's library check says that tcpdump takes its place", (t) => {
+test("without the ring's library check reports that tcpdump replaces it", (t) => {
   const folder = temporaryFolder(t);
   const block = join(folder, 'block.mjs');
   writeFileSync(
@@ -292,7 +292,7 @@ test("without the ring's library check says that tcpdump takes its place", (t) =
   const said = spawnSync(node[0], words, { env, encoding: 'utf8' });
   assert.match(
     said.stdout,
-    /The packet ring can't be used, tcpdump takes its place[^"]*no library for this machine/,
+    /The packet ring can not be used; tcpdump replaces it[^"]*no library for this machine/,
   );
   if (process.getuid?.() === 0) assert.match(said.stdout, /Works through tcpdump/);
 });

@@ -1,8 +1,8 @@
 /**
- * `./svc sensor top`: what goes on right now, in the terminal.
+ * `./svc sensor top`: shows live traffic in the terminal.
  *
- * It shows the windows of the sensor that runs here, as the monitor gets them; with `--interface` it captures by itself,
- * without enrolment or monitor, and every address counts as local unless told. Without a terminal it prints lines.
+ * It shows the windows of the sensor that runs on this host, as sent to the monitor. With `--interface` it captures by
+ * itself, without enrolment or monitor, and every address is local by default. Without a terminal it prints lines.
  */
 import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
@@ -13,13 +13,13 @@ import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { followSensor } from '#sensor/local-status/index.ts';
 import { renderPlain, renderTop, type Sorting, sortings, type TopState } from './top-view.ts';
 
-/** Shorter than the monitor's, because somebody watches. */
+/** Shorter than the monitor's windows, for interactive use. */
 const ownWindowMs = 2000;
 
 export interface TopOptions {
   interface?: string;
   local: string[];
-  /** Ends after that many windows. */
+  /** Ends after this many windows. */
   count?: number;
 }
 
@@ -29,7 +29,7 @@ interface Screen {
   close(): void;
 }
 
-/** Shows until somebody quits. Resolves with the exit code. */
+/** Runs until the person quits. Resolves with the exit code. */
 export async function top(
   options: TopOptions,
   environment: Readonly<Record<string, string | undefined>>,
@@ -44,11 +44,11 @@ export async function top(
   });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end(0));
   const screen = process.stdout.isTTY ? openScreen(() => end(0)) : openLines();
-  // A reader like `head` that has seen enough is no error.
+  // A reader like `head` that closes the pipe is not an error.
   process.stdout.on('error', () => end(0));
   let left = options.count ?? Number.POSITIVE_INFINITY;
   const show = (window: LocalWindow) => {
-    // The stop closes one more window, cut short.
+    // The stop closes one more, truncated window.
     if (left <= 0) return;
     screen.show(window);
     left -= 1;
@@ -83,7 +83,7 @@ async function followRunning(
   if (!connection) {
     throw new CodedError(
       'top.no_sensor',
-      `No sensor runs with the state directory ${stateDirectory}, or you may not see it. Start one, set ` +
+      `No sensor runs with the state directory ${stateDirectory}, or you may not access it. Start one, set ` +
         `SVC_SENSOR_STATE_DIR, or watch an interface by itself: ${commandName} top --interface eth0`,
     );
   }
@@ -99,7 +99,8 @@ async function captureHere(
 ): Promise<() => Promise<void>> {
   const prefixes = local.map((text) => {
     const prefix = parsePrefix(text);
-    if (!prefix) throw new CodedError('config.invalid', `--local ${text} is no prefix such as 192.0.2.0/24.`);
+    if (!prefix)
+      throw new CodedError('config.invalid', `--local ${text} is not a prefix such as 192.0.2.0/24.`);
     return formatPrefix(prefix);
   });
   const note = (line: string) => screen.update({ note: line.slice(line.indexOf('top') + 3).trim() });
@@ -111,7 +112,7 @@ async function captureHere(
         source: { kind: 'live', interfaceName: name, ringMiB: 32, method: configured?.method ?? 'auto' },
       },
     ],
-    // Minutes go nowhere: this only watches.
+    // Minutes are not stored: this command only displays.
     spool: createUnkeptMinutes(),
     reporter: createReporter({ program: 'top', level: 'warn', write: note }),
     clock: systemClock,
@@ -127,7 +128,7 @@ async function captureHere(
     takesProtocolNames: true,
     takesLive: false,
     probes: [],
-    ignoredEntries: 0,
+    omissions: [],
   });
   return () => collection.stop();
 }
@@ -143,7 +144,7 @@ function openLines(): Screen {
   };
 }
 
-/** The terminal's other screen, so that what stood there is back afterwards. */
+/** The alternate screen of the terminal, so that the previous content is restored afterwards. */
 function openScreen(onQuit: () => void): Screen {
   const { stdin, stdout } = process;
   const windows = new Map<string, LocalWindow>();

@@ -1,4 +1,4 @@
-/** Names of IP protocols, as filters take them and rows show them. */
+/** Names of IP protocols, for filters and rows. */
 
 const transports = new Map([
   [1, 'icmp'],
@@ -15,7 +15,7 @@ const transports = new Map([
   [132, 'sctp'],
 ]);
 
-/** Name of an IP protocol; `ip-` and its number where it has none here. */
+/** Name of an IP protocol; `ip-` and its number when it has no name. */
 export function transportName(protocol: number): string {
   return transports.get(protocol) ?? `ip-${protocol}`;
 }

@@ -9,6 +9,7 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
 import { makeCertificates } from '#sensor/testing/certificates.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
@@ -21,7 +22,7 @@ const identity = {
   site_name: 'Test site',
   credential: `svcsen_${'a'.repeat(16)}_${'s'.repeat(43)}`,
 };
-/** TEST-NET-1: no machine has it, so a request that were sent would not be answered. */
+/** TEST-NET-1: no machine has this address, so a request would not be answered. */
 const insecureUrl = 'http://192.0.2.1:8090';
 
 function state(t: TestContext, isEnrolled: boolean): string {
@@ -41,7 +42,7 @@ function call(command: string[], environment: Record<string, string>) {
   });
 }
 
-test('enrol and the first run send no token to an http address of another machine, and say which line allows it', (t) => {
+test('enrol and the first run send no token to an http address of another machine, and name the setting that allows it', (t) => {
   const settings = {
     SVC_MONITOR_URL: insecureUrl,
     SVC_SENSOR_STATE_DIR: state(t, false),
@@ -59,7 +60,7 @@ test('enrol and the first run send no token to an http address of another machin
   assert.match(packaged.stderr, /line to \/etc\/svc-sensor\/sensor\.env instead: SVC_ALLOW_INSECURE_HTTP=1/);
 });
 
-test('check calls a clear-text address bad, and one that the setting allows worth a look', (t) => {
+test('check reports a clear-text address as bad, and as a warning when the setting allows it', (t) => {
   const SVC_SENSOR_STATE_DIR = state(t, true);
   const settings = { SVC_MONITOR_URL: insecureUrl, SVC_SENSOR_STATE_DIR };
   const refused = call(['check', '--interface', 'lo'], settings);
@@ -75,7 +76,7 @@ test('check calls a clear-text address bad, and one that the setting allows wort
   assert.match(allowed.stdout, /BAD {2,}monitor {2,}The monitor at http:\/\/sensor\.invalid/);
 });
 
-test('a sensor that is enrolled goes on collecting while its http address is refused, and sends nothing', async (t) => {
+test('an enrolled sensor continues to collect while its http address is refused, and sends nothing', async (t) => {
   const folder = state(t, true);
   writeFileSync(
     join(folder, 'plan.json'),
@@ -108,6 +109,7 @@ test('a sensor that is enrolled goes on collecting while its http address is ref
     directory: folder,
     bytesMax: 160 * 1024 * 1024,
     sensorVersion: '0.1.0',
+    kinds: recordKinds,
     clock: systemClock,
     reporter: silentReporter,
   });

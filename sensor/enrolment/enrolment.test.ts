@@ -30,7 +30,7 @@ async function fixture(t: TestContext, answers: FakeAnswer[], patienceMs = 20_00
   return { monitor, stateDirectory, call };
 }
 
-test('NET-5.3: a token becomes a credential, stored for its owner alone', async (t) => {
+test('NET-5.3: a token is exchanged for a credential, readable by its owner only', async (t) => {
   const f = await fixture(t, [{ status: 201, body: given }]);
   assert.equal(readIdentity(f.stateDirectory), null);
   const identity = await f.call();
@@ -48,7 +48,7 @@ test('NET-5.3: a token becomes a credential, stored for its owner alone', async 
   assert.equal(statSync(f.stateDirectory).mode & 0o777, 0o700);
 });
 
-test('a monitor that is still starting is waited for; a refusal is not', async (t) => {
+test('enrolment retries while the monitor starts, but not after a refusal', async (t) => {
   const f = await fixture(t, [
     { status: 0, cut: true },
     refusal(503, 'starting'),
@@ -64,19 +64,28 @@ test('a monitor that is still starting is waited for; a refusal is not', async (
   assert.equal(readIdentity(refused.stateDirectory), null);
 });
 
-test('an answer without a proper credential is refused, also one that would split a header', async (t) => {
+test('enrolment for a node with a sensor reports what to do, and that the token stays usable', async (t) => {
+  const f = await fixture(t, [refusal(409, 'Node hv-1 already has the sensor of host a. Remove it.')]);
+  await assert.rejects(f.call(), {
+    code: 'enrolment.refused',
+    message:
+      /Node hv-1 already has the sensor of host a\. Remove it\. The token stays usable for its hour\.$/,
+  });
+});
+
+test('an answer without a valid credential is refused, also one that would split a header', async (t) => {
   for (const body of [{}, { ...given, credential: 'x' }, { ...given, credential: 'svcsen_3_a\r\nx: y' }]) {
     const f = await fixture(t, [{ status: 201, body }]);
     await assert.rejects(f.call(), { code: 'enrolment.refused' });
   }
 });
 
-test('no answer for too long is said with the URL', async (t) => {
+test('a timeout is reported with the URL', async (t) => {
   const f = await fixture(t, [{ status: 0, cut: true }], 0);
   await assert.rejects(f.call(), { code: 'monitor.unreachable' });
 });
 
-test('a damaged credential file is said, not overwritten', async (t) => {
+test('a damaged credential file is reported, not overwritten', async (t) => {
   const f = await fixture(t, [{ status: 201, body: given }]);
   await f.call();
   const path = join(f.stateDirectory, 'credential.json');
@@ -86,9 +95,9 @@ test('a damaged credential file is said, not overwritten', async (t) => {
   assert.equal(readFileSync(path, 'utf8'), '{"sensor_id": 3');
 });
 
-test('a state folder that can not be written is said before the token is spent', async (t) => {
+test('a state directory that is not writable is reported before the token is used', async (t) => {
   const f = await fixture(t, [{ status: 201, body: given }]);
-  // A file in the folder's place stops root as well as anybody.
+  // A file in place of the directory stops root too.
   writeFileSync(f.stateDirectory, '');
   await assert.rejects(f.call(), { code: 'enrolment.unwritable', message: /EEXIST.*SVC_SENSOR_STATE_DIR/ });
   assert.equal(f.monitor.requests.length, 0);

@@ -1,21 +1,21 @@
-/** The file `credential.json` in the sensor's folder: who it is, and its credentials. */
+/** The file `credential.json` in the sensor's directory: identity and credentials. */
 import { chmodSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
 
-/** What the monitor gave this sensor. */
+/** Data from the monitor's enrolment answer. */
 export interface SensorIdentity {
   sensorId: number;
   siteId: number;
   siteName: string;
   credential: string;
-  /** Issued to replace `credential`, and perhaps used already. */
+  /** Replacement for `credential`, issued and possibly used already. */
   nextCredential?: string;
-  /** What `credential` replaced: a monitor that was restored from a backup may know no other. */
+  /** The credential before `credential`: a monitor restored from a backup may know only this one. */
   previousCredential?: string;
 }
 
-/** The stored identity, or null when this sensor was never enrolled. Throws when the file can't be read. */
+/** The stored identity, or null when this sensor was never enrolled. Throws when the file can not be read. */
 export function readIdentity(stateDirectory: string): SensorIdentity | null {
   const path = credentialPath(stateDirectory);
   let text: string;
@@ -25,7 +25,7 @@ export function readIdentity(stateDirectory: string): SensorIdentity | null {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new CodedError(
       'enrolment.unreadable',
-      `The credential ${path} can't be read. Check its owner and mode.`,
+      `The credential ${path} can not be read. Check its owner and mode.`,
     );
   }
   const identity = parseIdentity(parseJson(text));
@@ -38,7 +38,7 @@ export function readIdentity(stateDirectory: string): SensorIdentity | null {
   return identity;
 }
 
-/** Written under another name, synced, then renamed: a crash leaves the old file or the new one, never half of one. */
+/** Written under another name, synced, then renamed, so that a crash leaves the old file or the new one. */
 export function storeIdentity(stateDirectory: string, identity: SensorIdentity): void {
   const path = credentialPath(stateDirectory);
   const { nextCredential, previousCredential } = identity;
@@ -76,7 +76,7 @@ export function parseIdentity(body: unknown): SensorIdentity | null {
   };
 }
 
-/** A header value: anything else in it could split the request. */
+/** True for a valid header value; other characters could split the request. */
 export function isCredential(value: unknown): value is string {
   return typeof value === 'string' && /^svcsen_[A-Za-z0-9_-]{1,200}$/.test(value);
 }

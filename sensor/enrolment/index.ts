@@ -1,8 +1,8 @@
 /**
- * How a sensor gets its first credential: once, with a one-time token, and keeps it in a file of mode 0600.
+ * Enrolment: exchanges a one-time token for the sensor's first credential and stores it in a file of mode 0600.
  *
- * Promises: the credential is on disk before `enrol` returns, and a stored one is never overwritten unasked. A token
- * that the monitor has used up can't be tried again, so a lost answer needs a new one; the error says so.
+ * Guarantees: the credential is on disk before `enrol` returns, and a stored one is never overwritten. A used token can
+ * not be retried, so a lost answer needs a new token; the error says so.
  */
 import { accessSync, constants } from 'node:fs';
 import type { Clock } from '#common/clock/index.ts';
@@ -27,25 +27,32 @@ export interface EnrolOptions {
   sensorVersion: string;
   clock: Clock;
   reporter: Reporter;
-  /** How long to go on while the monitor can't be reached. */
+  /** How long to retry while the monitor is unreachable. */
   patienceMs: number;
 }
 
 /** Exchanges the token for a credential and stores it. Throws `enrolment.refused` or `monitor.unreachable`. */
 export async function enrol(options: EnrolOptions): Promise<SensorIdentity> {
-  // Before the token is spent: a credential that can't be kept would be lost with it.
+  // Before the token is used: a credential that can not be stored would be lost.
   requireWritable(options.stateDirectory);
   const answer = await askPatiently(options);
   if (answer.status !== 200 && answer.status !== 201) {
+    // 409: the node has another sensor, and the token is not used.
+    const advice =
+      answer.status === 409
+        ? 'The token stays usable for its hour.'
+        : 'A token works once and for one hour; create a new one on the site in the monitor.';
     throw new CodedError(
       'enrolment.refused',
-      `The monitor refused the enrolment: ${refusalMessage(answer)}. A token works once and for one hour; ` +
-        'make a new one on the site in the monitor.',
+      `The monitor refused the enrolment: ${refusalMessage(answer).replace(/\.$/, '')}. ${advice}`,
     );
   }
   const identity = parseIdentity(answer.json);
   if (!identity) {
-    throw new CodedError('enrolment.refused', `The answer of ${options.client.url} is not a monitor's.`);
+    throw new CodedError(
+      'enrolment.refused',
+      `The answer of ${options.client.url} is not an answer of a monitor.`,
+    );
   }
   storeIdentity(options.stateDirectory, identity);
   options.reporter.info('enrolled', { site: identity.siteName, sensor: identity.sensorId });
@@ -87,7 +94,7 @@ function requireWritable(stateDirectory: string): void {
   } catch (error) {
     throw new CodedError(
       'enrolment.unwritable',
-      `The folder ${stateDirectory} can't be written: ${describeError(error)}. Give it to the sensor's user, or set ` +
+      `The directory ${stateDirectory} is not writable: ${describeError(error)}. Give it to the sensor's user, or set ` +
         'SVC_SENSOR_STATE_DIR.',
     );
   }

@@ -3,18 +3,18 @@ import { CodedError, describeError } from '#common/errors/index.ts';
 import type { CaptureSpec } from '#sensor/collection/index.ts';
 import { loadRing, openSource, type PacketSource } from '#sensor/packet-source/index.ts';
 import { findProgram } from './find-program.ts';
-import { type Finding, finding } from './index.ts';
+import { type Finding, finding } from './finding.ts';
 
-/** Enough to try with; the real ring's memory is checked apart. */
+/** Enough for a trial; the memory of the real ring is checked separately. */
 const trialRingMiB = 2;
 
-/** Tries to capture on an interface as the sensor would, and says what comes of it. */
+/** Tries to capture on an interface like the sensor, and reports the result. */
 export async function checkCapture(spec: CaptureSpec): Promise<Finding[]> {
   const { source } = spec;
   const subject = `capture ${spec.name}`;
   if (source.kind === 'replay') {
     return [
-      finding('warn', subject, `A recorded capture is replayed: ${source.file}. This is no live traffic.`),
+      finding('warn', subject, `A recorded capture is replayed: ${source.file}. This is not live traffic.`),
     ];
   }
   const findings = linkState(source.interfaceName);
@@ -24,7 +24,7 @@ export async function checkCapture(spec: CaptureSpec): Promise<Finding[]> {
       finding(
         'warn',
         subject,
-        `The packet ring can't be used, tcpdump takes its place at several times the cost: ${ring}.`,
+        `The packet ring can not be used; tcpdump replaces it at several times the cost: ${ring}.`,
       ),
     );
   }
@@ -37,13 +37,15 @@ export async function checkCapture(spec: CaptureSpec): Promise<Finding[]> {
     if (wantsFanout) {
       const group = first.source.fanoutGroup;
       if (group === null)
-        findings.push(
-          finding('warn', subject, 'Threads can share an interface by the ring only; there will be one.'),
-        );
+        findings.push(finding('warn', subject, 'Several threads need the packet ring; one thread is used.'));
       else {
         opened.push((await openSource({ ...source, ringMiB: trialRingMiB, fanout: group })).source);
         findings.push(
-          finding('ok', subject, `${spec.members} threads can share the interface, flow by flow.`),
+          finding(
+            'ok',
+            subject,
+            `${spec.members} threads can share the interface; each flow stays on one thread.`,
+          ),
         );
       }
     }
@@ -67,21 +69,21 @@ function methodFinding(subject: string, source: PacketSource, fallback: string |
     return finding(
       'warn',
       subject,
-      `Works through tcpdump, at several times the cost: ${fallback}. Packets that offload merged can't be counted.`,
+      `Works through tcpdump, at several times the cost: ${fallback}. Packets merged by offload can not be counted.`,
     );
   }
   if (!source.countsSegments) {
-    const cure = 'switch offload off where packet rates matter: ethtool -K INTERFACE gro off gso off tso off';
+    const cure = 'disable offload if packet rates matter: ethtool -K INTERFACE gro off gso off tso off';
     return finding(
       'warn',
       subject,
-      `The ring works, but this kernel does not tell how offload merged packets: bytes are right, packets are too few; ${cure}.`,
+      `The ring works, but this kernel does not report how offload merged packets: byte counts are right, packet counts too low; ${cure}.`,
     );
   }
   return finding(
     'ok',
     subject,
-    'The packet ring works, and merged packets are counted by their segments, so offload may stay on.',
+    'The packet ring works, and merged packets are counted by their segments, so offload may stay enabled.',
   );
 }
 
@@ -94,7 +96,7 @@ function linkState(name: string): Finding[] {
         finding(
           'warn',
           `capture ${name}`,
-          `The interface is down: nothing can be seen on it until "ip link set ${name} up".`,
+          `The interface is down and has no traffic until "ip link set ${name} up".`,
         ),
       ];
     return [
@@ -105,24 +107,24 @@ function linkState(name: string): Finding[] {
   }
 }
 
-/** Programs that a sensor calls, when it does. */
+/** Programs that the sensor uses. */
 export function checkPrograms(): Finding[] {
   const tcpdump = findProgram('tcpdump');
   const nmap = findProgram('nmap');
   return [
     tcpdump
-      ? finding('ok', 'tcpdump', `Found as ${tcpdump}; it can take the ring's place.`)
+      ? finding('ok', 'tcpdump', `Found as ${tcpdump}; it can replace the packet ring.`)
       : finding(
           'info',
           'tcpdump',
           'Not found. It is needed only where the packet ring does not work: apt-get install tcpdump.',
         ),
     nmap
-      ? finding('ok', 'nmap', `Found as ${nmap}; it can scan this host's machines.`)
+      ? finding('ok', 'nmap', `Found as ${nmap}; it can scan this host's guests.`)
       : finding(
           'warn',
           'nmap',
-          "Not found, so this host's machines can't be scanned for open ports: apt-get install nmap.",
+          "Not found, so this host's guests can not be scanned for open ports: apt-get install nmap.",
         ),
   ];
 }

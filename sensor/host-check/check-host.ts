@@ -4,19 +4,19 @@ import { describeError } from '#common/errors/index.ts';
 import { makeFolders } from '#common/folders/index.ts';
 import type { SensorConfig } from '#sensor/config.ts';
 import { checkPrograms } from './check-capture.ts';
-import { type Finding, finding } from './index.ts';
+import { type Finding, finding } from './finding.ts';
 
 const capabilityNetRaw = 13n;
 const capabilityNetAdmin = 12n;
 const mebibyte = 1024 * 1024;
-/** What the engine itself takes, beside the rings. */
+/** Memory of the engine, in addition to the rings. */
 const engineMiB = 128;
-/** Compressed, of a busy capture with all its rows: what one minute takes in the spool at most. */
+/** Maximum compressed size of one minute in the spool: a busy capture with all its rows. */
 const fullMinuteBytes = 160 * 1024;
-/** Uploads may fill this much of the spool. */
+/** Part of the spool for uploads. */
 const uploadShare = 0.8;
 
-/** Kernel, rights, memory, disk and programs. */
+/** Checks kernel, capabilities, memory, disk and programs. */
 export function checkHost(config: SensorConfig): Finding[] {
   return [
     checkKernel(),
@@ -32,15 +32,15 @@ function checkKernel(): Finding {
   const [major = 0, minor = 0] = release().split('.').map(Number);
   const isAtLeast = (a: number, b: number) => major > a || (major === a && minor >= b);
   if (!isAtLeast(4, 20))
-    return finding('bad', 'kernel', `Linux ${release()} is too old: 4.20 is the first that will do.`);
+    return finding('bad', 'kernel', `Linux ${release()} is too old: 4.20 or newer is required.`);
   if (!isAtLeast(6, 2)) {
     return finding(
       'info',
       'kernel',
-      `Linux ${release()} will do. It can't describe merged UDP: where that occurs, merged packets are counted as one from then on.`,
+      `Linux ${release()} is supported. It can not describe merged UDP: once that occurs, merged packets are counted as one.`,
     );
   }
-  return finding('ok', 'kernel', `Linux ${release()} will do.`);
+  return finding('ok', 'kernel', `Linux ${release()} is supported.`);
 }
 
 function checkRights(): Finding[] {
@@ -48,14 +48,14 @@ function checkRights(): Finding[] {
   const has = (capability: bigint) => ((effective >> capability) & 1n) === 1n;
   const who = process.getuid?.() === 0 ? 'root' : `user ${process.getuid?.()}`;
   const raw = has(capabilityNetRaw)
-    ? finding('ok', 'capability', `CAP_NET_RAW is there (${who}): it is all that capturing needs.`)
+    ? finding('ok', 'capability', `CAP_NET_RAW is present (${who}); capturing needs nothing else.`)
     : finding(
         'bad',
         'capability',
         `CAP_NET_RAW is missing (${who}): run as root, or under systemd with AmbientCapabilities=CAP_NET_RAW.`,
       );
   const admin = has(capabilityNetAdmin)
-    ? finding('info', 'capability', 'CAP_NET_ADMIN is there too; the sensor does not need it.')
+    ? finding('info', 'capability', 'CAP_NET_ADMIN is present too; the sensor does not need it.')
     : null;
   return admin ? [raw, admin] : [raw];
 }
@@ -69,7 +69,7 @@ function checkMemory(config: SensorConfig): Finding {
   const needed = rings + engineMiB;
   const text = `${rings} MiB of rings and up to ${engineMiB} MiB for the sensor; ${Math.floor(freeMiB)} MiB are free.`;
   return freeMiB < needed * 1.5
-    ? finding('warn', 'memory', `${text} That is little: lower SVC_SENSOR_RING_MIB.`)
+    ? finding('warn', 'memory', `${text} That is low: lower SVC_SENSOR_RING_MIB.`)
     : finding('ok', 'memory', text);
 }
 
@@ -78,7 +78,7 @@ function checkCores(config: SensorConfig): Finding {
   const cores = availableParallelism();
   const text = `${threads} capturing thread${threads === 1 ? '' : 's'} on ${cores} core${cores === 1 ? '' : 's'}.`;
   return threads > cores
-    ? finding('warn', 'cores', `${text} More threads than cores take turns: lower SVC_SENSOR_FANOUT.`)
+    ? finding('warn', 'cores', `${text} More threads than cores bring no gain: lower SVC_SENSOR_FANOUT.`)
     : finding('ok', 'cores', text);
 }
 
@@ -90,7 +90,7 @@ function checkDisk(config: SensorConfig): Finding[] {
     const free = disk.bavail * disk.bsize;
     const captures = Math.max(1, config.captures.length);
     const hours = (spoolBytesMax * uploadShare) / (fullMinuteBytes * captures) / 60;
-    const outage = `outlasts an outage of the monitor of at least ${hours.toFixed(1)} hours at full rows, longer on ordinary traffic`;
+    const outage = `bridges an outage of the monitor of at least ${hours.toFixed(1)} hours at full load, longer with ordinary traffic`;
     const room = `${mib(spoolBytesMax)} for the spool, ${mib(free)} free in ${stateDirectory}`;
     return free < spoolBytesMax
       ? [
@@ -106,7 +106,7 @@ function checkDisk(config: SensorConfig): Finding[] {
       finding(
         'bad',
         'disk',
-        `${stateDirectory} can't be written: ${describeError(error)}. Set SVC_SENSOR_STATE_DIR or give it to this user.`,
+        `${stateDirectory} is not writable: ${describeError(error)}. Set SVC_SENSOR_STATE_DIR or give it to this user.`,
       ),
     ];
   }

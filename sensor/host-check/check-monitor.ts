@@ -3,14 +3,15 @@ import { isPrivateTransport } from '#common/transport/index.ts';
 import type { SensorConfig } from '#sensor/config.ts';
 import { readIdentity, type SensorIdentity } from '#sensor/enrolment/index.ts';
 import { createMonitorClient, type MonitorAddress, refusalMessage } from '#sensor/monitor-client/index.ts';
-import { type Finding, finding } from './index.ts';
+import { parsePlan } from '#sensor/plan/index.ts';
+import { type Finding, finding } from './finding.ts';
 
 const timeoutMs = 5000;
-/** Minutes are UTC; a host that is this far off files them wrongly. */
+/** Minutes are UTC; with a larger clock error they are stored under the wrong time. */
 const clockOffBadMs = 30_000;
 const clockOffWarnMs = 2000;
 
-/** Enrolment, the monitor, and this host's clock beside the monitor's. */
+/** Checks the enrolment, the monitor, and this host's clock against the monitor's. */
 export async function checkMonitor(config: SensorConfig): Promise<Finding[]> {
   let identity: SensorIdentity | null = null;
   const findings: Finding[] = [];
@@ -26,7 +27,7 @@ export async function checkMonitor(config: SensorConfig): Promise<Finding[]> {
         : finding(
             'bad',
             'enrolment',
-            `Not enrolled: make a token on the site in the monitor, then type it into ${config.commandName} enrol.`,
+            `Not enrolled: create a token on the site in the monitor, then enter it in ${config.commandName} enrol.`,
           ),
     );
   } catch (error) {
@@ -38,7 +39,7 @@ export async function checkMonitor(config: SensorConfig): Promise<Finding[]> {
       finding(
         'warn',
         'transport',
-        `${url} is not encrypted: everything on the way can read the credential. SVC_ALLOW_INSECURE_HTTP=1 allows it.`,
+        `${url} is not encrypted: every device on the path can read the credential. SVC_ALLOW_INSECURE_HTTP=1 allows it.`,
       ),
     );
   return [...findings, ...(await askMonitor(config.monitor, identity))];
@@ -56,8 +57,8 @@ async function askMonitor(address: MonitorAddress, identity: SensorIdentity | nu
     });
     const clock = checkClock(answer.headers.get('date'), (askedAt + Date.now()) / 2);
     if (answer.status === 200) {
-      const takesLive = (answer.json as { live_version?: unknown } | null)?.live_version === 1;
-      const live = takesLive ? 'takes live windows' : 'takes no live windows';
+      const takesLive = parsePlan(answer.json)?.takesLive ?? false;
+      const live = takesLive ? 'accepts live windows' : 'accepts no live windows';
       return [
         finding('ok', 'monitor', `${url} answers, knows this sensor and ${live}.`),
         ...checkCredential(answer.json),
@@ -68,25 +69,25 @@ async function askMonitor(address: MonitorAddress, identity: SensorIdentity | nu
     return [finding('bad', 'monitor', `${url} refuses this sensor: ${refusalMessage(answer)}.`), ...clock];
   } catch (error) {
     if (hasCode(error, 'transport.insecure'))
-      return [finding('bad', 'monitor', `${describeError(error)}. Minutes wait in the spool meanwhile.`)];
+      return [finding('bad', 'monitor', `${describeError(error)}. Minutes are kept in the spool meanwhile.`)];
     return [
       finding(
         'bad',
         'monitor',
-        `${describeError(error)} Set SVC_MONITOR_URL. Minutes wait in the spool meanwhile.`,
+        `${describeError(error)} Set SVC_MONITOR_URL. Minutes are kept in the spool meanwhile.`,
       ),
     ];
   }
 }
 
-/** Until when the credential is taken; nothing where an older monitor does not tell. */
+/** Expiry of the credential; nothing when an older monitor does not report it. */
 function checkCredential(plan: unknown): Finding[] {
   const { credential } = (plan ?? {}) as { credential?: { expires_at?: unknown } };
   if (credential === undefined) return [];
   const { expires_at: end } = credential;
   return typeof end === 'string'
-    ? [finding('ok', 'credential', `Taken until ${end}; a running sensor renews it in time.`)]
-    : [finding('info', 'credential', 'Has no end until the sensor runs: then it is renewed at once.')];
+    ? [finding('ok', 'credential', `Valid until ${end}; a running sensor renews it in time.`)]
+    : [finding('info', 'credential', 'Has no expiry until the sensor runs, which renews it at once.')];
 }
 
 function checkClock(date: string | null, nowMs: number): Finding[] {
@@ -100,10 +101,10 @@ function checkClock(date: string | null, nowMs: number): Finding[] {
       finding(
         'bad',
         'clock',
-        `${seconds} s off the monitor's clock: minutes would be filed wrongly. Set the time, and keep it with NTP.`,
+        `${seconds} s off the monitor's clock: minutes would get the wrong time. Set the clock and use NTP.`,
       ),
     ];
   if (offMs > clockOffWarnMs)
-    return [finding('warn', 'clock', `${seconds} s off the monitor's clock. Keep the time with NTP.`)];
+    return [finding('warn', 'clock', `${seconds} s off the monitor's clock. Use NTP.`)];
   return [finding('ok', 'clock', "Agrees with the monitor's.")];
 }

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where a program lies, null when it is not there. A service has a shorter PATH than a shell, so sbin is looked at too. */
+/** Path of a program, or null. Also searches sbin, because a service has a shorter PATH than a shell. */
 export function findProgram(name: string): string | null {
   const folders = [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
   for (const folder of folders) {
@@ -10,7 +10,7 @@ export function findProgram(name: string): string | null {
       accessSync(join(folder, name), constants.X_OK);
       return join(folder, name);
     } catch {
-      // Not here.
+      // Not in this directory.
     }
   }
   return null;

@@ -1,37 +1,26 @@
 /**
- * The host's clocks side by side: the wall clock names minutes and may be set; uptime only counts, sleep included.
+ * The host's two clocks: the wall clock names minutes and may be set; uptime only advances, including sleep.
  *
- * Their difference tells a clock that was set from time that passed, also across restarts of the sensor: as long as the
- * boot is the same, a time that was stamped by a wrong clock can be stamped again by the right one.
+ * A change of their difference is a clock step, also across restarts of the sensor: within the same boot, a time
+ * stamped by a wrong clock can be corrected with the right one.
  */
 import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { Clock } from '#common/clock/index.ts';
+import type { HostTime, Moment } from './host-time.ts';
+
+export type { HostTime, Moment } from './host-time.ts';
 
 export { createMonitorTime, type MonitorTime } from './monitor-time.ts';
 
-/** A clock that shows less was not set yet (2025). */
+/** A clock below this time was never set (2025). */
 export const setClockFrom = 1_735_689_600;
-/** A smaller change between two looks is the time daemon's ordinary work. */
+/** Smaller changes between two looks are normal corrections by the time daemon. */
 export const clockStepMs = 1500;
-/** Two clocks that differ by no more agree. */
+/** Clocks with at most this difference agree. */
 export const clocksAgreeMs = 300_000;
 
-/** Both clocks at one moment. */
-export interface Moment {
-  /** Milliseconds since 1970. */
-  wallMs: number;
-  /** Milliseconds since the host started. */
-  uptimeMs: number;
-}
-
-export interface HostTime {
-  /** Names this run of the host's kernel; blank where it can't be told. */
-  bootId: string;
-  read(): Moment;
-}
-
-/** By which clock something was stamped. */
+/** The clock that stamped something. */
 export interface ClockStamp {
   bootId: string;
   /** Wall time minus uptime. */
@@ -54,7 +43,7 @@ export function createHostTime(
         const beforeMs = uptimeMs();
         const wallMs = clock.nowMs();
         const afterMs = uptimeMs();
-        // A process that is stopped between two reads would take the pause for a clock that was set.
+        // A process that was stopped between two reads would see the pause as a clock step.
         if (afterMs - beforeMs <= readGapMaxMs || reads === readsMax) return { wallMs, uptimeMs: afterMs };
       }
     },

@@ -1,20 +1,20 @@
 /**
- * What the monitor's clock shows, from the `Date` of its answers, carried on by this host's uptime: a clock of ours that
- * is set between two answers shows at once.
+ * The monitor's clock, from the `Date` of its answers, extrapolated with this host's uptime: a step of this host's
+ * clock between two answers is detected at once.
  */
-import type { HostTime, Moment } from './index.ts';
+import type { HostTime, Moment } from './host-time.ts';
 
 export interface MonitorTime {
-  /** Takes the `Date` header of an answer to a request that was sent at `sent`. */
+  /** Adds the `Date` header of the answer to a request that was sent at `sent`. */
   note(date: string | null, sent: Moment): void;
   /**
-   * How far a wall clock with this offset to the host's uptime is ahead of the monitor's now, negative when behind. Null
-   * while no answer told the time.
+   * How far a wall clock with this offset to the host's uptime is ahead of the monitor's; negative when behind. Null
+   * while no answer had a time.
    */
   skewMs(offsetMs: number): number | null;
 }
 
-/** Without a newer answer for so long, what is known of the monitor's clock is no longer relied on. */
+/** An older answer is no longer used. */
 const knownForMs = 7 * 86_400_000;
 
 export function createMonitorTime(host: Pick<HostTime, 'read'>): MonitorTime {
@@ -24,7 +24,7 @@ export function createMonitorTime(host: Pick<HostTime, 'read'>): MonitorTime {
       const toldMs = date === null ? Number.NaN : Date.parse(date);
       if (!Number.isFinite(toldMs)) return;
       const { uptimeMs } = host.read();
-      // The header has whole seconds; the answer was made about half-way.
+      // The header has whole seconds; the answer was created about half-way through the round trip.
       known = { offsetMs: toldMs + 500 - (sent.uptimeMs + uptimeMs) / 2, atMs: uptimeMs };
     },
     skewMs(offsetMs) {

@@ -1,25 +1,27 @@
 /**
- * The host's network as its kernel knows it: interfaces, addresses, bridges, VLANs, and who is on the segments.
+ * The host's network as known to its kernel: interfaces, addresses, bridges, VLANs, and neighbours on the segments.
  *
- * Read every minute, shortly before its upload is committed; bounded; never in the way of anything: what can't be read
- * leaves the last inventory in place until it is five minutes old, then there is none.
+ * Read every minute, shortly before the upload is committed, with a time limit. On an error the last inventory stays in
+ * use until it is five minutes old; then there is none.
  */
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
+import { inventoryRecords } from '#sensor/records/index.ts';
+import type { RecordSource } from '#sensor/spool/index.ts';
 import { assembleInventory, hostMacs } from './inventory.ts';
 import type { KernelTables } from './kernel-tables.ts';
 import { readFiles } from './read-files.ts';
 
 const refreshEveryMs = 55_000;
-/** Scans trust an inventory for that long (NET-2.7.8). */
+/** Scans use an inventory for this long (NET-2.7.8). */
 const usableMs = 300_000;
 
-export interface Interfaces extends Part {
-  /** The newest inventory, null before the first and when it is too old. */
-  current(): HostInventory | null;
+export interface Interfaces extends Part, RecordSource<'inventory'> {
+  /** The newest inventory; null before the first one and when it is too old. */
+  ready(): HostInventory | null;
   /** MACs of this host and of its routers: they own no address (NET-2.2.9). */
   foreignMacs(): ReadonlySet<string>;
 }
@@ -31,7 +33,7 @@ export interface InterfacesOptions {
   read?: () => Promise<KernelTables>;
 }
 
-/** Makes the part; it reads nothing before `start`. */
+/** Creates the reader; it reads nothing before `start`. */
 export function createInterfaces(options: InterfacesOptions): Interfaces {
   const { clock, reporter } = options;
   const read = options.read ?? readKernel;
@@ -50,7 +52,7 @@ export function createInterfaces(options: InterfacesOptions): Interfaces {
       ]);
       isFailing = false;
     } catch (error) {
-      if (!isFailing) reporter.warn("the host's interfaces can't be read", { why: describeError(error) });
+      if (!isFailing) reporter.warn("the host's interfaces can not be read", { why: describeError(error) });
       isFailing = true;
     }
   }
@@ -64,7 +66,8 @@ export function createInterfaces(options: InterfacesOptions): Interfaces {
 
   return {
     name: 'interfaces',
-    current: () => (inventory && clock.nowMs() - inventory.observedAtMs < usableMs ? inventory : null),
+    kind: inventoryRecords,
+    ready: () => (inventory && clock.nowMs() - inventory.observedAtMs < usableMs ? inventory : null),
     foreignMacs: () => foreign,
     async start() {
       await refresh();
@@ -77,7 +80,7 @@ export function createInterfaces(options: InterfacesOptions): Interfaces {
   };
 }
 
-/** The kernel's sockets where they can be used, else its files. */
+/** Uses the kernel's sockets if possible, otherwise its files. */
 async function readKernel(): Promise<KernelTables> {
   try {
     return (await import('./read-netlink.ts')).readNetlink();

@@ -41,7 +41,7 @@ const tables: KernelTables = {
   gateways: ['198.51.100.1'],
 };
 
-test('neighbours lie on the segments of device keys; the host itself is none, and gateways are routers', () => {
+test('neighbours are on the segments of device keys; the host is not a neighbour, and gateways are routers', () => {
   const inventory = assembleInventory(tables, 1000, () => 1);
   assert.deepEqual(inventory.neighbours, [
     { segment: 'eth0', mac: '52:54:00:00:00:01', address: '198.51.100.1', isRouter: true },
@@ -58,7 +58,7 @@ test('neighbours lie on the segments of device keys; the host itself is none, an
   ]);
 });
 
-test('an inventory stays within its bounds and says what it leaves out', () => {
+test('an inventory stays within its limits and counts what it leaves out', () => {
   const many = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
   const inventory = assembleInventory(
     {
@@ -83,7 +83,7 @@ test('an inventory stays within its bounds and says what it leaves out', () => {
   assert.deepEqual([inventory.neighbours.length, inventory.neighboursLeftOut], [neighboursMax, 5]);
 });
 
-test('NET-2.2.9: MACs of the host and of its routers are foreign, a guest behind macvtap is not; old inventories end', async () => {
+test('NET-2.2.9: MACs of the host and of its routers are foreign, those of macvtap guests are not; old inventories expire', async () => {
   const clock = createTestClock(0);
   let answer: () => Promise<KernelTables> = async () => tables;
   const interfaces = createInterfaces({ clock, reporter: silentReporter, read: () => answer() });
@@ -95,13 +95,13 @@ test('NET-2.2.9: MACs of the host and of its routers are foreign, a guest behind
     throw new Error('no kernel');
   };
   await clock.advance(200_000);
-  assert.equal(interfaces.current()?.observedAtMs, 0);
+  assert.equal(interfaces.ready()?.observedAtMs, 0);
   await clock.advance(200_000);
-  assert.equal(interfaces.current(), null, 'NET-2.7.8: five minutes');
+  assert.equal(interfaces.ready(), null, 'NET-2.7.8: five minutes');
   await interfaces.stop();
 });
 
-test("the kernel's sockets and its files tell the same of links, addresses and IPv4 neighbours", (t) => {
+test("the kernel's sockets and its files give the same links, addresses and IPv4 neighbours", (t) => {
   if (process.getuid?.() !== 0) {
     assert.ok(!process.env.CI, 'this test needs root: run the gate as root in CI');
     return t.diagnostic('left out: needs root for a network namespace');

@@ -1,4 +1,4 @@
-/** One inventory out of the kernel's tables, within the contract's bounds. */
+/** Assembles an inventory from the kernel's tables, within the contract's limits. */
 import { readFileSync } from 'node:fs';
 import {
   type HostInventory,
@@ -9,7 +9,7 @@ import {
 } from '#contracts/sensor-api/telemetry.ts';
 import type { KernelTables } from './kernel-tables.ts';
 
-/** The VLAN that a filtering bridge takes untagged frames for; those show no tag on the bridge. */
+/** The VLAN of untagged frames on a filtering bridge; they have no tag on the bridge. */
 function defaultVlan(bridge: string): number {
   try {
     return Number(readFileSync(`/sys/class/net/${bridge}/bridge/default_pvid`, 'utf8'));
@@ -18,12 +18,12 @@ function defaultVlan(bridge: string): number {
   }
 }
 
-/** MACs of the host itself. A macvtap interface carries its guest's. */
+/** MACs of the host itself. The MAC of a macvtap interface is its guest's. */
 export function hostMacs(links: readonly { mac: string; kind: string }[]): Set<string> {
   return new Set(links.filter(({ mac, kind }) => mac !== '' && kind !== 'macvtap').map(({ mac }) => mac));
 }
 
-/** Puts rows together; what finds no room is counted. `defaultVlanOf` is for tests. */
+/** Joins the rows; rows above the limits are counted. `defaultVlanOf` is for tests. */
 export function assembleInventory(
   tables: KernelTables,
   observedAtMs: number,
@@ -58,7 +58,7 @@ export function assembleInventory(
   const own = hostMacs(tables.links);
   const neighbours = new Map<string, HostNeighbour>();
   const withIp = new Set<string>();
-  // Rows with an address first: a forwarding row says something only where none of those does.
+  // Rows with an address first: a forwarding row counts only without them.
   for (const row of [...tables.neighbours].sort(
     (a, b) => Number(a.address === '') - Number(b.address === ''),
   )) {
@@ -78,7 +78,7 @@ export function assembleInventory(
     neighboursLeftOut: Math.max(0, neighbours.size - neighboursMax),
   };
 
-  /** As in device keys: the interface's name, with the tag for a VLAN on it. */
+  /** As in device keys: the interface's name, with the tag if there is a VLAN. */
   function segmentOf(index: number, forwardingVlan: number): string {
     const link = links.get(index);
     if (!link) return '';

@@ -1,4 +1,4 @@
-/** What the kernel says of its network, as plain rows, before it is put together and bounded. */
+/** The kernel's network tables as plain rows, before they are assembled and limited. */
 
 export interface LinkRow {
   index: number;
@@ -23,7 +23,7 @@ export interface NeighbourRow {
   /** Of the interface, or of the bridge for a row of a forwarding table. */
   index: number;
   mac: string;
-  /** Blank: a row of a bridge's forwarding table. */
+  /** Blank for a row of a bridge's forwarding table. */
   address: string;
   vlan: number;
   isRouter: boolean;
@@ -37,7 +37,7 @@ export interface KernelTables {
   gateways: string[];
 }
 
-/** Pairs joined by colons, or blank for what is no Ethernet address. */
+/** Hexadecimal bytes with colons; blank for other than Ethernet addresses. */
 export function macText(bytes: Uint8Array | undefined): string {
   if (bytes?.length !== 6 || bytes.every((byte) => byte === 0)) return '';
   return Buffer.from(bytes).toString('hex').match(/../g)!.join(':');

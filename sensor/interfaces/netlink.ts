@@ -1,6 +1,5 @@
 /**
- * Dumps of the kernel's tables of links, addresses, neighbours and routes (rtnetlink), through koffi. Reading them needs
- * no capability.
+ * Dumps the kernel's tables of links, addresses, neighbours and routes (rtnetlink) through koffi. Needs no capability.
  */
 import koffi from 'koffi';
 
@@ -17,11 +16,11 @@ const messageError = 2;
 const headerBytes = 16;
 const answerBytes = 262_144;
 
-/** One message's body: a fixed head, then attributes. */
+/** Body of a message: a fixed header, then attributes. */
 export type NetlinkMessage = Buffer;
 
 export interface Netlink {
-  /** Every message that answers this dump request, without netlink's own headers. Throws when the kernel refuses. */
+  /** The messages that answer this dump request, without netlink headers. Throws when the kernel refuses. */
   dump(type: number, head: Buffer): NetlinkMessage[];
   close(): void;
 }
@@ -38,7 +37,7 @@ export function openNetlink(): Netlink {
   const close = library.func('int close(int fd)');
   const fd: number = socket(afNetlink, sockRaw | sockCloexec, netlinkRoute);
   if (fd < 0) throw new Error(`no netlink socket: errno ${koffi.errno()}`);
-  // The kernel answers at once; whatever goes wrong must not stop the sensor.
+  // The kernel answers at once. The timeout keeps a fault from blocking the sensor.
   const twoSeconds = Buffer.alloc(16);
   twoSeconds.writeBigInt64LE(2n, 0);
   setOption(fd, solSocket, soReceiveTimeout, twoSeconds, twoSeconds.length);
@@ -56,7 +55,7 @@ export function openNetlink(): Netlink {
     if (Number(send(fd, bytes, bytes.length, 0)) < 0) throw new Error(`netlink: errno ${koffi.errno()}`);
   }
 
-  /** False when the table changed under the dump, which may have torn it. */
+  /** Returns false when the table changed during the dump, which may be inconsistent. */
   function collect(messages: NetlinkMessage[]): boolean {
     let isWhole = true;
     for (;;) {
@@ -93,7 +92,7 @@ export function openNetlink(): Netlink {
   };
 }
 
-/** The attributes behind a message's head of `headLength` bytes, the last of each number. */
+/** The attributes after a message header of `headLength` bytes; the last one of each number wins. */
 export function readAttributes(bytes: Buffer, headLength: number): Map<number, Buffer> {
   const attributes = new Map<number, Buffer>();
   let at = headLength;

@@ -1,6 +1,6 @@
 /**
- * The kernel's tables out of /sys and /proc, where its sockets can't be used: without neighbours of IPv6 and without
- * what bridges have learned.
+ * Reads the kernel's tables from /sys and /proc when its sockets can not be used: without IPv6 neighbours and bridge
+ * forwarding tables.
  */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -12,7 +12,7 @@ const folder = '/sys/class/net';
 const flagUp = 1;
 const arpComplete = 2;
 
-/** Reads what files tell. */
+/** Reads the tables. */
 export function readFiles(): KernelTables {
   const indexes = new Map<string, number>();
   for (const name of readdirSync(folder)) indexes.set(name, Number(read(`${folder}/${name}/ifindex`)));

@@ -1,4 +1,4 @@
-/** The kernel's tables by rtnetlink: one dump each. */
+/** Reads the kernel's tables by rtnetlink, with one dump each. */
 import { formatAddress } from '#common/ip/index.ts';
 import { type KernelTables, type LinkRow, macText, type NeighbourRow } from './kernel-tables.ts';
 import { type Netlink, type NetlinkMessage, openNetlink, readAttributes } from './netlink.ts';
@@ -58,7 +58,7 @@ function linkOf(message: NetlinkMessage): LinkRow {
     isUp: (message.readUInt32LE(8) & flagUp) !== 0,
     mtu: number(Link.mtu),
     master: number(Link.master),
-    // The other end of a veth in another namespace is no link of this one.
+    // The other end of a veth in another namespace is not a link of this namespace.
     parent: vlan > 0 && !attributes.has(Link.linkNamespace) ? number(Link.link) : 0,
     vlan,
   };
@@ -77,13 +77,13 @@ function neighbourOf(message: NetlinkMessage): NeighbourRow[] {
   const mac = macText(attributes.get(Neighbour.mac));
   const isKnown = (message.readUInt16LE(8) & stateKnown) !== 0;
   if (!isKnown || mac === '' || !target || (target.length !== 4 && target.length !== 16)) return [];
-  // Group addresses have made-up entries.
+  // Entries of group addresses are artificial.
   if ((Number.parseInt(mac.slice(0, 2), 16) & 1) !== 0) return [];
   const isRouter = (message[10]! & flagRouter) !== 0;
   return [{ index: message.readInt32LE(4), mac, address: formatAddress(target), vlan: 0, isRouter }];
 }
 
-/** MACs that bridges have learned; what is permanent there is the host's own. */
+/** MACs learned by bridges; permanent entries are the host's own. */
 function forwardingOf(netlink: Netlink): NeighbourRow[] {
   const head = Buffer.alloc(12);
   head[0] = familyBridge;

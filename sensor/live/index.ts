@@ -1,11 +1,10 @@
 /**
- * Posts live windows to the monitor while they are fresh, beside the minutes and never in their way.
+ * Posts live windows to the monitor while they are recent, independent of minutes.
  *
- * Promises: nothing is posted unless the plan announces `live_version`; one request at a time; a window that could not
- * be handed over is posted again together with newer ones until it is a minute old, then it is dropped and counted. A
- * live window is worth nothing later, and its minute carries the same bytes. How the sensor itself is goes along about
- * twice a minute, and without windows where nothing listens. Ages are of monotonic time: a clock that is set makes no
- * window old or young.
+ * Guarantees: nothing is posted unless the plan announces `live_version`. There is one request at a time. A failed
+ * window is posted again together with newer ones until it is a minute old; then it is dropped and counted, because its
+ * minute has the same bytes. The sensor's condition is included about twice a minute, and posted alone when nothing is
+ * captured. Ages use monotonic time, so clock steps do not matter.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '#common/clock/index.ts';
@@ -25,23 +24,23 @@ import { type MonitorClient, refusalMessage } from '#sensor/monitor-client/index
 
 export { readCondition } from './read-condition.ts';
 
-/** A window's age, since it was handed in, at which it is dropped. */
+/** Age since `offer` at which a window is dropped. */
 export const liveAgeMaxMs = 60_000;
 const answerTimeoutMs = 8000;
-/** Windows of several captures close within this time; they go together. */
+/** The windows of several captures close within this time and are posted together. */
 const gatherMs = 300;
 const retryMs = 5000;
 const conditionEveryMs = 30_000;
-/** After a refusal of the credential or of the path itself. */
+/** Wait after a 401, 403 or 404. */
 const deniedWaitMs = 60_000;
 
 export interface LiveUplinkOptions {
-  /** Carries the sensor's credential. */
+  /** Sends the sensor's credential. */
   client: MonitorClient;
   sensorVersion: string;
   clock: Clock;
   reporter: Reporter;
-  /** How the sensor is now; sent along about twice a minute. Null: it can't be told. */
+  /** The sensor's present condition, sent about twice a minute. Null when unknown. */
   condition?(): SensorCondition | null;
 }
 
@@ -53,16 +52,16 @@ export interface LiveStatus {
 }
 
 export interface LiveUplink extends Part {
-  /** Whether the monitor takes live windows. */
+  /** Sets whether the monitor accepts live windows. */
   announce(takesLive: boolean): void;
-  /** Tells the monitor how the sensor is without waiting for the next turn. */
+  /** Sends the condition without waiting for the next turn. */
   tellCondition(): void;
-  /** Takes a window; never waits. */
+  /** Accepts a window without waiting. */
   offer(window: LiveWindow): void;
   status(): LiveStatus;
 }
 
-/** Makes the uplink; it sends nothing before `start`. */
+/** Creates the uplink; it sends nothing before `start`. */
 export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
   const { client, clock, reporter } = options;
   const runId = randomUUID();
@@ -74,7 +73,7 @@ export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
   let posted = 0;
   let dropped = 0;
   let conditionAtMs = Number.NEGATIVE_INFINITY;
-  /** What was told of the sensor is out of date. */
+  /** The last sent condition is out of date. */
   let isChanged = false;
   let running: Promise<void> = Promise.resolve();
 
@@ -90,7 +89,7 @@ export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
     options.condition !== undefined &&
     (isChanged || clock.monotonicMs() - conditionAtMs >= conditionEveryMs);
 
-  /** Returns how long to rest, 0 when all went well. */
+  /** Returns how long to wait, 0 after a success. */
   async function post(): Promise<number> {
     const sent = new Set(queue);
     const windows = queue.map(({ window }) => window);

@@ -47,24 +47,24 @@ async function fixture(t: TestContext, answer: (request: ReceivedRequest, index:
     clock,
     log,
     uplink,
-    /** Moves time on in small steps until this many requests have come. */
+    /** Advances time in small steps until this many requests have arrived. */
     async until(count: number) {
       while (monitor.requests.length < count) {
         await clock.advance(200);
         await turn();
       }
-      // The answer is on its way back.
+      // The answer is under way.
       while (clock.waiting() === 0) await turn();
     },
   };
 }
 
-test('NET-2.5, NET-9.1: windows are posted together when the plan announces them, and only then', async (t) => {
+test('NET-2.5, NET-9.1: windows are posted together, only when the plan announces them', async (t) => {
   const { uplink, monitor, clock, until } = await fixture(t, () => ({ status: 200, body: {} }));
   uplink.offer(liveWindow(startMs - 20_000));
   await clock.advance(30_000);
   assert.equal(monitor.requests.length, 0);
-  assert.equal(uplink.status().waiting, 0, 'nothing piles up for an older monitor');
+  assert.equal(uplink.status().waiting, 0, 'nothing accumulates for an older monitor');
   uplink.announce(true);
   const windows = ['eth0', 'br0'].map((capture) => liveWindow(startMs + 20_000, capture));
   for (const window of windows) uplink.offer(window);
@@ -75,7 +75,7 @@ test('NET-2.5, NET-9.1: windows are posted together when the plan announces them
   assert.match(upload.runId, /^[0-9a-f-]{36}$/);
 });
 
-test('lost windows go again with newer ones until they are a minute old, then they are dropped and counted', async (t) => {
+test('failed windows are posted again with newer ones until they are a minute old, then dropped and counted', async (t) => {
   const isNew = (one: LiveWindow) => one.startedAtMs > startMs;
   const { uplink, monitor, clock, until, log } = await fixture(t, (request) => ({
     status: bodyOf(request).windows.some(isNew) ? 200 : 503,
@@ -93,12 +93,15 @@ test('lost windows go again with newer ones until they are a minute old, then th
   await clock.advance(75_000);
   uplink.offer(liveWindow(Math.floor(clock.nowMs() / 10_000) * 10_000 - 10_000));
   while (uplink.status().posted === 0) await until(monitor.requests.length + 1);
-  assert.ok(bodyOf(monitor.requests.at(-1)!).windows.every(isNew), 'what is over a minute old is not sent');
+  assert.ok(
+    bodyOf(monitor.requests.at(-1)!).windows.every(isNew),
+    'windows older than a minute are not sent',
+  );
   assert.equal(uplink.status().dropped, 2);
-  assert.equal(log.filter((line) => line.includes('live windows do not reach')).length, 1, 'said once');
+  assert.equal(log.filter((line) => line.includes('live windows do not reach')).length, 1, 'logged once');
 });
 
-test('a refusal is final for its windows, and rests', async (t) => {
+test('a refused window is not posted again, and the uplink waits', async (t) => {
   const { uplink, monitor, clock, until } = await fixture(t, () => ({
     status: 404,
     body: { error: { code: 'not_found', message: 'no such path' } },

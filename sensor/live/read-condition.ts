@@ -2,7 +2,7 @@ import { statfsSync } from 'node:fs';
 import type { CaptureCondition, SensorCondition } from '#contracts/sensor-api/live.ts';
 import type { SpoolStatus } from '#sensor/spool/index.ts';
 
-/** What the host has room for, or null where its file system does not tell. */
+/** Free space of the host, or null when its file system does not report it. */
 export function readCondition(
   directory: string,
   spool: Pick<SpoolStatus, 'pendingBytes' | 'pendingBytesMax' | 'pendingUploads'>,

@@ -1,15 +1,15 @@
 import { createConnection } from 'node:net';
 import { createInterface } from 'node:readline';
-import type { StatusLine } from './index.ts';
 import { socketPath } from './socket-path.ts';
+import type { StatusLine } from './status.ts';
 
 export interface SensorConnection {
   close(): void;
 }
 
 /**
- * Connects to the sensor that runs with this state directory; null when none does. `onLine` gets its status at once and
- * with each window; `onEnd` is called when the sensor goes away.
+ * Connects to the running sensor of this state directory; null when there is none. `onLine` receives its status at once
+ * and with each window; `onEnd` is called when the sensor stops.
  */
 export function followSensor(
   stateDirectory: string,

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** The kernel takes no longer path of a socket. */
+/** Limit of the kernel for socket paths. */
 const pathBytesMax = 107;
 
-/** Where a sensor with this state directory listens; a deep directory has its socket elsewhere, by a digest. */
+/** Socket path for this state directory. A deep directory has its socket elsewhere, named by a digest. */
 export function socketPath(stateDirectory: string): string {
   const path = join(stateDirectory, 'sensor.sock');
   if (Buffer.byteLength(path) <= pathBytesMax) return path;

@@ -4,19 +4,19 @@ import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { LocalWindow } from '#sensor/collection/index.ts';
-import type { SensorStatus, StatusLine } from './index.ts';
 import { socketPath } from './socket-path.ts';
+import type { SensorStatus, StatusLine } from './status.ts';
 
-/** A reader with more than this unread is cut off. */
+/** A reader with more unread bytes is disconnected. */
 const unreadBytesMax = 4 * 1024 * 1024;
 const readersMax = 8;
 
 export interface StatusServer extends Part {
-  /** Tells every reader of a window, and how the sensor stands by then. */
+  /** Sends a window and the present status to every reader. */
   publish(window: LocalWindow): void;
 }
 
-/** Makes the part; nothing listens before `start`. */
+/** Creates the server; it listens after `start`. */
 export function createStatusServer(options: {
   stateDirectory: string;
   reporter: Reporter;
@@ -50,14 +50,14 @@ export function createStatusServer(options: {
     async start() {
       const path = socketPath(options.stateDirectory);
       try {
-        // What a sensor that was killed has left; a running one holds the spool's lock, so this can't be its.
+        // A leftover of a killed sensor: a running one holds the spool's lock, so the socket can not be in use.
         unlinkSync(path);
       } catch {
-        // None there.
+        // There is none.
       }
       await new Promise<void>((resolve) => {
         server.once('error', (error) => {
-          options.reporter.warn('no local status, "sensor top" and "check" can not see this sensor', {
+          options.reporter.warn('no local status socket, "sensor top" and "check" can not show this sensor', {
             why: describeError(error),
           });
           resolve();

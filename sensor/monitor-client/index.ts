@@ -1,9 +1,9 @@
 /**
- * Requests to the monitor's sensor API, bounded in time and size.
+ * Requests to the monitor's sensor API, with limits on time and size.
  *
- * Promises: an answer of any status is a value; only the absence of one throws (`monitor.unreachable`). Redirects are
- * not followed, because the credential must not travel to wherever they point. Nothing is sent to an http address of
- * another machine (`transport.insecure`) unless that is allowed.
+ * Guarantees: an answer of any status is a value; only a missing answer throws (`monitor.unreachable`). Redirects are
+ * not followed, so that the credential is not sent elsewhere. Nothing is sent to an http address of another machine
+ * (`transport.insecure`) unless it is allowed.
  */
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { requirePrivateTransport } from '#common/transport/index.ts';
@@ -12,7 +12,7 @@ const answerBytesMax = 1024 * 1024;
 
 export interface MonitorRequest {
   method: 'GET' | 'POST';
-  /** Below `/agent/v1`, such as `/plan`. */
+  /** Path below `/agent/v1`, such as `/plan`. */
   path: string;
   timeoutMs: number;
   credential?: string;
@@ -24,7 +24,7 @@ export interface MonitorRequest {
 export interface MonitorAnswer {
   status: number;
   headers: Headers;
-  /** Parsed JSON, or null when the body is none. */
+  /** Parsed JSON, or null when the body is not JSON. */
   json: unknown;
 }
 
@@ -33,17 +33,17 @@ export interface MonitorClient {
   request(request: MonitorRequest): Promise<MonitorAnswer>;
 }
 
-/** How the monitor is reached. */
+/** Address of the monitor. */
 export interface MonitorAddress {
   /** Without a trailing slash. */
   url: string;
   /** The URL may be http on another machine. */
   allowsInsecureHttp: boolean;
-  /** Which line to add where, for the refusal of an http URL. */
+  /** The setting to add and its place, for the refusal of an http URL. */
   insecureAdvice: string;
 }
 
-/** Hears of each answer's `Date`, and of what `begin` gave when its request was sent. */
+/** Receives the `Date` of each answer, and the value that `begin` returned when its request was sent. */
 export interface AnswerListener<T> {
   begin(): T;
   onAnswer(date: string | null, begun: T): void;
@@ -51,7 +51,7 @@ export interface AnswerListener<T> {
 
 const defaultAdvice = 'Use https.';
 
-/** Makes a client of the monitor at this address; a URL alone is https or on this machine. */
+/** Creates a client of the monitor at this address; a plain URL must be https or on this machine. */
 export function createMonitorClient<T = null>(
   address: string | MonitorAddress,
   listener?: AnswerListener<T>,
@@ -88,7 +88,7 @@ export function createMonitorClient<T = null>(
   };
 }
 
-/** The same client, whose requests carry this credential. */
+/** The same client with this credential. */
 export function withCredential(client: MonitorClient, credential: string): MonitorClient {
   return { url: client.url, request: (request) => client.request({ ...request, credential }) };
 }
@@ -99,7 +99,7 @@ export function errorCode(answer: MonitorAnswer): string | null {
   return typeof code === 'string' ? code : null;
 }
 
-/** What a refusal says of itself, cut to a readable length, or its status. */
+/** The message of a refusal, limited in length, or its status. */
 export function refusalMessage(answer: MonitorAnswer): string {
   const body = answer.json as { error?: { message?: unknown } } | null;
   const message = body?.error?.message;
@@ -127,7 +127,7 @@ async function readJson(response: Response): Promise<unknown> {
   }
 }
 
-/** What TLS says of a certificate that no known authority signed. */
+/** TLS error codes for a certificate of an unknown authority. */
 const unknownAuthorities = new Set([
   'SELF_SIGNED_CERT_IN_CHAIN',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -140,7 +140,7 @@ function reason(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   const { code } = (cause ?? {}) as { code?: string };
   const advice = unknownAuthorities.has(code ?? '')
-    ? '; to trust an authority of your own, set NODE_EXTRA_CA_CERTS to the file with its certificate'
+    ? '; to trust your own authority, set NODE_EXTRA_CA_CERTS to the file with its certificate'
     : '';
   return `${describeError(cause ?? error)}${advice}`;
 }

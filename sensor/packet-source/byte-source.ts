@@ -1,8 +1,8 @@
 /**
- * The bytes of a capture file, of standard input (`-`), or of what is inside a gzip or Zstandard file.
+ * Bytes of a capture file, of standard input (`-`), or of a decompressed gzip or Zstandard file.
  *
- * Reading is synchronous, as the reader of frames is. Node.js unpacks streams only asynchronously, so a thread does it and
- * hands pieces over in shared memory; the reader waits for it, and both work at once.
+ * Frames are read synchronously, but Node.js decompresses streams asynchronously only. So a thread decompresses and
+ * passes pieces in shared memory; the reader waits for pieces, and both work at the same time.
  */
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
@@ -23,19 +23,19 @@ import {
 
 const standardInput = 0;
 const headBytes = 4;
-/** An error of the thread can't be told while its reader waits, and a machine may stand still for long. */
+/** The thread can not report an error while the reader waits, and a machine may be suspended for long. */
 const startPatienceMs = 300_000;
 
 export interface ByteSource {
-  /** Size of the file as it lies there, 0 when it is not known. */
+  /** Size of the file on disk, 0 when unknown. */
   readonly fileBytes: number;
-  /** How much larger than the file its content may be expected to be. */
+  /** Estimated ratio of the content's size to the file's size. */
   readonly growth: number;
-  /** Bytes of the file that were taken so far. */
+  /** Bytes of the file that were read so far. */
   readonly taken: number;
-  /** Reads at most `length` bytes into `into` at `at`; 0 at the end. */
+  /** Reads at most `length` bytes into `into` at `at`. Returns 0 at the end. */
   read(into: Uint8Array, at: number, length: number): number;
-  /** Why it ended too early, a sentence, or null. */
+  /** Why the bytes ended early, as a sentence, or null. */
   readonly problem: string | null;
   close(): void;
 }
@@ -61,7 +61,7 @@ function openDescriptor(path: string): { descriptor: number; fileBytes: number }
     const stat = fstatSync(descriptor);
     if (stat.isDirectory()) {
       if (descriptor !== standardInput) closeSync(descriptor);
-      throw new NotACaptureError(`${path} is a folder, not a capture file.`);
+      throw new NotACaptureError(`${path} is a directory, not a capture file.`);
     }
     return { descriptor, fileBytes: stat.isFile() ? stat.size : 0 };
   } catch (error) {
@@ -91,7 +91,7 @@ function packingOf(path: string, head: Uint8Array): Packing | null {
   const unpack = magic === 0xfd377a58 ? 'xz' : magic >>> 8 === 0x425a68 ? 'bzip2' : null;
   if (!unpack) return null;
   throw new NotACaptureError(
-    `${path} is compressed with ${unpack}. Read it so: ${unpack} -dc FILE | … read -`,
+    `${path} is compressed with ${unpack}. Decompress it first: ${unpack} -dc FILE | … read -`,
   );
 }
 
@@ -121,18 +121,18 @@ class PlainBytes implements ByteSource {
     return got;
   }
 
-  /** A disk that fails in the middle ends the bytes: what came before is still worth reading. */
+  /** After a disk error the bytes before it are still returned. */
   #readMore(into: Uint8Array, at: number, length: number): number {
     try {
       return readOnce(this.#descriptor, into, at, length);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      this.problem = `${this.#path} can't be read any further (${code ?? 'unknown error'}).`;
+      this.problem = `${this.#path} can not be read any further (${code ?? 'unknown error'}).`;
       return 0;
     }
   }
 
-  /** Gives the descriptor and what was read of it to a thread. */
+  /** Passes the descriptor and the bytes that were read to a thread. */
   handOver(): { descriptor: number; head: Uint8Array } {
     return { descriptor: this.#descriptor, head: this.#head };
   }
@@ -144,7 +144,7 @@ class PlainBytes implements ByteSource {
 
 class UnpackedBytes implements ByteSource {
   readonly fileBytes: number;
-  /** Captures shrink to a fifth or so; those that shrink more than this find fewer flows than they hold. */
+  /** Captures typically compress to a fifth. At higher ratios the flow table is smaller than ideal. */
   readonly growth = 16;
   problem: string | null = null;
   readonly #path: string;
@@ -165,15 +165,15 @@ class UnpackedBytes implements ByteSource {
     this.#bytes = new Uint8Array(bytes);
     const workerData: UnpackInput = { ...plain.handOver(), packing, words, bytes };
     this.#words[0] = notStarted;
-    // Options of this process are about its own entry.
+    // The options of this process apply to its own entry file only.
     const url = new URL('./unpack-worker.ts', import.meta.url);
-    // Loaded for packed files only: it takes as long as reading a small file.
+    // Loaded for compressed files only, because loading takes as long as reading a small file.
     const threads = process.getBuiltinModule('node:worker_threads');
     this.#worker = new threads.Worker(url, { workerData, execArgv: [] });
     this.#worker.unref();
   }
 
-  /** The thread counts what it took, in KiB. */
+  /** The thread counts the bytes it read, in KiB. */
   get taken(): number {
     return Math.max(0, Atomics.load(this.#words, 0)) * 1024;
   }
@@ -182,12 +182,12 @@ class UnpackedBytes implements ByteSource {
     const word = 1 + this.#piece * wordsOfPiece;
     const isLate = Atomics.wait(this.#words, word, unpackState.empty, startPatienceMs) === 'timed-out';
     if (isLate && Atomics.load(this.#words, 0) === notStarted)
-      throw new Error('the unpacking thread does not start');
-    // Once it runs it says how it ends, however slow the file is.
+      throw new Error('the decompression thread does not start');
+    // Once it runs, the thread reports its end, even for a slow file.
     Atomics.wait(this.#words, word, unpackState.empty);
     const state = Atomics.load(this.#words, word);
     if (state === unpackState.damaged)
-      this.problem = `${this.#path} is damaged or cut: it can't be unpacked to its end.`;
+      this.problem = `${this.#path} is damaged or truncated: it can not be decompressed completely.`;
     if (state !== unpackState.full) return 0;
     const filled = this.#words[word + 1]!;
     const start = this.#piece * pieceBytes + this.#at;
@@ -210,8 +210,8 @@ class UnpackedBytes implements ByteSource {
       Atomics.store(this.#words, word, unpackState.empty);
       Atomics.notify(this.#words, word);
     }
-    // A thread that still reads would take bytes of the next file that gets this descriptor's number. The end of a thread
-    // that reads a pipe is not waited for: the pipe may stay open without bytes.
+    // A thread that still reads would take bytes of the next file with the same descriptor number. Do not wait for a
+    // thread that reads a pipe: the pipe may stay open without data.
     if (this.fileBytes > 0) Atomics.wait(this.#words, endedWord, 0, startPatienceMs);
     void this.#worker.terminate();
     this.#plain.close();

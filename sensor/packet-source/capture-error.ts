@@ -1,2 +1,2 @@
-/** The file is no capture, or cannot be opened; the message is for people. */
+/** The file is not a capture or can not be opened. The message is shown to people. */
 export class NotACaptureError extends Error {}

@@ -50,13 +50,13 @@ const expected = [
   { text: '', seconds: 1_700_000_002, nanoseconds: 0, wire: 0, linkType: 1 },
 ];
 
-test('the same frames come out of pcap and pcapng, either byte order, micro- and nanoseconds', () => {
+test('the same frames are read from pcap and pcapng, either byte order, micro- and nanoseconds', () => {
   for (const isLittle of [true, false]) {
     assert.deepEqual(readAll(pcapFile(frames, { isLittle })).frames, expected);
     assert.deepEqual(readAll(pcapFile(frames, { isLittle, isNano: true })).frames, expected);
     assert.deepEqual(readAll(pcapngFile(frames, { isLittle })).frames, expected);
     const nano = pcapngFile(frames, { isLittle, interfaces: [{ linkType: 1, resolution: 9 }] });
-    // Nanoseconds since 1970 need more bits than a number has: the last few hundred are lost.
+    // Nanoseconds since 1970 exceed the precision of a number, by a few hundred nanoseconds.
     for (const [i, frame] of readAll(nano).frames.entries()) {
       assert.ok(Math.abs(frame.nanoseconds - expected[i]!.nanoseconds) < 500);
       assert.deepEqual({ ...frame, nanoseconds: 0 }, { ...expected[i]!, nanoseconds: 0 });
@@ -64,7 +64,7 @@ test('the same frames come out of pcap and pcapng, either byte order, micro- and
   }
 });
 
-test('packed files give the same frames, also several packed ones in a row; one that is cut gives what came before', () => {
+test('compressed files give the same frames, also with several compressed members; a truncated one gives the frames before the end', () => {
   const many = Array.from({ length: 9000 }, (_, i) => ({
     bytes: randomBytes(200),
     seconds: 1_700_000_000 + i,
@@ -81,7 +81,7 @@ test('packed files give the same frames, also several packed ones in a row; one 
     const cut = readAll(packed.subarray(0, packed.length >> 1));
     assert.ok(cut.frames.length > 3000 && cut.frames.length < 5000, `${cut.frames.length} frames`);
     assert.deepEqual(cut.frames, whole.slice(0, cut.frames.length));
-    assert.match(cut.problems[0]!, /is damaged or cut: it can't be unpacked to its end/);
+    assert.match(cut.problems[0]!, /is damaged or truncated: it can not be decompressed completely/);
   }
 });
 
@@ -105,7 +105,7 @@ test('two sections of different byte order in one file are read one after the ot
   assert.deepEqual(readAll(bytes).frames, expected.slice(0, 2));
 });
 
-test('a file that is cut anywhere gives the whole frames before the cut and says so', () => {
+test('a file truncated anywhere gives the complete frames before the end and reports it', () => {
   for (const whole of [pcapFile(frames), pcapngFile(frames)]) {
     for (let length = 24; length < whole.length; length += 1) {
       const cut = whole.slice(0, length);
@@ -114,12 +114,12 @@ test('a file that is cut anywhere gives the whole frames before the cut and says
       assert.ok(problems.length <= 1);
       if (found.length === frames.length) continue;
       const isBetween = readAll(join(cut, new Uint8Array(0))).problems.length === 0;
-      assert.ok(isBetween || problems[0]!.includes('what came before was read'), `cut at ${length}`);
+      assert.ok(isBetween || problems[0]!.includes('the packets before were read'), `cut at ${length}`);
     }
   }
 });
 
-test('frames larger than the buffer and files of many pieces come out whole', () => {
+test('frames larger than the buffer and files of many pieces are read completely', () => {
   const large = [300_000, 10, 262_144, 1_000_000].map((size, i) => ({
     bytes: new Uint8Array(size).fill(65 + i),
     seconds: i,
@@ -140,14 +140,14 @@ test('frames larger than the buffer and files of many pieces come out whole', ()
   }
 });
 
-test('what is no capture is refused with a sentence that says why', () => {
+test('a file that is not a capture is refused with the reason', () => {
   const refusals: [Uint8Array, RegExp][] = [
     [new Uint8Array(0), /it is empty/],
     [new Uint8Array([1, 2]), /too short/],
     [bytesOf('hello, this is a text file'), /neither pcap nor pcapng/],
-    [new Uint8Array([0x1f, 0x8b, 8, 0, 0, 0]), /can't be unpacked/],
+    [new Uint8Array([0x1f, 0x8b, 8, 0, 0, 0]), /can not be decompressed/],
     [new Uint8Array([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]), /xz -dc/],
-    [pcapFile([]).slice(0, 20), /header is cut/],
+    [pcapFile([]).slice(0, 20), /header is truncated/],
   ];
   for (const [bytes, sentence] of refusals) {
     assert.throws(
@@ -156,10 +156,10 @@ test('what is no capture is refused with a sentence that says why', () => {
     );
   }
   assert.throws(() => openCaptureFile(joinPath(folder, 'missing')), /there is no such file/);
-  assert.throws(() => openCaptureFile(folder), /a folder/);
+  assert.throws(() => openCaptureFile(folder), /a directory/);
 });
 
-test('a record of impossible length ends the reading', () => {
+test('a record of impossible length stops the reader', () => {
   const bytes = pcapFile(frames);
   bytes.set([0xff, 0xff, 0xff, 0x7f], 24 + 16 + 5 + 8);
   const { frames: found, problems } = readAll(bytes);

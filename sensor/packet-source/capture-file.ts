@@ -1,10 +1,10 @@
 /**
  * Reads capture files frame by frame: pcap and pcapng, either byte order, micro- or nanoseconds, several interfaces,
- * also packed with gzip or Zstandard, or from standard input.
+ * compressed with gzip or Zstandard, or from standard input.
  *
- * `next` moves to the following frame and leaves it in the reader's fields, in a buffer that is reused: 256 KiB, more
- * only when one frame needs it. A file that ends in the middle of a frame, or goes wrong, gives what came before and
- * a sentence in `problems`; only what is no capture at all throws.
+ * `next` reads the following frame into the reader's fields, in a reused buffer of 256 KiB, larger only when a frame
+ * needs it. A truncated or damaged file gives the frames before the damage and a sentence in `problems`. Only a file
+ * that is not a capture throws.
  */
 import { openBytes } from './byte-source.ts';
 import { NotACaptureError } from './capture-error.ts';
@@ -12,23 +12,23 @@ import { FileWindow } from './file-window.ts';
 
 export { NotACaptureError } from './capture-error.ts';
 
-/** No link has longer frames; a longer record is damage. */
+/** No link has longer frames; a longer record is damaged. */
 const recordBytesMax = 64 * 1024 * 1024;
-/** Interfaces of a section: a damaged file may describe millions, each of which would be kept. */
+/** Limit of a section: a damaged file may describe millions of interfaces, and each is kept. */
 const interfacesMax = 65_536;
-/** The last second of the year 9999: RFC 3339 has no later one. */
+/** The last second of the year 9999, the last in RFC 3339. */
 const secondsMax = 253_402_300_799;
 
 interface CaptureInterface {
   linkType: number;
   snapLength: number;
-  /** Time units in a second, and what is added to the time, in seconds. */
+  /** Time units per second, and the offset of timestamps in seconds. */
   unitsPerSecond: number;
   offsetSeconds: number;
 }
 
 export interface CaptureFile {
-  /** The frame that `next` moved to. */
+  /** The current frame. */
   bytes: Uint8Array;
   offset: number;
   capturedLength: number;
@@ -36,15 +36,15 @@ export interface CaptureFile {
   seconds: number;
   nanoseconds: number;
   linkType: number;
-  /** Bytes of the capture, estimated for a packed one, 0 when they are not known. */
+  /** Bytes of the capture, estimated for a compressed one, 0 when unknown. */
   readonly size: number;
-  /** Share of the file that was read, 0 to 1; null when its size is not known. */
+  /** Part of the file that was read, 0 to 1; null when its size is unknown. */
   readonly progress: number | null;
-  /** Link types of the interfaces met so far, in order. */
+  /** Link types of the interfaces so far, in order. */
   readonly linkTypes: number[];
-  /** What could not be read, in sentences. */
+  /** Problems while reading, as sentences. */
   readonly problems: string[];
-  /** True when there is another frame. */
+  /** Reads the next frame. Returns false at the end. */
   next(): boolean;
   close(): void;
 }
@@ -54,7 +54,7 @@ export function openCaptureFile(path: string): CaptureFile {
   const input = new FileWindow(openBytes(path));
   try {
     if (!input.has(4)) {
-      const why = `${path} is no capture file: it is ${input.has(1) ? 'too short' : 'empty'}.`;
+      const why = `${path} is not a capture file: it is ${input.has(1) ? 'too short' : 'empty'}.`;
       throw new NotACaptureError(input.source.problem ?? why);
     }
     const magic = input.uint32(0, false);
@@ -99,7 +99,7 @@ abstract class FrameFile implements CaptureFile {
     this.input.close();
   }
 
-  /** Leaves the frame that starts `headerLength` bytes on in the fields. */
+  /** Sets the fields to the frame that starts `headerLength` bytes ahead. */
   protected take(headerLength: number, captured: number, wire: number): true {
     this.bytes = this.input.bytes;
     this.offset = this.input.at + headerLength;
@@ -109,7 +109,7 @@ abstract class FrameFile implements CaptureFile {
     return true;
   }
 
-  /** Sets the frame's time, bounded to the years 1970 to 9999 and to whole seconds of nanoseconds. */
+  /** Sets the frame's time, limited to the years 1970 to 9999 and to valid nanoseconds. */
   protected setTime(seconds: number, nanoseconds: number): void {
     this.seconds = seconds;
     this.nanoseconds = nanoseconds;
@@ -119,13 +119,13 @@ abstract class FrameFile implements CaptureFile {
     this.nanoseconds = Math.min(nanoseconds, 999_999_999);
   }
 
-  /** Says what is wrong with the bytes and their times, once they have ended. */
+  /** Adds the problems of the source and of times at its end. */
   protected noteSource(): void {
     const { problem } = this.input.source;
     if (problem && !this.problems.includes(problem)) this.problems.push(problem);
     if (this.#boundedTimes > 0) {
       this.problems.push(
-        `${this.#boundedTimes} packets have a time outside the years 1970 to 9999 or a fraction of more than a second: the nearest valid time was taken.`,
+        `${this.#boundedTimes} packets have a time outside the years 1970 to 9999 or a fraction of more than a second: the nearest valid time is used.`,
       );
       this.#boundedTimes = 0;
     }
@@ -133,7 +133,7 @@ abstract class FrameFile implements CaptureFile {
 
   protected stop(problem: string): false {
     this.noteSource();
-    this.problems.push(`${problem} after ${this.frames} packets; what came before was read.`);
+    this.problems.push(`${problem} after ${this.frames} packets; the packets before were read.`);
     this.input.close();
     this.next = () => false;
     return false;
@@ -150,12 +150,12 @@ class PcapFile extends FrameFile {
     const swapped = magic === 0xd4c3b2a1 || magic === 0x4d3cb2a1 || magic === 0x34cdb2a1;
     const plain = magic === 0xa1b2c3d4 || magic === 0xa1b23c4d || magic === 0xa1b2cd34;
     if (!swapped && !plain) throw new NotACaptureError(notACapture(path));
-    if (!input.has(24)) throw new NotACaptureError(`${path} is no capture file: its header is cut.`);
+    if (!input.has(24)) throw new NotACaptureError(`${path} is not a capture file: its header is truncated.`);
     this.#isLittle = swapped;
     this.#isNano = magic === 0x4d3cb2a1 || magic === 0xa1b23c4d;
-    // A patched variant has eight more bytes before each packet.
+    // A modified format has eight more bytes before each packet.
     this.#headerLength = magic === 0x34cdb2a1 || magic === 0xa1b2cd34 ? 24 : 16;
-    // The upper bits tell about frame checks, not about the link.
+    // The upper bits describe the frame check sequence, not the link.
     this.linkType = input.uint32(20, this.#isLittle) & 0xffff;
     this.linkTypes.push(this.linkType);
     input.at += 24;
@@ -166,7 +166,7 @@ class PcapFile extends FrameFile {
     const headerLength = this.#headerLength;
     if (this.frames > 0) input.at += headerLength + this.capturedLength;
     const { at, limit } = input;
-    // Nearly always the whole record lies in the window and nothing about it is odd.
+    // The common case: the whole record is in the window and valid.
     if (at + headerLength <= limit) {
       const { view } = input;
       const little = this.#isLittle;
@@ -188,7 +188,7 @@ class PcapFile extends FrameFile {
     return this.#nextAtEdge();
   }
 
-  /** The same at the window's end and for what is damaged. */
+  /** The same at the end of the window and for damaged records. */
   #nextAtEdge(): boolean {
     const { input } = this;
     const headerLength = this.#headerLength;
@@ -214,7 +214,7 @@ class PcapFile extends FrameFile {
 }
 
 function notACapture(path: string): string {
-  return `${path} is no capture file (neither pcap nor pcapng).`;
+  return `${path} is not a capture file (neither pcap nor pcapng).`;
 }
 
 const block = { interface: 1, obsolete: 2, simple: 3, enhanced: 6, section: 0x0a0d0d0a } as const;
@@ -226,7 +226,7 @@ class PcapngFile extends FrameFile {
 
   constructor(input: FileWindow, path: string) {
     super(input);
-    if (!input.has(12)) throw new NotACaptureError(`${path} is no capture file: its header is cut.`);
+    if (!input.has(12)) throw new NotACaptureError(`${path} is not a capture file: its header is truncated.`);
     const order = input.uint32(8, true);
     if (order !== 0x1a2b3c4d && order !== 0x4d3c2b1a) throw new NotACaptureError(notACapture(path));
   }
@@ -252,7 +252,7 @@ class PcapngFile extends FrameFile {
       else if (type === block.interface && this.#interfaces.length >= interfacesMax)
         return this.stop(`The file is damaged: more than ${interfacesMax} interfaces`);
       else if (type === block.interface && !this.#readInterface(length))
-        return this.stop('An interface block is cut');
+        return this.stop('An interface block is truncated');
       else if (type === block.enhanced || type === block.obsolete) {
         const found = this.#readPacket(type, length);
         if (found !== null) return found;
@@ -272,7 +272,7 @@ class PcapngFile extends FrameFile {
     };
     this.#readOptions(length, added);
     this.#interfaces.push(added);
-    // Sections repeat their interfaces, and a file may have any number of sections.
+    // Sections repeat their interfaces, and the number of sections is unlimited.
     if (this.linkTypes.length < interfacesMax) this.linkTypes.push(added.linkType);
     return true;
   }
@@ -296,10 +296,12 @@ class PcapngFile extends FrameFile {
     }
   }
 
-  /** True with a packet, false when the file cannot be read on, null to go on with the next block. */
+  /**
+   * Returns true for a packet, false when the file can not be read any further, null to continue with the next block.
+   */
   #readPacket(type: number, length: number): boolean | null {
     const { input } = this;
-    if (length < 32) return this.stop('A packet block is cut');
+    if (length < 32) return this.stop('A packet block is truncated');
     if (!input.has(length)) return this.stop('The file ends inside a packet');
     const little = this.#isLittle;
     const index = type === block.enhanced ? input.uint32(8, little) : input.uint16(8, little);
@@ -315,7 +317,7 @@ class PcapngFile extends FrameFile {
   #readSimplePacket(length: number): boolean {
     const { input } = this;
     const from = this.#interfaces[0];
-    if (length < 16 || !from) return this.stop('A packet block is cut or has no interface');
+    if (length < 16 || !from) return this.stop('A packet block is truncated or has no interface');
     if (!input.has(length)) return this.stop('The file ends inside a packet');
     const wire = input.uint32(8, this.#isLittle);
     const limit = from.snapLength === 0 ? wire : Math.min(wire, from.snapLength);

@@ -2,13 +2,13 @@ import type { ByteSource } from './byte-source.ts';
 
 const pieceBytes = 262_144;
 
-/** A window over the file: `at` moves forward, `has(n)` makes n bytes from there available. */
+/** A window into the file: `at` moves forward, and `has(n)` loads n bytes from there. */
 export class FileWindow {
   bytes = new Uint8Array(pieceBytes);
   view = new DataView(this.bytes.buffer);
   at = 0;
   readonly source: ByteSource;
-  /** First byte in the window behind those of the file. */
+  /** Index after the file's last byte in the window. */
   limit = 0;
   #isAtEnd = false;
   #isClosed = false;
@@ -24,7 +24,7 @@ export class FileWindow {
     return this.limit - this.at >= count;
   }
 
-  /** True when every byte was taken. */
+  /** True when every byte was consumed. */
   isEmpty(): boolean {
     return !this.has(1);
   }
@@ -37,7 +37,7 @@ export class FileWindow {
     return this.view.getUint32(this.at + offset, isLittle);
   }
 
-  /** Passes over `count` bytes, in the buffer or not; false when the file ends before. */
+  /** Skips `count` bytes, in the buffer or not. Returns false when the file ends before. */
   skip(count: number): boolean {
     let left = count;
     while (left > 0) {

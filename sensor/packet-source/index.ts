@@ -1,8 +1,8 @@
 /**
- * Packet I/O: frames from a live interface, or from a capture file that is played again.
+ * Packet input: frames from a live interface or from a replayed capture file.
  *
- * Live frames come through a ring that is shared with the kernel; where its library can't be loaded, or a setting says
- * so, out of a `tcpdump` child, and the answer says why.
+ * Live frames come through a ring shared with the kernel. When its library can not be loaded, or a setting demands it,
+ * they come from a `tcpdump` process, and `fallback` gives the reason.
  */
 export {
   type CaptureMethodSetting,

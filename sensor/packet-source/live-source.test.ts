@@ -8,7 +8,7 @@ const probe = fileURLToPath(new URL('../testing/live-probe.ts', import.meta.url)
 const isRoot = process.getuid?.() === 0;
 let namespaces = 0;
 
-/** Runs the probe in a network namespace of its own with the pair va and vb; `before` may prepare it further. */
+/** Runs the probe in its own network namespace with the pair va and vb; `before` may prepare it further. */
 function inNamespace(
   t: TestContext,
   mode: string,
@@ -22,7 +22,7 @@ function inNamespace(
     execFileSync('ip', ['netns', 'exec', ns, ...command], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
   run('ip', 'link', 'add', 'va', 'type', 'veth', 'peer', 'name', 'vb');
   for (const name of ['va', 'vb']) {
-    // The kernel's own neighbour discovery would add frames that nobody here sent.
+    // The kernel's neighbour discovery would add frames.
     run('sh', '-c', `echo 1 > /proc/sys/net/ipv6/conf/${name}/disable_ipv6`);
   }
   for (const name of ['va', 'vb']) run('ip', 'link', 'set', name, 'up');
@@ -31,7 +31,7 @@ function inNamespace(
   return { ns, result: result as never };
 }
 
-/** A test that needs packet sockets and namespaces. Where it can't run it says so; in CI it must run. */
+/** A test that needs packet sockets and namespaces. Without root it is skipped with a message; in CI it must run. */
 function rootTest(title: string, body: (t: TestContext) => void): void {
   test(title, (t) => {
     if (isRoot) return body(t);
@@ -72,7 +72,8 @@ rootTest(
     assert.equal(sum('ipBytes'), sent.ipBytes);
     assert.equal(sum('nonIpPackets'), sent.packets - sent.ipPackets);
     assert.equal(sum('parserDropped') + dropped, 0);
-    // Both ways 40 tagged frames. The kernel takes the tag off what arrives; what leaves still carries it.
+    // 40 tagged frames in each direction. The kernel removes the tag from incoming frames; outgoing frames still have
+    // it.
     assert.deepEqual(tags, [
       [-1, 360],
       [77, 40],
@@ -82,21 +83,24 @@ rootTest(
       packets: Number(match[1]),
       bytes: Number(match[2]),
     }));
-    // In: IP lengths alone. Out: with 14 bytes of Ethernet; the tagged frames are no IP to that hook.
+    // In: IP lengths alone. Out: with 14 bytes of Ethernet; that hook does not count tagged frames as IP.
     assert.equal(ingress!.bytes, sent.ipBytes / 2);
     assert.equal(egress!.bytes - 14 * egress!.packets, sent.ipBytes / 2 - 40 * 228);
   },
 );
 
-rootTest('what finds no room in the ring is counted as dropped, to the packet, and capture goes on', (t) => {
-  const { result } = inNamespace(t, 'overflow');
-  const { sent, handed, dropped, droppedAgain, afterwards } = result as Record<string, number>;
-  assert.ok(dropped! > 0, 'the ring must have been too small, or this shows nothing');
-  assert.equal(handed! + dropped!, sent);
-  assert.deepEqual([droppedAgain, afterwards], [0, 1]);
-});
+rootTest(
+  'packets without room in the ring are counted as dropped, exactly, and the capture continues',
+  (t) => {
+    const { result } = inNamespace(t, 'overflow');
+    const { sent, handed, dropped, droppedAgain, afterwards } = result as Record<string, number>;
+    assert.ok(dropped! > 0, 'the ring must be too small for this test');
+    assert.equal(handed! + dropped!, sent);
+    assert.deepEqual([droppedAgain, afterwards], [0, 1]);
+  },
+);
 
-rootTest('an interface that goes down and up is listened to again; one that is removed is reported', (t) => {
+rootTest('an interface that goes down and up is captured again; one that is removed is reported', (t) => {
   const { result } = inNamespace(t, 'gone');
   assert.deepEqual(result, { afterUp: 1, code: 'capture.interface_gone' });
 });
@@ -147,7 +151,7 @@ rootTest(
   },
 );
 
-test('an interface that is not there, and a missing capability, are said in words', (t) => {
+test('a missing interface and a missing capability are explained', (t) => {
   assert.throws(
     () => openLiveSource({ interfaceName: 'no-such-if0', ringMiB: 2 }),
     (error: Error & { code?: string }) =>
@@ -156,9 +160,9 @@ test('an interface that is not there, and a missing capability, are said in word
   const code = `import { openLiveSource } from ${JSON.stringify(new URL('./live-source.ts', import.meta.url).href)};
     try { openLiveSource({ interfaceName: 'lo', ringMiB: 2 }); console.log('opened'); }
     catch (error) { console.log(error.code, error.message); }`;
-  const asNobody = isRoot ? ['setpriv', '--bounding-set=-net_raw', '--inh-caps=-net_raw'] : [];
+  const asOrdinaryUser = isRoot ? ['setpriv', '--bounding-set=-net_raw', '--inh-caps=-net_raw'] : [];
   const command = [
-    ...asNobody,
+    ...asOrdinaryUser,
     process.execPath,
     '--disable-warning=ExperimentalWarning',
     '--input-type=module',

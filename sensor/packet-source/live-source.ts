@@ -1,30 +1,30 @@
-/** Frames of one interface, live, through a zero-copy ring. It needs CAP_NET_RAW. */
+/** Live frames of one interface through a zero-copy ring. Needs CAP_NET_RAW. */
 import { CodedError } from '#common/errors/index.ts';
 import { readMtu } from './mtu.ts';
 import { createPacketRing } from './packet-ring.ts';
 import { openPacketSocket } from './packet-socket.ts';
 import type { PacketSource } from './packet-source.ts';
 
-/** A frame of 64 KiB, as receive offload makes them, has to fit in a block several times over. */
+/** A block must hold several frames of 64 KiB, the size that receive offload makes. */
 const blockBytes = 1024 * 1024;
-/** The median wait of a frame in a quiet ring is half of this. */
+/** A frame in an idle ring waits half of this on average. */
 const retireMs = 40;
-/** Holds any ordinary frame whole, and the hello or the request of a merged one. */
+/** Holds a complete ordinary frame, and the hello or the request of a merged one. */
 const snapBytes = 4096;
 /** Ethernet and two VLAN tags. */
 const linkHeaderBytesMax = 14 + 8;
-/** How often the interface's name is looked up: a rename tells the socket nothing. */
+/** Interval to look up the interface's name: the socket is not notified of a rename. */
 const presenceEveryMs = 1000;
 
 export interface LiveSourceOptions {
   interfaceName: string;
   ringMiB: number;
   fanout?: 'new' | number | null;
-  /** False: do without the kernel's offload header. */
+  /** False: do not request the kernel's offload header. */
   wantsOffloadHeader?: boolean;
 }
 
-/** Starts to listen on an interface. Throws a `CodedError` that says what is missing. */
+/** Starts listening on an interface. Throws a `CodedError` with what is missing. */
 export function openLiveSource(options: LiveSourceOptions): PacketSource {
   const { interfaceName, ringMiB: blockCount } = options;
   const socket = openPacketSocket({
@@ -39,7 +39,7 @@ export function openLiveSource(options: LiveSourceOptions): PacketSource {
   const { memory, hasOffloadHeader } = socket;
   const frameBytesMax = readMtu(interfaceName) + linkHeaderBytesMax;
   const ring = createPacketRing({ memory, blockBytes, blockCount, hasOffloadHeader, frameBytesMax });
-  /** A ring that was full goes on to drop until it is read, so the look before counts too. */
+  /** A full ring drops packets until it is read, so the state at the previous look counts too. */
   let wasFullBefore = false;
   let refused = 0;
   let lookedAtMs = performance.now();
@@ -68,7 +68,8 @@ export function openLiveSource(options: LiveSourceOptions): PacketSource {
     },
     takeDropped() {
       const { packets, wasFull } = socket.takeDropped();
-      // With room in the ring the kernel drops only what it can't describe in the header (merged UDP before Linux 6.2).
+      // With room in the ring the kernel drops only packets that the header can not describe (merged UDP before Linux
+      // 6.2).
       if (hasOffloadHeader && !wasFull && !wasFullBefore) refused = packets;
       wasFullBefore = wasFull;
       return packets;
@@ -80,7 +81,7 @@ export function openLiveSource(options: LiveSourceOptions): PacketSource {
 function headerRefused(interfaceName: string, packets: number): CodedError {
   return new CodedError(
     'capture.offload_header',
-    `The kernel dropped ${packets} merged packets on ${interfaceName} that its offload header can't describe; ` +
+    `The kernel dropped ${packets} merged packets on ${interfaceName} that its offload header can not describe; ` +
       'from now on merged packets are counted as one.',
   );
 }
@@ -88,6 +89,6 @@ function headerRefused(interfaceName: string, packets: number): CodedError {
 function gone(interfaceName: string): CodedError {
   return new CodedError(
     'capture.interface_gone',
-    `Interface ${interfaceName} is gone or has another name; it is listened to again when it is back.`,
+    `Interface ${interfaceName} is gone or has another name; capture resumes when it is back.`,
   );
 }

@@ -1,10 +1,10 @@
-/** Opens the source that a capture's settings name, or what can take its place. */
+/** Opens the configured source of a capture, or its fallback. */
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { PacketSource } from './packet-source.ts';
 import { openReplaySource } from './replay-source.ts';
 import { openTcpdumpSource } from './tcpdump-source.ts';
 
-/** `auto` takes the ring, or tcpdump where this machine can't load what the ring needs. */
+/** `auto` uses the ring, or tcpdump if this machine can not load the ring's library. */
 export type CaptureMethodSetting = 'auto' | 'ring' | 'tcpdump';
 
 export type SourceSpec =
@@ -13,7 +13,7 @@ export type SourceSpec =
       interfaceName: string;
       ringMiB: number;
       method?: CaptureMethodSetting;
-      /** Makes or joins a fanout group. */
+      /** Creates or joins a fanout group. */
       fanout?: 'new' | number | null;
       wantsOffloadHeader?: boolean;
     }
@@ -21,11 +21,11 @@ export type SourceSpec =
 
 export interface OpenedSource {
   source: PacketSource;
-  /** Why another method was taken than the best one, null when it was not. */
+  /** Why a fallback method is used, or null. */
   fallback: string | null;
 }
 
-/** Throws a `CodedError` (`capture.…`) that says what is missing. */
+/** Throws a `CodedError` (`capture.…`) with what is missing. */
 export async function openSource(spec: SourceSpec): Promise<OpenedSource> {
   if (spec.kind === 'replay') return { source: openReplaySource(spec.file), fallback: null };
   const method = spec.method ?? 'auto';
@@ -38,14 +38,14 @@ export async function openSource(spec: SourceSpec): Promise<OpenedSource> {
   if (method === 'ring') {
     throw new CodedError(
       'capture.no_ring',
-      `The packet ring can't be used: ${ring}. Set SVC_SENSOR_CAPTURE_METHOD=auto to fall back to tcpdump.`,
+      `The packet ring can not be used: ${ring}. Set SVC_SENSOR_CAPTURE_METHOD=auto to fall back to tcpdump.`,
     );
   }
   const source = await openTcpdumpSource(spec.interfaceName);
-  return { source, fallback: `the packet ring can't be used: ${ring}` };
+  return { source, fallback: `the packet ring can not be used: ${ring}` };
 }
 
-/** The ring's module, or why the library below it can't be loaded (another architecture, a libc it is not built for). */
+/** The ring's module, or why its library can not be loaded (another architecture or libc). */
 export async function loadRing(): Promise<typeof import('./live-source.ts') | string> {
   try {
     return await import('./live-source.ts');

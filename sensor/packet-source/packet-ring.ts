@@ -1,9 +1,9 @@
 /**
- * Walks a TPACKET_V3 ring: blocks that the kernel has filled, frame by frame, without copying one.
+ * Reads a TPACKET_V3 ring: blocks filled by the kernel, frame by frame, without copies.
  *
- * The ring is one `ArrayBuffer` over memory shared with the kernel. A block belongs to us from the moment its status
- * says so until we write the status back; the kernel never touches it in between. Offsets out of the ring are
- * checked before use: they come from the kernel, but a wrong one would read beyond the mapping.
+ * The ring is one `ArrayBuffer` over memory shared with the kernel. A block belongs to this program from the moment its
+ * status says so until the status is written back; the kernel does not touch it in between. Offsets are checked before
+ * use: they come from the kernel, but a wrong one would read beyond the mapping.
  */
 import type { ObserveFrame } from './packet-source.ts';
 
@@ -21,7 +21,7 @@ const frameStatus = 20;
 const frameMac = 24;
 const frameVlanTci = 32;
 const frameHeaderBytes = 48;
-/** Byte offsets in `virtio_net_hdr`, which ends where the frame begins. */
+/** Byte offsets in `virtio_net_hdr`, which is followed by the frame. */
 const offloadHeaderBytes = 10;
 const offloadFlags = 0;
 const offloadType = 1;
@@ -36,7 +36,10 @@ const statusUser = 1;
 const statusVlanValid = 0x10;
 
 export interface PacketRing {
-  /** Hands over all frames of all filled blocks and gives the blocks back. Returns how many frames there were. */
+  /**
+   * Passes all frames of all filled blocks to `observe` and returns the blocks to the kernel. Returns the number of
+   * frames.
+   */
   drain(observe: ObserveFrame): number;
 }
 
@@ -44,13 +47,13 @@ export interface PacketRingOptions {
   memory: ArrayBuffer;
   blockBytes: number;
   blockCount: number;
-  /** The kernel puts an offload header in front of each frame. */
+  /** The kernel puts an offload header before each frame. */
   hasOffloadHeader: boolean;
-  /** Without that header: a longer frame can only be a merged one. */
+  /** Without that header, a longer frame must be a merged one. */
   frameBytesMax: number;
 }
 
-/** A reader of a ring, which starts at its first block. */
+/** Creates a reader, which starts at the ring's first block. */
 export function createPacketRing(options: PacketRingOptions): PacketRing {
   const { memory, blockBytes, blockCount, hasOffloadHeader, frameBytesMax } = options;
   const bytes = new Uint8Array(memory);
@@ -58,14 +61,14 @@ export function createPacketRing(options: PacketRingOptions): PacketRing {
   const view = new DataView(memory);
   let block = 0;
 
-  /** How many packets a frame was merged out of; 0 when the header does not say. */
+  /** Number of packets that were merged into a frame; 0 when the header does not say. */
   const segmentsOf = (data: number, captured: number, length: number): number => {
     if (!hasOffloadHeader) return length > frameBytesMax ? 0 : 1;
     const header = data - offloadHeaderBytes;
     const type = bytes[header + offloadType]! & typeMask;
     if (type === 0) return 1;
     const size = view.getUint16(header + offloadSegment, true);
-    // The checksum of a merged frame begins with its innermost transport header.
+    // The checksum range of a merged frame starts at its innermost transport header.
     if ((bytes[header + offloadFlags]! & flagNeedsChecksum) === 0 || size === 0) return 0;
     const transport = view.getUint16(header + offloadChecksumStart, true);
     if (transport + 13 > captured) return 0;
@@ -107,11 +110,11 @@ export function createPacketRing(options: PacketRingOptions): PacketRing {
   return {
     drain(observe) {
       let frames = 0;
-      // One round at most, so that a flood can't keep the caller from closing its minutes.
+      // At most one round, so that a flood does not keep the caller from closing minutes.
       for (let round = 0; round < blockCount; round += 1) {
         const start = block * blockBytes;
         const statusWord = (start + blockStatus) >> 2;
-        // Atomic, because the frames must not be read before the status, nor given back before they are read.
+        // Atomic: frames must be read after the status, and the block returned after its frames were read.
         if ((Atomics.load(words, statusWord) & statusUser) === 0) break;
         frames += drainBlock(start, observe);
         Atomics.store(words, statusWord, statusKernel);

@@ -1,12 +1,13 @@
 /**
- * The system calls of a packet socket with a TPACKET_V3 ring, through koffi.
+ * System calls for a packet socket with a TPACKET_V3 ring, through koffi.
  *
- * Order matters: the socket is opened with protocol 0, which receives nothing; the ring is built; the bind with
- * ETH_P_ALL then starts it. A socket opened with ETH_P_ALL queues frames of every interface before its ring exists.
+ * Order matters: the socket is opened with protocol 0, which receives nothing; then the ring is created; then the bind
+ * with ETH_P_ALL starts it. A socket opened with ETH_P_ALL would queue frames of every interface before its ring
+ * exists.
  *
- * A packet socket bound to one interface sees each of its frames once: those that arrive and those that leave
- * (PACKET_OUTGOING) are different frames of the same wire. Only on the loopback interface is one packet both, so there
- * outgoing ones are ignored. A bridge shows what passes between its ports only when it is promiscuous.
+ * A packet socket bound to one interface sees each frame once: incoming and outgoing (PACKET_OUTGOING) frames are
+ * different frames. Only on the loopback interface is one packet both, so outgoing ones are ignored there. A bridge
+ * shows the traffic between its ports only in promiscuous mode.
  */
 import koffi from 'koffi';
 import { CodedError } from '#common/errors/index.ts';
@@ -32,7 +33,7 @@ const tpacketV3 = 2;
 const membershipPromiscuous = 1;
 const siocgifhwaddr = 0x8927;
 const hardwareLoopback = 772;
-/** ARPHRD numbers to link types of capture files: Ethernet, loopback (Ethernet frames), and no link header at all. */
+/** ARPHRD numbers to link types of capture files: Ethernet, loopback (Ethernet frames), and no link header. */
 const linkTypes = new Map([
   [1, 1],
   [hardwareLoopback, 1],
@@ -46,7 +47,7 @@ const bpfReturn = 0x06;
 
 const errnoNames = new Map(Object.entries(koffi.os.errno).map(([name, number]) => [number, name]));
 
-/** The C library's functions, looked up once in each thread that opens a socket. */
+/** Functions of the C library, looked up once in each thread that opens a socket. */
 function loadLibrary() {
   const library = koffi.load(null);
   const socketFilter = koffi.struct({ code: 'uint16', jt: 'uint8', jf: 'uint8', k: 'uint32' });
@@ -78,19 +79,19 @@ export interface PacketSocketOptions {
   interfaceName: string;
   blockBytes: number;
   blockCount: number;
-  /** After this time the kernel hands over a block that is not full. */
+  /** The kernel returns a block that is not full after this time. */
   retireMs: number;
-  /** Frames are cut to this length; the headers still tell their whole length. */
+  /** Frames are truncated to this length; headers still have the full length. */
   snapBytes: number;
-  /** Ask for the header that says how offload merged a frame; it may not be had. */
+  /** Request the header that describes how offload merged a frame; it may be unavailable. */
   wantsOffloadHeader: boolean;
-  /** Members of one group share the interface's frames, each flow to one of them: `new` makes a group. */
+  /** Members of one group share the interface's frames, each flow in one member; `new` creates a group. */
   fanout: 'new' | number | null;
 }
 
 export interface PacketSocket {
   readonly linkType: number;
-  /** The ring's memory. Touching it after `close` ends the process. */
+  /** The ring's memory. An access after `close` crashes the process. */
   readonly memory: ArrayBuffer;
   readonly hasOffloadHeader: boolean;
   readonly fanoutGroup: number | null;
@@ -103,7 +104,7 @@ export interface PacketSocket {
   close(): void;
 }
 
-/** Opens a socket on an interface and starts it. Throws a `CodedError` (`capture.…`) that says what is missing. */
+/** Opens and starts a socket on an interface. Throws a `CodedError` (`capture.…`) with what is missing. */
 export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
   const c = loadLibrary();
   const { interfaceName } = options;
@@ -125,7 +126,7 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
     };
     const linkType = readLinkType();
     set(packetVersion, words(tpacketV3), 'choose TPACKET_V3');
-    // Older kernels have no such header with a ring; then merged frames can be recognised but not counted.
+    // Older kernels have no such header with a ring; merged frames are then recognized but not counted.
     const hasOffloadHeader =
       options.wantsOffloadHeader && c.setsockopt(fd, solPacket, packetVnetHeader, words(1), 4) === 0;
     attachSnapFilter();
@@ -156,7 +157,7 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
     throw error;
   }
 
-  /** Only a started socket can join. The kernel picks a group number that no other program of the host uses. */
+  /** Only a started socket can join. The kernel chooses a group number that no other program on the host uses. */
   function joinGroup(fanout: 'new' | number): number {
     const type = fanout === 'new' ? fanoutHash | fanoutUniqueId : fanoutHash;
     const value = words((fanout === 'new' ? 0 : fanout) + type * 0x10000);
@@ -176,7 +177,7 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
     if (linkType === undefined) {
       throw new CodedError(
         'capture.link_type',
-        `Interface ${interfaceName} carries no Ethernet or plain IP (hardware type ${hardware}). Capture another one.`,
+        `Interface ${interfaceName} has neither Ethernet nor plain IP frames (hardware type ${hardware}). Capture another one.`,
       );
     }
     if (
@@ -188,7 +189,7 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
     return linkType;
   }
 
-  // A program of one instruction without a load: a load past a short packet's end would drop it uncounted.
+  // A program of one instruction without a load: a load beyond the end of a short packet would drop it uncounted.
   function attachSnapFilter(): void {
     const program = { len: 1, filter: [{ code: bpfReturn, jt: 0, jf: 0, k: options.snapBytes }] };
     if (c.attachFilter(fd, solSocket, soAttachFilter, program, 16) !== 0) throw fail('attach the filter');
@@ -215,7 +216,7 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
         pollSet.writeInt16LE(0, 6);
         c.poll(pollSet, 1, timeoutMs);
         if ((pollSet.readInt16LE(6) & pollError) === 0) return true;
-        // The interface went down or away. Reading the error clears it; a poll would return at once for ever.
+        // The interface is down or gone. Reading the error clears it; otherwise every poll would return at once.
         optionLength.writeUInt32LE(4);
         c.getsockopt(fd, solSocket, soError, errorValue, optionLength);
         return c.nameToIndex(interfaceName) === index;
@@ -223,7 +224,7 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
       isPresent: () => c.nameToIndex(interfaceName) === index,
       takeDropped() {
         optionLength.writeUInt32LE(statistics.length);
-        // The kernel resets its counters with every read.
+        // The kernel resets its counters at every read.
         if (c.getsockopt(fd, solPacket, packetStatistics, statistics, optionLength) !== 0) {
           return { packets: 0, wasFull: false };
         }
@@ -259,7 +260,7 @@ function systemError(interfaceName: string, step: string, errno: number): CodedE
   if (name === 'ENOMEM') {
     return new CodedError(
       'capture.no_memory',
-      `Could not ${step} for ${interfaceName}: the machine has not enough free memory. Lower SVC_SENSOR_RING_MIB.`,
+      `Could not ${step} for ${interfaceName}: there is not enough free memory. Lower SVC_SENSOR_RING_MIB.`,
     );
   }
   return new CodedError('capture.failed', `Could not ${step} on ${interfaceName}: ${name}.`, { step, errno });

@@ -1,6 +1,6 @@
-/** Where frames come from: the live ring or a capture file that is played again. Used inside a worker thread. */
+/** Interface of frame sources: the live ring, tcpdump, or a replayed capture file. Used inside a worker thread. */
 
-/** Takes one frame; the shape of `Capture.observe`. `bytes` is valid only during the call. */
+/** Receives one frame; the signature of `Capture.observe`. `bytes` is valid only during the call. */
 export type ObserveFrame = (
   bytes: Uint8Array,
   offset: number,
@@ -9,31 +9,31 @@ export type ObserveFrame = (
   seconds: number,
   nanoseconds: number,
   vlanTci: number,
-  /** Packets of the wire that offload merged into this frame; 0 when nobody knows how many. */
+  /** Number of packets that offload merged into this frame; 0 when unknown. */
   segments: number,
 ) => void;
 
-/** How frames get here. */
+/** How frames are captured. */
 export type CaptureMethod = 'ring' | 'tcpdump' | 'replay';
 
 export interface PacketSource {
   /** Link type as numbered in capture files. */
   readonly linkType: number;
   readonly method: CaptureMethod;
-  /** False: `packets` is too low where offload merges frames, because their segments can't be counted. */
+  /** False: `packets` is too low when offload merges frames, because their segments can not be counted. */
   readonly countsSegments: boolean;
-  /** A frame may reach us this long after it was stamped. */
+  /** Maximum delay of a frame after its timestamp. */
   readonly settleMs: number;
-  /** How long a frame that has passed may still be on its way here. */
+  /** How long passed frames may still be under way. */
   readonly lingerMs: number;
-  /** The fanout group that others join, null when alone. */
+  /** The fanout group that other members join, null without fanout. */
   readonly fanoutGroup: number | null;
   /**
-   * Hands over every frame that is ready, and waits up to `timeoutMs` when there is none. A ring blocks its thread
-   * meanwhile, a pipe gives a promise. Throws `capture.interface_gone` when nothing will ever come again.
+   * Passes every ready frame, and waits up to `timeoutMs` when there is none. A ring blocks its thread meanwhile, a
+   * pipe returns a promise. Throws `capture.interface_gone` when no more frames can come.
    */
   poll(timeoutMs: number, observe: ObserveFrame): void | Promise<void>;
-  /** Packets that the kernel dropped since the last call, as far as the method can tell. */
+  /** Packets that the kernel dropped since the last call, if the method reports them. */
   takeDropped(): number;
   /** Frees everything. No other call may follow. */
   close(): void;

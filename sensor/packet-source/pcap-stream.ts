@@ -1,5 +1,5 @@
 /**
- * A pcap stream in pieces as they come out of a pipe, in the byte order and the time unit that its head tells.
+ * Parses a pcap stream in pieces from a pipe, in the byte order and time unit of its header.
  */
 import type { ObserveFrame } from './packet-source.ts';
 
@@ -9,13 +9,13 @@ const recordBytes = 16;
 const frameBytesMax = 1024 * 1024;
 
 export interface PcapStream {
-  /** Link type of the frames, null until the head has come. */
+  /** Link type of the frames, null before the header. */
   readonly linkType: number | null;
-  /** Takes a piece and hands over the frames that it completes. Throws when the stream is none. */
+  /** Adds a piece and passes on the frames that it completes. Throws when the stream is not pcap. */
   push(piece: Buffer, observe: ObserveFrame): void;
 }
 
-/** A reader of a stream; frames longer than `frameBytesWhole` on the wire count as merged by offload. */
+/** Creates a parser. Frames longer than `frameBytesWhole` on the wire count as merged by offload. */
 export function createPcapStream(frameBytesWhole: number): PcapStream {
   let rest: Buffer = Buffer.alloc(0);
   let linkType: number | null = null;
@@ -37,7 +37,7 @@ export function createPcapStream(frameBytesWhole: number): PcapStream {
       linkType = word(bytes, 20) & 0xffff;
       return;
     }
-    throw new Error('what came out of tcpdump is no capture');
+    throw new Error('the output of tcpdump is not a capture');
   }
 
   return {
@@ -57,7 +57,7 @@ export function createPcapStream(frameBytesWhole: number): PcapStream {
       }
       while (at + recordBytes <= bytes.length) {
         const captured = word(bytes, at + 8);
-        if (captured > frameBytesMax) throw new Error('the stream of tcpdump is out of step');
+        if (captured > frameBytesMax) throw new Error('the output of tcpdump is damaged');
         if (at + recordBytes + captured > bytes.length) break;
         const wire = word(bytes, at + 12);
         const seconds = word(bytes, at);

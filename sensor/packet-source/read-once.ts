@@ -2,7 +2,7 @@ import { readSync } from 'node:fs';
 
 const emptyWaitMs = 5;
 
-/** One read; a pipe that has nothing yet is asked again. */
+/** Reads once; waits for data in an empty pipe. */
 export function readOnce(descriptor: number, into: Uint8Array, at: number, length: number): number {
   for (;;) {
     try {

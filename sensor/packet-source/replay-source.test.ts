@@ -6,14 +6,14 @@ import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 import { openReplaySource } from './replay-source.ts';
 
 interface RecordedFrame {
-  /** Seconds after the recording's first minute began. */
+  /** Seconds after the start of the recording's first minute. */
   at: number;
   bytes: number;
 }
 
 const recordedMinute = 1_700_000_040 - (1_700_000_040 % 60);
 
-/** A pcap file with frames of these sizes at these times. */
+/** A pcap file with frames of these sizes and times. */
 function recording(t: TestContext, frames: RecordedFrame[]): string {
   const head = Buffer.alloc(24);
   head.writeUInt32LE(0xa1b2c3d4, 0);
@@ -36,14 +36,14 @@ function recording(t: TestContext, frames: RecordedFrame[]): string {
 
 const minute = 1_764_000_000;
 
-/** Plays from `startAt` to `endAt` (seconds after `minute`) in steps, and returns what came, as [second, bytes]. */
+/** Plays from `startAt` to `endAt` (seconds after `minute`) in steps. Returns the frames as [second, bytes]. */
 function play(path: string, startAt: number, endAt: number, stepSeconds = 0.5): [number, number][] {
   let now = (minute + startAt) * 1000;
   const source = openReplaySource(path, () => now);
   const came: [number, number][] = [];
   for (; now <= (minute + endAt) * 1000; now += stepSeconds * 1000) {
     source.poll(0, (_bytes, _offset, captured, _wire, seconds, nanoseconds) => {
-      assert.ok(seconds * 1000 + nanoseconds / 1e6 <= now, 'nothing comes before its time');
+      assert.ok(seconds * 1000 + nanoseconds / 1e6 <= now, 'no frame comes early');
       came.push([seconds + nanoseconds / 1e9 - minute, captured]);
     });
   }
@@ -51,7 +51,7 @@ function play(path: string, startAt: number, endAt: number, stepSeconds = 0.5): 
   return came;
 }
 
-test('frames keep their second within the minute, are shifted to now, and come round again', (t) => {
+test('frames keep their second within the minute, are shifted to now, and repeat', (t) => {
   const path = recording(t, [
     { at: 5, bytes: 60 },
     { at: 65.25, bytes: 70 },
@@ -65,7 +65,7 @@ test('frames keep their second within the minute, are shifted to now, and come r
   ]);
 });
 
-test('what is due before the sensor began is left out, as it would have been missed', (t) => {
+test('frames due before the start are left out, as in a live capture', (t) => {
   const path = recording(t, [
     { at: 5, bytes: 60 },
     { at: 30, bytes: 70 },
@@ -76,7 +76,7 @@ test('what is due before the sensor began is left out, as it would have been mis
   ]);
 });
 
-test('a process that stood still catches up; a clock that was set begins a new round', (t) => {
+test('a process that was stopped catches up; a clock step starts a new round', (t) => {
   const path = recording(t, [
     { at: 5, bytes: 60 },
     { at: 30, bytes: 70 },
@@ -89,7 +89,7 @@ test('a process that stood still catches up; a clock that was set begins a new r
   assert.deepEqual(play(path, 1, 7300, 3640), []);
 });
 
-test('a file that is no capture, or holds no packet, is said in words', (t) => {
+test('a file that is not a capture, or has no packet, is explained', (t) => {
   const path = join(temporaryFolder(t), 'note.txt');
   writeFileSync(path, 'hello, this is no capture');
   assert.throws(() => openReplaySource(path), { code: 'capture.no_recording' });

@@ -1,17 +1,17 @@
 /**
- * Plays a capture file again and again as if its frames came now.
+ * Replays a capture file repeatedly as if its frames came now.
  *
- * Times move by whole minutes, so a frame keeps its second within the minute, and every round gives the same minutes.
- * A round begins at the start of the recording and of a UTC minute; what is due before the source was opened is left
- * out, as it would have been missed. Frames are handed over when the wall clock reaches them.
+ * Times are shifted by whole minutes, so a frame keeps its second within the minute, and every round gives the same
+ * minutes. A round begins at the start of the recording and of a UTC minute. Frames due before the source was opened
+ * are left out, as in a live capture. Frames are passed on when the wall clock reaches them.
  */
 import { CodedError } from '#common/errors/index.ts';
 import { type CaptureFile, NotACaptureError, openCaptureFile } from './capture-file.ts';
 import type { ObserveFrame, PacketSource } from './packet-source.ts';
 
-/** A wall clock that moves further than this between two polls was set, and the round begins anew. */
+/** A larger change of the wall clock between two polls is a clock step and starts a new round. */
 const clockJumpMs = 60_000;
-/** Frames handed over in one poll at most, so that closing minutes is never starved. */
+/** Maximum number of frames in one poll, so that minutes are closed in time. */
 const framesPerPoll = 20_000;
 
 interface Recording {
@@ -21,13 +21,13 @@ interface Recording {
   lengthSeconds: number;
 }
 
-/** Opens a recording for replay. Throws `capture.no_recording` when it can't be read or holds nothing. */
+/** Opens a recording for replay. Throws `capture.no_recording` when it can not be read or is empty. */
 export function openReplaySource(path: string, nowMs: () => number = Date.now): PacketSource {
   const recording = survey(path);
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
   let file: CaptureFile | null = null;
   let hasFrame = false;
-  /** Added to recorded seconds in this round. */
+  /** Offset of the recorded seconds in this round. */
   let shift = 0;
   let skipBeforeMs = 0;
   let lastPollMs = Number.NaN;
@@ -39,7 +39,7 @@ export function openReplaySource(path: string, nowMs: () => number = Date.now): 
     hasFrame = advance();
   }
 
-  /** Moves to the next frame of the recording's link type. */
+  /** Reads the next frame of the recording's link type. */
   function advance(): boolean {
     while (file?.next()) if (file.linkType === recording.linkType) return true;
     return false;
@@ -52,7 +52,7 @@ export function openReplaySource(path: string, nowMs: () => number = Date.now): 
     beginRound(Math.floor(now / 60_000) * 60);
   }
 
-  /** Hands over what is due. Returns when the next frame is. */
+  /** Passes on the due frames. Returns when the next frame is due. */
   function play(now: number, observe: ObserveFrame): number {
     for (let frames = 0; frames < framesPerPoll; ) {
       if (!hasFrame) {
@@ -96,7 +96,7 @@ export function openReplaySource(path: string, nowMs: () => number = Date.now): 
   };
 }
 
-/** Reads the whole recording once, for its length. */
+/** Reads the whole recording once to find its length. */
 function survey(path: string): Recording {
   let file: CaptureFile;
   try {
@@ -115,7 +115,7 @@ function survey(path: string): Recording {
   }
   file.close();
   if (linkType < 0)
-    throw new CodedError('capture.no_recording', `SVC_SENSOR_REPLAY: ${path} holds no packet.`);
+    throw new CodedError('capture.no_recording', `SVC_SENSOR_REPLAY: ${path} has no packets.`);
   const minuteOf = (seconds: number) => Math.floor(seconds / 60) * 60;
   const firstMinute = minuteOf(first);
   return { linkType, firstMinute, lengthSeconds: minuteOf(last) + 60 - firstMinute };

@@ -1,8 +1,8 @@
 /**
- * Frames of one interface out of a `tcpdump` child, where the ring can't be had: several times dearer, and without a
- * count of the packets in merged frames.
+ * Frames of one interface from a `tcpdump` process, the fallback for the ring: it costs several times more and can not
+ * count the packets in merged frames.
  *
- * tcpdump tells what the kernel dropped when it gets SIGUSR1, so it is asked every few seconds.
+ * tcpdump prints the kernel's drop counter on SIGUSR1, which is sent every few seconds.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
@@ -14,11 +14,11 @@ import { createPcapStream } from './pcap-stream.ts';
 const snapBytes = 4096;
 const kernelBufferKiB = 32_768;
 const statisticsEveryMs = 2000;
-/** libpcap hands over a block that is not full after a second. */
+/** libpcap passes on a block that is not full after one second. */
 const settleMs = 2500;
 const startPatienceMs = 10_000;
 
-/** Starts tcpdump and waits until it listens. Throws a `CodedError` that says what is missing. */
+/** Starts tcpdump and waits until it listens. Throws a `CodedError` with what is missing. */
 export async function openTcpdumpSource(interfaceName: string, program = 'tcpdump'): Promise<PacketSource> {
   const child = startChild(interfaceName, program);
   const stream = createPcapStream(readMtu(interfaceName) + 22);
@@ -62,7 +62,7 @@ export async function openTcpdumpSource(interfaceName: string, program = 'tcpdum
     });
   }
 
-  // The stream's head comes as soon as tcpdump listens, with or without packets.
+  // The stream's header comes as soon as tcpdump listens, with or without packets.
   const early: Parameters<ObserveFrame>[] = [];
   const startedAt = performance.now();
   while (stream.linkType === null) {
@@ -105,9 +105,9 @@ export async function openTcpdumpSource(interfaceName: string, program = 'tcpdum
 
 function startChild(interfaceName: string, program: string): ChildProcessByStdio<null, Readable, Readable> {
   const options = ['-i', interfaceName, '-n', '-U', '-s', String(snapBytes), '-B', String(kernelBufferKiB)];
-  // On the loopback interface one packet passes twice: leaving and arriving.
+  // On the loopback interface a packet appears twice, outgoing and incoming.
   if (interfaceName === 'lo') options.push('-Q', 'in');
-  // Without dropping root: the user `tcpdump` is not there everywhere, and this child writes no file.
+  // Keep root: the user `tcpdump` does not exist on every system, and this process writes no file.
   if (process.getuid?.() === 0) options.push('-Z', 'root');
   return spawn(program, [...options, '--time-stamp-precision=nano', '-w', '-'], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -146,5 +146,8 @@ function endError(interfaceName: string, said: string): CodedError {
   if (/disappeared|network is down|not up/i.test(said)) {
     return new CodedError('capture.interface_gone', `Interface ${interfaceName} is gone: ${line}.`);
   }
-  return new CodedError('capture.failed', `tcpdump on ${interfaceName} ended: ${line || 'it said nothing'}.`);
+  return new CodedError(
+    'capture.failed',
+    `tcpdump on ${interfaceName} ended: ${line || 'without a message'}.`,
+  );
 }

@@ -1,4 +1,4 @@
-/** The thread that unpacks a file for `byte-source.ts`, one piece after the other. */
+/** Thread that decompresses a file for `byte-source.ts`, piece by piece. */
 import { once } from 'node:events';
 import { workerData } from 'node:worker_threads';
 import { createGunzip, createZstdDecompress, type Gunzip, type ZstdDecompress } from 'node:zlib';
@@ -54,7 +54,10 @@ function createUnpacker(): Unpacker {
   return unpacker;
 }
 
-/** Resolves with the bytes that were taken: fewer than there are where a frame ends, and with it this unpacker. */
+/**
+ * Resolves with the number of consumed bytes: fewer than given at the end of a compressed member, which ends this
+ * decompressor.
+ */
 function write(unpacker: Unpacker, packed: Uint8Array): Promise<number> {
   const before = unpacker.bytesWritten;
   return new Promise((resolve, reject) => {
@@ -69,7 +72,7 @@ function write(unpacker: Unpacker, packed: Uint8Array): Promise<number> {
   });
 }
 
-/** Reads the file to its end, as fast as it is unpacked. A file may be several packed ones in a row. */
+/** Decompresses the file to its end. A file may have several compressed members. */
 async function unpackAll(): Promise<void> {
   let unpacker: Unpacker | null = null;
   let taken = 0;

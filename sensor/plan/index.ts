@@ -1,6 +1,8 @@
 /**
  * What the monitor wants this sensor to do, fetched every 30 seconds.
  *
+ * A plan has sections, each with a reader of its own in `sections/`.
+ *
  * Promises: the last good plan is kept on disk, so a sensor that starts without its monitor still knows what is
  * local. A plan that can't be fetched or read changes nothing. Versions missing from a plan are an older monitor's,
  * and what it would not understand is left out (NET-9.4).
@@ -14,7 +16,8 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
 import { parsePlan, type SensorPlan, splitPlan } from './sensor-plan.ts';
 
-export { type SensorPlan, suitMonitor } from './sensor-plan.ts';
+export { downgradeForMonitor } from './sections/capture.ts';
+export { parsePlan, type SensorPlan } from './sensor-plan.ts';
 
 const fetchEveryMs = 30_000;
 const retryFirstMs = 5_000;
@@ -49,12 +52,8 @@ export function createPlanFollower(options: PlanFollowerOptions): Part {
     const text = JSON.stringify(body);
     if (text !== lastText) {
       lastText = text;
-      const { localPrefixes, protectedAddresses, ignoredEntries } = plan;
       if (!isStored) store(text);
-      const counts = { local_cidrs: localPrefixes.length, protected: protectedAddresses.length };
-      reporter.info(isStored ? 'using the stored plan' : 'plan taken', counts);
-      if (ignoredEntries > 0)
-        reporter.warn('plan entries are no addresses, ignored', { entries: ignoredEntries });
+      logPlan(reporter, plan, isStored);
       options.onPlan(plan);
     }
     return true;
@@ -117,4 +116,16 @@ export function createPlanFollower(options: PlanFollowerOptions): Part {
       await running;
     },
   };
+}
+
+function logPlan(reporter: Reporter, plan: SensorPlan, isStored: boolean): void {
+  const { localPrefixes, protectedAddresses, omissions } = plan;
+  const counts = { local_cidrs: localPrefixes.length, protected: protectedAddresses.length };
+  reporter.info(isStored ? 'using the stored plan' : 'plan taken', counts);
+  for (const { section, ignored, leftOut } of omissions)
+    reporter.warn('entries of the plan are not used', {
+      section,
+      not_understood: ignored,
+      above_bound: leftOut,
+    });
 }

@@ -7,7 +7,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { createMonitorClient, withCredential } from '#sensor/monitor-client/index.ts';
 import { type FakeAnswer, refusal, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
 import { firstMinute, sampleMinute, temporaryFolder } from '#sensor/testing/sample-minutes.ts';
-import { createPlanFollower, type SensorPlan, suitMonitor } from './index.ts';
+import { createPlanFollower, downgradeForMonitor, type SensorPlan } from './index.ts';
 import { parsePlan } from './sensor-plan.ts';
 
 const plan = {
@@ -64,7 +64,7 @@ test('the plan is fetched with the credential, and again with its ETag; what has
       takesProtocolNames: true,
       takesLive: false,
       probes: [],
-      ignoredEntries: 0,
+      omissions: [],
     },
   ]);
 });
@@ -111,7 +111,10 @@ test('entries that are no addresses are left out, addresses are made canonical, 
   assert.deepEqual(parsed?.localPrefixes.slice(0, 2), ['2001:db8::/48', '10.0.0.0/16']);
   assert.equal(parsed?.localPrefixes.length, 128);
   assert.deepEqual(parsed?.protectedAddresses, ['2001:db8::1']);
-  assert.equal(parsed?.ignoredEntries, 3);
+  assert.deepEqual(parsed?.omissions, [
+    { section: 'site', ignored: 3, leftOut: 73 },
+    { section: 'protection', ignored: 1, leftOut: 0 },
+  ]);
 });
 
 test('NET-9.4: an older monitor is sent only what it understands', () => {
@@ -135,9 +138,9 @@ test('NET-9.4: an older monitor is sent only what it understands', () => {
   };
   const { application_usage_version: _, ...withoutUsage } = plan;
   const { application_protocol_version: __, ...withoutProtocols } = plan;
-  assert.deepEqual(suitMonitor(minute, parsePlan(plan)!), minute);
-  assert.deepEqual(suitMonitor(minute, parsePlan(withoutUsage)!).usage, []);
-  const names = suitMonitor(minute, parsePlan(withoutProtocols)!).usage.map((one) => one.name);
+  assert.deepEqual(downgradeForMonitor(minute, parsePlan(plan)!), minute);
+  assert.deepEqual(downgradeForMonitor(minute, parsePlan(withoutUsage)!).usage, []);
+  const names = downgradeForMonitor(minute, parsePlan(withoutProtocols)!).usage.map((one) => one.name);
   assert.deepEqual(names, ['IP', 'a.example']);
 });
 
@@ -162,7 +165,7 @@ test('NET-9.3: recognised protocols are named for monitors of application_protoc
     ],
   };
   const sentTo = (versions: Record<string, unknown>) =>
-    suitMonitor(gre, parsePlan({ plan_version: 1, ...versions })!).usage.map((row) => row.name);
+    downgradeForMonitor(gre, parsePlan({ plan_version: 1, ...versions })!).usage.map((row) => row.name);
   const usage = { application_usage_version: 1 };
   assert.deepEqual(sentTo({ ...usage, application_protocol_version: 1 }), ['GRE']);
   assert.deepEqual(sentTo({ application_usage_version: 2, application_protocol_version: 7 }), ['GRE']);
@@ -193,10 +196,33 @@ test('NET-9.2: probes are taken from a monitor that takes their results; kinds o
   ];
   const taken = parsePlan({ ...plan, probes_version: 1, probes: offered })!;
   assert.deepEqual(taken.probes, [probe, { ...probe, kind: 'icmp', port: null }]);
-  assert.equal(taken.ignoredEntries, 6);
+  assert.deepEqual(taken.omissions, [{ section: 'probes', ignored: 6, leftOut: 0 }]);
   assert.deepEqual(parsePlan({ ...plan, probes: offered })!.probes, [], 'an older monitor would drop them');
   const many = Array.from({ length: 40 }, (_, id) => ({ ...probe, id: id + 1 }));
-  assert.equal(parsePlan({ ...plan, probes_version: 1, probes: many })!.probes.length, 32);
+  const cut = parsePlan({ ...plan, probes_version: 1, probes: many })!;
+  assert.equal(cut.probes.length, 32);
+  assert.deepEqual(cut.omissions, [{ section: 'probes', ignored: 0, leftOut: 8 }]);
+});
+
+test('NET-9.4: a newer monitor’s sections are ignored, its newer versions take what version 1 takes, and damaged ones are off', () => {
+  const newer = parsePlan({
+    ...plan,
+    live_version: 2,
+    probes_version: 3,
+    probes: [],
+    scan_version: 1,
+    scans: { targets: [1, 2, 3] },
+  })!;
+  assert.deepEqual([newer.takesLive, newer.takesUsage, newer.omissions], [true, true, []]);
+  for (const version of [0, -1, 1.5, '1', null, true])
+    assert.equal(parsePlan({ ...plan, live_version: version })!.takesLive, false);
+  const damaged = parsePlan({
+    plan_version: 1,
+    local_cidrs: 'all',
+    protected_targets: 7,
+    probes_version: 1,
+  })!;
+  assert.deepEqual([damaged.localPrefixes, damaged.protectedAddresses, damaged.probes], [[], [], []]);
 });
 
 test('NET-9.5: nothing that a newer monitor says in its plan updates a sensor or makes it fetch anything', async (t) => {

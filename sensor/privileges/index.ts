@@ -1,9 +1,9 @@
 /**
- * What a sensor that root started may still do: capture, and nothing else that root could.
+ * Reduces the capabilities of a sensor that root started to those that capturing needs.
  *
- * Capabilities belong to threads, and a runtime has several before its first line runs. So the process replaces itself by
- * `setpriv` and that by the same command: the kernel then gives root no capability outside the reduced bounding set. The
- * process id, the environment and the open streams stay.
+ * Capabilities belong to threads, and a runtime has several threads before its first line runs. So the process executes
+ * `setpriv`, which executes the same command: the kernel then limits root to the reduced bounding set. Process id,
+ * environment and open streams stay the same.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ export interface PrivilegeOptions {
   stateDirectory: string;
   /** Further files that it reads. */
   files: readonly string[];
-  /** tcpdump takes the ring's place: it changes its groups and user, to those that it has, before it listens. */
+  /** tcpdump is used instead of the ring: before it listens, it sets its groups and user, to the same values. */
   usesTcpdump: boolean;
   reporter: Reporter;
 }
@@ -22,14 +22,14 @@ export interface PrivilegeOptions {
 /** Packet sockets, rings, promiscuous mode, and ICMP probes. */
 const captureNeeds = ['net_raw'];
 const tcpdumpNeeds = ['setuid', 'setgid'];
-/** Files of other users, as in a checkout or a data folder that an ordinary user owns. */
+/** Files of other users, such as a checkout or data directory of an ordinary user. */
 const foreignFiles = ['dac_override'];
 
 const numbers: Readonly<Record<string, number>> = { dac_override: 1, setgid: 6, setuid: 7, net_raw: 13 };
 
 /**
- * Drops every capability that is not needed. Returns where there is nothing to drop, or where it can't be done, which is
- * logged; otherwise the command begins again.
+ * Drops every unnecessary capability and restarts the command. Returns when there is nothing to drop, or when it is not
+ * possible, which is logged.
  */
 export function dropPrivileges(options: PrivilegeOptions): void {
   if (process.getuid?.() !== 0) return;
@@ -48,7 +48,10 @@ export function dropPrivileges(options: PrivilegeOptions): void {
   process.execve!(setpriv, ['setpriv', ...dropWords(keep), '--', ...again], definedEnvironment());
 }
 
-/** What a sensor that root started has kept, such as `cap_net_raw`; null for other users, and where nothing was dropped. */
+/**
+ * The kept capabilities of a sensor that root started, such as `cap_net_raw`; null for other users, and when nothing
+ * was dropped.
+ */
 export function keptCapabilities(): string | null {
   const has = process.getuid?.() === 0 ? readCapabilities() : null;
   return has !== null && isReduced(has) ? namesOf(has) : null;
@@ -61,7 +64,7 @@ function dropWords(keep: readonly string[]): string[] {
   return ['--no-new-privs', '--inh-caps', '-all', '--ambient-caps', '-all', '--bounding-set', bounding];
 }
 
-/** Whether this process could start again, and reach its files, with these capabilities alone. */
+/** True when this process could start again and access its files with these capabilities alone. */
 function works(keep: readonly string[], { stateDirectory, files }: PrivilegeOptions): boolean {
   makeFolders(stateDirectory, 0o700);
   const readable = [process.argv[1]!, process.execPath, ...files];
@@ -73,7 +76,7 @@ function works(keep: readonly string[], { stateDirectory, files }: PrivilegeOpti
   return spawnSync('/usr/bin/setpriv', words, { stdio: 'ignore' }).status === 0;
 }
 
-/** What this process may do; null where the kernel does not tell. */
+/** Capabilities of this process; null when the kernel does not report them. */
 function readCapabilities(): bigint | null {
   try {
     const text = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];

@@ -1,15 +1,15 @@
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
-import type { AttemptOutcome } from './index.ts';
+import type { AttemptOutcome } from './attempt.ts';
 
 const headerBytes = 12;
 const typeAddress = 1;
 const classInternet = 1;
 
 /**
- * Asks a resolver for the addresses of a name over UDP. A good answer is one without an error code to this very
- * question; the socket is connected, so that nobody else's datagram is taken for it.
+ * Asks a resolver for the addresses of a name over UDP. A valid answer has no error code and the same question. The
+ * socket is connected, so that datagrams of other senders are ignored.
  */
 export function askResolver(
   resolver: string,
@@ -43,7 +43,7 @@ export function askResolver(
   });
 }
 
-/** A query for the addresses of a name, recursion desired; null for what is no name. */
+/** A query for the addresses of a name, recursion desired; null for an invalid name. */
 function encodeQuery(name: string): Buffer | null {
   const labels = name
     .replace(/\.$/, '')
@@ -58,7 +58,7 @@ function encodeQuery(name: string): Buffer | null {
   return Buffer.concat([header, ...question, Buffer.of(0, 0, typeAddress, 0, classInternet)]);
 }
 
-/** The same id, marked as an answer, to the same question. */
+/** The same id and question, marked as an answer. */
 function isAnswerTo(query: Buffer, answer: Buffer): boolean {
   if (answer.length < query.length || answer.readUInt16BE(0) !== query.readUInt16BE(0)) return false;
   if ((answer[2]! & 0x80) === 0 || answer.readUInt16BE(4) !== 1) return false;

@@ -1,12 +1,12 @@
-/** One attempt of each kind of probe. */
+/** Attempts: one function for each kind of probe. */
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import { askResolver } from './ask-resolver.ts';
+import type { Attempt, AttemptOutcome } from './attempt.ts';
 import { connectTcp } from './connect-tcp.ts';
 import { getPage } from './get-page.ts';
-import type { Attempt, AttemptOutcome } from './index.ts';
 import { createPinger, type Pinger } from './pinger.ts';
 
 export interface Attempts {
@@ -14,7 +14,7 @@ export interface Attempts {
   close(): Promise<void>;
 }
 
-/** The means of attempts; sockets for ICMP are opened with the first probe that needs them. */
+/** Creates the attempt function. ICMP sockets are opened with the first probe that needs them. */
 export function createAttempts(reporter: Reporter): Attempts {
   let pinger: Pinger | null = null;
   return {
@@ -23,7 +23,7 @@ export function createAttempts(reporter: Reporter): Attempts {
       const outcome = await attemptKind(probe, limit, () => (pinger ??= createPinger(reporter))).catch(
         (error: unknown): AttemptOutcome => ({ failure: failureOf(error, limit) }),
       );
-      // Cut short by a stop or by another plan: it says nothing about the target.
+      // Cancelled by a stop or a new plan: not a result of the target.
       return signal.aborted ? null : outcome;
     },
     async close() {
@@ -50,7 +50,7 @@ async function attemptKind(
   }
 }
 
-/** The address itself, or the first of the name; finding it is no part of the round trip. */
+/** The address itself, or the first address of the name. The lookup does not count as round trip. */
 async function addressOf(target: string, signal: AbortSignal): Promise<string> {
   if (isIP(target)) return target;
   const aborted = new Promise<never>((_, reject) =>
@@ -59,7 +59,7 @@ async function addressOf(target: string, signal: AbortSignal): Promise<string> {
   return (await Promise.race([lookup(target), aborted])).address;
 }
 
-/** What went wrong, by the system's name of it. */
+/** The failure, by the system's error code. */
 function failureOf(
   error: unknown,
   limit: AbortSignal,

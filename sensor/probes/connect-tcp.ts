@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
-import type { AttemptOutcome } from './index.ts';
+import type { AttemptOutcome } from './attempt.ts';
 
-/** Opens a connection and closes it again: the round trip is that of the handshake. */
+/** Opens and closes a connection: the round trip is the time of the handshake. */
 export function connectTcp(host: string, port: number, signal: AbortSignal): Promise<AttemptOutcome> {
   return new Promise((resolve, reject) => {
     const startedMs = performance.now();

@@ -1,11 +1,11 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import type { AttemptOutcome } from './index.ts';
+import type { AttemptOutcome } from './attempt.ts';
 
 /**
- * Gets a page over a connection of its own: the round trip ends with the answer's head, so it holds the name's
- * resolution, the handshakes and the server's own time. A status below 400 is a good answer; redirects are one, and not
- * followed. The body is not read.
+ * Requests a page over a new connection. The round trip ends with the answer's header, so it includes name resolution,
+ * handshakes and the server's own time. A status below 400 is a success; redirects are not followed. The body is not
+ * read.
  */
 export function getPage(target: string, signal: AbortSignal): Promise<AttemptOutcome> {
   return new Promise((resolve, reject) => {

@@ -1,22 +1,20 @@
 /**
- * Probes: what the plan asks this host to reach, measured on schedule and told by the minute.
+ * Probes: measures the targets of the plan on schedule and reports results by the minute.
  *
- * Promises: an attempt belongs to the minute in which it began; a minute is told once all its attempts have ended, and
- * stays here until it lies in the spool; what a stop cuts short is not counted, because it says nothing about the
- * target. A target that hangs keeps no other waiting.
+ * Guarantees: an attempt belongs to the minute in which it began. A minute is reported once all its attempts have
+ * ended, and stays here until it is in the spool. A cancelled attempt does not count, because it says nothing about the
+ * target. A slow target does not delay others.
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import { type ProbeResult, probeResultsMax } from '#contracts/sensor-api/telemetry.ts';
+import { probeRecords } from '#sensor/records/index.ts';
+import type { RecordSource } from '#sensor/spool/index.ts';
+import type { Attempt } from './attempt.ts';
 import { createAttempts } from './attempts.ts';
 import { createProbeMinutes } from './probe-minutes.ts';
-
-/** One attempt. Never rejects; resolves to null when the signal ended it. */
-export type Attempt = (probe: PlanProbe, signal: AbortSignal) => Promise<AttemptOutcome | null>;
-
-export type AttemptOutcome = { rttUs: number } | { failure: NonNullable<ProbeResult['failure']> };
 
 export interface ProberOptions {
   clock: Clock;
@@ -25,16 +23,16 @@ export interface ProberOptions {
   attempt?: Attempt;
 }
 
-export interface Prober extends Part {
-  /** Takes the probes of a plan; those that stay as they are go on undisturbed. */
+export interface Prober extends Part, RecordSource<'probes'> {
+  /** Applies the probes of a plan; unchanged probes continue undisturbed. */
   follow(probes: readonly PlanProbe[]): void;
-  /** Results of closed minutes that no disk holds yet. */
+  /** Results of closed minutes that are not on disk yet. */
   ready(): ProbeResult[];
-  /** These lie on disk now. */
+  /** Called when these results are on disk. */
   committed(results: readonly ProbeResult[]): void;
 }
 
-/** Makes the prober; it sends nothing before `start`. */
+/** Creates the prober; it sends nothing before `start`. */
 export function createProber(options: ProberOptions): Prober {
   const { clock, reporter } = options;
   const attempts = options.attempt ? null : createAttempts(reporter);
@@ -47,7 +45,7 @@ export function createProber(options: ProberOptions): Prober {
 
   async function measure(probe: PlanProbe, signal: AbortSignal): Promise<void> {
     const intervalMs = probe.interval_seconds * 1000;
-    // Probes of one interval start apart, and each at the same place of its interval after a restart.
+    // Spreads the probes of one interval; a probe keeps its offset after a restart.
     const offsetMs = (probe.id * 7919) % intervalMs;
     const under: Promise<void>[] = [];
     while (!signal.aborted) {
@@ -83,13 +81,13 @@ export function createProber(options: ProberOptions): Prober {
     waiting.push(...minutes.take(isLast ? Number.POSITIVE_INFINITY : clock.nowMs()));
     const surplus = waiting.length - probeResultsMax;
     if (surplus <= 0) return;
-    // The disk has taken nothing for long; what is newest says most.
-    reporter.warn('results of probes found no room and are lost', { results: surplus });
+    // The disk accepted nothing for long; the newest results matter most.
+    reporter.warn('probe results found no room and are lost', { results: surplus });
     waiting = waiting.slice(surplus);
   }
 
   return {
-    name: 'probes',
+    ...{ name: 'probes', kind: probeRecords },
     async start() {
       isStarted = true;
       adjust();

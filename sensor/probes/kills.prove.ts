@@ -1,9 +1,9 @@
 /**
- * Proof by killing: a sensor that measures and uploads is ended with SIGKILL at random moments, again and again.
+ * Proof by killing: a sensor that measures and uploads is ended with SIGKILL at random moments, repeatedly.
  *
- * The real prober, collector, spool and uplink, on a clock that runs many times as fast; what a target
- * answers follows from the probe, so that the oracle knows what each result has to say. Whatever the sensor said that it had committed must
- * arrive, once, as it was. The same run with a fault planted must fail.
+ * Uses the real prober, collector, spool and uplink, on a clock that runs many times as fast. The answer of a target
+ * follows from the probe, so that the expected result is known. Every result that the sensor reported as committed must
+ * arrive once and unchanged. The same run with a planted fault must fail.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -37,21 +37,21 @@ export async function prove(options: KillsOptions) {
     if (found.length > 0) caught += 1;
   }
   return {
-    claim: 'every result of a probe that was committed arrives once, as it was measured',
+    claim: 'every committed probe result arrives once and unchanged',
     tried: options.n,
     failures: offences.length,
     plantedBugsCaught: `${caught} of 2`,
   };
 }
 
-/** Kills a sensor `n` times, lets it finish, and returns what is wrong, one sentence each. */
+/** Kills a sensor `n` times, lets it finish, and returns the errors as sentences. */
 export async function killProbers(
   { n, seed, report }: KillsOptions,
   fault: ProbingSensorInput['fault'],
 ): Promise<string[]> {
   const random = seededRandom(seed);
   const directory = mkdtempSync(join(tmpdir(), 'svc-probe-kill-'));
-  // A refused upload takes its results with it, by agreement; everything else that goes wrong may not.
+  // A refused upload loses its results by design; no other failure may.
   const monitor = await startProofMonitor(() => {
     const luck = random();
     return luck >= 0.1 && luck < 0.13 ? 0.5 : luck;

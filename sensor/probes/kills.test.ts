@@ -4,6 +4,6 @@ import { killProbers } from './kills.prove.ts';
 
 const kills = Number(process.env.SVC_TEST_PROBE_KILLS ?? 3);
 
-test(`kill -9, ${kills} times at random: every result of a probe that was committed arrives, once, as it was measured`, async () => {
+test(`kill -9, ${kills} times at random: every committed probe result arrives once and unchanged`, async () => {
   assert.deepEqual(await killProbers({ n: kills, seed: 5, report: () => {} }, null), []);
 });

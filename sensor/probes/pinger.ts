@@ -1,10 +1,10 @@
 /**
- * ICMP echoes over raw sockets, through the C library; where the host allows no raw socket, over the kernel's ping
- * sockets.
+ * ICMP echoes over raw sockets through the C library; over the kernel's ping sockets when the host allows no raw
+ * socket.
  *
- * One socket for each family. An attempt is known by random bytes that its answer must bring back, so neither another
- * ping of the host nor a stranger's packet is taken for it. The round trip ends at the kernel's stamp of the answer:
- * a busy process does not make a target look slow. Waiting for answers happens on a thread of libuv's pool.
+ * One socket for each family. An answer must contain the attempt's random bytes, so that answers to other pings are
+ * ignored. The round trip ends at the kernel's timestamp of the answer, so that a busy process does not make a target
+ * look slow. Waiting for answers uses a thread of libuv's pool.
  */
 import { randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
@@ -12,7 +12,7 @@ import koffi from 'koffi';
 import { describeError } from '#common/errors/index.ts';
 import { parseAddress } from '#common/ip/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { AttemptOutcome } from './index.ts';
+import type { AttemptOutcome } from './attempt.ts';
 
 const afInet = 2;
 const afInet6 = 10;
@@ -30,12 +30,12 @@ const pollIn = 1;
 const dontWait = 0x40;
 const clockRealtime = 0;
 const tokenBytes = 16;
-/** How long one wait for answers lasts; a stop waits for at most as long. */
+/** Duration of one wait for answers; a stop waits at most as long. */
 const waitMs = 500;
 const errnoNames = new Map(Object.entries(koffi.os.errno).map(([name, number]) => [number, name]));
 
 export interface Pinger {
-  /** Rejects with an error that carries the system's code. */
+  /** Rejects with an error that has the system's code. */
   ping(address: string, signal: AbortSignal): Promise<AttemptOutcome>;
   close(): Promise<void>;
 }
@@ -70,7 +70,7 @@ function loadLibrary() {
   };
 }
 
-/** Makes a pinger; a socket is opened with the first address of its family. */
+/** Creates a pinger; a socket is opened with the first address of its family. */
 export function createPinger(reporter: Reporter): Pinger {
   const c = loadLibrary();
   const families = new Map<boolean, Family>();
@@ -92,7 +92,7 @@ export function createPinger(reporter: Reporter): Pinger {
     if (!isRaw) fd = c.socket(domain, sockDatagram | sockCloexec | sockNonblock, protocol);
     if (fd < 0) throw systemError('open a socket for ICMP', koffi.errno());
     if (isRaw) {
-      // Echo replies alone: a raw socket would hear all that the host hears. A filter's bits name what is blocked.
+      // Echo replies only: a raw socket receives every ICMP packet. The filter's bits are the blocked types.
       const filter = isV6 ? Buffer.alloc(32, 0xff) : Buffer.alloc(4, 0xff);
       if (isV6) filter.writeUInt32LE(0xffff_fffd, 16);
       else filter.writeUInt32LE(0xffff_fffe, 0);
@@ -100,7 +100,7 @@ export function createPinger(reporter: Reporter): Pinger {
     }
     const family = { isV6, fd, isRaw };
     families.set(isV6, family);
-    // The first call makes the kernel stamp what comes.
+    // The first call enables the kernel's timestamps.
     c.ioctl(fd, siocgStampNs, time);
     return family;
   }
@@ -110,7 +110,7 @@ export function createPinger(reporter: Reporter): Pinger {
     const message = Buffer.concat([Buffer.from([family.isV6 ? 128 : 8, 0, 0, 0, 0, 0, 0, 0]), token]);
     message.writeUInt16BE(process.pid & 0xffff, 4);
     message.writeUInt16BE(sequence, 6);
-    // Over IPv6 and over ping sockets the kernel does it.
+    // Over IPv6 and over ping sockets the kernel sets the checksum.
     if (!family.isV6) message.writeUInt16BE(checksum(message), 2);
     const to = socketAddress(address, family.isV6);
     if (c.sendto(family.fd, message, message.length, dontWait, to, to.length) < 0)
@@ -121,7 +121,7 @@ export function createPinger(reporter: Reporter): Pinger {
     for (;;) {
       const length = Number(c.recv(family.fd, packet, packet.length, dontWait));
       if (length < 0) return;
-      // Raw IPv4 sockets hand over the IP header too.
+      // Packets from raw IPv4 sockets include the IP header.
       const start = family.isRaw && !family.isV6 ? (packet[0]! & 0x0f) * 4 : 0;
       if (length < start + 8 + tokenBytes || packet[start] !== (family.isV6 ? 129 : 0)) continue;
       const token = packet.toString('hex', start + 8, start + 8 + tokenBytes);
@@ -131,7 +131,7 @@ export function createPinger(reporter: Reporter): Pinger {
       const elapsedUs = (performance.now() - one.startedMs) * 1000;
       const isStamped = c.ioctl(family.fd, siocgStampNs, time) === 0;
       const stampedUs = isStamped ? Number(readTime() - one.sentAtNs) / 1000 : -1;
-      // A wall clock that was set in between tells nothing; then our own monotonic time does.
+      // After a clock step in between the timestamp is useless; then monotonic time is used.
       one.resolve({ rttUs: stampedUs > 0 && stampedUs <= elapsedUs ? stampedUs : elapsedUs });
     }
   }

@@ -1,7 +1,7 @@
-/** Attempts put together by probe and minute. Pure bookkeeping: time comes in with each call. */
+/** Groups attempts by probe and minute. Pure: each call brings the time. */
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
-import type { AttemptOutcome } from './index.ts';
+import type { AttemptOutcome } from './attempt.ts';
 
 interface OpenMinute {
   probe: number;
@@ -14,11 +14,11 @@ interface OpenMinute {
 }
 
 export interface ProbeMinutes {
-  /** An attempt begins at this wall time. */
+  /** Records an attempt that begins at this wall time. */
   begin(probe: number, nowMs: number): OpenMinute;
-  /** How it went; null: it was cut short and does not count. */
+  /** Records the outcome; null: it was cancelled and does not count. */
   end(minute: OpenMinute, outcome: AttemptOutcome | null): void;
-  /** Minutes that do not run at this time and have no attempt under way, each once. */
+  /** Minutes that have ended and have no open attempt, each once. */
   take(nowMs: number): ProbeResult[];
 }
 
@@ -50,7 +50,8 @@ export function createProbeMinutes(): ProbeMinutes {
     take(nowMs) {
       const results: ProbeResult[] = [];
       for (const [key, one] of open) {
-        // The running minute may get more. One that lies ahead is of a clock that was set back, and gets none.
+        // The present minute may get more attempts. A minute in the future comes from a clock that was set back; it
+        // gets none.
         const isRunning = one.minute * 1000 <= nowMs && nowMs < (one.minute + 60) * 1000;
         if (one.outstanding > 0 || isRunning) continue;
         open.delete(key);
@@ -62,7 +63,7 @@ export function createProbeMinutes(): ProbeMinutes {
   };
 }
 
-/** Null where every attempt was cut short. */
+/** Null when every attempt was cancelled. */
 function resultOf(one: OpenMinute): ProbeResult | null {
   const { probe, minute, firstSentMs, lost, failure } = one;
   const sent = lost + one.rttsUs.length;

@@ -6,8 +6,9 @@ import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
+import type { AttemptOutcome } from './attempt.ts';
 import { createAttempts } from './attempts.ts';
-import { type AttemptOutcome, createProber } from './index.ts';
+import { createProber } from './index.ts';
 
 const startMs = 1_764_000_000_000;
 const probe: PlanProbe = {
@@ -38,12 +39,12 @@ function fixture(
   return { clock, prober };
 }
 
-test('a minute of a probe is told once it is over, and stays until it lies in the spool', async (t) => {
+test('a probe’s minute is reported when it has ended, and kept until it is in the spool', async (t) => {
   const f = fixture(t, (index) => (index === 2 ? { failure: 'timeout' } : { rttUs: index * 1000.4 }));
   f.prober.follow([probe]);
   await f.prober.start();
   await f.clock.advance(59_000);
-  assert.deepEqual(f.prober.ready(), [], 'the minute is not over');
+  assert.deepEqual(f.prober.ready(), [], 'the minute has not ended');
   await f.clock.advance(2_000);
   const expected: ProbeResult[] = [
     {
@@ -63,7 +64,7 @@ test('a minute of a probe is told once it is over, and stays until it lies in th
   assert.deepEqual(f.prober.ready(), []);
 });
 
-test('an attempt that lasts over the end of its minute is waited for, and counts in the minute in which it began', async (t) => {
+test('an attempt that ends after its minute counts in the minute in which it began', async (t) => {
   const held = Promise.withResolvers<AttemptOutcome>();
   const f = fixture(t, (index) => (index === 6 ? held.promise : { rttUs: 500 }));
   f.prober.follow([probe]);
@@ -77,7 +78,7 @@ test('an attempt that lasts over the end of its minute is waited for, and counts
   assert.deepEqual([result?.sent, result?.lost, result?.failure], [6, 1, 'refused']);
 });
 
-test('a plan without the probe ends it, one that keeps it leaves it alone, and a stop tells the running minute', async (t) => {
+test('a plan without the probe ends it, a plan with it does not disturb it, and a stop reports the open minute', async (t) => {
   const f = fixture(t, () => ({ rttUs: 1 }));
   f.prober.follow([probe, { ...probe, id: 2 }]);
   await f.prober.start();
@@ -148,7 +149,7 @@ test('each kind of probe measures a real target in another process, and says why
     ['page that does not come', { ...url('/slow'), timeout_ms: 100 }, 'timeout'],
     ['closed port', { ...localhost, port: 1 }, 'refused'],
     ['speaks no TLS', { ...url('/200'), target: `https://127.0.0.1:${web}/` }, 'tls'],
-    ['name that is not there', ask('missing.example'), 'bad_answer'],
+    ['name that does not exist', ask('missing.example'), 'bad_answer'],
     ['answer to another question', { ...ask('forged.example'), timeout_ms: 100 }, 'timeout'],
     ['no resolver', { ...ask('example.net'), port: 1 }, 'refused'],
     ['no such name', { target: 'no-such-name.invalid' }, 'name_not_found'],
@@ -166,5 +167,5 @@ test('each kind of probe measures a real target in another process, and says why
   const stopped = new AbortController();
   const cut = attempts.attempt({ ...probe, ...url('/slow') }, stopped.signal);
   stopped.abort();
-  assert.equal(await cut, null, 'what a stop cuts short says nothing');
+  assert.equal(await cut, null, 'a cancelled attempt does not count');
 });

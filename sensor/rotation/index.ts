@@ -1,10 +1,10 @@
 /**
- * The sensor's credential in use, and its replacement before it ends.
+ * Holds the sensor's credential and replaces it before it expires.
  *
- * Promises: a new credential is on disk before it is used, and the old one stays there until the new one was taken, so
- * that a sensor that is killed at any step starts again with one that works. When the credential in use is refused, the
- * others on disk are tried. When to rotate is for the monitor to say (`follow`): no clock of this host takes part. An
- * older monitor never says it.
+ * Guarantees: a new credential is on disk before it is used, and the old one stays on disk until the new one was
+ * accepted, so that a sensor killed at any step restarts with a valid one. When the present credential is refused, the
+ * others on disk are tried. The monitor decides when to rotate (`follow`); this host's clock is not used. An older
+ * monitor never requests a rotation.
  */
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
@@ -23,11 +23,11 @@ import {
 
 const answerTimeoutMs = 15_000;
 const backoff = { firstMs: 10_000, maxMs: 600_000 };
-/** A reader of the monitor that lags behind may not know a new credential at once. */
+/** A replica of the monitor that lags behind may not know a new credential at once. */
 const refusalsMax = 5;
-/** Codes of a 401 that speak of the credential; a proxy's own 401 does not. */
+/** Codes of a 401 about the credential; a proxy's own 401 has none of them. */
 const refusals = new Set(['unauthenticated', 'credential_replaced', 'credential_expired']);
-/** What only a monitor answers that knows the credential. */
+/** Answers that only a monitor which knows the credential gives. */
 const isTaken = ({ status }: MonitorAnswer) => status === 200 || status === 201 || status === 304;
 
 export interface RotationOptions {
@@ -39,13 +39,13 @@ export interface RotationOptions {
 }
 
 export interface Rotation extends Part {
-  /** Requests through it carry the credential that the monitor takes. */
+  /** Sends the valid credential with every request. */
   readonly client: MonitorClient;
-  /** What the newest plan says: whether to ask for another credential. */
+  /** The newest plan's statement whether a rotation is due. */
   follow(isDue: boolean): void;
 }
 
-/** Makes the part that holds the credential; it asks for none before `start`. */
+/** Creates the rotation; it requests no credential before `start`. */
 export function createRotation(options: RotationOptions): Rotation {
   const { client, clock, reporter, stateDirectory } = options;
   const stopping = new AbortController();
@@ -59,7 +59,7 @@ export function createRotation(options: RotationOptions): Rotation {
     identity = next;
   }
 
-  /** Goes on with the other credential, which the monitor has taken. */
+  /** Switches to the other credential, which the monitor has accepted. */
   function adopt(credential: string): void {
     const { sensorId, siteId, siteName, credential: former, nextCredential } = identity;
     const isNext = credential === nextCredential;
@@ -68,13 +68,13 @@ export function createRotation(options: RotationOptions): Rotation {
       siteId,
       siteName,
       credential,
-      // A monitor that was restored knows the previous one alone; one that lags behind will know the newer one soon.
+      // A restored monitor knows only the previous one; a lagging one will know the newer one soon.
       ...(isNext ? { previousCredential: former } : { nextCredential: former }),
     };
     try {
       keep(next);
     } catch (error) {
-      // The file still holds this credential, as the next or the previous one.
+      // The file still contains this credential, as the next or the previous one.
       identity = next;
       reporter.error('the credential in use could not be stored', { why: describeError(error) });
     }
@@ -87,12 +87,12 @@ export function createRotation(options: RotationOptions): Rotation {
     }
   }
 
-  /** Another credential to try after this answer, the likeliest first. */
+  /** Another credential to try after this answer, the most likely first. */
   function another(answer: MonitorAnswer, tried: ReadonlySet<string>): string | undefined {
     const code = errorCode(answer);
     if (code === null || !refusals.has(code)) return undefined;
     const { credential, nextCredential, previousCredential } = identity;
-    // What was replaced before the one that ended has ended too; showing it would look like a copy.
+    // A credential older than an expired one has expired too; using it would look like a copied credential.
     const older = code === 'credential_expired' ? undefined : previousCredential;
     return [credential, nextCredential, older].find((one) => one !== undefined && !tried.has(one));
   }
@@ -115,7 +115,7 @@ export function createRotation(options: RotationOptions): Rotation {
   const isOther = (credential: string) =>
     credential === identity.nextCredential || credential === identity.previousCredential;
 
-  /** Null when there is nothing more to do, else how long to rest. */
+  /** Requests a new credential. Returns null when done, otherwise how long to wait. */
   async function obtain(failures: number): Promise<number | null> {
     const answer = await request({
       method: 'POST',
@@ -131,15 +131,14 @@ export function createRotation(options: RotationOptions): Rotation {
     }
     const { credential } = (answer.json ?? {}) as { credential?: unknown };
     if (answer.status !== 201 || !isCredential(credential)) {
-      if (failures === 0)
-        reporter.warn('no new credential yet, trying again', { why: refusalMessage(answer) });
+      if (failures === 0) reporter.warn('no new credential yet, retrying', { why: refusalMessage(answer) });
       return Math.max(backoffMs(backoff, failures + 1), retryAfterMs(answer));
     }
     keep({ ...identity, nextCredential: credential });
     return 0;
   }
 
-  /** Uses the new credential for the first time, for what changes nothing. */
+  /** Uses the new credential for the first time, in a request that changes nothing. */
   async function prove(nextCredential: string, failures: number): Promise<number> {
     const answer = await client.request({
       method: 'GET',
@@ -155,7 +154,7 @@ export function createRotation(options: RotationOptions): Rotation {
     if (answer.status === 401 && failures + 1 >= refusalsMax) {
       const { nextCredential: _, ...without } = identity;
       keep({ ...without, previousCredential: nextCredential });
-      reporter.warn('the new credential was not taken and is dropped', { why: refusalMessage(answer) });
+      reporter.warn('the new credential was refused and is dropped', { why: refusalMessage(answer) });
     }
     return backoffMs(backoff, failures + 1);
   }
@@ -170,7 +169,7 @@ export function createRotation(options: RotationOptions): Rotation {
       } catch (error) {
         if (stopping.signal.aborted) return;
         if (failures === 0)
-          reporter.warn('the credential could not be rotated, trying again', { why: describeError(error) });
+          reporter.warn('the credential could not be rotated, retrying', { why: describeError(error) });
         waitMs = backoffMs(backoff, failures + 1);
       }
       failures = waitMs ? failures + 1 : 0;

@@ -49,7 +49,7 @@ async function fixture(
     rotation,
     stateDirectory,
     kept: () => readIdentity(stateDirectory)!,
-    /** Moves time until the log says this. */
+    /** Advances time until the log contains this. */
     async says(text: string) {
       while (!log.some((line) => line.includes(text))) {
         await clock.advance(1000);
@@ -74,7 +74,7 @@ test('a new credential is on disk beside the old one before it is used, and the 
     return credential === next ? taken : refuse('credential_replaced');
   });
   await f.rotation.start();
-  assert.equal(f.monitor.requests.length, 0, 'nothing is asked for before the plan says so');
+  assert.equal(f.monitor.requests.length, 0, 'nothing is requested before the plan says so');
   f.rotation.follow(true);
   await f.says('the credential was rotated');
   assert.deepEqual(
@@ -89,14 +89,14 @@ test('a new credential is on disk beside the old one before it is used, and the 
   assert.equal((await f.rotation.client.request(askPlan)).status, 200);
 });
 
-test('a request that was under way with the old credential goes again with the new one', async (t) => {
+test('a request that was sent with the old credential is repeated with the new one', async (t) => {
   let isUsed = false;
   const f = await fixture(t, (credential, { path }) => {
     if (path.endsWith('/credential')) return issue(next);
     isUsed ||= credential === next;
     return credential === (isUsed ? next : old) ? taken : refuse('credential_replaced');
   });
-  // Its first use was answered, and the sensor was killed before it knew.
+  // Its first use was answered, and the sensor was killed before it received the answer.
   const storedFirst = { ...f.kept(), nextCredential: next };
   storeIdentity(f.stateDirectory, storedFirst);
   isUsed = true;
@@ -111,7 +111,7 @@ test('a request that was under way with the old credential goes again with the n
   assert.equal(f.kept().credential, next);
 });
 
-test('an older monitor, or one that finds no rotation due, is asked once', async (t) => {
+test('an older monitor, or one without a due rotation, is asked once', async (t) => {
   for (const status of [404, 409]) {
     const f = await fixture(t, () => ({ status, body: { error: { code: 'x', message: 'x' } } }));
     await f.rotation.start();
@@ -124,7 +124,7 @@ test('an older monitor, or one that finds no rotation due, is asked once', async
   }
 });
 
-test('a lost answer and an answer that is none are asked for again, later and later', async (t) => {
+test('after a lost or invalid answer the request is repeated with growing delays', async (t) => {
   const answers: FakeAnswer[] = [
     { status: 0, cut: true },
     { status: 503, body: {} },
@@ -145,11 +145,11 @@ test('a credential that can not be stored is not used', async (t) => {
   const f = await fixture(t, (credential, { path }) =>
     path.endsWith('/credential') ? issue(next) : credential === old ? taken : refuse('unauthenticated'),
   );
-  // A folder in the file's place stops root as well.
+  // A directory in place of the file stops root too.
   mkdirSync(join(f.stateDirectory, 'credential.json.new'));
   await f.rotation.start();
   f.rotation.follow(true);
-  await f.says('could not be rotated, trying again');
+  await f.says('could not be rotated, retrying');
   await f.asked(3);
   assert.deepEqual(
     [...new Set(f.monitor.requests.map(({ path, headers }) => `${path} ${headers.authorization}`))],
@@ -158,7 +158,7 @@ test('a credential that can not be stored is not used', async (t) => {
   assert.equal((await f.rotation.client.request(askPlan)).status, 200);
 });
 
-test('a monitor that was restored from a backup is called with the previous credential, and rotates it again', async (t) => {
+test('a monitor restored from a backup is called with the previous credential, which is rotated again', async (t) => {
   const f = await fixture(
     t,
     (credential, { path }) => {
@@ -171,13 +171,13 @@ test('a monitor that was restored from a backup is called with the previous cred
   assert.equal((await f.rotation.client.request(askPlan)).status, 200);
   assert.match(f.log.join('\n'), /knows the previous credential only/);
   assert.deepEqual([f.kept().credential, f.kept().nextCredential], [old, next], 'neither is forgotten');
-  await f.says('was not taken and is dropped');
+  await f.says('was refused and is dropped');
   f.rotation.follow(true);
   await f.says('the credential was rotated');
   assert.equal(f.kept().credential, newer);
 });
 
-test('a refusal by a proxy, a failure, and an end try no other credential and forget none', async (t) => {
+test('after a proxy’s refusal, a failure or a stop no other credential is tried and none is dropped', async (t) => {
   const stored = { credential: next, previousCredential: old };
   for (const answer of [
     { status: 401, body: '<html>' },
@@ -193,7 +193,7 @@ test('a refusal by a proxy, a failure, and an end try no other credential and fo
   }
 });
 
-test('a credential whose use a failing monitor did not see is not taken for used', async (t) => {
+test('a credential counts as used only after a successful answer', async (t) => {
   const f = await fixture(
     t,
     (credential) => (credential === old ? refuse('unauthenticated') : { status: 503, body: {} }),

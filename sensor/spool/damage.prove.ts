@@ -201,7 +201,7 @@ function fateOf(directory: string, plant: Plant): { gaps: number; wrong: string[
   return { gaps, wrong };
 }
 
-/** As if no digest were compared: each is made anew over whatever lies there. */
+/** Planted: digests are not compared but computed again from the present data. */
 function believeEverything(directory: string): void {
   try {
     const db = new DatabaseSync(join(directory, fileName));

@@ -5,16 +5,21 @@
  * transaction that stores its receipt or puts a gap record in its place; a (spool, sequence) pair never names two
  * uploads; no minute is taken twice. A damaged record costs that record and is reported as a gap; a damaged file is
  * put aside, and what is intact in it goes on in a new one. When the disk is full, nothing pending is given up.
+ *
+ * Of what it keeps the spool knows which minutes are covered, and the gaps that stand for them. What other records mean,
+ * and which are urgent, their kinds say (`record-kind.ts`).
  */
+
 export { type MinuteRange, missingBetween } from './minute-ranges.ts';
+export type { OtherRecords, RecordKind, RecordSource } from './record-kind.ts';
+export type { Shift } from './restamp.ts';
+export { namesCommon } from './settle.ts';
 export { createSpool, type SpoolOptions } from './spool.ts';
 export type {
   CommitExtras,
-  CommittedBy,
   PendingUpload,
   Receipt,
   Spool,
   SpoolStatus,
-  UploadExtras,
 } from './spooled-upload.ts';
-export type { StampedBy } from './stamp-runs.ts';
+export type { CommittedBy, StampedBy } from './stamps.ts';

@@ -147,7 +147,7 @@ function requireClearTruth(whole: number, unclear: number): void {
   );
 }
 
-/** Two ends of a wire on which nobody else speaks. */
+/** Two ends of a wire without other traffic. */
 function makePair(): { here: string; there: string } {
   const [here, there] = [`svck${process.pid}a`, `svck${process.pid}b`];
   const ip = (...words: string[]) => {

@@ -1,7 +1,7 @@
 /**
  * Records out of a SQLite file that SQLite itself refuses to read.
  *
- * Every page that looks like a leaf of a table is taken apart, whatever led to it and whatever it says of itself, so
+ * Every page that looks like a leaf of a table is read, independent of references to it and of its own header, so
  * damage to headers, to inner pages or to the list of tables costs nothing. What comes out is only a candidate: the caller checks digests. Pages
  * that were freed may still show records that were deleted.
  */
@@ -42,7 +42,7 @@ function looksLikeLeaf(type: number): boolean {
   return (difference & (difference - 1)) === 0;
 }
 
-/** Follows the list of cells up to the first cell, whatever their number is said to be. */
+/** Follows the list of cells up to the first cell, and ignores the stated number of cells. */
 function readLeaf(pages: ReadonlyMap<number, Buffer>, page: Buffer, start: number): PageRecord[] {
   const records: PageRecord[] = [];
   let firstCell = pageBytes;

@@ -11,6 +11,7 @@ import {
   type TelemetryGap,
   type TelemetryUpload,
 } from '#contracts/sensor-api/telemetry-codec.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
 import { createSpool, type PendingUpload, type Spool } from './index.ts';
 
@@ -24,7 +25,13 @@ function openSpool(
   t: TestContext,
   directory = mkdtempSync(join(tmpdir(), 'svc-restamp-')),
 ): Spool & { directory: string } {
-  const options = { directory, bytesMax: 16 * 1024 * 1024, sensorVersion: '0.1.0', reporter: silentReporter };
+  const options = {
+    directory,
+    bytesMax: 16 * 1024 * 1024,
+    sensorVersion: '0.1.0',
+    kinds: recordKinds,
+    reporter: silentReporter,
+  };
   const spool = createSpool({ ...options, clock: createTestClock(nowMs) });
   spool.open();
   t.after(() => {

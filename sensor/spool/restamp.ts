@@ -1,8 +1,6 @@
-/** Stamps an upload again: what a wrong clock called one minute is by the right one another. Bytes stay as they are. */
-import type { TelemetryGap, TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
+/** Stamps an upload again: what a wrong clock called one minute is by the right one another. Its kinds of records move it. */
 import { type ClockStamp, clockStepMs, setClockFrom } from '#sensor/host-time/index.ts';
-import { namesCommon } from './settle.ts';
-import type { StampedBy } from './stamp-runs.ts';
+import type { StampedBy } from './stamps.ts';
 
 /** By how much an upload's times are to be moved. */
 export interface Shift {
@@ -58,42 +56,4 @@ export function findShift(
   // A gap alone is cut: how far it really reached, the minutes that were collected tell.
   const seconds = upload.hasMinutes ? end - 60 - upload.newestOfClock() : 0;
   return { seconds, isUneven: true, since: by.since, lastMinute: end - 60, isUnknown: by.bootId === '' };
-}
-
-/** The upload by the right clock. */
-export function shiftUpload(upload: TelemetryUpload, shift: Shift, nowMs: number): TelemetryUpload {
-  const byMs = shift.seconds * 1000;
-  const sent = (ms: number) => (ms === 0 ? 0 : ms + byMs);
-  const minutes = upload.minutes.map((one) => ({
-    ...one,
-    minute: one.minute + shift.seconds,
-    usage: one.usage.map((row) => ({
-      ...row,
-      clientLastSentMs: sent(row.clientLastSentMs),
-      serverLastSentMs: sent(row.serverLastSentMs),
-    })),
-  }));
-  // What it has in common with others is settled by its new times.
-  const isCommon = (gap: TelemetryGap) => upload.minutes.some(({ minute }) => namesCommon(gap, minute));
-  const gaps = upload.gaps.filter((gap) => !isCommon(gap)).flatMap((gap) => shiftGap(gap, shift));
-  if (shift.isUneven)
-    for (const { minute, capture } of minutes)
-      gaps.push({ fromMinute: minute, toMinute: minute, capture, reason: 'clock_step' });
-  const inventory = upload.inventory && {
-    ...upload.inventory,
-    observedAtMs: Math.min(upload.inventory.observedAtMs + byMs, nowMs),
-  };
-  const probes = upload.probes?.map((one) => ({ ...one, minute: one.minute + shift.seconds }));
-  return { ...upload, minutes, gaps, ...(inventory ? { inventory } : {}), ...(probes ? { probes } : {}) };
-}
-
-/** An end that an earlier clock told stays where it is; a gap that is empty by the right clock goes. */
-function shiftGap(gap: TelemetryGap, shift: Shift): TelemetryGap[] {
-  const moved = (minute: number) => (minute >= shift.since - 60 ? minute + shift.seconds : minute);
-  const toMinute = Math.min(moved(gap.toMinute), shift.lastMinute);
-  const fromMinute = moved(gap.fromMinute);
-  if (fromMinute > toMinute) return [];
-  // Older sensors told what a clock jumped over as one step. Nothing was heard of it, and what was takes its part back.
-  const isJump = shift.isUnknown && gap.reason === 'clock_step' && fromMinute < toMinute;
-  return [{ ...gap, fromMinute, toMinute, reason: isJump ? 'sensor_down' : gap.reason }];
 }

@@ -10,6 +10,7 @@ import type { Clock } from '#common/clock/index.ts';
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
 import { addRange, type MinuteRange, subtractRanges } from './minute-ranges.ts';
 import { readPageRecords } from './page-records.ts';
+import type { RecordKind } from './record-kind.ts';
 import { nextSpoolFile, readStateCopy, type SpoolFile, takeOver } from './spool-file.ts';
 import { fromStored, type SpoolState, spoolFormat } from './spool-state.ts';
 import { openSpoolStore, type UploadRow } from './store.ts';
@@ -34,11 +35,12 @@ export interface SalvageDeps {
   bytesMax: number;
   clock: Clock;
   sensorVersion: string;
+  kinds: readonly RecordKind[];
 }
 
 /** Builds the next spool file out of a damaged one and puts it in place. The damaged one must be closed. */
 export function salvage(deps: SalvageDeps): SalvageResult {
-  const { state, rows } = readWhatIsLeft(deps.file.path, deps.directory, deps.clock.nowMs());
+  const { state, rows } = readWhatIsLeft(deps);
   const present = rows.reduce<MinuteRange[]>((ranges, row) => {
     const gaps = coversOf(row) ?? [];
     return gaps.reduce<MinuteRange[]>((all, gap) => addRange(all, gap.fromMinute, gap.toMinute), ranges);
@@ -70,7 +72,7 @@ export function salvage(deps: SalvageDeps): SalvageResult {
     store.transaction(() => {
       if (lost.length > 0) {
         const identity = { position: 1, spoolId: fresh.spoolId, sequence: 1, madeAtMs: deps.clock.nowMs() };
-        store.insertUpload(gapRow(identity, lost, deps.sensorVersion));
+        store.insertUpload(gapRow(deps, identity, lost));
       }
       for (const [i, row] of rows.entries()) store.insertUpload({ ...row, position: i + 2 });
     });
@@ -86,10 +88,11 @@ export function salvage(deps: SalvageDeps): SalvageResult {
  * The newest state and all rows that wait. Records that were deleted may show up again in freed pages: rows up to the
  * last receipt are left out, and any other is a repetition to the monitor, because its identity is the same.
  */
-function readWhatIsLeft(path: string, directory: string, nowMs: number): WhatIsLeft {
+function readWhatIsLeft(deps: SalvageDeps): WhatIsLeft {
+  const { directory } = deps;
   let state: SpoolState | null = null;
   const candidates: UploadRow[] = [];
-  for (const { rowid, values } of readPageRecords(path)) {
+  for (const { rowid, values } of readPageRecords(deps.file.path)) {
     if (values.length === 3) {
       const found = fromStored({ body: values[1], sha256: values[2] });
       if (found && isNewer(found, state)) state = found;
@@ -106,18 +109,18 @@ function readWhatIsLeft(path: string, directory: string, nowMs: number): WhatIsL
         sha256,
         position: rowid,
       };
-      const intact = intactRow(row as UploadRow);
+      const intact = intactRow(deps, row as UploadRow);
       if (intact) candidates.push(intact);
     }
   }
-  // Whatever the file still tells is newer than the copy beside it.
+  // Readable data of the file is newer than the copy beside it.
   state ??= fromStored(readStateCopy(directory));
   // A receipt of years to come would take everything for delivered; then what may be a repetition is sent again.
   const told = throughOf(state);
-  const through = told > nowMs / 1000 + wrongFromSeconds ? Number.NEGATIVE_INFINITY : told;
+  const through = told > deps.clock.nowMs() / 1000 + wrongFromSeconds ? Number.NEGATIVE_INFINITY : told;
   const distinct = new Map<string, UploadRow>();
   for (const row of candidates) {
-    const waits = row.kind === 'gaps' || (coversOf(row) ?? []).some((gap) => gap.toMinute > through);
+    const waits = row.kind !== 'minutes' || (coversOf(row) ?? []).some((gap) => gap.toMinute > through);
     if (waits) distinct.set(`${row.spoolId} ${row.sequence}`, row);
   }
   return { state, rows: [...distinct.values()].sort((a, b) => a.position - b.position) };
@@ -138,9 +141,9 @@ function isNewer(found: SpoolState, known: SpoolState | null): boolean {
 }
 
 /** The row, when its identity and payload are what was stored; everything else in it follows from those. */
-function intactRow(row: UploadRow): UploadRow | null {
+function intactRow(deps: SalvageDeps, row: UploadRow): UploadRow | null {
   if (!payloadIsIntact(row) || typeof row.madeAtMs !== 'number') return null;
-  return coversOf(row) ? row : renumberedRow(row, row);
+  return coversOf(row) ? row : renumberedRow(deps, row, row);
 }
 
 /** Nothing tells which minutes had been collected: all since the first that is known, or since the file last changed. */

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { decodeUpload, decompressUpload, type TelemetryGap } from '#contracts/sensor-api/telemetry-codec.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { firstMinute, sampleMinute, temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 import { createSpool, type Spool } from './index.ts';
 
@@ -14,7 +15,13 @@ const downGap = (from: number, to: number): TelemetryGap => ({
 });
 
 function openSpool(directory: string): Spool {
-  const options = { directory, bytesMax: 16 * 1024 * 1024, sensorVersion: '0.1.0', reporter: silentReporter };
+  const options = {
+    directory,
+    bytesMax: 16 * 1024 * 1024,
+    sensorVersion: '0.1.0',
+    kinds: recordKinds,
+    reporter: silentReporter,
+  };
   const spool = createSpool({ ...options, clock: createTestClock(nowMs) });
   spool.open();
   return spool;

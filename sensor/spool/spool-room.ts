@@ -9,7 +9,7 @@ import type { SpoolStore } from './store.ts';
 
 /** Payloads of minutes may fill this much of the file (128 of 160 MiB); the rest is for gaps, receipts and SQLite. */
 const payloadShare = 0.8;
-/** Pages in use, whatever is in them: small uploads fill pages with more than their payloads. */
+/** Pages in use, with any contents: small uploads need more room in pages than their payloads. */
 const pageShare = 0.95;
 /** What stays free on the disk for receipts and gaps: deleting needs room in SQLite's log first. */
 const diskReserveBytes = 2 * 1024 * 1024;

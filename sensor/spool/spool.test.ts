@@ -142,7 +142,7 @@ test('NET-7.3: a full spool takes no more minutes, keeps all it has, and takes m
   spool.close();
 });
 
-test('a minute that is covered is not taken again, whatever it holds now', (t) => {
+test('a covered minute is not accepted again, even with other contents', (t) => {
   const { spool } = openSpool(temporaryFolder(t));
   spool.append([sampleMinute(at(0), 1)], []);
   spool.append([], [{ fromMinute: at(1), toMinute: at(1), capture: '', reason: 'sensor_down' }]);

@@ -9,7 +9,9 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
+import { appendedState, deliveredState } from './appended-state.ts';
 import { addRange, coveredAfterMove, hasMinute, lastBefore, upTo } from './minute-ranges.ts';
+import { isWorthSending, type RecordKind } from './record-kind.ts';
 import { findShift, type Stamped } from './restamp.ts';
 import { salvage } from './salvage.ts';
 import { breaksHandle, isDamage, spoolError } from './spool-errors.ts';
@@ -17,16 +19,8 @@ import { currentSpoolFile, makeDurableFile, readStateCopy, writeStateCopy } from
 import { createSpoolRoom } from './spool-room.ts';
 import { type SpoolState, spoolFormat, toStored } from './spool-state.ts';
 import type { PendingUpload, Receipt, Spool } from './spooled-upload.ts';
-import {
-  addRun,
-  committedBy,
-  dropRunsBefore,
-  isSameClock,
-  stampAt,
-  stampOne,
-  withRightClock,
-} from './stamp-runs.ts';
-import { openSpoolStore, type SpoolStore, type UploadRow } from './store.ts';
+import { isSameClock, stampAt, stampOne, withRightClock } from './stamp-runs.ts';
+import { openSpoolStore, type SpoolStore, type Totals, type UploadRow } from './store.ts';
 import {
   coversOf,
   coversOrGap,
@@ -40,7 +34,6 @@ import {
   uploadRows,
 } from './upload-row.ts';
 
-const positionOf = (row: UploadRow) => row.position;
 const truncateWalEveryMs = 600_000;
 
 export interface SpoolOptions {
@@ -48,19 +41,23 @@ export interface SpoolOptions {
   /** The file's size limit. */
   bytesMax: number;
   sensorVersion: string;
+  /** The kinds of records that it is given; `sensor/records` lists them. */
+  kinds: readonly RecordKind[];
   clock: Clock;
   reporter: Reporter;
 }
 
 /** Makes a spool; nothing is touched before `open`. */
 export function createSpool(options: SpoolOptions): Spool {
-  const { directory, clock, reporter } = options;
+  const { directory, clock, reporter, kinds } = options;
+  const urgentKinds = kinds.filter(({ priority }) => priority === 'urgent').map(({ name }) => name);
   let store: SpoolStore | null = null;
   let state: SpoolState;
-  let pending = { uploads: 0, bytes: 0 };
+  let pending: Totals = { uploads: 0, bytes: 0, firstUrgent: null };
   let lastPosition = 0;
   let positionAtOpen = 0;
-  let firstAtOpen = 0;
+  /** The first of each priority. */
+  let firstAtOpen: readonly (number | null)[] = [];
   let walTruncatedAtMs = 0;
   /** The disk has failed a write or a sync since the log was last known to be wholly in the file. */
   let isDoubtful = false;
@@ -102,19 +99,19 @@ export function createSpool(options: SpoolOptions): Spool {
         );
       }
       // After a failed sync the kernel may show bytes that no disk holds, and call the next sync of them good. Written
-      // into the other file and synced there, they are durable whatever became of the log.
+      // into the other file and synced there, they are durable in any state of the log.
       if (isDoubtful) opened.truncateWal();
       isDoubtful = false;
       const thisMinute = Math.floor(clock.nowMs() / 60_000) * 60;
       // An earlier version did not tell what it collected from what it named as missing, and covered a future that its
       // clock once showed.
       state = { ...read, delivered: read.delivered ?? upTo(read.covered, thisMinute) };
-      pending = opened.totals();
+      pending = opened.totals(urgentKinds);
       room.learn(opened.payloadBytesPerMinute());
       lastPosition = opened.lastPosition();
       if (store === null) {
         positionAtOpen = lastPosition;
-        firstAtOpen = opened.firstUpload()?.position ?? 0;
+        firstAtOpen = [opened.firstUpload()?.position ?? null, pending.firstUrgent];
       }
       store = opened;
       return opened;
@@ -136,8 +133,7 @@ export function createSpool(options: SpoolOptions): Spool {
   function mend(): void {
     const file = currentSpoolFile(directory);
     reporter.error('the spool is damaged, saving what is intact', { file: file.path });
-    const { bytesMax, sensorVersion } = options;
-    const result = salvage({ directory, file, bytesMax, clock, sensorVersion });
+    const result = salvage({ ...options, file });
     reporter.warn('a new spool goes on', {
       uploads: result.intactUploads,
       lost_minutes: result.lost.reduce((sum, gap) => sum + (gap.toMinute - gap.fromMinute) / 60 + 1, 0),
@@ -151,7 +147,7 @@ export function createSpool(options: SpoolOptions): Spool {
       store.writeState(next);
     });
     state = next;
-    pending = store.totals();
+    pending = store.totals(urgentKinds);
     writeStateCopy(directory, toStored(next));
   }
 
@@ -164,14 +160,15 @@ export function createSpool(options: SpoolOptions): Spool {
       sequence: row.sequence,
       gaps: gaps.length,
     });
-    replaceByGaps(store, row.position, gaps);
+    if (gaps.length > 0) replaceByGaps(store, row.position, gaps);
+    else commit(store, state, () => store.deleteUpload(row.position));
   }
 
   function replaceByGaps(store: SpoolStore, position: number, gaps: TelemetryGap[]): void {
     const { spoolId, nextSequence } = state;
     const identity = { position, spoolId, sequence: nextSequence, madeAtMs: clock.nowMs() };
     commit(store, { ...state, nextSequence: nextSequence + 1 }, () => {
-      store.replaceUpload(gapRow(identity, gaps, options.sensorVersion));
+      store.replaceUpload(gapRow(options, identity, gaps));
     });
   }
 
@@ -188,7 +185,7 @@ export function createSpool(options: SpoolOptions): Spool {
     madeAtMs: row.madeAtMs,
     body: row.payload,
     stampedBy: stampAt(state.stamps ?? [], row.position),
-    mayBeSent: row.position === firstAtOpen,
+    mayBeSent: firstAtOpen.includes(row.position),
     isNew: row.position > positionAtOpen,
   });
 
@@ -243,37 +240,19 @@ export function createSpool(options: SpoolOptions): Spool {
           name === null ? !hasMinute(state.covered, minute) : !isNamedKnown,
         );
         const isKnown = name === null ? minutes.length > 0 && fresh.length === 0 : isNamedKnown;
-        if (isKnown && !extras?.probes?.length) return;
-        const freshGaps = isKnown ? [] : gaps;
-        const { spoolId } = state;
-        const first = { position: lastPosition + 1, spoolId, sequence: state.nextSequence };
-        const identity = { ...first, madeAtMs: clock.nowMs() };
-        const rows = uploadRows(identity, fresh, freshGaps, options.sensorVersion, extras);
-        const payloadBytes = rows.reduce((sum, row) => sum + row.payload.length, 0);
+        const others = { minutes: [], gaps: [], ...extras?.records };
+        if (isKnown && !isWorthSending(kinds, others)) return;
+        const freshGaps = isKnown ? [] : [...gaps];
+        const first = { position: lastPosition + 1, spoolId: state.spoolId, sequence: state.nextSequence };
+        const content = { ...others, minutes: fresh, gaps: freshGaps };
+        const rows = uploadRows(options, { ...first, madeAtMs: clock.nowMs() }, content);
+        const payloadBytes = rows.all.reduce((sum, row) => sum + row.payload.length, 0);
         if (fresh.length > 0) room.require(store, pending.bytes, payloadBytes);
-        let covered = state.covered;
-        for (const { minute } of fresh) covered = addRange(covered, minute, minute);
-        for (const { fromMinute, toMinute } of freshGaps) covered = addRange(covered, fromMinute, toMinute);
-        const by = extras?.stampedBy;
-        const throughMinute = Math.max(
-          ...fresh.map(({ minute }) => minute),
-          ...freshGaps.map((gap) => gap.toMinute),
-        );
-        const next: SpoolState = {
-          ...state,
-          nextSequence: first.sequence + rows.length,
-          covered,
-          stamps: addRun(state.stamps ?? [], first.position, by),
-          ...(rows.length > 1 ? { parts: [...(state.parts ?? []), ...rows.slice(1).map(positionOf)] } : {}),
-          ...(name === null ? {} : { lastCommit: name }),
-          ...(by && Number.isFinite(throughMinute)
-            ? { lastStampedBy: committedBy(state.lastStampedBy, by, throughMinute) }
-            : {}),
-        };
+        const next = appendedState(state, rows, fresh, freshGaps, extras);
         commit(store, next, () => {
-          for (const row of rows) store.insertUpload(row);
+          for (const row of rows.all) store.insertUpload(row);
         });
-        lastPosition += rows.length;
+        lastPosition += rows.all.length;
         if (fresh.length > 0) room.note(payloadBytes);
       });
     },
@@ -281,7 +260,8 @@ export function createSpool(options: SpoolOptions): Spool {
     oldest() {
       return withStore((store) => {
         for (;;) {
-          const row = store.firstUpload();
+          const { firstUrgent } = pending;
+          const row = firstUrgent === null ? store.firstUpload() : store.uploadAt(firstUrgent);
           if (!row) return null;
           if (payloadIsIntact(row)) return toPending(row);
           dropDamaged(store, row);
@@ -295,10 +275,11 @@ export function createSpool(options: SpoolOptions): Spool {
         if (!row) return;
         const minutes = minutesOf(row);
         const delivered = minutes.reduce((all, minute) => addRange(all, minute, minute), state.delivered!);
-        const stamps = dropRunsBefore(state.stamps ?? [], row.position + 1);
-        const parts = state.parts?.filter((position) => position > row.position);
-        const next = { ...state, lastReceipt: receiptFor(row, receipt), delivered, stamps };
-        commit(store, parts ? { ...next, parts } : next, () => store.deleteUpload(row.position));
+        const isFirst = store.firstUpload()?.position === row.position;
+        const next = deliveredState(state, row.position, isFirst);
+        commit(store, { ...next, lastReceipt: receiptFor(row, receipt), delivered }, () =>
+          store.deleteUpload(row.position),
+        );
         const now = clock.monotonicMs();
         if (pending.uploads === 0 && now - walTruncatedAtMs > truncateWalEveryMs) {
           walTruncatedAtMs = now;
@@ -311,12 +292,12 @@ export function createSpool(options: SpoolOptions): Spool {
       return withStore((store) => {
         const row = rowOf(store, upload);
         if (!row) return [];
-        if (row.kind === 'minutes') {
-          const gaps = coversOrGap(row);
+        const gaps = row.kind === 'gaps' ? [] : coversOrGap(row);
+        if (gaps.length > 0) {
           replaceByGaps(store, row.position, gaps);
           return gaps;
         }
-        // A gap record that the monitor refuses has nothing to stand in for it.
+        // A gap that the monitor refuses has nothing to stand in for it, nor has what is lost without a gap.
         commit(store, { ...state, lastReceipt: receiptFor(row, 'refused') }, () =>
           store.deleteUpload(row.position),
         );
@@ -333,7 +314,9 @@ export function createSpool(options: SpoolOptions): Spool {
           if (row.spoolId === upload.spoolId && payloadIsIntact(row)) {
             const { position, madeAtMs } = row;
             const sequence = next.nextSequence;
-            renumbered.push(renumberedRow(row, { position, madeAtMs, sequence, spoolId: next.spoolId }));
+            renumbered.push(
+              renumberedRow(options, row, { position, madeAtMs, sequence, spoolId: next.spoolId }),
+            );
             next.nextSequence += 1;
           }
           row = store.uploadAfter(row.position);
@@ -353,7 +336,7 @@ export function createSpool(options: SpoolOptions): Spool {
         if (!shift) return false;
         const { position, spoolId, madeAtMs } = row;
         const identity = { position, spoolId, madeAtMs, sequence: state.nextSequence };
-        const again = restampedRow(row, identity, shift, nowMs);
+        const again = restampedRow(options, row, identity, { shift, nowMs });
         const thisMinute = Math.floor(nowMs / 60_000) * 60;
         const moved = again && coversOf(again);
         const next: SpoolState = {
@@ -371,7 +354,7 @@ export function createSpool(options: SpoolOptions): Spool {
       return withStore((store) => {
         const row = rowOf(store, upload);
         const isPart = (state.parts ?? []).includes(upload.position);
-        const settled = row && settledRow(row, { delivered: state.delivered!, isPart });
+        const settled = row && settledRow(options, row, { delivered: state.delivered!, isPart });
         if (!settled) return false;
         commit(store, state, () => putInPlace(store, upload.position, settled.row));
         return true;

@@ -1,10 +1,11 @@
 /** What the spool holds and tells: uploads that wait, receipts, and its own condition. */
 
-import type { TelemetryGap, TelemetryMinute, TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
+import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { ClockStamp } from '#sensor/host-time/index.ts';
-import type { StampedBy } from './stamp-runs.ts';
+import type { OtherRecords } from './record-kind.ts';
+import type { CommittedBy, StampedBy } from './stamps.ts';
 
-/** An upload on disk that no receipt has been stored for. Its identity never changes, whatever file it lies in. */
+/** An upload on disk without a stored receipt. Its identity is the same in every file. */
 export interface PendingUpload {
   /** Place in the queue. */
   position: number;
@@ -15,26 +16,20 @@ export interface PendingUpload {
   body: Uint8Array;
   /** By which clock its times are; a blank boot where that is not known. */
   stampedBy: StampedBy;
-  /** It was the first in the queue when this spool was opened, so it may have been sent by then. */
+  /** It was the first of its priority when this spool was opened, so it may have been sent by then. */
   mayBeSent: boolean;
-  /** Made since this spool was opened, so nobody can have sent it before. */
+  /** Created since this spool was opened, so it was never sent before. */
   isNew: boolean;
 }
 
-/** What travels with minutes and gaps: the host's interfaces, and what probes measured. */
-export type UploadExtras = Pick<TelemetryUpload, 'inventory' | 'probes'>;
-
 /** What the collector tells of a commit. */
-export interface CommitExtras extends UploadExtras {
+export interface CommitExtras {
+  /** Records that go with the minutes and gaps. */
+  records?: OtherRecords;
   /** The commit's name: one that happened is not repeated. */
   commit?: string;
   /** By which clock its minutes are stamped. */
   stampedBy?: StampedBy;
-}
-
-/** The clock of the latest commit, and the last minute that was committed by it. */
-export interface CommittedBy extends ClockStamp {
-  throughMinute: number;
 }
 
 export interface Receipt {
@@ -66,17 +61,17 @@ export interface Spool {
    * count as covered from then on. A commit whose name is that of the latest one happened already, and nothing of it is
    * taken again; without a name minutes that are covered are left out. Throws `spool.full` when there is no room and
    * `spool.failed` when the disk fails. Then nothing is changed, but for a sync that failed after the bytes were written:
-   * its commit may turn out to have happened. Inventory and probes go with the first upload, and with it alone; results
-   * of probes go in any case, because the monitor tells them apart.
+   * its commit may turn out to have happened. Other records go with the first upload, and with it alone, urgent ones
+   * in uploads of their own; those whose kind goes alone are taken also of a commit that happened already.
    */
   append(minutes: readonly TelemetryMinute[], gaps: readonly TelemetryGap[], extras?: CommitExtras): void;
-  /** The first upload in the queue, verified against its digest, or null. */
+  /** The first urgent upload, else the first of all, verified against its digest, or null. */
   oldest(): PendingUpload | null;
   /** Deletes the upload and stores its receipt, in one transaction. */
   acknowledge(upload: PendingUpload, receipt: 'accepted' | 'duplicate'): void;
   /**
-   * Puts a gap record in the place of an upload that must never be sent again. Gaps that it carried stay; an upload
-   * of gaps alone is deleted. Returns the gaps that replace it.
+   * Puts the gaps that its records are lost as in the place of an upload that must never be sent again. Gaps that it
+   * carried stay; an upload of gaps alone, or whose loss means nothing, is deleted. Returns the gaps that replace it.
    */
   refuse(upload: PendingUpload): TelemetryGap[];
   /**

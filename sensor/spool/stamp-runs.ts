@@ -1,12 +1,6 @@
 /** By which clock the uploads of the queue were stamped: runs of positions, because a clock is rarely set. */
 import { type ClockStamp, clockStepMs } from '#sensor/host-time/index.ts';
-
-import type { CommittedBy } from './spooled-upload.ts';
-
-/** The clock of an upload, and the first minute that it stamped; what an upload tells of earlier times is not by it. */
-export interface StampedBy extends ClockStamp {
-  since: number;
-}
+import type { CommittedBy, StampedBy } from './stamps.ts';
 
 /** From this position up to the next run's. */
 export interface StampRun extends StampedBy {

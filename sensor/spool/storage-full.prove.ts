@@ -20,6 +20,7 @@ import {
   type TelemetryUpload,
 } from '#contracts/sensor-api/telemetry-codec.ts';
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { seededRandom } from '#sensor/testing/proof-monitor.ts';
 import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
 import { steadyMoment } from '#sensor/testing/steady-moment.ts';
@@ -128,7 +129,14 @@ function fillOnce(
   const log: string[] = [];
   const reporter = createReporter({ program: 'sensor', write: (line) => log.push(line) });
   const bytesMax = limit.spoolMiB * mebibyte;
-  const spool = createSpool({ directory, bytesMax, sensorVersion: '0.1.0', clock, reporter });
+  const spool = createSpool({
+    directory,
+    bytesMax,
+    kinds: recordKinds,
+    sensorVersion: '0.1.0',
+    clock,
+    reporter,
+  });
   spool.open();
   const refused = new Set<number>();
   const collector = createMinuteCollector({

@@ -7,19 +7,29 @@ const pageBytes = 4096;
 const walBytesMax = 4 * 1024 * 1024;
 /** The log is written back into the file at this size, so that it rarely grows beyond it. */
 const walCheckpointBytes = 1024 * 1024;
-/** One row of the queue. Digests are checked by whoever reads. */
+/** One row of the queue. Readers check the digests. */
 export interface UploadRow {
   position: number;
   spoolId: string;
   sequence: number;
   madeAtMs: number;
-  /** Whether minutes are in it, or gaps alone. */
-  kind: 'minutes' | 'gaps';
+  /** `minutes`, the name of an urgent kind of record, or `gaps` for anything else. */
+  kind: string;
   /** JSON of the gaps that stand for this upload when it can't be delivered. */
   covers: string;
   coversSha256: Uint8Array;
   payload: Uint8Array;
   sha256: Uint8Array;
+}
+
+const totalsSql = `SELECT count(*) AS uploads, coalesce(sum(length(payload)), 0) AS bytes,
+  min(CASE WHEN kind IN (SELECT value FROM json_each(?)) THEN position END) AS firstUrgent FROM uploads`;
+
+/** What waits. */
+export interface Totals {
+  uploads: number;
+  bytes: number;
+  firstUrgent: number | null;
 }
 
 export interface SpoolStore {
@@ -40,7 +50,8 @@ export interface SpoolStore {
   /** Every row without its payload, which is left empty. */
   outlines(): UploadRow[];
   lastPosition(): number;
-  totals(): { uploads: number; bytes: number };
+  /** `firstUrgent`: position of the first upload of these kinds. */
+  totals(urgentKinds: readonly string[]): Totals;
   /** Mean payload of the latest uploads with minutes, or null. */
   payloadBytesPerMinute(): number | null;
   /** Bytes of pages in the file that nothing uses. */
@@ -175,9 +186,8 @@ function storeOf(db: DatabaseSync): SpoolStore {
       const row = prepared('SELECT coalesce(max(position), 0) AS last FROM uploads').get();
       return (row as { last: number }).last;
     },
-    totals() {
-      const sql = 'SELECT count(*) AS uploads, coalesce(sum(length(payload)), 0) AS bytes FROM uploads';
-      return prepared(sql).get() as { uploads: number; bytes: number };
+    totals(urgentKinds) {
+      return prepared(totalsSql).get(JSON.stringify(urgentKinds)) as unknown as Totals;
     },
     unusedBytes() {
       const row = prepared('PRAGMA freelist_count').get() as { freelist_count: number };

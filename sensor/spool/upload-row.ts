@@ -8,14 +8,25 @@ import {
   fitsReceiver,
   gapsMax,
   type TelemetryGap,
-  type TelemetryMinute,
   type TelemetryUpload,
 } from '#contracts/sensor-api/telemetry-codec.ts';
-import { type Shift, shiftUpload } from './restamp.ts';
+import {
+  divideByPriority,
+  isWorthSending,
+  type RecordKind,
+  restampContent,
+  type UploadContent,
+} from './record-kind.ts';
+import type { Shift } from './restamp.ts';
 import { type Before, settleGaps } from './settle.ts';
 import { digestMatches, digestOf } from './spool-state.ts';
-import type { UploadExtras } from './spooled-upload.ts';
 import type { UploadRow } from './store.ts';
+
+/** How rows are made. */
+export interface RowOptions {
+  kinds: readonly RecordKind[];
+  sensorVersion: string;
+}
 
 export interface UploadIdentity {
   position: number;
@@ -24,28 +35,15 @@ export interface UploadIdentity {
   madeAtMs: number;
 }
 
-/** The row of an upload with these minutes and gaps. */
-export function uploadRow(
-  identity: UploadIdentity,
-  minutes: readonly TelemetryMinute[],
-  gaps: readonly TelemetryGap[],
-  sensorVersion: string,
-  extras: UploadExtras = {},
+/** The row of an upload with these records. */
+function uploadRow(
+  { kinds, sensorVersion }: RowOptions,
+  { position, spoolId, sequence, madeAtMs }: UploadIdentity,
+  content: UploadContent,
 ): UploadRow {
-  const { spoolId, sequence } = identity;
-  const payload = compressUpload(
-    encodeUpload({
-      spoolId,
-      sequence,
-      sensorVersion,
-      minutes: [...minutes],
-      gaps: [...gaps],
-      ...extras,
-    }),
-  );
-  const kind = minutes.length > 0 ? 'minutes' : 'gaps';
-  const covers = JSON.stringify([...refusedMinutes(minutes), ...gaps]);
-  const { position, madeAtMs } = identity;
+  const payload = compressUpload(encodeUpload({ spoolId, sequence, sensorVersion, ...content }));
+  const kind = rowKindOf(kinds, content);
+  const covers = JSON.stringify(kinds.flatMap((one) => one.lostAs(content)));
   return {
     position,
     spoolId,
@@ -59,81 +57,106 @@ export function uploadRow(
   };
 }
 
+/** `minutes`, the name of an urgent kind, or `gaps` for anything else. */
+function rowKindOf(kinds: readonly RecordKind[], content: UploadContent): string {
+  if (content.minutes.length > 0) return 'minutes';
+  return kinds.find((one) => one.priority === 'urgent' && one.count(content) > 0)?.name ?? 'gaps';
+}
+
+/** Rows of one commit, with positions and numbers that follow one another. */
+export interface CommitRows {
+  all: UploadRow[];
+  /** Those that go on with the minutes of the row before. */
+  parts: UploadRow[];
+}
+
 /**
- * The rows of as many uploads as minutes and gaps need: more than one where an upload would be larger than the wire
- * takes, with positions and numbers that follow one another. One minute of one capture is never divided.
+ * The rows of as many uploads as these records need: one for each urgent kind, and more than one for the others where an
+ * upload would be larger than the wire takes. One minute of one capture is never divided.
  */
-export function uploadRows(
-  first: UploadIdentity,
-  minutes: readonly TelemetryMinute[],
-  gaps: readonly TelemetryGap[],
-  sensorVersion: string,
-  extras: UploadExtras = {},
-): UploadRow[] {
+export function uploadRows(options: RowOptions, first: UploadIdentity, content: UploadContent): CommitRows {
+  const { urgent, bulk } = divideByPriority(options.kinds, content);
+  const at = (offset: number) => ({
+    ...first,
+    position: first.position + offset,
+    sequence: first.sequence + offset,
+  });
+  const ahead = urgent.map((records, i) => uploadRow(options, at(i), records));
+  const others = bulk ? bulkRows(options, at(urgent.length), bulk) : [];
+  return { all: [...ahead, ...others], parts: others.slice(1) };
+}
+
+function bulkRows(options: RowOptions, first: UploadIdentity, content: UploadContent): UploadRow[] {
+  const { minutes, gaps } = content;
   const { spoolId, sequence: firstSequence } = first;
-  const content = { spoolId, sequence: firstSequence, sensorVersion, ...extras };
+  const { sensorVersion } = options;
   const isSmall =
     minutes.length <= captureMinutesMax &&
     gaps.length <= gapsMax &&
     (minutes.length < 2 ||
-      fitsReceiver(encodeUpload({ ...content, minutes: [...minutes], gaps: [...gaps] })));
-  if (isSmall) return [uploadRow(first, minutes, gaps, sensorVersion, extras)];
+      fitsReceiver(encodeUpload({ spoolId, sequence: firstSequence, sensorVersion, ...content })));
+  if (isSmall) return [uploadRow(options, first, content)];
   const half = Math.ceil(minutes.length / 2);
   const gapsHere = gaps.slice(
     0,
     half > 0 && gaps.length <= gapsMax ? gaps.length : Math.ceil(gaps.length / 2),
   );
-  const before = uploadRows(first, minutes.slice(0, half), gapsHere, sensorVersion, extras);
+  const before = bulkRows(options, first, { ...content, minutes: minutes.slice(0, half), gaps: gapsHere });
   const { position, sequence } = before.at(-1)!;
   const next = { ...first, position: position + 1, sequence: sequence + 1 };
-  return [...before, ...uploadRows(next, minutes.slice(half), gaps.slice(gapsHere.length), sensorVersion)];
+  const rest = { minutes: minutes.slice(half), gaps: gaps.slice(gapsHere.length) };
+  return [...before, ...bulkRows(options, next, rest)];
 }
 
 /** The row of an upload of gaps alone. */
-export function gapRow(
-  identity: UploadIdentity,
-  gaps: readonly TelemetryGap[],
-  sensorVersion: string,
-): UploadRow {
-  return uploadRow(identity, [], gaps, sensorVersion);
+export function gapRow(options: RowOptions, identity: UploadIdentity, gaps: TelemetryGap[]): UploadRow {
+  return uploadRow(options, identity, { minutes: [], gaps });
 }
 
 /** The same content under another identity. Throws when the payload is damaged. */
-export function renumberedRow(row: UploadRow, identity: UploadIdentity): UploadRow {
-  const { minutes, gaps, sensorVersion, ...upload } = decodeUpload(decompressUpload(row.payload, 'zstd'));
-  const { spoolId: _, sequence: __, ...extras } = upload;
-  return uploadRow(identity, minutes, gaps, sensorVersion, extras);
+export function renumberedRow(options: RowOptions, row: UploadRow, identity: UploadIdentity): UploadRow {
+  return rowOf(options, identity, decodeRow(row));
 }
 
 /** The same bytes with other times; null where no time is left in it. */
 export function restampedRow(
+  options: RowOptions,
   row: UploadRow,
   identity: UploadIdentity,
-  shift: Shift,
-  nowMs: number,
+  { shift, nowMs }: { shift: Shift; nowMs: number },
 ): UploadRow | null {
-  const decoded = decodeUpload(decompressUpload(row.payload, 'zstd'));
-  return rowUnlessEmpty(identity, shiftUpload(decoded, shift, nowMs));
+  const restamped = restampContent(options.kinds, decodeRow(row), shift, nowMs);
+  return rowUnlessEmpty(options, identity, restamped);
 }
 
 /** The upload as it is to be sent, with `row: null` where nothing is left of it; null: as it is. */
-export function settledRow(row: UploadRow, before: Before): { row: UploadRow | null } | null {
+export function settledRow(
+  options: RowOptions,
+  row: UploadRow,
+  before: Before,
+): { row: UploadRow | null } | null {
   const minutes = minutesOf(row);
   const gaps = (coversOf(row) ?? []).filter((gap) => row.kind === 'gaps' || gap.reason !== 'refused');
   if (!settleGaps(minutes, gaps, before)) return null;
-  const decoded = decodeUpload(decompressUpload(row.payload, 'zstd'));
+  const decoded = decodeRow(row);
   const settled = settleGaps(minutes, decoded.gaps, before) ?? decoded.gaps;
-  return { row: rowUnlessEmpty(row, { ...decoded, gaps: settled }) };
+  return { row: rowUnlessEmpty(options, row, { ...decoded, gaps: settled }) };
+}
+
+const decodeRow = (row: UploadRow) => decodeUpload(decompressUpload(row.payload, 'zstd'));
+
+/** The row of what an earlier row held, with the version of the sensor that made it. */
+function rowOf(options: RowOptions, identity: UploadIdentity, upload: TelemetryUpload): UploadRow {
+  const { sensorVersion, spoolId: _, sequence: __, ...content } = upload;
+  return uploadRow({ ...options, sensorVersion }, identity, content);
 }
 
 function rowUnlessEmpty(
-  { position, spoolId, sequence, madeAtMs }: UploadIdentity,
+  options: RowOptions,
+  identity: UploadIdentity,
   upload: TelemetryUpload,
 ): UploadRow | null {
-  const { minutes, gaps, sensorVersion, spoolId: _, sequence: __, ...extras } = upload;
-  const isEmpty = minutes.length === 0 && gaps.length === 0 && !extras.probes?.length;
-  const identity = { position, spoolId, sequence, madeAtMs };
-  return isEmpty ? null : uploadRow(identity, minutes, gaps, sensorVersion, extras);
+  return isWorthSending(options.kinds, upload) ? rowOf(options, identity, upload) : null;
 }
 
 /** True when the payload is what was stored. */
@@ -156,12 +179,6 @@ export function lastMinuteOf(row: UploadRow): number {
 export function minutesOf(row: UploadRow): number[] {
   if (row.kind !== 'minutes') return [];
   return (coversOf(row) ?? []).filter((gap) => gap.reason === 'refused').map((gap) => gap.fromMinute);
-}
-
-/** Minutes of every capture as gaps, each minute once. */
-function refusedMinutes(minutes: readonly TelemetryMinute[]): TelemetryGap[] {
-  const distinct = [...new Set(minutes.map((one) => one.minute))].sort((a, b) => a - b);
-  return distinct.map((minute) => ({ fromMinute: minute, toMinute: minute, capture: '', reason: 'refused' }));
 }
 
 /** As `coversOf`; where not even that can be read, the minute before the record was made, which is what it held. */

@@ -1,8 +1,8 @@
 /**
- * What the sensor tells the service manager that started it: that it is ready, that it lives, that it stops.
+ * Reports to the service manager that the sensor is ready, alive, or stopping.
  *
- * systemd's protocol: datagrams to the socket that `NOTIFY_SOCKET` names. Node.js has no datagrams on Unix sockets, so
- * they go through the C library. Without a service manager, or where it can't be told, nothing happens.
+ * systemd's protocol: datagrams to the socket in `NOTIFY_SOCKET`. Node.js has no Unix datagram sockets, so the C
+ * library sends them. Without a service manager, or after an error, nothing is sent.
  */
 import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
@@ -15,19 +15,19 @@ const dontWait = 0x40;
 const noSignal = 0x4000;
 
 export interface SupervisionOptions {
-  /** Path of the socket; `@` begins one without a file. Null without a service manager. */
+  /** Path of the socket; a leading `@` means an abstract socket. Null without a service manager. */
   notifySocket: string | null;
-  /** The service manager ends a service that is silent for so long; null when it does not watch. */
+  /** The service manager ends a service that is silent for this long; null without a watchdog. */
   watchdogMs: number | null;
   reporter: Reporter;
 }
 
 export interface Supervision extends Part {
-  /** Says that everything has started. */
+  /** Reports that everything has started. */
   ready(): void;
 }
 
-/** Makes the part. It comes first, so that it starts first and stops last. */
+/** Creates the part. It is the first part, so that it starts first and stops last. */
 export function createSupervision(options: SupervisionOptions): Supervision {
   const { notifySocket, watchdogMs, reporter } = options;
   let send: (text: string) => void = () => {};
@@ -39,9 +39,9 @@ export function createSupervision(options: SupervisionOptions): Supervision {
       try {
         send = await openSocket(notifySocket);
       } catch (error) {
-        reporter.warn('the service manager can not be told', { why: describeError(error) });
+        reporter.warn('the service manager can not be notified', { why: describeError(error) });
       }
-      // Half of the time, as the protocol advises. A main thread that stands still stays silent and is started anew.
+      // Half of the time, as the protocol advises. A blocked main thread sends nothing and is restarted.
       if (watchdogMs) timer = setInterval(() => send('WATCHDOG=1'), watchdogMs / 2);
     },
     async stop() {

@@ -31,7 +31,7 @@ function listen(path: string) {
   };
 }
 
-test('the service manager is told when the sensor is ready, and again and again that it lives', async (t) => {
+test('the service manager is notified when the sensor is ready, and regularly that it is alive', async (t) => {
   for (const path of [join(temporaryFolder(t), 'notify'), `@svc-test-${process.pid}`]) {
     const manager = listen(path);
     const part = createSupervision({ notifySocket: path, watchdogMs: 40, reporter: silentReporter });
@@ -45,8 +45,8 @@ test('the service manager is told when the sensor is ready, and again and again 
   }
 });
 
-test('without a service manager, or with one that is gone, the sensor goes on', async (t) => {
-  for (const notifySocket of [null, join(temporaryFolder(t), 'nobody')]) {
+test('without a service manager, or with one that is gone, the sensor continues', async (t) => {
+  for (const notifySocket of [null, join(temporaryFolder(t), 'missing')]) {
     const part = createSupervision({ notifySocket, watchdogMs: null, reporter: silentReporter });
     await part.start();
     part.ready();

@@ -1,6 +1,6 @@
 /**
- * V8's block coverage of this thread: function bodies, branches and loop rounds of our own modules. Only what is compiled
- * after it began is counted, so the modules to be counted are imported later.
+ * V8's block coverage of this thread: function bodies, branches and loop iterations of our own modules. Only code
+ * compiled after the start is counted, so the counted modules are imported later.
  */
 import { Session } from 'node:inspector';
 
@@ -9,7 +9,7 @@ interface Coverage {
 }
 
 export interface BlockCoverage {
-  /** What ran since the last look. */
+  /** Number of blocks executed since the last call. */
   takeBlocks(): number;
   stop(): void;
 }
@@ -20,7 +20,7 @@ export function startBlockCoverage(): BlockCoverage {
 
   function ask<T>(method: string, parameters: object = {}): T {
     let answer: T | undefined;
-    // A session of the own thread answers before `post` returns.
+    // In a session of the same thread the callback runs before `post` returns.
     session.post(method, parameters, (error, result) => {
       if (error) throw error;
       answer = result as T;

@@ -1,8 +1,8 @@
 /**
- * The thread of the proof `file-robustness`: breaks files, reads them, and judges what was printed and what it took.
+ * The thread of the proof `file-robustness`: breaks files, reads them, and checks the output and the work.
  *
- * It counts what no other program on the machine changes: blocks of our code, bytes that were read of the file, and live
- * memory of this thread. A time or the memory of the process would judge the machine.
+ * It counts only what other programs on the machine do not affect: executed blocks of our code, bytes read from the
+ * file, and live memory of this thread.
  */
 import { spawnSync } from 'node:child_process';
 import fs, { writeFileSync } from 'node:fs';
@@ -18,20 +18,20 @@ import { liveKiB } from './live-memory.ts';
 import type { BreakFilesInput, BreakFilesResult } from './planted-readings.ts';
 import type { PrintedReading } from './read-in-process.ts';
 
-/** Files between two looks at the counts; a look takes as long as two files. */
+/** Files between two looks at the counts; a look costs as much as two files. */
 const batchSize = 50;
 const filesPerProcess = 2000;
-/** Of our code for a file and for each of its bytes: some four times what broken files take. */
+/** Blocks of our code per file and per byte of it: some four times the usual for broken files. */
 const blocksPerFile = 8_000;
 const blocksPerByte = 8;
-/** A file is read once, and its head twice. */
+/** A file is read once, and its header twice. */
 const readTwiceBytes = 64;
-/** Growth of live memory after the first tenth of the files. */
+/** Allowed growth of live memory after the first tenth of the files. */
 const growthKiB = 16 * 1024;
 const filesShown = 3;
 
 const { folder, n, seed, fault } = workerData as BreakFilesInput;
-/** A planted fault is found by one. */
+/** One offence is enough for a planted fault. */
 const offencesMax = fault === null ? 100 : 1;
 const coverage = startBlockCoverage();
 const { fileOfBrokenFrames, mutateFile, seedFiles } = await import('./file-mutations.ts');
@@ -50,12 +50,12 @@ fs.openSync = (name, ...how) => {
 };
 fs.readSync = ((...call: Parameters<typeof readSync>) => {
   const bytes = readSync(...call);
-  // What a first reading loads of our own files is not of the file.
+  // Do not count bytes of modules that the first reading loads.
   if (call[0] === descriptorOfBroken) readBytes += bytes;
   return bytes;
 }) as typeof readSync;
 fs.closeSync = (descriptor) => {
-  // Its number is used again.
+  // The descriptor number is reused.
   if (descriptor === descriptorOfBroken) descriptorOfBroken = -1;
   closeSync(descriptor);
 };
@@ -95,7 +95,7 @@ while (result.tried < n && result.offences.length < offencesMax) {
   for (const [i, attempt] of batch.entries()) judge(attempt, taken[i]!);
   await judgeWork(batch, blocks);
   result.tried += batch.length;
-  // Threads that unpacked a file are given back in a turn of the event loop, which reading alone never ends.
+  // Threads that decompressed a file are freed in a turn of the event loop, which reading alone never reaches.
   await nextTurn();
   if (floorKiB === null && result.tried >= n / 10) floorKiB = liveKiB();
   if (result.tried % 10_000 < batchSize) parentPort!.postMessage(result);
@@ -105,7 +105,7 @@ if (result.grownKiB > growthKiB) result.offences.push(`live memory grew by ${res
 coverage.stop();
 parentPort!.postMessage(result);
 
-/** Tables and JSON by turns, with and without minutes, filters and spans of time. */
+/** Tables and JSON alternately, with and without minutes, filters and time spans. */
 function anyOptions(): ReadOptions {
   const all: readonly ReadOptions[] = [
     {},
@@ -135,7 +135,7 @@ async function readBroken({ broken, options }: Attempt): Promise<Taken> {
   }
 }
 
-/** The fault that is planted, put into what was printed and into what it takes. */
+/** Applies the planted fault to the output and to the work. */
 function spoil(printed: PrintedReading): PrintedReading {
   if (printed.status !== 0) return printed;
   const { stdout } = printed;
@@ -193,7 +193,7 @@ function judge(attempt: Attempt, taken: Taken): void {
   if (why !== null) offend(attempt, why);
 }
 
-/** Of a batch that took too much, each file is read again alone. */
+/** In a batch that exceeded the limit, each file is read again alone. */
 async function judgeWork(batch: readonly Attempt[], blocks: number): Promise<void> {
   result.most.blocksOfFile = Math.max(result.most.blocksOfFile, Math.round(blocks / batch.length));
   const bytes = batch.reduce((sum, { broken }) => sum + broken.bytes.length, 0);

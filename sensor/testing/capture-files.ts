@@ -7,7 +7,7 @@ export interface StoredFrame {
   bytes: Uint8Array;
   seconds: number;
   nanoseconds: number;
-  /** Length on the wire where it is more than what is stored. */
+  /** Length on the wire if it exceeds the stored length. */
   wireLength?: number;
   /** Index of the interface, pcapng only. */
   interfaceIndex?: number;

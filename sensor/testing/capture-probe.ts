@@ -1,5 +1,5 @@
 /**
- * Runs a collection in a network namespace that has `va`, whose other end `vb` lies in another one, and prints JSON.
+ * Runs a collection in a network namespace with `va`, whose other end `vb` is in another namespace, and prints JSON.
  *
  * usage: capture-probe.ts MODE OPTIONS-AS-JSON
  */
@@ -26,7 +26,7 @@ interface ProbeOptions {
   method?: 'auto' | 'ring' | 'tcpdump';
   megabytes?: number;
   ringMiB?: number;
-  /** `va` unless given. */
+  /** `va` by default. */
   name?: string;
 }
 
@@ -37,7 +37,7 @@ interface Collected {
   log: string[];
 }
 
-/** Runs `body` while the interface is captured; what was collected by the end of it. */
+/** Runs `body` during a capture of the interface. Returns the collected data. */
 async function whileCapturing(
   options: ProbeOptions,
   body: (states: () => unknown) => Promise<unknown>,
@@ -84,7 +84,7 @@ async function whileCapturing(
     takesProtocolNames: true,
     takesLive: true,
     probes: [],
-    ignoredEntries: 0,
+    omissions: [],
   });
   while (listens === 0) await wait(20);
   const result = await body(() => ({ listens, states: collection.states() }));
@@ -93,7 +93,7 @@ async function whileCapturing(
   return { ...collected, states, result };
 }
 
-/** TCP segments that both namespaces sent; merged ones count as the segments they are made of. */
+/** TCP segments that both namespaces sent; a merged segment counts as the segments it was made of. */
 function tcpSegments(peer: string): number {
   const there = execFileSync('ip', ['netns', 'exec', peer, 'cat', '/proc/net/snmp'], { encoding: 'utf8' });
   return [readFileSync('/proc/net/snmp', 'utf8'), there].reduce((sum, text) => {
@@ -106,7 +106,7 @@ function tcpSegments(peer: string): number {
   }, 0);
 }
 
-/** One TCP connection to the other namespace that carries many segments both ways. */
+/** One TCP connection to the other namespace with many segments in both directions. */
 async function transfer(options: ProbeOptions): Promise<{ segments: number }> {
   const bytes = (options.megabytes ?? 4) * 1024 * 1024;
   const server = `require('net').createServer((c) => c.pipe(c)).listen(9000, '10.9.0.2', () => console.log('up'))`;
@@ -126,7 +126,7 @@ async function transfer(options: ProbeOptions): Promise<{ segments: number }> {
       await new Promise((resolve) => socket.once('close', resolve));
     }),
   );
-  // The last acknowledgements are still to come.
+  // The last acknowledgements are still under way.
   await wait(200);
   const segments = tcpSegments(options.peer) - before;
   child.kill();
@@ -134,12 +134,12 @@ async function transfer(options: ProbeOptions): Promise<{ segments: number }> {
 }
 
 /**
- * Each makes four rows that nothing answers. A fanout member has room for 1,024 of those, and the kernel's hash, another
- * one after each boot, gives one of two members more than half.
+ * Each flow makes four unanswered rows. A fanout member has room for 1,024 such rows, and the kernel's hash, random at
+ * each boot, gives one of two members more than half.
  */
 const flowsSent = 400;
 
-/** Frames of many flows, tagged ones and other protocols among them, towards `va` out of the other namespace. */
+/** Frames of many flows, including tagged ones and other protocols, sent to `va` from the other namespace. */
 async function frames(options: ProbeOptions): Promise<object> {
   const sent: object = JSON.parse(
     execFileSync(
@@ -150,7 +150,7 @@ async function frames(options: ProbeOptions): Promise<object> {
       },
     ),
   );
-  // Windows close a little after their second, and libpcap holds a frame for up to one.
+  // Windows close slightly after their second, and libpcap holds a frame for up to one second.
   await wait(1500);
   return sent;
 }
@@ -172,14 +172,14 @@ function send(): unknown {
     note(ethernetFrame(0x86dd, udp6(1, flow, 300)), 348);
     note(ethernetFrame(0x0806, Buffer.alloc(46)), 0);
   }
-  // Two tags: the kernel takes the outer one off.
+  // Two tags: the kernel removes the outer one.
   const inner = Buffer.concat([Buffer.from('00050800', 'hex'), udp4('10.9.9.9', '198.51.100.9', 100)]);
   note(qinq(inner), 128);
   sender.close();
   return sent;
 }
 
-/** Another source MAC than the guests have. */
+/** Another source MAC than those of the guests. */
 function fromRouter(frame: Buffer): Buffer {
   frame[11] = 0x0f;
   return frame;
@@ -191,7 +191,7 @@ function qinq(inner: Buffer): Buffer {
   return frame;
 }
 
-/** The interface is renamed, comes back under its name, is removed and made anew. */
+/** The interface is renamed, renamed back, removed and created again. */
 async function comeAndGo(states: () => unknown): Promise<unknown> {
   const seen: unknown[] = [];
   const until = async (listens: number, isListening: boolean) => {
@@ -224,7 +224,7 @@ async function comeAndGo(states: () => unknown): Promise<unknown> {
   return seen;
 }
 
-/** Datagrams from this namespace to itself: each leaves and arrives on the loopback interface. */
+/** Datagrams from this namespace to itself: each one leaves and arrives on the loopback interface. */
 async function toItself(): Promise<unknown> {
   const socket = createSocket('udp4');
   for (let i = 0; i < 50; i += 1) {
@@ -234,7 +234,7 @@ async function toItself(): Promise<unknown> {
   return {};
 }
 
-/** Captures until a line comes in; how much processor time and memory that took. */
+/** Captures until a line arrives. Returns the processor time and memory. */
 async function untilTold(): Promise<unknown> {
   const before = cpuMs();
   process.stdout.write('listening\n');
@@ -243,7 +243,7 @@ async function untilTold(): Promise<unknown> {
   return { before };
 }
 
-/** Processor time of this process and of its children that have ended, milliseconds. */
+/** Processor time of this process and of its ended children, milliseconds. */
 function cpuMs(): number {
   const stat = readFileSync('/proc/self/stat', 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -252,14 +252,14 @@ function cpuMs(): number {
 
 async function measure(): Promise<unknown> {
   const probed = (await whileCapturing(options, untilTold)) as { result: { before: number } };
-  // The end of a child is noted a moment after it.
+  // The end of a child is recorded slightly later.
   await wait(200);
   const resident = Number(/VmHWM:\s*(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) / 1024;
   const ring = options.method === 'tcpdump' ? 0 : (options.ringMiB ?? 32);
   return { ...probed, cpuMs: cpuMs() - probed.result.before, memoryMiB: resident - ring };
 }
 
-/** Who this process is and what it may do. */
+/** User and capabilities of this process. */
 async function listen(): Promise<unknown> {
   const capabilities = /CapEff:\s*(\w+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
   return { uid: process.getuid!(), capabilities };

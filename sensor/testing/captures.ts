@@ -1,6 +1,6 @@
 /**
- * Captures for tests: a capture with a fixed key that takes frames as whole arrays, and a registrable domain that
- * needs no list.
+ * Captures for tests: a capture with a fixed key that accepts whole arrays as frames, and a registrable domain without
+ * a list.
  */
 import {
   type Capture,
@@ -15,13 +15,13 @@ import {
   type ReadingResult,
 } from '#sensor/capture/index.ts';
 
-/** Two labels, none for addresses and single labels. */
+/** The last two labels; null for addresses and single labels. */
 export function testDomain(host: string): string | null {
   const labels = host.split('.');
   return labels.length < 2 || /^[\d.:]+$/.test(host) ? null : labels.slice(-2).join('.');
 }
 
-/** A capture on `br0` for which 192.0.2.0/24 and 2001:db8::/32 are local. */
+/** A capture on `br0` with the local prefixes 192.0.2.0/24 and 2001:db8::/32. */
 export function testCapture(options: Partial<CaptureOptions> = {}): Capture {
   return createCapture({
     name: 'br0',
@@ -35,10 +35,10 @@ export function testCapture(options: Partial<CaptureOptions> = {}): Capture {
   });
 }
 
-/** Start of the minute in which tests play. */
+/** Start of the minute used by tests. */
 export const testMinute = 1_700_000_040;
 
-/** Hands a whole frame to a capture, `seconds` into the test's minute. */
+/** Passes a whole frame to a capture, `seconds` into the test's minute. */
 export function offer(capture: Capture, frame: Uint8Array, seconds = 1): void {
   const whole = Math.floor(seconds);
   const nanoseconds = Math.round((seconds - whole) * 1e9);
@@ -54,7 +54,7 @@ export interface WholeReading extends Pick<ReadingResult, 'totals' | 'cut'> {
   applications: ListedApplication[];
 }
 
-/** Makes every row. */
+/** Creates every row. */
 export function wholeReading(result: ReadingResult, answers: ListedAnswer[]): WholeReading {
   const { totals, cut, flows, conversations, hosts, applications } = result;
   return {
@@ -68,7 +68,7 @@ export function wholeReading(result: ReadingResult, answers: ListedAnswer[]): Wh
   };
 }
 
-/** Reads frames as a file would be read. */
+/** Reads frames like a file. */
 export function readAll(frames: readonly Uint8Array[], linkType = 1): WholeReading {
   const answers: ListedAnswer[] = [];
   const reading = createReading({

@@ -1,9 +1,9 @@
-/** A certificate for 127.0.0.1 by an authority of its own. */
+/** A certificate for 127.0.0.1, signed by its own authority. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Makes them in this folder with openssl. */
+/** Creates them in this directory with openssl. */
 export function makeCertificates(folder: string): {
   key: string;
   certificate: string;

@@ -1,4 +1,6 @@
-/** A capture of the lives that `clock-history.ts` plays: it follows the clock as a capture's thread does, and writes down every frame. */
+/**
+ * A capture for the lives of `clock-history.ts`: follows the clock like a capture's thread, and records every frame.
+ */
 import type { MinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { type HostTime, offsetOf } from '#sensor/host-time/index.ts';
 
@@ -12,7 +14,7 @@ export interface ModelCapture {
   close(reason: 'sensor_down' | 'clock_step'): void;
 }
 
-/** What a capture's thread does, with frames that are only numbers. */
+/** Behaves like a capture's thread, with frames that are only numbers. */
 export function createModelCapture(
   name: (typeof captureNames)[number],
   host: HostTime,

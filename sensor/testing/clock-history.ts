@@ -1,68 +1,32 @@
 /**
- * One random life of a sensor whose host's clock is set, sleeps, and starts again, for the proof `clock-steps`: the real
- * collector, spool and uplink over captures that write down every frame, and a monitor that writes down what it stored.
+ * One random life of a sensor whose host has clock steps, suspends and restarts, for the proof `clock-steps`: the real
+ * collector, spool and uplink, captures that record every frame, and a monitor that records what it stored.
  *
- * Each frame has an address of its own, so what became of it can be told at the end by anybody who can read.
+ * Each frame has its own address, so that it can be found at the end.
  */
 import { rmSync } from 'node:fs';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { createMinuteCollector, type MinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createHostTime, createMonitorTime, type HostTime } from '#sensor/host-time/index.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
 import { createUplink, type Uplink } from '#sensor/uplink/index.ts';
 import { captureNames, createModelCapture, type ModelCapture } from './clock-capture.ts';
+import type { Life } from './clock-life.ts';
 import { createClockMonitor } from './clock-monitor.ts';
 import { type ClockPlant, plantIn } from './clock-plants.ts';
 
-export interface Frame {
-  id: number;
-  capture: string;
-  trueMs: number;
-  /** How far the clock was ahead when it was heard. */
-  aheadMs: number;
-  bootId: string;
-  /** Heard within a second of an event: it may count on either side. */
-  isNearEvent: boolean;
-  /** A death without warning takes what was not committed. */
-  mayBeLost: boolean;
-}
-
-export interface StoredMinute {
-  minute: TelemetryMinute;
-  /** Its upload. */
-  upload: string;
-  storedAtMs: number;
-}
-
-export interface Life {
-  frames: Frame[];
-  stored: StoredMinute[];
-  gaps: { gap: TelemetryGap; storedAtMs: number }[];
-  /** True times of everything that happened to the clock or to the sensor. */
-  events: number[];
-  /** True times in which nothing listened, between two looks at a right clock. */
-  downtimes: { fromMs: number; toMs: number }[];
-  /** Uploads that were sent without an answer, or may have been: their times stay as they are when they can be true. */
-  uncertain: Set<string>;
-  /** Boots in which the monitor told the time. */
-  contacts: Set<string>;
-  lastBootId: string;
-  endedMs: number;
-  pending: number;
-}
-
 const startMs = 1_764_000_000_000;
 const pollEveryMs = 10_000;
-/** The uplink sends what a clock stamped that stays behind for so long. */
+/** After this time the uplink sends uploads of a clock that stays behind. */
 const behindPatienceMs = 3_600_000;
-/** Of the monitor's answers. */
+/** Part of the monitor's answers that are lost. */
 const lostShare = 0.15;
-/** What a death may take: a minute, and what its commit may wait for. */
+/** Time that a kill may lose: a minute, and the delay of its commit. */
 const uncommittedMs = 100_000;
 
-/** Plays one life. `directory` is for its spool, on a disk that may forget. */
+/** Plays one life. `directory` is for its spool. */
 export async function playLife(
   random: () => number,
   directory: string,
@@ -105,6 +69,7 @@ export async function playLife(
       directory,
       bytesMax: 64 * 1024 * 1024,
       sensorVersion: '0.1.0',
+      kinds: recordKinds,
       clock,
       reporter: silentReporter,
     });
@@ -177,7 +142,7 @@ export async function playLife(
       await turns();
     }
   }
-  /** No clock of a host shows a time before 1970. */
+  /** The clock of a host shows no time before 1970. */
   function setClock(stepMs: number): void {
     const byMs = Math.max(stepMs, 20_000 - clock.nowMs());
     aheadMs += byMs;
@@ -193,7 +158,7 @@ export async function playLife(
   const anyDownMs = () => Math.floor(1000 + random() ** 3 * 600_000);
   async function restart(isKilled: boolean, isReboot: boolean, downMs = anyDownMs): Promise<void> {
     life.events.push(trueMs());
-    // A sensor that died before its first commit left no trace.
+    // A sensor killed before its first commit left no trace.
     const isKnown = sensor!.spool.lastCommit() !== null || !isKilled;
     const stopped = { fromMs: trueMs(), isRight: isKnown && aheadMs === 0 };
     const stoppedIn = Math.floor(clock.nowMs() / 60_000);
@@ -213,8 +178,8 @@ export async function playLife(
   }
 
   /**
-   * A clock stays behind until its uploads are sent as they are; the monitor stores one, the receipt is lost, the sensor
-   * dies, and only then the clock is set: the upload may be there already, so it must not move.
+   * A clock stays behind until its uploads are sent unchanged. The monitor stores one, its receipt is lost, the sensor
+   * is killed, and then the clock is set. The upload may be stored already, so it must not be moved.
    */
   async function loseReceipt(): Promise<void> {
     setClock(-aheadMs - Math.floor(600_000 + random() * 60 * 86_400_000));
@@ -230,8 +195,8 @@ export async function playLife(
   }
 
   /**
-   * The clock is minutes off, which the monitor accepts: ahead while the sensor is down, so that its gap names minutes that
-   * are observed once the clock is set; or set back afterwards, into the time of a gap that was sent.
+   * The clock is wrong by minutes, which the monitor accepts. Either it is ahead while the sensor is down, so that the
+   * gap covers minutes that are observed once the clock is set; or it is set back afterwards, into a gap that was sent.
    */
   async function beDownMinutesOff(): Promise<void> {
     const offMs = Math.floor(180_000 + random() * 115_000);
@@ -261,7 +226,7 @@ export async function playLife(
     if (kind < 0.04) await loseReceipt();
     else if (kind < 0.1) await beDownMinutesOff();
     else if (kind < 0.55) {
-      // Half of the time back to the right time, as people do who see a mistake.
+      // Half of the steps return to the right time, as after a correction.
       setClock(aheadMs !== 0 && random() < 0.5 ? -aheadMs : randomStep(random));
       await afterwards();
     } else if (kind < 0.7) {
@@ -284,14 +249,14 @@ export async function playLife(
   life.pending = sensor!.spool.status().pendingUploads;
   life.endedMs = trueMs();
   life.lastBootId = host.bootId;
-  // What the last minutes hold is on its way.
+  // The last minutes are not committed yet.
   for (const frame of life.frames) if (frame.trueMs > trueMs() - uncommittedMs) frame.mayBeLost = true;
   await stop(true);
   rmSync(directory, { recursive: true, force: true });
   return life;
 }
 
-/** Seconds to decades, both ways. */
+/** Seconds to decades, in both directions. */
 function randomStep(random: () => number): number {
   const seconds = Math.exp(Math.log(2) + random() * Math.log(30 * 365.25 * 86_400 * 0.5));
   const ms = Math.round((seconds * (random() < 0.3 ? 1000 : 60_000)) / (random() < 0.3 ? 60 : 1));

@@ -1,19 +1,19 @@
-/** A monitor for one life: it refuses what can't be, stores each upload once, and sometimes its answer is lost. */
+/** A monitor for one life: it refuses implausible uploads, stores each upload once, and sometimes loses its answer. */
 import { retentionRefusalMessage } from '#contracts/sensor-api/http.ts';
 import { decodeUpload, decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { type ObservedMinute, wholeMinutes, withoutObserved } from '#contracts/sensor-api/unobserved-gaps.ts';
 import type { HostTime, MonitorTime } from '#sensor/host-time/index.ts';
 import type { MonitorAnswer, MonitorClient } from '#sensor/monitor-client/index.ts';
 import { captureNames } from './clock-capture.ts';
-import type { Life } from './clock-history.ts';
+import type { Life } from './clock-life.ts';
 import type { ClockPlant } from './clock-plants.ts';
 
 export interface ClockMonitor {
   isAway: boolean;
-  /** How many of the answers are lost on their way. */
+  /** Part of the answers that are lost. */
   lostShare: number;
   clientFor(host: HostTime, time: MonitorTime): MonitorClient;
-  /** Lets a sensor know the time, as any answer does. */
+  /** Tells a sensor the time, as any answer does. */
   tell(host: HostTime, time: MonitorTime): void;
 }
 
@@ -52,7 +52,7 @@ export function createClockMonitor(deps: {
     return receipt('accepted');
   }
 
-  /** As the monitor does: a minute that was heard whole, and only once, was not silent. */
+  /** Like the monitor: a minute that was observed completely, and only once, has no gap. */
   function trimUnobservedGaps(whole: readonly ObservedMinute[]): void {
     const heard = whole.filter(
       (one) =>

@@ -1,7 +1,7 @@
-/** Faults that are planted into the lives of `clock-history.ts`. */
+/** Faults to plant into the lives of `clock-history.ts`. */
 import type { Spool } from '#sensor/spool/index.ts';
 
-/** What a faulty sensor or monitor would do. */
+/** Faults of a sensor or monitor. */
 export const clockPlants = [
   'covers_the_future',
   'drops_stepped_minutes',

@@ -1,5 +1,5 @@
 /**
- * Makes `docs/corpus.md`: what our engine and the traffic corpus agree on, and every difference with its reason.
+ * Creates `docs/corpus.md`: where our engine and the traffic corpus agree, and every difference with its reason.
  *
  * usage: sh tools/with-node sensor/testing/corpus-table.ts
  */
@@ -15,7 +15,7 @@ import {
   readCapture,
 } from './corpus.ts';
 
-/** Why a file's reading differs from what the corpus expects. A difference without a reason is a failure. */
+/** Reasons for the differences between a file's reading and the corpus. A difference without a reason is a failure. */
 const reasons: Record<string, string> = {
   'malformed/mpls-6in6-broken.pcap':
     'Three disputed frames have an IPv4 total length of zero and a header length beyond the packet, like nine others that the corpus counts. All twelve count, with the bytes behind the link header.',
@@ -85,7 +85,7 @@ const choices = [
   '- One connection seen on several VLANs is one connection.',
 ];
 
-/** Read once, by hand, because those captures are no part of this project. */
+/** Read once, by hand, because those captures are not part of this project. */
 const outside = [
   'The engine was also read against tshark 4.0 on the test captures of nDPI (543), tcpdump (830) and of suricata-verify',
   'the first 750, none of which it had seen: of 2,216 names that tshark found, 2,213 were found, and no name was wrong. The three:',
@@ -128,7 +128,7 @@ function differenceRow(result: CorpusResult): string {
   return `| \`${expected.file}\` | ${differences.length} | ${shown.join('; ')} | ${reason ?? '**none known**'} |`;
 }
 
-/** Where the document lies. */
+/** Path of the document. */
 export const corpusTablePath = fileURLToPath(new URL('../../docs/corpus.md', import.meta.url));
 
 if (import.meta.main) {

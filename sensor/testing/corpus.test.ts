@@ -6,7 +6,7 @@ import { type CorpusResult, compareCorpus, corpusTablePath, renderCorpusTable } 
 
 if (hasCorpus()) testCorpus(compareCorpus());
 else {
-  test('the traffic corpus is there, or its absence is said', (t) => {
+  test('the traffic corpus is present, or its absence is reported', (t) => {
     const sentence = `no traffic corpus in ${corpusFolder()}: nothing was compared (SVC_CORPUS_DIR names its folder)`;
     t.diagnostic(sentence);
     assert.ok(!process.env.CI, sentence);
@@ -22,7 +22,7 @@ function testCorpus(results: readonly CorpusResult[]): void {
     }
   });
 
-  test('NET-2.4.2: bytes and packets of every conversation equal the corpus, but for the differences with a reason', () => {
+  test('NET-2.4.2: bytes and packets of every conversation equal the corpus, except for differences with a reason', () => {
     const unexplained = results.filter(
       (result) =>
         result.reason === null &&
@@ -44,13 +44,13 @@ function testCorpus(results: readonly CorpusResult[]): void {
     );
   });
 
-  test('a reason stands only where there is a difference', () => {
+  test('there is a reason only for existing differences', () => {
     for (const { expected, differences, reason } of results) {
       assert.equal(reason !== null, differences.length > 0, expected.file);
     }
   });
 
-  test('docs/corpus.md is what the engine does today', () => {
+  test('docs/corpus.md is up to date with the engine', () => {
     const written = readFileSync(corpusTablePath, 'utf8');
     assert.equal(
       written,

@@ -1,7 +1,7 @@
 /**
- * Reads the shared traffic corpus with our engine and compares it with what two other readers agreed on.
+ * Reads the shared traffic corpus with our engine and compares it with the agreed results of two other readers.
  *
- * The corpus is no part of the product: its folder comes from `SVC_CORPUS_DIR` and may be missing.
+ * The corpus is not part of the product: its directory comes from `SVC_CORPUS_DIR` and may be missing.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -13,12 +13,12 @@ import { type WholeReading, wholeReading } from './captures.ts';
 
 const projectFolder = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** Where the corpus should be. */
+/** Directory of the corpus. */
 export function corpusFolder(): string {
   return resolve(projectFolder, process.env.SVC_CORPUS_DIR ?? '../shared/corpus');
 }
 
-/** True when it is there. */
+/** True when the corpus is present. */
 export function hasCorpus(): boolean {
   return existsSync(join(corpusFolder(), 'expected.json'));
 }
@@ -46,7 +46,7 @@ interface ExpectedFlow {
   query_seen?: boolean;
 }
 
-/** What is known of one capture of the corpus. */
+/** Expected facts of one capture. */
 export interface ExpectedFile {
   file: string;
   packets: number;
@@ -56,7 +56,7 @@ export interface ExpectedFile {
   flows: ExpectedFlow[];
 }
 
-/** One fact on which we and the corpus are not of one mind. */
+/** One fact on which our reading and the corpus differ. */
 export interface Difference {
   kind: 'packets' | 'conversation' | 'name' | 'dns';
   fact: string;
@@ -86,7 +86,7 @@ export function readCapture(file: string): WholeReading {
   return wholeReading(result, answers);
 }
 
-/** What differs between our reading and the expected facts, packets and bytes first. */
+/** Differences between our reading and the expected facts, packets and bytes first. */
 export function compareCapture(expected: ExpectedFile, ours: WholeReading): Difference[] {
   return [
     ...comparePackets(expected, ours),
@@ -140,7 +140,7 @@ function compareMaps(
   return differences;
 }
 
-/** An outer name of an encrypted hello is a server name like any other to the corpus. */
+/** In the corpus, a public name of an encrypted hello is a server name like any other. */
 const kinds = new Map([
   ['tls_sni', 'tls_sni'],
   ['tls_outer', 'tls_sni'],

@@ -1,11 +1,11 @@
 /**
- * How much JavaScript a piece of work runs, counted by V8's block coverage: function bodies, branches and loop rounds of
- * our own modules. The number is the same on a fast machine, a slow one and a busy one, which no time is.
+ * Counts the JavaScript that a piece of work executes, by V8's block coverage: function bodies, branches and loop
+ * iterations of our own modules. Unlike time, the number does not depend on the speed or load of the machine.
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
-/** What the counting thread is given. */
+/** Input of the counting thread. */
 export interface CountedWork {
   module: string;
   exportName: string;
@@ -13,8 +13,8 @@ export interface CountedWork {
 }
 
 /**
- * Loads `module` in a thread of its own, calls its export with `data`, and counts each function that it yields. Coverage
- * counts only what is compiled after it began, so the module and all it imports are loaded there anew.
+ * Loads `module` in its own thread, calls its export with `data`, and counts each function that it yields. Coverage
+ * counts only code compiled after its start, so the module and its imports are loaded again there.
  */
 export async function countBlocks(
   module: URL | string,

@@ -1,8 +1,7 @@
 /**
- * A sensor that does one cycle under the eyes of a tracer: collect a minute, store it, upload it, take the receipt,
- * prune. It says `ready` when its modules are loaded, waits for a line on standard input, and says each minute
- * that it has committed and each receipt that it has stored. It ends with 0 when everything was delivered, with 3 when that took longer than the
- * given time of its clock.
+ * A sensor that performs one cycle under a tracer: collect a minute, store it, upload it, store the receipt, prune. It
+ * prints `ready` when its modules are loaded, waits for a line on standard input, and prints each committed minute and
+ * each stored receipt. Exit code 0 when everything was delivered, 3 after the time limit of its clock.
  *
  * usage: cycle-sensor.ts JSON    (`CycleSensorInput`)
  */
@@ -13,6 +12,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
 import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
@@ -23,9 +23,9 @@ export interface CycleSensorInput {
   directory: string;
   url: string;
   minute: number;
-  /** How many times as fast as ours its clock runs. */
+  /** Speed of its clock as a factor. */
   speed: number;
-  /** Time of its clock for the whole cycle. */
+  /** Time limit of its clock for the whole cycle. */
   patienceMs: number;
   fault: PlantedFault | null;
 }
@@ -36,7 +36,7 @@ async function main(input: CycleSensorInput): Promise<void> {
   const startMs = input.minute * 1000;
   const endMs = startMs + 62_000;
   const bytesMax = 64 * 1024 * 1024;
-  // Else compiled code would be written in the middle of the cycle.
+  // Otherwise compiled code would be written during the cycle.
   flushCompileCache();
   process.stdout.write('ready\n');
   await once(process.stdin, 'data');
@@ -59,7 +59,14 @@ async function main(input: CycleSensorInput): Promise<void> {
   const { directory } = input;
   misguideSqlite(input.fault);
   const kept = withFault(
-    createSpool({ directory, bytesMax, sensorVersion: '0.1.0', clock, reporter: silentReporter }),
+    createSpool({
+      directory,
+      bytesMax,
+      kinds: recordKinds,
+      sensorVersion: '0.1.0',
+      clock,
+      reporter: silentReporter,
+    }),
     input.fault,
   );
   const spool: Spool = {
@@ -97,7 +104,7 @@ async function main(input: CycleSensorInput): Promise<void> {
   spool.close();
 }
 
-/** A sensor whose disk fails at its start is started again by its supervisor; here it tries again by itself. */
+/** A supervisor restarts a sensor whose disk fails at the start; this process retries by itself. */
 async function untilItOpens(
   open: () => void,
   clock: Clock,

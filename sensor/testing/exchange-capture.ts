@@ -1,4 +1,4 @@
-/** A capture of many UDP exchanges, each between other sockets, written frame by frame so that any number fits. */
+/** A capture of many UDP exchanges between different sockets, written frame by frame so that any number is possible. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { pcapFile } from './capture-files.ts';
 
@@ -8,11 +8,11 @@ const frameBytes = 14 + 20 + 8 + 32;
 export const exchangePacketBytes = frameBytes - 14;
 
 export interface ExchangeOptions {
-  /** Packets of each exchange: 2 has an answer, 1 has none. */
+  /** Packets of each exchange: 2 with an answer, 1 without. */
   packets?: 1 | 2;
-  /** Different remote addresses; as many as exchanges unless given. */
+  /** Number of remote addresses; by default the number of exchanges. */
   remotes?: number;
-  /** Remote addresses begin this far into 11.0.0.0/8. */
+  /** Offset of the first remote address in 11.0.0.0/8. */
   firstRemote?: number;
   perSecond?: number;
 }
@@ -36,7 +36,7 @@ export function writeExchanges(path: string, count: number, options: ExchangeOpt
     record.writeUInt32LE(1_700_000_000 + Math.floor(i / perSecond), 0);
     record.writeUInt32LE(Math.floor(((i % perSecond) / perSecond) * 1e6), 4);
     const remote = 0x0b000000 + firstRemote + (i % remotes);
-    // Ephemeral ports without a known service, which would be taken for the server.
+    // Ephemeral ports without a known service, which would be considered the server.
     const port = 52_000 + (i % 11_987);
     for (let packet = 0; packet < packets; packet += 1) {
       record.writeUInt32BE(packet === 0 ? 0xc0000201 : remote, header + 26);

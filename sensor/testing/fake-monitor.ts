@@ -1,4 +1,4 @@
-/** A small HTTP server in the monitor's place, for answers that the real one gives only when it fails. */
+/** A small HTTP server instead of the monitor, for answers that the real one gives only in failures. */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
@@ -12,7 +12,7 @@ export interface FakeAnswer {
   status: number;
   body?: unknown;
   headers?: Record<string, string>;
-  /** Cuts the connection after the request was read, without an answer. */
+  /** Closes the connection without an answer after the request was read. */
   cut?: boolean;
 }
 
@@ -26,11 +26,11 @@ export interface ReceivedRequest {
 export interface FakeMonitor {
   url: string;
   requests: ReceivedRequest[];
-  /** Resolves when `count` requests have been answered in all. */
+  /** Resolves when `count` requests in all have been answered. */
   received(count: number): Promise<void>;
 }
 
-/** Starts the server; `answer` decides about each request. */
+/** Starts the server; `answer` decides on each request. */
 export async function startFakeMonitor(
   t: TestContext,
   answer: (request: ReceivedRequest, index: number) => FakeAnswer,
@@ -75,7 +75,7 @@ export function uploadIn(request: ReceivedRequest): TelemetryUpload {
   return decodeUpload(decompressUpload(request.body, request.headers['content-encoding']));
 }
 
-/** The receipt that a monitor gives for an upload. */
+/** The receipt for an upload. */
 export function receiptFor(
   request: ReceivedRequest,
   receipt: 'accepted' | 'duplicate' = 'accepted',
@@ -84,7 +84,7 @@ export function receiptFor(
   return { status: 200, body: { spool_id: spoolId, sequence, receipt } };
 }
 
-/** A refusal or failure in the monitor's words. */
+/** A refusal or failure in the monitor's format. */
 export function refusal(status: number, message: string, headers: Record<string, string> = {}): FakeAnswer {
   return { status, body: { error: { code: 'some.code', message } }, headers };
 }

@@ -1,12 +1,13 @@
 /**
- * Capture files to break, and ways to break them: where lengths, types and times stand, anywhere, and in the packing.
+ * Capture files to break, and ways to break them: in lengths, types and times, at random positions, and in the
+ * compressed data.
  */
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { pcapFile, pcapngFile, type StoredFrame } from './capture-files.ts';
 import { join, u32 } from './frames.ts';
 import { generatedSeeds, mutate } from './mutations.ts';
 
-/** A whole file and what it is. */
+/** A valid file and its description. */
 export interface SeedFile {
   format: string;
   bytes: Uint8Array;
@@ -14,7 +15,7 @@ export interface SeedFile {
 
 const framesPerFile = 8;
 
-/** Files of every format that is read, with frames of every kind. */
+/** Files of every supported format, with frames of every kind. */
 export function seedFiles(random: () => number): SeedFile[] {
   const frames = generatedSeeds();
   const files: SeedFile[] = [];
@@ -47,7 +48,7 @@ const interesting = [
   0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff, 0x0a0d0d0a, 0x1a2b3c4d, 0xa1b2c3d4,
 ];
 
-/** One broken file. Some are packed, before or after they were broken. */
+/** One broken file. Some are compressed, before or after the damage. */
 export function mutateFile(seeds: readonly SeedFile[], random: () => number): SeedFile {
   const below = (limit: number) => Math.floor(random() * limit);
   const seed = seeds[below(seeds.length)]!;
@@ -68,7 +69,7 @@ function breakBytes(
   let bytes: Uint8Array = whole.slice();
   const times = 1 + below(5);
   for (let i = 0; i < times && bytes.length > 0; i += 1) {
-    // Half of the damage is done to the head of the file, where its description stands.
+    // Half of the damage is in the file's header and descriptions.
     const at = below(2) === 0 ? below(Math.min(bytes.length, 120)) : below(bytes.length);
     bytes = breakAt(bytes, at, seeds, below);
   }
@@ -107,7 +108,7 @@ function breakAt(
   }
 }
 
-/** A file whose frames are broken, in a whole container. */
+/** A valid file with broken frames. */
 export function fileOfBrokenFrames(random: () => number): SeedFile {
   const frames = generatedSeeds();
   const first = mutate(frames, random);

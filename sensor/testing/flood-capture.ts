@@ -1,6 +1,6 @@
 /**
- * A capture of a flood: named connections first, then one-packet flows from sources that never repeat, then one more
- * packet of each named connection, which shows whether it is still known.
+ * A capture of a flood: named connections first, then one-packet flows from unique sources, then one more packet of
+ * each named connection, which shows whether it is still known.
  *
  * usage: sh tools/with-node sensor/testing/flood-capture.ts FILE [FLOWS] [NAMED]    (writes a pcap file)
  */
@@ -16,7 +16,7 @@ const targets = 16;
 export function namedConnection(i: number): { ends: SegmentOptions; host: string } {
   const from = `192.0.2.${(i % 200) + 1}`;
   const to = `203.0.${113 + ((i / 50_000) | 0)}.${(i % 250) + 1}`;
-  // Many connections share a host, as they do.
+  // Many connections share a host, as in real traffic.
   const host = `before-${i % 3000}.site-${(i % 3000) % 977}.example`;
   return { ends: { from, fromPort: 10_000 + (i % 50_000), to, toPort: 443 }, host };
 }
@@ -39,8 +39,8 @@ export function laterFrame(i: number): Uint8Array {
 }
 
 /**
- * Makes flood frames: `next` gives the same object each time, with another source, port and kind written into it, a
- * third each of TCP openings, bare TCP segments and datagrams. No two have the same ends.
+ * Creates flood frames: `next` returns the same object each time, with a new source, port and kind; a third each are
+ * TCP openings, bare TCP segments and datagrams. No two have the same ends.
  */
 export function createFlood(seed: number): { next(): Uint8Array } {
   const random = createRandom(seed);
@@ -54,7 +54,7 @@ export function createFlood(seed: number): { next(): Uint8Array } {
   return {
     next() {
       const frame = templates[count % 3]!;
-      // The low bits count, so that no source repeats; the others are random.
+      // The low bits are a counter, so that no source repeats; the others are random.
       const source = ((1 + (count >>> 24)) << 24) | (count & 0xffffff);
       frame[26] = 11 + (source >>> 24);
       frame[27] = source >>> 16;
@@ -70,8 +70,7 @@ export function createFlood(seed: number): { next(): Uint8Array } {
   };
 }
 
-/** Writes the flood as a pcap file; frames come at `perSecond`, which makes it last longer than
- * a minute. */
+/** Writes the flood as a pcap file at a rate of `perSecond`, so that it lasts longer than a minute. */
 export function writeFlood(path: string, flows: number, named: number, perSecond = 12_500): void {
   const file = openSync(path, 'w');
   const header = pcapFile([]);

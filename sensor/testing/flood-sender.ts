@@ -1,8 +1,8 @@
 /**
- * Sends the mixed capture's frames, whole, on an interface of this network namespace, again and again, and prints what
- * it sent as JSON. Waits for a line on standard input before it begins.
+ * Sends the frames of the mixed capture repeatedly on an interface of this network namespace, and prints the sent
+ * counts as JSON. Waits for a line on standard input first.
  *
- * usage: flood-sender.ts INTERFACE PACKETS KPPS    (0 kpps: as fast as it can)
+ * usage: flood-sender.ts INTERFACE PACKETS KPPS    (0 kpps: no limit)
  */
 import { once } from 'node:events';
 import { openFrameSender } from './frame-sender.ts';

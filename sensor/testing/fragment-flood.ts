@@ -1,5 +1,5 @@
 /**
- * Floods of fragments, and the same datagrams as plain packets, for comparing what they cost.
+ * Floods of fragments, and the same datagrams as plain packets, to compare their costs.
  */
 import { createCapture } from '#sensor/capture/index.ts';
 import { testDomain, testMinute } from './captures.ts';
@@ -49,7 +49,7 @@ function datagramFrames(kind: FragmentKind, i: number, ends: SegmentOptions): Ui
   return kind === 'reversed' ? fragments.reverse() : fragments;
 }
 
-/** A DNS answer that nobody asked for, filled up to `length`. */
+/** An unsolicited DNS answer, padded to `length`. */
 function amplified(i: number, length: number): Uint8Array {
   const name = 'large.example';
   const answers = [{ name, ttl: 60, address: '198.51.100.9' }];
@@ -58,7 +58,7 @@ function amplified(i: number, length: number): Uint8Array {
   return bytes;
 }
 
-/** For the counting thread: offers a flood to a capture, once to settle it and once to be counted. */
+/** For the counting thread: offers a flood to a capture, once to warm it up and once to be counted. */
 export function* offerFlood({ kind, count }: { kind: FragmentKind; count: number }): Iterable<() => void> {
   const frames = createFragmentFlood(kind, count);
   const capture = createCapture({

@@ -1,4 +1,4 @@
-/** Frames made by hand and put on an interface as they are, so that a test knows every byte that passed. Needs root. */
+/** Sends handmade frames unchanged on an interface, so that a test knows every byte. Needs root. */
 import koffi from 'koffi';
 
 const afPacket = 17;

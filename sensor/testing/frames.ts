@@ -5,7 +5,7 @@
  */
 import { parseAddress } from '#common/ip/index.ts';
 
-/** Bytes one after the other. */
+/** Concatenates bytes. */
 export function join(...parts: (Uint8Array | readonly number[])[]): Uint8Array {
   return joinAll(parts);
 }
@@ -17,7 +17,7 @@ export function joinAll(parts: readonly (Uint8Array | readonly number[])[]): Uin
   const joined = new Uint8Array(length);
   let at = 0;
   for (const part of parts) {
-    // Most parts are a few bytes, for which a call of `set` costs more than the bytes.
+    // For a part of few bytes a call of `set` costs more than the copy.
     if (part.length > 32) joined.set(part, at);
     else for (let i = 0; i < part.length; i += 1) joined[at + i] = part[i]!;
     at += part.length;
@@ -65,7 +65,7 @@ export interface IpOptions {
   more?: boolean;
 }
 
-/** Traffic goes between few addresses, and reading one costs as much as the rest of its packet. */
+/** Traffic uses few addresses, and parsing one costs as much as the rest of its packet. */
 const addresses = new Map<string, Uint8Array>();
 const addressesMax = 10_000;
 
@@ -133,7 +133,7 @@ export function udp(ends: SegmentOptions, data: Uint8Array): Uint8Array {
   return ip(join(header, data), { from: ends.from, to: ends.to, protocol: 17 });
 }
 
-/** The same ends, the other way. */
+/** The same ends in the other direction. */
 export function reverse(ends: SegmentOptions): SegmentOptions {
   return { from: ends.to, fromPort: ends.toPort, to: ends.from, toPort: ends.fromPort };
 }
@@ -141,7 +141,7 @@ export function reverse(ends: SegmentOptions): SegmentOptions {
 export interface HelloOptions {
   /** Null for a hello without a server name. */
   host: string | null;
-  /** Bytes of extensions before the server name, as a large key share has. */
+  /** Bytes of extensions before the server name, like a large key share. */
   before?: number;
   /** Bytes in each TLS record. */
   recordBytes?: number;

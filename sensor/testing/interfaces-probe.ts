@@ -1,4 +1,4 @@
-/** Prints what this network namespace's kernel says of its network, by its sockets and by its files, as JSON. */
+/** Prints the network tables of this namespace's kernel, from its sockets and from its files, as JSON. */
 import { assembleInventory } from '#sensor/interfaces/inventory.ts';
 import { readFiles } from '#sensor/interfaces/read-files.ts';
 import { readNetlink } from '#sensor/interfaces/read-netlink.ts';

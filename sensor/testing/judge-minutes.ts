@@ -1,16 +1,16 @@
-/** The oracle of the spool's proofs: what arrived, held against what each minute held and what was said to be committed. */
+/** Checks of the spool's proofs: compares arrived uploads with the bytes of each minute and the reported commits. */
 import type { TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 
 export interface Truth {
   /** The proof's first minute, for messages. */
   startMinute: number;
-  /** What a whole minute held. */
+  /** Bytes of a complete minute. */
   bytesOfMinute(minute: number): number;
-  /** Minutes that the sensor said it had committed. */
+  /** Minutes that the sensor reported as committed. */
   committed: ReadonlySet<number>;
 }
 
-/** What is wrong with what arrived, one sentence each. */
+/** The errors in the arrived uploads, as sentences. */
 export function judgeMinutes(uploads: readonly TelemetryUpload[], truth: Truth): string[] {
   const offences: string[] = [];
   const arrived = new Map<number, { count: number; observedMs: number; bytes: number }>();

@@ -1,9 +1,9 @@
-/** Whether what `sensor read` printed of a broken file is right, as far as that can be told without reading the file. */
+/** Checks the output of `sensor read` for a broken file, as far as possible without reading the file. */
 import type { ReadOptions } from '#sensor/commands/read.ts';
 import type { SeedFile } from './file-mutations.ts';
 import type { PrintedReading } from './read-in-process.ts';
 
-/** What is wrong with what was printed, null when nothing is. */
+/** The error in the output, or null. */
 export function judgeReading(
   { status, stdout, stderr }: PrintedReading,
   asked: ReadOptions,
@@ -16,7 +16,7 @@ export function judgeReading(
   if (typeof counted === 'string') return counted;
   const { packets, ip, nonIp, dropped } = counted;
   if (packets !== ip + nonIp + dropped) return `${packets} packets are not ${ip} + ${nonIp} + ${dropped}`;
-  // A packet takes 16 bytes of a file at least; what is packed may be smaller.
+  // A packet needs at least 16 bytes in a file, except in a compressed one.
   const isPacked = /gzip|zstd/.test(file.format);
   if (!isPacked && packets * 16 > file.bytes.length)
     return `${packets} packets in ${file.bytes.length} bytes`;
@@ -81,10 +81,10 @@ function countsOfTables(stdout: string): Counts | string {
       Number(text.replaceAll(',', '')),
     );
   const [packets] = numbers(lines[0]);
-  const [ip, nonIp, dropped] = numbers(lines.find((line) => line.endsWith('malformed or cut')));
+  const [ip, nonIp, dropped] = numbers(lines.find((line) => line.endsWith('malformed or truncated')));
   if (packets === undefined || ip === undefined || nonIp === undefined || dropped === undefined)
     return `no summary: ${lines.slice(0, 3).join(' / ')}`;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: nothing from a file may steer a terminal.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no control character from a file may reach a terminal.
   if (/[\u0000-\u0009\u000b-\u001f\u007f]/.test(stdout)) return 'a control character was printed';
   if (/NaN|undefined|Infinity|\[object/.test(stdout)) return 'a value has no text';
   return { packets, ip, nonIp, dropped };

@@ -1,7 +1,7 @@
 /**
- * A sensor to be killed that listens on a real interface: the real ring, packet path, collector, spool and uplink, on a
- * clock that runs many times as fast. The stamps that the kernel gave are moved onto that clock, so a minute takes a second
- * or two. It says on standard output that it runs, and each minute that it has committed.
+ * A sensor to be killed that captures on a real interface: the real ring, packet path, collector, spool and uplink, on
+ * a clock that runs many times as fast. The kernel's timestamps are converted to that clock, so a minute takes a second
+ * or two. It prints when it runs, and each committed minute.
  *
  * usage: killed-live-sensor.ts JSON    (`KilledLiveSensorInput`)
  */
@@ -12,6 +12,7 @@ import { createCapture } from '#sensor/capture/index.ts';
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { openSource } from '#sensor/packet-source/index.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
 import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
@@ -26,11 +27,11 @@ export interface KilledLiveSensorInput {
   startMinute: number;
   speed: number;
   fault: PlantedFault | null;
-  /** Collect this many minutes, deliver everything and stop; null: go on until killed. */
+  /** Collect this many minutes, deliver everything and stop; null: run until killed. */
   drainAfterMinutes: number | null;
 }
 
-/** Real time that frames may take from the kernel to here; the ring hands over a block that is 40 ms old. */
+/** Real delay of frames from the kernel; the ring passes on a block after 40 ms. */
 const settleMs = 300;
 const pollMs = 20;
 
@@ -52,7 +53,14 @@ async function main(input: KilledLiveSensorInput): Promise<void> {
   };
   const bytesMax = 64 * 1024 * 1024;
   const spool = withFault(
-    createSpool({ directory, bytesMax, sensorVersion: '0.1.0', clock, reporter: silentReporter }),
+    createSpool({
+      directory,
+      bytesMax,
+      kinds: recordKinds,
+      sensorVersion: '0.1.0',
+      clock,
+      reporter: silentReporter,
+    }),
     fault,
   );
   spool.open();
@@ -92,7 +100,7 @@ async function main(input: KilledLiveSensorInput): Promise<void> {
     input.drainAfterMinutes === null ? Number.POSITIVE_INFINITY : sinceMs + input.drainAfterMinutes * 60_000;
   const isDone = () => clock.nowMs() > endMs + 60_000 && spool.status().pendingUploads === 0;
   while (!isDone()) {
-    // Read before the ring, so that a process that stood still in between closes no minute with frames of it unread.
+    // Read before the ring, so that a pause of the process closes no minute with unread frames.
     const readUntilMs = clock.nowMs() - settleMs * speed;
     await source.poll(pollMs, (bytes, offset, captured, wire, seconds, nanoseconds, vlanTci, segments) => {
       const atMs = toFast(seconds * 1000 + nanoseconds / 1e6);
@@ -112,7 +120,7 @@ async function main(input: KilledLiveSensorInput): Promise<void> {
   spool.close();
 }
 
-/** What the monitor is told of a report. */
+/** The minute that is sent to the monitor for a report. */
 function toMinute(report: ReturnType<ReturnType<typeof createCapture>['closeAll']>[number]) {
   return { ...report, role: 'uplink' as const };
 }

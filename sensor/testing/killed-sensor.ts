@@ -1,7 +1,6 @@
 /**
- * A sensor to be killed: the real collector, spool and uplink, on a clock that runs many times as fast, over a
- * capture that counts a known number of bytes in each minute. It says on standard output that it runs,
- * and each minute that it has committed.
+ * A sensor to be killed: the real collector, spool and uplink, on a clock that runs many times as fast, with a capture
+ * that counts a known number of bytes in each minute. It prints when it runs, and each committed minute.
  *
  * usage: killed-sensor.ts JSON    (`KilledSensorInput`)
  */
@@ -10,6 +9,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
 import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
@@ -24,7 +24,7 @@ export interface KilledSensorInput {
   startMinute: number;
   speed: number;
   fault: PlantedFault | null;
-  /** Collect this many minutes, deliver everything and stop; null: go on until killed. */
+  /** Collect this many minutes, deliver everything and stop; null: run until killed. */
   drainAfterMinutes: number | null;
 }
 
@@ -50,7 +50,7 @@ async function main(input: KilledSensorInput): Promise<void> {
   const bytesMax = 64 * 1024 * 1024;
   const sensorVersion = '0.1.0';
   const spool = withFault(
-    createSpool({ directory, bytesMax, sensorVersion, clock, reporter: silentReporter }),
+    createSpool({ directory, bytesMax, kinds: recordKinds, sensorVersion, clock, reporter: silentReporter }),
     fault,
   );
   spool.open();

@@ -1,4 +1,4 @@
-/** Packets of connections that are named already, for counting what one of them costs. */
+/** Packets of already named connections, to count the cost of one. */
 
 import { offer, testCapture } from './captures.ts';
 import { clientHello, ethernet, reverse, Tcp, tcp, udp } from './frames.ts';
@@ -12,10 +12,12 @@ export interface KnownTraffic {
   protocol: 'tcp' | 'udp';
 }
 
-/** How many packets the work of `knownTraffic` takes. */
+/** Number of packets in the work of `knownTraffic`. */
 export const knownPackets = packets * 2;
 
-/** Opens a connection and yields the work of its further packets, data one way and acknowledgements the other. */
+/**
+ * Opens a connection and yields the work of its further packets: data in one direction, acknowledgements in the other.
+ */
 export function* knownTraffic({ isIpv6, protocol }: KnownTraffic): Generator<() => void> {
   const capture = testCapture();
   const ends = isIpv6 ? ends6 : ends4;

@@ -1,4 +1,4 @@
-/** Memory that this thread holds after everything unused was given back: the same on a busy machine. */
+/** Memory of this thread after garbage collection; independent of the load of the machine. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
@@ -6,7 +6,7 @@ setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 export function liveKiB(): number {
-  // What the first round finalizes, the second gives back.
+  // The second collection frees what the first one finalized.
   collectGarbage();
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();

@@ -1,5 +1,5 @@
 /**
- * Runs inside a network namespace that has the veth pair `va` and `vb`, tries the live ring there, prints JSON.
+ * Runs in a network namespace with the veth pair `va` and `vb`, uses the live ring, and prints JSON.
  *
  * usage: live-probe.ts count|overflow|gone|collect
  */
@@ -15,7 +15,7 @@ import { ethernetFrame, openFrameSender, udp4, udp6 } from './frame-sender.ts';
 const quietMs = 400;
 const rounds = 40;
 
-/** What is sent towards and away from `va`, and what must be counted for it. */
+/** Frames sent to and from `va`, and the expected counters. */
 const frames = [
   { frame: ethernetFrame(0x0800, udp4('10.9.0.1', '10.9.0.2', 100)), ipBytes: 128, kind: 'ipv4' },
   { frame: ethernetFrame(0x0800, udp4('10.9.0.1', '10.9.0.2', 1400)), ipBytes: 1428, kind: 'ipv4' },
@@ -41,7 +41,7 @@ function sendAll(): { packets: number; ipPackets: number; ipBytes: number } {
   return sent;
 }
 
-/** Polls until nothing has come for a while. */
+/** Polls until no frame has come for a while. */
 function pollUntilQuiet(source: PacketSource, observe: Parameters<PacketSource['poll']>[1]): void {
   let lastAt = Date.now();
   while (Date.now() - lastAt < quietMs) {
@@ -120,7 +120,7 @@ function gone(): unknown {
   return { afterUp, code };
 }
 
-/** The whole part: threads, collector, orderly stop; a list takes the spool's place. */
+/** The whole collection: threads, collector, orderly stop; a list replaces the spool. */
 async function collect(): Promise<unknown> {
   const minutes: TelemetryMinute[] = [];
   const gaps: TelemetryGap[] = [];
@@ -136,7 +136,7 @@ async function collect(): Promise<unknown> {
     captures: (['va', 'vb'] as const).map((name) => ({
       name,
       role: name === 'va' ? 'uplink' : 'bridge',
-      // Room for half a second without a turn, which a busy machine may well bring: a block is used up every 40 ms.
+      // Room for half a second without a poll, as on a busy machine: a block is used up every 40 ms.
       source: { kind: 'live', interfaceName: name, ringMiB: 16 },
     })),
     reporter: { ...silentReporter, info: noteListening },
@@ -154,9 +154,9 @@ async function collect(): Promise<unknown> {
     takesProtocolNames: true,
     takesLive: true,
     probes: [],
-    ignoredEntries: 0,
+    omissions: [],
   });
-  // What is sent before both threads listen is nobody's to count.
+  // Frames sent before both threads listen would not be counted.
   await bothListen;
   const sent = sendAll();
   const stoppedAt = Date.now();

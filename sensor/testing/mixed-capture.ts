@@ -1,8 +1,9 @@
 /**
- * A mixed capture in memory, the same on every machine: thousands of connections of the kinds that a hypervisor sees,
- * interleaved, over IPv4 and IPv6, plain and tagged.
+ * A mixed capture in memory, identical on every machine: thousands of interleaved connections of the kinds that a
+ * hypervisor sees, over IPv4 and IPv6, with and without tags.
  *
- * Full-size packets are cut at 192 captured bytes, as a trimmed live capture has them; their lengths stay true.
+ * Full-size packets are truncated to 192 captured bytes, as in a live capture with a snap length; their wire lengths
+ * stay.
  *
  * usage: sh tools/with-node sensor/testing/mixed-capture.ts FILE [CONNECTIONS]    (writes a pcap file)
  */
@@ -26,7 +27,7 @@ const helloCapturedMax = 2048;
 
 export interface MixedCapture {
   bytes: Uint8Array;
-  /** For each frame: where it lies, how much was captured, and how long it was. */
+  /** For each frame: its position, captured length and wire length. */
   offsets: Float64Array;
   captured: Int32Array;
   wire: Int32Array;
@@ -40,7 +41,7 @@ interface Frame {
   wire: number;
 }
 
-/** Numbers between 0 and 1, the same for the same seed. */
+/** Random numbers between 0 and 1, reproducible by seed. */
 export function createRandom(seed: number): () => number {
   let state = seed | 0;
   return () => {
@@ -51,7 +52,7 @@ export function createRandom(seed: number): () => number {
   };
 }
 
-/** Makes a capture of about `flows` connections, spread over a minute. */
+/** Creates a capture of about `flows` connections, spread over a minute. */
 export function createMixedCapture(flows: number, seed = 1): MixedCapture {
   const random = createRandom(seed);
   const queue: { frames: Frame[]; next: number }[] = [];
@@ -103,7 +104,7 @@ function createFlow(number: number, random: () => number): Frame[] {
 
 interface Planned {
   packet: Uint8Array;
-  /** Bytes that were on the wire behind what is written here. */
+  /** Bytes on the wire that are not written here. */
   extra: number;
 }
 
@@ -151,7 +152,7 @@ function createEnds(number: number, random: () => number): SegmentOptions {
       };
 }
 
-/** A whole TCP connection: handshake, the client's first words in segments of 1,400, data both ways, goodbye. */
+/** A whole TCP connection: handshake, the client's first data in segments of 1,400, data in both directions, close. */
 function createConnection(ends: SegmentOptions, first: Uint8Array, random: () => number): Planned[] {
   const back = reverse(ends);
   let sequence = Math.floor(random() * 4_000_000_000);
@@ -185,7 +186,7 @@ function longSegment(ends: SegmentOptions, sequence: number): Planned {
   return lengthen(packet, 1300);
 }
 
-/** Says in the IP header that `extra` more bytes follow. */
+/** Increases the length in the IP header by `extra` bytes. */
 function lengthen(packet: Uint8Array, extra: number): Planned {
   const at = packet[0]! >> 4 === 6 ? 4 : 2;
   const length = packet[at]! * 256 + packet[at + 1]! + extra;

@@ -1,7 +1,7 @@
 /**
  * Frames to break, and ways to break them.
  *
- * Seeds are frames of every kind that the decoders know, generated, and those of the traffic corpus where it is there.
+ * Seeds are generated frames of every kind that the decoders know, and frames of the traffic corpus if it is present.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
@@ -32,7 +32,7 @@ export interface SeedFrame {
 const web = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 443 };
 const web6 = { from: '2001:db8::1', fromPort: 40_000, to: '2001:db8:9::9', toPort: 443 };
 
-/** Frames of our own making: each application behind each kind of wrapping. */
+/** Generated frames: each application in each kind of encapsulation. */
 export function generatedSeeds(): SeedFrame[] {
   const seeds: SeedFrame[] = [];
   for (const ends of [web, web6]) {
@@ -74,7 +74,7 @@ export function generatedSeeds(): SeedFrame[] {
   return seeds;
 }
 
-/** At most `limit` frames of the corpus, or none where it is missing. */
+/** At most `limit` frames of the corpus; none when it is missing. */
 export function corpusSeeds(limit: number): SeedFrame[] {
   if (!hasCorpus()) return [];
   const seeds: SeedFrame[] = [];
@@ -84,7 +84,7 @@ export function corpusSeeds(limit: number): SeedFrame[] {
     const path = joinPath(folder, name);
     if (!statSync(path).isFile() || statSync(path).size < 24) continue;
     const file = openCaptureFile(path);
-    // Some of each file, or the largest would be all there is.
+    // A limited number from each file; otherwise the largest file would fill the list.
     for (let taken = 0; taken < 120 && seeds.length < limit && file.next(); taken += 1) {
       const bytes = file.bytes.slice(file.offset, file.offset + file.capturedLength);
       seeds.push({ bytes, linkType: file.linkType });
@@ -96,7 +96,7 @@ export function corpusSeeds(limit: number): SeedFrame[] {
 
 const interesting = [0, 1, 2, 4, 5, 6, 17, 20, 40, 41, 44, 47, 60, 63, 64, 0x7f, 0x80, 0xc0, 0xfe, 0xff];
 
-/** One broken frame out of `seeds`; a second seed may be spliced in. */
+/** One broken frame from `seeds`; a part of a second seed may be spliced in. */
 export function mutate(seeds: readonly SeedFrame[], random: () => number): SeedFrame {
   const below = (limit: number) => Math.floor(random() * limit);
   const seed = seeds[below(seeds.length)]!;
@@ -104,7 +104,7 @@ export function mutate(seeds: readonly SeedFrame[], random: () => number): SeedF
   const times = 1 + below(4);
   for (let i = 0; i < times; i += 1) {
     if (bytes.length === 0) break;
-    // Headers are where lengths and types stand, so half of the damage is done there.
+    // Half of the damage is in the headers, which contain lengths and types.
     const at = random() < 0.5 ? below(Math.min(bytes.length, 90)) : below(bytes.length);
     switch (below(8)) {
       case 0:

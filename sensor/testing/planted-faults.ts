@@ -1,4 +1,4 @@
-/** Faults that the proofs of the spool plant in a sensor, to see that they would notice them. */
+/** Faults that the proofs of the spool plant in a sensor, to verify that they detect them. */
 import { DatabaseSync } from 'node:sqlite';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import {
@@ -9,7 +9,7 @@ import {
 } from '#contracts/sensor-api/telemetry-codec.ts';
 import type { Spool } from '#sensor/spool/index.ts';
 
-/** Faults that a proof plants to see that it would notice them. */
+/** Faults that a proof must detect. */
 export const plantedFaults = [
   'numbers_kept_in_memory',
   'deleted_before_receipt',
@@ -17,9 +17,9 @@ export const plantedFaults = [
   'no_gap_after_a_kill',
   'resent_under_a_new_number',
 ] as const;
-/** Told before it is so, by a moment only: for proofs that kill at every system call. */
+/** Reported slightly too early: for proofs that kill at every system call. */
 const momentaryFault = 'announced_a_moment_early';
-/** Faults of how the disk is dealt with, which only a tracer or a failing disk can show. */
+/** Faults in the use of the disk, which only a tracer or a failing disk can reveal. */
 export const diskFaults = ['synchronous_normal', 'failed_sync_believed', 'failed_append_ignored'] as const;
 export type PlantedFault =
   | (typeof plantedFaults)[number]
@@ -84,7 +84,7 @@ export function withFault(spool: Spool, fault: PlantedFault | null): Spool {
   }
 }
 
-/** Plants the faults that lie in what SQLite is told. */
+/** Plants the faults in calls of SQLite. */
 export function misguideSqlite(fault: PlantedFault | null): void {
   const exec = DatabaseSync.prototype.exec;
   if (fault === 'synchronous_normal') {
@@ -99,7 +99,7 @@ export function misguideSqlite(fault: PlantedFault | null): void {
   }
 }
 
-/** The spool as a collector sees it; each committed minute is said on standard output, which is what a proof counts as collected. */
+/** The spool as used by a collector. Each committed minute is printed, which the proof counts as collected. */
 export function announcing(spool: Spool, fault: PlantedFault | null): Spool {
   let held: Parameters<Spool['append']> | null = null;
   const announce = (minutes: readonly TelemetryMinute[]) => {

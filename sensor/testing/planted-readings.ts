@@ -1,4 +1,4 @@
-/** What the thread of the proof `file-robustness` is given, what it tells, and the faults that are planted in it. */
+/** Input and results of the thread of the proof `file-robustness`, and its planted faults. */
 
 export const plantedFaults = [
   'throws',
@@ -19,15 +19,15 @@ export interface BreakFilesInput {
   fault: PlantedFault | null;
 }
 
-/** What the thread posts, again and again: all that it found so far. */
+/** All results so far; posted repeatedly by the thread. */
 export interface BreakFilesResult {
   offences: string[];
   tried: number;
   read: number;
   refused: number;
-  /** Files that were read in a process of their own as well. */
+  /** Files that were also read in their own process. */
   processes: number;
-  /** The most that a file of a batch took in the mean, and a file read of itself. */
+  /** Maximum averages of a file in a batch, and of a file read alone. */
   most: { blocksOfFile: number; readShare: number };
   grownKiB: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Traffic that presses on the flow table: a few TLS connections a second beside many short exchanges over UDP, in the
- * order of time, and what a capture has to say about it.
+ * Traffic that fills the flow table: a few TLS connections a second beside many short UDP exchanges, in the order of
+ * time, with the expected counters of a capture.
  */
 import { clientHello, dnsMessage, ethernet, reverse, type SegmentOptions, Tcp, tcp, udp } from './frames.ts';
 import { createRandom } from './mixed-capture.ts';
@@ -12,16 +12,16 @@ export type Mix = (typeof mixes)[number];
 export interface PressureOptions {
   seed: number;
   mix: Mix;
-  /** Exchanges of one request and one answer, a second. */
+  /** Exchanges of one request and one answer per second. */
   rate: number;
   seconds: number;
-  /** TLS connections a second. */
+  /** TLS connections per second. */
   tlsRate: number;
-  /** Probes of closed ports a second, half of them TCP that is reset. */
+  /** Probes of closed ports per second; half of them are TCP with a reset as answer. */
   scanRate: number;
 }
 
-/** What a row has to say: bytes by client, server, protocol, server port, and name for TLS. */
+/** Expected rows: bytes by client, server, protocol, server port, and name for TLS. */
 export interface PressureTruth {
   packets: number;
   bytes: number;
@@ -37,14 +37,14 @@ interface Event {
   isTls: boolean;
 }
 
-/** Few enough pairs of addresses that a minute has a row for each, but for `crowd`. */
+/** Few enough address pairs that a minute has a row for each, except for `crowd`. */
 const pool = 600;
 const locals = 200;
 const askers = 80;
 const localTexts = Array.from({ length: 256 }, (_, i) => `192.0.2.${i}`);
 const resolvers = ['198.51.100.1', '198.51.100.2', '198.51.100.3', '203.0.113.53'];
 
-/** Plays the traffic: `take` gets every frame with its time in milliseconds after the start. */
+/** Plays the traffic: `take` receives every frame with its time in milliseconds after the start. */
 export function playPressure(
   options: PressureOptions,
   take: (frame: Uint8Array, ms: number) => void,
@@ -94,10 +94,10 @@ class PressureSource {
     this.#random = createRandom(options.seed);
   }
 
-  /** Plans what begins in this millisecond. */
+  /** Plans the exchanges and connections that begin in this millisecond. */
   begin(ms: number): void {
     const { tlsRate, rate, scanRate, seconds } = this.#options;
-    // The last ones have time to say their name.
+    // The last connections need time to send their name.
     const isEnding = ms >= (seconds - 1) * 1000;
     this.#owed.tls += isEnding ? 0 : tlsRate / 1000;
     this.#owed.exchanges += rate / 1000;
@@ -140,7 +140,7 @@ class PressureSource {
     return 5 * 30 ** this.#random();
   }
 
-  /** A handshake, a hello in one or two segments, data for up to twenty seconds; most say goodbye. */
+  /** A handshake, a hello in one or two segments, data for up to twenty seconds; most connections are closed. */
   #beginTls(ms: number): void {
     this.#count += 1;
     const ends: SegmentOptions = {
@@ -175,7 +175,7 @@ class PressureSource {
     send(end + rtt, tcp(ends, Tcp.ack, 1002 + hello.length));
   }
 
-  /** Begins one exchange, or a conversation; the answer is how many exchanges that is. */
+  /** Begins one exchange or a conversation. Returns the number of exchanges. */
   #beginExchange(ms: number): number {
     const { mix } = this.#options;
     const kind = mix === 'mixed' ? mixes[this.#pick(6)]! : mix;
@@ -223,7 +223,7 @@ class PressureSource {
     };
   }
 
-  /** `packets` in turn over `lasts` milliseconds. */
+  /** `packets` packets in alternating directions over `lasts` milliseconds. */
   #converse(ms: number, ends: SegmentOptions, packets: number, lasts: number, size: number): number {
     const row = `${ends.from} ${ends.to} 17 ${ends.toPort}`;
     for (let i = 0; i < packets; i += 1) {

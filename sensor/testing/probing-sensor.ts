@@ -1,6 +1,6 @@
 /**
- * A sensor to be killed while it probes: the real prober, collector, spool and uplink on a fast clock. It says on standard
- * output that it runs, and each result of a probe that it has committed.
+ * A sensor to be killed while it probes: the real prober, collector, spool and uplink on a fast clock. It prints when
+ * it runs, and each committed probe result.
  *
  * usage: probing-sensor.ts JSON    (`ProbingSensorInput`)
  */
@@ -11,6 +11,7 @@ import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { createProber } from '#sensor/probes/index.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
 import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
@@ -22,7 +23,7 @@ export interface ProbingSensorInput {
   epochMs: number;
   startMinute: number;
   speed: number;
-  /** Results said to be committed when they only lie in memory, or sent again with the next upload. */
+  /** Reports results as committed that are only in memory, or sends them again with the next upload. */
   fault: 'kept_in_memory' | 'sent_twice' | null;
   drainAfterMinutes: number | null;
 }
@@ -47,7 +48,14 @@ async function main(input: ProbingSensorInput): Promise<void> {
   const clock = fastClock(input);
   const { directory, fault } = input;
   const bytesMax = 64 * 1024 * 1024;
-  const spool = createSpool({ directory, bytesMax, sensorVersion: '0.1.0', clock, reporter: silentReporter });
+  const spool = createSpool({
+    directory,
+    bytesMax,
+    kinds: recordKinds,
+    sensorVersion: '0.1.0',
+    clock,
+    reporter: silentReporter,
+  });
   spool.open();
   const client = createMonitorClient(input.url);
   const uplink = createUplink({
@@ -66,13 +74,16 @@ async function main(input: ProbingSensorInput): Promise<void> {
     reporter: silentReporter,
     onCommitted: () => uplink.wake(),
     spool,
-    probes: {
-      ready: () => (fault === 'kept_in_memory' ? [] : prober.ready()),
-      committed(results) {
-        announce(fault === 'kept_in_memory' ? prober.ready() : results);
-        if (fault !== 'sent_twice') prober.committed(results);
+    records: [
+      {
+        kind: prober.kind,
+        ready: () => (fault === 'kept_in_memory' ? [] : prober.ready()),
+        committed(results: readonly ProbeResult[]) {
+          announce(fault === 'kept_in_memory' ? prober.ready() : results);
+          if (fault !== 'sent_twice') prober.committed(results);
+        },
       },
-    },
+    ],
   });
   const startMs = clock.nowMs();
   collector.start(steadyMoment(startMs));

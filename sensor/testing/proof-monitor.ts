@@ -1,4 +1,4 @@
-/** A server in the monitor's place that fails, refuses and loses answers now and then, and keeps what it stored. */
+/** A server instead of the monitor that sometimes fails, refuses and loses answers, and keeps what it stored. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -9,12 +9,12 @@ import {
 
 export interface ProofMonitor {
   url: string;
-  /** Stored uploads by identity: one applies once. */
+  /** Stored uploads by identity; each applies once. */
   stored: Map<string, TelemetryUpload>;
   stop(): void;
 }
 
-/** Starts it; `random` decides each answer: always 1 for a monitor that never fails. */
+/** Starts it; `random` decides each answer: always 1 for a monitor without failures. */
 export async function startProofMonitor(random: () => number): Promise<ProofMonitor> {
   const stored = new Map<string, TelemetryUpload>();
   const server: Server = createServer(async (incoming, response) => {
@@ -25,7 +25,7 @@ export async function startProofMonitor(random: () => number): Promise<ProofMoni
     try {
       for await (const piece of incoming) pieces.push(piece as Buffer);
     } catch {
-      // The sensor was killed in the middle of its request: nothing to store.
+      // The sensor was killed during its request: there is nothing to store.
       return;
     }
     const upload = decodeUpload(
@@ -34,7 +34,7 @@ export async function startProofMonitor(random: () => number): Promise<ProofMoni
     const key = `${upload.spoolId} ${upload.sequence}`;
     const luck = random();
     if (luck < 0.1) return answer(500, {});
-    // Gap records are not refused: nothing could stand in for one.
+    // Gap records are not refused, because nothing could replace them.
     const mayRefuse = upload.minutes.length > 0 && !stored.has(key);
     if (luck < 0.13 && mayRefuse) return answer(422, { error: { code: 'refused', message: 'refused' } });
     const receipt = stored.has(key) ? 'duplicate' : 'accepted';
@@ -53,7 +53,7 @@ export async function startProofMonitor(random: () => number): Promise<ProofMoni
   };
 }
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** Random numbers from 0 to 1, reproducible by seed. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

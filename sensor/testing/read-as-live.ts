@@ -1,19 +1,20 @@
 /**
- * Reads a capture file as a live capture would take it: every frame through the engine of a minute capture with its
- * bounded tables, every minute closed. For benchmarks, which start it as a program of its own.
+ * Reads a capture file like a live capture: every frame through the engine of a minute capture with its bounded tables,
+ * every minute closed. Benchmarks start it as a process.
  *
- * usage: sh tools/with-node sensor/testing/read-as-live.ts FILE …    (one after the other; prints a list of their counters as JSON)
+ * usage: sh tools/with-node sensor/testing/read-as-live.ts FILE …    (one after the other; prints a list of their
+ * counters as JSON)
  */
 import { readFileSync } from 'node:fs';
 import { createCapture } from '#sensor/capture/index.ts';
 import { openCaptureFile } from '#sensor/packet-source/capture-file.ts';
 
-/** What was counted, and what it took. */
+/** Counters, and the cost of the reading. */
 export interface LiveReading {
   packets: number;
   usageRows: number;
   names: number;
-  /** Rows of the last minute that have a name spoken on the connection. */
+  /** Rows of the last minute with a name spoken on the connection. */
   namedAtEnd: number;
   /** Processor time from the first frame to the last report. */
   cpuMs: number;
@@ -62,7 +63,7 @@ export function readAsLive(path: string): LiveReading {
   const cpu = process.cpuUsage(started);
   reading.names = names.size;
   reading.cpuMs = (cpu.user + cpu.system) / 1000;
-  // Not `maxRSS`, which keeps what the starting process had.
+  // Not `maxRSS`, which includes the maximum of the parent process.
   const status = readFileSync('/proc/self/status', 'utf8');
   reading.rssMiB = Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
   return reading;

@@ -1,4 +1,4 @@
-/** Runs `sensor read` in this process: what it would print and say, and its exit code. */
+/** Runs `sensor read` in this process; returns its output, its messages and its exit code. */
 import { type ReadOptions, readFiles } from '#sensor/commands/read.ts';
 
 export interface PrintedReading {

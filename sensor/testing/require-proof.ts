@@ -1,4 +1,4 @@
-/** Runs a proof inside a test. Where it fails or a planted bug passes unnoticed, the message has all that it said. */
+/** Runs a proof inside a test. When it fails, or does not detect a planted bug, the message contains all its output. */
 import assert from 'node:assert/strict';
 
 export interface ProofRun {
@@ -6,7 +6,7 @@ export interface ProofRun {
   plantedBugsCaught: string;
 }
 
-/** `plantedBugs` is how many there are, all of which must be noticed. */
+/** `plantedBugs` is the number of planted bugs, all of which must be detected. */
 export async function requireProof(
   plantedBugs: number,
   run: (report: (line: string) => void) => Promise<ProofRun>,

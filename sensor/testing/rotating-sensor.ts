@@ -1,9 +1,10 @@
 /**
- * A process that rotates its credential and kills itself in the middle.
- * usage: node rotating-sensor.ts '{"url", "stateDirectory", "killAfter"}'
+ * A process that rotates its credential and kills itself in between.
  *
- * What is counted are the calls that leave something behind: requests, and writes into its folder. After the call of the
- * number `killAfter` (0: before the first) it dies; with a number that is never reached it says `rotated` and ends.
+ * It counts the calls with lasting effects: requests, and writes to its directory. It ends itself after call number
+ * `killAfter` (0: before the first). With a number that is never reached it prints `rotated` and ends.
+ *
+ * usage: node rotating-sensor.ts '{"url", "stateDirectory", "killAfter"}'
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
@@ -32,7 +33,7 @@ function counted<Arguments extends unknown[], Result>(call: (...given: Arguments
   };
 }
 
-// Loaded before they are counted, so that only the rotation's own calls are.
+// Loaded before counting starts, so that only the rotation's own calls count.
 const { createReporter } = await import('#common/reporter/index.ts');
 const { readIdentity } = await import('#sensor/enrolment/index.ts');
 const { createMonitorClient } = await import('#sensor/monitor-client/index.ts');
@@ -46,7 +47,7 @@ const send = globalThis.fetch;
 globalThis.fetch = async (...given) => {
   die();
   const response = await send(...given);
-  // The whole answer is here, and nothing was made of it.
+  // The whole answer has arrived, and was not used yet.
   const whole = new Response(await response.arrayBuffer(), response);
   calls += 1;
   die();

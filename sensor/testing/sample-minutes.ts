@@ -1,4 +1,4 @@
-/** Minutes, spools and folders for tests of the sensor. */
+/** Minutes, spools and directories for tests of the sensor. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,12 +6,13 @@ import type { TestContext } from 'node:test';
 import { createTestClock, type TestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
 
-/** Some UTC minute, seconds. */
+/** A UTC minute, seconds. */
 export const firstMinute = 1_764_000_000;
 
-/** A minute that `bytes` tells apart from every other. */
+/** A minute that is identified by its `bytes`. */
 export function sampleMinute(minute: number, bytes: number, observedMs = 60_000): TelemetryMinute {
   return {
     minute,
@@ -32,12 +33,12 @@ export function sampleMinute(minute: number, bytes: number, observedMs = 60_000)
   };
 }
 
-/** What the capture of a proof counts in a whole minute: different for each. */
+/** Bytes of a complete minute in a proof's capture; different for each minute. */
 export function bytesOfMinute(minute: number): number {
   return 1000 + ((minute / 60) % 100_000) * 7;
 }
 
-/** A folder that goes away with the test. */
+/** A directory that is removed after the test. */
 export function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-sensor-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -50,10 +51,17 @@ export interface SpoolFixture {
   directory: string;
 }
 
-/** An open spool in the folder, at the second minute after `firstMinute`. */
+/** An open spool in the directory, at the second minute after `firstMinute`. */
 export function openSpool(directory: string, bytesMax = 8 * 1024 * 1024): SpoolFixture {
   const clock = createTestClock((firstMinute + 62) * 1000);
-  const spool = createSpool({ directory, bytesMax, sensorVersion: '0.1.0', clock, reporter: silentReporter });
+  const spool = createSpool({
+    directory,
+    bytesMax,
+    kinds: recordKinds,
+    sensorVersion: '0.1.0',
+    clock,
+    reporter: silentReporter,
+  });
   spool.open();
   return { spool, clock, directory };
 }

@@ -1,4 +1,6 @@
-/** Runs a cycle of the sensor under strace, which may kill it or fail its system calls at a chosen one. Linux, root. */
+/**
+ * Runs a cycle of the sensor under strace, which can kill it or fail its system calls at a chosen call. Linux, root.
+ */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -9,7 +11,7 @@ import type { CycleSensorInput } from './cycle-sensor.ts';
 
 const childPath = fileURLToPath(new URL('./cycle-sensor.ts', import.meta.url));
 
-/** Every system call of a cycle that writes, syncs, names files or talks to the monitor. */
+/** Every system call of a cycle that writes, syncs, uses file names or talks to the monitor. */
 export const cycleCalls = [
   'openat',
   'pwrite64',
@@ -27,7 +29,7 @@ export const cycleCalls = [
   'close',
 ] as const;
 
-/** One call of one name, counted from the moment the cycle begins. */
+/** One call of one name, counted from the start of the cycle. */
 export interface CallPoint {
   call: string;
   nth: number;
@@ -36,7 +38,7 @@ export interface CallPoint {
 export interface TracedCycle {
   /** Exit code; null for a killed process. */
   code: number | null;
-  /** Minutes that it said it had committed. */
+  /** Minutes that it reported as committed. */
   committed: number[];
   /** strace's lines, each with its wall time in seconds. */
   trace: string[];
@@ -49,7 +51,10 @@ export interface TraceOptions {
   inject?: string;
 }
 
-/** False where nothing can be traced; then the test says so. On the build machine everything must run. */
+/**
+ * False when processes can not be traced; then the test is skipped with a message. On the build machine everything must
+ * run.
+ */
 export function canTrace(t: TestContext): boolean {
   const why =
     process.getuid?.() !== 0
@@ -76,9 +81,9 @@ export async function traceCycle(
       stdio: ['pipe', 'pipe', 'inherit'],
       env: {
         ...process.env,
-        // Certificates that an environment adds would be read in the middle of the cycle.
+        // Certificates from the environment would be read during the cycle.
         NODE_EXTRA_CA_CERTS: '',
-        // Half of a cycle's processor time would go into compiling the same modules again.
+        // Avoids compiling the same modules again, half of a cycle's processor time.
         NODE_COMPILE_CACHE: join(dirname(traceFile), 'compiled'),
       },
     },
@@ -107,7 +112,7 @@ export async function traceCycle(
   return { code, committed, trace, endedAtSeconds };
 }
 
-/** How often the cycle makes each of these calls, in its busiest thread: the points at which something can happen. */
+/** How often the cycle makes each of these calls in its busiest thread: the points for kills and failures. */
 export async function countCalls(
   input: CycleSensorInput,
   calls: readonly string[],
@@ -126,7 +131,7 @@ export async function countCalls(
   );
 }
 
-/** Attaches strace and resolves once it holds the process; the inner promise ends with it. */
+/** Attaches strace. Resolves when it is attached; the inner promise resolves when it ends. */
 async function attach(
   child: ChildProcess,
   options: TraceOptions,
@@ -145,7 +150,7 @@ async function attach(
     tracer.once('error', reject);
     tracer.once('close', () => resolve());
   });
-  // The first words are that it is attached.
+  // strace first prints that it is attached.
   await Promise.race([new Promise((resolve) => tracer.stderr!.once('data', resolve)), done]);
   tracer.stderr!.resume();
   return { done };

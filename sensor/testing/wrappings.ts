@@ -1,15 +1,15 @@
 /**
- * Every way in which an IP packet may come: links, tags, labels, and tunnels. What is in a packet must be named the
- * same behind all of them.
+ * Every supported encapsulation of an IP packet: links, tags, labels, and tunnels. The names in a packet must be the
+ * same in all of them.
  */
 import { ascii, ethernet, ip, join, u16, u32, udp } from './frames.ts';
 
 export interface Wrapping {
   name: string;
   linkType: number;
-  /** The tunnel's name where bytes count outside, null where only the link differs. */
+  /** The tunnel's name if bytes count outside; null when only the link differs. */
   tunnel: string | null;
-  /** The frame, or null where it can't carry this version of IP. */
+  /** The frame, or null when it can not carry this version of IP. */
   wrap(packet: Uint8Array): Uint8Array | null;
 }
 
@@ -53,7 +53,7 @@ const qinq = (packet: Uint8Array) =>
   join(new Uint8Array(12).fill(2), u16(0x88a8), u16(7), u16(0x8100), u16(9), u16(etherType(packet)), packet);
 const snap = (packet: Uint8Array) => join([0xaa, 0xaa, 3, 0, 0, 0], u16(etherType(packet)), packet);
 
-/** All of them. */
+/** All encapsulations. */
 export const wrappings: readonly Wrapping[] = [
   link('ethernet', 1, (packet) => ethernet(packet)),
   link('802.1Q', 1, (packet) => ethernet(packet, { tags: [100] })),

@@ -1,14 +1,14 @@
 /**
- * Reads from strace's lines whether the disk had what was said: the order of writes, syncs and words that stands for
- * a loss of power, which no test can cause.
+ * Checks with strace's output that data was on disk before it was reported: the order of writes, syncs and messages
+ * represents a power loss, which a test can not cause.
  *
- * SQLite appends to its log and syncs it; now and then it copies the log into the file, syncs that, and begins the log
- * anew. A log whose sync failed is not believed until it has been begun anew.
+ * SQLite appends to its log and syncs it. From time to time it copies the log into the file, syncs the file, and
+ * restarts the log. A log whose sync failed is not trusted until it is restarted.
  */
 
 export interface OrderResult {
   offences: string[];
-  /** Syncs of the log, words that depend on them, and times that the log was begun anew. */
+  /** Syncs of the log, messages that depend on them, and restarts of the log. */
   syncs: number;
   words: number;
   restarts: number;
@@ -21,14 +21,14 @@ interface Call {
   failed: boolean;
 }
 
-/** Checks one process's calls, in order: `pwrite64`, `fsync`, `fdatasync`, `ftruncate`, `write` and `writev`. */
+/** Checks the calls of one process, in order: `pwrite64`, `fsync`, `fdatasync`, `ftruncate`, `write` and `writev`. */
 export function checkWriteOrder(trace: readonly string[]): OrderResult {
   const result: OrderResult = { offences: [], syncs: 0, words: 0, restarts: 0 };
-  /** Bytes of the log, and of the file, that no sync has followed. */
+  /** Bytes of the log, and of the file, without a later sync. */
   let logIsDirty = false;
   let fileIsDirty = false;
   let logIsDoubtful = false;
-  /** Syncs when the last word was said that needs one of its own. */
+  /** Number of syncs at the last message that needs its own sync. */
   let usedSyncs = 0;
   const saidWords = (what: string, needsSync: boolean) => {
     result.words += 1;
@@ -55,7 +55,7 @@ export function checkWriteOrder(trace: readonly string[]): OrderResult {
       logIsDirty = false;
       result.syncs += 1;
     } else if (call.failed) {
-      // SQLite gives up the transaction; what it had written of it is nobody's word.
+      // SQLite rolls back the transaction, so its writes no longer matter.
       if (isLog) logIsDirty = false;
     } else if (call.name === 'ftruncate' && isLog) beginsAnew();
     else if (call.name === 'pwrite64' && isLog) {
@@ -71,7 +71,7 @@ export function checkWriteOrder(trace: readonly string[]): OrderResult {
   return result;
 }
 
-/** A call that another thread's line interrupted stands in two halves. */
+/** A call that another thread's line interrupted is in two parts. */
 function joinResumed(trace: readonly string[]): string[] {
   const halves = new Map<string, string>();
   return trace.flatMap((line) => {

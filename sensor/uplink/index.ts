@@ -22,7 +22,7 @@ export type { UplinkTime } from './time-check.ts';
 /** A receipt may take the monitor a while (NET-8). */
 const answerTimeoutMs = 45_000;
 const backoff = { firstMs: 1000, maxMs: 60_000 };
-/** How long a denied credential rests before it is tried again; somebody has to mend it. */
+/** Wait before a denied credential is tried again; an operator must fix it. */
 const deniedWaitMs = 120_000;
 const idleWaitMs = 60_000;
 /** How soon the clock is looked at again while it is wrong. */
@@ -87,7 +87,7 @@ export function createUplink(options: UplinkOptions): Uplink {
         if (failures > 0) reporter.info('the monitor takes uploads again', fields);
         failures = 0;
         if (outcome.receipt === 'duplicate' && upload.isNew && !wasAttempted) {
-          // Nobody sent it before, so its number belongs to another upload, made from another copy of this spool.
+          // It was never sent before, so its number belongs to another upload, from another copy of this spool.
           reporter.warn('the spool is an old copy and takes new numbers', fields);
           spool.renumber(upload);
           return 0;

@@ -1,6 +1,6 @@
 /**
  * Whether an upload's times can be right. Each upload knows by which clock it was stamped; how far that clock was off shows
- * by the monitor's, whatever the clock shows by now.
+ * by the monitor's, independent of the present clock.
  *
  * Promises: what a clock stamped that is ahead waits until the clock is set; what one stamped that is behind waits for an
  * hour, because such a clock may stay as it is. Only the clock of now stamps again, and only while it agrees.

@@ -10,6 +10,7 @@ import {
 } from '#contracts/sensor-api/telemetry-codec.ts';
 import { createHostTime, createMonitorTime, offsetOf } from '#sensor/host-time/index.ts';
 import type { MonitorClient } from '#sensor/monitor-client/index.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
 import { firstMinute, sampleMinute, temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 import { createUplink } from './index.ts';
@@ -23,7 +24,13 @@ async function fixture(t: TestContext, isOld = false) {
   let setByMs = 0;
   const trueMs = () => clock.nowMs() - setByMs;
   const host = createHostTime(clock, clock.monotonicMs, 'boot');
-  const options = { bytesMax: 16 * 1024 * 1024, sensorVersion: '0.1.0', clock, reporter: silentReporter };
+  const options = {
+    bytesMax: 16 * 1024 * 1024,
+    sensorVersion: '0.1.0',
+    kinds: recordKinds,
+    clock,
+    reporter: silentReporter,
+  };
   const directory = temporaryFolder(t);
   const spool = createSpool({ ...options, directory });
   spool.open();

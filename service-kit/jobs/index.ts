@@ -8,19 +8,12 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Job } from './job.ts';
 import { claimJob, failJob, finishJob } from './store.ts';
 
-export { enqueueJob, finishJob } from './store.ts';
+export type { Job } from './job.ts';
 
-export interface Job {
-  id: number;
-  kind: string;
-  payload: unknown;
-  /** Counts from 1. */
-  attempts: number;
-  /** The fence: `finishJob` refuses another term. */
-  term: number;
-}
+export { enqueueJob, finishJob } from './store.ts';
 
 export interface JobHandler {
   /** Does the work. May call `finishJob` in its own last transaction; otherwise the runner finishes it. */

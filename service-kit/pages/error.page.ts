@@ -32,7 +32,7 @@ const words: Record<number, { title: string; text: string }> = {
   },
   409: {
     title: 'It changed in the meantime',
-    text: 'Another person changed it. Load the page again and check it before you repeat your change.',
+    text: 'Another person changed it. Reload the page and check it before you repeat your change.',
   },
   429: { title: 'Too many attempts', text: 'Wait a few minutes, then try again.' },
   500: {

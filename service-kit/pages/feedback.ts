@@ -1,4 +1,4 @@
-/** What a page says about states and outcomes: badges, notices, toasts, empty states, progress, skeletons. */
+/** What a page says about states and outcomes: badges, banners, toasts, empty states, progress, skeletons. */
 import { attributes, type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
 import { codeBlock, prose } from './text.ts';
@@ -9,7 +9,7 @@ export function badge(tone: Tone, text: Content): Html {
   return html`<span class="badge tone-${tone}"><span class="mark" aria-hidden="true">${toneMark(tone)}</span>${text}</span>`;
 }
 
-export interface NoticeOptions {
+export interface BannerOptions {
   tone: Tone;
   /** What happened. */
   title: Content;
@@ -19,8 +19,8 @@ export interface NoticeOptions {
 }
 
 /** A message that stays in the page. Bad ones are announced at once by screen readers. */
-export function notice(options: NoticeOptions): Html {
-  return html`<div class="notice tone-${options.tone}" role="${options.tone === 'bad' ? 'alert' : 'status'}"><span class="mark" aria-hidden="true">${toneMark(options.tone)}</span><div><p class="notice-title">${options.title}</p>${
+export function banner(options: BannerOptions): Html {
+  return html`<div class="banner tone-${options.tone}" role="${options.tone === 'bad' ? 'alert' : 'status'}"><span class="mark" aria-hidden="true">${toneMark(options.tone)}</span><div><p class="banner-title">${options.title}</p>${
     options.text && html`<p>${typeof options.text === 'string' ? prose(options.text) : options.text}</p>`
   }</div>${options.actions && html`<div class="actions">${options.actions}</div>`}</div>`;
 }

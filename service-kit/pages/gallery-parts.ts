@@ -1,7 +1,7 @@
 /** The gallery's sections, with data of its own making that shows the edges: gaps, long names, unknowns, nothing. */
 import { askButton } from './ask.ts';
 import { chart } from './chart.ts';
-import { agenda, badge, emptyState, notice, progress, skeleton } from './feedback.ts';
+import { agenda, badge, banner, emptyState, progress, skeleton } from './feedback.ts';
 import { actionButton, confirm, field, fieldGroup, form, otherSubmit } from './form.ts';
 import { formatBytes, formatCount, formatMoney } from './format.ts';
 import { applicationsOf, trafficOf } from './gallery-data.ts';
@@ -344,19 +344,19 @@ export function galleryFeedback(): Html {
   return section({ title: 'States and outcomes', id: 'feedback' }, [
     html`<div class="actions">${badge('neutral', 'stopped')}${badge('info', 'deploying')}${badge('good', 'running')}${badge('warn', 'late')}${badge('bad', 'under attack')}</div>`,
     html`<div class="actions">${link('/dev/gallery', 'Primary', { kind: 'primary' })}${link('/dev/gallery', 'Button', { kind: 'button' })}${link('/dev/gallery', 'Danger', { kind: 'danger' })}<button class="button" type="button" disabled>Disabled</button>${link('/dev/gallery', 'Plain link')}</div>`,
-    notice({
+    banner({
       tone: 'info',
       title: 'The sensor of node-3 is new',
       text: 'Its first minute arrives within two minutes.',
     }),
-    notice({ tone: 'good', title: 'Saved' }),
-    notice({
+    banner({ tone: 'good', title: 'Saved' }),
+    banner({
       tone: 'warn',
       title: 'Credit ends in 3 days',
       text: 'Servers stop when it reaches zero. Add credit or a card.',
       actions: link('/dev/gallery', 'Add credit', { kind: 'button' }),
     }),
-    notice({
+    banner({
       tone: 'bad',
       title: 'The server was not started',
       text: 'node-3 did not answer within 30 s. Try again, or start it on another node.',

@@ -22,11 +22,11 @@ export { type ErrorPageOptions, errorPage } from './error.page.ts';
 export {
   type AgendaItem,
   agenda,
+  type BannerOptions,
   badge,
+  banner,
   type EmptyStateOptions,
   emptyState,
-  type NoticeOptions,
-  notice,
   type ProgressOptions,
   progress,
   skeleton,

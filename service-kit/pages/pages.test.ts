@@ -114,7 +114,7 @@ const components: Record<string, () => pages.Html> = {
   jsonScript: () => pages.jsonScript(naughty, { [naughty]: naughty }),
   link: () => pages.link(href, naughty, { label: naughty }),
   moment: () => pages.moment(now, now),
-  notice: () => pages.notice({ tone: 'bad', title: naughty, text: naughty, actions: naughty }),
+  banner: () => pages.banner({ tone: 'bad', title: naughty, text: naughty, actions: naughty }),
   otherSubmit: () => pages.otherSubmit({ action: href, label: naughty }),
   pageHeader: () =>
     pages.pageHeader({ title: naughty, state: { tone: 'bad', text: naughty }, actions: naughty }),
@@ -252,7 +252,7 @@ describe('components', () => {
       'class="tabs"',
       'class="drawer"',
       'class="toast ',
-      'class="notice ',
+      'class="banner ',
       '<progress',
       'class="skeleton"',
       'class="range-picker"',

@@ -1,5 +1,5 @@
 /** The sign-in page of both servers, at `/sign-in`. */
-import { notice } from './feedback.ts';
+import { banner } from './feedback.ts';
 import { field, form, hiddenField } from './form.ts';
 import { type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
@@ -49,7 +49,7 @@ export function signInPage(options: SignInPageOptions): Html {
   return bareDocument(
     { title: `Sign in · ${options.area}` },
     html`<main class="alone">${brand(options.area, '/')}<div class="card"><h1>Sign in</h1>${
-      options.success && notice({ tone: 'good', title: options.success })
+      options.success && banner({ tone: 'good', title: options.success })
     }${form(
       {
         action: options.action ?? '/sign-in',

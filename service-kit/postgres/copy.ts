@@ -6,7 +6,7 @@
 import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { Queryable } from './database.ts';
+import type { Queryable } from './queryable.ts';
 
 class CopyRows {
   readonly bytes: Uint8Array;

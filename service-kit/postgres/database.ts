@@ -8,6 +8,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { speakCopy } from './copy.ts';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 import { applyMigrations, findMissingMigrations } from './migrations.ts';
+import type { Queryable } from './queryable.ts';
 
 const kitMigrations = fileURLToPath(new URL('../migrations', import.meta.url));
 
@@ -30,10 +31,6 @@ export interface DatabaseOptions {
   mayJoin?: boolean;
   reporter: Reporter;
 }
-
-/** Rows are typed where they are read (`sql<Row>`), so the schema parameter stays open. */
-// biome-ignore lint/suspicious/noExplicitAny: kysely's way to say "any table".
-export type Queryable = Kysely<any>;
 
 export interface Database extends Part {
   /** Usable between `start` and `stop`. */

@@ -5,15 +5,11 @@
  * clear sentence when it can't. Pools survive a restart of the server; a query that meets it fails and may be retried
  * by a caller that knows that it is safe.
  */
+
 export { copyRows } from './copy.ts';
-export {
-  createDatabase,
-  type Database,
-  type DatabaseOptions,
-  listMissingMigrations,
-  type Queryable,
-} from './database.ts';
+export { createDatabase, type Database, type DatabaseOptions, listMissingMigrations } from './database.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 export { isConnectionFailure, isLockTimeout, isUniqueViolation } from './failures.ts';
+export type { Queryable } from './queryable.ts';
 export { createRowWriter, type RowWriter } from './row-writer.ts';
 export { inTransaction } from './transaction.ts';

@@ -6,8 +6,9 @@
  * behind a command. Without that key the program does not start and changes nothing. What only has to be compared
  * (passwords, API keys) is not kept here: a digest is enough.
  */
+
 export { createKeyWrapper, type KeyWrapperOptions } from './create-key-wrapper.ts';
 export type { KeyWrapper } from './key-wrapper.ts';
-export type { RotationResult } from './rotate-data-key.ts';
 export type { SecretColumn } from './secret-column.ts';
-export { createSecrets, type Secrets, type SecretsDeps } from './secrets.ts';
+export { createSecrets, type SecretsDeps } from './secrets.ts';
+export type { RotationResult, Secrets } from './secrets-service.ts';

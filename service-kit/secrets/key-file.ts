@@ -73,7 +73,7 @@ async function readKeyFile(path: string, setting: string): Promise<Buffer> {
     if (hasCode(error, 'secrets.open_key_file')) throw error;
     throw new CodedError(
       'secrets.no_key',
-      `The key file ${path} can't be read (${describeError(error)}), and the secrets in the database can't be opened without it. Put its copy back, or set ${setting} to where it is. docs/operating.md says what to do when every copy is lost.`,
+      `The key file ${path} can't be read (${describeError(error)}), and the secrets in the database can't be opened without it. Put its copy back, or set ${setting} to where it is. docs/operating/secrets-key.md says what to do when every copy is lost.`,
       {},
       error,
     );

@@ -52,7 +52,7 @@ export function createKeyring(deps: KeyringDeps): Keyring {
       if (await store.hasSealed(trx, column))
         throw new CodedError(
           'secrets.no_key',
-          `The table data_keys is empty, but ${column.table} holds sealed secrets. Restore data_keys from a backup; docs/operating.md says what to do without one. Nothing was changed.`,
+          `The table data_keys is empty, but ${column.table} holds sealed secrets. Restore data_keys from a backup; docs/operating/secrets-key.md says what to do without one. Nothing was changed.`,
         );
     }
     await deps.wrapper.prepare();

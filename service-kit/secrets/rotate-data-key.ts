@@ -11,7 +11,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { headerOf } from './envelope.ts';
 import type { Keyring } from './keyring.ts';
 import type { SecretColumn } from './secret-column.ts';
-import type { Secrets } from './secrets.ts';
+import type { RotationResult, Secrets } from './secrets-service.ts';
 import * as store from './store.ts';
 
 export interface RotationDeps {
@@ -21,12 +21,6 @@ export interface RotationDeps {
   seal: Secrets['seal'];
   open: Secrets['open'];
   actor: AuditActor;
-}
-
-export interface RotationResult {
-  keyId: number;
-  sealed: number;
-  deletedKeys: number;
 }
 
 const batchRows = 100;

@@ -1,14 +1,14 @@
 import { CodedError, describeError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { type AuditActor, record } from '#service-kit/audit/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { keyIdOf, openBytes, placeText, sealBytes } from './envelope.ts';
 import { forgetClearValues } from './forget-clear-values.ts';
 import type { KeyWrapper } from './key-wrapper.ts';
 import { createKeyring, rewrapKeys } from './keyring.ts';
-import { type RotationResult, rotateDataKey } from './rotate-data-key.ts';
+import { rotateDataKey } from './rotate-data-key.ts';
 import type { SecretColumn } from './secret-column.ts';
+import type { Secrets } from './secrets-service.ts';
 import * as store from './store.ts';
 
 export interface SecretsDeps {
@@ -19,21 +19,6 @@ export interface SecretsDeps {
   /** Every column that is sealed; a column that is not named here can't be. */
   columns: readonly SecretColumn[];
   reporter: Reporter;
-}
-
-export interface Secrets {
-  /** Started after the database: loads the keys, seals every clear value of before, or says what is wrong with the key. */
-  readonly part: Part;
-  /** Loads the keys where that has not been done; call it before reading sealed rows. */
-  ready(): Promise<void>;
-  /** Sealed bytes for this row, to be written in this transaction. Call `ready` before the transaction begins. */
-  seal(trx: Queryable, column: SecretColumn, row: number, secret: Buffer | string): Promise<Buffer>;
-  /** Throws `secrets.refused` for bytes that were changed or belong to another row. In a transaction give that one. */
-  open(db: Queryable, column: SecretColumn, row: number, sealed: Buffer | null): Promise<Buffer>;
-  /** A new data key; seals every row with it, also while other processes run, and deletes the former ones. */
-  rotate(actor: AuditActor): Promise<RotationResult>;
-  /** Wraps the data keys with another key; gives their number. This process goes on with the former setting. */
-  rewrap(actor: AuditActor, to: KeyWrapper): Promise<number>;
 }
 
 const batchRows = 100;

@@ -16,14 +16,13 @@ export { csrfFault, otherSiteFault } from './csrf.ts';
 export { foldEmail } from './email.ts';
 export { type PasswordOwner, passwordFault, passwordLengthMin } from './password-policy.ts';
 export { hashPassword, verifyPassword } from './passwords.ts';
+export type { Session, SessionSummary } from './session.ts';
 export {
   createSessions,
   endSessions,
   forgetDevices,
   readCookie,
-  type Session,
   type SessionOrigin,
-  type SessionSummary,
   type Sessions,
   type SessionsOptions,
   type SignInAttempt,

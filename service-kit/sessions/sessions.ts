@@ -1,30 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { emailDigest } from './email.ts';
+import type { Session, SessionSummary } from './session.ts';
 import * as store from './store.ts';
-
-export interface Session {
-  personId: number;
-  csrfToken: string;
-  /** The person proved who they are in the last fifteen minutes, by signing in or by confirming. */
-  isConfirmed: boolean;
-}
 
 /** Where a session was started from, for the list of sessions. */
 export interface SessionOrigin {
   source: string;
   userAgent: string | null;
-}
-
-export interface SessionSummary {
-  /** Names the session in `endOne`. */
-  id: string;
-  startedAt: Date;
-  lastSeenAt: Date;
-  source: string | null;
-  userAgent: string | null;
-  /** The one that asks. */
-  isCurrent: boolean;
 }
 
 export interface SignInAttempt {

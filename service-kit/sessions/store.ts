@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Session, SessionSummary } from './sessions.ts';
+import type { Session, SessionSummary } from './session.ts';
 
 export interface NewSession {
   digest: Buffer;

@@ -4,51 +4,20 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
-import type { Post } from '#service-kit/mail/index.ts';
-import type { Content } from '#service-kit/pages/index.ts';
-import type { SecondFactors } from '#service-kit/second-factors/index.ts';
-import type { Sessions } from '#service-kit/sessions/index.ts';
 import { accountSections } from './account.page.ts';
+import type { AccountPagesOptions } from './account-options.ts';
 import { factorSection } from './factor-pages.ts';
 import { registerFactors } from './factors.routes.ts';
 import { passwordChangedMail } from './mails.ts';
 import { siteOf } from './passkey-button.ts';
-import type { SignInPeople, SignInPerson } from './people.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route changes only what belongs to the person who asks, such as their password; read-only people may. */
     isOwn?: boolean;
   }
-}
-
-export interface AccountPagesOptions {
-  /** The path of the pages below the scope's prefix, such as `/account`. */
-  path: string;
-  /** The whole path, such as `/console/account`. */
-  base: string;
-  sessions: Sessions;
-  people: SignInPeople;
-  factors: SecondFactors;
-  post: Post;
-  clock: Clock;
-  /** Where people reach this program; null: as the request says. */
-  publicUrl: string | null;
-  /** The person that the guard let in. */
-  personOf: (request: FastifyRequest) => SignInPerson & { csrfToken: string };
-  /** True where the person of this request must have a second factor. */
-  isFactorRequired: (request: FastifyRequest) => boolean;
-  /** Changes the password of the person of this request. Throws a `CodedError` with `details.field`. */
-  changePassword: (request: FastifyRequest, given: { current: string; next: string }) => Promise<void>;
-  /** Sends a page in the frame of its surface. */
-  send: (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    page: { title: string; content: Content; toast?: string; status: number },
-  ) => FastifyReply;
 }
 
 const PasswordForm = Type.Object({

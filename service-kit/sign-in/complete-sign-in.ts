@@ -2,9 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { originOf } from '#service-kit/http/index.ts';
 import { isLocalPath } from '#service-kit/pages/index.ts';
 import { browserName } from '#service-kit/sessions/index.ts';
+import type { SignInDeps } from './deps.ts';
 import { newBrowserMail } from './mails.ts';
 import type { SignInPerson } from './people.ts';
-import type { SignInDeps } from './sign-in.routes.ts';
 
 /** Starts a session for a person who has proved who they are, and mails them when the browser is new. */
 export async function completeSignIn(

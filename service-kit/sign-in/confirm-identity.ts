@@ -11,11 +11,11 @@ import { type Content, field, form, hiddenField, sendPage } from '#service-kit/p
 import type { PasskeySite } from '#service-kit/second-factors/index.ts';
 import type { Session } from '#service-kit/sessions/index.ts';
 import { codeForm } from './code-form.ts';
+import type { SignInDeps } from './deps.ts';
 import { passkeyButton, passkeyOptionsPath, siteOf } from './passkey-button.ts';
 import type { SignInPerson } from './people.ts';
 import { alone } from './reset.page.ts';
 import { mailRecoveryUse } from './second-step.routes.ts';
-import type { SignInDeps } from './sign-in.routes.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

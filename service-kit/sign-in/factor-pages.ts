@@ -5,6 +5,7 @@ import {
   age,
   askButton,
   badge,
+  banner,
   type Content,
   code,
   codeBlock,
@@ -14,7 +15,6 @@ import {
   type Html,
   html,
   link,
-  notice,
   pageHeader,
   section,
   table,
@@ -47,7 +47,7 @@ export function factorSection(view: FactorView): Html {
     [
       isRequired &&
         !state.hasAny &&
-        notice({
+        banner({
           tone: 'warn',
           title: 'Set up a second factor to go on',
           text: 'It is required here. The other pages open when it is set up.',
@@ -120,7 +120,7 @@ export function newPasskeyPage(options: {
         text: 'Your browser asks for your finger, your face or a PIN, and keeps the key.',
       },
     }),
-    html`<noscript>${notice({ tone: 'warn', title: 'Passkeys need JavaScript', text: 'Without it, set up an authenticator app.' })}</noscript>`,
+    html`<noscript>${banner({ tone: 'warn', title: 'Passkeys need JavaScript', text: 'Without it, set up an authenticator app.' })}</noscript>`,
     form({ action: `${base}/passkeys`, csrfToken, error }, [
       field({ name: 'name', label: 'Name', value: name, required: true, maxLength: 80 }),
       passkeyButton({ label: 'Create passkey', field: 'passkey', source: 'create', json }),

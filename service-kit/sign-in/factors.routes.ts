@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { type App, HttpError, originOf } from '#service-kit/http/index.ts';
 import type { Content } from '#service-kit/pages/index.ts';
 import { browserName } from '#service-kit/sessions/index.ts';
-import type { AccountPagesOptions } from './account.routes.ts';
+import type { AccountPagesOptions } from './account-options.ts';
 import { newAppPage, newPasskeyPage, recoveryCodesPage } from './factor-pages.ts';
 import { factorsChangedMail } from './mails.ts';
 import { siteOf } from './passkey-button.ts';

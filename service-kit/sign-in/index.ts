@@ -5,10 +5,12 @@
  * one never signs a person in.
  */
 
-export { type AccountPagesOptions, registerAccountPages } from './account.routes.ts';
+export { registerAccountPages } from './account.routes.ts';
+export type { AccountPagesOptions } from './account-options.ts';
 export { type ConfirmDeps, confirmIdentity } from './confirm-identity.ts';
+export type { SignInDeps } from './deps.ts';
 export { linkDelivery } from './link-delivery.ts';
 export { accessLinkMail, addedAsOwnerMail, factorsChangedMail, invitationMail } from './mails.ts';
 export type { OwnOperation, SignInPeople, SignInPerson } from './people.ts';
 export { proceedSignIn } from './second-step.routes.ts';
-export { registerSignIn, type SignInDeps } from './sign-in.routes.ts';
+export { registerSignIn } from './sign-in.routes.ts';

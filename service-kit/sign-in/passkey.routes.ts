@@ -6,8 +6,9 @@ import { Type } from 'typebox';
 import { type App, HttpError, sourceBucket } from '#service-kit/http/index.ts';
 import { otherSiteFault } from '#service-kit/sessions/index.ts';
 import { completeSignIn } from './complete-sign-in.ts';
+import type { SignInDeps } from './deps.ts';
 import { passkeyOptionsPath, siteOf } from './passkey-button.ts';
-import { type SignInDeps, showSignIn } from './sign-in.routes.ts';
+import { showSignIn } from './show-sign-in.ts';
 
 const PasskeyForm = Type.Object({
   passkey: Type.String({ maxLength: 20_000 }),

@@ -1,5 +1,6 @@
 /** The pages for a forgotten password, and for a first one. */
 import {
+  banner,
   bareDocument,
   brand,
   type Content,
@@ -8,7 +9,6 @@ import {
   type Html,
   html,
   link,
-  notice,
 } from '#service-kit/pages/index.ts';
 import { passwordLengthMin } from '#service-kit/sessions/index.ts';
 
@@ -36,7 +36,7 @@ export function resetPage(options: PageOptions & { canSend: boolean; email?: str
           }),
         ]),
       ]
-    : notice({
+    : banner({
         tone: 'warn',
         title: 'Mail is not available',
         text: 'This installation has no mail server. Ask support for a link to set a new password.',

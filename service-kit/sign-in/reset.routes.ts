@@ -9,10 +9,10 @@ import { CodedError } from '#common/errors/index.ts';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import { otherSiteFault } from '#service-kit/sessions/index.ts';
+import type { SignInDeps } from './deps.ts';
 import { passwordChangedMail } from './mails.ts';
 import { requestReset, requestsPerSourceMax } from './request-reset.ts';
 import { linkGonePage, resetPage, resetSentPage, setPasswordPage } from './reset.page.ts';
-import type { SignInDeps } from './sign-in.routes.ts';
 
 const ResetForm = Type.Object({ email: Type.String({ maxLength: 320 }) });
 const PasswordForm = Type.Object({ password: Type.String({ maxLength: 1_000 }) });
@@ -74,7 +74,7 @@ export function registerReset(app: App, deps: SignInDeps): void {
 
 function requireOwnPage(fault: string | null): void {
   if (fault === null) return;
-  const message = `Nothing was changed: ${fault}. Load the page again and repeat it.`;
+  const message = `Nothing was changed: ${fault}. Reload the page and try again.`;
   throw new HttpError(403, { code: 'forbidden', message });
 }
 

@@ -4,33 +4,16 @@
  * Before there is a session there is no token to compare, so a form must come from our own page: a visitor can't be
  * signed in to a stranger's account. Signing out carries the session's token like any other form.
  */
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
-import type { Post } from '#service-kit/mail/index.ts';
-import { isLocalPath, sendPage, signInPage } from '#service-kit/pages/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { SecondFactors } from '#service-kit/second-factors/index.ts';
-import { csrfFault, otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
+import { isLocalPath } from '#service-kit/pages/index.ts';
+import { csrfFault, otherSiteFault } from '#service-kit/sessions/index.ts';
+import type { SignInDeps } from './deps.ts';
 import { registerPasskeySignIn } from './passkey.routes.ts';
-import { passkeySignInForm, siteOf } from './passkey-button.ts';
-import type { SignInPeople, SignInPerson } from './people.ts';
+import type { SignInPerson } from './people.ts';
 import { registerReset } from './reset.routes.ts';
 import { proceedSignIn, registerSecondStep } from './second-step.routes.ts';
-
-export interface SignInDeps {
-  db: () => Queryable;
-  /** "Virtual servers", "Monitor". */
-  area: string;
-  people: SignInPeople;
-  sessions: Sessions;
-  factors: SecondFactors;
-  post: Post;
-  clock: Clock;
-  /** Where people reach this program; null: as the request says. */
-  publicUrl: string | null;
-}
+import { showSignIn } from './show-sign-in.ts';
 
 const SignInForm = Type.Object({
   email: Type.String({ maxLength: 320 }),
@@ -39,13 +22,6 @@ const SignInForm = Type.Object({
 });
 const Query = Type.Object({ next: Type.Optional(Type.String()), done: Type.Optional(Type.String()) });
 const hidden = { hide: true } as object;
-
-interface Shown {
-  email?: string;
-  next?: string | undefined;
-  error?: string;
-  done?: string | undefined;
-}
 
 export function registerSignIn(app: App, deps: SignInDeps): void {
   app.get('/sign-in', { schema: { ...hidden, querystring: Query } }, async (request, reply) => {
@@ -78,7 +54,7 @@ export function registerSignIn(app: App, deps: SignInDeps): void {
     const session = await deps.sessions.read(request.headers.cookie);
     const fault = session ? csrfFault(request, session.csrfToken) : null;
     if (fault !== null) {
-      const message = `You are still signed in: ${fault}. Load the page again and repeat it.`;
+      const message = `You are still signed in: ${fault}. Reload the page and try again.`;
       throw new HttpError(403, { code: 'forbidden', message });
     }
     reply.header('set-cookie', await deps.sessions.end(request.headers.cookie));
@@ -103,27 +79,4 @@ async function targetOf(
   next: string | undefined,
 ): Promise<string> {
   return isLocalPath(next) ? next : people.landingOf(person.id);
-}
-
-/** The sign-in page. */
-export function showSignIn(
-  deps: SignInDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  status: number,
-  shown: Shown,
-): FastifyReply {
-  const { email, error, done } = shown;
-  const next = isLocalPath(shown.next) ? shown.next : undefined;
-  const success = done === 'password' ? 'Your password is set. Sign in with it.' : undefined;
-  const page = signInPage({
-    area: deps.area,
-    email,
-    error,
-    success,
-    next,
-    alternative: siteOf(request, deps.publicUrl) && passkeySignInForm(next),
-    resetHref: '/reset-password',
-  });
-  return sendPage(reply, page, status);
 }

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { createPool, type Queryable } from '#service-kit/postgres/database.ts';
+import { createPool } from '#service-kit/postgres/database.ts';
 import { applyMigrations } from '#service-kit/postgres/migrations.ts';
+import type { Queryable } from '#service-kit/postgres/queryable.ts';
 import { createTestDatabase } from './index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -18,14 +19,19 @@ export interface EarlierDatabase extends AsyncDisposable {
   upgrade(): Promise<void>;
 }
 
-/** Migrations whose number is below `before` (such as `0200`), of the kit and of the program. */
-export async function createEarlierDatabase(program: string, before: string): Promise<EarlierDatabase> {
+/** Migrations whose number is below `before` (such as `0200`), of the program and of the kit. */
+export async function createEarlierDatabase(
+  program: string,
+  before: string,
+  kitBefore = before,
+): Promise<EarlierDatabase> {
   const server = await createTestDatabase('service-kit');
   const name = `${new URL(server.url.replace(/^.*?\/(svc_test[^?]*)/, 'http://x/$1')).pathname.slice(1)}_old`;
   await server.pool.query(`create database ${name} template template0`);
   const url = server.url.replace(/svc_test[^?]*/, name);
   const folder = await mkdtemp(join(tmpdir(), 'svc-earlier-'));
   const folders = ['service-kit', program];
+  const isEarlier = (folder: string, file: string) => file < (folder === 'service-kit' ? kitBefore : before);
   const apply = async (paths: string[]) => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
@@ -35,7 +41,8 @@ export async function createEarlierDatabase(program: string, before: string): Pr
     const from = join(root, one, 'migrations');
     const to = join(folder, one, 'migrations');
     await mkdir(to, { recursive: true });
-    for (const file of await readdir(from)) if (file < before) await cp(join(from, file), join(to, file));
+    for (const file of await readdir(from))
+      if (isEarlier(one, file)) await cp(join(from, file), join(to, file));
   }
   await apply(folders.map((one) => join(folder, one, 'migrations')));
   await rm(folder, { recursive: true });

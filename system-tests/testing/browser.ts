@@ -1,4 +1,4 @@
-/** Visits pages with Debian's Chromium as people do, photographs them, and says what is wrong with them. */
+/** Opens pages in Debian's Chromium, takes screenshots, and reports errors. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import type { Visitor } from './people.ts';
 export interface Visit {
   url: string;
   visitor: Visitor;
-  /** Text that the page must show. */
+  /** Text that must be on the page. */
   shows: string;
 }
 
@@ -29,7 +29,10 @@ const looks = [
   { name: 'phone', colorScheme: 'light', width: 390, height: 844 },
 ] as const;
 
-/** Photographs each page in each look into `.cache/pictures`; returns every fault that the browser or a glance finds. */
+/**
+ * Takes a screenshot of each page in each style into `.cache/pictures`. Returns every error of the browser or of the
+ * layout checks.
+ */
 export async function photographPages(visits: readonly Visit[]): Promise<string[]> {
   mkdirSync(pictures, { recursive: true });
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: chromiumFlags });

@@ -41,11 +41,11 @@ test('a minute with a gap may show less, never more', () => {
   assert.equal(faults([shown(101, 10)], [row()], gaps), 1);
 });
 
-test('a minute whose truth is not exact is not judged', () => {
+test('a minute without exact counters is not compared', () => {
   assert.deepEqual(compareMinutes([shown(1, 1)], [row({ exact: false })]), { equal: 0, faults: [] });
 });
 
-test('a machine that stood still around one turn of a minute is no fault of the programs; a lab that never rests is', () => {
+test('a machine that paused around one end of a minute is not an error; a lab without pauses in its traffic is', () => {
   const rows = (exact: number, unclear: number) => [
     ...Array.from({ length: exact }, () => row()),
     ...Array.from({ length: unclear }, () => row({ exact: false })),

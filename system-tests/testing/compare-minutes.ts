@@ -1,17 +1,17 @@
-/** Compares what a customer is shown of each minute with what nftables counted. */
+/** Compares the minutes shown to a customer with the counters of nftables. */
 import type { TruthRow } from '#lab/index.ts';
 import type { ProtectMinute } from './people.ts';
 
 export interface Comparison {
-  /** Minutes that are shown as they were. */
+  /** Number of equal minutes. */
   equal: number;
-  /** Sentences about minutes that are shown as they were not. */
+  /** Sentences about wrong minutes. */
   faults: string[];
 }
 
 /**
- * Every shown minute whose truth is exact must be equal to it. A minute that lies in `gaps` ("minute" in seconds) was
- * not wholly observed and says so elsewhere; it may show less than the truth, never more.
+ * Every shown minute with an exact counter must equal it. A minute in `gaps` ("minute" in seconds) was only partly
+ * observed; it may show less than the counter, never more.
  */
 export function compareMinutes(
   shown: readonly ProtectMinute[],
@@ -39,10 +39,10 @@ export function compareMinutes(
   return comparison;
 }
 
-/** With fewer rows, one turn of a minute on a machine that stood still is a large share of them. */
+/** With fewer rows, one pause of the machine at the end of a minute would be a large part of them. */
 const shareJudgedFromRows = 60;
 
-/** What is wrong with the truth itself: a lab whose traffic never rests proves nothing. */
+/** Errors in the counters themselves: a lab whose traffic never pauses proves nothing. */
 export function findUnclear(truth: readonly TruthRow[]): string[] {
   const unclear = truth.filter((row) => !row.exact).length;
   if (truth.length < shareJudgedFromRows || unclear * 2 <= truth.length) return [];

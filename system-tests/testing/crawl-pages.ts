@@ -1,23 +1,23 @@
 /**
- * Walks a site by its links as one person, in a real browser on a phone's and a desk's width, and says what a careful
- * look would find: text that runs off the screen, also in drawers, targets that a finger misses, code marks shown as
- * text, and buttons that destroy without asking.
+ * Follows the links of a site as one person, in a real browser at phone and desktop width, and reports layout errors:
+ * overflowing text, also in drawers, targets too small for a finger, markup shown as text, and delete buttons without
+ * confirmation.
  */
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import type { Visitor } from './people.ts';
 
 export interface Crawl {
-  /** Where the walk begins; links to other hosts are not followed. */
+  /** Start URL; links to other hosts are not followed. */
   url: string;
   visitor: Visitor;
-  /** Only paths that begin so. */
+  /** Only paths with this prefix. */
   within: RegExp;
   pagesMax: number;
 }
 
 export interface CrawlResult {
-  /** Paths that were looked at. */
+  /** Visited paths. */
   pages: string[];
   drawers: number;
   faults: string[];
@@ -31,11 +31,11 @@ const findFaults = readFileSync(new URL('./find-page-faults.js', import.meta.url
 
 const phone = { width: 390, height: 844 };
 const desk = { width: 1440, height: 900 };
-/** What ends or takes something away; "Close" of a drawer is an ×. */
+/** Buttons that end or delete something; "Close" of a drawer is an ×. */
 const destructive =
   /^(Remove|Detach|Deactivate|Close|Revoke|Delete|Destroy|Power off|Suspend|End access|Reset password)\b/;
 
-/** One page of each kind is enough: ids, ranges and orders lead on for ever. */
+/** One page of each kind is enough; ids, ranges and orders would lead to endless links. */
 const kindOf = (url: URL) =>
   url.pathname.replace(/\/\d+(?=\/|$)/g, '/#').replace(/\/[0-9a-f.:%]{7,}(?=\/|$)/gi, '/#') +
   [...url.searchParams.keys()].sort().join(',');

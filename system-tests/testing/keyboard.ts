@@ -1,31 +1,31 @@
-/** Somebody who uses the pages by keyboard alone: they tab to what they want, type, and press Enter. */
+/** A person who uses pages by keyboard only: moves with Tab, types, and presses Enter. */
 import assert from 'node:assert/strict';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { chromiumFlags } from './browser.ts';
 
 export interface KeyboardUser extends AsyncDisposable {
   readonly page: Page;
-  /** What the browser complained about: its console, script errors, refusals of the policy. */
+  /** Errors of the browser: console, scripts, content security policy. */
   readonly complaints: string[];
-  /** Types an address, as into the browser's own line. */
+  /** Opens an address, as from the browser's address line. */
   open(url: string): Promise<void>;
   /** Presses keys one after the other: `press('g', 's')`. */
   press(...keys: string[]): Promise<void>;
-  /** Tabs until the focus stands on what has this name; fails when one comes round without having met it. */
+  /** Presses Tab until the element with this name has the focus; fails after one round without it. */
   tabTo(name: RegExp): Promise<void>;
-  /** Tabs there, and presses Enter on it; waits for the page that this leads to. */
+  /** Moves the focus there, presses Enter, and waits for the next page. */
   enter(name: RegExp): Promise<void>;
-  /** Tabs to a field and types into it, in place of what stood there. */
+  /** Moves the focus to a field and replaces its text. */
   fill(label: RegExp, text: string): Promise<void>;
   /** The page's text. */
   text(): Promise<string>;
-  /** Looks at the page, pressing F5 in between, until it shows this. */
+  /** Reloads the page until it shows this text. */
   waitFor(shown: RegExp, patienceMs?: number): Promise<void>;
-  /** Clicks and touches of a pointer so far. */
+  /** Number of clicks and touches so far. */
   pointerEvents(): Promise<number>;
 }
 
-/** The name of the focused element, as a screen reader would say it. */
+/** The name of the focused element, as for a screen reader. */
 const focusedName = `(() => {
   const e = document.activeElement;
   if (!e || e === document.body) return '';
@@ -82,7 +82,7 @@ export async function startKeyboardUser(): Promise<KeyboardUser> {
       while (!shown.test(await text())) {
         assert.ok(performance.now() < deadline, `${page.url()} never showed ${shown}:\n${await text()}`);
         await new Promise((wake) => setTimeout(wake, 500));
-        // What F5 does; the protocol has no key for the browser's own commands.
+        // Like F5; the protocol has no key for the browser's own commands.
         await page.reload({ waitUntil: 'load' });
       }
     },

@@ -1,4 +1,4 @@
-/** `kill -9` of one program or database server after the other, at random moments. */
+/** `kill -9` of one program or database server after the other, at random times. */
 import { join } from 'node:path';
 import type { ProgramName, RunningDemo } from './run-demo.ts';
 import { type DeafTime, type Death, findDeafTimes, killSensor } from './sensor-deaths.ts';
@@ -15,7 +15,7 @@ const victims: readonly Victim[] = [
   { program: 'operations', what: 'postgres' },
   { program: 'sensor', what: 'program' },
 ];
-/** In odd minutes, so that there are minutes which must be whole besides minutes which may be gaps. */
+/** In odd minutes, so that there are minutes without a sensor kill, which must be complete. */
 const withoutSensor = victims.filter(({ program }) => program !== 'sensor');
 
 export interface KillOptions {
@@ -24,7 +24,7 @@ export interface KillOptions {
   report: (line: string) => void;
 }
 
-/** Kills `n` times, and returns when the sensor did not listen. */
+/** Kills `n` times. Returns when the sensor did not listen. */
 export async function killAtRandom(demo: RunningDemo, { n, seed, report }: KillOptions): Promise<DeafTime[]> {
   const random = createRandom(seed);
   const deaths: Death[] = [];
@@ -37,14 +37,16 @@ export async function killAtRandom(demo: RunningDemo, { n, seed, report }: KillO
   return demo.until('the sensor listens again', 120_000, () => findDeafTimes(demo.readLog('sensor'), deaths));
 }
 
-/** From two seconds before a minute's turn until twelve after it kills come thick; no pause skips a turn. */
+/**
+ * Kills are frequent from two seconds before to twelve after the end of a minute; no pause skips the end of a minute.
+ */
 function choosePauseMs(nowMs: number, random: number): number {
   const sinceHotMs = (nowMs + 2_000) % 60_000;
   if (sinceHotMs < 14_000) return 500 + 4_000 * random;
   return Math.min(8_000 + 16_000 * random, 60_000 - sinceHotMs + 2_000 * random);
 }
 
-/** Kills a victim as soon as it lives; one that is between two lives is waited for. */
+/** Kills a program when it runs; waits for one that is restarting. */
 async function killOne(demo: RunningDemo, random: number, deaths: Death[]): Promise<Victim> {
   for (;;) {
     const { victim, pid } = await demo.until('a program to kill lives', 60_000, () => {
@@ -65,7 +67,7 @@ async function killOne(demo: RunningDemo, random: number, deaths: Death[]): Prom
       deaths.push(death);
       return victim;
     } catch (error) {
-      // It ended between the look and the kill.
+      // It ended between the check and the kill.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }

@@ -1,13 +1,14 @@
 /**
- * Kills programs at random moments while real traffic flows, and holds what customers are shown against the truth.
+ * Kills programs at random times during real traffic, and compares the minutes shown to customers with the counters of
+ * nftables.
  *
- * `kill -9` of the sensor, the monitor, operations and both PostgreSQL servers, most of all around each minute's turn,
- * when its counters are on their way from one to the next. Afterwards every minute equals the truth or is named as a
- * gap, none is shown twice or with a byte too much, and no gap lies where the sensor was not killed.
+ * `kill -9` of the sensor, the monitor, operations and both PostgreSQL servers, most often around the end of a minute,
+ * when its counters are in transit. Afterwards every minute equals the counters or has a gap, no minute is shown twice
+ * or with extra bytes, and no gap exists without a sensor kill.
  *
- * How fast the machine is decides nothing: a gap may last until the sensor's own log says that it listens again, it may
- * begin a minute earlier where the dead sensor's disk did not hold that minute yet, and the proof goes on until
- * minutes with a clear truth were shown, a bounded number of them.
+ * The result does not depend on the speed of the machine: a gap may last until the sensor logs that it listens again,
+ * and may begin a minute earlier if that minute was not on disk yet. The proof continues until minutes with exact
+ * counters were shown, up to a limit.
  */
 
 import type { TruthRow } from '#lab/index.ts';
@@ -18,24 +19,24 @@ import { type RunningDemo, runDemo } from './run-demo.ts';
 import { minutesOf } from './sensor-deaths.ts';
 import { watchStandstills } from './standstills.ts';
 
-/** After the last kill, until one minute of each address was shown whose truth is clear. */
+/** After the last kill, until one minute with exact counters was shown for each address. */
 const restMinutesMax = 10;
-/** After that, for an upload whose turn came late because its first attempts met a killed database. */
+/** After that, for an upload that was delayed because its first attempts met a killed database. */
 const lateMinutesMax = 4;
 /** The demo's own server. */
 const serverId = 1;
 
 export interface KillProofResult {
   kills: number;
-  /** Minutes of an address that were shown exactly, and those that were named as gaps. */
+  /** Minutes that were shown exactly, and minutes with gaps, over all addresses. */
   equal: number;
   gaps: number;
   faults: string[];
-  /** Of the planted faults, how many the comparison found. */
+  /** Number of planted faults that the comparison found. */
   planted: { caught: number; of: number };
 }
 
-/** Runs the proof in a world of its own. Takes some nine seconds a kill, and three minutes around them. */
+/** Runs the proof in its own world. Takes about nine seconds per kill, plus three minutes. */
 export async function proveKills(options: KillOptions): Promise<KillProofResult> {
   const demo = await runDemo();
   const standstills = watchStandstills();
@@ -52,14 +53,14 @@ export async function proveKills(options: KillOptions): Promise<KillProofResult>
   }
 }
 
-/** Everything that is known of the minutes from the first whole one of the demo on. */
+/** All data about the minutes from the first complete one of the demo on. */
 interface Evidence {
   addresses: readonly string[];
   shown: readonly ProtectMinute[];
   truth: readonly TruthRow[];
-  /** Minutes, in seconds, that the monitor was told not to be whole. */
+  /** Minutes, in seconds, with gaps in the monitor. */
   gaps: ReadonlySet<number>;
-  /** Minutes, in seconds, of which the sensor counted packets that the kernel dropped. */
+  /** Minutes, in seconds, in which the sensor counted packets dropped by the kernel. */
   lossy: ReadonlySet<number>;
 }
 
@@ -81,15 +82,15 @@ function judge(options: KillOptions, evidence: Evidence, allowed: ReadonlySet<nu
 }
 
 /**
- * Waits for minutes that no kill touched: until one with a clear truth is shown of each address, and all before it have
- * come. Then everything is at work again.
+ * Waits for minutes without a kill: until one with exact counters is shown for each address, and all before it have
+ * arrived.
  */
 async function waitForEvidence(demo: RunningDemo, report: (line: string) => void): Promise<Evidence> {
   const firstMinute = Math.ceil(demo.readyAtMs / 60_000) * 60;
   const firstRest = Math.ceil(Date.now() / 60_000) * 60;
   const addresses = await readAddresses(demo);
   const { operations_url: url, customer: login } = demo.file;
-  // The last kill may have been that of operations, or of its database, a moment ago.
+  // Operations or its database may have been killed just now.
   const customer = await demo.until('the customer signs in', 120_000, () => signIn(url, login));
   let clearRests = 0;
   for (let rest = 0; rest < restMinutesMax || clearRests > 0; rest += 1) {
@@ -122,7 +123,7 @@ function newestOf(minutes: readonly ProtectMinute[], address: string): number {
   return Math.max(0, ...own.map((row) => Date.parse(row.timestamp) / 1000));
 }
 
-/** Minutes with bytes that are neither shown nor named as gaps. */
+/** Minutes with bytes that are neither shown nor gaps. */
 function findLost({ shown, truth, gaps }: Evidence): string[] {
   const known = new Set(shown.map((row) => `${Date.parse(row.timestamp) / 1000} ${row.address}`));
   return truth
@@ -140,7 +141,7 @@ function plantFaults(evidence: Evidence): { caught: number; of: number } {
       .map((row) => `${row.minute} ${row.address}`),
   );
   const at = shown.findIndex((row) => exact.has(`${Date.parse(row.timestamp) / 1000} ${row.address}`));
-  // Without a minute that is known exactly nothing can be planted, which then counts as not caught.
+  // Without an exact minute nothing can be planted, which counts as not found.
   if (at < 0) return { caught: 0, of: 3 };
   const victim = shown[at]!;
   const others = shown.filter((_, i) => i !== at);
@@ -172,7 +173,7 @@ const gapsQuery = `select extract(epoch from from_minute)::float8 as from, extra
 const lossyQuery = `select extract(epoch from minute)::float8 as from, extract(epoch from minute)::float8 as to
   from capture_minutes where kernel_dropped > 0 and minute >= to_timestamp($1)`;
 
-/** The minutes, in seconds, of ranges that the monitor's database holds, of any capture. */
+/** The minutes, in seconds, of ranges in the monitor's database, of any capture. */
 async function readMinuteSet(
   demo: RunningDemo,
   sql: string,

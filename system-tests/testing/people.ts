@@ -1,4 +1,4 @@
-/** People and programs that use the system: somebody signed in to the pages, somebody with an API key. */
+/** Clients of the system: a person signed in to the pages, and a program with an API key. */
 import { type Client, createClient } from '#clients/typescript/index.ts';
 import { createAnswerChecker } from '#contracts/customer-api/testing/check-answer.ts';
 import type { DemoFile, Login } from './run-demo.ts';
@@ -10,11 +10,13 @@ export interface Visitor {
   cookie: { name: string; value: string };
   get(path: string): Promise<{ status: number; text: string }>;
   getJson<T>(path: string): Promise<T>;
-  /** Sends a form of this page to an address below it, with the page's token and version; throws unless it was taken. */
+  /**
+   * Sends a form of this page to an address below it, with the page's token and version; throws unless it was accepted.
+   */
   submit(path: string, action: string, fields: Readonly<Record<string, string>>): Promise<void>;
 }
 
-/** Signs in at `/sign-in` as a browser's form does; throws when the answer is no redirect with a cookie. */
+/** Signs in at `/sign-in` like a browser's form. Throws when the answer is not a redirect with a cookie. */
 export async function signIn(url: string, login: Login): Promise<Visitor> {
   const answer = await fetch(`${url}/sign-in`, {
     method: 'POST',
@@ -55,7 +57,7 @@ export async function signIn(url: string, login: Login): Promise<Visitor> {
   };
 }
 
-/** The customer API by its own client; an answer that the OpenAPI document does not know is an error. */
+/** The customer API through its own client; an answer that is not in the OpenAPI document is an error. */
 export function apiOf(demo: DemoFile, key: string): Client {
   const checked: typeof fetch = async (input, init) => {
     const answer = await fetch(input, init);
@@ -72,7 +74,7 @@ export function apiOf(demo: DemoFile, key: string): Client {
   return createClient({ url: demo.operations_url, key, fetch: checked });
 }
 
-/** A minute as the Protect page's JSON shows it. */
+/** A minute in the JSON of the Protect page. */
 export interface ProtectMinute {
   timestamp: string;
   address: string;

@@ -1,6 +1,6 @@
 /**
- * The whole system as `npm start` runs it, in a data directory and on ports of its own, and ways to look into it from
- * outside: its processes, its lab's control socket and truth ledger, its databases.
+ * The whole system as run by `npm start`, in its own data directory and on its own ports, with access to its processes,
+ * its lab's control socket and counters, and its databases.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,7 +31,7 @@ export interface Login {
   password: string;
 }
 
-/** What `demo.json` promises to whoever tries the system. */
+/** The data in `demo.json`. */
 export interface DemoFile {
   operations_url: string;
   monitor_url: string;
@@ -44,7 +44,7 @@ export interface DemoFile {
   tenant_id: number;
 }
 
-/** A guest as the lab's control socket shows it. */
+/** A guest as reported by the lab's control socket. */
 export interface LabGuest {
   name: string;
   mac: string;
@@ -61,25 +61,25 @@ export interface RunningDemo {
   file: DemoFile;
   /** Wall time at which everything was ready. */
   readyAtMs: number;
-  /** The process number of a program, or of its PostgreSQL server; null while it is between two lives. */
+  /** The process id of a program or its PostgreSQL server; null while it restarts. */
   pidOf(program: ProgramName, what?: 'program' | 'postgres'): number | null;
   /** The whole log of a program. */
   readLog(program: ProgramName): string;
-  /** The lab's truth ledger; throws in a demo without a lab. */
+  /** The lab's counters; throws in a demo without a lab. */
   readTruth(): TruthRow[];
   /** Rows of a statement in a program's database. */
   query<T extends object>(program: 'monitor' | 'operations', sql: string, values?: unknown[]): Promise<T[]>;
-  /** Guests by the lab's control socket; throws in a demo without a lab. */
+  /** Guests from the lab's control socket; throws in a demo without a lab. */
   listGuests(): Promise<LabGuest[]>;
-  /** As `until`, and fails at once when the demo itself has ended. */
+  /** Like `until`, but fails at once when the demo has ended. */
   until: typeof until;
-  /** Ctrl-C; resolves with the exit code when everything has ended. The data goes. */
+  /** Ctrl-C. Resolves with the exit code when everything has ended. Deletes the data. */
   stop(): Promise<number | null>;
-  /** `kill -9` of the demo alone, not of its programs. The data stays. */
+  /** `kill -9` of the demo only, not of its programs. The data stays. */
   kill(): Promise<void>;
-  /** What of it is still on the machine: processes, namespaces, links. */
+  /** Processes, namespaces and links that are still on the machine. */
   leftovers(): string[];
-  /** What it said so far, and the last lines of each program's log. */
+  /** Its output so far, and the last lines of each program's log. */
   output(): string;
 }
 
@@ -87,15 +87,15 @@ export interface RunningDemo {
 export type Ports = readonly [operations: number, monitor: number];
 
 export interface DemoOptions {
-  /** The simulated hypervisor and the recording, also where there could be a lab. */
+  /** Use the simulated hypervisor and the recording, even if a lab is possible. */
   isSimulated?: boolean;
-  /** A demo that was killed: start again on its data and ports. */
+  /** A killed demo: start again on its data and ports. */
   after?: RunningDemo;
 }
 
-/** Starts the demo, on an empty data directory or after an earlier one, and waits until it says that it is ready. */
+/** Starts the demo, on an empty data directory or after an earlier one, and waits until it is ready. */
 export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
-  // Its databases are made anew for each test, and a killed program's files are the same in memory.
+  // Its databases are created for each test, and a killed program's files are the same in memory.
   const folder = process.env.SVC_TEST_MEMORY_DIR ?? tmpdir();
   const dataDir = options.after?.dataDir ?? mkdtempSync(join(folder, 'svc-system-'));
   const ports = options.after?.ports ?? (await findFreePorts());
@@ -121,7 +121,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
     await stop();
     throw error;
   }
-  // The demo is ready for people before the sensor has opened its captures; tests count from the first packet.
+  // The demo is ready for people before the sensor has opened its captures; tests need every packet counted.
   const sensorLog = join(dataDir, 'logs', 'sensor.log');
   const listens = () => options.isSimulated === true || hasListened(readFileSync(sensorLog, 'utf8'));
   await until('the sensor listens', 60_000, listens, () => hasEnded(child) && `the demo ended:\n${output()}`);
@@ -229,7 +229,7 @@ function findProgram(dataDir: string, program: ProgramName): number | null {
   return found?.pid ?? null;
 }
 
-/** Every process that was started with this data directory in its environment. */
+/** Every process with this data directory in its environment. */
 function findProcesses(dataDir: string): { pid: number; argv: string[] }[] {
   const found: { pid: number; argv: string[] }[] = [];
   for (const entry of readdirSync('/proc')) {
@@ -239,7 +239,7 @@ function findProcesses(dataDir: string): { pid: number; argv: string[] }[] {
       if (!environment.includes(`SVC_DATA_DIR=${dataDir}`)) continue;
       found.push({ pid: Number(entry), argv: readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0') });
     } catch {
-      // It ended while we looked, or is somebody else's.
+      // It ended meanwhile, or belongs to another user.
     }
   }
   return found;
@@ -249,7 +249,7 @@ function readJson<T>(file: string): T {
   return JSON.parse(readFileSync(file, 'utf8')) as T;
 }
 
-/** A server that was killed leaves its file behind, and its number may be another process's by now. */
+/** A killed server leaves its file behind, and its process id may have been reused. */
 function readPostmaster(dataDir: string, program: ProgramName): number | null {
   try {
     const folder = join(dataDir, program, 'postgres', 'data');

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
 import { findDeafTimes, hasListened, killSensor, minutesOf } from './sensor-deaths.ts';
 
@@ -19,7 +20,7 @@ const firstLife = [
 ].join('\n');
 const death = { fromMs: at('23:59:30.500'), logEnd: firstLife.length, isMinuteBeforeKept: true };
 
-test('a killed sensor is deaf until the last of its captures listens again, also over midnight', () => {
+test('a killed sensor does not listen until the last of its captures does again, also over midnight', () => {
   const log = `${firstLife}23:59:50  info   sensor      capture listens  capture=br0
 00:00:20  info   sensor      capture listens  capture=up0
 00:03:00  info   sensor      capture listens  capture=br0
@@ -28,7 +29,7 @@ test('a killed sensor is deaf until the last of its captures listens again, also
   assert.deepEqual(findDeafTimes(log, [death]), [{ fromMs: death.fromMs, toMs: midnight + 21_000 }]);
 });
 
-test('before all captures listen again the end is not known', () => {
+test('before all captures listen again the end is unknown', () => {
   assert.equal(findDeafTimes(firstLife, [death]), null);
   assert.equal(
     findDeafTimes(`${firstLife}23:59:50  info  sensor  capture listens  capture=br0`, [death]),
@@ -37,7 +38,7 @@ test('before all captures listen again the end is not known', () => {
   assert.deepEqual(findDeafTimes(firstLife, []), []);
 });
 
-test('a sensor that died before its disk held the minute before has not seen that one either', () => {
+test('a sensor killed before the previous minute was on disk has lost that minute too', () => {
   const log = `${firstLife}23:59:31  info   sensor      capture listens  capture=br0
 23:59:31  info   sensor      capture listens  capture=up0
 `;
@@ -55,10 +56,10 @@ test('a sensor listens when it runs and each of its captures does, in any order 
   assert.ok(!hasListened([bridge, uplink].join('\n')));
 });
 
-test('a sensor is killed with its log and its disk as it leaves them', async () => {
+test('the log and the disk are read in the state at the kill', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'svc-sensor-deaths-'));
   try {
-    const options = { directory, bytesMax: 16 * 1024 * 1024, sensorVersion: '' };
+    const options = { directory, bytesMax: 16 * 1024 * 1024, sensorVersion: '', kinds: recordKinds };
     const spool = createSpool({ ...options, clock: systemClock, reporter: silentReporter });
     const kill = async () => {
       const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });

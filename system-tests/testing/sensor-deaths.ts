@@ -1,20 +1,21 @@
 /**
- * Kills the sensor, and says which minutes it can not have seen whole: from its death until its own log says that all its
- * captures listen again, and the minute before where its disk did not hold it yet.
+ * Kills the sensor and reports the minutes that it can not have observed completely: from its kill until its log says
+ * that all its captures listen again, and the previous minute if it was not on disk yet.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
+import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
 
 export interface Death {
   /** Wall time before the kill. */
   fromMs: number;
-  /** How long the log was when it died. */
+  /** Length of the log at the kill. */
   logEnd: number;
-  /** The spool held the minute before. A sensor collects a minute some seconds after its end. */
+  /** The spool contained the previous minute. A sensor collects a minute some seconds after its end. */
   isMinuteBeforeKept: boolean;
 }
 
@@ -28,16 +29,16 @@ const spoolBytesMax = 160 * 1024 * 1024;
 
 export interface SensorToKill {
   pid: number;
-  /** Where its spool lies. */
+  /** Directory of its spool. */
   stateDirectory: string;
   readLog(): string;
 }
 
 /**
- * Kills the sensor; null when it had died by itself.
+ * Kills the sensor; null when it had already ended.
  *
- * It is stopped first, and its log and its spool are looked at before it is killed: then they are those of this life,
- * however long this process stands still meanwhile.
+ * It is stopped first, and its log and spool are read before the kill, so that both belong to this life even if this
+ * process is delayed.
  */
 export async function killSensor({ pid, stateDirectory, readLog }: SensorToKill): Promise<Death | null> {
   const fromMs = Date.now();
@@ -51,7 +52,7 @@ export async function killSensor({ pid, stateDirectory, readLog }: SensorToKill)
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It had died.
+      // It had ended.
     }
   }
 }
@@ -74,7 +75,7 @@ function readState(pid: number): string | null {
   }
 }
 
-/** True when the spool holds this minute, or a gap in its place. It is read in a copy, as the next life would read it. */
+/** True when the spool contains this minute or a gap for it. Reads a copy, as the next start would. */
 function isKept(stateDirectory: string, minute: number): boolean {
   const directory = mkdtempSync(join(tmpdir(), 'svc-spool-copy-'));
   try {
@@ -84,6 +85,7 @@ function isKept(stateDirectory: string, minute: number): boolean {
       directory,
       bytesMax: spoolBytesMax,
       sensorVersion: '',
+      kinds: recordKinds,
       clock: systemClock,
       reporter: silentReporter,
     });
@@ -98,7 +100,7 @@ function isKept(stateDirectory: string, minute: number): boolean {
   }
 }
 
-/** Null while the sensor does not listen again after one of the deaths. `log` is the whole log, of all its lives. */
+/** Null while the sensor does not listen again after one of the kills. `log` is the whole log of all its lives. */
 export function findDeafTimes(log: string, deaths: readonly Death[]): DeafTime[] | null {
   const captures = findCaptures(log);
   if (!captures) throw new Error(`the log of the sensor does not say which captures it runs:\n${log}`);
@@ -116,7 +118,7 @@ export function findDeafTimes(log: string, deaths: readonly Death[]): DeafTime[]
   return times;
 }
 
-/** Minutes, in seconds, that have a part in one of these times. */
+/** Minutes, in seconds, that overlap one of these times. */
 export function minutesOf(times: readonly DeafTime[]): Set<number> {
   const minutes = new Set<number>();
   for (const { fromMs, toMs } of times) {
@@ -136,7 +138,7 @@ function isListening(line: string, capture: string): boolean {
   return line.includes('capture listens') && line.endsWith(`capture=${capture}`);
 }
 
-/** Names of the captures that the sensor said it runs; null before it did. */
+/** Names of the captures that the sensor logged at its start; null before. */
 function findCaptures(log: string): string[] | null {
   const [, list] = /sensor runs .*captures="?([^\s"]+)/.exec(log) ?? [];
   return list?.split(',').map((entry) => entry.slice(entry.indexOf(':') + 1)) ?? null;

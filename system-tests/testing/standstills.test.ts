@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { watchStandstills } from './standstills.ts';
 
-test('a host that slept, or whose clock was set, stood still from one look to the next; a slow one did not', () => {
+test('a suspended host and a clock step are detected as pauses between two looks; a slow host is not', () => {
   let nowMs = 1_000_000;
   const watch = watchStandstills(() => nowMs);
   nowMs += 20_000;

@@ -1,12 +1,12 @@
-/** Watches whether this machine stood still: a host that sleeps for a minute is for the sensor a minute that it did not see. */
+/** Detects pauses of this machine: a host that is suspended for a minute could not capture it. */
 import type { DeafTime } from './sensor-deaths.ts';
 
 const lookEveryMs = 1_000;
-/** A sensor names a gap only of a whole minute that passed in silence, so shorter ones excuse nothing. */
+/** A sensor reports a gap only for complete minutes, so shorter pauses do not matter. */
 const standstillMs = 30_000;
 
 export interface Standstills {
-  /** When the machine stood still, or its clock was set. */
+  /** Times at which the machine paused or its clock was set. */
   times(): DeafTime[];
   stop(): void;
 }

@@ -1,13 +1,12 @@
 import { describeError } from '#common/errors/index.ts';
 
-/** One look counts as this much at most: a machine that stood still meanwhile has had no chance to go on. */
+/** Maximum time that one look counts: a paused machine had no chance to continue. */
 const lookMsMax = 2_000;
 
 /**
- * Waits for a condition: resolves with its first value that is neither null nor false. Fails with `what`, and with the
- * last error of the look, when its looks have taken `patienceMs`; an error while looking means "not yet". `hopeless` says
- * why waiting is of no use any more. Patience is a number of looks, so that time in which the machine stood still is
- * not counted.
+ * Waits for a condition. Resolves with the first value that is neither null nor false. Fails with `what`, and with the
+ * last error of a look, when its looks have taken `patienceMs`; an error in a look means "not yet". `hopeless` returns
+ * the reason why waiting is useless. The limit is a number of looks, so that pauses of the machine do not count.
  */
 export async function until<T>(
   what: string,
@@ -32,7 +31,7 @@ export async function until<T>(
       const why = lastError === null ? '' : ` (${describeError(lastError)})`;
       throw new Error(`it did not happen within ${patienceMs / 1000} s: ${what}${why}`, { cause: lastError });
     }
-    // What takes long takes minutes, and looking costs the processor that it needs.
+    // Slow conditions take minutes, and looking costs processor time.
     const everyMs = waitedMs < 10_000 ? 250 : 1_000;
     await new Promise((resolve) => setTimeout(resolve, everyMs));
     waitedMs += Math.min(performance.now() - begunMs, lookMsMax);

@@ -4,19 +4,37 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { checkBoundaries } from './index.ts';
+import type { Limits } from './limits.ts';
 import { rules } from './rules.ts';
+import { tableRules } from './tables.ts';
 
 /** A small tree that breaks no rule. */
 const clean: Record<string, string> = {
   'common/clock/index.ts': `import { x } from 'node:os'; export const a = x;`,
   'contracts/admin-api/schemas.ts': `import { Type } from 'typebox'; export const b = Type;`,
   'operations/main.ts': `import { p } from './surfaces/portal/index.ts'; export const m = p;`,
+  'operations/migrations/0001-create.sql': 'create table servers (id int); create table accounts (id int);',
+  'operations/servers/tables.ts': `export const tables = ['servers'];`,
+  'operations/accounts/tables.ts': `export const tables = ['accounts'];`,
+  'operations/surfaces/portal/read-names-store.ts':
+    'export const x = `select 1 from servers s join accounts a on a.id = s.id`;',
   'operations/servers/index.ts': `export { s } from './store.ts';`,
   'operations/servers/store.ts': `import { sql } from 'kysely'; export const s = sql\`select 1 from servers\`;`,
+  'operations/surfaces/parts/index.ts': 'export const q = 1;',
+  'operations/surfaces/console/overview.ts': `import { q } from '../parts/index.ts'; export const o = q;`,
   'operations/surfaces/portal/index.ts': `import { s } from '#operations/servers/index.ts'; export const p = s;`,
   'sensor/capture/index.ts': `import { r } from '#common/bytes/index.ts'; export const c = r;`,
   'common/bytes/index.ts': `export const r = 1;`,
 };
+
+/** Rules that look at more than one module at a time, or at its size. */
+const rulesOfTheTree = [
+  'features form no cycle',
+  'files import one another in no circle',
+  ...Object.values(tableRules),
+  'files are short',
+  'functions are short',
+];
 
 /** Rule → one offender planted beside the clean tree. */
 const offenders: Record<string, Record<string, string>> = {
@@ -66,20 +84,37 @@ const offenders: Record<string, Record<string, string>> = {
   'lab and demo know the programs from outside only': {
     'lab/index.ts': `import { m } from '#operations/main.ts'; export const x = m;`,
   },
+  'files import one another in no circle': {
+    'operations/billing/charge.ts': `import { a } from './ledger.ts'; export const b = a;`,
+    'operations/billing/ledger.ts': `import type { b } from './charge.ts'; export const a = 1 as typeof b;`,
+  },
+  [tableRules.owner]: { 'operations/billing/tables.ts': `export const tables = ['servers'];` },
+  [tableRules.foreign]: {
+    'operations/billing/store.ts': 'export const x = `select 1 from ledger l join servers s on s.id = l.id`;',
+  },
+  [tableRules.readModel]: {
+    'operations/views/read-servers-store.ts': 'export const x = `update servers set id = 2`;',
+  },
+  'files are short': { 'operations/billing/charge.ts': 'export const x = 1;\n'.repeat(401) },
+  'functions are short': {
+    'operations/billing/charge.ts': `export function charge() {\n${'  f();\n'.repeat(79)}}\n`,
+  },
   'features form no cycle': {
     'operations/billing/index.ts': `import { s } from '#operations/orders/index.ts'; export const x = s;`,
     'operations/orders/index.ts': `import { x } from '#operations/billing/index.ts'; export const s = x;`,
   },
 };
 
-function checkTree(files: Record<string, string>, modulesMin = 1) {
+const noLimits: Limits = { fileCircles: 0, longFunctions: {}, foreignTables: {} };
+
+function checkTree(files: Record<string, string>, modulesMin = 1, limits = noLimits) {
   const root = mkdtempSync(join(tmpdir(), 'svc-boundaries-'));
   try {
     for (const [file, text] of Object.entries(files)) {
       mkdirSync(dirname(join(root, file)), { recursive: true });
       writeFileSync(join(root, file), text);
     }
-    return checkBoundaries(root, Object.keys(files), modulesMin);
+    return checkBoundaries(root, Object.keys(files), modulesMin, limits).offences;
   } finally {
     rmSync(root, { recursive: true });
   }
@@ -92,7 +127,7 @@ test('a tree that follows the law has no offence', () => {
 test('every rule has a planted offender here', () => {
   assert.deepEqual(
     Object.keys(offenders).sort(),
-    [...rules.map((rule) => rule.name), 'features form no cycle'].sort(),
+    [...rules.map((rule) => rule.name), ...rulesOfTheTree].sort(),
   );
 });
 
@@ -106,6 +141,146 @@ for (const [rule, planted] of Object.entries(offenders)) {
     );
   });
 }
+
+const circle = offenders['files import one another in no circle']!;
+
+test('a recorded number of circles is allowed, and must be lowered when there are fewer', () => {
+  assert.deepEqual(checkTree({ ...clean, ...circle }, 1, { ...noLimits, fileCircles: 1 }), []);
+  assert.match(
+    checkTree(clean, 1, { ...noLimits, fileCircles: 1 })[0]!.what,
+    /lower the limit of circles to 0/,
+  );
+});
+
+test('two circles that share a file are one, and a circle of three files counts once', () => {
+  const three = {
+    'common/a/x.ts': `export * from './y.ts';`,
+    'common/a/y.ts': `export * from './z.ts';`,
+    'common/a/z.ts': `export * from './x.ts'; export * from './y.ts';`,
+  };
+  assert.deepEqual(checkTree({ ...clean, ...three }, 1, { ...noLimits, fileCircles: 1 }), []);
+});
+
+const long = (comment: string, lines = 81) => ({
+  'operations/billing/charge.ts': `${comment}export const charge = () => {\n${'  f();\n'.repeat(lines - 2)}};\n`,
+});
+
+test('a function of 80 lines is allowed, and a longer one whose comment gives the reason', () => {
+  assert.deepEqual(checkTree({ ...clean, ...long('', 80) }), []);
+  assert.equal(checkTree({ ...clean, ...long('') }).length, 1);
+  assert.equal(checkTree({ ...clean, ...long('/** Charges. */\n') }).length, 1);
+  assert.deepEqual(checkTree({ ...clean, ...long('/** Over 80 lines: one loop. */\n') }), []);
+  assert.deepEqual(checkTree({ ...clean, ...long('// Over 80 lines: one loop.\n') }), []);
+});
+
+test('a recorded long function may become shorter but not longer, and leaves the list when it is short', () => {
+  const limits = { ...noLimits, longFunctions: { 'operations/billing/charge.ts:charge': 85 } };
+  assert.deepEqual(checkTree({ ...clean, ...long('', 85) }, 1, limits), []);
+  assert.deepEqual(checkTree({ ...clean, ...long('', 82) }, 1, limits), []);
+  assert.match(checkTree({ ...clean, ...long('', 86) }, 1, limits)[0]!.what, /has 86 lines, at most 85/);
+  assert.match(checkTree({ ...clean, ...long('', 80) }, 1, limits)[0]!.what, /delete its line/);
+  assert.match(checkTree(clean, 1, limits)[0]!.what, /delete its line/);
+});
+
+test('tests, proofs and generated code may be long', () => {
+  const text = long('', 500)['operations/billing/charge.ts'];
+  for (const file of [
+    'operations/a/a.test.ts',
+    'operations/a/testing/b.ts',
+    'clients/typescript/generated/api.ts',
+  ])
+    assert.deepEqual(checkTree({ ...clean, [file]: text }), []);
+});
+
+const foreign = (body: string) =>
+  checkTree({ ...clean, 'operations/billing/store.ts': body }).filter(
+    ({ rule }) => rule === tableRules.foreign,
+  );
+
+for (const [how, body] of Object.entries({
+  'a statement that reads': 'export const x = `select 1 from servers`;',
+  'a list of tables': 'export const x = `select 1 from ledger l, servers s where true`;',
+  'a write by a template tag': 'export const x = (sql) => sql`update servers set id = 1`;',
+  'an insert from a select': 'export const x = `insert into ledger (id) select id from servers`;',
+  'a delete': 'export const x = `delete from servers where id = 1`;',
+  'a part of a statement': 'export const x = (sql) => sql`ledger l left join servers s on true`;',
+  'a part that begins with the table': 'export const x = (sql) => sql`servers s join ledger l on true`;',
+  'a qualified column': 'export const x = (sql) => sql`servers.id as "serverId"`;',
+  'a text literal': `export const x = 'select 1 from servers';`,
+  'a builder call': `export const x = (db) => db.selectFrom('servers').selectAll();`,
+  'a builder call with an alias': `export const x = (db) => db.selectFrom('ledger').innerJoin('servers as s', 'a', 'b');`,
+  'a copy': `export const x = (db) => copyRows(db, 'servers', [], rows);`,
+  'the name as a value': `export const x = (sql) => sql\`select 1 from \${sql.table('servers')}\`;`,
+}))
+  test(`SQL on the table of another feature is refused: ${how}`, () => {
+    assert.equal(foreign(body).length, 1);
+  });
+
+for (const [what, body] of Object.entries({
+  'a table expression of the same name':
+    'export const x = `with servers as (select 1) select * from servers`;',
+  'a column of that name': 'export const x = `select count(*) as servers, l.servers from ledger l`;',
+  'a comment': 'export const x = `select 1 from ledger -- not from servers`;',
+}))
+  test(`${what} is no use of the table`, () => {
+    assert.deepEqual(foreign(body), []);
+  });
+
+test('SQL outside store files is refused as a builder call too', () => {
+  const body = `export const x = (db) => db.updateTable('servers');`;
+  const offences = checkTree({ ...clean, 'operations/servers/change.ts': body });
+  assert.deepEqual(
+    offences.map(({ rule }) => rule),
+    ['SQL stands only in store files and migrations'],
+  );
+});
+
+for (const body of [
+  'insert into servers (id) values (1)',
+  'delete from servers',
+  'select id from servers for update',
+  'select id from servers for no key update of servers',
+  'with gone as (delete from servers returning id) select * from gone',
+])
+  test(`a read model is refused: ${body}`, () => {
+    const offences = checkTree({
+      ...clean,
+      'operations/surfaces/portal/read-x-store.ts': `export const x = \`${body}\`;`,
+    });
+    assert.deepEqual(
+      offences.map(({ rule }) => rule),
+      [tableRules.readModel],
+    );
+  });
+
+test('recorded uses of another table are allowed, and their number may only fall', () => {
+  const body = 'export const x = [`select 1 from servers`, `select 2 from servers`];';
+  const check = (limit: number) =>
+    checkTree({ ...clean, 'operations/billing/store.ts': body }, 1, {
+      ...noLimits,
+      foreignTables: { 'operations: billing → servers': limit },
+    }).map(({ what }) => what);
+  assert.deepEqual(check(2), []);
+  assert.match(check(1)[0]!, /2 uses of tables, at most 1/);
+  assert.match(check(3)[0]!, /lower its limit to 2/);
+});
+
+test('a recorded pair without uses must leave the list', () => {
+  const limits = { ...noLimits, foreignTables: { 'operations: billing → servers': 1 } };
+  assert.match(checkTree(clean, 1, limits)[0]!.what, /delete its line/);
+});
+
+test('a table that no feature owns, and one that no migration makes, are refused', () => {
+  const more = { 'operations/migrations/0002-more.sql': 'create table orders (id int);' };
+  assert.match(checkTree({ ...clean, ...more })[0]!.what, /orders has no owner/);
+  const dropped = { 'operations/migrations/0002-less.sql': 'drop table accounts;' };
+  assert.match(checkTree({ ...clean, ...dropped })[0]!.what, /no migration makes accounts/);
+  const renamed = { 'operations/migrations/0002-name.sql': 'alter table accounts rename to tenants;' };
+  assert.deepEqual(
+    checkTree({ ...clean, ...renamed }).map(({ what }) => what.split(':')[0]),
+    ['no migration makes accounts', 'tenants has no owner'],
+  );
+});
 
 test('a check that reads too few modules fails instead of passing', () => {
   assert.throws(() => checkTree({}, 1), /only 0 modules/);

@@ -1,24 +1,30 @@
 /**
- * The import law, executable: reads every module's imports and SQL texts and names what breaks a rule.
+ * The import law, executable: reads every module's imports, SQL texts and sizes, and names what breaks a rule.
  *
  * It parses with oxc, because a checker that reads nothing must not pass: it throws when it finds too few modules.
  */
 import { readFileSync } from 'node:fs';
-import { parseSync } from 'oxc-parser';
-import { type Module, type Place, placeOf } from './module.ts';
+import { findFileCircles } from './circles.ts';
+import { type Limits, limits as recorded } from './limits.ts';
+import type { Module, Offence } from './module.ts';
+import { readModule } from './read-module.ts';
 import { checkCycles, rules } from './rules.ts';
+import { checkSizes, medianLines } from './sizes.ts';
+import { checkTables } from './tables.ts';
 
-export interface Offence {
-  rule: string;
-  file: string;
-  what: string;
+export interface BoundaryReport {
+  offences: Offence[];
+  /** The counted figures in one line, for people. */
+  figures: string;
 }
 
-const sqlPattern =
-  /^\s*(select\b[\s\S]*\bfrom\b|insert\s+into\b|update\s+\S+(\s+as\s+\S+)?\s+set\b|delete\s+from\b|(create|alter|drop)\s+(table|index)\b|with\s+\w+\s+as\s*\()/;
-
 /** Checks the files (paths relative to `root`); throws when fewer than `modulesMin` could be read. */
-export function checkBoundaries(root: string, files: readonly string[], modulesMin: number): Offence[] {
+export function checkBoundaries(
+  root: string,
+  files: readonly string[],
+  modulesMin: number,
+  limits: Limits = recorded,
+): BoundaryReport {
   const sources = files.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'));
   const modules = sources.map((file) => readModule(root, file));
   const importCount = modules.reduce((sum, module) => sum + module.imports.length, 0);
@@ -34,72 +40,44 @@ export function checkBoundaries(root: string, files: readonly string[], modulesM
         offences.push({ rule: rule.name, file: module.place.path, what });
     }
   }
-  return [...offences, ...checkCycles(modules)];
+  const circles = findFileCircles(modules);
+  offences.push(
+    ...checkCycles(modules),
+    ...checkCircles(circles, limits.fileCircles),
+    ...checkSizes(modules, limits.longFunctions),
+    ...checkTables(modules, readMigrations(root, files), limits.foreignTables),
+  );
+  return { offences, figures: describe(modules, circles, limits) };
 }
 
-function readModule(root: string, file: string): Module {
-  const text = readFileSync(`${root}/${file}`, 'utf8');
-  const parsed = parseSync(file, text);
-  if (parsed.errors.length > 0)
-    throw new Error(`boundaries: ${file} can't be parsed: ${parsed.errors[0]!.message}`);
-  const specifiers: { text: string; names: string[]; isTypeOnly: boolean }[] = [];
-  for (const entry of parsed.module.staticImports) {
-    specifiers.push({
-      text: entry.moduleRequest.value,
-      names: entry.entries.map((name) => name.importName.name ?? name.importName.kind),
-      isTypeOnly: entry.entries.length > 0 && entry.entries.every((name) => name.isType),
-    });
-  }
-  for (const entry of parsed.module.staticExports.flatMap((statement) => statement.entries)) {
-    if (entry.moduleRequest)
-      specifiers.push({ text: entry.moduleRequest.value, names: [], isTypeOnly: entry.isType });
-  }
-  for (const entry of parsed.module.dynamicImports) {
-    const literal = /^\s*['"]([^'"]+)['"]\s*$/.exec(
-      text.slice(entry.moduleRequest.start, entry.moduleRequest.end),
-    );
-    if (literal) specifiers.push({ text: literal[1]!, names: [], isTypeOnly: false });
-  }
-  const place = placeOf(file);
-  return {
-    place,
-    imports: specifiers.map((specifier) => ({
-      ...specifier,
-      target: resolveSpecifier(place, specifier.text),
-    })),
-    sqlTexts: findSqlTexts(parsed.program),
-  };
+function readMigrations(root: string, files: readonly string[]) {
+  return files
+    .filter((file) => /^[\w-]+\/migrations\/.*\.sql$/.test(file))
+    .sort()
+    .map((file) => ({ top: file.split('/')[0]!, text: readFileSync(`${root}/${file}`, 'utf8') }));
 }
 
-/** The place that a specifier names within the repository; null for packages and Node's own modules. */
-function resolveSpecifier(from: Place, specifier: string): Place | null {
-  if (specifier.startsWith('#')) return placeOf(specifier.slice(1));
-  if (!specifier.startsWith('.')) return null;
-  const parts = from.path.split('/').slice(0, -1);
-  for (const step of specifier.split('/')) {
-    if (step === '..') parts.pop();
-    else if (step !== '.') parts.push(step);
-  }
-  return placeOf(parts.join('/'));
+function checkCircles(circles: readonly string[][], limit: number): Offence[] {
+  const rule = 'files import one another in no circle';
+  if (circles.length > limit)
+    return circles.map((circle) => ({
+      rule,
+      file: circle[0]!,
+      what: `${circle.join(', ')} import one another; at most ${limit} such circles are allowed`,
+    }));
+  if (circles.length < limit)
+    return [
+      { rule, file: 'tools/boundaries/limits.ts', what: `lower the limit of circles to ${circles.length}` },
+    ];
+  return [];
 }
 
-function findSqlTexts(program: unknown): string[] {
-  const found: string[] = [];
-  const visit = (node: unknown): void => {
-    if (Array.isArray(node)) {
-      for (const child of node) visit(child);
-      return;
-    }
-    if (node === null || typeof node !== 'object') return;
-    const { type, value } = node as { type?: string; value?: unknown };
-    if (type === 'Literal' && typeof value === 'string' && sqlPattern.test(value)) found.push(value);
-    if (type === 'TemplateLiteral') {
-      const quasis = (node as { quasis: { value: { cooked: string | null } }[] }).quasis;
-      const text = quasis.map((quasi) => quasi.value.cooked ?? '').join('?');
-      if (sqlPattern.test(text)) found.push(text);
-    }
-    for (const child of Object.values(node)) visit(child);
-  };
-  visit(program);
-  return found.map((text) => text.trim().split('\n')[0]!.slice(0, 60));
+function describe(modules: readonly Module[], circles: readonly string[][], limits: Limits): string {
+  return [
+    `${modules.length} modules`,
+    `${circles.length} circles of files`,
+    `${Object.keys(limits.longFunctions).length} functions too long`,
+    `${Object.keys(limits.foreignTables).length} pairs of features with SQL on each other's tables`,
+    `median of ${medianLines(modules)} lines`,
+  ].join(', ');
 }

@@ -1,4 +1,4 @@
-/** A module as the import law sees it: where it stands, what it imports, which SQL it holds. */
+/** A module as the import law sees it: its place, its imports, its SQL, and the sizes of its functions. */
 
 export const programs = ['operations', 'monitor', 'sensor'] as const;
 
@@ -18,7 +18,32 @@ export interface Module {
   place: Place;
   imports: { text: string; names: string[]; isTypeOnly: boolean; target: Place | null }[];
   sqlTexts: string[];
+  /** Every text of a store file, whole, and the tables that its calls name: `copyRows(db, 'x', …)`, `selectFrom('x')`. */
+  storeTexts: string[];
+  builderTables: string[];
+  /** The list in a folder's `tables.ts`. */
+  declaredTables: string[];
+  lines: number;
+  functions: FunctionSize[];
 }
+
+/** A function with a body; one without a name is called after the function around it. */
+export interface FunctionSize {
+  name: string;
+  lines: number;
+  /** True when the comment above it gives the reason for its length. */
+  isExempt: boolean;
+}
+
+/** What breaks a rule. */
+export interface Offence {
+  rule: string;
+  file: string;
+  what: string;
+}
+
+/** Files that hold SQL: `store.ts`, `…-store.ts`. */
+export const isStore = (path: string) => /(^|[/-])store\.ts$/.test(path);
 
 export function placeOf(path: string): Place {
   const parts = path.split('/');

@@ -1,6 +1,5 @@
 /** The rules of the import law. Each says what is wrong with one module; `boundaries.test.ts` plants an offender for each. */
-import type { Offence } from './index.ts';
-import { type Module, programs } from './module.ts';
+import { isStore, type Module, type Offence, programs } from './module.ts';
 
 export interface Rule {
   name: string;
@@ -55,7 +54,11 @@ export const rules: readonly Rule[] = [
     'a surface imports no other surface',
     (module) => module.place.kind === 'surface' && !module.place.isTest,
     (module, { target }) =>
-      target?.top === module.place.top && target.kind === 'surface' && target.unit !== module.place.unit,
+      target?.top === module.place.top &&
+      target.kind === 'surface' &&
+      target.unit !== module.place.unit &&
+      // What several surfaces draw alike.
+      !(target.unit === 'surfaces/parts' && target.inside === 'index.ts'),
   ),
   importRule(
     'a surface reaches a feature only through its index.ts',
@@ -67,19 +70,14 @@ export const rules: readonly Rule[] = [
     name: 'SQL stands only in store files and migrations',
     faults: (module) => {
       const { place } = module;
-      if (
-        !isProgram(place.top) ||
-        place.isTest ||
-        place.top === 'sensor' ||
-        /(^|[/-])store\.ts$/.test(place.path)
-      )
-        return [];
+      if (!isProgram(place.top) || place.isTest || place.top === 'sensor' || isStore(place.path)) return [];
       const imported = module.imports.filter(
         (entry) => entry.text === 'kysely' && entry.names.includes('sql'),
       );
       return [
         ...imported.map(() => 'imports sql of kysely'),
         ...module.sqlTexts.map((text) => `holds SQL: ${text}`),
+        ...module.builderTables.map((table) => `makes a statement on ${table}`),
       ];
     },
   },

@@ -3,7 +3,7 @@ import type { Mutation } from './mutation.ts';
 
 const gate = 'operations/surfaces/customer-api/authenticate.ts';
 const access = 'operations/billing/access.ts';
-const keys = 'operations/api-keys/store.ts';
+const keys = 'operations/views/key-store.ts';
 const metering = 'operations/metering/store.ts';
 
 export const mutationsOfApi: readonly Mutation[] = [
@@ -74,7 +74,7 @@ export const mutationsOfApi: readonly Mutation[] = [
   {
     rule: 'API-2.1.h',
     what: 'the last use is written on each call',
-    file: keys,
+    file: 'operations/api-keys/store.ts',
     find: ` and (last_used_at is null or last_used_at < svc_now() - interval '60 seconds')\n    for no key update`,
     replace: '\n    for no key update',
   },

@@ -54,7 +54,7 @@ export const mutationsOfNet: readonly Mutation[] = [
   {
     rule: 'NET-2.2.5',
     what: 'bridges own Internet traffic though the uplink saw it',
-    file: 'monitor/facts/address-range-store.ts',
+    file: 'monitor/facts/postgres/address-range-store.ts',
     find: '(vantage = 1 and bytes > 0) desc, bytes desc, c.sensor_id',
     replace: '(vantage = 2 and bytes > 0) desc, bytes desc, c.sensor_id',
   },
@@ -196,7 +196,7 @@ export const mutationsOfNet: readonly Mutation[] = [
   {
     rule: 'NET-8.R1',
     what: 'gaps are kept a year',
-    file: 'monitor/retention/kept.ts',
+    file: 'monitor/facts/kept.ts',
     find: "{ table: 'telemetry_gaps', column: 'to_minute', keptFor: '3 months'",
     replace: "{ table: 'telemetry_gaps', column: 'to_minute', keptFor: '1 year'",
     tests: ['monitor/retention/retention.test.ts'],
@@ -204,21 +204,21 @@ export const mutationsOfNet: readonly Mutation[] = [
   {
     rule: 'NET-8.R3',
     what: 'endpoint pairs are kept three months',
-    file: 'monitor/retention/kept.ts',
+    file: 'monitor/facts/kept.ts',
     find: "{ table: 'endpoint_pairs', column: 'minute', keptFor: '24 hours'",
     replace: "{ table: 'endpoint_pairs', column: 'minute', keptFor: '3 months'",
   },
   {
     rule: 'NET-8.R2',
     what: 'events of attacks are kept three months',
-    file: 'monitor/retention/kept.ts',
+    file: 'monitor/events/kept.ts',
     find: '    only: "kind <> \'ddos_detected\'",\n',
     replace: '',
   },
   {
     rule: 'NET-2.9',
     what: 'cursors are kept three days',
-    file: 'monitor/retention/index.ts',
+    file: 'monitor/feeds/index.ts',
     find: 'const cursorsKeptMs = 2 * 86_400_000;',
     replace: 'const cursorsKeptMs = 3 * 86_400_000;',
     tests: ['monitor/retention/retention.test.ts'],

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { silentReporter } from '#common/reporter/index.ts';
-import { composeMonitor, type Monitor } from '#monitor/composition.ts';
+import { compose, type Monitor } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { createDatabase, createEmbeddedPostgres, type Database } from '#service-kit/postgres/index.ts';
 
@@ -45,7 +45,7 @@ export async function startBenchDatabase(): Promise<BenchDatabase> {
     reporter: silentReporter,
   });
   await database.start();
-  const monitor = composeMonitor(readConfig({ SVC_DATA_DIR: folder, SVC_LOG_LEVEL: 'error' }), { database });
+  const monitor = compose(readConfig({ SVC_DATA_DIR: folder, SVC_LOG_LEVEL: 'error' }), { database });
   return {
     url: postgres.url,
     adminUrl: postgres.adminUrl,

@@ -1,10 +1,11 @@
 /**
- * What every engine behind `FactStore` has to do: answer like the rules in plain memory, to the byte, whatever came in
+ * What every engine behind `FactStore` has to do: answer like the rules in plain memory, to the byte, for any order of what came in
  * which order, before and after a roll-up and while an hour waits to be rolled up again.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { Direction, FactOrigin, FactUpload, SiteRange } from '../facts.ts';
-import type { FactStore } from '../index.ts';
+import type { FactStore } from '../contract/fact-store.ts';
+import type { Direction, FactOrigin, FactUpload, SiteRange } from '../contract/facts.ts';
+import type { MemoryFacts } from '../memory/memory-facts.ts';
 import { type Random, randomUpload, sampleAddresses, sampleKeys, seededRandom } from './random-uploads.ts';
 
 /** An engine with the sites and sensors that uploads come from. */
@@ -13,12 +14,15 @@ export interface StoreUnderTest {
   origins: readonly FactOrigin[];
   /** Moves a server at random, where the store knows any. */
   move?(random: Random): Promise<void>;
-  /** Appends in one transaction, as the inbox does. */
-  append(uploads: readonly FactUpload[]): Promise<void>;
+  /**
+   * Makes room and appends in one scope, as the inbox does; or ends after so many steps, as a process that crashes there,
+   * and then returns false.
+   */
+  append(uploads: readonly FactUpload[], stepsMax?: number): Promise<boolean>;
 }
 
 export interface ConformanceOptions {
-  model: FactStore;
+  model: MemoryFacts;
   seed: number;
   /** Uploads of each of the stages. */
   uploads: number;
@@ -44,23 +48,35 @@ export async function checkConformance(
     }
     // Without it sites' own minutes would lag behind; hours stay as they are.
     await store.facts.rollUp(stage.startsWith('rolled up') ? 'all' : 'settled');
-    for (let i = 0; i < options.questions; i += 1) {
-      const range = randomRange(random, store.origins, minutes);
-      for (const [question, ask] of questionsAbout(random, range)) {
-        const [told, expected] = [
-          await answer(store.facts, range, ask),
-          await answer(options.model, range, ask),
-        ];
-        if (!isDeepStrictEqual(told, expected))
-          offences.push(`${stage}, ${question} of ${JSON.stringify(range)}: ${difference(told, expected)}`);
-      }
+    offences.push(...(await compareAnswers(store, { ...options, random, minutes, stage })));
+  }
+  return offences;
+}
+
+/** Asks both the same questions at random about some ranges; returns where they differ. */
+export async function compareAnswers(
+  store: StoreUnderTest,
+  about: Pick<ConformanceOptions, 'model' | 'questions'> & {
+    random: Random;
+    minutes: readonly number[];
+    stage: string;
+  },
+): Promise<string[]> {
+  const { model, random, minutes, stage } = about;
+  const offences: string[] = [];
+  for (let i = 0; i < about.questions; i += 1) {
+    const range = randomRange(random, store.origins, minutes);
+    for (const [question, ask] of questionsAbout(random, range)) {
+      const [told, expected] = [await answer(store.facts, range, ask), await answer(model, range, ask)];
+      if (!isDeepStrictEqual(told, expected))
+        offences.push(`${stage}, ${question} of ${JSON.stringify(range)}: ${difference(told, expected)}`);
     }
   }
   return offences;
 }
 
 /** Some minutes of the hours around now, of yesterday's edge for pairs, and of long ago. */
-function sampleMinutes(nowSecond: number): number[] {
+export function sampleMinutes(nowSecond: number): number[] {
   const hour = Math.floor(nowSecond / 3600) * 3600;
   const starts = [hour - 3600, hour - 3540, hour - 7200, hour - 60, hour - 10_800, hour - 5 * 3600];
   const old = [hour - 23 * 3600, hour - 26 * 3600, hour - 26 * 3600 + 60, hour - 15 * 86_400];
@@ -69,7 +85,7 @@ function sampleMinutes(nowSecond: number): number[] {
 
 async function feed(
   store: StoreUnderTest,
-  model: FactStore,
+  model: MemoryFacts,
   uploads: readonly FactUpload[],
   random: Random,
 ): Promise<void> {
@@ -80,10 +96,13 @@ async function feed(
     .map(([, upload]) => upload);
   while (shuffled.length > 0) {
     if (random(3) === 0) await store.move?.(random);
-    await store.append(shuffled.splice(0, 1 + random(6)));
+    const batch = shuffled.splice(0, 1 + random(6));
+    await store.append(batch);
+    // Their marks were lost: the same again, beside what is new.
+    if (random(3) === 0) await store.append([...batch, ...shuffled.splice(0, random(2))]);
     if (random(4) === 0) await store.facts.rollUp(random(2) === 0 ? 'all' : 'settled');
   }
-  await model.append(undefined as never, uploads);
+  await model.append(uploads);
 }
 
 function randomRange(random: Random, origins: readonly FactOrigin[], minutes: readonly number[]): SiteRange {

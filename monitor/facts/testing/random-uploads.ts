@@ -7,7 +7,7 @@ import type {
   TelemetryMinute,
   TelemetryUsageRow,
 } from '#contracts/sensor-api/telemetry.ts';
-import type { FactOrigin, FactUpload } from '../facts.ts';
+import type { FactOrigin, FactUpload } from '../contract/facts.ts';
 
 export type Random = (below: number) => number;
 
@@ -64,8 +64,15 @@ export function randomUpload(random: Random, { origins, minutes }: RandomUploads
     return { ...own, hosts, usage, capture, role };
   });
   const gap = { fromMinute: minute, toMinute: minute + 60 * random(3), capture: pick(['', 'eth0']) };
-  const gaps = random(6) === 0 ? [{ ...gap, reason: 'sensor_down' as const }] : [];
-  return { origin, minutes: told, gaps };
+  const gaps = random(6) === 0 ? [{ ...gap, reason: 'refused' as const }] : [];
+  return { origin, token: randomToken(random), minutes: told, gaps };
+}
+
+/** A token that no other upload has. */
+export function randomToken(random: Random): FactUpload['token'] {
+  const digits = (count: number) => Array.from({ length: count }, () => random(16).toString(16)).join('');
+  const spoolId = [8, 4, 4, 4, 12].map(digits).join('-');
+  return { spoolId, sequence: 1 + random(1000) };
 }
 
 function randomMinute(random: Random, minute: number): Omit<TelemetryMinute, 'capture' | 'role'> {

@@ -1,7 +1,7 @@
 import { canonicalAddress, isGlobalUnicast, parseAddress } from '#common/ip/index.ts';
 import type { AllocationTarget } from '#contracts/admin-api/schemas.ts';
 import { OperationsError } from '#monitor/operations-client/index.ts';
-import type { Round } from '../feed.ts';
+import type { Round } from '../round.ts';
 
 const pageSize = 1_000;
 const targetsMax = 500_000;

@@ -5,12 +5,12 @@
  * another owner by now.
  */
 import type { Clock } from '#common/clock/index.ts';
-import type { Sites } from '#monitor/sites/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Round, Visit } from '../feed.ts';
+import type { Round, Visit } from '../round.ts';
 import { fetchTargets } from './fetch-targets.ts';
 import * as store from './store.ts';
 
+export { createProtectionSection } from './protection-section.ts';
 export type { StoredTarget } from './store.ts';
 
 export interface Allocations {
@@ -26,16 +26,11 @@ export interface Allocations {
   count(clusterIds: readonly number[]): Promise<store.TargetCounts>;
   /** Forgets what operations does not know any more; for a feed's `settle`. */
   dropUnmatched(trx: Queryable, visits: readonly Visit[]): Promise<void>;
-  /** Exact addresses in the clusters of a site; with a sensor those that it speaks for. */
-  listAddresses(siteId: number, sensorId: number | null): Promise<string[]>;
 }
 
 export interface AllocationsDeps {
   db: () => Queryable;
-  /** Connections that only read, for what plans ask (NET-5.3). */
-  reader: () => Queryable;
   clock: Clock;
-  sites: Pick<Sites, 'listClusters'>;
   /** Documentation ranges count as globally routable: lab and demo worlds alone. */
   documentationIsGlobal: boolean;
 }
@@ -43,7 +38,7 @@ export interface AllocationsDeps {
 const targetsKeptMs = 30_000;
 
 export function createAllocations(deps: AllocationsDeps): Allocations {
-  const { db, reader, clock } = deps;
+  const { db, clock } = deps;
   let fetchedAtMs: number | null = null;
   return {
     async refresh(round) {
@@ -64,15 +59,6 @@ export function createAllocations(deps: AllocationsDeps): Allocations {
         unmatched.map(({ key }) => key),
       );
       fetchedAtMs = null;
-    },
-    async listAddresses(siteId, sensorId) {
-      const mappings = await deps.sites.listClusters();
-      const clusters = mappings.filter((mapping) => mapping.siteId === siteId);
-      return store.listAddresses(
-        reader(),
-        clusters.map((mapping) => mapping.clusterId),
-        sensorId,
-      );
     },
   };
 }

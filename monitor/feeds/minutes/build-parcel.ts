@@ -6,7 +6,8 @@ import type {
 } from '#contracts/admin-api/schemas.ts';
 import { OperationsError } from '#monitor/operations-client/index.ts';
 import type { StoredTarget } from '../allocations/index.ts';
-import type { Parcel, SetAside } from '../feed.ts';
+import type { Parcel } from '../feed.ts';
+import type { SetAside } from '../round.ts';
 import { buildPoints } from './build-points.ts';
 import { dividePoints, setAsideOf } from './divide-points.ts';
 import {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { findImplausible } from '#contracts/admin-api/plausible.ts';
 import type { TelemetryPoint } from '#contracts/admin-api/schemas.ts';
-import type { SetAside } from '../feed.ts';
+import type { SetAside } from '../round.ts';
 
 /** The points of a visit that are sent, and those that are not. */
 export interface DividedPoints {

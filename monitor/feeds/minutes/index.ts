@@ -12,7 +12,8 @@ import {
   type TelemetryRequest,
 } from '#contracts/admin-api/schemas.ts';
 import type { StoredTarget } from '../allocations/index.ts';
-import { defineFeed, type FeedItem, type FeedSources, type Round } from '../feed.ts';
+import { defineFeed, type FeedSources } from '../feed.ts';
+import type { FeedItem, Round } from '../round.ts';
 import { buildParcel, rangesOf, type VisitContext } from './build-parcel.ts';
 import { completeUntil } from './plan-visit.ts';
 import { readAhead } from './read-ahead.ts';

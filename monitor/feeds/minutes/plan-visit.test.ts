@@ -78,9 +78,9 @@ test('a minute is complete when every listening capture closed it, or its latene
     );
   assert.equal(at(start - 60, start - 60), start, 'both closed the last minute');
   assert.equal(at(start - 60, start - 120), start - 60, 'one still owes it');
-  assert.equal(at(start - 60, null), start, 'a capture without any minute holds nobody up');
+  assert.equal(at(start - 60, null), start, 'a capture without any minute delays no delivery');
   assert.equal(at(start - 60, start - 3600), start, 'nor does a silent one');
-  assert.equal(at(start - 60, start - 240), start - 60, 'beyond the lateness nobody is waited for');
+  assert.equal(at(start - 60, start - 240), start - 60, 'after the lateness limit no capture is waited for');
   assert.equal(at(), start - 60, 'without sensors the lateness alone decides');
   assert.equal(at(start + 600), start, 'the running minute is never complete');
 });

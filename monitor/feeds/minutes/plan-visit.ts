@@ -71,9 +71,9 @@ export interface CaptureProgress {
   newestMinute: number | null;
 }
 
-/** A capture that has closed nothing for this long holds nobody up. */
+/** A capture without a closed minute for this long delays no delivery. */
 const silentAfterSeconds = 5 * minuteSeconds;
-/** After this long a minute counts as complete, whoever is missing; what comes later is sent again by the sweep. */
+/** After this time a minute counts as complete without the missing captures; the sweep sends later data again. */
 const latenessSeconds = 60;
 
 /** The end of a site's complete minutes: every listening capture has closed them, or their lateness has passed. */

@@ -1,6 +1,6 @@
 /**
  * Stands between a program and its PostgreSQL and does to connections what networks do: delays, silence on both sides
- * that nobody is told of, and resets just before a COMMIT arrives or just before its answer does.
+ * without notice to either side, and resets just before a COMMIT arrives or just before its answer does.
  */
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 

@@ -13,7 +13,7 @@ import { systemActor } from '#monitor/operators/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
 import { captureMinute, createSpool, host, usageRow } from '#monitor/testing/index.ts';
 import type { createPool } from '#service-kit/postgres/database.ts';
-import { composeMonitor, type Monitor } from '../../composition.ts';
+import { compose, type Monitor } from '../../composition.ts';
 import { readConfig } from '../../config.ts';
 import type { WorkerOrders } from './ingest-worker.ts';
 import type { PlantedBug } from './planted-bugs.ts';
@@ -69,7 +69,7 @@ export interface FleetSensor {
 export async function createFleet(options: FleetOptions): Promise<Fleet> {
   const { db, pool } = options.database;
   const database = { name: 'database', db, pool, reader: db, start: async () => {}, stop: async () => {} };
-  const monitor = composeMonitor(readConfig({}), { database, reporter: silentReporter });
+  const monitor = compose(readConfig({}), { database, reporter: silentReporter });
   const sensors = await enrol(monitor, options.sensors);
   // Not long ago, and wholly within a day.
   const firstMinute = Math.floor((Date.now() - 3_600_000) / 60_000) * 60;

@@ -1,7 +1,7 @@
 /** A process of its own that applies uploads until it is killed: `ingest-worker.ts ORDERS`, the orders as JSON. */
 import { silentReporter } from '#common/reporter/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
-import { composeMonitor } from '../../composition.ts';
+import { compose } from '../../composition.ts';
 import { readConfig } from '../../config.ts';
 import { type PlantedBug, plantBug, retryingBlindly } from './planted-bugs.ts';
 
@@ -25,9 +25,9 @@ const database = {
   stop: () => db.destroy(),
 };
 const { leaseSeconds } = orders;
-const { inbox } = composeMonitor(readConfig({}), {
+const { inbox } = compose(readConfig({}), {
   database,
-  // What is broken on purpose is nobody's news.
+  // Planted faults are not reported.
   reporter: silentReporter,
   inbox: { leaseSeconds, retrySeconds: 0.1 },
 });

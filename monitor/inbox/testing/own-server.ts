@@ -1,13 +1,13 @@
 /** A PostgreSQL of a proof's own, so that it may be killed, crowded out and filled up; durable, as in production. */
 import { spawnSync } from 'node:child_process';
-import { chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { silentReporter } from '#common/reporter/index.ts';
-import { createEmbeddedPostgres } from '#service-kit/postgres/index.ts';
+import { createEmbeddedPostgres, type EmbeddedPostgres } from '#service-kit/postgres/index.ts';
 import { applyMigrations } from '#service-kit/postgres/migrations.ts';
 
 const kitMigrations = fileURLToPath(new URL('../../../service-kit/migrations', import.meta.url));
@@ -29,6 +29,8 @@ export async function startOwnServer(): Promise<OwnServer> {
   await using undo = new AsyncDisposableStack();
   const dir = mkdtempSync(join(tmpdir(), 'svc-inbox-'));
   undo.defer(() => rmSync(dir, { recursive: true, force: true }));
+  // The server's user, which is not ours when we are root, has to reach the small disk.
+  chmodSync(dir, 0o711);
   const server = createEmbeddedPostgres({
     dir: join(dir, 'postgres'),
     databaseName: 'monitor',
@@ -44,7 +46,7 @@ export async function startOwnServer(): Promise<OwnServer> {
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${smallDiskMiB}m`, 'tmpfs', disk]);
   const hasSmallDisk = mounted.status === 0;
   if (hasSmallDisk) undo.defer(() => void spawnSync('umount', ['-l', disk]));
-  const url = await createFleetDatabase(server.url, dir, hasSmallDisk ? disk : null);
+  const url = await createFleetDatabase(server, dir, hasSmallDisk ? disk : null);
   const parts = undo.move();
   return {
     url,
@@ -75,12 +77,18 @@ export async function startOwnServer(): Promise<OwnServer> {
   };
 }
 
-async function createFleetDatabase(serverUrl: string, dir: string, disk: string | null): Promise<string> {
-  const url = serverUrl.replace('/monitor?', '/fleet?');
-  const admin = new pg.Client({ connectionString: serverUrl });
+/** Only the server's own administrator makes a tablespace; everything in the database is the program's. */
+async function createFleetDatabase(
+  server: EmbeddedPostgres,
+  dir: string,
+  disk: string | null,
+): Promise<string> {
+  const url = server.url.replace('/monitor?', '/fleet?');
+  const admin = new pg.Client({ connectionString: server.adminUrl });
+  // A statement that fails stops the server, and the reason must not be hidden by the lost connection.
+  admin.on('error', () => {});
   await admin.connect();
   if (disk) {
-    // The server's user, which is not ours when we are root.
     const { uid, gid } = statSync(join(dir, 'postgres', 'data'));
     const place = join(disk, 'tables');
     mkdirSync(place);
@@ -88,7 +96,10 @@ async function createFleetDatabase(serverUrl: string, dir: string, disk: string 
     chownSync(disk, uid, gid);
     await admin.query(`create tablespace small location '${place}'`);
   }
-  await admin.query(`create database fleet${disk ? ' tablespace small' : ''}`);
+  const role = new URL(url).username;
+  // A proof makes deadlocks end at once.
+  await admin.query(`grant set on parameter deadlock_timeout to ${role}`);
+  await admin.query(`create database fleet owner ${role}${disk ? ' tablespace small' : ''}`);
   await admin.end();
   const client = new pg.Client({ connectionString: url });
   await client.connect();

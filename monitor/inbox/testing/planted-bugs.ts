@@ -6,13 +6,15 @@ import pg from 'pg';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export const plantedBugs = ['facts_apart', 'end_first', 'no_fence', 'blind_retry'] as const;
-export type PlantedBug = (typeof plantedBugs)[number];
+/** `facts_first` is no bug: facts are committed before the upload's end, as by an engine without transactions. */
+export type PlantedBug = (typeof plantedBugs)[number] | 'facts_first';
 
 type Query = (this: unknown, config: unknown, ...rest: unknown[]) => unknown;
 type Ask = (text: string, values?: readonly unknown[]) => Promise<unknown>;
 
 const isFence = (text: string) => /^\s*select case when current_setting.* from leases/s.test(text);
 const isLock = (text: string) => /select id from inbox_uploads where id = any.*for update/s.test(text);
+const isToken = (text: string) => /^\s*insert into appended_uploads/.test(text);
 const isEnd = (text: string) => /^update inbox_uploads set state = \$1/.test(text);
 
 /** Plants a bug in every connection of this process. */
@@ -38,8 +40,16 @@ function rewrite(
 ): Promise<unknown> | null {
   const values = list(given);
   // Facts are committed before the upload's end, which is a transaction of its own.
-  if (bug === 'facts_apart' && isEnd(text)) {
+  if ((bug === 'facts_apart' || bug === 'facts_first') && isEnd(text)) {
     return apart(ask).then(() => ask(text, values));
+  }
+  // And their tokens are forgotten, so that a repeat doubles them.
+  if ((bug === 'facts_apart' || bug === 'blind_retry') && isToken(text)) {
+    return ask(
+      `select sensor_id as "sensorId", spool_id as "spoolId", sequence
+      from unnest($1::bigint[], $2::uuid[], $3::bigint[]) as given (sensor_id, spool_id, sequence)`,
+      values,
+    );
   }
   // The upload's end is committed before its facts.
   if (bug === 'end_first' && isLock(text)) return endFirst(ask, text, values);

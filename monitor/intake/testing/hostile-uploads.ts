@@ -1,12 +1,12 @@
 /**
- * Bodies that no sensor sends: few bytes that become much, each in a way of its own. Made by a seed.
+ * Hostile bodies: few bytes that decode to much data, each of a different kind. Reproducible by seed.
  */
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 
 /** A number from 0 to below 1. */
 export type Random = () => number;
 
-/** A body, and what it is. */
+/** A body and its description. */
 export interface HostileUpload {
   kind: string;
   wire: 'telemetry' | 'live';
@@ -14,7 +14,7 @@ export interface HostileUpload {
   body: Uint8Array;
 }
 
-/** Bytes of the fields of a message, one after the other. */
+/** Encoded fields of a message. */
 type Bytes = Uint8Array;
 
 const varint = (value: number): number[] => {
@@ -30,7 +30,7 @@ const number = (field: number, value: number): Bytes =>
   Uint8Array.from([...varint(field * 8), ...varint(value)]);
 const repeated = (part: Bytes, bytes: number): Bytes =>
   Buffer.alloc(Math.max(part.length, bytes - (bytes % part.length)), part);
-/** Messages in messages, of at least so many bytes. Written from the inside out, without a copy for each level. */
+/** Nested messages of at least this many bytes. Written from the inside out, without a copy for each level. */
 const nested = (bytes: number): Bytes => {
   const heads: number[][] = [];
   let size = 0;
@@ -59,7 +59,7 @@ const windowHead = Buffer.concat([
   number(4, 1000),
 ]);
 
-/** By kind: the message's bytes, about so many of them. */
+/** By kind: the message's bytes, about this many. */
 const messages: Record<string, { wire: 'telemetry' | 'live'; make(bytes: number, random: Random): Bytes }> = {
   'empty minutes': { wire: 'telemetry', make: (bytes) => repeated(tagged(5, new Uint8Array()), bytes) },
   'empty gaps': { wire: 'telemetry', make: (bytes) => repeated(tagged(6, new Uint8Array()), bytes) },
@@ -150,22 +150,22 @@ const messages: Record<string, { wire: 'telemetry' | 'live'; make(bytes: number,
   },
 };
 
-/** What there is. */
+/** All kinds. */
 export const hostileKinds: readonly string[] = Object.keys(messages);
 
-/** One hostile upload. Most are small in size before compression, so that many are tried; one in `largeEvery` is not. */
+/** One hostile upload. Most are small before compression, so that many are tried; one in `largeEvery` is large. */
 export function makeHostileUpload(random: Random, largeEvery = 500): HostileUpload {
   const kind = hostileKinds[Math.floor(random() * hostileKinds.length)]!;
   const isLarge = random() < 1 / largeEvery;
-  // Less would be within the bounds: a few fields that a newer sensor may send.
+  // Smaller ones would be within the limits, like a few fields of a newer sensor.
   return makeUploadOf(kind, 8_192 + Math.floor((isLarge ? 15_000_000 : 30_000) * random()), random);
 }
 
-/** A hostile upload of this kind, of about so many bytes before compression. */
+/** A hostile upload of this kind, of about this many bytes before compression. */
 export function makeUploadOf(kind: string, bytes: number, random: Random): HostileUpload {
   const { wire, make } = messages[kind]!;
   const head = wire === 'live' ? liveHead : uploadHead;
-  // One in two begins as an honest upload does.
+  // One in two begins like an honest upload.
   const message = Buffer.concat([random() < 0.5 ? head : new Uint8Array(), make(bytes, random)]);
   const encoding = random() < 0.5 ? 'zstd' : 'gzip';
   return { kind, wire, encoding, body: encoding === 'zstd' ? zstdCompressSync(message) : gzipSync(message) };

@@ -1,4 +1,4 @@
-/** The sensor API on a port and a database of its own, with sensors that have credentials. */
+/** The sensor API on its own port and database, with enrolled sensors. */
 import { silentReporter } from '#common/reporter/index.ts';
 import { telemetryContentType } from '#contracts/sensor-api/http.ts';
 import { createLive, createPostgresStore } from '#monitor/live/index.ts';
@@ -10,7 +10,7 @@ import type { Intake } from '../index.ts';
 export interface IntakeServer extends AsyncDisposable {
   world: MonitorWorld;
   enrol: MonitorWorld['enrol'];
-  /** Sends a body as a sensor does. `code` is that of the error, or null. */
+  /** Sends a body like a sensor. `code` is that of the error, or null. */
   post(
     wire: 'telemetry' | 'live',
     credential: string,
@@ -19,7 +19,7 @@ export interface IntakeServer extends AsyncDisposable {
   ): Promise<{ status: number; code: string | null; receipt: string | null }>;
 }
 
-/** Starts the server; this intake reads everything that it is sent. */
+/** Starts the server with this intake. */
 export async function startIntakeServer(intake: Intake): Promise<IntakeServer> {
   const world = await createMonitorWorld({ intake });
   const liveBounds = { historySeconds: 600, historyMax: 10_000 };

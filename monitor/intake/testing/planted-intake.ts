@@ -1,4 +1,4 @@
-/** Faults of an intake that the proof `intake-bounds` must notice. */
+/** Faults of an intake that the proof `intake-bounds` must detect. */
 import {
   decodedBytesMax,
   decodeMessage,
@@ -13,8 +13,9 @@ import { createSpool } from '#monitor/testing/index.ts';
 import type { Intake, ReadUpload } from '../index.ts';
 
 /**
- * `unsliced`: an upload is decoded in one slice. `uncounted`: the bounds of its fields are not checked. `taken_whole`: what is
- * refused is taken. `one_lost`: the honest sensor's first upload loses a minute on its way, which is no fault of the intake.
+ * `unsliced`: an upload is decoded in one slice. `uncounted`: the limits of its fields are not checked. `taken_whole`:
+ * refused uploads are accepted. `one_lost`: the honest sensor's first upload loses a minute in transit, which is not a
+ * fault of the intake.
  */
 export const plants = ['unsliced', 'uncounted', 'taken_whole', 'one_lost'] as const;
 export type Plant = (typeof plants)[number];
@@ -22,11 +23,11 @@ export type Plant = (typeof plants)[number];
 export interface PlantOptions {
   plant: Plant | null;
   onSlice(work: SliceWork): void;
-  /** The sensor whose uploads are read as always. */
+  /** The sensor whose uploads are read without a fault. */
   isHonest(sensorId: number): boolean;
 }
 
-/** The intake with the fault in it. */
+/** The intake with the planted fault. */
 export function plantFault(intake: Intake, { plant, onSlice, isHonest }: PlantOptions): Intake {
   if (plant === null || plant === 'one_lost') return intake;
   const bounds = plant === 'uncounted' ? withoutLimits() : uploadBounds;

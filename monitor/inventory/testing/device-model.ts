@@ -1,12 +1,12 @@
 /**
- * Devices as the rules have them: what was observed and told is kept, and everything a page shows follows from it.
- * Times are minutes of a run; a machine ends half a minute into one.
+ * The model of devices: it keeps observations and notices, and everything a page shows follows from them. Times are
+ * minutes of a run; a machine ends half a minute into one.
  */
 
-/** A listing of an import: machines and the MACs that they carry. */
+/** A listing of an import: machines and their MACs. */
 export type Listing = { vm: number; macs: number[] }[];
 
-/** How a run calls what the model numbers. */
+/** The run's names for the model's numbers. */
 export interface Names {
   macOf(mac: number): string;
   vmName(vm: number): string;
@@ -23,7 +23,7 @@ export interface ModelDevice {
 export class Model {
   devices = new Map<string, ModelDevice>();
   names = new Map<number, string>();
-  /** MACs of machines that live. */
+  /** MACs of live machines. */
   live = new Map<number, number[]>();
   told = new Set<number>();
   retired = new Map<number, number>();
@@ -83,7 +83,7 @@ export class Model {
     }
   }
 
-  /** A machine whose notice came while the pages were read is not taken from them. */
+  /** A machine with a notice during the listing is not imported from it. */
   importWithNotice(list: Listing, vm: number, told: readonly number[]): void {
     const isFresh = !this.told.has(vm);
     this.notice(vm, told);

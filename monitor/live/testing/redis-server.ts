@@ -5,12 +5,12 @@ import { createServer } from 'node:net';
 
 export interface RedisServer extends AsyncDisposable {
   url: string;
-  /** Sends a command as an administrator would, by `redis-cli`. */
+  /** Sends a command through `redis-cli`, like an administrator. */
   cli(...args: string[]): Promise<string>;
   kill(): Promise<void>;
 }
 
-/** Starts a real redis-server that keeps nothing on disk. */
+/** Starts a real redis-server without persistence. */
 export async function startRedis(...settings: string[]): Promise<RedisServer> {
   const port = await freePort();
   const base = [

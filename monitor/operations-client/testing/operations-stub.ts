@@ -1,5 +1,5 @@
 /**
- * A real HTTP server that answers as operations would, or fails as operations might. Only for tests.
+ * A real HTTP server that answers or fails like operations. Only for tests.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,11 +19,11 @@ export interface OperationsStub extends AsyncDisposable {
   targets: AllocationTarget[];
   /** Items of one page of a listing. */
   pageSize: number;
-  /** Minute requests that arrived whole. */
+  /** Complete minute requests. */
   readonly posted: TelemetryRequest[];
-  /** What the next minute requests answer for a target. */
+  /** The answer of the next minute requests for a target. */
   receipt: (request: TelemetryRequest) => ReceiptOutcome;
-  /** Takes a request over; true when it has answered, or never will. */
+  /** Handles a request; returns true when it has answered, or never will. */
   intercept: (request: IncomingMessage, response: ServerResponse, path: string, body: string) => boolean;
 }
 

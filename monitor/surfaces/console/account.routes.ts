@@ -1,11 +1,11 @@
 import type { App } from '#service-kit/http/index.ts';
 import { toast as toastOf } from '#service-kit/pages/index.ts';
 import { registerAccountPages } from '#service-kit/sign-in/index.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { sendConsolePage } from './frame.ts';
 import { viewerOf } from './guard.ts';
-import type { ConsoleDeps } from './index.ts';
 
-/** `/account/`: one's own password and sessions. */
+/** `/account/`: the signed-in person's own password and sessions. */
 export function registerAccount(app: App, deps: ConsoleDeps): void {
   registerAccountPages(app, {
     ...deps,

@@ -1,8 +1,8 @@
-/** Links to an address's page. One that is not globally unique is known by its segment as well. */
+/** Links to the pages of addresses. An address that is not globally unique needs its segment as well. */
 import type { AddressPlace } from '#monitor/devices/index.ts';
 import { type Content, code, html, withQuery } from '#service-kit/pages/index.ts';
 
-/** The page of an address; `query` says over which range. */
+/** URL of an address's page; `query` selects the range. */
 export function addressHref(
   siteId: number,
   { address, segment }: AddressPlace,

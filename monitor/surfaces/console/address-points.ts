@@ -1,27 +1,27 @@
-/** An address's minutes as points of a chart: minutes of a day, coarser steps of more. */
+/** An address's minutes as points of a chart: minutes for one day, coarser steps for longer ranges. */
 import type { AddressMinute } from '#monitor/traffic/index.ts';
 import type { Range } from '#service-kit/pages/index.ts';
 
-/** One step. Rates are means over its observed minutes; null where none was. */
+/** One step. Rates are means over its observed minutes; null without one. */
 export interface AddressPoint {
   timeMs: number;
   inBps: number | null;
   outBps: number | null;
   inBytes: number;
   outBytes: number;
-  /** Null where offload merged packets that nobody could count. */
+  /** Null when offload merged an unknown number of packets. */
   packets: number | null;
   observed: number;
-  /** Minutes that were not observed; none of a step that is in progress. */
+  /** Minutes that were not observed; zero for a step in progress. */
   gaps: number;
-  /** Least of its minutes; null where one is not known. */
+  /** The lowest of its minutes; null when one is unknown. */
   coverage: number | null;
 }
 
-/** A minute that ended less than this ago may still be on its way. */
+/** A minute that ended more recently may still arrive. */
 const arrivesWithinMs = 90_000;
 
-/** The steps of a range up to now: what has not been yet, or not arrived yet, is no gap. */
+/** The steps of a range up to now. Future minutes and minutes that may still arrive are not gaps. */
 export function pointsOf(minutes: readonly AddressMinute[], range: Range, nowMs: number): AddressPoint[] {
   const stepMs = range.stepSeconds * 1000;
   const points = new Map<number, AddressPoint>();

@@ -1,4 +1,4 @@
-/** The tables of an address's page. */
+/** The tables on an address's page. */
 import type { FastifyRequest } from 'fastify';
 import type { AddressUse } from '#monitor/applications/index.ts';
 import type { AddressOwner } from '#monitor/devices/index.ts';
@@ -61,7 +61,7 @@ export function applicationTable(
         : undefined,
     empty: {
       title: 'No applications',
-      text: 'No capture named an application of this address in this time.',
+      text: 'No application of this address was captured in this time.',
     },
   });
 }
@@ -107,13 +107,13 @@ export function ownerTable(
       },
     ],
     empty: {
-      title: 'No owner is known',
-      text: 'No sensor saw on its own segment which device this address belongs to. Per-device values leave its traffic out.',
+      title: 'Unknown owner',
+      text: 'No sensor saw the device of this address on its segment. Its traffic is missing from per-device values.',
     },
   });
 }
 
-/** Newest first; every point in files. */
+/** Newest first; files have every point. */
 export function pointTable(request: FastifyRequest, points: readonly AddressPoint[], range: Range) {
   const newest = points.toReversed();
   const shown = wantedFile(request) ? newest : newest.slice(0, pointsShown);
@@ -137,7 +137,7 @@ export function pointTable(request: FastifyRequest, points: readonly AddressPoin
         header: 'From',
         cell: (row) =>
           link(inside(row), formatTime(row.timeMs), {
-            label: `${formatTime(row.timeMs)}, where it comes from`,
+            label: `${formatTime(row.timeMs)}, sources`,
           }),
         value: (row) => isoTime(row.timeMs),
       },
@@ -191,7 +191,7 @@ export function pointTable(request: FastifyRequest, points: readonly AddressPoin
       points.length > shown.length
         ? { label: `The newest ${shown.length} of ${formatCount(points.length)}; files have all` }
         : undefined,
-    empty: { title: 'Nothing yet', text: 'This range lies ahead.' },
+    empty: { title: 'Nothing yet', text: 'This range is in the future.' },
   });
 }
 

@@ -7,7 +7,7 @@ import { startMonitorServer } from '#monitor/testing/server.ts';
 
 const utc = (minute: number) => `${new Date(minute * 1000).toISOString().slice(0, 16)}Z`;
 
-test('NET-2.2.10: every number of a site leads to its addresses, and each of them to the capture that was chosen, and why', async () => {
+test('NET-2.2.10: every number of a site links to its addresses, and each address to the chosen capture, with the reason', async () => {
   await using server = await startMonitorServer();
   const { monitor, siteId } = server;
   const { token } = await monitor.sensors.createToken(systemActor, siteId);
@@ -65,7 +65,7 @@ test('NET-2.2.10: every number of a site leads to its addresses, and each of the
       [1_000_000, 1],
       [1_000_000, 1],
     ],
-    'newest first; what nobody observed is null, never 0',
+    'newest first; gaps are null, never 0',
   );
   assert.deepEqual(
     (await file('applications')).map((row) => row.name),
@@ -74,7 +74,7 @@ test('NET-2.2.10: every number of a site leads to its addresses, and each of the
   const { text } = await visitor.get(page);
   assert.match(text, /owned by 52:54:00:00:00:01/);
   assert.match(text, /1 min not observed|1 minute not observed/);
-  assert.match((await visitor.get(`/sites/${siteId}/addresses/2001:DB8:0::A`)).text, /no owner is known/);
+  assert.match((await visitor.get(`/sites/${siteId}/addresses/2001:DB8:0::A`)).text, /owner unknown/);
   for (const wrong of ['192.0.2', 'x', '%3Cb%3E']) {
     assert.equal((await visitor.get(`/sites/${siteId}/addresses/${wrong}`)).status, 404);
   }
@@ -82,7 +82,7 @@ test('NET-2.2.10: every number of a site leads to its addresses, and each of the
   assert.equal(backwards.status, 422);
 });
 
-test('NET-2.4.2: the minute that may still arrive is in progress on an address, and neither a gap nor a warning', async () => {
+test('NET-2.4.2: a minute that may still arrive is shown as in progress, neither as a gap nor as a warning', async () => {
   await using server = await startMonitorServer();
   const { monitor, siteId } = server;
   const { token } = await monitor.sensors.createToken(systemActor, siteId);

@@ -1,6 +1,5 @@
 /**
- * `/sites/{id}/addresses/{address}`: what one address exchanged, with whom as its owner, and where each number of it
- * comes from.
+ * `/sites/{id}/addresses/{address}`: the traffic of one address, its owners, and the sources of each number.
  */
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
@@ -10,6 +9,7 @@ import type { AddressConflict, AddressOwner, AddressPlace } from '#monitor/devic
 import type { Site } from '#monitor/sites/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
+  banner,
   type ChartData,
   type Content,
   chart,
@@ -23,7 +23,6 @@ import {
   html,
   link,
   moment,
-  notice,
   pageHeader,
   type Range,
   rangePicker,
@@ -37,25 +36,25 @@ import {
 import { type AddressPoint, pointsOf } from './address-points.ts';
 import { applicationTable, ownerTable, pointTable } from './address-tables.ts';
 import { fileHref } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
-import type { ConsoleDeps } from './index.ts';
 import { minuteText, type OriginLine, originTable, readMinute } from './origin.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const Query = Type.Object({
   range: Type.Optional(Type.String()),
-  /** Of an address that is not globally unique. */
+  /** For an address that is not globally unique. */
   segment: Type.Optional(Type.String({ maxLength: 128 })),
   from: Type.Optional(Type.String()),
   to: Type.Optional(Type.String()),
   at: Type.Optional(Type.String()),
-  /** Seconds of the step that is asked about; default a minute. */
+  /** Seconds of the requested step; a minute by default. */
   step: Type.Optional(Type.Integer({ minimum: 60, maximum: 3600 })),
 });
 type Query = Static<typeof Query>;
 
 const dayMs = 86_400_000;
-/** Minutes are read one by one, so a page reads no more of them than this. */
+/** Longest range of one page, because minutes are read one by one. */
 const readMaxMs = 32 * dayMs;
 const ownersMax = 100;
 
@@ -90,14 +89,14 @@ export function registerAddressPage(app: App, deps: ConsoleDeps): void {
           }),
         }),
         otherSegments(request, others),
-        conflictNotice(conflicts, nowMs),
+        conflictBanner(conflicts, nowMs),
         origin &&
           section(
             {
               id: 'origin',
-              title: `Where ${formatTime(at! * 1000)}${step > 60 ? ` to ${formatTime((at! + step) * 1000).slice(11)}` : ''} comes from`,
+              title: `Sources for ${formatTime(at! * 1000)}${step > 60 ? ` to ${formatTime((at! + step) * 1000).slice(11)}` : ''}`,
               description:
-                'Captures overlap: of an address and minute the one that saw the most counts, and nothing is added to it.',
+                'Captures overlap, so only the capture that saw the most counts for each address and minute.',
               actions: link(withQuery(request.url, { at: undefined, step: undefined }), 'Close', {
                 kind: 'button',
               }),
@@ -113,15 +112,14 @@ export function registerAddressPage(app: App, deps: ConsoleDeps): void {
         section(
           {
             title: 'Owners',
-            description:
-              'Which device the address belonged to, and when. Traffic counts for a device only while it owned the address alone.',
+            description: 'Owners over time. Traffic counts for a device only while it is the only owner.',
           },
           ownerTable(request, site.id, owners, nowMs),
         ),
         section(
           {
             title: range.stepSeconds === 60 ? 'Minutes' : 'Steps',
-            description: 'Newest first. A minute leads to the captures that counted it.',
+            description: 'Newest first. Select a minute for the captures that counted it.',
           },
           pointTable(request, points, range),
         ),
@@ -145,7 +143,7 @@ export function registerAddressPage(app: App, deps: ConsoleDeps): void {
   );
 }
 
-/** Which network is meant: the one that was asked for, else the one where the address was seen last; and the others. */
+/** The segment to show: the requested one, else the one where the address was seen last; and all other segments. */
 async function segmentOf(
   deps: ConsoleDeps,
   site: Site,
@@ -158,16 +156,16 @@ async function segmentOf(
   return { segment, others: segments.filter((other) => other !== segment) };
 }
 
-/** A blank segment is none to ask about: the address is unique, or no owner of it was seen. */
+/** A blank segment means that the address is globally unique or has no known owner. */
 const segmentArgument = ({ segment }: AddressPlace) => segment || undefined;
 
 function otherSegments(request: FastifyRequest, others: readonly string[]): Content {
   if (others.length === 0) return false;
   const links = others.map((segment) => html`${link(withQuery(request.url, { segment }), code(segment))} `);
-  return notice({
+  return banner({
     tone: 'info',
-    title: 'Other networks use this address too',
-    text: html`Each has traffic and owners of its own: ${links}`,
+    title: 'This address is used on other networks too',
+    text: html`Each network has separate traffic and owners: ${links}`,
   });
 }
 
@@ -176,7 +174,7 @@ function canonicalOf(text: string): string {
   if (address) return address;
   throw new HttpError(404, {
     code: 'not_found',
-    message: 'This is not an address. Search for what you mean.',
+    message: 'This is not an IP address. Use the search.',
   });
 }
 
@@ -190,7 +188,7 @@ function rangeOf(query: Query, nowMs: number): Range {
 }
 
 async function readPoints(deps: ConsoleDeps, site: Site, place: AddressPlace, range: Range, nowMs: number) {
-  // The running minute has not been uploaded yet, and neither has what lies ahead.
+  // The present minute has not been uploaded yet, and neither have future ones.
   const until = Math.min(range.toMs / 1000, Math.floor(nowMs / 60_000) * 60);
   const from = range.fromMs / 1000;
   const segment = segmentArgument(place);
@@ -215,7 +213,7 @@ async function readUse(
   );
 }
 
-/** The captures that counted it, and the uploads that brought those minutes. */
+/** The captures that counted the step, and the uploads that contained those minutes. */
 async function readOrigin(deps: ConsoleDeps, site: Site, place: AddressPlace, from: number, to: number) {
   const { address } = place;
   const rows = await deps.traffic.explainAddress(site.id, address, from, to, segmentArgument(place));
@@ -234,7 +232,7 @@ async function readOrigin(deps: ConsoleDeps, site: Site, place: AddressPlace, fr
 
 function useDescription(range: Range): string {
   const span = range.toMs - range.fromMs > dayMs ? 'over the last 24 hours of the range' : 'in this range';
-  return `What the address used and hosted over the Internet ${span}.`;
+  return `Internet applications that this address used or hosted ${span}.`;
 }
 
 function stateOf(
@@ -249,7 +247,7 @@ function stateOf(
       ? html`owned by ${live[0]!.name ?? live[0]!.mac}`
       : live.length > 1
         ? `claimed by ${live.length} devices`
-        : 'no owner is known';
+        : 'owner unknown';
   const last = points.findLast((point) => point.inBytes + point.outBytes > 0);
   const gaps = points.reduce((sum, point) => sum + point.gaps, 0);
   const traffic = last ? html`Traffic ${formatAge(last.timeMs, nowMs)}` : 'No traffic in this range';
@@ -261,16 +259,16 @@ function stateOf(
   };
 }
 
-function conflictNotice(conflicts: readonly AddressConflict[], nowMs: number): Content {
+function conflictBanner(conflicts: readonly AddressConflict[], nowMs: number): Content {
   const open = conflicts.find((conflict) => conflict.resolvedAtMs === null);
   const last = open ?? conflicts[0];
   if (!last) return false;
-  return notice({
+  return banner({
     tone: open ? 'warn' : 'info',
     title: open ? 'Several devices claim this address' : 'Several devices claimed this address',
     text: html`${last.macs.map((mac) => html`${code(mac)} `)}since ${moment(last.openedAtMs, nowMs)}${
       last.resolvedAtMs === null ? '' : html`, resolved ${moment(last.resolvedAtMs, nowMs)}`
-    }. Its traffic counts for none of them in that time.`,
+    }. During that time its traffic counts for none of them.`,
   });
 }
 
@@ -280,7 +278,7 @@ function addressStats(request: FastifyRequest, points: readonly AddressPoint[], 
   const gaps = sum((point) => point.gaps);
   const last = points.findLast((point) => point.inBps !== null);
   const source = last
-    ? html`${formatTime(last.timeMs).slice(11)}, ${link(originHref(request, last.timeMs, range.stepSeconds), 'where from?')}`
+    ? html`${formatTime(last.timeMs).slice(11)}, ${link(originHref(request, last.timeMs, range.stepSeconds), 'sources')}`
     : 'nothing in this range';
   const total = (bytes: number) => (observed === 0 ? undefined : formatBytes(bytes));
   return stats(
@@ -297,7 +295,7 @@ function addressStats(request: FastifyRequest, points: readonly AddressPoint[], 
   );
 }
 
-/** The captures behind a step; of a long one its minutes. */
+/** URL of the captures behind a step; for a long step, of its minutes. */
 function originHref(request: FastifyRequest, timeMs: number, stepSeconds: number): string {
   const start = minuteText(timeMs / 1000);
   if (stepSeconds > 3600) {
@@ -330,7 +328,7 @@ function addressChart(request: FastifyRequest, points: readonly AddressPoint[], 
     dataUrl: `${path}/chart.json${query ? `?${query}` : ''}`,
     refreshSeconds: 60,
     canZoom: true,
-    source: 'each minute at its one strongest capture; gaps are not filled',
+    source: 'each minute from its strongest capture; gaps stay empty',
     csvHref: fileHref(request, 'points', 'csv'),
     emptyText: 'No minute of this range has been collected for this address.',
   });

@@ -1,4 +1,4 @@
-/** Who is told of alerts: the channels of the whole installation. */
+/** Notification channels of the whole installation. */
 import type { FastifyRequest } from 'fastify';
 import type { Channel } from '#monitor/alerts/index.ts';
 import {
@@ -22,9 +22,9 @@ interface Options {
   channels: readonly Channel[];
   viewer: Viewer;
   nowMs: number;
-  /** A mail server is set. */
+  /** A mail server is configured. */
   hasMail: boolean;
-  /** What was typed into a refused form. */
+  /** Input of a refused form. */
   typed: { kind: string; name: string; recipients?: string; url?: string } | undefined;
 }
 
@@ -34,7 +34,7 @@ export function channelsSection(request: FastifyRequest, options: Options): Cont
     {
       id: 'channels',
       title: 'Channels',
-      description: 'Each is told once when an alert opens and once when it resolves.',
+      description: 'Each channel is notified once when an alert opens and once when it is resolved.',
       actions: viewer.canChange && addForms(options),
     },
     channelTable(request, options),
@@ -45,7 +45,7 @@ function addForms({ viewer, hasMail, typed }: Options): Content {
   const { csrfToken } = viewer;
   const of = (kind: string) => (typed?.kind === kind ? typed : undefined);
   const mail = form({ action: '/alerts/channels', csrfToken, submit: 'Add channel' }, [
-    !hasMail && html`<p class="hint">No mail server is set yet: mails fail until SVC_SMTP_URL names one.</p>`,
+    !hasMail && html`<p class="hint">No mail server is configured: mails fail until SVC_SMTP_URL is set.</p>`,
     hiddenField('kind', 'email'),
     field({
       id: 'mail-name',
@@ -85,12 +85,12 @@ function addForms({ viewer, hasMail, typed }: Options): Content {
       isCode: true,
       value: of('webhook')?.url,
       placeholder: 'https://example.com/hook',
-      hint: 'Over https, on the public internet. Deliveries are signed by Standard Webhooks; the secret is shown once.',
+      hint: 'Must be https and on the public internet. Deliveries are signed as in Standard Webhooks; the secret is shown once.',
     }),
   ]);
   return [
-    drawer({ id: 'add-mail', open: 'Add mail', title: 'Tell by mail' }, mail),
-    drawer({ id: 'add-webhook', open: 'Add webhook', title: 'Tell by webhook' }, webhook),
+    drawer({ id: 'add-mail', open: 'Add mail', title: 'Notify by mail' }, mail),
+    drawer({ id: 'add-webhook', open: 'Add webhook', title: 'Notify by webhook' }, webhook),
   ];
 }
 
@@ -143,8 +143,8 @@ function channelTable(request: FastifyRequest, { channels, viewer, nowMs }: Opti
         : []),
     ],
     empty: {
-      title: 'Nobody is told yet',
-      text: 'Add mail addresses or a webhook. Alerts show on this page either way.',
+      title: 'No channels yet',
+      text: 'Add mail addresses or a webhook. Without a channel, alerts appear on this page only.',
     },
   });
 }
@@ -160,7 +160,7 @@ function actions(channel: Channel, { csrfToken }: Viewer): Content {
   const button = (name: string, label: string) =>
     actionButton({ action: `/alerts/channels/${channel.id}/${name}`, csrfToken, label });
   return html`<div class="actions">${channel.isEnabled && button('test', 'Send a test')}${
-    channel.isEnabled ? button('disable', 'Switch off') : button('enable', 'Switch on')
+    channel.isEnabled ? button('disable', 'Disable') : button('enable', 'Enable')
   }${askButton(
     {
       id: `delete-channel-${channel.id}`,
@@ -169,6 +169,6 @@ function actions(channel: Channel, { csrfToken }: Viewer): Content {
       action: `/alerts/channels/${channel.id}/delete`,
       csrfToken,
     },
-    'Alerts no longer go there. What was sent stays in the list.',
+    'It receives no further alerts. Sent notifications stay in the list.',
   )}</div>`;
 }

@@ -1,4 +1,4 @@
-/** `/alerts/{id}`: one alert, who takes care of it, and whether anybody is told. */
+/** `/alerts/{id}`: one alert, its acknowledgement and its mute. */
 import { Type } from 'typebox';
 import { type Episode, measuredOf, titleOf } from '#monitor/alerts/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
@@ -16,9 +16,9 @@ import {
   pageHeader,
   section,
 } from '#service-kit/pages/index.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { faultText, sendConsolePage } from './frame.ts';
 import { type Viewer, viewerOf } from './guard.ts';
-import type { ConsoleDeps } from './index.ts';
 
 const muteHours = [1, 8, 24, 168] as const;
 const Params = Type.Object({ episodeId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
@@ -32,8 +32,7 @@ export function registerEpisodePage(app: App, deps: ConsoleDeps): void {
     const nowMs = Date.now();
     const viewer = viewerOf(request);
     const episode = await deps.alerts.find(request.params.episodeId);
-    if (!episode)
-      throw new HttpError(404, { code: 'not_found', message: 'There is no such alert any more.' });
+    if (!episode) throw new HttpError(404, { code: 'not_found', message: 'This alert no longer exists.' });
     const isOpen = episode.resolvedAtMs === null;
     const content = [
       pageHeader({
@@ -45,7 +44,7 @@ export function registerEpisodePage(app: App, deps: ConsoleDeps): void {
             }
           : { tone: 'good', text: `Resolved: ${episode.resolution}.` },
         actions: [
-          link(placeOf(episode), 'Look at it', { kind: 'button' }),
+          link(placeOf(episode), 'Show cause', { kind: 'button' }),
           link('/alerts', 'All alerts', { kind: 'button' }),
         ],
       }),
@@ -79,7 +78,7 @@ export function registerEpisodePage(app: App, deps: ConsoleDeps): void {
   });
 }
 
-/** The outcome of an action on a thing that may be gone. */
+/** Throws a 404 when the action found nothing. */
 export async function done(action: Promise<boolean>, what: string): Promise<void> {
   let isDone = false;
   try {
@@ -87,22 +86,22 @@ export async function done(action: Promise<boolean>, what: string): Promise<void
   } catch (error) {
     faultText(error);
   }
-  if (!isDone) throw new HttpError(404, { code: 'not_found', message: `There is no such ${what} any more.` });
+  if (!isDone) throw new HttpError(404, { code: 'not_found', message: `This ${what} no longer exists.` });
 }
 
-/** Where the trouble is looked at. */
+/** The page that shows the cause. */
 export function placeOf(episode: Episode): string {
   const site = `/sites/${episode.siteId}`;
   const [, id] = episode.subjectKey.split(':');
   return episode.kind === 'probe_down' ? `${site}/availability/${id}` : `${site}/sensors/${id}`;
 }
 
-/** Who takes care of it, and whether anybody is told. */
+/** Acknowledgement and mute of an episode. */
 export function careOf(episode: Episode, nowMs: number): Content {
   const care =
     episode.acknowledgedBy === null
       ? episode.resolvedAtMs === null && badge('bad', 'not acknowledged')
-      : html`${badge('warn', `taken by ${episode.acknowledgedBy}`)}${episode.note && html` <span class="hint">${episode.note}</span>`}`;
+      : html`${badge('warn', `acknowledged by ${episode.acknowledgedBy}`)}${episode.note && html` <span class="hint">${episode.note}</span>`}`;
   return [
     episode.resolvedAtMs === null && episode.goodSinceMs !== null && html`${badge('info', 'recovering')} `,
     care,
@@ -117,7 +116,7 @@ function forms(episode: Episode, { csrfToken }: Viewer): Content {
     section(
       {
         title: 'Acknowledge',
-        description: 'Others see that you take care of it. The alert stays open until it has recovered.',
+        description: 'Shows others that you work on it. The alert stays open until it recovers.',
       },
       form({ action: `${action}/acknowledge`, csrfToken, submit: 'Acknowledge' }, [
         field({
@@ -125,12 +124,12 @@ function forms(episode: Episode, { csrfToken }: Viewer): Content {
           label: 'Note',
           maxLength: 500,
           value: episode.note ?? '',
-          hint: 'What is being done; everybody reads it.',
+          hint: 'What you do about it. Visible to everyone.',
         }),
       ]),
     ),
     section(
-      { title: 'Mute', description: 'The alert goes on; nobody is told of this subject meanwhile.' },
+      { title: 'Mute', description: 'The alert stays open; no notifications are sent for this subject.' },
       episode.mutedUntilMs === null
         ? form({ action: `${action}/mute`, csrfToken, submit: 'Mute', submitKind: 'button' }, [
             field({

@@ -1,4 +1,4 @@
-/** `/alerts`: what is wrong now, what was, who is told. */
+/** `/alerts`: open and resolved alerts, and notification channels. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import {
@@ -18,6 +18,7 @@ import {
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   age,
+  banner,
   type Content,
   codeBlock,
   definitionList,
@@ -28,7 +29,6 @@ import {
   isoTime,
   link,
   moment,
-  notice,
   pageHeader,
   refreshing,
   section,
@@ -38,9 +38,9 @@ import {
 import { careOf, done, placeOf, registerEpisodePage } from './alert.page.ts';
 import { channelsSection } from './alert-channels.ts';
 import { dataTable, rowsLimit } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { faultText, sendConsolePage } from './frame.ts';
 import { type Viewer, viewerOf } from './guard.ts';
-import type { ConsoleDeps } from './index.ts';
 
 const openShown = 200;
 const pastShown = 50;
@@ -77,7 +77,7 @@ function registerChannelActions(app: App, deps: ConsoleDeps): void {
     try {
       const { secret } = await deps.alerts.addChannel(viewerOf(request).actor, request.body);
       if (secret === null) return await reply.redirect('/alerts?saved=1#channels', 303);
-      // Answered here instead of redirected to: this answer is the only one that will ever hold the secret.
+      // Rendered here instead of a redirect: only this answer contains the secret.
       return await showAlerts(deps, request, reply, { secret });
     } catch (error) {
       const fault = faultText(error, 'alerts.invalid', 'alerts.limit', 'webhooks.invalid');
@@ -123,8 +123,8 @@ async function showAlerts(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
       state: stateOf(open, nowMs),
       actions: siteId !== null && link('/alerts', 'All sites', { kind: 'button' }),
     }),
-    shown.secret && secretNotice(shown.secret),
-    shown.fault && notice({ tone: 'bad', title: 'The channel was not added', text: shown.fault }),
+    shown.secret && secretBanner(shown.secret),
+    shown.fault && banner({ tone: 'bad', title: 'The channel was not added', text: shown.fault }),
     refreshing(
       { id: 'alerts-open', url: request.method === 'GET' ? request.url : '/alerts', everySeconds: 20 },
       [section({ title: 'Open' }, openTable(request, open, viewer, nowMs))],
@@ -145,24 +145,26 @@ async function showAlerts(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
 }
 
 function stateOf(open: readonly Episode[], nowMs: number): { tone: Tone; text: Content } {
-  if (open.length === 0) return { tone: 'good', text: 'All quiet: no alert is open.' };
+  if (open.length === 0) return { tone: 'good', text: 'All clear: no open alerts.' };
   const since = Math.min(...open.map((one) => one.openedAtMs));
   const unseen = open.filter((one) => one.acknowledgedAtMs === null).length;
   const count = open.length === 1 ? '1 alert is open' : `${formatCount(open.length)} alerts are open`;
   const taken =
     unseen === 0
-      ? `somebody takes care of ${open.length === 1 ? 'it' : 'each'}`
+      ? open.length === 1
+        ? 'acknowledged'
+        : 'all acknowledged'
       : `${formatCount(unseen)} not acknowledged`;
   const age = formatDuration((nowMs - since) / 1000);
   return { tone: unseen > 0 ? 'bad' : 'warn', text: `${count}, the oldest for ${age}; ${taken}.` };
 }
 
-function secretNotice(secret: string): Content {
+function secretBanner(secret: string): Content {
   return [
-    notice({
+    banner({
       tone: 'info',
-      title: 'The webhook’s signing secret, shown this once',
-      text: 'Put it into the receiver, which verifies each delivery with it by Standard Webhooks. If it gets lost, delete the channel and add another.',
+      title: 'Signing secret of the webhook, shown only now',
+      text: 'Store it in the receiver, which verifies each delivery with it as in Standard Webhooks. If it is lost, delete the channel and add a new one.',
     }),
     codeBlock({ code: secret, label: 'Signing secret' }),
   ];
@@ -217,8 +219,8 @@ function openTable(request: FastifyRequest, open: readonly Episode[], viewer: Vi
         : []),
     ],
     empty: {
-      title: 'No alert is open',
-      text: 'A sensor that falls silent, a capture that loses packets, a probe that nothing answers, or a sensor that runs out of storage appears here, and the channels below are told.',
+      title: 'No open alerts',
+      text: 'Silent sensors, captures that lose packets, failing probes and sensors that run out of storage appear here. The channels below are notified.',
     },
   });
 }
@@ -268,15 +270,15 @@ function pastTable(request: FastifyRequest, past: readonly Episode[], limit: num
       },
       {
         key: 'by',
-        header: 'Taken by',
+        header: 'Acknowledged by',
         field: 'acknowledged_by',
-        cell: (row) => row.acknowledgedBy ?? 'nobody',
+        cell: (row) => row.acknowledgedBy ?? '–',
         value: (row) => row.acknowledgedBy,
       },
     ],
     empty: {
-      title: 'No alert has been resolved yet',
-      text: 'Alerts that ended stand here for three months.',
+      title: 'No resolved alerts yet',
+      text: 'Resolved alerts are kept for three months.',
     },
   });
 }
@@ -288,22 +290,22 @@ function rulesSection() {
     {
       title: 'When an alert opens',
       description:
-        'It resolves when all has looked well for a minute or two without a break. What nobody measured changes nothing.',
+        'It is resolved after one or two minutes of good values without a break. Unmeasured values change nothing.',
     },
     definitionList([
-      { term: 'Sensor silent', value: `nothing was heard of it for ${formatDuration(silentSeconds)}` },
-      { term: 'Capture down', value: 'the sensor is in contact, and a capture does not listen' },
+      { term: 'Sensor silent', value: `no contact for ${formatDuration(silentSeconds)}` },
+      { term: 'Capture down', value: 'the sensor has contact, but a capture does not listen' },
       {
         term: 'Sensor clock wrong',
         value: `off by ${skewSeconds.badFrom} s or more; recovered below ${skewSeconds.goodBelow} s`,
       },
       {
         term: 'Sensor sends no minutes',
-        value: `in contact, and no minute arrived for ${formatDuration(missingSeconds.badFrom)}`,
+        value: `it has contact, but no minute arrived for ${formatDuration(missingSeconds.badFrom)}`,
       },
       {
         term: 'Minutes refused',
-        value: `an upload was not taken; recovered when none was for ${formatDuration(refusedSeconds)}`,
+        value: `an upload was refused; recovered after ${formatDuration(refusedSeconds)} without a refusal`,
       },
       {
         term: 'Capture loses packets',
@@ -311,10 +313,10 @@ function rulesSection() {
       },
       {
         term: 'Probe down',
-        value: `${downMinutes} measured minutes in a row without any answer to any sensor`,
+        value: `${downMinutes} measured minutes in a row without an answer`,
       },
       {
-        term: 'Sensor short of storage',
+        term: 'Sensor storage low',
         value: `its spool ${share(spoolShare)}; its disk ${share(diskShare)}; or collection pauses`,
       },
     ]),

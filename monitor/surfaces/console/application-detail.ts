@@ -1,4 +1,4 @@
-/** What an application's row unfolds to: destinations, devices, pairs (NET-2.2.2). */
+/** Details of an application's row: destinations, devices, pairs (NET-2.2.2). */
 import type { FastifyRequest } from 'fastify';
 import type { ApplicationDetail, ApplicationKey } from '#monitor/applications/index.ts';
 import { type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
@@ -14,18 +14,18 @@ import {
 } from '#service-kit/pages/index.ts';
 import { fileHref, offerData } from './data-table.ts';
 
-/** Which row is unfolded, as the address of the page names it: protocol, port and name. */
+/** Id of the open row in the URL: protocol, port and name. */
 export function keyText({ protocol, serverPort, name }: ApplicationKey): string {
   return `${protocol}.${serverPort ?? ''}.${name}`;
 }
 
-/** Where an application of this name is looked at, over the range of the page that names it. */
+/** URL of the applications with this name, over the range of the present page. */
 export function namedHref(request: FastifyRequest, siteId: number, name: string): string {
   const { range, from, to } = request.query as Record<string, string | undefined>;
   return withQuery(`/sites/${siteId}/applications`, { view: 'all', range: range ?? '24h', from, to, name });
 }
 
-/** Null for a text that names no row. */
+/** Null for an invalid id. */
 export function readKey(text: string | undefined): ApplicationKey | null {
   const parts = /^(\d{1,3})\.(\d{0,5})\.(.{1,300})$/s.exec(text ?? '');
   if (!parts) return null;
@@ -42,7 +42,7 @@ interface Owner {
   bytes: number | null;
 }
 
-/** Lists are cut, counts are of everything; each list is also a file. */
+/** Lists are limited, counts are complete; each list is also a file. */
 export function applicationDetail(
   request: FastifyRequest,
   siteId: number,
@@ -61,7 +61,7 @@ export function applicationDetail(
     id: 'devices',
     title: detail.isFallback ? 'Devices, fallback attribution' : 'Devices',
     note: detail.isFallback
-      ? 'No connection is kept any more; these are the devices that the application’s bytes were counted for.'
+      ? 'Its connections are no longer stored. These devices come from the byte counters of the application.'
       : undefined,
     rows: owners,
     count: detail.deviceCount,
@@ -90,7 +90,7 @@ function ownersOf(siteId: number, detail: ApplicationDetail, devices: readonly D
   const byKey = new Map(devices.map((device) => [deviceKeyOf(device), device]));
   return detail.devices.map(({ deviceKey, address, bytes }) => {
     const device = deviceKey === null ? undefined : byKey.get(deviceKey);
-    // A router's or a sensor host's MAC owns no usage, whatever it forwarded (NET-2.2.9).
+    // A MAC of a router or sensor host owns no traffic, because it forwards for others (NET-2.2.9).
     if (device && device.foreignReason === null) {
       const href = `/sites/${siteId}/devices/${device.id}`;
       return { label: labelDevice(device).text, href, address, bytes };
@@ -105,7 +105,7 @@ interface Facet<Row extends { bytes: number | null }> {
   title: string;
   note?: string | undefined;
   rows: readonly Row[];
-  /** Before the list was cut. */
+  /** Before the list was limited. */
   count: number;
   line: (row: Row) => Content;
   fields: DataField<Row>[];
@@ -127,9 +127,9 @@ function facet<Row extends { bytes: number | null }>(request: FastifyRequest, pa
   }<ul>${rows.map((row) => html`<li><span>${line(row)}</span>${bytesText(row.bytes)}</li>`)}</ul></section>`;
 }
 
-/** At most five pairs, for the tip of a row. */
+/** At most five pairs, for the tooltip of a row. */
 export function pairsTip(detail: ApplicationDetail): Content {
-  if (detail.pairs.length === 0) return html`<p>No connection of this row is kept.</p>`;
+  if (detail.pairs.length === 0) return html`<p>No connections of this row are stored.</p>`;
   const more = detail.pairCount - detail.pairs.length;
   return html`<ul>${detail.pairs.map((pair) => html`<li><span>${pairText(pair)}</span>${bytesText(pair.bytes)}</li>`)}</ul>${
     more > 0 && html`<p class="hint">and ${formatCount(more)} more</p>`
@@ -140,7 +140,7 @@ function pairText(pair: Pair): Content {
   return html`${code(pair.client)} → ${code(pair.server)}`;
 }
 
-/** Names that only a capture without a say saw have no bytes of their own. */
+/** Names that only another capture saw have no bytes of their own. */
 function bytesText(bytes: number | null): Content {
   return bytes === null
     ? html`<span class="hint">name only</span>`

@@ -1,10 +1,10 @@
-/** `/api/v1/sites/{id}/application-settings`: a site's local prefixes for programs with a signed-in session (NET-2.2.8). */
+/** `/api/v1/sites/{id}/application-settings`: a site's local prefixes, for programs with a session (NET-2.2.8). */
 import { type Static, Type } from 'typebox';
 import { localCidrsMax, type Site } from '#monitor/sites/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { faultText, SiteParams, siteOf } from './frame.ts';
 import { viewerOf } from './guard.ts';
-import type { ConsoleDeps } from './index.ts';
 
 const Settings = Type.Object(
   { local_cidrs: Type.Array(Type.String({ maxLength: 64 }), { maxItems: localCidrsMax }) },

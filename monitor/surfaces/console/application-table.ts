@@ -1,4 +1,4 @@
-/** The table of applications: a row unfolds by a link, and its connections show when it is pointed at (NET-2.2.2). */
+/** The table of applications: a link expands a row, and a tooltip shows its connections (NET-2.2.2). */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
@@ -27,7 +27,7 @@ export const Query = Type.Object({
   view: Type.Optional(Type.String()),
   /** Part of a name. */
   name: Type.Optional(Type.String({ maxLength: 300 })),
-  /** The row that is unfolded. */
+  /** The expanded row. */
   open: Type.Optional(Type.String({ maxLength: 320 })),
 });
 export type Query = Static<typeof Query>;
@@ -39,10 +39,10 @@ function tableLabel(use: ApplicationUse, rankedAtMs: number | null, nowMs: numbe
       : `${formatCount(use.total)} in all`;
   return rankedAtMs === null
     ? count
-    : `${count}, ranked ${formatAge(rankedAtMs, nowMs)}; done again every 5 min`;
+    : `${count}, ranked ${formatAge(rankedAtMs, nowMs)}, updated every 5 min`;
 }
 
-/** The rows whose name holds the text; totals stay those of the view. */
+/** The rows whose name contains the text; totals stay those of the view. */
 export function applicationTable(
   request: FastifyRequest,
   siteId: number,
@@ -91,15 +91,15 @@ export function applicationTable(
     ],
     pages: { label: tableLabel(use, rankedAtMs, nowMs) },
     empty: {
-      title: (request.query as Query).name ? 'No application of this name' : 'No applications in this view',
+      title: (request.query as Query).name ? 'No application with this name' : 'No applications in this view',
       text: (request.query as Query).name
-        ? 'Nothing in this view and range has such a name. Try the view All or a longer range.'
-        : 'They appear a minute or two after a sensor sees traffic of local addresses.',
+        ? 'No application in this view and range has such a name. Try the view All or a longer range.'
+        : 'Applications appear one or two minutes after a sensor captures traffic of local addresses.',
     },
   });
 }
 
-/** Unfolds and folds the row: a link, so that it works without scripts, and has an address. */
+/** Expands and collapses the row. A link, so that it works without scripts and has a URL. */
 function nameCell(request: FastifyRequest, row: ApplicationRow, isUnfolded: boolean) {
   const key = keyText(row);
   const id = `row-${createHash('sha256').update(key).digest('base64url').slice(0, 10)}`;
@@ -134,10 +134,10 @@ function nameFilter(request: FastifyRequest, siteId: number): Content {
   );
 }
 
-/** The busiest pair; pointing at it or reaching it by keyboard shows up to five (NET-2.2.2). */
+/** The busiest pair. Hover or keyboard focus shows up to five (NET-2.2.2). */
 function topConnection(request: FastifyRequest, siteId: number, row: ApplicationRow) {
   const top = row.topConnection;
-  if (!top) return html`<span class="unknown">not kept</span>`;
+  if (!top) return html`<span class="unknown">not stored</span>`;
   const { view, range, from, to } = request.query as Query;
   const url = withQuery(`/sites/${siteId}/applications/connections`, {
     view,
@@ -155,5 +155,5 @@ function topConnection(request: FastifyRequest, siteId: number, row: Application
     'hx-target': 'find .tip',
   })}>${code(top.client)} → ${code(top.server)}${
     top.pairs > 1 && html` <span class="hint">and ${formatCount(top.pairs - 1)} more</span>`
-  }<span class="tip" role="tooltip">Unfold the row for its connections.</span></span>`;
+  }<span class="tip" role="tooltip">Expand the row for its connections.</span></span>`;
 }

@@ -8,7 +8,10 @@ import { type MonitorServer, startMonitorServer, type Visitor } from '#monitor/t
 let server: MonitorServer;
 let visitor: Visitor;
 
-/** Twelve devices that each ask seven of fourteen servers, the first pair the most; one hosts, one talks to another. */
+/**
+ * Twelve devices with seven of fourteen servers each, the first pair the busiest; one device hosts, one talks to
+ * another.
+ */
 before(async () => {
   server = await startMonitorServer();
   const { monitor, siteId } = server;
@@ -79,7 +82,7 @@ test('NET-2.2.1: four views, Internet / Outbound by default', async () => {
   assert.deepEqual(await names('view=all&name=SHOP'), ['shop.example']);
 });
 
-test('NET-2.2.2: a row unfolds to ten destinations and ten devices with counts of all, without a script as well', async () => {
+test('NET-2.2.2: a row expands to ten destinations and ten devices with counts of all, also without scripts', async () => {
   const folded = await visitor.get(path(''));
   const top = /class="has-tip"[^>]*>(.*?)<span class="tip"/.exec(folded.text)![1]!.replace(/<[^>]*>/g, '');
   assert.equal(top, '192.0.2.10 → 198.51.100.1 and 83 more', 'the busiest pair');
@@ -103,10 +106,10 @@ test('NET-2.2.2: a row unfolds to ten destinations and ten devices with counts o
   assert.match(text, /aria-expanded="true"/);
   const csv = await visitor.get(path(`open=${open}&format=csv&table=destinations`));
   assert.equal(csv.text.split('\r\n').length, 12);
-  assert.equal(csv.headers.get('x-more-rows'), 'true', 'a list that was cut says so');
+  assert.equal(csv.headers.get('x-more-rows'), 'true', 'a limited list says so');
 });
 
-test('NET-2.2.2: pointing at a row or reaching it by keyboard shows at most five pairs', async () => {
+test('NET-2.2.2: hover or keyboard focus on a row shows at most five pairs', async () => {
   const { text } = await visitor.get(path(''));
   const tip = /class="has-tip" tabindex="0" aria-label="[^"]*" hx-get="([^"]*)" hx-trigger="([^"]*)"/.exec(
     text,
@@ -119,26 +122,26 @@ test('NET-2.2.2: pointing at a row or reaching it by keyboard shows at most five
   assert.doesNotMatch(answer.text, /<html/);
 });
 
-test('NET-2.2.2: without a kept connection devices are labelled fallback attribution', async () => {
+test('NET-2.2.2: without stored connections devices are labelled fallback attribution', async () => {
   await server.database.pool.query('delete from endpoint_pairs');
   const { text } = await visitor.get(path(`open=${open}`));
   assert.match(text, /<h3>Devices, fallback attribution<\/h3>/);
-  assert.match(text, /class="unknown">not kept</);
+  assert.match(text, /class="unknown">not stored</);
 });
 
-test('NET-2.2.6: coverage, attribution ratios and every kind of loss stand beside the list', async () => {
+test('NET-2.2.6: the page shows coverage, attribution ratios and every kind of loss', async () => {
   const { text } = await visitor.get(path(''));
-  assert.match(text, /Partial: packets were lost before they could be named/);
+  assert.match(text, /Partial: packets were lost before they could be classified/);
   assert.match(text, /3 packets could not be parsed/);
   assert.match(text, /25 packets were dropped/);
-  assert.match(text, /4 details were left out/);
+  assert.match(text, /4 details were dropped/);
   for (const label of ['Packets seen', 'Named by evidence', 'Named by port', 'With a known device']) {
     assert.match(text, new RegExp(`<dt>${label}</dt>.*?[\\d.]+ %`), label);
   }
 });
 
-test('a forged row is no row, and no name of it is markup', async () => {
-  for (const wrong of ['x', '6.443', '999999.1.a', '6.443.nobody', '6..<script>alert(1)</script>']) {
+test('a forged row id shows no row, and names are escaped', async () => {
+  for (const wrong of ['x', '6.443', '999999.1.a', '6.443.unknown', '6..<script>alert(1)</script>']) {
     const { status, text } = await visitor.get(path(`open=${encodeURIComponent(wrong)}`));
     assert.equal(status, 200, wrong);
     assert.doesNotMatch(text, /<script>alert|class="facets"/, wrong);

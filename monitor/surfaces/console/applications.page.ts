@@ -19,14 +19,14 @@ import {
 } from '#service-kit/pages/index.ts';
 import { applicationDetail, keyText, pairsTip, readKey } from './application-detail.ts';
 import { applicationTable, Query } from './application-table.ts';
-import { attributionStats, collectionNotices, collectionState, gapsMax } from './collection-notices.ts';
+import { attributionStats, collectionBanners, collectionState, gapsMax } from './collection-banners.ts';
 import { rowsLimit, wantedFile } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
-import type { ConsoleDeps } from './index.ts';
 
 /** With a chart of 720 points the page stays below 150 KiB. */
 const rowsShown = 50;
-/** Applications with a line of their own; the palette has eight colours. */
+/** Applications with their own line; the palette has eight colours. */
 const linesMax = 5;
 
 export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
@@ -62,7 +62,7 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
           })),
         ),
         refreshing({ id: 'applications', url: request.url, everySeconds: 60 }, [
-          collectionNotices(notices),
+          collectionBanners(notices),
           attributionStats(use, notices),
           applicationChart(request.url, site.id, data, use),
           applicationTable(request, site.id, use, { nowMs, rankedAtMs, unfolded }),
@@ -90,7 +90,7 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
     },
   );
 
-  // The tip of a row, asked for when somebody points at it or reaches it by keyboard.
+  // The tooltip of a row, requested on hover or keyboard focus.
   app.get(
     '/sites/:siteId/applications/connections',
     { schema: { params: SiteParams, querystring: Query } },
@@ -100,7 +100,7 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
       const key = readKey(request.query.open);
       const view = readView(request.query.view);
       const detail = key && (await deps.applications.detail(site.id, view, range.fromMs, range.toMs, key));
-      return sendPage(reply, html`${detail ? pairsTip(detail) : 'There is no such row.'}`);
+      return sendPage(reply, html`${detail ? pairsTip(detail) : 'This row does not exist.'}`);
     },
   );
 }
@@ -109,7 +109,9 @@ function readView(text: string | undefined): ApplicationView {
   return text !== undefined && Object.hasOwn(applicationViews, text) ? (text as ApplicationView) : 'outbound';
 }
 
-/** The default range reads the stored ranking, which costs nothing (NET-8.8); others, names and files read the facts. */
+/**
+ * The default range uses the stored ranking, which is cheap (NET-8.8); other ranges, filters and files read the facts.
+ */
 async function readUse(
   deps: ConsoleDeps,
   request: FastifyRequest,
@@ -130,7 +132,7 @@ async function readUse(
   return { use, rankedAtMs: null };
 }
 
-/** What the unfolded row holds, with the devices that its keys name. */
+/** The details of the open row, with the devices of its keys. */
 async function readUnfolded(
   deps: ConsoleDeps,
   request: FastifyRequest,
@@ -146,7 +148,7 @@ async function readUnfolded(
   return { key: keyText(key), content: applicationDetail(request, site.id, detail, devices) };
 }
 
-/** The largest names; services of one name share a line. */
+/** The largest names; services with the same name share a line. */
 function chartNames(use: ApplicationUse): string[] {
   const names = use.rows.filter((row) => row.inboundBytes !== null).map((row) => row.name);
   return [...new Set(names)].slice(0, linesMax);
@@ -189,6 +191,6 @@ function applicationChart(url: string, siteId: number, data: ChartData, use: App
     dataUrl: `/sites/${siteId}/applications.json${query ? `?${query}` : ''}`,
     refreshSeconds: 60,
     canZoom: true,
-    source: 'both directions together, each minute at one vantage; gaps are not filled',
+    source: 'both directions, each minute from one capture; gaps stay empty',
   });
 }

@@ -1,9 +1,9 @@
-/** `/audit`: who changed what in the monitor. Viewers read it too; nothing here changes anything. */
+/** `/audit`: changes in the monitor, and who made them. Viewers can read it; nothing can be changed here. */
 import { AuditQuery, auditTable, readAuditFilter } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { pageHeader } from '#service-kit/pages/index.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { sendConsolePage } from './frame.ts';
-import type { ConsoleDeps } from './index.ts';
 
 const path = '/audit';
 

@@ -3,12 +3,12 @@ import { failureNames } from '#monitor/alerts/index.ts';
 import { type Availability, type Probe, type ProbeState, probeKinds } from '#monitor/probes/index.ts';
 import { badge, type Content, field, form, formatPercent, html } from '#service-kit/pages/index.ts';
 
-/** A result this old says nothing about now. */
+/** An older result says nothing about the present state. */
 const freshMs = 300_000;
 
 export type ProbeStatus = 'up' | 'loses' | 'down' | 'unknown' | 'paused';
 
-/** What the newest measured minute says, while it is fresh. */
+/** The status in the newest measured minute, if it is recent. */
 export function statusOf(probe: ProbeState, nowMs: number): ProbeStatus {
   if (!probe.isEnabled) return 'paused';
   const { newestMinuteMs, newestSent, newestLost } = probe;
@@ -33,12 +33,12 @@ export function statusBadge(probe: ProbeState, nowMs: number): Content {
   }
 }
 
-/** Minutes up of those that somebody measured; null where nobody did. */
+/** Part of the measured minutes in which the target was up; null without measured minutes. */
 export function shareUp(one: Pick<Availability, 'minutesUp' | 'minutesKnown'> | undefined): number | null {
   return one && one.minutesKnown > 0 ? one.minutesUp / one.minutesKnown : null;
 }
 
-/** Percent of availability: three digits tell a minute of a month. */
+/** Percentage of availability, with three decimals, enough for one minute in a month. */
 export function upText(one: Availability | undefined): string | undefined {
   const share = shareUp(one);
   return share === null ? undefined : formatPercent(share, share > 0.99 ? 3 : 1);
@@ -113,15 +113,15 @@ export function addForm(siteId: number, csrfToken: string, typed: ProbeForm, err
       value: typed.port,
       min: 1,
       max: 65_535,
-      hint: 'For TCP; for DNS 53 when left out.',
+      hint: 'For TCP; for DNS, leave empty for 53.',
     }),
     field({
       name: 'question',
-      label: 'Name to ask for',
+      label: 'Name to query',
       isCode: true,
       value: typed.question,
       maxLength: 253,
-      hint: 'For DNS: the name whose address the resolver is asked for.',
+      hint: 'For DNS: the name to look up at the resolver.',
     }),
     cadenceFields(typed),
   ]);

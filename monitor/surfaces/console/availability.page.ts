@@ -1,4 +1,6 @@
-/** `/sites/{id}/availability`: whether the world can be reached from the site, by its probes, and one probe's own page. */
+/**
+ * `/sites/{id}/availability`: reachability of external targets from the site, by its probes, and the page of one probe.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import type { Availability, HistoryStep, ProbeState } from '#monitor/probes/index.ts';
@@ -39,9 +41,9 @@ import {
   upText,
 } from './availability-parts.ts';
 import { dataTable } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import { viewerOf } from './guard.ts';
-import type { ConsoleDeps } from './index.ts';
 import { showProbe } from './probe.page.ts';
 
 const Query = Type.Object({
@@ -69,7 +71,7 @@ const ProbeParams = Type.Object({
   ...SiteParams.properties,
   probeId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
 });
-/** Lines of one chart that the eye tells apart. */
+/** Maximum number of lines in one chart. */
 const probesDrawn = 8;
 
 export function registerAvailabilityPages(app: App, deps: ConsoleDeps): void {
@@ -159,13 +161,13 @@ export function registerAvailabilityPages(app: App, deps: ConsoleDeps): void {
   );
 }
 
-/** What is no whole number fails the probe's own check, which says what is wanted. */
+/** NaN for invalid text, so that the probe's validation reports the allowed range. */
 function numberOf(text: string): number {
   return /^\d{1,9}$/.test(text.trim()) ? Number(text) : Number.NaN;
 }
 
 function unknownProbe(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'There is no such probe.' });
+  return new HttpError(404, { code: 'not_found', message: 'This probe does not exist.' });
 }
 
 async function showAvailability(
@@ -206,7 +208,7 @@ async function showAvailability(
       { id: 'probes', url: request.url, everySeconds: 30 },
       probeTable(request, site, probes, byProbe, nowMs),
     ),
-    html`<p class="hint">Every sensor of the site measures every probe. A minute counts as up when anything answered in it, as down when nothing did; minutes that no sensor measured are in no percentage. The site is up when any of its probes is.</p>`,
+    html`<p class="hint">Every sensor of the site measures every probe. A minute is up if any attempt was answered, otherwise down. Unmeasured minutes are not part of percentages. The site is up if any of its probes is.</p>`,
   ];
   const options = {
     title: 'Availability',
@@ -220,7 +222,7 @@ function stateOf(probes: readonly ProbeState[], nowMs: number) {
   const running = probes.filter((probe) => probe.isEnabled);
   const count = (status: ReturnType<typeof statusOf>) =>
     running.filter((probe) => statusOf(probe, nowMs) === status).length;
-  if (running.length === 0) return { tone: 'neutral', text: 'Nothing is probed yet.' } as const;
+  if (running.length === 0) return { tone: 'neutral', text: 'No probes yet.' } as const;
   const [down, unknown] = [count('down'), count('unknown')];
   if (down > 0) {
     const tone = down === running.length ? 'bad' : 'warn';
@@ -229,7 +231,7 @@ function stateOf(probes: readonly ProbeState[], nowMs: number) {
   if (unknown > 0)
     return {
       tone: 'neutral',
-      text: `${unknown} of ${running.length} probes were not measured of late.`,
+      text: `${unknown} of ${running.length} probes have no recent result.`,
     } as const;
   const all =
     running.length === 1
@@ -291,8 +293,8 @@ function roundTripChart(
     title: 'Round trips',
     unit: 'ms',
     data,
-    source: `medians over the site’s sensors; no line where nothing answered${count > probes.length ? `; the first ${probes.length} of ${count} probes` : ''}`,
-    emptyText: 'No probe was answered in this range.',
+    source: `medians over the site’s sensors; no line without an answer${count > probes.length ? `; the first ${probes.length} of ${count} probes` : ''}`,
+    emptyText: 'No answers in this range.',
   });
 }
 
@@ -375,7 +377,7 @@ function probeTable(
       ],
       empty: {
         title: 'No probes yet',
-        text: 'A probe is something outside that must be reachable: the provider’s gateway, a resolver, a web page. Add one, and within two minutes every sensor of this site measures it.',
+        text: 'A probe measures an external target: the provider’s gateway, a resolver, a web page. Two minutes after you add one, every sensor of this site measures it.',
       },
     }),
   );

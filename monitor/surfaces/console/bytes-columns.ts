@@ -6,7 +6,7 @@ interface Counted {
   txBytes: number;
 }
 
-/** In and out of a table whose rows are counters of an address. */
+/** Columns for bytes in and out of rows with an address's counters. */
 export const bytesColumns: readonly DataColumn<Counted>[] = [
   {
     key: 'in',

@@ -13,7 +13,7 @@ import { registerConsole } from './index.ts';
 const pages = (siteId: number) =>
   ['traffic', 'applications', 'sensors', 'events', 'settings'].map((page) => `/sites/${siteId}/${page}`);
 
-/** A sensor with one minute of traffic, one gap, and one name of an unkind guest. */
+/** A sensor with one minute of traffic, one gap, and a name with markup from a guest. */
 async function seed(server: MonitorServer, name = 'example.net'): Promise<void> {
   const { monitor, siteId } = server;
   const { token } = await monitor.sensors.createToken(systemActor, siteId);
@@ -41,7 +41,7 @@ async function seed(server: MonitorServer, name = 'example.net'): Promise<void> 
   });
 }
 
-test('whoever is not signed in is sent to sign in and then to where they wanted', async () => {
+test('a person who is not signed in is redirected to sign in, and then to the requested page', async () => {
   await using server = await startMonitorServer();
   for (const path of ['/', ...pages(server.siteId), '/sites/1/traffic.json', '/sites/1/traffic?format=csv']) {
     const answer = await fetch(`${server.url}${path}`, { redirect: 'manual' });
@@ -66,7 +66,7 @@ test('whoever is not signed in is sent to sign in and then to where they wanted'
   assert.equal((await signIn(right, { 'sec-fetch-site': 'cross-site' })).status, 403);
 });
 
-test('after twenty failures a source is refused unread, also with the right password', async () => {
+test('after twenty failures a source is refused, also with the right password', async () => {
   await using server = await startMonitorServer();
   await server.signIn('operator');
   const attempt = async (password: string) => {
@@ -77,7 +77,7 @@ test('after twenty failures a source is refused unread, also with the right pass
   assert.equal(await attempt(testPassword), 429);
 });
 
-test('every page shows what was seen, to operators and viewers', async () => {
+test('every page shows its data to operators and viewers', async () => {
   await using server = await startMonitorServer();
   await seed(server);
   for (const role of ['operator', 'viewer'] as const) {
@@ -101,7 +101,7 @@ test('every page shows what was seen, to operators and viewers', async () => {
   }
 });
 
-test('NET-2.2.6: any parser loss makes the application window partial, and nothing is estimated', async () => {
+test('NET-2.2.6: any parser loss makes the range partial, and nothing is estimated', async () => {
   await using server = await startMonitorServer();
   await seed(server);
   const { text } = await (await server.signIn('viewer')).get(`/sites/${server.siteId}/applications`);
@@ -135,14 +135,14 @@ test("a gap is null in the chart's data and empty in its CSV, never 0", async ()
   );
 });
 
-test('every table of a page is a file of the same rows, and none of another page’s', async () => {
+test('every table of a page is a file with the same rows, and not of another page', async () => {
   await using server = await startMonitorServer();
   await seed(server, '=1+1');
   const visitor = await server.signIn('viewer');
   const paths = (await listRoutes(server)).filter(({ method }) => method === 'GET').map(({ path }) => path);
   assert.ok(paths.length > 15, `${paths.length} pages`);
   for (const path of paths) {
-    // One's own sessions are no data of the monitor.
+    // One's own sessions are not data of the monitor.
     if (path === '/account/') continue;
     const { text } = await visitor.get(path);
     const tables = text.split('<table data-rows').length - 1;
@@ -154,7 +154,7 @@ test('every table of a page is a file of the same rows, and none of another page
       assert.match(file.headers.get('content-type')!, format === 'csv' ? /^text\/csv/ : /json/);
       assert.equal(file.headers.get('cache-control'), 'no-store');
       if (format === 'json') assert.ok(JSON.parse(file.text).rows.length > 0, href);
-      else assert.doesNotMatch(file.text, /(^|[,\n])"?=/, 'a name is no formula');
+      else assert.doesNotMatch(file.text, /(^|[,\n])"?=/, 'names are not formulas');
     }
   }
   const nothing = await visitor.get(`/sites/${server.siteId}/events?format=csv&table=addresses`);
@@ -162,7 +162,7 @@ test('every table of a page is a file of the same rows, and none of another page
   assert.match(nothing.text, /Its tables are: events/);
 });
 
-test('what guests and hosts call themselves is text on every page, never markup', async () => {
+test('names from guests and hosts are escaped on every page', async () => {
   await using server = await startMonitorServer();
   await seed(server, '<script>alert(1)</script>"\'<img src=x onerror=alert(2)>');
   const visitor = await server.signIn('operator');
@@ -173,7 +173,7 @@ test('what guests and hosts call themselves is text on every page, never markup'
   }
 });
 
-/** Every route of the console, so that no later one is forgotten. */
+/** Every route of the console, so that future ones are included. */
 async function listRoutes(
   server: MonitorServer,
 ): Promise<{ method: string; path: string; isOwn: boolean }[]> {
@@ -192,11 +192,11 @@ async function listRoutes(
     requireSecondFactor: false,
     monitorUrl: () => null,
   });
-  // What needs nobody signed in changes nothing of the monitor's.
+  // Routes that need no sign-in change no data of the monitor.
   return found.filter(({ path }) => !/^\/(sign-in|sign-out|reset-password|set-password)\b/.test(path));
 }
 
-test('NET-5.5: a viewer sees no form that changes anything, and is refused by every route that does', async () => {
+test('NET-5.5: a viewer sees no forms that change data, and every such route refuses viewers', async () => {
   await using server = await startMonitorServer();
   await seed(server);
   const viewer = await server.signIn('viewer');
@@ -222,13 +222,13 @@ test('NET-5.5: a viewer sees no form that changes anything, and is refused by ev
     };
     const answer = await fetch(`${server.url}${path}`, { method, headers, redirect: 'manual' });
     assert.equal(answer.status, 403, `${method} ${path}`);
-    assert.match(await answer.text(), /read_only|change nothing/, path);
+    assert.match(await answer.text(), /read_only|read-only/, path);
   }
   assert.deepEqual((await server.monitor.sites.find(server.siteId))?.localCidrs, []);
   assert.equal((await server.monitor.sensors.list(server.siteId)).length, 1);
 });
 
-test('nothing changes without the token of the session, or from another site', async () => {
+test('a request without the session’s token, or from another site, changes nothing', async () => {
   await using server = await startMonitorServer();
   const operator = await server.signIn('operator');
   const path = `/sites/${server.siteId}/settings/local-cidrs`;
@@ -245,14 +245,14 @@ test('nothing changes without the token of the session, or from another site', a
   assert.equal((await operator.post('/sign-out', { csrf_token: 'x' })).status, 403);
 });
 
-test('an operator sets prefixes, sees what is wrong with them, and creates a token that is shown once', async () => {
+test('an operator sets prefixes, sees their errors, and creates a token that is shown once', async () => {
   await using server = await startMonitorServer();
   const operator = await server.signIn('operator');
   const settings = `/sites/${server.siteId}/settings`;
   const bad = await operator.post(`${settings}/local-cidrs`, { local_cidrs: '192.0.2.0/24\nlan' });
   assert.equal(bad.status, 422);
   assert.match(bad.text, /Not a prefix: lan/);
-  assert.match(bad.text, /192\.0\.2\.0\/24\nlan<\/textarea>/, 'what was typed is still there');
+  assert.match(bad.text, /192\.0\.2\.0\/24\nlan<\/textarea>/, 'the input is kept');
   const good = await operator.post(`${settings}/local-cidrs`, { local_cidrs: '192.0.2.0/24, 2001:db8::/48' });
   assert.equal(good.status, 303);
   assert.match((await operator.get(settings)).text, /192\.0\.2\.0\/24\n2001:db8::\/48/);
@@ -263,7 +263,7 @@ test('an operator sets prefixes, sees what is wrong with them, and creates a tok
   assert.doesNotMatch((await operator.get(settings)).text, /svcenr_/);
 });
 
-test('an operator makes a site, and removes a sensor only by typing its name', async () => {
+test('an operator creates a site, and removes a sensor only after typing its name', async () => {
   await using server = await startMonitorServer();
   await seed(server, 'node-1.example');
   const operator = await server.signIn('operator');
@@ -277,7 +277,7 @@ test('an operator makes a site, and removes a sensor only by typing its name', a
   assert.deepEqual(await server.monitor.sensors.list(server.siteId), []);
 });
 
-test('an operator renames a site; a taken or empty name is refused and stays typed', async () => {
+test('an operator renames a site; a taken or empty name is refused and kept in the form', async () => {
   await using server = await startMonitorServer();
   const operator = await server.signIn('operator');
   await server.monitor.sites.create(systemActor, 'Second');
@@ -293,7 +293,7 @@ test('an operator renames a site; a taken or empty name is refused and stays typ
   assert.match(text, /switch site[\s\S]*\/sites\/2\/events/, 'the switch keeps the page');
 });
 
-test('what is not there is a page that says so to people and JSON to programs', async () => {
+test('a missing page is an HTML page for people and JSON for programs', async () => {
   await using server = await startMonitorServer();
   const operator = await server.signIn('operator');
   for (const path of ['/sites/999/traffic', '/nowhere']) {
@@ -329,7 +329,7 @@ test('NET-2.2.8, NET-4.h: programs read and set a site’s local prefixes under 
   assert.deepEqual(await (await fetch(path, { headers: { cookie } })).json(), expected);
 });
 
-test('health tells that the process lives and that its database answers, to everybody and nothing more', async () => {
+test('health reports to every caller only that the process runs and its database answers', async () => {
   await using server = await startMonitorServer();
   const read = async (path: string) => (await fetch(`${server.url}${path}`)).json();
   assert.deepEqual(await read('/healthz'), { status: 'alive' });

@@ -1,10 +1,10 @@
 /**
- * Every table of the console also as a file: the page's own address with `?format=csv` or `?format=json` and the
- * table's name.
+ * Tables of the console, also available as files: the page's URL with `?format=csv` or `?format=json` and the table's
+ * id.
  *
- * The page that shows a table answers for its file too, so both hold the same rows to the same people. A page says what
- * its tables are with `dataTable`; `sendConsolePage` sends the page, or the one table that was asked for. Files may hold
- * more rows than a page (`rowsLimit`), and say when there were more still.
+ * The page that shows a table also serves its file, so both have the same rows and the same permissions. A page
+ * declares its tables with `dataTable`; `sendConsolePage` sends the page or the requested table. Files may have more
+ * rows than a page (`rowsLimit`), and say when there are even more.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HttpError } from '#service-kit/http/index.ts';
@@ -22,25 +22,25 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 
-/** Most rows of a file. */
+/** Maximum number of rows in a file. */
 const fileRowsMax = 10_000;
 
-/** A column that says what files hold for it; only buttons and drawings have nothing to say. */
+/** A column and its fields in files; columns of buttons and charts have none. */
 export type DataColumn<Row> =
   | (Column<Row> & { value: (row: Row) => DataValue })
   | (Column<Row> & { kind: 'actions' | 'picture' });
 
 export interface DataTableOptions<Row> extends Omit<TableOptions<Row>, 'columns' | 'csvHref' | 'jsonHref'> {
-  /** Names the table in the address of its files; unique in the page. */
+  /** Id of the table in the URL of its files; unique in the page. */
   id: string;
   columns: readonly DataColumn<Row>[];
-  /** Fields that files have and the page doesn't, after those of the columns. */
+  /** Additional fields of files, after those of the columns. */
   fields?: readonly DataField<Row>[];
-  /** False when there are more rows than these; default: as many as the limit were read. */
+  /** False when there are more rows than these. By default: true if fewer rows than the limit were read. */
   isComplete?: boolean;
 }
 
-/** Rows under a name that files are made of. */
+/** Rows of a file, with a name. */
 export interface OfferedData<Row> {
   id: string;
   fields: readonly DataField<Row>[];
@@ -52,31 +52,31 @@ type Format = 'csv' | 'json';
 
 const offers = new WeakMap<FastifyRequest, Map<string, OfferedData<never>>>();
 
-/** Which file is asked for instead of the page, if any. */
+/** The requested file, or null for the page. */
 export function wantedFile(request: FastifyRequest): { format: Format; id: string | undefined } | null {
   const { format, table: id } = request.query as { format?: unknown; table?: unknown };
   if (request.method !== 'GET' || (format !== 'csv' && format !== 'json')) return null;
   return { format, id: typeof id === 'string' ? id : undefined };
 }
 
-/** How many rows to read: as many as the page shows, or as a file may hold. */
+/** Number of rows to read: for the page, or for a file. */
 export function rowsLimit(request: FastifyRequest, shown: number): number {
   return wantedFile(request) ? Math.max(shown, fileRowsMax) : shown;
 }
 
-/** The address of one table's file: this page with its filters. */
+/** URL of one table's file, with the page's filters. */
 export function fileHref(request: FastifyRequest, id: string, format: Format): string {
   return withQuery(request.url, { format, table: id });
 }
 
-/** Offers rows as files without showing them as a table, such as the points of a chart. */
+/** Offers rows as files without showing a table, such as the points of a chart. */
 export function offerData<Row>(request: FastifyRequest, data: OfferedData<Row>): void {
   const known = offers.get(request) ?? new Map<string, OfferedData<never>>();
   known.set(data.id, data as unknown as OfferedData<never>);
   offers.set(request, known);
 }
 
-/** A table that is also a CSV and a JSON file. */
+/** Renders a table, and offers it as CSV and JSON. */
 export function dataTable<Row>(request: FastifyRequest, options: DataTableOptions<Row>): Html {
   const fields = options.columns.flatMap((column) =>
     column.value ? [{ field: column.field ?? column.key, value: column.value }] : [],
@@ -88,7 +88,7 @@ export function dataTable<Row>(request: FastifyRequest, options: DataTableOption
     fields: [...fields, ...(options.fields ?? [])],
     ...(isComplete === undefined ? {} : { isComplete }),
   });
-  // Thousands of rows are not drawn for a page that nobody sees.
+  // Do not render thousands of rows when a file was requested.
   if (wantedFile(request)) return html``;
   return table({
     ...options,
@@ -98,8 +98,8 @@ export function dataTable<Row>(request: FastifyRequest, options: DataTableOption
 }
 
 /**
- * One page of rows that are all known, with the ways to the others: `?sensors_page=2` for the table `sensors`. Files
- * hold all.
+ * One page of a complete list, with links to the others: `?sensors_page=2` for the table `sensors`. Files have all
+ * rows.
  */
 export function pagedRows<Row>(
   request: FastifyRequest,
@@ -127,7 +127,7 @@ export function pagedRows<Row>(
   };
 }
 
-/** Answers with the file that was asked for; null when it was the page. */
+/** Sends the requested file; null when the page was requested. */
 export function sendWantedFile(request: FastifyRequest, reply: FastifyReply): FastifyReply | null {
   const wanted = wantedFile(request);
   if (!wanted) return null;

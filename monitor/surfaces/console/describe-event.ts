@@ -1,4 +1,4 @@
-/** An event as a sentence; what it is about leads to what is known of it. */
+/** Describes an event in a sentence, with links to its subjects. */
 import type { MonitorEvent } from '#monitor/events/index.ts';
 import { type Content, code, html, link } from '#service-kit/pages/index.ts';
 import { addressHref, addressText } from './address-link.ts';
@@ -9,7 +9,7 @@ const endings: Readonly<Record<string, string>> = {
   segments_told_apart: 'they are on networks of their own',
 };
 
-/** Facts of kinds that have no sentence are listed by their names. */
+/** Events of unknown kinds list their fields. */
 export function describeEvent(event: MonitorEvent): Content {
   const { kind, siteId, details } = event;
   const { address, segment, mac_addresses: macs, reason, sequence, spool_id: spool, error } = details;

@@ -1,4 +1,4 @@
-/** The parts of a device's page. */
+/** Parts of a device's page. */
 import type { FastifyRequest } from 'fastify';
 import {
   type Claim,
@@ -39,20 +39,20 @@ const foreignWords: Readonly<
   sensor: {
     badge: 'sensor host',
     sentence:
-      'It belongs to a host that runs a sensor: what it forwards is its guests’, so no traffic is attached to it.',
+      'It belongs to a host with a sensor, which forwards the traffic of its guests. No traffic is attributed to it.',
   },
   router: {
     badge: 'router',
-    sentence: 'It is a router: what it forwards belongs to others, so no traffic is attached to it.',
+    sentence: 'It is a router, which forwards the traffic of others. No traffic is attributed to it.',
   },
   many_addresses: {
     badge: 'forwards',
     sentence:
-      'It speaks for more addresses than a host has, so none is held for its own and no traffic is attached to it.',
+      'It uses more addresses than a host has, so it owns none of them. No traffic is attributed to it.',
   },
 };
 
-/** Words for a device's state, never colour alone. */
+/** Text for a device's state, because colour alone is not enough. */
 export function stateBadge(device: Device, claims: readonly Claim[]): Content {
   return [
     device.archivedAtMs === null ? badge('good', 'live') : badge('neutral', 'archived'),
@@ -61,7 +61,7 @@ export function stateBadge(device: Device, claims: readonly Claim[]): Content {
   ];
 }
 
-/** One sentence of truth about a device. */
+/** A one-sentence summary of a device. */
 export function deviceState(
   device: Device,
   claims: readonly Claim[],
@@ -80,7 +80,7 @@ export function deviceState(
   return { tone: 'good', text: seen };
 }
 
-/** What it is, and what each source would call it; the one that counts is marked. */
+/** The identity of the device, and the name from each source; the used one is marked. */
 export function identity(device: Device, nowMs: number): Content {
   const { match } = device;
   const { source } = labelDevice(device);
@@ -89,7 +89,7 @@ export function identity(device: Device, nowMs: number): Content {
     ? html`${match.vmName} (server ${match.vmId}, cluster ${match.clusterId}), confirmed ${moment(match.matchedAtMs, nowMs)}${
         match.endedAtMs === null ? '' : html`, gone ${moment(match.endedAtMs, nowMs)}`
       }${used('vm')}`
-    : html`<span class="hint">no server of the inventory has this MAC</span>`;
+    : html`<span class="hint">no server in the inventory has this MAC</span>`;
   const none = (text: string) => html`<span class="hint">${text}</span>`;
   return definitionList([
     {
@@ -100,10 +100,10 @@ export function identity(device: Device, nowMs: number): Content {
     {
       term: 'Maker',
       value: device.isRandomized
-        ? none('none: the MAC is randomized, and never looked up')
+        ? none('none: the MAC is randomized')
         : device.manufacturer
           ? html`${device.manufacturer}${used('manufacturer')}`
-          : none('not in the table; resolve_mac_vendors asks a registry'),
+          : none('unknown; resolve_mac_vendors can look it up in a registry'),
     },
     {
       term: 'MAC',
@@ -120,7 +120,7 @@ export function identity(device: Device, nowMs: number): Content {
 
 const endings = { silence: 'silence', owner: 'another owner', archive: 'its server was destroyed' } as const;
 
-/** Who owned what when: the binding history (three months). */
+/** Owned addresses over time: the binding history (three months). */
 const bindingsShown = 50;
 
 export function bindingTable(request: FastifyRequest, siteId: number, rows: readonly Claim[], nowMs: number) {
@@ -166,7 +166,7 @@ export function bindingTable(request: FastifyRequest, siteId: number, rows: read
         value: (row) => row.endedBy,
       },
     ],
-    empty: { title: 'No addresses', text: 'No address of this device has been seen within three months.' },
+    empty: { title: 'No addresses', text: 'This device had no address in the last three months.' },
   });
 }
 
@@ -209,7 +209,7 @@ export function conflictTable(
   });
 }
 
-/** An application of a device's addresses, summed. */
+/** An application of a device's addresses, summed up. */
 export interface DeviceApplication {
   name: string;
   direction: 'outbound' | 'inbound';
@@ -259,7 +259,7 @@ export function applicationTable(
     ],
     empty: {
       title: 'No application seen',
-      text: 'What its addresses use over the Internet appears here within a minute or two.',
+      text: 'Internet applications of its addresses appear here after one or two minutes.',
     },
   });
 }
@@ -290,6 +290,6 @@ export function deviceEventTable(request: FastifyRequest, rows: readonly Monitor
         value: (row) => String(row.details.address ?? ''),
       },
     ],
-    empty: { title: 'No events', text: 'Conflicts over its addresses are noted here, for three months.' },
+    empty: { title: 'No events', text: 'Conflicts over its addresses appear here for three months.' },
   });
 }

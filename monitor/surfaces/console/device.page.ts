@@ -1,10 +1,11 @@
-/** `/sites/{id}/devices/{id}`: one device: who it is, what it owned when, what it exchanged, WAN and LAN apart. */
+/** `/sites/{id}/devices/{id}`: one device: identity, owned addresses over time, WAN and LAN traffic. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { type Claim, type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
 import type { DeviceStep, Limited } from '#monitor/traffic/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
+  banner,
   type ChartData,
   type ChartUnit,
   type Content,
@@ -14,7 +15,6 @@ import {
   form,
   formatBytes,
   isoTime,
-  notice,
   pageHeader,
   type Range,
   rangePicker,
@@ -26,6 +26,7 @@ import {
   toast,
 } from '#service-kit/pages/index.ts';
 import { fileHref, offerData } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import {
   applicationTable,
   bindingTable,
@@ -35,11 +36,10 @@ import {
   deviceState,
   identity,
 } from './device-parts.ts';
-import { limitedNotice } from './devices.page.ts';
+import { limitedBanner } from './devices.page.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import { viewerOf } from './guard.ts';
-import type { ConsoleDeps } from './index.ts';
-import { inventoryNotice } from './inventory-notice.ts';
+import { inventoryBanner } from './inventory-banner.ts';
 
 const Params = Type.Object({
   ...SiteParams.properties,
@@ -55,9 +55,9 @@ const Query = Type.Object({
 type Query = Static<typeof Query>;
 
 const dayMs = 86_400_000;
-/** Longer ranges are read in windows of a day (NET-2.2.10). */
+/** Longer ranges are read in steps of a day (NET-2.2.10). */
 const finestMs = 7 * dayMs;
-/** Applications are summed from minutes: over an hour of at most so many addresses. */
+/** Applications are summed from minutes, so over one hour and a limited number of addresses. */
 const applicationMs = 3_600_000;
 const addressesMax = 8;
 const eventsShown = 20;
@@ -108,7 +108,7 @@ export function registerDevicePage(app: App, deps: ConsoleDeps): void {
 }
 
 function unknownDevice(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'There is no such device.' });
+  return new HttpError(404, { code: 'not_found', message: 'This device does not exist.' });
 }
 
 async function findDevice(deps: ConsoleDeps, siteId: number, deviceId: number): Promise<Device> {
@@ -144,24 +144,23 @@ async function showDevice(
       state: deviceState(device, bindings, nowMs),
       actions: rangePicker({ url: pageUrl(request), range, nowMs }),
     }),
-    device.match && device.match.endedAtMs === null && (await inventoryNotice(deps, nowMs)),
+    device.match && device.match.endedAtMs === null && (await inventoryBanner(deps, nowMs)),
     refreshing({ id: 'device-traffic', url: pageUrl(request), everySeconds: 60 }, [
-      steps.sourceLimited && limitedNotice(),
+      steps.sourceLimited && limitedBanner(),
       trafficPart(request, device, steps, range),
     ]),
     section({ title: 'Identity' }, identity(device, nowMs)),
     section(
       {
         title: 'Name',
-        description:
-          'Belongs to the MAC, so every segment that shows it takes the name. Empty: named automatically.',
+        description: 'Applies to the MAC on every segment. Leave empty for the automatic name.',
       },
       nameForm(request, site.id, device, refused),
     ),
     section(
       {
         title: 'Addresses',
-        description: 'Which addresses it owned, from when to when; kept for three months.',
+        description: 'Owned addresses over time; kept for three months.',
       },
       bindingTable(request, site.id, bindings, nowMs),
     ),
@@ -170,7 +169,7 @@ async function showDevice(
     section(
       {
         title: 'Applications',
-        description: `What its addresses used over the Internet in the last hour of the range, while it owned them.`,
+        description: `Internet applications of its addresses in the last hour of the range, while it owned them.`,
       },
       applicationTable(request, site.id, applications, formatBytes),
     ),
@@ -189,7 +188,7 @@ async function showDevice(
   );
 }
 
-/** The page's own address: the answer to a refused form has the form's. */
+/** The page's URL; in the answer to a refused form, the URL of the form's page. */
 function pageUrl(request: FastifyRequest): string {
   return request.url.replace(/\/name(\?.*)?$/, '');
 }
@@ -201,7 +200,7 @@ function nameForm(
   refused: { fault: string; typed: string } | undefined,
 ): Content {
   const viewer = viewerOf(request);
-  if (!viewer.canChange) return notice({ tone: 'info', title: 'Your role may look and change nothing.' });
+  if (!viewer.canChange) return banner({ tone: 'info', title: 'Your role is read-only.' });
   return form(
     {
       action: `/sites/${siteId}/devices/${device.id}/name`,
@@ -218,7 +217,7 @@ function nameForm(
   );
 }
 
-/** A month is read by whole days, everything shorter as elsewhere. */
+/** A month is read in whole days, shorter ranges as elsewhere. */
 function deviceRange(query: Query, nowMs: number): Range {
   const range = readRange(query, nowMs, '24h');
   if (range.toMs - range.fromMs <= finestMs) return range;
@@ -304,7 +303,7 @@ function trafficPart(
         refreshSeconds: 60,
         size: 'small',
         canZoom: true,
-        source: 'each address and minute at its one strongest capture, summed over its addresses',
+        source: 'each address and minute from its strongest capture, summed over its addresses',
         csvHref: fileHref(request, 'traffic', 'csv'),
         emptyText: 'Unavailable: no counters with a known owner have arrived for this range.',
       }),
@@ -312,7 +311,7 @@ function trafficPart(
   ];
 }
 
-/** What its addresses used in the last hour of the range, only in minutes in which it owned them. */
+/** Applications of its addresses in the last hour of the range, only in minutes in which it owned them. */
 async function readApplications(
   deps: ConsoleDeps,
   device: Device,

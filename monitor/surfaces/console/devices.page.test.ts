@@ -66,7 +66,7 @@ const json = async (query: string) => JSON.parse((await operator.get(`${path}?fo
 const labels = async (query: string) =>
   (await json(query)).rows.map((row: { label: string; mac: string }) => row.mac).sort();
 
-test('NET-2.2.10: the list shows WAN and LAN apart, and Unavailable where no owned counter has arrived', async () => {
+test('NET-2.2.10: the list separates WAN and LAN, and shows Unavailable without owned counters', async () => {
   const { text } = await operator.get(`${path}?q=${mac}`);
   for (const header of ['WAN in / out', 'LAN in / out']) assert.ok(text.includes(header), header);
   assert.match(text, /Unavailable/);
@@ -75,14 +75,10 @@ test('NET-2.2.10: the list shows WAN and LAN apart, and Unavailable where no own
   assert.equal(owned.wan_in_bytes, 21_000);
   assert.equal(owned.wan_out_bytes, 1_500);
   const bridge = rows.find((row: { segment: string }) => row.segment === 'br0');
-  assert.deepEqual(
-    [bridge.wan_in_bytes, bridge.lan_in_bytes],
-    [null, null],
-    'no total of the MAC in its place',
-  );
+  assert.deepEqual([bridge.wan_in_bytes, bridge.lan_in_bytes], [null, null], 'no total of the MAC instead');
 });
 
-test('what the search finds stands in a table of its kind, with its state and without empty columns', async () => {
+test('search results are in a table per kind, with state and without empty columns', async () => {
   const headers = async (text: string) =>
     [...(await operator.get(`/search?q=${text}`)).text.matchAll(/<th scope="col"[^>]*>([^<]*)</g)].map(
       ([, name]) => name,
@@ -93,13 +89,13 @@ test('what the search finds stands in a table of its kind, with its state and wi
   assert.deepEqual(await headers('Test'), ['Site']);
 });
 
-test('NET-2.2.9: a router is listed, and no traffic is attached to it', async () => {
+test('NET-2.2.9: a router is listed, and no traffic is attributed to it', async () => {
   const { text } = await operator.get(`${path}?q=00:1b:21:00:00:0c`);
   assert.match(text, /router/);
-  assert.match(text, /not attached/);
+  assert.match(text, /not attributed/);
 });
 
-test('the list is filtered, found in, sorted and paged, and its files hold what it shows', async () => {
+test('the list can be filtered, searched, sorted and paged, and its files have the same rows', async () => {
   const all = await operator.get(path);
   assert.match(all.text, /64 live, 0 archived; one address is claimed by more than one MAC/);
   assert.match(all.text, /1–50 of 64/);
@@ -109,7 +105,7 @@ test('the list is filtered, found in, sorted and paged, and its files hold what 
   assert.equal((await labels('show=randomized')).length, 60);
   assert.equal((await labels('show=archived')).length, 0);
   assert.deepEqual(await labels('q=10.8.8.8'), ['00:1b:21:00:00:0c']);
-  assert.deepEqual(await labels('q=%25'), [], 'a sign of SQL is a sign');
+  assert.deepEqual(await labels('q=%25'), [], 'SQL characters are ordinary text');
   const sorted = (await json('sort=mac&direction=asc')).rows.map((row: { mac: string }) => row.mac);
   assert.deepEqual(sorted, [...sorted].sort());
   const csv = await operator.get(`${path}?format=csv&show=conflict`);

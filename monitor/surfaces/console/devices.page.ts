@@ -1,4 +1,4 @@
-/** `/sites/{id}/devices`: what was seen on a site's segments, what it is called, what it owns and exchanges. */
+/** `/sites/{id}/devices`: devices on a site's segments, with names, addresses and traffic. */
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import {
@@ -17,6 +17,7 @@ import type { App } from '#service-kit/http/index.ts';
 import {
   age,
   badge,
+  banner,
   type Content,
   code,
   field,
@@ -27,7 +28,6 @@ import {
   html,
   isoTime,
   link,
-  notice,
   pageHeader,
   rangePicker,
   readRange,
@@ -39,10 +39,10 @@ import {
 } from '#service-kit/pages/index.ts';
 import { addressHref } from './address-link.ts';
 import { type DataColumn, dataTable, rowsLimit } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { labelSources, stateBadge } from './device-parts.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
-import type { ConsoleDeps } from './index.ts';
-import { inventoryNotice } from './inventory-notice.ts';
+import { inventoryBanner } from './inventory-banner.ts';
 
 const rowsShown = 50;
 const addressesShown = 2;
@@ -58,7 +58,7 @@ const Query = Type.Object({
 });
 type Query = Static<typeof Query>;
 
-/** A device with what its line says. */
+/** A device with the data of its row. */
 interface DeviceLine {
   device: Device;
   claims: Claim[];
@@ -94,10 +94,10 @@ export function registerDevicesPage(app: App, deps: ConsoleDeps): void {
           state: stateOf(counts),
           actions: rangePicker({ url: request.url, range, nowMs }),
         }),
-        await inventoryNotice(deps, nowMs),
+        await inventoryBanner(deps, nowMs),
         filterTabs(request, query, counts),
         refreshing({ id: 'devices', url: request.url, everySeconds: 60 }, [
-          sourceLimited && limitedNotice(),
+          sourceLimited && limitedBanner(),
           deviceTable(request, lines, { total: found.total, page, sort, query, nowMs, siteId: site.id }),
         ]),
       ];
@@ -106,12 +106,12 @@ export function registerDevicesPage(app: App, deps: ConsoleDeps): void {
   );
 }
 
-/** What a reader must know of figures that a bound cut (NET-2.2.10). */
-export function limitedNotice(): Content {
-  return notice({
+/** Banner for results that a limit cut (NET-2.2.10). */
+export function limitedBanner(): Content {
+  return banner({
     tone: 'warn',
-    title: 'More was stored than one page may read',
-    text: 'Devices of this range have at least what is shown (source limited). A shorter range is exact.',
+    title: 'Too much data for one page',
+    text: 'The figures of this range are lower bounds (source limited). A shorter range is exact.',
   });
 }
 
@@ -143,10 +143,10 @@ function sortOf(query: Query): Sort {
 }
 
 function stateOf(counts: DeviceCounts): { tone: Tone; text: string } {
-  if (counts.all === 0) return { tone: 'neutral', text: 'No device has been seen here yet.' };
+  if (counts.all === 0) return { tone: 'neutral', text: 'No devices yet.' };
   const text = `${formatCount(counts.live)} live, ${formatCount(counts.archived)} archived`;
   const { conflictAddresses: conflicts } = counts;
-  if (conflicts === 0) return { tone: 'good', text: `${text}; every address has one owner.` };
+  if (conflicts === 0) return { tone: 'good', text: `${text}; no address conflicts.` };
   const addresses = conflicts === 1 ? 'one address is' : `${formatCount(conflicts)} addresses are`;
   return { tone: 'warn', text: `${text}; ${addresses} claimed by more than one MAC.` };
 }
@@ -161,7 +161,7 @@ const filterLabels: Readonly<Record<DeviceFilter, string>> = {
 
 function filterTabs(request: FastifyRequest, query: Query, counts: DeviceCounts) {
   return tabs(
-    'Which devices',
+    'Filter devices',
     deviceFilters.map((filter) => ({
       label: filterLabels[filter],
       href: withQuery(request.url, { show: filter === 'all' ? undefined : filter, page: undefined }),
@@ -213,10 +213,10 @@ function deviceTable(request: FastifyRequest, lines: readonly DeviceLine[], view
           }
         : undefined,
     empty: isNarrowed
-      ? { title: 'No device fits', text: 'Look for less of the name or address, or under All.' }
+      ? { title: 'No matching devices', text: 'Shorten the search text, or select All.' }
       : {
           title: 'No devices yet',
-          text: 'A device appears with the first minute in which a sensor saw it own a local address.',
+          text: 'A device appears with the first minute in which a sensor sees it use a local address.',
         },
   });
 }
@@ -304,7 +304,7 @@ function deviceColumns({ siteId, nowMs }: TableView): DataColumn<DeviceLine>[] {
   ];
 }
 
-/** Never a total of the MAC where no owned counter arrived (NET-2.2.9). */
+/** Never a total of the MAC when no owned counters arrived (NET-2.2.9). */
 function bytesColumn(side: 'wan' | 'lan', header: string): DataColumn<DeviceLine> {
   return {
     key: side,
@@ -312,7 +312,7 @@ function bytesColumn(side: 'wan' | 'lan', header: string): DataColumn<DeviceLine
     header,
     kind: 'figure',
     cell: ({ device, totals }) => {
-      if (device.foreignReason !== null) return html`<span class="hint">not attached</span>`;
+      if (device.foreignReason !== null) return html`<span class="hint">not attributed</span>`;
       const bytes = totals[side];
       return bytes === null
         ? html`<span class="unknown">Unavailable</span>`

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { systemActor } from '#monitor/operators/index.ts';
 import { startMonitorServer } from '#monitor/testing/server.ts';
 
-test('NET-6: events are found by kind, sensor and time, page by page, each once', async () => {
+test('NET-6: events are filtered by kind, sensor and time, and each is on one page', async () => {
   await using server = await startMonitorServer();
   const { monitor, siteId, database } = server;
   const { token } = await monitor.sensors.createToken(systemActor, siteId);

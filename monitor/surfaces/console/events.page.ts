@@ -1,4 +1,4 @@
-/** `/sites/{id}/events`: what happened, newest first, by kind, sensor and time. */
+/** `/sites/{id}/events`: events, newest first, by kind, sensor and time. */
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import type { MonitorEvent } from '#monitor/events/index.ts';
@@ -16,9 +16,9 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { dataTable, rowsLimit, wantedFile } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { describeEvent } from './describe-event.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
-import type { ConsoleDeps } from './index.ts';
 import { eventName } from './words.ts';
 
 const rowsShown = 100;
@@ -70,7 +70,7 @@ function filterOf({ kind, sensor, from, to, after }: Query) {
   };
 }
 
-/** A `datetime-local` field has no zone: it is read as UTC, as its label says. */
+/** A `datetime-local` field has no time zone: it is read as UTC, as its label says. */
 function utc(text: string | undefined): number | undefined {
   if (!text || !/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z?$/.test(text)) return undefined;
   const ms = Date.parse(`${text.replace(/Z$/, '')}Z`);
@@ -80,11 +80,11 @@ function utc(text: string | undefined): number | undefined {
 function stateOf(query: Query, events: readonly MonitorEvent[], hasMore: boolean) {
   const isNarrowed = Boolean(query.kind || query.sensor || query.from || query.to);
   if (events.length === 0) {
-    return isNarrowed ? undefined : ({ tone: 'good', text: 'Nothing has needed attention.' } as const);
+    return isNarrowed ? undefined : ({ tone: 'good', text: 'No events yet.' } as const);
   }
   if (query.after) return undefined;
   const count = hasMore ? `${events.length} newest` : String(events.length);
-  const text = `${count} ${isNarrowed ? 'that fit' : 'kept'}; events are kept for three months.`;
+  const text = `${count} ${isNarrowed ? 'match' : 'stored'}; events are kept for three months.`;
   return { tone: 'info', text } as const;
 }
 
@@ -187,8 +187,8 @@ function eventTable(
     empty: {
       title: 'No events',
       text: isLater
-        ? 'There are none older.'
-        : 'What needs attention is noted here: an upload that was rejected, an address that two devices claim.',
+        ? 'There are no older events.'
+        : 'Rejected uploads and addresses that two devices claim appear here.',
     },
   });
 }

@@ -1,4 +1,4 @@
-/** The frame of the console's pages: navigation of the whole and of one site, breadcrumb, who is signed in. */
+/** The frame of the console's pages: global and site navigation, breadcrumb, and the signed-in person. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
@@ -15,7 +15,7 @@ import {
 import { sendWantedFile } from './data-table.ts';
 import { viewerOf } from './guard.ts';
 
-/** The places of the whole console. One is shown as soon as its page is registered. */
+/** Global navigation. An entry is shown if its page is registered. */
 const places = [
   { path: '/', label: 'Overview', key: 'h' },
   { path: '/alerts', label: 'Alerts', key: 'w' },
@@ -25,7 +25,7 @@ const places = [
   { path: '/settings', label: 'Settings', key: 'p' },
 ] as const;
 
-/** A site's places, by the last part of their path, in the same way. */
+/** Navigation of a site, by the last part of the path; entries as above. */
 export const sitePages = [
   { path: 'live', label: 'Live', key: 'l' },
   { path: 'traffic', label: 'Traffic', key: 't' },
@@ -37,12 +37,12 @@ export const sitePages = [
   { path: 'settings', label: 'Site settings', key: 'c' },
 ] as const;
 
-/** Sites in the switch; the overview has all. */
+/** Maximum number of sites in the switcher; the overview has all. */
 const switchMax = 30;
 
 export interface PageOptions {
   title: string;
-  /** The site that the page is about, and which of its pages it is. */
+  /** The site of the page, and the page within the site. */
   site?: { site: Site; page: (typeof sitePages)[number]['path'] };
   toast?: Html;
   isNarrow?: boolean;
@@ -136,7 +136,7 @@ function siteSwitch(sites: readonly Site[], at: NonNullable<PageOptions['site']>
   return { switch: { label: 'switch site', items: [...shown, ...all] } };
 }
 
-/** A page below one of a site's places has that place above it. */
+/** A page below a site's page has that page above it. */
 function breadcrumbOf({ title, site: at }: PageOptions): Crumb[] {
   if (!at) return [{ label: title }];
   const place = sitePages.find((page) => page.path === at.page)!;
@@ -149,14 +149,14 @@ function breadcrumbOf({ title, site: at }: PageOptions): Crumb[] {
   ];
 }
 
-/** The site of the path, or a 404. */
+/** The site in the path, or a 404. */
 export async function siteOf(sites: Sites, siteId: number): Promise<Site> {
   const site = await sites.find(siteId);
-  if (!site) throw new HttpError(404, { code: 'not_found', message: 'There is no such site.' });
+  if (!site) throw new HttpError(404, { code: 'not_found', message: 'This site does not exist.' });
   return site;
 }
 
-/** The message of an expected fault, for the form it came from; anything else is thrown on. */
+/** The message of an expected error, for the form; any other error is thrown. */
 export function faultText(error: unknown, ...codes: string[]): string {
   if (error instanceof CodedError && codes.includes(error.code)) return error.message;
   if (error instanceof CodedError && error.code === 'operators.read_only') {

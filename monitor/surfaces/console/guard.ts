@@ -5,20 +5,19 @@ import { HttpError, originOf } from '#service-kit/http/index.ts';
 import { csrfFault } from '#service-kit/sessions/index.ts';
 import { type ConfirmDeps, confirmIdentity } from '#service-kit/sign-in/index.ts';
 
-/** Who looks at a page of the console. */
+/** The signed-in person. */
 export interface Viewer {
   operator: Operator;
   actor: Actor;
   csrfToken: string;
-  /** May change things; the operations ask again. */
+  /** May change data; operations check it again. */
   canChange: boolean;
-  /** Every site, for the frame's switch. */
+  /** Every site, for the switcher. */
   sites: readonly Site[];
 }
 
 const viewers = new WeakMap<FastifyRequest, Viewer>();
-const readOnlyText =
-  'Your role may look at everything and change nothing. Ask an operator to do this. Nothing was changed.';
+const readOnlyText = 'Your role is read-only. Ask an operator to do this. Nothing was changed.';
 
 export interface GuardDeps extends Omit<ConfirmDeps, 'people'> {
   operators: Operators;
@@ -27,9 +26,9 @@ export interface GuardDeps extends Omit<ConfirmDeps, 'people'> {
 }
 
 /**
- * A hook that lets signed-in people in and sends everybody else to sign in. It runs after the body is read, because
- * whatever changes something must carry the session's token, and before the body is judged, because who may not ask
- * is not told what was wrong with the question.
+ * A hook that admits signed-in people and redirects all others to sign in. It runs after the body is read, because
+ * every change must contain the session's token, and before the body is validated, because a caller without permission
+ * must not receive validation errors.
  */
 export function guardConsole(deps: GuardDeps) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
@@ -48,10 +47,10 @@ export function guardConsole(deps: GuardDeps) {
       if (fault !== null) {
         throw new HttpError(403, {
           code: 'forbidden',
-          message: `Nothing was changed: ${fault}. Load the page again and repeat it.`,
+          message: `Nothing was changed: ${fault}. Reload the page and try again.`,
         });
       }
-      // The operations refuse as well; here no new form can be forgotten.
+      // Operations refuse as well; this check covers forms that forget it.
       if (!canChange && !request.routeOptions.config.isOwn) {
         throw new HttpError(403, { code: 'read_only', message: readOnlyText });
       }
@@ -81,7 +80,7 @@ async function isAllowedWithoutFactor(deps: GuardDeps, request: FastifyRequest, 
   return request.url.startsWith('/account/') || (await deps.factors.stateOf(operatorId)).hasAny;
 }
 
-/** The person that the guard let in. */
+/** The person that the guard admitted. */
 export function viewerOf(request: FastifyRequest): Viewer {
   return viewers.get(request)!;
 }

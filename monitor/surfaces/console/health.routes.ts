@@ -1,4 +1,4 @@
-/** `/api/integrations/operations/health`: how the feeds and what they depend on are, for signed-in people (NET-4.j). */
+/** `/api/integrations/operations/health`: state of the feeds and their dependencies, for signed-in people (NET-4.j). */
 import { type Static, Type } from 'typebox';
 import type { Health, HealthReport } from '#monitor/health/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -46,7 +46,7 @@ const OperationsHealth = Type.Object({
   sensors: Type.Object({ enrolled: Type.Integer(), silent: Type.Integer() }),
 });
 
-/** Reads what is stored and runs nothing; read-only people may ask, and no cache may answer. */
+/** Reads stored data and runs nothing. Viewers may read it, and caches may not store it. */
 export function registerHealth(app: App, deps: { health: Health }): void {
   app.get(
     '/api/integrations/operations/health',

@@ -1,4 +1,4 @@
-/** Items that feeds do not get through, on the page `/operations`. */
+/** Items that feeds can not deliver, on the page `/operations`. */
 import type { FastifyRequest } from 'fastify';
 import type { Feed, HeldBack } from '#monitor/feeds/index.ts';
 import { age, type Content, code, formatCount, isoTime, moment } from '#service-kit/pages/index.ts';
@@ -6,17 +6,17 @@ import { dataTable } from './data-table.ts';
 
 const outcomes: Readonly<Record<string, string>> = {
   source_conflict:
-    'Another source delivers this address. It moves here 15 minutes after that source stopped, or at once by Hand over on the project’s page in operations.',
-  unmatched: 'Operations knows no such assignment. The targets are read again.',
-  refused: 'Operations refused the request. What it named is set aside, and the rest is sent.',
+    'Another source delivers this address. This monitor takes over 15 minutes after that source stops, or at once with “Hand over” on the project’s page in operations.',
+  unmatched: 'Operations has no such allocation. The targets are read again.',
+  refused: 'Operations refused the request. The refused items are set aside, and the rest is sent.',
 };
 const reasons: Readonly<Record<string, string>> = {
   rate_implausible: 'a rate above 400 Gbit/s',
-  bytes_implausible: 'an application with more bytes than 400 Gbit/s carry',
+  bytes_implausible: 'an application above 400 Gbit/s',
   refused: 'refused by operations',
 };
 
-/** Nothing where all is delivered. */
+/** Empty when everything is delivered. */
 export function heldBackTable(
   request: FastifyRequest,
   rows: readonly HeldBack[],
@@ -29,7 +29,7 @@ export function heldBackTable(
     id: 'held-back',
     caption: 'Not delivered in full',
     rows,
-    empty: { title: 'None', text: 'Every feed gets through.' },
+    empty: { title: 'None', text: 'All items are delivered.' },
     columns: [
       {
         key: 'item',
@@ -56,7 +56,7 @@ export function heldBackTable(
         key: 'outcome',
         header: 'Outcome',
         kind: 'prose',
-        cell: (row) => outcomes[row.outcome] ?? 'Delivered, but for what is set aside.',
+        cell: (row) => outcomes[row.outcome] ?? 'Delivered, except for items that are set aside.',
         value: (row) => row.outcome,
       },
       {

@@ -1,37 +1,13 @@
 /**
- * The monitor's console: sites, their traffic and applications over time, devices, sensors, events,
- * settings, and the connection to operations.
+ * The monitor's console: sites with traffic and applications over time, devices, sensors, events, settings, and the
+ * connection to operations.
  *
- * Every page but sign-in asks for a signed-in person; whatever changes something carries the session's token, and the
- * operation behind it asks for the role. Pages work without JavaScript.
+ * Every page except sign-in needs a signed-in person. Every change needs the session's token, and its operation checks
+ * the role. Pages work without JavaScript.
  */
 import type { FastifyRequest } from 'fastify';
-import type { Clock } from '#common/clock/index.ts';
-import type { Alerts } from '#monitor/alerts/index.ts';
-import type { Applications } from '#monitor/applications/index.ts';
-import type { Devices } from '#monitor/devices/index.ts';
-import type { Events } from '#monitor/events/index.ts';
-import type { Feeds } from '#monitor/feeds/index.ts';
-import type { Health } from '#monitor/health/index.ts';
-import type { Inbox } from '#monitor/inbox/index.ts';
-import type { Inventory } from '#monitor/inventory/index.ts';
-import type { Live } from '#monitor/live/index.ts';
-import type { Connection } from '#monitor/operations-client/index.ts';
-import type { Operators } from '#monitor/operators/index.ts';
-import type { Probes } from '#monitor/probes/index.ts';
-import type { Search } from '#monitor/search/index.ts';
-import type { Sensors } from '#monitor/sensors/index.ts';
-import type { SetAsides } from '#monitor/set-asides/index.ts';
-import type { Sites } from '#monitor/sites/index.ts';
-import type { Traffic } from '#monitor/traffic/index.ts';
-import type { Vendors } from '#monitor/vendors/index.ts';
-import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import type { Post } from '#service-kit/mail/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { SecondFactors } from '#service-kit/second-factors/index.ts';
-import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerSignIn } from '#service-kit/sign-in/index.ts';
 import { registerAccount } from './account.routes.ts';
 import { registerAddressPage } from './address.page.ts';
@@ -40,6 +16,7 @@ import { registerApplicationSettings } from './application-settings.routes.ts';
 import { registerApplicationsPage } from './applications.page.ts';
 import { registerAuditPage } from './audit.page.ts';
 import { registerAvailabilityPages } from './availability.page.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { registerDevicePage } from './device.page.ts';
 import { registerDevicesPage } from './devices.page.ts';
 import { registerEventsPage } from './events.page.ts';
@@ -57,51 +34,6 @@ import { registerSettingsPage } from './settings.page.ts';
 import { registerSystemPage } from './system.page.ts';
 import { registerTrafficPage } from './traffic.page.ts';
 import { registerTrafficOriginPage } from './traffic-origin.page.ts';
-
-export interface ConsoleDeps {
-  db: () => Queryable;
-  clock: Clock;
-  post: Post;
-  factors: SecondFactors;
-  /** Where people reach this program; null: as the request says. */
-  publicUrl: string | null;
-  /** Nobody uses the console without a second factor. */
-  requireSecondFactor: boolean;
-  sessions: Sessions;
-  operators: Operators;
-  sites: Sites;
-  sensors: Sensors;
-  traffic: Traffic;
-  applications: Applications;
-  events: Events;
-  inbox: Pick<Inbox, 'listKept'>;
-  connection: Connection;
-  devices: Devices;
-  inventory: Inventory;
-  auditTrail: AuditTrail;
-  live: Live;
-  probes: Probes;
-  alerts: Alerts;
-  feeds: Feeds;
-  search: Search;
-  setAsides: Pick<SetAsides, 'listOfSensor'>;
-  vendors: Pick<Vendors, 'registryHost'>;
-  health: Health;
-  /** How telemetry is processed, as the environment of this process sets it. */
-  processing: {
-    rankingHoldSeconds: number;
-    liveHistorySeconds: number;
-    liveHistoryMax: number;
-    inventorySyncSeconds: number;
-    hasInboxWorker: boolean;
-    hasRanking: boolean;
-    hasInventorySync: boolean;
-    hasAlerts: boolean;
-    hasMaintenance: boolean;
-  };
-  /** The URL that sensors reach the monitor under, where a setting names it. */
-  monitorUrl: () => string | null;
-}
 
 /** Registers sign-in and the console's pages. */
 export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void> {
@@ -136,7 +68,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
   });
 }
 
-/** Errors as pages where a person asked; the sensor API answers in JSON whatever is asked. */
+/** Errors as pages for people; the sensor API always answers in JSON. */
 export function monitorErrorPage(
   request: FastifyRequest,
   status: number,

@@ -43,7 +43,7 @@ function liveWindow(capture: string, role: 'uplink' | 'bridge', rxBytes: number,
   };
 }
 
-test('NET-2.5, NET-2.2.6: the live page shows each address at its one strongest capture, gaps as gaps, and what was lost', async () => {
+test('NET-2.5, NET-2.2.6: the live page shows each address from its strongest capture, with gaps and losses', async () => {
   const windows = [
     liveWindow('eth0', 'uplink', 1_250_000),
     liveWindow('br0', 'bridge', 1_200_000),
@@ -55,7 +55,7 @@ test('NET-2.5, NET-2.2.6: the live page shows each address at its one strongest 
   assert.equal(status, 200);
   assert.ok(text.length < 60_000, `${text.length} bytes of HTML`);
   assert.equal(headers.get('content-security-policy')?.includes("'unsafe"), false);
-  assert.match(text, /Newest window ended .* ago, told by 2 captures/);
+  assert.match(text, /Newest window ended .* ago, from 2 captures/);
   assert.match(text, /192\.0\.2\.99/);
   assert.match(text, /<tr><th scope="row">/, 'without scripts there is a table');
   const json = async (query: string) => JSON.parse((await viewer.get(`${page('live.json')}${query}`)).text);
@@ -67,7 +67,7 @@ test('NET-2.5, NET-2.2.6: the live page shows each address at its one strongest 
   const linesOf = async (chart: string) =>
     (await json(`?chart=${chart}`)).series.map((one: { label: string }) => one.label);
   assert.deepEqual(await linesOf('uplink'), ['eth0 of node-1']);
-  assert.deepEqual(await linesOf('bridge'), ['br0 of node-1'], 'a chart of its own: both carry the same');
+  assert.deepEqual(await linesOf('bridge'), ['br0 of node-1'], 'separate charts: both have the same traffic');
   const file = await viewer.get(page('live?format=csv&table=windows'));
   assert.match(
     file.text,
@@ -76,7 +76,7 @@ test('NET-2.5, NET-2.2.6: the live page shows each address at its one strongest 
   assert.match(file.text, /,1100000,0,10.2,2,0,6\r\n$/);
 });
 
-test('operators name probes, see what they measure and take them away; others only look', async () => {
+test('operators add probes, see results and remove them; others can only read', async () => {
   assert.match((await viewer.get(page('availability'))).text, /No probes yet/);
   const form = {
     name: 'Gateway',
@@ -88,8 +88,8 @@ test('operators name probes, see what they measure and take them away; others on
   };
   const refused = await operator.post(page('availability'), { ...form, port: '' });
   assert.equal(refused.status, 422);
-  assert.match(refused.text, /Give the port/);
-  assert.match(refused.text, /value="192\.0\.2\.1"/, 'what was typed stays');
+  assert.match(refused.text, /Enter the port/);
+  assert.match(refused.text, /value="192\.0\.2\.1"/, 'the input is kept');
   assert.equal((await viewer.post(page('availability'), form)).status, 403);
   const added = await operator.post(page('availability'), form);
   assert.equal(added.status, 303);
@@ -109,7 +109,7 @@ test('operators name probes, see what they measure and take them away; others on
   const list = await viewer.get(`${page('availability')}?range=1h`);
   assert.match(list.text, /The probe is answered\./);
   for (const part of ['50.0 %', '1.50 ms', '192.0.2.1:443']) assert.ok(list.text.includes(part), part);
-  assert.ok(!list.text.includes('Add a probe'), 'who may only look is offered nothing');
+  assert.ok(!list.text.includes('Add a probe'), 'viewers see no forms');
   const csv = await viewer.get(`${page('availability')}?range=1h&format=csv&table=probes`);
   assert.match(csv.text, /Gateway,up,tcp,192\.0\.2\.1:443,0\.5,0\.5,1500,2,/);
   const one = await operator.get(`${place}?range=1h`);
@@ -123,29 +123,27 @@ test('operators name probes, see what they measure and take them away; others on
   assert.equal((await viewer.get(place)).status, 404);
 });
 
-test('alerts are acknowledged and muted, channels tell their secret once, and others only look', async () => {
+test('alerts are acknowledged and muted, channels show their secret once, and others can only read', async () => {
   const { database, monitor } = server;
-  assert.match((await viewer.get('/alerts')).text, /All quiet: no alert is open/);
+  assert.match((await viewer.get('/alerts')).text, /All clear: no open alerts/);
   await database.pool.query(`insert into alert_episodes (site_id, kind, subject_key, subject_name, details)
     values (${server.siteId}, 'sensor_silent', 'sensor:1', '<b>node</b>', '{"silent_seconds": 400}')`);
   const [episode] = await monitor.alerts.listOpen(null, 1);
   const open = await operator.get('/alerts');
   assert.match(open.text, /1 alert is open/);
-  assert.ok(open.text.includes('nothing was heard for 6 min') && !open.text.includes('<b>node'));
+  assert.ok(open.text.includes('no contact for 6 min') && !open.text.includes('<b>node'));
   const one = await operator.get(`/alerts/${episode!.id}`);
   for (const part of ['Open for', 'Acknowledge', 'Mute', '/sensors/1'])
     assert.ok(one.text.includes(part), part);
-  assert.ok(
-    !(await viewer.get(`/alerts/${episode!.id}`)).text.includes('/mute'),
-    'who may only look is offered nothing',
-  );
+  assert.ok(!(await viewer.get(`/alerts/${episode!.id}`)).text.includes('/mute'), 'viewers see no forms');
   assert.equal((await viewer.get('/alerts/999')).status, 404);
   assert.equal((await viewer.post(`/alerts/${episode!.id}/acknowledge`, {})).status, 403);
   assert.equal((await operator.post(`/alerts/${episode!.id}/acknowledge`, { note: 'looking' })).status, 303);
   assert.equal((await operator.post(`/alerts/${episode!.id}/mute`, { hours: '8' })).status, 303);
   assert.equal((await operator.post('/alerts/999/mute', { hours: '8' })).status, 404);
   const taken = (await viewer.get('/alerts')).text;
-  for (const part of ['taken by operator', 'looking', 'muted for 7 h']) assert.ok(taken.includes(part), part);
+  for (const part of ['acknowledged by operator', 'looking', 'muted for 7 h'])
+    assert.ok(taken.includes(part), part);
   assert.ok(!taken.includes('Handle'));
 
   const hook = { kind: 'webhook', name: 'Pager', url: 'https://alerts.example.net/hook' };
@@ -161,7 +159,7 @@ test('alerts are acknowledged and muted, channels tell their secret once, and ot
     recipients: 'a@example.net',
   });
   assert.equal(mail.status, 303);
-  assert.match((await operator.get('/alerts')).text, /No mail server is set yet/);
+  assert.match((await operator.get('/alerts')).text, /No mail server is configured/);
   const [night, pager] = await monitor.alerts.listChannels();
   assert.equal((await viewer.post(`/alerts/channels/${pager!.id}/delete`)).status, 403);
   for (const [name, status] of [
@@ -174,7 +172,7 @@ test('alerts are acknowledged and muted, channels tell their secret once, and ot
     assert.equal((await operator.post(`/alerts/channels/${night!.id}/${name}`)).status, status, name);
 });
 
-test('NET-8.7: the live page stands while the store takes nothing, and says why', async () => {
+test('NET-8.7: the live page works while the store accepts nothing, and shows the reason', async () => {
   const { live } = server.monitor;
   const { findProblem } = live;
   live.findProblem = async () => 'The live store does not answer.';

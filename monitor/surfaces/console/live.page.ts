@@ -1,4 +1,4 @@
-/** `/sites/{id}/live`: traffic of the last minutes in steps of ten seconds, and who makes it now. */
+/** `/sites/{id}/live`: traffic of the last minutes in steps of ten seconds, and the top addresses. */
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { canonicalAddress } from '#common/ip/index.ts';
@@ -7,6 +7,7 @@ import type { SensorState } from '#monitor/sensors/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   badge,
+  banner,
   type ChartData,
   chart,
   chartJson,
@@ -17,7 +18,6 @@ import {
   formatPacketRate,
   isoTime,
   link,
-  notice,
   pageHeader,
   refreshing,
   section,
@@ -26,13 +26,13 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { dataTable, offerData, pagedRows, rowsLimit } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
-import type { ConsoleDeps } from './index.ts';
 
 const windowMs = 10_000;
 const shownMs = 900_000;
 const addressesShown = 25;
-/** Lines of one chart that the eye tells apart. */
+/** Maximum number of lines in one chart. */
 const capturesDrawn = 8;
 const captureRoles = ['uplink', 'bridge'] as const;
 const Query = Type.Object({
@@ -59,12 +59,12 @@ export function registerLivePage(app: App, deps: ConsoleDeps): void {
         state: stateOf(live, problem, nowMs),
         actions: address && link(`/sites/${site.id}/live`, 'All addresses', { kind: 'button' }),
       }),
-      problem && notice({ tone: 'bad', title: 'Live windows are not stored', text: problem }),
+      problem && banner({ tone: 'bad', title: 'Live windows are not stored', text: problem }),
       live.isLimited &&
-        notice({
+        banner({
           tone: 'warn',
           title: 'Only the newest windows are shown',
-          text: 'There is more than one look may read; older windows of these minutes are left out.',
+          text: 'There are too many windows to read at once; older ones are left out.',
         }),
       refreshing({ id: 'live-now', url: request.url, everySeconds: 10 }, newestStats(live, nowMs)),
       chart({
@@ -74,7 +74,7 @@ export function registerLivePage(app: App, deps: ConsoleDeps): void {
         data: trafficData(live, range),
         dataUrl: dataUrl('traffic'),
         refreshSeconds: 10,
-        source: 'ten-second windows, each address at its one strongest capture; gaps are not filled',
+        source: 'ten-second windows, each address from its strongest capture; gaps stay empty',
         emptyText: 'No live window has arrived in the last 15 minutes.',
       }),
       !address && captureRoles.map((role) => capturesChart(live, sensors, range, role, dataUrl(role))),
@@ -86,7 +86,7 @@ export function registerLivePage(app: App, deps: ConsoleDeps): void {
         section(
           {
             title: 'Captures',
-            description: 'What goes through each interface. Captures overlap, so they are never added up.',
+            description: 'Traffic of each interface. Captures overlap, so they are never added up.',
           },
           captureTable(request, live, sensors, nowMs),
         ),
@@ -114,7 +114,7 @@ interface Range {
   toMs: number;
 }
 
-/** A store that does not answer leaves the page standing, with its reason. */
+/** Without an answer of the store the page shows the reason. */
 async function readLive(
   deps: ConsoleDeps,
   siteId: number,
@@ -132,7 +132,10 @@ async function readLive(
 function stateOf(live: SiteLive, problem: string | null, nowMs: number) {
   const newest = live.points.at(-1);
   if (problem)
-    return { tone: 'bad', text: 'The live store takes nothing. Minutes are not affected.' } as const;
+    return {
+      tone: 'bad',
+      text: 'The live store does not accept windows. Minutes are not affected.',
+    } as const;
   if (!newest)
     return { tone: 'neutral', text: 'No sensor has sent a live window in the last 15 minutes.' } as const;
   const endMs = newest.startedAtMs + windowMs;
@@ -140,7 +143,7 @@ function stateOf(live: SiteLive, problem: string | null, nowMs: number) {
   const isFresh = nowMs - endMs < 40_000;
   return {
     tone: isFresh ? ('good' as const) : ('warn' as const),
-    text: `Newest window ended ${formatAge(endMs, nowMs)}, told by ${captures}.`,
+    text: `Newest window ended ${formatAge(endMs, nowMs)}, from ${captures}.`,
   };
 }
 
@@ -164,7 +167,7 @@ function newestStats(live: SiteLive, nowMs: number) {
 }
 
 function trafficData(live: SiteLive, range: Range): ChartData {
-  // A window in which no address was seen is unknown here: who is missing was silent or found no room.
+  // A window without addresses is unknown: a missing address was idle or had no room.
   const value = (known: number, addresses: number) => (addresses > 0 ? known : null);
   return {
     timesMs: live.points.map((one) => one.startedAtMs),
@@ -177,7 +180,7 @@ function trafficData(live: SiteLive, range: Range): ChartData {
   };
 }
 
-/** What an uplink carries a bridge carries too, so lines of both in one chart would hide each other. */
+/** Bridges carry the same traffic as uplinks, so their lines in one chart would cover each other. */
 function capturesChart(
   live: SiteLive,
   sensors: readonly SensorState[],
@@ -198,7 +201,7 @@ function capturesChart(
     source:
       captures.length > capturesDrawn
         ? `the ${capturesDrawn} busiest of ${captures.length} captures`
-        : 'both directions together',
+        : 'both directions',
   });
 }
 
@@ -275,14 +278,14 @@ function addressTable(
       },
       {
         key: 'capture',
-        header: 'Seen best by',
+        header: 'Strongest capture',
         cell: (row) => `${row.capture} of ${hostOf(row, sensors)}`,
         value: (row) => `${hostOf(row, sensors)} ${row.capture}`,
       },
     ],
     empty: {
-      title: 'No address in the newest window',
-      text: 'Addresses appear here within seconds of their traffic, when a sensor listens where it passes.',
+      title: 'No addresses in the newest window',
+      text: 'Addresses appear here within seconds when a sensor captures their traffic.',
     },
   });
 }
@@ -336,8 +339,8 @@ function captureTable(
       },
     ],
     empty: {
-      title: 'No capture reports',
-      text: 'Sensors send a window every ten seconds to a monitor that takes them. See the sensors of this site.',
+      title: 'No reporting captures',
+      text: 'Sensors send a window every ten seconds. Check the sensors of this site.',
     },
   });
 }

@@ -1,4 +1,4 @@
-/** The parts of the page `/operations`. */
+/** Parts of the page `/operations`. */
 
 import type { FastifyRequest } from 'fastify';
 import { type AdminContract, isSpoken } from '#contracts/admin-api/contract.ts';
@@ -11,6 +11,7 @@ import {
   actionButton,
   age,
   badge,
+  banner,
   type Content,
   code,
   codeBlock,
@@ -24,13 +25,12 @@ import {
   html,
   isoTime,
   moment,
-  notice,
   otherSubmit,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from './data-table.ts';
 import type { Viewer } from './guard.ts';
 
-/** What was typed into the form of the connection, after a fault. */
+/** Input of a refused connection form. */
 export interface TypedConnection {
   baseUrl: string;
   isEnabled: boolean;
@@ -38,7 +38,7 @@ export interface TypedConnection {
   fault: string;
 }
 
-/** The connection as it is saved, and what may be done with it; `contracts` are those that it is used for. */
+/** The saved connection and its actions; `contracts` are the contracts that use it. */
 export function connectionPanel(
   view: ConnectionView | null,
   viewer: Viewer,
@@ -49,10 +49,10 @@ export function connectionPanel(
   const content = viewer.canChange && connectionForm(view, viewer, refused);
   if (!view) {
     return [
-      notice({
+      banner({
         tone: 'info',
         title: 'How to connect',
-        text: 'In operations, create an admin API project with the permission to read the inventory and to deliver protect telemetry, create a token for it, and paste the token here. Then test, map each cluster to a site, and import.',
+        text: 'In operations, create an admin API project with the permissions to read the inventory and to deliver protect telemetry. Create a token for it and paste it here. Then test the connection, map each cluster to a site, and import.',
       }),
       content,
     ];
@@ -67,7 +67,7 @@ export function connectionPanel(
   return [
     connectionFacts(view, contracts, nowMs),
     viewer.canChange && html`<div class="actions">${actions}</div>`,
-    // A fault has to be seen without opening anything.
+    // An error must be visible without opening the form.
     refused && content,
   ];
 }
@@ -86,7 +86,7 @@ function connectionFacts(view: ConnectionView, contracts: readonly AdminContract
     { term: 'Last test', value: moment(view.checkedAtMs, nowMs) },
     {
       term: 'Inventory',
-      value: view.isSyncAutomatic ? 'imported by itself' : badge('warn', 'imported by “Sync now” alone'),
+      value: view.isSyncAutomatic ? 'imported automatically' : badge('warn', 'imported by “Sync now” only'),
     },
   ]);
 }
@@ -120,21 +120,21 @@ function connectionForm(
         label: 'Token',
         required: view === null,
         autocomplete: 'off',
-        hint: view ? 'Leave empty to keep the one that is stored; it is never shown again.' : 'svcadm_…',
+        hint: view ? 'Leave empty to keep the stored token. It is never shown again.' : 'svcadm_…',
         isCode: true,
       }),
       field({
         name: 'is_enabled',
         kind: 'checkbox',
         label: 'Import the inventory and deliver minutes',
-        hint: 'Without it nothing goes over this connection; destroy notices are honoured all the same.',
+        hint: 'If not selected, the connection is not used. Destroy notices are still accepted.',
         checked: refused?.isEnabled ?? view?.isEnabled ?? true,
       }),
       field({
         name: 'is_sync_automatic',
         kind: 'checkbox',
-        label: 'Import the inventory by itself',
-        hint: 'Without it “Sync now” alone imports it.',
+        label: 'Import the inventory automatically',
+        hint: 'If not selected, only “Sync now” imports it.',
         checked: refused?.isSyncAutomatic ?? view?.isSyncAutomatic ?? true,
       }),
     ],
@@ -151,7 +151,7 @@ interface FeedLine {
   newestMs: number | null;
 }
 
-/** A feed and how it stands; null before its first run. */
+/** A feed and its state; null before its first run. */
 export interface ShownFeed {
   feed: Feed;
   state: FeedState | null;
@@ -209,7 +209,7 @@ export function feedTable(
       },
       {
         key: 'minute',
-        header: 'Newest data there',
+        header: 'Newest delivered',
         kind: 'figure',
         cell: (row) => row.newest,
         field: 'newest_minute',
@@ -308,7 +308,7 @@ function mappingForm(
   );
 }
 
-/** What has to be typed before a secret in use is replaced. */
+/** Text to type before a secret in use is replaced. */
 export const secretName = 'new secret';
 
 export function noticePanel(
@@ -321,10 +321,10 @@ export function noticePanel(
   const create = { action: '/operations/notice-secret', csrfToken: viewer.csrfToken };
   return [
     secret && [
-      notice({
+      banner({
         tone: 'good',
         title: 'This secret is shown only now',
-        text: 'Set it in operations at once: notices that are signed with another one are refused from this moment.',
+        text: 'Set it in operations now: notices with another signature are refused from now on.',
       }),
       codeBlock({ label: 'Signing secret', code: secret }),
     ],
@@ -332,13 +332,13 @@ export function noticePanel(
       { term: 'Endpoint', value: code(`${monitorUrl}${noticePath}`, true) },
       {
         term: 'Secret',
-        value: status ? html`created ${moment(status.createdAtMs, nowMs)}` : 'none: notices are refused',
+        value: status ? html`created ${moment(status.createdAtMs, nowMs)}` : 'none; notices are refused',
       },
       {
         term: 'Refused',
         value:
           status === null || status.lastRefusedAtMs === null
-            ? 'none since then'
+            ? 'none since the change'
             : html`${formatCount(status.refusedCount)}, last ${moment(status.lastRefusedAtMs, nowMs)}`,
       },
     ]),
@@ -356,7 +356,7 @@ export function noticePanel(
               ...create,
               name: secretName,
               consequence:
-                'Notices that are signed with the present secret are refused at once, until operations has the new one.',
+                'Notices signed with the present secret are refused at once, until operations has the new secret.',
               submit: 'Create new secret',
             }),
           )}</div>`),

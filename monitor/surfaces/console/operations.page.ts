@@ -7,20 +7,20 @@ import { type ConnectionView, OperationsError } from '#monitor/operations-client
 import { requireOperator } from '#monitor/operators/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
+  banner,
   formatAge,
   type Html,
   isConfirmed,
-  notice,
   pageHeader,
   section,
   type Tone,
   toast,
 } from '#service-kit/pages/index.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { faultText, sendConsolePage } from './frame.ts';
 import { viewerOf } from './guard.ts';
 import { heldBackTable } from './held-back.ts';
-import type { ConsoleDeps } from './index.ts';
-import { inventoryNotice } from './inventory-notice.ts';
+import { inventoryBanner } from './inventory-banner.ts';
 import {
   clusterSection,
   connectionPanel,
@@ -35,13 +35,13 @@ interface Shown {
   fault?: string;
   connection?: TypedConnection;
   toast?: Html;
-  /** A new secret, in this answer alone. */
+  /** A new secret, shown only in this answer. */
   secret?: string;
 }
 
 const notSynced = {
   not_enabled: 'Nothing was imported: no connection is enabled.',
-  running: 'Nothing was imported: an import is running at this moment. Its outcome stands under Feeds.',
+  running: 'Nothing was imported: another import is running. Its result appears under Feeds.',
 } as const;
 
 const done: Readonly<Record<string, string>> = {
@@ -112,7 +112,7 @@ export function registerOperationsPage(app: App, deps: ConsoleDeps): void {
         const { cluster_id, site_id } = request.body;
         const siteId = site_id === '' ? null : Number(site_id);
         if (siteId !== null && !(await deps.sites.find(siteId)))
-          throw new ShownFault('There is no such site.');
+          throw new ShownFault('This site does not exist.');
         await deps.sites.mapCluster(viewerOf(request).actor, Number(cluster_id), siteId);
       }),
   );
@@ -124,7 +124,7 @@ export function registerOperationsPage(app: App, deps: ConsoleDeps): void {
     }
     try {
       const secret = await deps.connection.createNoticeSecret(viewerOf(request).actor);
-      // Answered here instead of redirected to, because this answer is the only one that will ever hold the secret.
+      // Rendered here instead of a redirect: only this answer contains the secret.
       return await showOperations(deps, request, reply, { secret });
     } catch (error) {
       faultText(error);
@@ -132,10 +132,10 @@ export function registerOperationsPage(app: App, deps: ConsoleDeps): void {
   });
 }
 
-/** A fault whose sentence belongs on the page. */
+/** An error whose message belongs on the page. */
 class ShownFault extends Error {}
 
-/** Runs a change; back to the page with a word, or the page with the fault. */
+/** Runs a change; then redirects with a message, or shows the page with the error. */
 async function attempt(
   deps: ConsoleDeps,
   request: FastifyRequest,
@@ -179,20 +179,20 @@ async function showOperations(
       title: 'Operations',
       state: stateOf(view, inventory, feeds, nowMs),
     }),
-    shown.fault && notice({ tone: 'bad', title: shown.fault }),
-    view && (await inventoryNotice(deps, nowMs)),
+    shown.fault && banner({ tone: 'bad', title: shown.fault }),
+    view && (await inventoryBanner(deps, nowMs)),
     section(
       {
         title: 'Connection',
         description:
-          'The admin API of operations: inventory comes in, observed minutes go out, both with one token.',
+          'Uses the admin API of operations with one token: imports the inventory and delivers observed minutes.',
       },
       connectionPanel(view, viewer, shown.connection, contracts, nowMs),
     ),
     section(
       {
         title: 'Feeds',
-        description: 'A feed without data to deliver counts as run, not as delivered.',
+        description: 'A run without data to deliver is no delivery.',
       },
       [
         feedTable(request, inventory, feeds, nowMs),
@@ -208,7 +208,7 @@ async function showOperations(
       {
         id: 'clusters',
         title: 'Clusters',
-        description: 'Only a mapped cluster delivers: its servers are observed by the site it is mapped to.',
+        description: 'Only servers of mapped clusters are delivered, from the site of the mapping.',
       },
       clusterSection(request, known, mappings, sites, viewer),
     ),
@@ -217,7 +217,7 @@ async function showOperations(
         id: 'notices',
         title: 'Destroy notices',
         description:
-          'Operations signs a notice when servers are destroyed, so that their addresses are not held against the next owner.',
+          'Operations sends a signed notice when servers are destroyed, so that their addresses do not count for the previous owner.',
       },
       noticePanel(
         notices,
@@ -258,6 +258,6 @@ function stateOf(
   if (newest === null) return { tone: 'neutral', text: `Connected. No ${noun} has been delivered yet.` };
   return {
     tone: 'good',
-    text: `Connected. The newest ${noun} there ended ${formatAge((newest + seconds) * 1000, nowMs)}.`,
+    text: `Connected. The newest delivered ${noun} ended ${formatAge((newest + seconds) * 1000, nowMs)}.`,
   };
 }

@@ -50,7 +50,7 @@ test('NET-5.5: a viewer sees the connection and the devices, and changes nothing
   assert.equal((await server.monitor.devices.list(server.siteId, 10))[0]!.operatorName, null);
 });
 
-test('NET-4.9: connect, test, import, map: the whole set-up in the console, and the token never comes out', async () => {
+test('NET-4.9: connect, test, import, map: the complete setup in the console, and the token is never shown', async () => {
   await using operations = await startOperationsStub();
   operations.vms = [
     {
@@ -72,7 +72,7 @@ test('NET-4.9: connect, test, import, map: the whole set-up in the console, and 
   const typed = { base_url: `${operations.url}/`, is_enabled: 'on' };
   const bad = await operator.post('/operations/connection', { ...typed, token: 'svc_not_a_token' });
   assert.equal(bad.status, 422);
-  assert.match(bad.text, /no admin API token/);
+  assert.match(bad.text, /not an admin API token/);
   const saved = await operator.post('/operations/connection', { ...typed, token: ` ${operations.token} ` });
   assert.equal(saved.status, 303);
   assert.equal((await operator.post('/operations/test')).status, 303);
@@ -81,7 +81,7 @@ test('NET-4.9: connect, test, import, map: the whole set-up in the console, and 
   assert.equal((await operator.post('/operations/clusters', mapping)).status, 303);
   assert.deepEqual(await server.monitor.sites.listClusters(), [{ clusterId: 7, siteId: server.siteId }]);
 
-  // Saved again without a token, the stored one stays.
+  // Saved without a token: the stored one stays.
   assert.equal((await operator.post('/operations/connection', { ...typed, token: '' })).status, 303);
   assert.equal((await operator.post('/operations/test')).status, 303);
   const page = await operator.get('/operations');
@@ -94,13 +94,17 @@ test('NET-4.9: connect, test, import, map: the whole set-up in the console, and 
   };
   const untested = { ...typed, base_url: `${operations.url}/elsewhere`, token: '' };
   assert.equal((await operator.post('/operations/connection', untested)).status, 422);
-  assert.equal((await server.monitor.connection.view())!.baseUrl, operations.url, 'what fails is not saved');
+  assert.equal(
+    (await server.monitor.connection.view())!.baseUrl,
+    operations.url,
+    'a failed connection is not saved',
+  );
   const failed = await operator.post('/operations/test');
   assert.equal(failed.status, 422);
-  assert.match(failed.text, /Operations reported an error of its own/);
+  assert.match(failed.text, /Operations reported an internal error/);
   assert.ok(!failed.text.includes('their stack'));
 
-  // Disabled, an import does not pretend, and what may be old is called that.
+  // With a disabled connection an import fails with a message, and old data is marked as old.
   const disabled = { base_url: operations.url, token: '' };
   assert.equal((await operator.post('/operations/connection/untested', disabled)).status, 303);
   const refused = await operator.post('/operations/import');
@@ -110,7 +114,7 @@ test('NET-4.9: connect, test, import, map: the whole set-up in the console, and 
     assert.match((await operator.get(path)).text, /The inventory is old: imported/, path);
 });
 
-test('NET-2.1.2: an import that is 15 minutes past, or failed, is called old on the pages that use it', async () => {
+test('NET-2.1.2: an import older than 15 minutes, or a failed one, is marked as old on the pages that use it', async () => {
   await using operations = await startOperationsStub();
   const paths = ['/operations', `/sites/${server.siteId}/devices`];
   const say = async () => Promise.all(paths.map(async (path) => (await operator.get(path)).text));
@@ -158,7 +162,7 @@ test('NET-4.8: a notice secret is shown once, works at once, and replacing it ne
   assert.equal(await notify(second), 200);
 });
 
-test('NET-2.1.3: a device is named on its page, and unkind names are text', async () => {
+test('NET-2.1.3: a device is named on its page, and names are escaped', async () => {
   const { monitor, siteId, database } = server;
   await database.db.transaction().execute((trx) =>
     monitor.devices.recordSightings(trx, [

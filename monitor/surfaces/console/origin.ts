@@ -1,4 +1,4 @@
-/** Where a number comes from: every capture's count of an address in a minute, which one counts, and why. */
+/** The sources of a number: every capture's count of an address in a minute, the chosen one, and the reason. */
 import type { FastifyRequest } from 'fastify';
 import type { KeptUpload } from '#monitor/inbox/index.ts';
 import type { Provenance } from '#monitor/traffic/index.ts';
@@ -14,25 +14,25 @@ import {
 import { bytesColumns } from './bytes-columns.ts';
 import { dataTable } from './data-table.ts';
 
-/** A capture's row with the uploads of its sensor that hold the minute; none once they are forgotten. */
+/** A capture's row with the uploads that contained the minute; none after they were deleted. */
 export interface OriginLine extends Provenance {
   uploads: readonly KeptUpload[];
 }
 
 const reasonWords: Readonly<Record<NonNullable<Provenance['reason']>, string>> = {
-  only: 'the only capture that saw it',
+  only: 'the only capture with it',
   most_bytes: 'it saw the most bytes',
-  longest: 'as much as another, and it listened longer',
-  uplink: 'as much as another, and it is the uplink',
-  first: 'as much as another, and it comes first by name',
+  longest: 'equal bytes, longer observed',
+  uplink: 'equal bytes, it is the uplink',
+  first: 'equal bytes, first by name',
 };
 
-/** The name of a minute in addresses of pages. */
+/** A minute in URLs of pages. */
 export function minuteText(minute: number): string {
   return `${new Date(minute * 1000).toISOString().slice(0, 16)}Z`;
 }
 
-/** A minute out of an address; null for anything else. */
+/** The minute in a URL; null for other text. */
 export function readMinute(text: string | undefined): number | null {
   if (!text || !/^\d{4}-\d\d-\d\dT\d\d:\d\dZ?$/.test(text)) return null;
   const ms = Date.parse(`${text.replace(/Z$/, '')}Z`);
@@ -68,8 +68,8 @@ export function originTable(request: FastifyRequest, siteId: number, rows: reado
           row.isChosen
             ? html`${badge('good', 'chosen')} ${row.reason ? reasonWords[row.reason] : ''}`
             : row.isForeign
-              ? badge('warn', 'foreign: another node had this address')
-              : html`<span class="hint">the same packets, not added</span>`,
+              ? badge('warn', 'foreign: the address belongs to another node')
+              : html`<span class="hint">same packets, not added</span>`,
         field: 'is_chosen',
         value: (row) => row.isChosen,
       },
@@ -125,7 +125,7 @@ export function originTable(request: FastifyRequest, siteId: number, rows: reado
     ],
     empty: {
       title: 'No capture counted it',
-      text: 'In this minute no capture saw a packet of the address. Either it was silent, or nobody listened.',
+      text: 'No capture saw packets of the address in this minute. It was idle, or there was no capture.',
     },
   });
 }

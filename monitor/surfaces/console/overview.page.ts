@@ -1,4 +1,4 @@
-/** `/`: every site with its state and its last hours, and the form that makes one. */
+/** `/`: every site with its state and recent traffic, and the form for a new site. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Episode } from '#monitor/alerts/index.ts';
@@ -30,10 +30,10 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { enrolCommand } from './enrol-command.ts';
 import { faultText, sendConsolePage } from './frame.ts';
 import { viewerOf } from './guard.ts';
-import type { ConsoleDeps } from './index.ts';
 import { collectionSentence, lateMs } from './site-state.ts';
 
 interface SiteLine {
@@ -41,7 +41,7 @@ interface SiteLine {
   sensors: number;
   silent: number;
   newestMinuteMs: number | undefined;
-  /** The last six hours in steps of ten minutes, and the newest minute alone. */
+  /** The last six hours in steps of ten minutes, and the newest minute. */
   hours: SiteTraffic;
   inBps: number | null;
   outBps: number | null;
@@ -128,7 +128,7 @@ async function showOverview(
   return sendConsolePage(request, reply, { title: 'Overview', status: refused ? 422 : 200 }, content);
 }
 
-/** Alerts first: what is wrong matters more than that its figures are fresh. */
+/** Alerts first: they matter more than the age of the data. */
 function stateOf(
   total: { sensors: number; silent: number },
   newestMs: number | undefined,
@@ -175,12 +175,12 @@ function newSiteForm(csrfToken: string, refused?: { name: string; fault: string 
       label: 'Name',
       required: true,
       maxLength: 80,
-      hint: 'A place with hypervisors, such as “Frankfurt 1”.',
+      hint: 'A location with hypervisors, such as “Frankfurt 1”.',
     }),
   ]);
 }
 
-/** How the first sensor comes to report. */
+/** How to enrol the first sensor. */
 function firstSensor(deps: ConsoleDeps, request: FastifyRequest): Content {
   const viewer = viewerOf(request);
   const site = viewer.sites[0]!;
@@ -188,7 +188,7 @@ function firstSensor(deps: ConsoleDeps, request: FastifyRequest): Content {
     {
       title: 'Enrol the first sensor',
       description:
-        'A sensor runs on each hypervisor. It needs a token of its site once, and reports within two minutes.',
+        'Each hypervisor runs a sensor. It needs a one-time token of its site and reports within two minutes.',
     },
     [
       codeBlock({
@@ -232,7 +232,7 @@ function overallStats(
     stat({
       label: 'Sensors reporting',
       value: `${formatCount(sensors - silent)} of ${formatCount(sensors)}`,
-      source: 'heard within 3 min',
+      source: 'contact within 3 min',
       tone: silent > 0 ? 'warn' : undefined,
     }),
     stat({
@@ -251,7 +251,7 @@ function overallStats(
   );
 }
 
-/** What did not arrive of the last hour's packets; unknown where nothing was captured. */
+/** Part of the last hour's packets that was lost; unknown without captures. */
 function lossOf({ lastHour: { packets, kernelDropped, parserDropped } }: SiteLine): number | null {
   const all = packets + kernelDropped + parserDropped;
   return all === 0 ? null : (kernelDropped + parserDropped) / all;
@@ -374,7 +374,7 @@ function sitesTable(request: FastifyRequest, lines: readonly SiteLine[], page: n
         : undefined,
     empty: {
       title: 'No sites yet',
-      text: 'A site is a place with hypervisors. Create one with “New site”; its settings then have the command that enrols the sensor of each hypervisor.',
+      text: 'A site is a location with hypervisors. Create one with “New site”; its settings show the command that enrols each sensor.',
       command: 'SVC_MONITOR_URL=… SVC_SENSOR_ENROLMENT_TOKEN=… ./svc sensor run',
     },
   });

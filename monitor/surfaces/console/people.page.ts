@@ -1,4 +1,4 @@
-/** `/settings`: who may sign in and what they may do. */
+/** `/settings`: people with access, and their roles. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import type { Invited, ListedOperator } from '#monitor/operators/index.ts';
@@ -7,6 +7,7 @@ import {
   actionButton,
   askButton,
   badge,
+  banner,
   type Content,
   drawer,
   field,
@@ -16,23 +17,22 @@ import {
   html,
   isoTime,
   moment,
-  notice,
   pageHeader,
   section,
   toast,
 } from '#service-kit/pages/index.ts';
 import { linkDelivery } from '#service-kit/sign-in/index.ts';
 import { dataTable } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { faultText, sendConsolePage } from './frame.ts';
 import { viewerOf } from './guard.ts';
-import type { ConsoleDeps } from './index.ts';
 import { processingSection } from './processing-section.ts';
 
 interface Shown {
-  /** What was typed into the form of a new person, after a fault. */
+  /** Input of a refused form for a new person. */
   invite?: { email: string; name: string; role: string; fault: string };
   fault?: string;
-  /** How a link that sets a password reached its reader. */
+  /** How the password link was delivered. */
   invited?: Invited;
   toast?: Html;
 }
@@ -61,7 +61,7 @@ export function registerPeoplePage(app: App, deps: ConsoleDeps): void {
       const { email, name = '', role } = request.body;
       try {
         const invited = await deps.operators.invite(viewerOf(request).actor, { email, name, role });
-        // Answered here instead of redirected to: without a mail server this answer alone holds the link.
+        // Rendered here instead of a redirect: without a mail server only this answer contains the link.
         return await showPeople(deps, request, reply, { invited });
       } catch (error) {
         const fault = faultText(error, 'operators.invalid', 'operators.email_taken');
@@ -99,7 +99,7 @@ export function registerPeoplePage(app: App, deps: ConsoleDeps): void {
   );
 }
 
-/** For a person who has lost every second factor. */
+/** For a person who lost every second factor. */
 async function removeFactors(
   deps: ConsoleDeps,
   request: FastifyRequest,
@@ -137,7 +137,7 @@ async function changePerson(
 }
 
 function unknownPerson(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'There is no such person.' });
+  return new HttpError(404, { code: 'not_found', message: 'This person does not exist.' });
 }
 
 async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply, shown: Shown) {
@@ -151,7 +151,7 @@ async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
       title: 'Settings',
       state: {
         tone: operators > 1 ? 'good' : 'info',
-        text: `${formatCount(able.length)} ${able.length === 1 ? 'person' : 'people'} may sign in, ${formatCount(operators)} of them may change things.`,
+        text: `${formatCount(able.length)} ${able.length === 1 ? 'person' : 'people'} can sign in, ${formatCount(operators)} with write access.`,
       },
       actions:
         viewer.canChange &&
@@ -160,15 +160,14 @@ async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
           invite,
         ),
     }),
-    shown.fault && notice({ tone: 'bad', title: 'Nothing was changed', text: shown.fault }),
+    shown.fault && banner({ tone: 'bad', title: 'Nothing was changed', text: shown.fault }),
     shown.invited && linkDelivery(shown.invited.delivery),
     shown.invite && section({ title: 'Add a person' }, invite),
     section(
       {
         title: 'People',
         id: 'people',
-        description:
-          'An operator may change everything; a read-only person sees everything and changes nothing.',
+        description: 'An operator can change everything; a read-only person can only read.',
       },
       peopleTable(request, people, Date.now()),
     ),
@@ -232,7 +231,7 @@ function peopleTable(request: FastifyRequest, people: readonly ListedOperator[],
       {
         key: 'access',
         header: 'Access',
-        cell: (row) => (row.disabledAtMs === null ? badge('good', 'may sign in') : badge('neutral', 'ended')),
+        cell: (row) => (row.disabledAtMs === null ? badge('good', 'active') : badge('neutral', 'ended')),
         field: 'access_ended',
         value: (row) => isoTime(row.disabledAtMs),
       },
@@ -256,7 +255,7 @@ function peopleTable(request: FastifyRequest, people: readonly ListedOperator[],
           ]
         : []),
     ],
-    empty: { title: 'Nobody', text: 'People appear here when they are added.' },
+    empty: { title: 'No people yet', text: 'People appear here when they are added.' },
   });
 }
 
@@ -264,7 +263,7 @@ function personActions(csrfToken: string, person: ListedOperator): Content {
   const action = `/settings/people/${person.id}`;
   const button = (label: string, fields: Record<string, string>) =>
     actionButton({ action, csrfToken, label, fields });
-  if (person.disabledAtMs !== null) return button('Let in again', { access: 'given' });
+  if (person.disabledAtMs !== null) return button('Restore access', { access: 'given' });
   return [
     person.role === 'operator'
       ? button('Make read-only', { role: 'viewer' })
@@ -279,7 +278,7 @@ function personActions(csrfToken: string, person: ListedOperator): Content {
         action: `${action}/factors`,
         csrfToken,
       },
-      'For a person who has lost them all. Their sessions end, and the password alone signs in until a new factor is set up.',
+      'For a person who lost them all. Their sessions end, and the password alone is enough until a new factor is set up.',
     ),
     askButton(
       {
@@ -290,7 +289,7 @@ function personActions(csrfToken: string, person: ListedOperator): Content {
         csrfToken,
         fields: { access: 'ended' },
       },
-      'Their sessions end for good, and they can’t sign in until they are let in again.',
+      'Signed out everywhere. Restore access to let them sign in again.',
     ),
   ];
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
 import { startMonitorServer, testPassword } from '#monitor/testing/server.ts';
 
-test('operators let people in, change roles, end access; NET-5.5 holds for whoever they make read-only', async () => {
+test('operators add people, change roles and end access; NET-5.5 holds for read-only people', async () => {
   await using server = await startMonitorServer();
   const { operators } = server.monitor;
   const operator = await server.signIn('operator');
@@ -37,7 +37,7 @@ test('operators let people in, change roles, end access; NET-5.5 holds for whoev
   assert.equal((await setPassword(link, 'chosen once more')).status, 404, 'it works once');
   const twice = await operator.post('/settings/people', { email: 'ANN@example.org', role: 'viewer' });
   assert.equal(twice.status, 422);
-  assert.match(twice.text, /in the list already/);
+  assert.match(twice.text, /exists already/);
 
   const ann = (await operators.list()).find((person) => person.email === 'ann@example.org')!;
   const session = await signIn('ann@example.org', password);
@@ -55,14 +55,14 @@ test('operators let people in, change roles, end access; NET-5.5 holds for whoev
   const again = await signIn('ann@example.org', second);
   assert.equal(again.status, 303);
   assert.equal((await operator.post(`/settings/people/${ann.id}`, { access: 'ended' })).status, 303);
-  assert.equal((await rooms(again.cookie)).status, 303, 'whose access ended is out at once');
+  assert.equal((await rooms(again.cookie)).status, 303, 'a person whose access ended is signed out at once');
   assert.equal((await signIn('ann@example.org', second)).status, 401);
   assert.equal((await operator.post(`/settings/people/${ann.id}`, { access: 'given' })).status, 303);
   assert.equal((await rooms(again.cookie)).status, 303, 'the old session stays ended');
   assert.equal((await signIn('ann@example.org', second)).status, 303);
 });
 
-test('nobody shuts themselves out, and of two operators who end each other’s access at once one stays', async () => {
+test('operators can not end their own access, and of two who end each other’s access at once one stays', async () => {
   await using server = await startMonitorServer();
   const { operators } = server.monitor;
   const operator = await server.signIn('operator');
@@ -85,7 +85,7 @@ test('nobody shuts themselves out, and of two operators who end each other’s a
   assert.equal(able.length, 1);
 });
 
-test('everybody changes their own password with the present one, which ends their other sessions', async () => {
+test('people change their own password with the present one, which ends their other sessions', async () => {
   await using server = await startMonitorServer();
   const here = await server.signIn('viewer');
   const elsewhere = await server.signIn('viewer');
@@ -99,10 +99,10 @@ test('everybody changes their own password with the present one, which ends thei
   assert.equal(await server.monitor.operators.checkPassword(email, testPassword), null);
   for (let i = 0; i < 20; i += 1) await change('wrong', 'another long password');
   const locked = await change('another long password', 'a third long password');
-  assert.match(locked.text, /Too many failed attempts/, 'guessing with a borrowed session has an end');
+  assert.match(locked.text, /Too many failed attempts/, 'guesses from a stolen session are limited');
 });
 
-test('a text that the database would fold to an operator’s email finds nobody, so the count of failures is one', async () => {
+test('a text that the database would fold to an operator’s email matches no person, so there is one count of failures', async () => {
   await using server = await startMonitorServer();
   await server.signIn('operator');
   const { checkPassword } = server.monitor.operators;

@@ -1,4 +1,4 @@
-/** `/sites/{id}/availability/{probe}`: one probe over time, and by who measures it. */
+/** `/sites/{id}/availability/{probe}`: one probe over time, and by sensor. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HistoryStep, Probe, SensorView } from '#monitor/probes/index.ts';
 import { describeTarget } from '#monitor/probes/index.ts';
@@ -6,6 +6,7 @@ import type { Site } from '#monitor/sites/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import {
   age,
+  banner,
   type ChartData,
   chart,
   code,
@@ -19,7 +20,6 @@ import {
   html,
   isoTime,
   link,
-  notice,
   pageHeader,
   type Range,
   rangePicker,
@@ -30,18 +30,18 @@ import {
 } from '#service-kit/pages/index.ts';
 import { cadenceFields, kindLabel, rttText, statusOf, upText } from './availability-parts.ts';
 import { dataTable, offerData } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { sendConsolePage } from './frame.ts';
 import { type Viewer, viewerOf } from './guard.ts';
-import type { ConsoleDeps } from './index.ts';
 
 const dayMs = 86_400_000;
 
 const sentences = {
   up: { tone: 'good', text: 'Answered in the newest minute.' },
   loses: { tone: 'warn', text: 'Some attempts of the newest minute were lost.' },
-  down: { tone: 'bad', text: 'Nothing answered in the newest minute.' },
+  down: { tone: 'bad', text: 'No answer in the newest minute.' },
   paused: { tone: 'neutral', text: 'Paused: no sensor measures it.' },
-  unknown: { tone: 'neutral', text: 'No sensor has measured it of late.' },
+  unknown: { tone: 'neutral', text: 'No sensor has measured it recently.' },
 } as const;
 
 export async function showProbe(
@@ -56,7 +56,7 @@ export async function showProbe(
   const viewer = viewerOf(request);
   const range = readRange(request.query as Record<string, unknown>, nowMs, '24h');
   const probe = (await deps.probes.list(site.id)).find((one) => one.id === probeId);
-  if (!probe) throw new HttpError(404, { code: 'not_found', message: 'There is no such probe.' });
+  if (!probe) throw new HttpError(404, { code: 'not_found', message: 'This probe does not exist.' });
   const [found, history, views] = await Promise.all([
     deps.probes.readAvailability(site.id, range.fromMs, range.toMs),
     deps.probes.readHistory(probeId, range.fromMs, range.toMs, range.stepSeconds),
@@ -70,7 +70,7 @@ export async function showProbe(
       state: sentences[statusOf(probe, nowMs)],
       actions: [rangePicker({ url: request.url, range }), viewer.canChange && changes(site, probe, viewer)],
     }),
-    fault && notice({ tone: 'bad', title: 'Nothing was changed', text: fault }),
+    fault && banner({ tone: 'bad', title: 'Nothing was changed', text: fault }),
     definitionList([
       { term: 'Kind', value: kindLabel(probe.kind) },
       { term: 'Target', value: code(describeTarget(probe), true) },
@@ -97,8 +97,8 @@ export async function showProbe(
         title: 'By sensor',
         description:
           range.toMs - range.fromMs > dayMs
-            ? 'What each sensor saw in the last 24 hours of the range.'
-            : 'What each sensor saw in this range.',
+            ? 'Results of each sensor in the last 24 hours of the range.'
+            : 'Results of each sensor in this range.',
       },
       sensorTable(request, site, views, nowMs),
     ),
@@ -133,8 +133,8 @@ function charts(history: readonly HistoryStep[], range: Range) {
       title: 'Round trips',
       unit: 'ms',
       data: trips,
-      source: 'over the site’s sensors; no line where nothing answered',
-      emptyText: 'Nothing answered in this range.',
+      source: 'over the site’s sensors; no line without an answer',
+      emptyText: 'No answers in this range.',
     }),
     chart({
       id: 'probe-lost',
@@ -152,7 +152,7 @@ function changes(site: Site, probe: Probe, viewer: Viewer) {
   const action = `/sites/${site.id}/availability/${probe.id}`;
   return [
     drawer({ id: 'change-probe', open: 'Change', title: `Change ${probe.name}` }, [
-      html`<p class="hint">Kind and target stay, so that the history speaks of one thing. For another target add another probe.</p>`,
+      html`<p class="hint">Kind and target can not be changed, so that the history has one target. For another target, add a probe.</p>`,
       form({ action, csrfToken: viewer.csrfToken, submit: 'Save' }, [
         field({ name: 'name', label: 'Name', required: true, value: probe.name, maxLength: 80 }),
         cadenceFields({ interval: String(probe.intervalSeconds), timeout: String(probe.timeoutMs) }),
@@ -166,7 +166,7 @@ function changes(site: Site, probe: Probe, viewer: Viewer) {
         csrfToken: viewer.csrfToken,
         name: probe.name,
         consequence:
-          'No sensor measures it any more, and its history is not shown again. An open alert of it ends.',
+          'Sensors stop measuring it, and its history is no longer shown. An open alert is resolved.',
         submit: 'Delete probe',
       }),
     ),
@@ -212,7 +212,7 @@ function sensorTable(request: FastifyRequest, site: Site, views: readonly Sensor
     ],
     empty: {
       title: 'No sensor has measured it yet',
-      text: 'Sensors fetch their plan every 30 seconds and send what they measured with each minute.',
+      text: 'Sensors fetch their plan every 30 seconds and send results with each minute.',
     },
   });
 }

@@ -1,4 +1,4 @@
-/** Where each setting is: those of telemetry processing in the environment, with what holds now, the others in the console. */
+/** Where settings are: telemetry processing in the environment, with present values; all others in the console. */
 import type { FastifyRequest } from 'fastify';
 import type { RunningFeed } from '#monitor/feeds/index.ts';
 import {
@@ -12,7 +12,7 @@ import {
   section,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from './data-table.ts';
-import type { ConsoleDeps } from './index.ts';
+import type { ConsoleDeps } from './deps.ts';
 
 interface Setting {
   what: string;
@@ -29,7 +29,7 @@ export function processingSection(
       {
         title: 'Telemetry processing',
         description:
-          'As this process has it. Set in the environment of each of the monitor’s processes and read at its start; docs/settings.md describes all.',
+          'Values of this process. Set in the environment of each monitor process and read at its start; see docs/settings.md.',
       },
       dataTable<Setting>(request, {
         id: 'processing',
@@ -51,7 +51,7 @@ export function processingSection(
       }),
     ),
     section(
-      { title: 'Set in this console', description: 'Saved in the database, for every process at once.' },
+      { title: 'Set in this console', description: 'Stored in the database, for all processes.' },
       definitionList([
         {
           term: 'Of a site',
@@ -67,7 +67,7 @@ export function processingSection(
   ];
 }
 
-const done = (isHere: boolean, how: string) => (isHere ? how : 'left to another process');
+const done = (isHere: boolean, how: string) => (isHere ? how : 'by another process');
 
 function settingOf({ feed, cadence }: RunningFeed): Setting {
   return {
@@ -109,7 +109,7 @@ function settingsOf(now: ConsoleDeps['processing']): Setting[] {
     },
     {
       what: 'Alerts are judged',
-      value: done(now.hasAlerts, 'all the time'),
+      value: done(now.hasAlerts, 'continuously'),
       names: ['SVC_MONITOR_ALERTS'],
     },
     {

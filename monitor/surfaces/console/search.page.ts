@@ -1,4 +1,4 @@
-/** `/search`: what fits a typed text, by kind, and the suggestions under the box while one types. */
+/** `/search`: search results by kind, and the suggestions below the search box. */
 import { Type } from 'typebox';
 import type { AddressPlace } from '#monitor/devices/index.ts';
 import { type Found, textMax } from '#monitor/search/index.ts';
@@ -18,25 +18,25 @@ import {
 } from '#service-kit/pages/index.ts';
 import { addressHref } from './address-link.ts';
 import { type DataColumn, dataTable, rowsLimit } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { sendConsolePage } from './frame.ts';
-import type { ConsoleDeps } from './index.ts';
 
 type Kind = 'Addresses' | 'Devices' | 'Servers' | 'Applications' | 'Sensors' | 'Sites';
 
-/** One thing that fits. */
+/** One result. */
 interface Hit {
   kind: Kind;
   text: string;
-  /** Addresses and MACs stand in monospace. */
+  /** Addresses and MACs are shown in monospace. */
   isCode: boolean;
   href: string;
   site: string | null;
   detail: string;
-  /** Good for what is so now. */
+  /** Good for present states. */
   state: { tone: Tone; text: string } | null;
 }
 
-/** What a kind's table says of each; a column that could say nothing is left out. */
+/** Columns of each kind's table; columns that would be empty are left out. */
 const kinds: Readonly<Record<Kind, { one: string; detail?: string; hasState?: true; hasSite?: true }>> = {
   Addresses: { one: 'Address', detail: 'Owner', hasState: true, hasSite: true },
   Devices: { one: 'Device', detail: 'MAC and segment', hasState: true, hasSite: true },
@@ -68,13 +68,14 @@ export function registerSearchPage(app: App, deps: ConsoleDeps): void {
       }),
       hits.length === 0
         ? emptyState({
-            title: typed === '' ? 'Search everything from one box' : 'Nothing fits',
-            text: 'An address or the beginning of one (192.0.2., 2001:db8:), a prefix (192.0.2.0/24), a MAC in any spelling or its beginning, the id or a word of the name of a server, a device, an application or domain, a sensor or a site.',
+            title: typed === '' ? 'Search everything from one box' : 'No results',
+            text: 'An address or its beginning (192.0.2., 2001:db8:), a prefix (192.0.2.0/24), a MAC or its beginning, the id or a word of the name of a server, a device, an application or domain, a sensor or a site.',
           })
         : [...groups].map(([kind, rows], index) =>
             section({ title: kind }, hitTable(request, `results-${index}`, kind, rows)),
           ),
-      found?.hasMore && html`<p class="hint">Lists are cut at ${shownMax}. Type more to narrow them.</p>`,
+      found?.hasMore &&
+        html`<p class="hint">Only ${shownMax} results of each kind are shown. Enter more text to narrow the search.</p>`,
     ];
     return sendConsolePage(request, reply, { title: 'Search' }, content);
   });
@@ -98,11 +99,11 @@ function suggestions(found: Found | null) {
   );
   const all =
     found &&
-    html`<li>${link(withQuery('/search', { q: found.question.text }), groups.length > 0 ? 'Everything that fits' : 'Nothing fits', { kind: 'quiet' })}</li>`;
+    html`<li>${link(withQuery('/search', { q: found.question.text }), groups.length > 0 ? 'All results' : 'No results', { kind: 'quiet' })}</li>`;
   return html`<div id="suggestions" class="suggestions"><ul>${items}${all}</ul></div>`;
 }
 
-/** The nearest thing first: exact addresses, then devices and servers, then names. */
+/** Best matches first: exact addresses, then devices and servers, then names. */
 function hitsOf(found: Found): Hit[] {
   const addresses = found.addresses.map((hit) =>
     address(
@@ -244,6 +245,6 @@ function hitTable(
     caption: kind,
     rows,
     columns: columns.filter((column) => column !== false),
-    empty: { title: 'Nothing fits', text: 'Type something else.' },
+    empty: { title: 'No results', text: 'Try another text.' },
   });
 }

@@ -26,7 +26,7 @@ async function seed() {
     at('br7', '02:00:00:00:00:07', 7_000_000, 'seven.example'),
     at('br8', '02:00:00:00:00:08', 8_000, 'eight.example'),
   ];
-  // The router between them forwards the first network's packets, and knows no owner of them on the second.
+  // The router between them forwards the first network's packets, without a known owner on the second.
   minutes[1]!.hosts.push(host('10.0.0.77', 5_000, 0, ''));
   minutes[0]!.hosts.push(host('10.0.0.77', 5_000, 0, 'br7|02:00:00:00:00:77'));
   await monitor.inbox.receive(sensor, compressUpload(encodeUpload(createSpool().upload(minutes))), 'zstd');
@@ -34,7 +34,7 @@ async function seed() {
   return { server, monitor, siteId };
 }
 
-test('NET-2.4.2: one private address on two networks hides no traffic, and what is routed counts once', async () => {
+test('NET-2.4.2: one private address on two networks hides no traffic, and routed packets count once', async () => {
   const { server, monitor, siteId } = await seed();
   await using _server = server;
   const range = { siteId, fromMinute: testMinute, toMinute: testMinute + 60 };
@@ -75,7 +75,7 @@ test('an address that two networks use has a page for each, and search finds bot
   const eight = (await visitor.get(href('br8'))).text;
   assert.match(eight, /eight\.example/);
   assert.doesNotMatch(eight, /seven\.example/);
-  assert.match(eight, /Other networks use this address too/);
+  assert.match(eight, /This address is used on other networks too/);
   assert.ok(eight.includes('segment=br7'), 'and leads to the other');
   const file = JSON.parse((await visitor.get(`${href('br8')}&table=points&format=json`)).text);
   const bytes = (file.rows ?? file).map((row: { in_bytes: number | null }) => row.in_bytes ?? 0);

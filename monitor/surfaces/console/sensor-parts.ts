@@ -1,4 +1,4 @@
-/** Tables about sensors, for the list and for one sensor's page. */
+/** Tables of sensors, for the list and for one sensor's page. */
 import type { FastifyRequest } from 'fastify';
 import { CodedError } from '#common/errors/index.ts';
 import type { Live, LiveRate } from '#monitor/live/index.ts';
@@ -19,10 +19,10 @@ import {
 import { dataTable, pagedRows } from './data-table.ts';
 import { gapReason } from './words.ts';
 
-/** A sensor tells about twice a minute; what is older says nothing about now. */
+/** A sensor reports about twice a minute; an older report says nothing about the present state. */
 const conditionFreshMs = 300_000;
 
-/** The newest rates, or none while the live store does not answer: the rest of the page does not need it. */
+/** The newest rates; empty when the live store does not answer, because the rest of the page does not need them. */
 export async function ratesOf(live: Live, siteId: number): Promise<LiveRate[]> {
   try {
     return await live.listRates(siteId);
@@ -32,7 +32,7 @@ export async function ratesOf(live: Live, siteId: number): Promise<LiveRate[]> {
   }
 }
 
-/** The condition while it is fresh. */
+/** The condition if it is recent. */
 export function freshCondition(
   conditions: readonly KnownCondition[],
   sensorId: number,
@@ -50,12 +50,12 @@ export function diskShareOf(condition: KnownCondition): number {
   return 1 - condition.diskFreeBytes / Math.max(1, condition.diskBytes);
 }
 
-/** How full something is, marked where it becomes a trouble. */
+/** A fill level, marked from `warnFrom` on. */
 export function fillText(share: number, warnFrom: number): Content {
   return share >= warnFrom ? badge('warn', formatPercent(share)) : formatPercent(share);
 }
 
-/** Packets that were lost, of all that came. */
+/** Part of all packets that was lost. */
 export function lossOf(capture: CaptureState): number | null {
   const seen = capture.packets + capture.kernelDropped;
   return seen > 0 ? (capture.kernelDropped + capture.parserDropped) / seen : null;
@@ -129,7 +129,7 @@ export function captureTable(
       count('parser_dropped', 'Not parsed', (row) => row.parserDropped, 'warn'),
       count('detail_truncated', 'Without detail', (row) => row.detailTruncated, 'warn'),
     ],
-    empty: { title: 'No captures yet', text: 'They appear with the first minute that a sensor sends.' },
+    empty: { title: 'No captures yet', text: 'Captures appear with the first minute of a sensor.' },
   });
 }
 
@@ -168,10 +168,10 @@ export function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
     ],
     empty: {
       title: 'No gaps',
-      text: 'Every minute of the last 24 hours that this sensor was to collect arrived.',
+      text: 'All minutes of the last 24 hours have arrived.',
     },
   });
 }
 
-/** What nobody knows, in a table's cell of its own words. */
-export const untold = html`<span class="unknown">not told</span>`;
+/** Text for an unknown value in a table. */
+export const untold = html`<span class="unknown">unknown</span>`;

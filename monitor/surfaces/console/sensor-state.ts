@@ -1,4 +1,6 @@
-/** How a sensor is, in words: the worst first. The same facts as alerts judge, without waiting for one to open. */
+/**
+ * The state of a sensor in text, the worst problem first, from the same facts as alerts, without the delay of an alert.
+ */
 import {
   captureStates,
   copiedVerdict,
@@ -14,24 +16,24 @@ import {
   skewText,
 } from '#monitor/alerts/index.ts';
 import type { LiveRate } from '#monitor/live/index.ts';
-import { planTargetsMax, type SensorHealth } from '#monitor/sensors/index.ts';
+import { leftOutOf, type SensorHealth } from '#monitor/sensors/index.ts';
 import type { CaptureLoss, CaptureOutage } from '#monitor/traffic/index.ts';
 import { formatCount, formatDuration, formatPercent, type Tone } from '#service-kit/pages/index.ts';
-import type { ConsoleDeps } from './index.ts';
+import type { ConsoleDeps } from './deps.ts';
 
-/** A minute arrives once a minute; after this one is late. */
+/** Minutes arrive once a minute; after this time one is late. */
 const lateSeconds = 90;
 
-/** What the facts of all sensors of a site are read with. */
+/** Facts for all sensors of a site. */
 export interface StateFacts {
   health: readonly SensorHealth[];
   outages: readonly CaptureOutage[];
   losses: readonly CaptureLoss[];
-  /** The newest live window of each capture: what it loses shows there before the minute is over. */
+  /** The newest live window of each capture, which shows losses before the end of the minute. */
   rates: readonly LiveRate[];
 }
 
-/** Reads them. */
+/** Reads the facts. */
 export async function stateFactsOf(
   deps: Pick<ConsoleDeps, 'sensors' | 'traffic'>,
   siteId: number,
@@ -50,19 +52,23 @@ export interface SensorTrouble {
   tone: Extract<Tone, 'bad' | 'warn' | 'neutral'>;
   /** For a badge: `eth0 down`. */
   short: string;
-  /** A sentence that says what to do. */
+  /** A sentence with the fix. */
   text: string;
 }
 
-/** Everything that is wrong with a sensor now; none: it reports. */
+/** All present problems of a sensor; none when it reports. */
 export function troublesOf(sensorId: number, facts: StateFacts): SensorTrouble[] {
   const sensor = facts.health.find((one) => one.id === sensorId);
   if (!sensor || sensor.contactAgeSeconds === null)
-    return [{ tone: 'neutral', short: 'never heard', text: 'Enrolled, and never heard since.' }];
+    return [{ tone: 'neutral', short: 'no contact yet', text: 'Enrolled, but no contact yet.' }];
   const silentFor = sensor.contactAgeSeconds;
   if (silentFor > silentSeconds)
     return [
-      { tone: 'bad', short: 'silent', text: `Silent: it was last heard ${formatDuration(silentFor)} ago.` },
+      {
+        tone: 'bad',
+        short: 'silent',
+        text: `Silent: the last contact was ${formatDuration(silentFor)} ago.`,
+      },
     ];
   return [
     ...captureTroubles(sensor, facts),
@@ -77,9 +83,9 @@ export function troublesOf(sensorId: number, facts: StateFacts): SensorTrouble[]
 
 function leftOutTroubles({ leftOut }: SensorHealth): SensorTrouble[] {
   if (leftOut === null || leftOut.ageSeconds >= refusedSeconds) return [];
-  const counts = `${formatCount(leftOut.minuteRows)} of minutes and ${formatCount(leftOut.liveRows)} of live windows`;
-  const text = `Counters that no link carries are left out: ${counts} since it was enrolled. Update the sensor, and check who holds its credential.`;
-  return [{ tone: 'warn', short: 'counters left out', text }];
+  const counts = `${formatCount(leftOut.minuteRows)} in minutes and ${formatCount(leftOut.liveRows)} in live windows`;
+  const text = `Impossible counters are ignored: ${counts} since it was enrolled. Update the sensor, and check who holds its credential.`;
+  return [{ tone: 'warn', short: 'counters ignored', text }];
 }
 
 function credentialTroubles({ credential }: SensorHealth): SensorTrouble[] {
@@ -88,22 +94,25 @@ function credentialTroubles({ credential }: SensorHealth): SensorTrouble[] {
     troubles.push({
       tone: 'bad',
       short: 'credential copied',
-      text: 'A credential of this sensor that was replaced is still in use: two hosts have a copy of it. Stop the copy, or remove this sensor and enrol its host again.',
+      text: 'A replaced credential of this sensor is still in use: two hosts have a copy of it. Stop the copy, or remove this sensor and enrol its host again.',
     });
   if (endingVerdict(credential) === 'bad')
     troubles.push({
       tone: 'warn',
-      short: 'credential ends',
-      text: `The sensor has not renewed its credential: ${endingText(credential.leftSeconds!)}. Look into its log, or enrol it again.`,
+      short: 'credential expires',
+      text: `The sensor has not renewed its credential: ${endingText(credential.leftSeconds!)}. Check its log, or enrol it again.`,
     });
   return troubles;
 }
 
-function planTroubles({ planTargets }: SensorHealth): SensorTrouble[] {
-  const leftOut = planTargets - planTargetsMax;
-  if (leftOut <= 0) return [];
-  const text = `${formatCount(leftOut)} of ${formatCount(planTargets)} protected addresses found no place in its plan. Move servers to other nodes, or check the node of this sensor.`;
-  return [{ tone: 'warn', short: 'plan cut', text }];
+function planTroubles({ plan }: SensorHealth): SensorTrouble[] {
+  return plan
+    .filter((section) => leftOutOf(section) > 0)
+    .map((section) => ({
+      tone: 'warn',
+      short: 'plan cut',
+      text: `${formatCount(leftOutOf(section))} of ${formatCount(section.entries)} ${section.label} have no room in its plan. ${section.advice}`,
+    }));
 }
 
 function captureTroubles(sensor: SensorHealth, { outages }: StateFacts): SensorTrouble[] {
@@ -112,7 +121,7 @@ function captureTroubles(sensor: SensorHealth, { outages }: StateFacts): SensorT
     .map(({ name, role }) => ({
       tone: 'bad',
       short: `${name} down`,
-      text: `Capture ${name} (${role}) does not listen: its minutes are gaps. Check the interface on the host; the sensor tries again every few seconds.`,
+      text: `Capture ${name} (${role}) does not listen: its minutes are gaps. Check the interface on the host; the sensor retries every few seconds.`,
     }));
 }
 
@@ -124,18 +133,18 @@ function clockTroubles(sensor: SensorHealth): SensorTrouble[] {
     {
       tone: 'bad',
       short: text.replace('its clock is', 'clock'),
-      text: `The sensor is in contact, and ${text}. Set the clock of the host; the sensor then stamps what it kept again.`,
+      text: `The sensor has contact, but ${text}. Set the clock of the host; the sensor then corrects the times of stored minutes.`,
     },
   ];
 }
 
 function minuteTroubles({ refusal, minuteAgeSeconds }: SensorHealth): SensorTrouble[] {
   if (refusal !== null && refusal.ageSeconds < refusedSeconds)
-    return [{ tone: 'bad', short: 'minutes refused', text: `An upload was not taken: ${refusal.message}.` }];
+    return [{ tone: 'bad', short: 'minutes refused', text: `An upload was refused: ${refusal.message}.` }];
   if (minuteAgeSeconds !== null && minuteAgeSeconds < lateSeconds) return [];
   const since = minuteAgeSeconds === null ? '' : ` for ${formatDuration(minuteAgeSeconds)}`;
   return [
-    { tone: 'bad', short: 'no minutes', text: `The sensor is in contact, and no minute arrived${since}.` },
+    { tone: 'bad', short: 'no minutes', text: `The sensor has contact, but no minute arrived${since}.` },
   ];
 }
 

@@ -1,10 +1,11 @@
-/** `/sites/{id}/sensors/{sensor}`: one sensor, what it hears, what it lost, and what its host consists of. */
+/** `/sites/{id}/sensors/{sensor}`: one sensor, its captures, its losses, and the network of its host. */
 import type { FastifyRequest } from 'fastify';
 import type { HostInterfaces, KnownCondition, SensorState } from '#monitor/sensors/index.ts';
 import type { ForeignRow } from '#monitor/traffic/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   badge,
+  banner,
   code,
   confirm,
   definitionList,
@@ -20,7 +21,6 @@ import {
   isoTime,
   link,
   moment,
-  notice,
   pageHeader,
   refreshing,
   section,
@@ -28,10 +28,11 @@ import {
   stats,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { faultText, sendConsolePage, siteOf } from './frame.ts';
 import { type Viewer, viewerOf } from './guard.ts';
-import type { ConsoleDeps } from './index.ts';
 import { NodeBody, nodeFields, nodeMissing, nodeState, readNode } from './node-fields.ts';
+import { nodeServersMax, nodeServersSection, planSection } from './plan-section.ts';
 import { credentialRotation, credentialText, SensorParams } from './sensor-credential.ts';
 import {
   captureTable,
@@ -44,7 +45,7 @@ import {
 import { type SensorTrouble, stateFactsOf, troublesOf } from './sensor-state.ts';
 import { setAsideTable } from './set-aside-table.ts';
 
-/** Interfaces on the page; files have them all. */
+/** Maximum number of interfaces on the page; files have all. */
 const interfacesShown = 100;
 const dayMs = 86_400_000;
 const gapsMax = 500;
@@ -58,18 +59,10 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
       const nowMs = Date.now();
       const { siteId, sensorId } = request.params;
       const site = await siteOf(deps.sites, siteId);
-      const [sensor, conditions, captures, rates, hosts, gaps, nodes, foreign, setAside] = await Promise.all([
-        findSensor(deps, siteId, sensorId),
-        deps.sensors.listConditions(siteId),
-        deps.traffic.listCaptures(siteId),
-        ratesOf(deps.live, siteId),
-        deps.sensors.listInterfaces(siteId),
-        deps.traffic.listGaps(siteId, nowMs - dayMs, nowMs, gapsMax),
-        deps.sensors.listNodes(siteId),
-        deps.traffic.listForeign(siteId, nowMs - dayMs, nowMs, sensorId, foreignMax),
-        deps.setAsides.listOfSensor(siteId, sensorId, setAsideMax),
-      ]);
-      const facts = await stateFactsOf(deps, siteId, rates);
+      const sensors = await deps.sensors.list(siteId);
+      const sensor = pickSensor(sensors, sensorId);
+      const { conditions, captures, rates, hosts, gaps, nodes, foreign, setAside, servers, facts } =
+        await readSensor(deps, sensor, nowMs);
       const troubles = troublesOf(sensorId, facts);
       const viewer = viewerOf(request);
       const condition = freshCondition(conditions, sensorId, nowMs);
@@ -88,14 +81,14 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
         refreshing({ id: 'sensor', url: request.url, everySeconds: 20 }, [
           troubles.slice(1).map(({ text }) => html`<p class="hint">${text}</p>`),
           condition?.isPaused &&
-            notice({
+            banner({
               tone: 'bad',
-              title: 'Collection pauses for want of room',
-              text: 'What is pending is kept. Free the disk of the host, or let it reach the monitor.',
+              title: 'Collection is paused: the spool is full',
+              text: 'Pending minutes are kept. Free disk space on the host, or restore its connection to the monitor.',
             }),
           conditionStats(condition, nowMs),
           definitionList([
-            { term: 'Node', value: nodeState(sensor, nodes) },
+            { term: 'Node', value: nodeState(sensor, nodes, sensors) },
             { term: 'Version', value: sensor.sensorVersion },
             { term: 'Enrolled', value: moment(sensor.enrolledAtMs, nowMs) },
             { term: 'Credential', value: credentialText(sensor) },
@@ -108,7 +101,7 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
           section(
             {
               title: 'Captures',
-              description: 'Interfaces that it listens on; figures are of the last hour.',
+              description: 'Captured interfaces; figures of the last hour.',
             },
             captureTable(
               request,
@@ -118,15 +111,15 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
             ),
           ),
           section(
-            { title: 'Gaps', description: 'Of the last 24 hours. Nothing is estimated in them.' },
+            { title: 'Gaps', description: 'Gaps of the last 24 hours. Nothing is estimated.' },
             gapTable(request, own),
           ),
           section(
             {
               id: 'set-aside',
-              title: 'Counters left out',
+              title: 'Counters ignored',
               description:
-                'Counters that can not be true: more than 400 Gbit/s, or more bytes than their packets hold. The address is unknown in that minute; everything else of the upload is kept.',
+                'Impossible counters: above 400 Gbit/s, or more bytes than the packets can hold. The address is unknown in that minute; the rest of the upload is kept.',
             },
             setAsideTable(request, setAside),
           ),
@@ -135,10 +128,12 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
               id: 'foreign',
               title: 'Addresses of other nodes',
               description:
-                'What it told in the last 24 hours of addresses that servers of other nodes had. It is kept, and counts nowhere.',
+                'Traffic of the last 24 hours for addresses of servers on other nodes. It is stored but not counted.',
             },
             foreignTable(request, siteId, foreign),
           ),
+          planSection(request, facts.health.find((one) => one.id === sensorId)?.plan ?? []),
+          nodeServersSection(request, sensor.node, servers, nowMs),
           interfaceSection(request, host, nowMs),
         ]),
       ];
@@ -180,7 +175,7 @@ export function registerSensorNode(app: App, deps: ConsoleDeps): void {
       try {
         await deps.sensors.chooseNode(viewerOf(request).actor, { siteId, sensorId: sensor.id }, chosen);
       } catch (error) {
-        throw refuse(faultText(error, 'sensors.invalid'));
+        throw refuse(faultText(error, 'sensors.invalid', 'sensors.node_taken'));
       }
       return reply.redirect(`/sites/${siteId}/sensors/${sensorId}`, 303);
     },
@@ -188,23 +183,55 @@ export function registerSensorNode(app: App, deps: ConsoleDeps): void {
 }
 
 async function findSensor(deps: ConsoleDeps, siteId: number, sensorId: number): Promise<SensorState> {
-  const sensor = (await deps.sensors.list(siteId)).find((known) => known.id === sensorId);
-  if (!sensor) throw new HttpError(404, { code: 'not_found', message: 'There is no such sensor.' });
+  return pickSensor(await deps.sensors.list(siteId), sensorId);
+}
+
+function pickSensor(sensors: readonly SensorState[], sensorId: number): SensorState {
+  const sensor = sensors.find((known) => known.id === sensorId);
+  if (!sensor) throw new HttpError(404, { code: 'not_found', message: 'This sensor does not exist.' });
   return sensor;
 }
 
-/** The worst of what is wrong, or that nothing is. */
+/** The data of the page. */
+async function readSensor(deps: ConsoleDeps, sensor: SensorState, nowMs: number) {
+  const { siteId, id } = sensor;
+  const { sensors, traffic } = deps;
+  const [conditions, captures, rates, hosts, gaps, nodes, foreign, setAside, servers] = await Promise.all([
+    sensors.listConditions(siteId),
+    traffic.listCaptures(siteId),
+    ratesOf(deps.live, siteId),
+    sensors.listInterfaces(siteId),
+    traffic.listGaps(siteId, nowMs - dayMs, nowMs, gapsMax),
+    sensors.listNodes(siteId),
+    traffic.listForeign(siteId, nowMs - dayMs, nowMs, id, foreignMax),
+    deps.setAsides.listOfSensor(siteId, id, setAsideMax),
+    readNodeServers(deps, sensor),
+  ]);
+  const facts = await stateFactsOf(deps, siteId, rates);
+  return { conditions, captures, rates, hosts, gaps, nodes, foreign, setAside, servers, facts };
+}
+
+/** Servers in the clusters that its node may belong to. */
+async function readNodeServers(deps: ConsoleDeps, { siteId, node, clusterId }: SensorState) {
+  const mapped = (await deps.sites.listClusters()).filter((mapping) => mapping.siteId === siteId);
+  const clusterIds = mapped.map((mapping) => mapping.clusterId);
+  const own = clusterId === null ? clusterIds : clusterIds.filter((id) => id === clusterId);
+  const found = await deps.inventory.listNodeServers(own, node, nodeServersMax + 1);
+  return { rows: found.slice(0, nodeServersMax), isComplete: found.length <= nodeServersMax };
+}
+
+/** The worst problem, or the reporting state. */
 function stateOf(sensor: SensorState, troubles: readonly SensorTrouble[], nowMs: number) {
   const [worst] = troubles;
   if (worst) return { tone: worst.tone, text: worst.text };
   return {
     tone: 'good',
-    text: `Reporting: its last upload came ${formatAge(sensor.lastContactAtMs!, nowMs)}.`,
+    text: `Reporting: last upload ${formatAge(sensor.lastContactAtMs!, nowMs)}.`,
   } as const;
 }
 
 function conditionStats(condition: KnownCondition | null, nowMs: number) {
-  const source = condition ? `told ${formatAge(condition.receivedAtMs, nowMs)}` : 'not told of late';
+  const source = condition ? `told ${formatAge(condition.receivedAtMs, nowMs)}` : 'no recent report';
   const spool = condition && spoolShareOf(condition);
   const disk = condition && diskShareOf(condition);
   return stats(
@@ -236,7 +263,7 @@ function conditionStats(condition: KnownCondition | null, nowMs: number) {
   );
 }
 
-/** What the host's network consists of, by what its kernel says. */
+/** The host's network as reported by its kernel. */
 function interfaceSection(request: FastifyRequest, host: HostInterfaces | undefined, nowMs: number) {
   const all = (host?.interfaces ?? []).filter((one) => one.name !== 'lo');
   const left = Math.max(0, all.length - interfacesShown) + (host?.interfacesLeftOut ?? 0);
@@ -284,7 +311,7 @@ function interfaceSection(request: FastifyRequest, host: HostInterfaces | undefi
             value: (row) => row.addresses.join(' '),
           },
         ],
-        empty: { title: 'No interfaces yet', text: 'The sensor tells of them with its first minutes.' },
+        empty: { title: 'No interfaces yet', text: 'They appear with the first minutes of the sensor.' },
       }),
       left > 0 ? html`<p class="hint">${formatCount(left)} more are not shown.</p>` : null,
     ],
@@ -354,7 +381,7 @@ function foreignTable(request: FastifyRequest, siteId: number, rows: readonly Fo
         value: (row) => isoTime(row.lastMinute * 1000),
       },
     ],
-    empty: { title: 'None', text: 'Every address that it told of is of its node, or of no server.' },
+    empty: { title: 'None', text: 'All reported addresses belong to its node or to no server.' },
   });
 }
 
@@ -366,7 +393,7 @@ function removal(siteId: number, sensor: SensorState, viewer: Viewer) {
       csrfToken: viewer.csrfToken,
       name: sensor.hostName,
       consequence:
-        'Its credential is refused from then on: this host can send nothing more until it is enrolled again with a new token. What it sent stays.',
+        'Its credential is refused from then on: this host can not send data until it is enrolled again with a new token. Received data stays.',
       submit: 'Remove sensor',
     }),
   );

@@ -7,7 +7,7 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createSpool, host, testMinute } from '#monitor/testing/index.ts';
 import { startMonitorServer } from '#monitor/testing/server.ts';
 
-test('the sensors page shows what each capture sees right now and what its host consists of', async () => {
+test('the sensors page shows the live rates of each capture and the network of its host', async () => {
   await using server = await startMonitorServer();
   const { monitor, siteId } = server;
   const { token } = await monitor.sensors.createToken(systemActor, siteId);
@@ -55,7 +55,7 @@ test('the sensors page shows what each capture sees right now and what its host 
   };
   const visitor = await server.signIn('viewer');
   const list = await visitor.get(`/sites/${siteId}/sensors`);
-  for (const part of ['Right now', '10.0 Mbit/s', 'not told', `/sites/${siteId}/sensors/${sensor.id}`])
+  for (const part of ['Right now', '10.0 Mbit/s', 'unknown', `/sites/${siteId}/sensors/${sensor.id}`])
     assert.ok(list.text.includes(part), `${part} is not on the list`);
   await monitor.sensors.noteCondition(sensor.id, condition);
   assert.match((await visitor.get(`/sites/${siteId}/sensors`)).text, /75\.0 %/);
@@ -64,19 +64,19 @@ test('the sensors page shows what each capture sees right now and what its host 
   for (const part of [
     'Reporting',
     '75.0 %',
-    'Collection pauses',
+    'Collection is paused',
     '192.0.2.1/24',
     'br0, VLAN 77',
     '10.0 Mbit/s',
   ])
     assert.ok(text.includes(part), `${part} is not on the sensor’s page`);
   assert.ok(!text.includes(unkind));
-  assert.ok(!text.includes('Remove'), 'who may only look is offered nothing');
+  assert.ok(!text.includes('Remove'), 'viewers see no forms');
   assert.equal((await visitor.get(`/sites/${siteId}/sensors/999`)).status, 404);
   const csv = await visitor.get(`/sites/${siteId}/sensors?format=csv&table=sensors`);
   assert.match(csv.text, /node-1,node-1,reporting,/);
 
-  // A fleet comes page by page, who is silent first; its files are whole.
+  // A large fleet is divided into pages, silent sensors first; files have all rows.
   await server.database.pool.query(
     `insert into sensors (site_id, host_name, node) select $1, 'z-' || n, 'z' from generate_series(1, 60) n`,
     [siteId],
@@ -91,7 +91,7 @@ test('the sensors page shows what each capture sees right now and what its host 
   assert.deepEqual([all.rows.length, all.is_complete], [61, true]);
 });
 
-test('a token is made for a node of the inventory, and a sensor whose node it does not name says so', async () => {
+test('a token is created for a node of the inventory, and a sensor on an unknown node is marked', async () => {
   await using server = await startMonitorServer();
   const { monitor, siteId } = server;
   await monitor.sites.mapCluster(systemActor, 7, siteId);
@@ -115,7 +115,7 @@ test('a token is made for a node of the inventory, and a sensor whose node it do
   const settings = `/sites/${siteId}/settings`;
   const refused = await operator.post(`${settings}/enrolment-tokens`);
   assert.equal(refused.status, 422);
-  assert.match(refused.text, /Choose the node that the sensor runs on/);
+  assert.match(refused.text, /Choose the node of the sensor/);
   const made = await operator.post(`${settings}/enrolment-tokens`, { node: '7/hv-1' });
   const bound = /ENROLMENT_TOKEN=(\S+) /.exec(made.text)![1]!;
   await monitor.sensors.enrol({ token: bound, ...names, host_name: 'new-host' });
@@ -128,11 +128,15 @@ test('a token is made for a node of the inventory, and a sensor whose node it do
     ],
   );
   assert.equal((await operator.post(`${page}/node`, {})).status, 422);
+  const taken = await operator.post(`${page}/node`, { node: '7/hv-1' });
+  assert.equal(taken.status, 422);
+  assert.match(taken.text, /Node hv-1 of cluster 7 already has the sensor of host new-host/);
+  await monitor.sensors.revoke(systemActor, siteId, sensors[0]!.id);
   assert.equal((await operator.post(`${page}/node`, { node: '7/hv-1' })).status, 303);
   const after = (await operator.get(page)).text;
   assert.match(after, /hv-1 .*1 server/s);
   assert.doesNotMatch(after, /not in the inventory|named by the sensor/);
-  assert.match(after, /Every address that it told of is of its node/);
+  assert.match(after, /All reported addresses belong to its node/);
   const viewer = await server.signIn('viewer');
   assert.equal((await viewer.post(`${page}/node`, { node: '7/hv-1' })).status, 403);
 });

@@ -1,4 +1,4 @@
-/** `/sites/{id}/sensors`: who reports, how fresh it is, what it has room for, and what was lost on the way. */
+/** `/sites/{id}/sensors`: all sensors with state, lag, free space and losses. */
 import type { FastifyRequest } from 'fastify';
 import { skewSeconds, skewSecondsOf } from '#monitor/alerts/index.ts';
 import type { KnownCondition, SensorState } from '#monitor/sensors/index.ts';
@@ -19,9 +19,9 @@ import {
   section,
 } from '#service-kit/pages/index.ts';
 import { dataTable, pagedRows } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import { viewerOf } from './guard.ts';
-import type { ConsoleDeps } from './index.ts';
 import {
   captureTable,
   diskShareOf,
@@ -67,7 +67,7 @@ export function registerSensorsPage(app: App, deps: ConsoleDeps): void {
         section(
           {
             title: 'Captures',
-            description: 'Interfaces that sensors listen on; figures are of the last hour.',
+            description: 'Captured interfaces; figures of the last hour.',
           },
           captureTable(request, captures, rates, nowMs),
         ),
@@ -104,7 +104,7 @@ function sensorTable(request: FastifyRequest, siteId: number, known: Known) {
   };
   const gapsOf = (row: SensorState) => known.gaps.filter((gap) => gap.sensorId === row.id).length;
   const troubles = new Map(known.sensors.map((row) => [row.id, troublesOf(row.id, known.facts)]));
-  // Silent ones first, then those with another trouble: on the first page of many they would be missed.
+  // Silent sensors first, then those with other problems, so that the first page of many has them.
   const weight = (row: SensorState) =>
     Number(isLate(row, nowMs)) * 2 + Number(troubles.get(row.id)!.length > 0);
   return dataTable<SensorState>(request, {
@@ -213,12 +213,12 @@ function sensorTable(request: FastifyRequest, siteId: number, known: Known) {
     ],
     empty: {
       title: 'No sensors yet',
-      text: 'Each hypervisor runs one. Make an enrolment token in the settings and start the sensor with it.',
+      text: 'Each hypervisor runs a sensor. Create an enrolment token in the settings and start the sensor with it.',
     },
   });
 }
 
-/** Packets that all captures of a sensor lost in the last hour, of all that came to them. */
+/** Part of the last hour's packets that all captures of a sensor lost. */
 function lossOf(captures: readonly CaptureState[], sensor: SensorState): number | null {
   const own = captures.filter((one) => one.sensorId === sensor.id);
   const seen = own.reduce((sum, one) => sum + one.packets + one.kernelDropped, 0);

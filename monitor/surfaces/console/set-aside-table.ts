@@ -3,13 +3,13 @@ import type { SetAsideHost } from '#contracts/sensor-api/set-aside.ts';
 import { type Content, code, isoTime } from '#service-kit/pages/index.ts';
 import { dataTable } from './data-table.ts';
 
-/** Counters of addresses that were left out of a sensor's uploads. */
+/** Counters that were left out of a sensor's uploads, by address. */
 export function setAsideTable(request: FastifyRequest, rows: readonly SetAsideHost[]): Content {
   return dataTable<SetAsideHost>(request, {
     id: 'set-aside',
-    caption: 'Counters left out',
+    caption: 'Counters ignored',
     rows,
-    empty: { title: 'None', text: 'Every counter of this sensor could be true.' },
+    empty: { title: 'None', text: 'All counters of this sensor are plausible.' },
     columns: [
       {
         key: 'minute',

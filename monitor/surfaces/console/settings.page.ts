@@ -1,10 +1,11 @@
-/** `/sites/{id}/settings`: local prefixes, and tokens that enrol sensors. */
+/** `/sites/{id}/settings`: local prefixes, and enrolment tokens. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { EnrolmentToken } from '#monitor/sensors/index.ts';
 import { localCidrsMax, type Site } from '#monitor/sites/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
+  banner,
   code,
   codeBlock,
   definitionList,
@@ -14,24 +15,23 @@ import {
   type Html,
   html,
   link,
-  notice,
   pageHeader,
   section,
   type Tone,
   toast,
 } from '#service-kit/pages/index.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { enrolCommand } from './enrol-command.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import { type Viewer, viewerOf } from './guard.ts';
-import type { ConsoleDeps } from './index.ts';
-import { NodeBody, nodeFields, nodeMissing, readNode, type TypedNode } from './node-fields.ts';
+import { NodeBody, nodeFields, nodeMissing, readNode, replaceField, type TypedNode } from './node-fields.ts';
 
 interface Shown {
-  /** What was typed, after a fault. */
+  /** Input of a refused form. */
   cidrs?: { text: string; fault: string };
   name?: { text: string; fault: string };
   token?: EnrolmentToken;
-  /** What was typed for a token, after a fault. */
+  /** Input of a refused token form. */
   node?: TypedNode;
   toast?: Html;
 }
@@ -93,11 +93,12 @@ export function registerSettingsPage(app: App, deps: ConsoleDeps): void {
         return showSettings(deps, request, reply, site, { node: { ...request.body, fault: nodeMissing } });
       }
       try {
-        const token = await deps.sensors.createToken(actor, site.id, chosen);
-        // Answered here instead of redirected to, because this answer is the only one that will ever hold the token.
+        const place = { node: chosen, replaces: request.body?.replaces !== undefined };
+        const token = await deps.sensors.createToken(actor, site.id, place);
+        // Rendered here instead of a redirect: only this answer contains the token.
         return await showSettings(deps, request, reply, site, { token });
       } catch (error) {
-        const fault = faultText(error, 'sensors.invalid');
+        const fault = faultText(error, 'sensors.invalid', 'sensors.node_taken');
         return showSettings(deps, request, reply, site, { node: { ...request.body, fault } });
       }
     },
@@ -121,7 +122,7 @@ async function showSettings(
       {
         title: 'Local prefixes',
         description:
-          'Decide which endpoint of a connection is local, and with it the direction of applications. Nothing else depends on them.',
+          'Local prefixes decide which end of a connection is local, and so the direction of applications. They have no other effect.',
       },
       viewer.canChange ? cidrsForm(site, viewer, shown) : cidrsList(site),
     ),
@@ -132,7 +133,7 @@ async function showSettings(
         description: 'A token enrols one sensor and is valid for an hour. It is shown once.',
       },
       shown.token
-        ? tokenNotice(deps, request, shown.token)
+        ? tokenBanner(deps, request, shown.token)
         : viewer.canChange
           ? form(
               {
@@ -140,9 +141,9 @@ async function showSettings(
                 csrfToken: viewer.csrfToken,
                 submit: 'Create enrolment token',
               },
-              nodeFields(nodes, shown.node ?? {}),
+              [nodeFields(nodes, shown.node ?? {}), replaceField(shown.node ?? {})],
             )
-          : notice({ tone: 'info', title: 'Your role may look and change nothing.' }),
+          : banner({ tone: 'info', title: 'Your role is read-only.' }),
     ),
     section(
       {
@@ -185,8 +186,8 @@ async function showSettings(
 function stateOf(site: Site, clusters: number): { tone: Tone; text: string } {
   const prefixes = site.localCidrs.length;
   if (prefixes === 0)
-    return { tone: 'warn', text: 'No prefix is local yet, so no application has a direction.' };
-  const local = prefixes === 1 ? '1 prefix is local' : `${prefixes} prefixes are local`;
+    return { tone: 'warn', text: 'No local prefixes yet, so applications have no direction.' };
+  const local = prefixes === 1 ? '1 local prefix' : `${prefixes} local prefixes`;
   const mapped = clusters === 1 ? '1 cluster is' : `${clusters === 0 ? 'no' : clusters} clusters are`;
   return { tone: 'info', text: `${local}; ${mapped} mapped here.` };
 }
@@ -216,7 +217,7 @@ function cidrsForm(site: Site, viewer: Viewer, shown: Shown) {
       kind: 'textarea',
       name: 'local_cidrs',
       label: 'Prefixes',
-      hint: `One a line, IPv4 or IPv6, such as 192.0.2.0/24; at most ${localCidrsMax}. Sensors take them with their next plan.`,
+      hint: `One per line, IPv4 or IPv6, such as 192.0.2.0/24; at most ${localCidrsMax}. Sensors apply them with their next plan.`,
       rows: Math.max(4, Math.min(16, site.localCidrs.length + 1)),
       isCode: true,
       value: shown.cidrs?.text ?? site.localCidrs.join('\n'),
@@ -234,9 +235,9 @@ function cidrsList(site: Site) {
   ]);
 }
 
-function tokenNotice(deps: ConsoleDeps, request: FastifyRequest, token: EnrolmentToken) {
+function tokenBanner(deps: ConsoleDeps, request: FastifyRequest, token: EnrolmentToken) {
   return [
-    notice({
+    banner({
       tone: 'good',
       title: 'This token is shown only now',
       text: `Valid until ${formatTime(token.expiresAtMs)}, for one sensor.`,
@@ -248,10 +249,10 @@ function tokenNotice(deps: ConsoleDeps, request: FastifyRequest, token: Enrolmen
   ];
 }
 
-/** Where manufacturers of interfaces come from, of all sites (NET-2.1.5). */
+/** Source of manufacturer names, for all sites (NET-2.1.5). */
 function manufacturerText(registryHost: string | null): string {
-  const bundled = 'Manufacturers of interfaces come from a table inside the monitor.';
+  const bundled = 'Manufacturers of network interfaces come from a built-in table.';
   return registryHost === null
-    ? `${bundled} No registry is asked: SVC_MAC_VENDOR_LOOKUP_URL is empty.`
-    : `${bundled} For prefixes that it lacks, “./svc monitor resolve_mac_vendors” asks ${registryHost}: one a second, the first 24 bits of a MAC and nothing else. An empty SVC_MAC_VENDOR_LOOKUP_URL turns that off.`;
+    ? `${bundled} No registry is used: SVC_MAC_VENDOR_LOOKUP_URL is empty.`
+    : `${bundled} For missing prefixes, “./svc monitor resolve_mac_vendors” queries ${registryHost}, one per second, and sends only the first 24 bits of a MAC. An empty SVC_MAC_VENDOR_LOOKUP_URL disables this.`;
 }

@@ -1,32 +1,32 @@
 import type { SensorState } from '#monitor/sensors/index.ts';
 import { type Content, formatAge, formatCount, type Tone } from '#service-kit/pages/index.ts';
 
-/** A sensor is heard of at least once a minute; after this it is late. */
+/** A sensor has contact at least once a minute; after this time it is silent. */
 export const lateMs = 180_000;
 
 export function isLate(sensor: SensorState, nowMs: number): boolean {
   return sensor.lastContactAtMs === null || nowMs - sensor.lastContactAtMs > lateMs;
 }
 
-/** One sentence of truth about a site's collection. */
+/** A one-sentence summary of a site's collection. */
 export function siteState(
   sensors: readonly SensorState[],
   newestMinuteMs: number | undefined,
   nowMs: number,
-  /** Sensors that are heard, and that something is wrong with. */
+  /** Sensors with contact and a problem. */
   troubled = 0,
 ): { tone: Tone; text: Content } {
   const silent = sensors.filter((sensor) => isLate(sensor, nowMs)).length;
   return collectionSentence({ sensors: sensors.length, silent, troubled }, newestMinuteMs, nowMs);
 }
 
-/** The same from figures, for a site or for all of them. */
+/** The same from numbers, for one site or for all. */
 export function collectionSentence(
   { sensors, silent, troubled = 0 }: { sensors: number; silent: number; troubled?: number },
   newestMinuteMs: number | undefined,
   nowMs: number,
 ): { tone: Tone; text: string } {
-  if (sensors === 0) return { tone: 'neutral', text: 'No sensor is enrolled here yet.' };
+  if (sensors === 0) return { tone: 'neutral', text: 'No sensor is enrolled yet.' };
   const newest =
     newestMinuteMs === undefined
       ? 'No minute has arrived yet'

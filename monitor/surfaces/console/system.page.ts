@@ -1,4 +1,4 @@
-/** `/system`: how the monitor itself is: what waits, who works, what the feeds and retention did, who is behind. */
+/** `/system`: the state of the monitor itself: queue, workers, feeds, retention, and the sensors furthest behind. */
 import type { FastifyRequest } from 'fastify';
 import type { Feeds } from '#monitor/feeds/index.ts';
 import type { Health, HealthReport } from '#monitor/health/index.ts';
@@ -6,6 +6,7 @@ import type { App } from '#service-kit/http/index.ts';
 import {
   age,
   badge,
+  banner,
   type Content,
   code,
   formatCount,
@@ -13,7 +14,6 @@ import {
   html,
   isoTime,
   link,
-  notice,
   pageHeader,
   refreshing,
   section,
@@ -23,17 +23,17 @@ import {
 import { dataTable } from './data-table.ts';
 import { sendConsolePage } from './frame.ts';
 
-/** Sensors in the table, those furthest behind. */
+/** Maximum number of sensors in the table. */
 const sensorsShown = 20;
 const lateSeconds = 180;
-/** What a loop does; one without words is shown by its name. */
+/** Descriptions of loops; a loop without one is shown by its name. */
 const ownLoopWork: Readonly<Record<string, string>> = {
-  alerts: 'judges alerts and tells channels',
+  alerts: 'evaluates alerts and notifies channels',
   import_inventory: 'imports the inventory of operations',
-  maintain_metrics: 'removes what has expired',
-  note_application_names: 'makes names findable',
+  maintain_metrics: 'deletes expired data',
+  note_application_names: 'indexes names for the search',
   rank_applications: 'ranks the applications of 24 hours',
-  roll_up_hours: 'sums hours up',
+  roll_up_hours: 'computes hourly sums',
 };
 
 export function registerSystemPage(app: App, deps: { health: Health; feeds: Pick<Feeds, 'all'> }): void {
@@ -46,7 +46,7 @@ export function registerSystemPage(app: App, deps: { health: Health; feeds: Pick
     const content = [
       pageHeader({ title: 'System', state: sentence(report) }),
       refreshing({ id: 'system', url: '/system', everySeconds: 15 }, [
-        report.problems.map((problem) => notice({ tone: 'warn', title: problem })),
+        report.problems.map((problem) => banner({ tone: 'warn', title: problem })),
         figures(report),
         workers(request, report, loopWork),
         feeds(request, report),
@@ -62,14 +62,14 @@ function sentence({ problems, inbox }: HealthReport) {
   if (problems.length > 0)
     return {
       tone: 'warn' as const,
-      text: problems.length === 1 ? problems[0] : `${problems.length} things need somebody.`,
+      text: problems.length === 1 ? problems[0] : `${problems.length} problems need attention.`,
     };
   return {
     tone: 'good' as const,
     text:
       inbox.pending === 0
-        ? 'All is applied, every feed and every sensor is well.'
-        : 'Uploads are applied as they come; every feed and every sensor is well.',
+        ? 'All clear: all uploads are applied, and every feed and sensor works.'
+        : 'All clear: uploads are applied as they arrive, and every feed and sensor works.',
   };
 }
 
@@ -85,7 +85,7 @@ function figures({ inbox, leases, sensors }: HealthReport): Content {
       tone: (inbox.oldestSeconds ?? 0) > 60 ? 'warn' : 'neutral',
       source:
         inbox.oldestSeconds === null
-          ? 'nothing waits'
+          ? 'none waiting'
           : `the oldest for ${formatDuration(inbox.oldestSeconds)}`,
     }),
     stat({
@@ -101,7 +101,9 @@ function figures({ inbox, leases, sensors }: HealthReport): Content {
       value: formatCount(inbox.rejectedLastHour),
       tone: inbox.rejectedLastHour > 0 ? 'bad' : 'neutral',
       source:
-        inbox.failing > 0 ? `${inbox.failing} of those that wait failed before` : 'after five attempts each',
+        inbox.failing > 0
+          ? `${inbox.failing} of the waiting uploads failed before`
+          : 'after five attempts each',
     }),
     stat({
       label: 'Furthest behind',
@@ -155,13 +157,13 @@ function workers(
         value: ({ acquiredAtMs }) => isoTime(acquiredAtMs),
       },
     ],
-    empty: { title: 'No loop has run yet', text: 'They take their leases when there is something to do.' },
+    empty: { title: 'No loop has run yet', text: 'Loops appear when they first take their lease.' },
   });
   return section(
     {
       title: 'Loops',
       description:
-        'Each runs in one process at a time. One that is free waits for its next turn; terms count how often it changed hands.',
+        'Each loop runs in one process at a time. A free loop waits for its next turn; terms count how often its lease was taken.',
     },
     table,
   );
@@ -201,7 +203,7 @@ function feeds(request: FastifyRequest, report: HealthReport): Content {
   return section(
     {
       title: 'Feeds',
-      description: html`What is exchanged with operations; more stands under ${link('/operations', 'Operations')}.`,
+      description: html`Data exchanged with operations. Details are under ${link('/operations', 'Operations')}.`,
     },
     table,
   );
@@ -215,7 +217,7 @@ function retention(request: FastifyRequest, { maintenance, asOfMs }: HealthRepor
       title: 'Retention',
       description:
         lastSuccessAtMs === null
-          ? 'It has not run yet; it does every hour.'
+          ? 'It has not run yet. It runs every hour.'
           : html`Ran ${age(lastSuccessAtMs, asOfMs)} and took ${(lastSeconds ?? 0) < 1 ? 'less than a second' : formatDuration(lastSeconds ?? 0)}.`,
     },
     dataTable(request, {
@@ -237,7 +239,7 @@ function retention(request: FastifyRequest, { maintenance, asOfMs }: HealthRepor
           value: ({ count }) => count,
         },
       ],
-      empty: { title: 'Nothing had expired', text: 'What is older than its time is removed every hour.' },
+      empty: { title: 'Nothing had expired', text: 'Expired data is deleted every hour.' },
     }),
   );
 }
@@ -269,7 +271,7 @@ function sensors(request: FastifyRequest, { sensors: all }: HealthReport): Conte
       },
       {
         key: 'silent',
-        header: 'Last heard',
+        header: 'Last contact',
         kind: 'figure',
         cell: ({ silentSeconds }) =>
           silentSeconds === null ? 'never' : `${formatDuration(silentSeconds)} ago`,

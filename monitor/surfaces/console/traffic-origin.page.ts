@@ -1,6 +1,6 @@
 /**
- * `/sites/{id}/traffic/origin`: what a number of the site's traffic is the sum of. A minute is the sum of its addresses,
- * each at one capture; a longer step is the mean of its minutes.
+ * `/sites/{id}/traffic/origin`: the sources of a number in the site's traffic. A minute is the sum of its addresses,
+ * each from one capture; a longer step is the mean of its minutes.
  */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
@@ -23,8 +23,8 @@ import {
 import { addressHref, addressText } from './address-link.ts';
 import { bytesColumns } from './bytes-columns.ts';
 import { dataTable, rowsLimit } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
-import type { ConsoleDeps } from './index.ts';
 import { minuteText, readMinute } from './origin.ts';
 
 const Query = Type.Object({ from: Type.String({ maxLength: 40 }), to: Type.String({ maxLength: 40 }) });
@@ -56,30 +56,25 @@ export function registerTrafficOriginPage(app: App, deps: ConsoleDeps): void {
       ]);
       const content = [
         pageHeader({
-          title: `Where ${formatTime(from * 1000)}${isMinute ? '' : ` to ${formatTime(to * 1000).slice(11)}`} comes from`,
+          title: `Sources for ${formatTime(from * 1000)}${isMinute ? '' : ` to ${formatTime(to * 1000).slice(11)}`}`,
           state: stateOf(traffic, collection, isMinute),
           actions: link(`/sites/${site.id}/traffic`, 'Traffic', { kind: 'button' }),
         }),
         collectionStats(collection),
         isMinute ? addressTable(request, site, from, addresses) : minuteTable(request, site, traffic),
       ];
-      return sendConsolePage(
-        request,
-        reply,
-        { title: 'Where it comes from', site: { site, page: 'traffic' } },
-        content,
-      );
+      return sendConsolePage(request, reply, { title: 'Sources', site: { site, page: 'traffic' } }, content);
     },
   );
 }
 
 function stateOf(traffic: SiteTraffic, collection: Collection, isMinute: boolean) {
   const observed = traffic.minutes.reduce((sum, minutes) => sum + minutes, 0);
-  if (observed === 0) return { tone: 'warn', text: 'Nobody listened: a gap, not a zero.' } as const;
+  if (observed === 0) return { tone: 'warn', text: 'No capture: a gap, not a zero.' } as const;
   const lost = collection.kernelDropped + collection.parserDropped;
   const how = isMinute
-    ? 'The sum of its addresses, each at the one capture that saw the most of it'
-    : `The mean of ${formatCount(observed)} observed minutes; what was not observed is not in it`;
+    ? 'The sum of its addresses, each from the capture that saw the most'
+    : `The mean of ${formatCount(observed)} observed minutes; gaps do not count`;
   if (lost === 0) return { tone: 'good', text: `${how}.` } as const;
   return {
     tone: 'warn',
@@ -88,7 +83,7 @@ function stateOf(traffic: SiteTraffic, collection: Collection, isMinute: boolean
 }
 
 function collectionStats(collection: Collection) {
-  const source = 'all captures, before one is chosen';
+  const source = 'all captures together';
   return stats(
     stat({ label: 'Capture minutes', value: formatCount(collection.captureMinutes), source }),
     stat({ label: 'Packets', value: formatCount(collection.packets), source }),
@@ -101,7 +96,7 @@ function collectionStats(collection: Collection) {
     stat({
       label: 'Not parsed',
       value: formatCount(collection.parserDropped),
-      source: 'any makes applications partial',
+      source: 'makes applications partial',
       tone: collection.parserDropped > 0 ? 'warn' : undefined,
     }),
   );
@@ -196,6 +191,6 @@ function minuteTable(request: FastifyRequest, site: Site, traffic: SiteTraffic) 
         value: (row) => row.addresses,
       },
     ],
-    empty: { title: 'No minutes', text: 'This step lies ahead.' },
+    empty: { title: 'No minutes', text: 'This step is in the future.' },
   });
 }

@@ -1,4 +1,4 @@
-/** `/sites/{id}/traffic`: what the site's addresses exchanged, over time and by address, with its gaps. */
+/** `/sites/{id}/traffic`: traffic of the site's addresses, over time and by address, with its gaps. */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { type ApplicationRow, describeService } from '#monitor/applications/index.ts';
@@ -30,8 +30,8 @@ import {
 import { addressHref, addressText } from './address-link.ts';
 import { bytesColumns } from './bytes-columns.ts';
 import { dataTable, fileHref, offerData, rowsLimit } from './data-table.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
-import type { ConsoleDeps } from './index.ts';
 import { minuteText } from './origin.ts';
 import { siteState } from './site-state.ts';
 import { gapReason } from './words.ts';
@@ -87,7 +87,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
           section(
             {
               title: 'Applications',
-              description: 'The largest of all directions, over the same time.',
+              description: 'The largest of all directions, in the same time.',
               actions: link(applicationsHref(request, site.id), 'All applications', { kind: 'button' }),
             },
             topApplications(request, site.id, use),
@@ -96,7 +96,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
             {
               id: 'gaps',
               title: 'Gaps',
-              description: 'Minutes that were not, or not wholly, collected. Nothing is estimated in them.',
+              description: 'Minutes that were not or only partly collected. Nothing is estimated.',
             },
             gapTable(request, gaps, sensors.length > 0),
           ),
@@ -117,7 +117,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
   );
 }
 
-/** A day and more that ends now is ranked already (NET-8.8). */
+/** A range of about a day that ends now is already ranked (NET-8.8). */
 async function readUse(
   deps: ConsoleDeps,
   siteId: number,
@@ -168,7 +168,7 @@ function trafficChart(request: FastifyRequest, siteId: number, data: ChartData) 
     dataUrl: `/sites/${siteId}/traffic.json${suffix}`,
     refreshSeconds: 30,
     canZoom: true,
-    source: 'each address and minute at its one strongest capture; gaps are not filled',
+    source: 'each address and minute from its strongest capture; gaps stay empty',
     csvHref: fileHref(request, 'points', 'csv'),
     emptyText: 'No minute of this range has been collected.',
   });
@@ -185,7 +185,7 @@ function newestStats(traffic: SiteTraffic, range: Range, siteId: number) {
             from: minuteText(timeMs / 1000),
             to: minuteText(timeMs / 1000 + range.stepSeconds),
           }),
-          'where from?',
+          'sources',
         )}`;
   const figure = (value: number | null | undefined, format: (known: number) => string) =>
     value === null || value === undefined ? undefined : format(value);
@@ -240,8 +240,8 @@ function addressTable(
       },
     ],
     empty: {
-      title: 'No address seen',
-      text: 'Addresses appear here when a sensor sees traffic of an address within the site’s local prefixes.',
+      title: 'No addresses yet',
+      text: 'Addresses within the site’s local prefixes appear here when a sensor captures their traffic.',
       ...(isObserved ? {} : { action: { label: 'Enrol a sensor', href: `/sites/${siteId}/settings#enrol` } }),
     },
   });
@@ -283,8 +283,8 @@ function gapTable(request: FastifyRequest, rows: readonly GapRow[], isObserved: 
     empty: {
       title: 'No gaps',
       text: isObserved
-        ? 'Every minute that the sensors were to collect in this range arrived.'
-        : 'No sensor is enrolled here, so no minute was to be collected.',
+        ? 'All minutes of this range have arrived.'
+        : 'No sensor is enrolled, so no minutes are expected.',
     },
   });
 }
@@ -333,12 +333,12 @@ function topApplications(request: FastifyRequest, siteId: number, rows: readonly
     ],
     empty: {
       title: 'No applications',
-      text: 'They appear a minute or two after a sensor sees traffic of local addresses.',
+      text: 'Applications appear one or two minutes after a sensor captures traffic of local addresses.',
     },
   });
 }
 
-/** The same range, for the address's own page. */
+/** The same range, for the page of the address. */
 function rangeQuery(request: FastifyRequest) {
   const { range, from, to } = request.query as Record<string, string | undefined>;
   return { range, from, to };

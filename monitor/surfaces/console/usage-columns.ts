@@ -1,4 +1,4 @@
-/** Columns of tables whose rows say what was exchanged under a name: of a site's applications and of an address's. */
+/** Columns of tables with traffic by name: a site's applications and an address's. */
 import { describeService } from '#monitor/applications/index.ts';
 import { age, badge, formatBytes, isoTime } from '#service-kit/pages/index.ts';
 import type { DataColumn } from './data-table.ts';
@@ -9,7 +9,7 @@ interface Used {
   serverPort: number | null;
   evidence: string;
   isAttributed: boolean;
-  /** Null: another capture than the one that counts has named it, and nothing is added to that one. */
+  /** Null: only another capture than the counted one has the name, without bytes. */
   inboundBytes: number | null;
   outboundBytes: number | null;
   lastSentMs: number | null;
@@ -30,7 +30,7 @@ export const evidenceColumn: DataColumn<Used> = {
   value: (row) => row.evidence,
 };
 
-/** In and out; `nameOnly` stands in place of bytes where only the name is known. */
+/** Bytes in and out; `nameOnly` replaces the bytes of a name without bytes. */
 export function exchangedColumns<Row extends Used>(
   nameOnly: (row: Row) => string,
 ): readonly DataColumn<Row>[] {

@@ -1,4 +1,4 @@
-/** Codes of the monitor in the words that every page has for them. */
+/** Labels for the monitor's codes, the same on every page. */
 
 const gapReasons: Readonly<Record<string, string>> = {
   sensor_down: 'the sensor did not run',
@@ -10,7 +10,7 @@ const gapReasons: Readonly<Record<string, string>> = {
   rejected: 'the upload could not be applied',
 };
 
-/** Why minutes are missing; an unknown reason is shown as it came. */
+/** The reason of a gap; an unknown code is shown unchanged. */
 export const gapReason = (gap: { reason: string }): string => gapReasons[gap.reason] ?? gap.reason;
 
 const eventKinds: Readonly<Record<string, string>> = {
@@ -19,5 +19,5 @@ const eventKinds: Readonly<Record<string, string>> = {
   ip_conflict_resolved: 'conflict resolved',
 };
 
-/** A kind of event; one without words is shown by its name. */
+/** Label of an event's kind; an unknown kind is shown by its name. */
 export const eventName = (kind: string): string => eventKinds[kind] ?? kind.replaceAll('_', ' ');

@@ -1,9 +1,9 @@
 /**
- * What supervisors and Prometheus ask: whether the process lives, whether it can serve, and its metrics.
+ * Endpoints for supervisors and Prometheus: liveness, readiness, and metrics.
  *
- * `/healthz` and `/readyz` are for everybody and name no secret. `/metrics` names hosts, so it exists only where a token
- * is set, and answers nobody else: behind a proxy on the same machine every request comes from the loopback address, so
- * the address proves nothing.
+ * `/healthz` and `/readyz` are public and contain no secret. `/metrics` contains host names, so it exists only with a
+ * configured token and requires it: behind a proxy on the same machine every request comes from the loopback address,
+ * so the address proves nothing.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Health, Meters } from '#monitor/health/index.ts';
@@ -46,7 +46,7 @@ export function registerHealth(app: App, deps: HealthRouteDeps): void {
   });
 }
 
-/** Of any two texts in the same time. */
+/** Compares texts in constant time. */
 function isSame(given: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(expected));

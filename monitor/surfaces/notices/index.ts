@@ -1,10 +1,10 @@
 /**
- * `POST /integrations/operations/vm-destroyed`: signed notices that virtual machines were destroyed (NET-2.8).
+ * `POST /integrations/operations/vm-destroyed`: signed notices about destroyed virtual machines (NET-2.8).
  *
- * Nothing else than the signature and a timestamp within five minutes admits a notice, and nothing in its body is read
- * before both hold (NET-5.4): the timestamp is judged before the body arrives, the signature over the raw bytes. Every
- * refusal has the same body, so that a caller can't tell which check failed. Refusals are counted, because a forgotten
- * rotation of the secret shows there first.
+ * Only a valid signature and a timestamp within five minutes admit a notice, and the body is not parsed before both are
+ * checked (NET-5.4): the timestamp before the body arrives, the signature over the raw bytes. Every refusal has the
+ * same body, so that a caller can not tell which check failed. Refusals are counted, because they show a forgotten
+ * rotation of the secret.
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -30,9 +30,9 @@ export interface NoticesDeps {
   connection: Pick<Connection, 'readNoticeSecret' | 'countRefusals'>;
   inventory: Pick<Inventory, 'applyNotice'>;
   clock: Clock;
-  /** Reads JSON; another one where a test watches that it is not asked too early. */
+  /** Parses JSON; replaced in a test that checks that it is not called too early. */
   parse?: (text: string) => unknown;
-  /** What admits a notice; other rules where a proof has to see that wrong ones are found. */
+  /** Rules that admit a notice; a proof replaces them to check that wrong rules are detected. */
   rules?: NoticeRules;
 }
 
@@ -60,7 +60,7 @@ export async function registerNotices(app: App, deps: NoticesDeps): Promise<void
   };
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    // Whatever the content type says: what is signed are bytes.
+    // For every content type, because the signature covers bytes.
     scope.addContentTypeParser('*', (_request: FastifyRequest, payload: IncomingMessage) =>
       readRawBody(payload, noticeBytesMax),
     );
@@ -92,7 +92,7 @@ function nowSeconds(clock: Clock): number {
   return Math.floor(clock.nowMs() / 1000);
 }
 
-/** The header's text when it stands exactly once in the request; Node would join or drop a second one. */
+/** The header's text if it occurs exactly once; Node would join or drop a repeated one. */
 function onlyHeader(request: FastifyRequest, name: string): string | null {
   const { rawHeaders } = request.raw;
   let value: string | null = null;
@@ -104,7 +104,7 @@ function onlyHeader(request: FastifyRequest, name: string): string | null {
   return value;
 }
 
-/** A verified body as a notice; what does not fit is a 422, because sending it again can't help. */
+/** Parses a verified body. An invalid one is a 422, because sending it again can not help. */
 function readNotice(body: Buffer, parse: (text: string) => unknown): DestroyNotice {
   let notice: unknown;
   try {

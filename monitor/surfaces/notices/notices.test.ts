@@ -73,7 +73,7 @@ test('NET-2.8: a signed notice is applied and reports its counts', async () => {
   });
 });
 
-test('NET-2.8: redelivered notices report duplicates and change no row, also many at once', async () => {
+test('NET-2.8: redelivered notices report duplicates and change no row, also concurrently', async () => {
   const body = notice([{ id: 2001 }, { id: 2002 }]);
   await send(body, signed(body));
   const before = await fingerprintTables(world.database);
@@ -89,7 +89,7 @@ test('NET-2.8: redelivered notices report duplicates and change no row, also man
   assert.equal(await fingerprintTables(world.database), before);
 });
 
-test('NET-5.4: a header that stands twice is refused', async () => {
+test('NET-5.4: a repeated header is refused', async () => {
   const body = notice([{ id: 5001 }]);
   const url = new URL(server.url);
   const headers = signed(body);
@@ -112,7 +112,7 @@ test('NET-5.4: a header that stands twice is refused', async () => {
   }
 });
 
-test('NET-2.8: at most 100 machines, at most 64 KiB, and only what fits after verification', async () => {
+test('NET-2.8: at most 100 machines, at most 64 KiB, and only a valid body after verification', async () => {
   const machines = (count: number) => [...Array(count)].map((_, i) => ({ id: 6000 + i }));
   const tooMany = notice(machines(101));
   assert.equal((await send(tooMany, signed(tooMany))).status, 422);
@@ -174,7 +174,7 @@ test('NET-4.i: a new secret refuses the old one at once, on every replica, and r
   await clock.advance(6_000);
   clock.stepWall(-6_000);
   assert.equal(await post(first), 401);
-  // The count is written after the answer; it is there soon, or the test ends by its time limit.
+  // The count is written after the answer; without it the test ends by its time limit.
   while ((await other.connection.noticeStatus())!.refusedCount === 0) await nextTurn();
   await replica.stop();
 });

@@ -1,7 +1,10 @@
 import type { Readable } from 'node:stream';
 import { HttpError } from '#service-kit/http/index.ts';
 
-/** Reads a body up to a bound; beyond it the answer is 413 and the connection ends, so that no more has to be taken. */
+/**
+ * Reads a body up to a limit. Above it the answer is 413 and the connection is closed, so that the rest is not
+ * received.
+ */
 export async function readRawBody(payload: Readable, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;

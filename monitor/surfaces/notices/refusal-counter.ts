@@ -1,6 +1,6 @@
 import type { Clock } from '#common/clock/index.ts';
 
-/** At most one write in this time: whoever floods us with bad signatures must not be writing our database with them. */
+/** At most one write in this time, so that a flood of bad signatures does not become a flood of writes. */
 const writeEveryMs = 5_000;
 
 export interface RefusalCounter {
@@ -8,8 +8,8 @@ export interface RefusalCounter {
 }
 
 /**
- * Counts refusals in memory and writes the sum now and then. What was counted since the last write is lost with the
- * process: the figure tells that something is refused, it is no ledger.
+ * Counts refusals in memory and writes the sum from time to time. Unwritten counts are lost with the process, which is
+ * acceptable for this statistic.
  */
 export function createRefusalCounter(clock: Clock, write: (count: number) => Promise<void>): RefusalCounter {
   let pending = 0;

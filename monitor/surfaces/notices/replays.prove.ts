@@ -1,14 +1,15 @@
 /**
- * Proof by repetition: a destroy notice counts once, whoever repeats it, where, when and how often (F-5), and from the
- * moment a new secret is shown no replica takes the old one (F-6).
+ * Proof by repetition: a destroy notice counts once, for any sender, place, time and number of repetitions (F-5), and
+ * from the moment a new secret is shown no replica accepts the old one (F-6).
  *
- * Replicas are monitors of their own on one database: own pool, own features, own HTTP server. Between a notice and its
- * replays come imports, traffic that brings the device back, and other notices; the replays must change no row.
+ * Replicas are separate monitors on one database: own pool, own features, own HTTP server. Between a notice and its
+ * replays come imports, traffic that restores the device, and other notices; the replays must change no row.
  */
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { type DestroyNoticeResult, noticePath, signNotice } from '#contracts/destroy-notice/index.ts';
 import { createDevices } from '#monitor/devices/index.ts';
+import { openScope } from '#monitor/facts/index.ts';
 import { createInventory, type Inventory } from '#monitor/inventory/index.ts';
 import { type Connection, connectionSecrets, createConnection } from '#monitor/operations-client/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
@@ -22,7 +23,7 @@ import { registerNotices } from './index.ts';
 export const name = 'notice-replays';
 
 export interface ReplayOptions {
-  /** Replays; of rotations a twenty-fifth. */
+  /** Number of replays; a twenty-fifth as many rotations. */
   n: number;
   seed: number;
   report(line: string): void;
@@ -69,7 +70,7 @@ export async function replay(
   await using replicas = await openReplicas(world, plant);
   const result: ReplayResult = { notices: 0, replays: 0, rotations: 0, answers: 0, offences: [] };
   await world.connection.setNoticeSecret(systemActor, secret);
-  // Small runs leave this to a test of its own.
+  // Small runs leave this to a separate test.
   if (n >= 100) await rejectUnfit(replicas, result);
   const random = seededRandom(seed);
   while (result.replays < n) await repeatNotices(world, replicas, random, result);
@@ -109,7 +110,7 @@ async function openReplica(world: World, plant: Plant) {
     connection,
     devices,
     sites: world.sites,
-    onPlaced: world.facts.rejudge,
+    onPlaced: (trx, changed) => world.facts.rejudge(changed, openScope(trx)),
     intervalSeconds: 60,
   });
   const server = await createHttpServer({
@@ -148,7 +149,7 @@ async function openReplica(world: World, plant: Plant) {
   return { replica, close };
 }
 
-/** Planted: what was applied is known only for as long as nothing else has come. */
+/** Planted: an applied notice is remembered only until the next one. */
 function forgetting(world: World, inventory: Inventory): Pick<Inventory, 'applyNotice'> {
   let last = '';
   return {
@@ -166,7 +167,7 @@ function forgetting(world: World, inventory: Inventory): Pick<Inventory, 'applyN
   };
 }
 
-/** Planted: the secret is read once and used again. */
+/** Planted: the secret is read once and cached. */
 function cachingSecret(connection: Connection): Pick<Connection, 'readNoticeSecret' | 'countRefusals'> {
   let known: { secret: string | null; uses: number } | null = null;
   return {
@@ -212,7 +213,7 @@ interface Machine {
   isListed: boolean;
 }
 
-/** Some notices, delivered many times at once, then again after everything that may happen in between. */
+/** Some notices, delivered concurrently many times, then again after all possible changes in between. */
 async function repeatNotices(
   world: World,
   replicas: readonly Replica[],
@@ -234,7 +235,7 @@ async function repeatNotices(
     if (duplicates !== told.length * 3)
       result.offences.push(`4 deliveries at once of ${told.length} machines: ${duplicates} duplicates`);
   }
-  // Devices come back, an inventory is imported that does not list the machines any more.
+  // Devices are seen again, and an inventory without the machines is imported.
   world.operations.vms = [];
   await world.inventory.loop.runOnce();
   await see(
@@ -290,7 +291,7 @@ async function see(world: World, machines: readonly Machine[], ago: number): Pro
   await world.database.db.transaction().execute((trx) => world.devices.recordSightings(trx, [upload]));
 }
 
-/** F-6: notices go on while the secret is changed; from the reply on the old one is worth nothing. */
+/** F-6: notices continue while the secret is changed; from the answer on the old one is invalid. */
 async function rotate(replicas: readonly Replica[], round: number, result: ReplayResult): Promise<void> {
   const body = noticeOf([]);
   const old = (await replicas[0]!.connection.readNoticeSecret())!;
@@ -316,7 +317,7 @@ async function rotate(replicas: readonly Replica[], round: number, result: Repla
     result.offences.push(`after rotation ${round + 1} ${wrong} of ${answers.length} answers are wrong`);
 }
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** Random numbers from 0 to 1, reproducible by seed. */
 function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

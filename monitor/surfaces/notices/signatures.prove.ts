@@ -1,9 +1,9 @@
 /**
- * Proof by forgery: what a destroy notice's signature and timestamp let in (F-1 to F-4).
+ * Proof by forgery: the signatures and timestamps that a destroy notice may have (F-1 to F-4).
  *
- * The judge is an HMAC-SHA256 of its own (`testing/second-hmac.ts`), which Project Wycheproof's vectors, GitHub's and the
- * Standard Webhooks' documented ones judge first. Then every notice, whole, tampered, late, or oddly spelled, goes through
- * the monitor's own endpoint. Parsing is watched: nothing of a refused body may be read.
+ * The reference is a separate HMAC-SHA256 (`testing/second-hmac.ts`), first checked with the vectors of Project
+ * Wycheproof, GitHub and Standard Webhooks. Then every notice, unchanged, tampered, late, or in an unusual form, is
+ * sent to the monitor's own endpoint. Parsing is recorded: a refused body must not be read.
  */
 import { connect } from 'node:net';
 import { createTestClock, type TestClock } from '#common/clock/index.ts';
@@ -18,7 +18,7 @@ import { secondHmac } from './testing/second-hmac.ts';
 export const name = 'notice-signatures';
 
 export interface SignatureOptions {
-  /** Of a hundred: how many of the tampered notices and of the clock's seconds are tried. */
+  /** Percentage of the tampered notices and of the clock's seconds that are tried. */
   n: number;
   seed: number;
   report(line: string): void;
@@ -134,7 +134,7 @@ function judgeVectors(rules: NoticeRules, result: ForgeResult): void {
       (truth.slice(0, tag.length) === tag) === (label === 'valid'),
       `vector ${id} is not ${label} to the judge`,
     );
-    // Ours: the key's text as the secret, the message as the body, and the tag wrong in the same bits.
+    // In our form: the key's text as the secret, the message as the body, and the tag wrong in the same bits.
     const right = secondHmac(Buffer.from(key), Buffer.concat([Buffer.from(`${stamp}.`), bytes]));
     const given = right
       .slice(0, tag.length)
@@ -145,7 +145,7 @@ function judgeVectors(rules: NoticeRules, result: ForgeResult): void {
           Number.parseInt(tag[at]!, 16)
         ).toString(16),
       );
-    // A tag of 128 bits is none here, however right it is.
+    // A tag of 128 bits is not valid here, even if it is right.
     const isRight = label === 'valid' && tag.length === 64;
     note(
       rules.verify(key, stamp, `sha256=${given}`, bytes, nowSeconds) === isRight,
@@ -166,7 +166,7 @@ function judgeVectors(rules: NoticeRules, result: ForgeResult): void {
 interface Desk {
   server: HttpServer;
   clock: TestClock;
-  /** Bodies that were read. */
+  /** Parsed bodies. */
   parsed: number;
   send(body: Uint8Array, headers: Record<string, string>): Promise<{ status: number; answer: string }>;
 }
@@ -235,7 +235,7 @@ async function tamper(desk: Desk, n: number, seed: number, result: ForgeResult):
   const signature = signNotice(secret, stamp, body);
   const whole = await desk.send(body, headersOf(stamp, signature));
   if (whole.status !== 200) result.offences.push(`an honest notice is answered with ${whole.status}`);
-  // What stands elsewhere than in spaces re-encodes to another text; this one would not.
+  // A changed byte outside of whitespace gives another text when re-encoded; this body has no whitespace.
   const compact = Buffer.from('{"cluster_id":7,"virtual_machines":[]}');
   const spaced = Buffer.from('{"cluster_id": 7, "virtual_machines": []}');
   const forgeries = [
@@ -255,7 +255,7 @@ async function tamper(desk: Desk, n: number, seed: number, result: ForgeResult):
     result.offences.push(`${desk.parsed - parsedBefore} refused bodies were read`);
 }
 
-/** F-3: every second around the window, by a monitor whose clock is right, or wrong by up to ten seconds. */
+/** F-3: every second around the window, with a monitor clock that is right, or wrong by up to ten seconds. */
 async function tryMoments(desk: Desk, n: number, seed: number, result: ForgeResult): Promise<void> {
   const body = Buffer.from('{"cluster_id":7,"virtual_machines":[]}');
   const moments: { offset: number; skew: number }[] = [];
@@ -280,7 +280,7 @@ async function tryMoments(desk: Desk, n: number, seed: number, result: ForgeResu
   }
 }
 
-/** Sends the head of a request and never its body; true when it is refused all the same. */
+/** Sends the header of a request without its body. Returns true when it is refused. */
 async function isRefusedUnread(desk: Desk, stamp: number): Promise<boolean> {
   const url = new URL(desk.server.url);
   const socket = connect(Number(url.port), url.hostname);
@@ -305,7 +305,7 @@ async function isRefusedUnread(desk: Desk, stamp: number): Promise<boolean> {
   return answer.startsWith('HTTP/1.1 401 ');
 }
 
-/** F-4: other spellings of a moment that is fresh, each signed rightly as it stands. */
+/** F-4: other spellings of a valid time, each signed correctly as written. */
 async function tryForms(desk: Desk, result: ForgeResult): Promise<void> {
   const now = String(nowSeconds);
   const body = Buffer.from('{"cluster_id":7,"virtual_machines":[]}');
@@ -338,7 +338,7 @@ async function tryForms(desk: Desk, result: ForgeResult): Promise<void> {
     result.forms += 1;
     if (status !== 401) result.offences.push(`the timestamp "${form}" is answered with ${status}`);
   }
-  // Digits of other scripts can't stand in a header as Node writes it; the rule itself is asked.
+  // Node can not send digits of other scripts in a header, so the rule itself is called.
   for (const zero of [0x660, 0x966, 0xff10]) {
     const text = now.replace(/\d/g, (digit) => String.fromCodePoint(zero + Number(digit)));
     result.forms += 1;
@@ -346,7 +346,7 @@ async function tryForms(desk: Desk, result: ForgeResult): Promise<void> {
   }
 }
 
-/** Every hundredth times `n`, from a place that the seed says. */
+/** Every hundredth times `n`, with an offset from the seed. */
 function thin<T>(items: readonly T[], n: number, seed: number): T[] {
   if (n >= 100) return [...items];
   return items.filter((_, i) => (i * 7919 + seed * 104_729) % 100 < n);

@@ -3,7 +3,7 @@ import { type Intake, Throttled } from '#monitor/intake/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import { sensorOf } from './authenticate.ts';
 
-/** A hook that lets a sensor's upload in, or says when to come again, before the body is read. */
+/** A hook that admits a sensor's upload, or answers when to retry, before the body is read. */
 export function admitTo(intake: Pick<Intake, 'admit'>) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     try {

@@ -6,7 +6,7 @@ import { HttpError, originOf } from '#service-kit/http/index.ts';
 const known = new WeakMap<FastifyRequest, AuthenticatedSensor>();
 const unknown: CredentialCheck = { isTaken: false, why: 'unknown' };
 
-/** A hook that lets only enrolled sensors through, before the body is read. */
+/** A hook that admits only enrolled sensors, before the body is read. */
 export function authenticateWith(sensors: Pick<Sensors, 'checkCredential'>) {
   return async (request: FastifyRequest, _reply: FastifyReply): Promise<void> => {
     const token = readBearer(request.raw.rawHeaders);
@@ -16,7 +16,7 @@ export function authenticateWith(sensors: Pick<Sensors, 'checkCredential'>) {
   };
 }
 
-/** The sensor that the hook let through. */
+/** The sensor that the hook admitted. */
 export function sensorOf(request: FastifyRequest): AuthenticatedSensor {
   return known.get(request)!;
 }

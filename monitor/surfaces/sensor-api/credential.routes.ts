@@ -3,9 +3,9 @@ import { Type } from 'typebox';
 import { CredentialResponse } from '#contracts/sensor-api/http.ts';
 import { HttpError, originOf } from '#service-kit/http/index.ts';
 import { authenticateWith, sensorOf } from './authenticate.ts';
-import type { SensorApiDeps } from './index.ts';
+import type { SensorApiDeps } from './deps.ts';
 
-/** Which sensor it is for follows from the credential alone. */
+/** The credential alone identifies the sensor. */
 const Nothing = Type.Object({}, { additionalProperties: false });
 
 export function registerCredential(app: FastifyInstance, deps: SensorApiDeps): void {

@@ -56,7 +56,7 @@ async function enrol(): Promise<{ id: number; credential: string; hostName: stri
   return { id: made.sensor_id, credential: made.credential, hostName };
 }
 
-/** A sensor that has rotated once, as every sensor that can does after its enrolment. */
+/** A sensor that has rotated once, as every current sensor does after its enrolment. */
 async function rotated() {
   const sensor = await enrol();
   const { body } = await rotate(sensor.credential);
@@ -64,7 +64,7 @@ async function rotated() {
   return { ...sensor, first: sensor.credential, credential: body.credential };
 }
 
-test('the credential of an enrolment has no end, so an older sensor is never shut out; the plan asks for a rotation', async () => {
+test('the credential of an enrolment has no expiry, so an older sensor is never locked out; the plan requests a rotation', async () => {
   const { credential } = await enrol();
   const { body } = await plan(credential);
   assert.equal(body.credential_version, 1);
@@ -73,7 +73,7 @@ test('the credential of an enrolment has no end, so an older sensor is never shu
   assert.equal((await plan(credential)).status, 200);
 });
 
-test('the old credential is taken until the new one was used once; lost answers are asked for again', async () => {
+test('the old credential is valid until the new one was used once; lost answers can be requested again', async () => {
   const { credential } = await enrol();
   const lost = await rotate(credential);
   assert.equal(lost.status, 201);
@@ -103,7 +103,7 @@ test('the old credential is taken until the new one was used once; lost answers 
   assert.deepEqual((({ status, code }) => [status, code])(await rotate(next)), [409, 'rotation_not_due']);
 });
 
-test('the plan asks for a rotation at two thirds of the life, and the credential ends at its end', async () => {
+test('the plan requests a rotation at two thirds of the lifetime, and the credential expires at its end', async () => {
   const { credential } = await rotated();
   const issuedMs = clock.nowMs();
   const rotateAt = async (days: number) => {
@@ -120,14 +120,14 @@ test('the plan asks for a rotation at two thirds of the life, and the credential
   assert.equal((await rotate(credential)).status, 401, 'a credential that has ended renews nothing');
 });
 
-test('what is said of an ended or replaced credential is said to those alone who know its secret', async () => {
+test('the state of an expired or replaced credential is reported only to callers with its secret', async () => {
   const { first } = await rotated();
   assert.equal((await plan(first)).code, 'credential_replaced');
   const guessed = first.slice(0, -1) + (first.at(-1) === 'A' ? 'B' : 'A');
   assert.equal((await plan(guessed)).code, 'unauthenticated');
 });
 
-test('a credential rotates its own sensor and no other, whatever the request says', async () => {
+test('a credential rotates only its own sensor, for any request', async () => {
   const one = await rotated();
   const other = await rotated();
   await clock.set(clock.nowMs() + 61 * dayMs);
@@ -144,7 +144,7 @@ test('a credential rotates its own sensor and no other, whatever the request say
   assert.deepEqual(rows, [{ n: 1 }]);
 });
 
-test('two hosts with one credential: the first to rotate shuts the other out, and an alert says so', async () => {
+test('two hosts with one credential: the first to rotate locks the other out, and an alert opens', async () => {
   const { id, credential, hostName } = await rotated();
   await clock.set(clock.nowMs() + 61 * dayMs);
   const [here, there] = await Promise.all([rotate(credential), rotate(credential)]);
@@ -167,14 +167,14 @@ test('two hosts with one credential: the first to rotate shuts the other out, an
   );
 });
 
-test('an operator asks for a rotation, which the plan tells the sensor until it has happened', async () => {
+test('an operator requests a rotation, which stays in the plan until it has happened', async () => {
   const { id, credential } = await rotated();
   assert.equal((await plan(credential)).body.credential.rotate, false);
   const { sensors } = server.monitor;
   assert.equal(await sensors.requestRotation(systemActor, server.siteId, id), true);
   assert.equal(await sensors.requestRotation(systemActor, server.siteId + 1, id), false);
   const viewer = { kind: 'person', id: 1, role: 'viewer' } as const;
-  await assert.rejects(async () => sensors.requestRotation(viewer, server.siteId, id), /look at everything/);
+  await assert.rejects(async () => sensors.requestRotation(viewer, server.siteId, id), /role is read-only/);
   assert.equal((await plan(credential)).body.credential.rotate, true);
   const next = (await rotate(credential)).body.credential;
   assert.equal((await plan(credential)).body.credential.rotate, true, 'issued, and not used yet');
@@ -182,14 +182,14 @@ test('an operator asks for a rotation, which the plan tells the sensor until it 
   assert.equal((await plan(next)).body.credential.rotate, false);
 });
 
-test("the sensor's page says until when its credential is taken, and its button asks for a rotation", async () => {
+test("the sensor's page shows the expiry of its credential, and its button requests a rotation", async () => {
   const operator = await server.signIn('operator');
   const older = await enrol();
   const page = async (id: number) => (await operator.get(`/sites/${server.siteId}/sensors/${id}`)).text;
-  assert.match(await page(older.id), /No end: the sensor has not renewed it yet/);
+  assert.match(await page(older.id), /No expiry: the sensor has not rotated it yet/);
   const { id, credential } = await rotated();
   const ends = new Date(clock.nowMs() + 90 * dayMs).toISOString().slice(0, 10);
-  assert.match(await page(id), new RegExp(`ends [^<]*${ends}`));
+  assert.match(await page(id), new RegExp(`expires [^<]*${ends}`));
   const asked = await operator.post(`/sites/${server.siteId}/sensors/${id}/rotate`);
   assert.equal(asked.status, 303);
   assert.match(await page(id), /Rotation requested/);
@@ -199,7 +199,7 @@ test("the sensor's page says until when its credential is taken, and its button 
   assert.equal((await viewer.post(`/sites/${server.siteId}/sensors/${id}/rotate`)).status, 403);
 });
 
-test('a removed sensor has no credential left, neither the one in use nor the next', async () => {
+test('a removed sensor has no valid credential, neither the one in use nor the next', async () => {
   const { id, credential, first } = await rotated();
   await clock.set(clock.nowMs() + 61 * dayMs);
   const next = (await rotate(credential)).body.credential;
@@ -229,7 +229,7 @@ test('rotations leave audit entries of the sensor, without a secret', async () =
   assert.ok(!text.includes(credential.split('_').slice(2).join('_')));
 });
 
-test('a credential that ends soon is alerted', async () => {
+test('a credential that expires soon is alerted', async () => {
   const { hostName } = await rotated();
   const issuedMs = clock.nowMs();
   const ending = async (days: number) => {

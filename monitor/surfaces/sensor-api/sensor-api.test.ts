@@ -11,17 +11,17 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createSpool, host, testMinute } from '#monitor/testing/index.ts';
 import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
 
-async function enrol(server: MonitorServer, token?: string) {
+async function enrol(server: MonitorServer, token?: string, node = 'node-1') {
   const made = token ?? (await server.monitor.sensors.createToken(systemActor, server.siteId)).token;
   return fetch(`${server.url}/agent/v1/enrol`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ token: made, host_name: 'node-1', node: 'node-1', sensor_version: '0.1.0' }),
+    body: JSON.stringify({ token: made, host_name: node, node, sensor_version: '0.1.0' }),
   });
 }
 
-async function enrolled(server: MonitorServer): Promise<string> {
-  return ((await (await enrol(server)).json()) as { credential: string }).credential;
+async function enrolled(server: MonitorServer, node?: string): Promise<string> {
+  return ((await (await enrol(server, undefined, node)).json()) as { credential: string }).credential;
 }
 
 async function post(server: MonitorServer, credential: string, body: Uint8Array, headers: object = {}) {
@@ -41,7 +41,7 @@ async function post(server: MonitorServer, credential: string, body: Uint8Array,
 
 const zstd = (upload: TelemetryUpload) => zstdCompressSync(encodeUpload(upload));
 
-test('a host becomes a sensor with a token once, and sends under its credential', async () => {
+test('a host enrols with a one-time token and sends with its credential', async () => {
   await using server = await startMonitorServer();
   const { token } = await server.monitor.sensors.createToken(systemActor, server.siteId);
   const first = await enrol(server, token);
@@ -75,7 +75,7 @@ test('a host becomes a sensor with a token once, and sends under its credential'
   assert.equal(read?.isGap === false && read.rxBytes, 5);
 });
 
-test('NET-1.1: an upload is durable when its receipt is sent, before anything is made of it', async () => {
+test('NET-1.1: an upload is durable when its receipt is sent, before it is processed', async () => {
   await using server = await startMonitorServer();
   const credential = await enrolled(server);
   const answer = await post(server, credential, zstd(createSpool().upload([captureMinute()])));
@@ -88,7 +88,7 @@ test('NET-1.1: an upload is durable when its receipt is sent, before anything is
   assert.equal(facts.rowCount, 0);
 });
 
-test('what must never be sent again is answered with 400, 413 or 422 and its reason', async () => {
+test('an upload that must never be sent again is answered with 400, 413 or 422 and the reason', async () => {
   await using server = await startMonitorServer();
   const credential = await enrolled(server);
   const spool = createSpool();
@@ -149,9 +149,9 @@ test('what must never be sent again is answered with 400, 413 or 422 and its rea
   assert.equal(rowCount, 0);
 });
 
-test('a sensor that sends what can not be read is told to come later, and another one is served', async () => {
+test('a sensor with unreadable uploads is told to retry later, and another one is served', async () => {
   await using server = await startMonitorServer();
-  const [hostile, honest] = [await enrolled(server), await enrolled(server)];
+  const [hostile, honest] = [await enrolled(server), await enrolled(server, 'node-2')];
   const bomb = zstdCompressSync(Buffer.alloc(1024 * 1024, Uint8Array.of(0x2a, 0)));
   for (let i = 0; i < 30; i += 1) {
     const { status, json } = await post(server, hostile, bomb);
@@ -170,7 +170,7 @@ test('a sensor that sends what can not be read is told to come later, and anothe
   assert.equal(json.receipt, 'accepted');
 });
 
-test('what lies more than 5 min ahead is answered with 503 clock_ahead, which no sensor takes for the end of it', async () => {
+test('an upload more than 5 min ahead is answered with 503 clock_ahead, after which the sensor keeps it', async () => {
   await using server = await startMonitorServer();
   const credential = await enrolled(server);
   const spool = createSpool();
@@ -196,7 +196,7 @@ test('what lies more than 5 min ahead is answered with 503 clock_ahead, which no
   assert.equal(((await answer.json()) as { error: { code: string } }).error.code, 'clock_ahead');
 });
 
-test('nobody but an enrolled sensor is read: no, wrong, foreign and doubled credentials are 401', async () => {
+test('only enrolled sensors are served: missing, wrong, foreign and repeated credentials are 401', async () => {
   await using server = await startMonitorServer();
   const credential = await enrolled(server);
   const ask = (headers: string[]) =>
@@ -237,7 +237,7 @@ test('NET-5.3: the plan has an ETag, and an unchanged plan is a 304', async () =
   assert.deepEqual(((await changed.json()) as SensorPlan).local_cidrs, ['192.0.2.0/24']);
 });
 
-test('NET-2.5, NET-5.3: live windows are taken from enrolled sensors alone, and the plan says that they are', async () => {
+test('NET-2.5, NET-5.3: live windows are accepted from enrolled sensors only, as the plan announces', async () => {
   await using server = await startMonitorServer();
   const credential = await enrolled(server);
   const headers = { authorization: `Bearer ${credential}` };

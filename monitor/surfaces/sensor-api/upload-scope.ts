@@ -3,21 +3,21 @@ import { CodedError } from '#common/errors/index.ts';
 import { clockAheadCode, telemetryContentType } from '#contracts/sensor-api/http.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 
-/** What an upload's fault means on the wire. */
+/** HTTP status of each upload error. */
 const statuses: Readonly<Record<string, number>> = {
   'telemetry.malformed': 400,
   'telemetry.encoding_unsupported': 400,
   'telemetry.too_large': 413,
   'telemetry.refused': 422,
-  // Kept by the sensor, and sent again when its clock is right.
+  // The sensor keeps the upload and sends it again when its clock is right.
   'telemetry.clock_ahead': 503,
-  // The sensor comes again, or lets the windows go when they are a minute old.
+  // The sensor retries, or drops windows that are a minute old.
   'live.store_full': 503,
   'live.store_unavailable': 503,
   'live.store_evicts': 503,
 };
 
-/** A scope of its own, because there alone bodies are bytes, of up to `bytesMax`. */
+/** A separate scope, because only its bodies are bytes, of up to `bytesMax`. */
 export async function registerUploadScope(
   app: FastifyInstance,
   bytesMax: number,

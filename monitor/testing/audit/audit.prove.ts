@@ -1,6 +1,6 @@
 /**
- * `npm run prove -- audit-monitor`: every route of the monitor that changes something leaves its entry, and each call that writes
- * one is missed when it is taken out. `--n` bounds the calls that are taken out; 1000 is all of them.
+ * `npm run prove -- audit-monitor`: every route of the monitor that changes data leaves an audit entry, and removing
+ * any call that writes one is detected. `--n` limits the removed calls; 1000 is all of them.
  */
 import { proveAudit } from '#service-kit/audit/testing/prove-audit.ts';
 

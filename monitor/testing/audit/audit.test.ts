@@ -9,13 +9,13 @@ before(async () => {
 });
 after(() => stage[Symbol.asyncDispose]());
 
-test('every route of the monitor that changes something says in the audit trail who did what, and from where', async () => {
+test('every route of the monitor that changes data records actor, operation and source in the audit trail', async () => {
   const { routes, faults } = await judgeAll(stage);
   assert.deepEqual(faults, []);
   assert.ok(routes > 30, `${routes} routes`);
 });
 
-test('operators and viewers search the trail, and take it away as a file; no secret stands in it', async () => {
+test('operators and viewers search the trail and download it as a file; it contains no secret', async () => {
   const { operator, server } = stage;
   await operator.post('/sites', { name: 'Searched site' });
   const viewer = await server.signIn('viewer');

@@ -1,6 +1,6 @@
 /**
- * For every route of the monitor that can change something, one request that does, and the operation that it must have
- * left in the audit trail. Routes that leave none are named with the reason.
+ * For every route of the monitor that can change data: one request, and its expected operation in the audit trail.
+ * Routes without an entry are listed with the reason.
  */
 import { Secret, TOTP } from 'otpauth';
 import { allCapabilities, startOperationsStub } from '#monitor/operations-client/testing/operations-stub.ts';
@@ -94,7 +94,7 @@ async function ask(url: string, options: RequestInit): Promise<Answer> {
   return { status: answer.status, headers: answer.headers, text: await answer.text() };
 }
 
-/** Routes that may leave nothing, and why. */
+/** Routes that need no entry, with the reason. */
 export const exceptions: Readonly<Record<string, string>> = {
   'POST /agent/v1/telemetry': 'measurements, many a minute; each is stored with its sensor',
   'POST /agent/v1/live': 'measurements, every few seconds',
@@ -127,13 +127,22 @@ async function useRotated(stage: Stage): Promise<void> {
   await monitor.sensors.settled();
 }
 
-/** What changes something without a route. */
+/** Changes without a route. */
 export const otherCases: Readonly<
   Record<string, readonly [operation: string, change: (stage: Stage) => Promise<unknown>]>
 > = {
   'command create-operator': ['operator.add', ({ colleague }) => colleague()],
   'the first use of a rotated credential': ['sensor.replace_credential', useRotated],
+  'an enrolment for a node that has a sensor': ['sensor.replace', replaceSensor],
 };
+
+async function replaceSensor({ monitor, siteId, sensor }: Stage): Promise<void> {
+  const { hostName } = await sensor();
+  const place = { node: { name: hostName, clusterId: null }, replaces: true };
+  const { token } = await monitor.sensors.createToken(systemActor, siteId, place);
+  const request = { token, host_name: `new-${hostName}`, node: hostName, sensor_version: '0.1.0' };
+  await monitor.sensors.enrol(request);
+}
 
 const connection = (stage: Stage, path: string) =>
   stage.operator.post(path, { base_url: stage.stub.url, token: stage.stub.token, is_enabled: 'on' });
@@ -141,17 +150,19 @@ const connection = (stage: Stage, path: string) =>
 export const cases: Readonly<Record<string, Case>> = {
   'POST /agent/v1/enrol': [
     'sensor.enrol',
-    async ({ server, token, next }) =>
-      ask(`${server.url}/agent/v1/enrol`, {
+    async ({ server, token, next }) => {
+      const name = `enrolled-${next()}`;
+      return ask(`${server.url}/agent/v1/enrol`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({
           token: await token(),
-          host_name: `enrolled-${next()}`,
-          node: 'n',
+          host_name: name,
+          node: name,
           sensor_version: '0.1.0',
         }),
-      }),
+      });
+    },
   ],
   'POST /agent/v1/credential': [
     'sensor.rotate_credential',
@@ -226,8 +237,8 @@ export const cases: Readonly<Record<string, Case>> = {
   ],
   'POST /sites/:siteId/sensors/:sensorId/node': [
     'sensor.choose_node',
-    async ({ operator, siteId, sensor }) =>
-      operator.post(`/sites/${siteId}/sensors/${(await sensor()).id}/node`, { node_name: 'node-9' }),
+    async ({ operator, siteId, sensor, next }) =>
+      operator.post(`/sites/${siteId}/sensors/${(await sensor()).id}/node`, { node_name: `node-${next()}` }),
   ],
   'POST /alerts/:episodeId/acknowledge': [
     'alert.acknowledge',

@@ -1,4 +1,4 @@
-/** Judges every route of the monitor that can change something by what it left in the audit trail. */
+/** Checks every route of the monitor that can change data for its audit entry. */
 import { cases, exceptions, otherCases, type Stage } from './cases.ts';
 
 async function judgeRoute(stage: Stage, route: string): Promise<string[]> {
@@ -23,7 +23,7 @@ async function judgeRoute(stage: Stage, route: string): Promise<string[]> {
   return isWhole ? [] : [`${route}: ${operation} does not say who and from where: ${JSON.stringify(found)}`];
 }
 
-/** The same for a change that no route makes. */
+/** The same for a change without a route. */
 async function judgeOther(stage: Stage, what: string): Promise<string[]> {
   const [operation, change] = otherCases[what]!;
   const { pool } = stage.server.database;
@@ -33,25 +33,25 @@ async function judgeOther(stage: Stage, what: string): Promise<string[]> {
   return rows.some((row) => row.operation === operation) ? [] : [`${what}: no entry ${operation}`];
 }
 
-/** What is wrong with what a route, or another change, leaves behind. */
+/** Errors in the audit entry of a route or another change. */
 export function judgeOne(stage: Stage, thing: string): Promise<string[]> {
   return thing in otherCases ? judgeOther(stage, thing) : judgeRoute(stage, thing);
 }
 
-/** Routes of the running server, by the server's own list, that can change something. */
+/** Routes of the running server that can change data. */
 function listMutatingRoutes(stage: Stage): string[] {
   const isSafe = (method: string) => ['GET', 'HEAD', 'OPTIONS'].includes(method);
   const all = stage.server.routes.filter(({ method }) => !isSafe(method));
   return [...new Set(all.map(({ method, url }) => `${method} ${url}`))];
 }
 
-/** All that must leave an entry: the other changes, and the routes that have a case. */
+/** Everything that must leave an entry: routes with a case, and other changes. */
 export function listThings(stage: Stage): string[] {
   const routes = listMutatingRoutes(stage).filter((route) => route in cases && !(route in exceptions));
   return [...Object.keys(otherCases), ...routes];
 }
 
-/** Every fault: routes without a case, cases without a route, and routes that leave no entry. */
+/** All errors: routes without a case, cases without a route, and routes without an entry. */
 export async function judgeAll(stage: Stage): Promise<{ routes: number; faults: string[] }> {
   const routes = listMutatingRoutes(stage);
   const faults: string[] = [];

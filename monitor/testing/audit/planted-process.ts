@@ -1,4 +1,4 @@
-/** The process of the proof: judges the routes of the monitor without each call that writes to the audit trail. */
+/** The process of the proof: checks the monitor's routes with each audit call removed in turn. */
 import { runPlanted } from '#service-kit/audit/testing/run-planted.ts';
 
 await runPlanted('monitor', async () => ({

@@ -1,6 +1,6 @@
 /**
- * A public vendor registry as a process of its own, speaking real HTTP: it prints its port, then every request as one
- * line of JSON, all of it, so that a test sees what has left.
+ * A public vendor registry as a separate process with real HTTP. It prints its port, then every request as one line of
+ * JSON, so that a test sees all sent data.
  */
 import { createServer } from 'node:http';
 
@@ -36,5 +36,5 @@ server.listen(0, '127.0.0.1', () => {
   const address = server.address();
   process.stdout.write(`${typeof address === 'object' ? address!.port : ''}\n`);
 });
-// Ends with the test that started it, however that ends.
+// Ends with the test that started it, in any case.
 process.stdin.on('end', () => process.exit(0)).resume();

@@ -10,7 +10,7 @@ export interface Model {
   /** By the number that the model gave it. */
   networks: Map<number, { tenant: number; block: number }>;
   /** Of a network's number and a server's index; the value is the last byte of its address. */
-  cards: Map<string, number>;
+  nics: Map<string, number>;
   made: number;
 }
 
@@ -42,7 +42,7 @@ async function codeOf(work: () => Promise<unknown>): Promise<string | null> {
 
 const key = (network: number, server: number) => `${network}:${server}`;
 const membersOf = (model: Model, network: number) =>
-  [...model.cards].filter(([card]) => card.startsWith(`${network}:`));
+  [...model.nics].filter(([nic]) => nic.startsWith(`${network}:`));
 const pick = (model: Model, at: number) =>
   [...model.networks.keys()].at(at % Math.max(1, model.networks.size));
 
@@ -95,7 +95,7 @@ function attach(at: number, tenant: number, server: number, last: number | null)
     await real.world.jobs.drain();
     const { tenant: owner, block } = model.networks.get(network)!;
     const index = tenant * serversOfTenant + server;
-    const present = model.cards.get(key(network, index));
+    const present = model.nics.get(key(network, index));
     const taken = new Set(membersOf(model, network).map(([, address]) => address));
     const free = last ?? addresses.find((address) => !taken.has(address)) ?? null;
     const expected =
@@ -123,13 +123,13 @@ function attach(at: number, tenant: number, server: number, last: number | null)
     if (code !== null) return;
     const address = present ?? free!;
     assert.equal(given, `10.9.0.${block * 8 + address}`);
-    model.cards.set(key(network, index), address);
+    model.nics.set(key(network, index), address);
   });
 }
 
 function detach(at: number, server: number, isFollowedByWork: boolean): Step {
   return onNetwork(`detach(server ${server})`, at, async (model, real, network) => {
-    const isThere = model.cards.has(key(network, server));
+    const isThere = model.nics.has(key(network, server));
     const input = { serverId: real.servers[server]!.id, networkId: real.networks.get(network)! };
     const code = await codeOf(() => real.world.networks.detachServer(real.actor, null, input));
     assert.equal(code, isThere ? null : 'networks.not_found', 'detach');
@@ -138,7 +138,7 @@ function detach(at: number, server: number, isFollowedByWork: boolean): Step {
     const deletion = () => real.world.networks.deleteNetwork(real.actor, null, input.networkId);
     if (!isFollowedByWork) assert.equal(await codeOf(deletion), 'networks.in_use');
     await real.world.jobs.drain();
-    model.cards.delete(key(network, server));
+    model.nics.delete(key(network, server));
   });
 }
 
@@ -159,9 +159,7 @@ function look(at: number): Step {
     const { block } = model.networks.get(network)!;
     const members = await real.world.networks.listMembers(real.actor, null, real.networks.get(network)!);
     const expected = membersOf(model, network)
-      .map(
-        ([card, address]) => `${real.servers[Number(card.split(':')[1])]!.id} 10.9.0.${block * 8 + address}`,
-      )
+      .map(([nic, address]) => `${real.servers[Number(nic.split(':')[1])]!.id} 10.9.0.${block * 8 + address}`)
       .sort();
     assert.deepEqual(members.map((member) => `${member.serverId} ${member.ip}`).sort(), expected, 'look');
   });

@@ -14,7 +14,8 @@ import {
   type PaymentsDeps,
 } from '#operations/payments/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
-import { createPool, type Queryable } from '#service-kit/postgres/database.ts';
+import { createPool } from '#service-kit/postgres/database.ts';
+import type { Queryable } from '#service-kit/postgres/queryable.ts';
 
 export interface Ordering extends AsyncDisposable {
   pool: ReturnType<typeof createPool>['pool'];

@@ -143,7 +143,7 @@ test('NET-2.3, NET-4.a: targets are the active generations with their exact fiel
 });
 
 test('NET-2.3: addresses that are not globally routable are left out, and the cursor still moves', async () => {
-  await using strict = await createWorld({ isDocumentationGlobal: false });
+  await using strict = await createWorld({ allowDocumentationAddresses: false });
   const { tenant } = await strict.createCustomer('Private');
   const { allocations } = await strict.deploy(tenant, 'inside');
   const token = await strict.createToken(['protect_telemetry_ingest']);
@@ -165,7 +165,7 @@ test('NET-5.1: a project sees the clusters of its scope only', async () => {
   assert.deepEqual(((await (await call('/inventory/vms/', token)).json()) as { vms: [] }).vms, []);
 });
 
-test('the inventory lists living servers with their cards and addresses', async () => {
+test('the inventory lists living servers with their network interfaces and addresses', async () => {
   const { tenant } = await world.createCustomer('Inventory');
   const { serverId, allocations } = await world.deploy(tenant, 'listed');
   const token = await world.createToken(['vm_inventory_read']);
@@ -198,7 +198,7 @@ test('a limit over 1,000, an unknown parameter and a crooked cursor are 422', as
 });
 
 test('NET-5.2: a source with too many failures gets 429, and a valid token from it still works', async () => {
-  await using throttled = await createWorld({ authFailuresMax: 3 });
+  await using throttled = await createWorld({ adminAuthFailuresMax: 3 });
   const token = await throttled.createToken([]);
   const ask = (given: string) =>
     fetch(`${throttled.url}${base}/discovery/`, { headers: { authorization: `Bearer ${given}` } });

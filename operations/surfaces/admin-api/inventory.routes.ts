@@ -5,7 +5,7 @@ import { clusterScope, requireProject } from './authenticate.ts';
 import { PageQuery, readPageQuery } from './page-query.ts';
 
 /**
- * `GET /inventory/vms/`: the living servers of the project's clusters, with their cards and addresses.
+ * `GET /inventory/vms/`: the living servers of the project's clusters, with their network interfaces and addresses.
  *
  * `as_of` is taken before the rows are read, so that a destroy notice can be told to be newer than a page.
  */
@@ -25,12 +25,12 @@ export function registerInventory(app: App, deps: { servers: Servers }): void {
           name: vm.name,
           state: vm.state,
           updated_at: vm.updatedAt.toISOString(),
-          interfaces: vm.interfaces.map((card) => ({
-            id: card.id,
-            mac_address: card.macAddress,
-            bridge: card.bridge,
-            vlan: card.vlan,
-            addresses: [...card.addresses],
+          interfaces: vm.interfaces.map((nic) => ({
+            id: nic.id,
+            mac_address: nic.macAddress,
+            bridge: nic.bridge,
+            vlan: nic.vlan,
+            addresses: [...nic.addresses],
           })),
         })),
         next_after_id: page.nextAfterId,

@@ -65,7 +65,7 @@ test('NET-2.4.7, NET-4.b: the first delivery is accepted, an identical one is un
   assert.deepEqual([first[0]!.inboundBytes, first[0]!.outboundBytes, first.length], [1_234_567, 89, 1]);
 });
 
-test('NET-2.4.0: bytes come back exactly out of rates, whatever their size', async () => {
+test('NET-2.4.0: bytes are restored exactly from rates, for any size', async () => {
   await freshAllocation('Exact');
   const sizes = [0, 1, 2, 7, 59, 61, 1_000_003, 2 ** 31 + 1, 987_654_321_987, 2_999_999_999_999];
   const series = sizes.map((bytes, i) => point(minutesAgo(30 - i), { in: bytes, out: sizes.at(-1 - i)! }));

@@ -1,6 +1,5 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { AccountUsage, MonthSum, OveragePrice } from '#operations/metering/index.ts';
-import { requestsByKeyTable } from '#operations/views/index.ts';
 import {
   formatCount,
   formatMoney,
@@ -12,6 +11,7 @@ import {
   stats,
   type Tone,
 } from '#service-kit/pages/index.ts';
+import { requestsByKeyTable } from '../parts/index.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
 import { accountUsagePath, fleetUsagePath, monthLinks, monthsChart, requestsChart } from './usage.page.ts';

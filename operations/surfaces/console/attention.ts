@@ -2,7 +2,7 @@
 import type { Node } from '#operations/clusters/index.ts';
 import { formatCount, formatDuration, type Tone } from '#service-kit/pages/index.ts';
 import { isAway, isNearlyFull } from './clusters.page.ts';
-import type { OverviewFacts } from './overview.page.ts';
+import type { OverviewFacts } from './overview-facts.ts';
 import { lateSeconds } from './webhooks.routes.ts';
 
 export interface AttentionItem {

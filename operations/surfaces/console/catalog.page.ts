@@ -1,4 +1,5 @@
-import type { Cluster, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
+import type { Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
+import type { Cluster } from '#operations/clusters/index.ts';
 import {
   badge,
   type Column,

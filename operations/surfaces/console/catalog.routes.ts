@@ -5,6 +5,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { StaffActor } from '#operations/accounts/index.ts';
 import { formatQuanta, parseMoney } from '#operations/billing/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
+import type { Clusters } from '#operations/clusters/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import { catalogPage } from './catalog.page.ts';
@@ -13,6 +14,7 @@ import { type OfferForm, type OfferKind, offerPage } from './offer.page.ts';
 
 export interface CatalogDeps {
   catalog: Catalog;
+  clusters: Clusters;
 }
 
 const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
@@ -40,7 +42,7 @@ export function registerCatalog(app: App, deps: CatalogDeps): void {
       const staff = request.staff!;
       const [locations, clusters, plans, images] = await Promise.all([
         deps.catalog.listAllLocations(),
-        deps.catalog.listClusters(),
+        deps.clusters.listClusters(),
         deps.catalog.listAllPlans(staff.actor),
         deps.catalog.listAllImages(staff.actor),
       ]);

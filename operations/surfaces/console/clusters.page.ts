@@ -1,6 +1,6 @@
 import type { PoolUse } from '#operations/addresses/index.ts';
-import type { Cluster, Location } from '#operations/catalog/index.ts';
-import type { DayRoom, Node, Room } from '#operations/clusters/index.ts';
+import type { Location } from '#operations/catalog/index.ts';
+import type { Cluster, DayRoom, Node, Room } from '#operations/clusters/index.ts';
 import {
   age,
   askButton,
@@ -109,7 +109,7 @@ export function roomChart({ days, nodes }: Pick<ClustersPageOptions, 'days' | 'n
         ? []
         : [
             { label: 'Allocated', values: days.map((day) => Math.round(day.memoryMb / 1024)) },
-            { label: 'Offered', values: days.map(() => capacity), isExpected: true },
+            { label: 'Capacity', values: days.map(() => capacity), isExpected: true },
           ],
     },
   });
@@ -126,7 +126,7 @@ function nodeTable(nodes: readonly Node[], nowMs: number): Html {
       { key: 'name', header: 'Node', cell: (node) => link(`/console/clusters/nodes/${node.id}`, node.name) },
       { key: 'state', header: 'State', cell: (node) => nodeBadge(node, nowMs) },
       { key: 'seen', header: 'Last answer', cell: (node) => age(node.seenAt?.getTime() ?? null, nowMs) },
-      { key: 'guests', header: 'Guests', kind: 'figure', cell: (node) => formatCount(node.guestCount) },
+      { key: 'guests', header: 'Servers', kind: 'figure', cell: (node) => formatCount(node.guestCount) },
       { key: 'memory', header: 'Memory allocated', cell: share('memoryMb') },
       {
         key: 'memory-free',
@@ -156,7 +156,7 @@ function poolTable(staff: Staff, pools: readonly PoolUse[]): Html {
       { key: 'gateway', header: 'Gateway', kind: 'code', cell: (pool) => pool.gateway },
       {
         key: 'range',
-        header: 'Allocated',
+        header: 'Range for servers',
         kind: 'code',
         cell: (pool) => `${pool.firstAddress} – ${pool.lastAddress}`,
       },

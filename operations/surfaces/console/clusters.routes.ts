@@ -4,8 +4,8 @@ import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
-import type { Catalog, Cluster } from '#operations/catalog/index.ts';
-import type { Clusters, Node, NodeChange } from '#operations/clusters/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Cluster, Clusters, Node, NodeChange } from '#operations/clusters/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import { clustersPage } from './clusters.page.ts';
@@ -154,7 +154,7 @@ async function faultsOf(change: () => Promise<unknown>): Promise<Map<string, str
 }
 
 async function findCluster(deps: ClustersDeps, id: number): Promise<Cluster> {
-  const cluster = (await deps.catalog.listClusters()).find((one) => one.id === id);
+  const cluster = (await deps.clusters.listClusters()).find((one) => one.id === id);
   if (cluster === undefined) throw noSuchPage();
   return cluster;
 }
@@ -186,7 +186,7 @@ async function showClusters(
 ): Promise<FastifyReply> {
   const { actor } = staff;
   const [clusters, locations, nodes, pools, days] = await Promise.all([
-    deps.catalog.listClusters(),
+    deps.clusters.listClusters(),
     deps.catalog.listAllLocations(),
     deps.clusters.listNodes(actor, null),
     deps.addresses.listPools(actor, null),

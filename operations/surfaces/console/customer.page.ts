@@ -11,11 +11,11 @@ import {
 } from '#operations/billing/index.ts';
 import type { Charge, ChargeState, SavedCard } from '#operations/payments/index.ts';
 import { type Server, statusOf } from '#operations/servers/index.ts';
-import { spendingChart } from '#operations/views/index.ts';
 import type { Delivery } from '#service-kit/mail/index.ts';
 import {
   age,
   badge,
+  banner,
   type Content,
   code,
   confirm,
@@ -26,7 +26,6 @@ import {
   type Html,
   html,
   link,
-  notice,
   pageHeader,
   section,
   stat,
@@ -35,6 +34,7 @@ import {
   table,
 } from '#service-kit/pages/index.ts';
 import { linkDelivery } from '#service-kit/sign-in/index.ts';
+import { spendingChart } from '../parts/index.ts';
 import { accountActions, membersSection } from './customer-forms.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
@@ -90,7 +90,7 @@ export function customerPage(options: CustomerPageOptions): Html {
         state: stateOf(options),
         actions: staff.canChange && accountActions(options),
       }),
-      error && notice({ tone: 'bad', title: 'Nothing was changed', text: error }),
+      error && banner({ tone: 'bad', title: 'Nothing was changed', text: error }),
       options.delivery && linkDelivery(options.delivery),
       figures(options),
       facts(options),

@@ -62,7 +62,7 @@ test('the overview leads a new operator step by step to a server that runs, and 
     '/console/clusters/',
     { name: 'fra1-a', location: String(location!.id), driver: 'simulated' },
   ]);
-  const [cluster] = await world.catalog.listClusters();
+  const [cluster] = await world.clusters.listClusters();
   const at = `/console/clusters/${cluster!.id}`;
   assert.ok(
     (await page('/console/')).includes(`${at}/nodes/new`),
@@ -116,7 +116,7 @@ test('support is told the same and led to no form', async () => {
 
 test('what can not be right is refused at its field, and what was typed stays', async () => {
   const { send } = await visit('operator@staff.test');
-  const [cluster] = await world.catalog.listClusters();
+  const [cluster] = await world.clusters.listClusters();
   const pools = `/console/clusters/${cluster!.id}/pools`;
   const range = { gateway: '192.0.2.1', first: '192.0.2.10', last: '192.0.2.20' };
   const sizes = { vcpus: '1', memory_gib: '1', disk_gb: '10', hourly: '0.01', monthly: '5' };
@@ -181,7 +181,7 @@ test('a plan’s new price is for later orders, a withdrawn one can not be order
   assert.deepEqual([pool!.givenCount, pool!.size], [1, 11]);
   const kept = await send(`/console/clusters/pools/${pool!.id}/remove`, {});
   assert.match(await page(kept.to), /Nothing was removed\. Servers have used/);
-  const cluster = (await world.catalog.listClusters())[0]!;
+  const cluster = (await world.clusters.listClusters())[0]!;
   const six = { gateway: '2001:db8::1', first: '2001:db8::10', last: '2001:db8::ffff:ffff:ffff:fff' };
   await send(`/console/clusters/${cluster.id}/pools`, { prefix: '2001:db8::/64', ...six });
   const made = (await world.addresses.listPools(systemActor, null)).find((each) => each.family === 6)!;

@@ -1,6 +1,6 @@
 /** What a new installation lacks before anything can be sold, in the order in which it is made. */
 import { agenda, type Html, link, section } from '#service-kit/pages/index.ts';
-import type { OverviewFacts } from './overview.page.ts';
+import type { OverviewFacts } from './overview-facts.ts';
 
 export interface Step {
   title: string;

@@ -46,7 +46,7 @@ export function guardConsole(deps: GuardDeps) {
       if (fault !== null) {
         throw new HttpError(403, {
           code: 'forbidden',
-          message: `Nothing was changed: ${fault}. Load the page again and repeat it.`,
+          message: `Nothing was changed: ${fault}. Reload the page and try again.`,
         });
       }
     }

@@ -1,8 +1,8 @@
-import type { Cluster } from '#operations/catalog/index.ts';
-import type { Node } from '#operations/clusters/index.ts';
+import type { Cluster, Node } from '#operations/clusters/index.ts';
 import {
   actionButton,
   askButton,
+  banner,
   type Content,
   code,
   definitionList,
@@ -12,7 +12,6 @@ import {
   type Html,
   link,
   moment,
-  notice,
   pageHeader,
   section,
   shareBar,
@@ -87,7 +86,7 @@ export function nodePage(options: NodePageOptions): Html {
       }),
       node !== null &&
         node.lastError !== null &&
-        notice({ tone: 'bad', title: 'It does not answer', text: node.lastError }),
+        banner({ tone: 'bad', title: 'It does not answer', text: node.lastError }),
       node !== null && section({ title: 'Room and connection' }, room(node, nowMs)),
       staff.canChange && section({ title: node === null ? 'Settings' : 'Change' }, nodeForm(options)),
     ],

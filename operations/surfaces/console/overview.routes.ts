@@ -12,7 +12,8 @@ import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import type { Staff } from './guard.ts';
-import { type OverviewFacts, overviewPage } from './overview.page.ts';
+import { overviewPage } from './overview.page.ts';
+import type { OverviewFacts } from './overview-facts.ts';
 
 export interface OverviewDeps {
   accounts: Accounts;
@@ -44,7 +45,7 @@ async function readFacts(deps: OverviewDeps, { actor }: Staff, nowMs: number): P
   const [money, place, servers, webhooks, usage, projects] = await Promise.all([
     readMoney(deps, actor, nowMs),
     Promise.all([
-      catalog.listClusters(),
+      clusters.listClusters(),
       catalog.listAllLocations(),
       clusters.listNodes(actor, null),
       deps.addresses.listPools(actor, null),

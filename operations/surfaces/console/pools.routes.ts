@@ -3,7 +3,8 @@ import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
-import type { Catalog, Cluster } from '#operations/catalog/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Cluster, Clusters } from '#operations/clusters/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { field, form, type Html, link, pageHeader, sendPage } from '#service-kit/pages/index.ts';
 import { consoleFrame } from './frame.ts';
@@ -12,6 +13,7 @@ import { noSuchPage, type Staff } from './guard.ts';
 export interface PoolsDeps {
   addresses: Addresses;
   catalog: Catalog;
+  clusters: Clusters;
 }
 
 const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
@@ -76,7 +78,7 @@ async function unlessRefused(
 }
 
 async function findCluster(deps: PoolsDeps, id: number): Promise<Cluster> {
-  const cluster = (await deps.catalog.listClusters()).find((one) => one.id === id);
+  const cluster = (await deps.clusters.listClusters()).find((one) => one.id === id);
   if (cluster === undefined) throw noSuchPage();
   return cluster;
 }

@@ -1,5 +1,5 @@
 import type { AdminProject, AdminToken } from '#operations/admin-projects/index.ts';
-import type { Cluster } from '#operations/catalog/index.ts';
+import type { Cluster } from '#operations/clusters/index.ts';
 import type { GrantablePermission } from '#operations/feeds/index.ts';
 import type { ProjectSources } from '#operations/protect-traffic/index.ts';
 import { defaultDays } from '#service-kit/credentials/index.ts';
@@ -7,6 +7,7 @@ import {
   actionButton,
   age,
   badge,
+  banner,
   type Content,
   code,
   codeBlock,
@@ -18,7 +19,6 @@ import {
   type Html,
   html,
   moment,
-  notice,
   pageHeader,
   section,
   table,
@@ -77,7 +77,7 @@ export function projectPage(options: ProjectPageOptions): Html {
 
 function newToken(token: string): Content {
   return [
-    notice({
+    banner({
       tone: 'warn',
       title: 'Copy the token now',
       text: 'It is shown on this page only. We store only its digest and cannot show it again.',
@@ -154,7 +154,7 @@ function editSection({ staff, project, error, clusters, grantable }: ProjectPage
   return section(
     {
       title: 'Permissions',
-      description: 'A change works at once, with the tokens there are.',
+      description: 'A change takes effect at once, for every active token.',
     },
     form({ action: `/console/projects/${project.id}`, csrfToken: staff.csrfToken, submit: 'Save', error }, [
       field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: project.name }),

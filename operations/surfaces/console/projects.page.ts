@@ -1,5 +1,5 @@
 import type { AdminProject } from '#operations/admin-projects/index.ts';
-import type { Cluster } from '#operations/catalog/index.ts';
+import type { Cluster } from '#operations/clusters/index.ts';
 import type { GrantablePermission } from '#operations/feeds/index.ts';
 import {
   type Content,

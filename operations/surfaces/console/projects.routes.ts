@@ -6,6 +6,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
+import type { Clusters } from '#operations/clusters/index.ts';
 import { type FeedReceiver, listGrantable } from '#operations/feeds/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { expiryOf } from '#service-kit/credentials/index.ts';
@@ -20,6 +21,7 @@ export interface ProjectsDeps {
   protectTraffic: Pick<ProtectTraffic, 'readSources' | 'handOver'>;
   receivers: readonly FeedReceiver[];
   catalog: Catalog;
+  clusters: Clusters;
   clock: Clock;
 }
 
@@ -127,7 +129,7 @@ async function showProjects(
 ): Promise<FastifyReply> {
   const [projects, clusters] = await Promise.all([
     deps.adminProjects.list(staff.actor),
-    deps.catalog.listClusters(),
+    deps.clusters.listClusters(),
   ]);
   return sendPage(
     reply,
@@ -147,7 +149,7 @@ async function showProject(
   if (!project) throw noSuchPage();
   const [tokens, clusters, traffic] = await Promise.all([
     deps.adminProjects.listTokens(staff.actor, id),
-    deps.catalog.listClusters(),
+    deps.clusters.listClusters(),
     deps.protectTraffic.readSources(staff.actor, id),
   ]);
   const isRefused = state.error !== undefined || state.tokenError !== undefined;

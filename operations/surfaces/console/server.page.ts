@@ -1,8 +1,8 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
-import { serverActionsTable } from '#operations/views/index.ts';
 import {
   actionButton,
+  banner,
   type Content,
   code,
   codeBlock,
@@ -14,11 +14,11 @@ import {
   html,
   link,
   moment,
-  notice,
   pageHeader,
   section,
   type Tone,
 } from '#service-kit/pages/index.ts';
+import { serverActionsTable } from '../parts/index.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
 import { toneOf } from './servers.page.ts';
@@ -126,7 +126,7 @@ function failure({ staff, server, failureDetail, confirmError }: ServerPageOptio
   const path = `/console/servers/${server.id}`;
   const { csrfToken } = staff;
   return [
-    notice({
+    banner({
       tone: 'bad',
       title: 'Provisioning failed',
       text: 'The customer cannot use or destroy it until an operator retries or resolves it. It is not charged.',

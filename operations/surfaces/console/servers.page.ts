@@ -1,6 +1,5 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import { type Server, type ServerStatus, statusOf } from '#operations/servers/index.ts';
-import { changingStatuses } from '#operations/views/index.ts';
 import {
   actionButton,
   age,
@@ -17,6 +16,7 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { changingStatuses } from '../parts/index.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
 

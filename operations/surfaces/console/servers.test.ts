@@ -112,7 +112,7 @@ test('operators make clusters and nodes, give their room, close and remove them;
   assert.equal((await make(operator, 'Not a name')).status, 422);
   assert.equal((await make(operator, 'fra-2')).status, 303);
   assert.equal((await make(operator, 'fra-2')).status, 422, 'the name is taken');
-  const cluster = (await world.catalog.listClusters()).find((one) => one.name === 'fra-2')!;
+  const cluster = (await world.clusters.listClusters()).find((one) => one.name === 'fra-2')!;
   const sizes = { vcpus: '32', memory_gib: '128', disk_gb: '2000' };
   const place = {
     name: 'node-1',

@@ -4,13 +4,13 @@ import {
   actionButton,
   askButton,
   badge,
+  banner,
   type Content,
   field,
   form,
   formatCount,
   type Html,
   html,
-  notice,
   pageHeader,
   section,
   type Tone,
@@ -36,7 +36,7 @@ export function staffPage(options: StaffPageOptions): Html {
   const { staff, people, error, toast } = options;
   return consoleFrame({ staff, title: 'Staff', current: 'staff', breadcrumb: [{ label: 'Staff' }], toast }, [
     pageHeader({ title: 'Staff', state: stateOf(people) }),
-    error && notice({ tone: 'bad', title: 'Nothing was changed', text: error }),
+    error && banner({ tone: 'bad', title: 'Nothing was changed', text: error }),
     options.delivery && linkDelivery(options.delivery),
     table<Person>({
       caption: 'Staff',

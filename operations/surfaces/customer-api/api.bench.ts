@@ -14,11 +14,11 @@ import { startParts } from '#common/lifecycle/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createBackground } from '../../background.ts';
+import { compose, partsOf } from '../../composition.ts';
 import { readOperationsSettings } from '../../config.ts';
 import { createDemoWorld } from '../../demo-world/index.ts';
-import { createFeatures, createOperationsDatabase, type Features, programDir } from '../../features.ts';
-import { createServer } from '../../server.ts';
+import type { Features } from '../../features.ts';
+import { programDir } from '../../platform.ts';
 import type { LoadOrder, LoadResult } from './testing/worker.ts';
 import { showServer } from './views.ts';
 
@@ -36,13 +36,11 @@ export async function run(report: (line: string) => void): Promise<void> {
     SVC_API_KEY_REQUESTS_PER_MINUTE: '1000000',
     API_INCLUDED_REQUESTS_PER_MONTH: '1000000',
   });
-  const database = createOperationsDatabase(settings, silentReporter);
-  const features = await createFeatures(settings, database, silentReporter);
-  const http = await createServer(settings, features, silentReporter);
+  const features = await compose(settings, { reporter: silentReporter });
+  const http = await features.createServer();
   const dir = programDir(settings);
   const demoWorld = createDemoWorld({ features, reporter: silentReporter, clock: systemClock, dir });
-  const background = createBackground(settings, features, silentReporter);
-  const stop = await startParts([database, ...background, demoWorld, http], silentReporter);
+  const stop = await startParts(partsOf(features, http, [demoWorld]), silentReporter);
   const demo = JSON.parse(await readFile(join(dir, 'demo.json'), 'utf8')) as { tenant_id: number };
   const [server] = await features.servers.listServers(systemActor, demo.tenant_id, {
     order: 'oldest',

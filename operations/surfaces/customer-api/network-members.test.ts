@@ -7,9 +7,9 @@ import { customerOf, networkOf } from './testing/network-calls.ts';
 
 let world: World;
 let call: Call;
-/** What the hypervisor does with cards: obeys, or refuses for good. */
+/** How the hypervisor answers requests for network interfaces: accepts them, or refuses permanently. */
 let isBroken = false;
-/** Runs once, while the hypervisor is about to plug a card in. */
+/** Runs once, before the hypervisor plugs a network interface in. */
 let meanwhile: (() => Promise<void>) | null = null;
 const asked: string[] = [];
 before(async () => {
@@ -17,13 +17,13 @@ before(async () => {
     networksMax: 4,
     hypervisor: (usual) => ({
       ...usual,
-      async attachInterface(guest, card) {
-        asked.push(`attach ${guest} ${card.address}`);
+      async attachInterface(guest, nic) {
+        asked.push(`attach ${guest} ${nic.address}`);
         if (isBroken) throw new CodedError('hypervisor.refused', 'node-7 has no slot left');
         const work = meanwhile;
         meanwhile = null;
         await work?.();
-        return usual.attachInterface(guest, card);
+        return usual.attachInterface(guest, nic);
       },
       async syncNetwork(networkId, members) {
         asked.push(`sync ${networkId}`);
@@ -65,17 +65,17 @@ test('API-2.4: a server joins one network at deploy time, and is attached and de
   const attached = await call('POST', `${path}/networks`, { key, body: { network_id: database.id } });
   assert.deepEqual([attached.status, attached.body.state, attached.body.ip], [202, 'attaching', '10.21.0.2']);
   await world.jobs.drain();
-  const cards = (await call('GET', `${path}/networks`, { key })).body.networks;
-  assert.deepEqual(cards, (await call('GET', path, { key })).body.private_networks);
+  const nics = (await call('GET', `${path}/networks`, { key })).body.networks;
+  assert.deepEqual(nics, (await call('GET', path, { key })).body.private_networks);
   assert.deepEqual(
-    cards.map((card: { state: string }) => card.state),
+    nics.map((nic: { state: string }) => nic.state),
     ['attached', 'attached'],
   );
   const again = await call('POST', `${path}/networks`, {
     key,
     body: { network_id: database.id, ip: '10.21.0.2' },
   });
-  assert.deepEqual([again.status, again.body], [200, cards[1]]);
+  assert.deepEqual([again.status, again.body], [200, nics[1]]);
   const elsewhere = { key, body: { network_id: database.id, ip: '10.21.0.3' } };
   assert.deepEqual(errorOf(await call('POST', `${path}/networks`, elsewhere)), [409, 'already_attached']);
   const members = (await call('GET', `/api/v2/networks/${database.id}`, { key })).body;
@@ -89,7 +89,7 @@ test('API-2.4: a server joins one network at deploy time, and is attached and de
           server_id: created.body.id,
           name: 'web-1',
           ip: '10.21.0.2',
-          mac_address: cards[1].mac_address,
+          mac_address: nics[1].mac_address,
           state: 'attached',
         },
       ],
@@ -157,9 +157,9 @@ test('API-4.7: a private-only server keeps its last interface, also when both ar
   ]);
   await call('POST', `${path}/networks`, { key, body: { network_id: two.id } });
   await world.jobs.drain();
-  const cards = (await call('GET', path, { key })).body.private_networks;
+  const nics = (await call('GET', path, { key })).body.private_networks;
   assert.deepEqual(
-    cards.map((card: { is_last_interface: boolean }) => card.is_last_interface),
+    nics.map((nic: { is_last_interface: boolean }) => nic.is_last_interface),
     [false, false],
   );
   const both = await Promise.all(
@@ -196,7 +196,7 @@ test('API-4.7: wishes to sync are one while it waits, and its error lands in the
   assert.equal((await call('GET', path, { key })).body.sync.state, 'synced');
 });
 
-test('API-4.7: a card that the hypervisor refuses is in error, and can be tried again or taken away', async () => {
+test('API-4.7: an interface that the hypervisor refuses is in error, and can be retried or removed', async () => {
   const { key, tenant } = await customerWithKey('Broken');
   const network = await createNetwork(key);
   const { serverId } = await world.deploy(tenant, 'member');
@@ -213,7 +213,7 @@ test('API-4.7: a card that the hypervisor refuses is in error, and can be tried 
   assert.equal(await stateOf(), 'attached');
 });
 
-test('API-4.7: a server that is detached while its card is just being plugged in keeps no card', async () => {
+test('API-4.7: a server that is detached while its interface is being plugged in keeps no interface', async () => {
   const { key, tenant } = await customerWithKey('Overtaken');
   const network = await createNetwork(key);
   const { serverId } = await world.deploy(tenant, 'member');

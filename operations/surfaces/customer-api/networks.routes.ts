@@ -166,10 +166,10 @@ function serverNetworkHandlers(
 ): Pick<NetworkHandlers, 'listServerNetworks' | 'attachServer' | 'detachServer'> {
   return {
     async listServerNetworks(call, request) {
-      const cards = await networks.listAttachments(call.actor, call.tenant.id, idOf(request));
+      const nics = await networks.listAttachments(call.actor, call.tenant.id, idOf(request));
       return {
-        networks: cards.map(showAttachment),
-        pagination: onePage(cards.length),
+        networks: nics.map(showAttachment),
+        pagination: onePage(nics.length),
       };
     },
 
@@ -193,8 +193,8 @@ function serverNetworkHandlers(
 
     async detachServer(call, request, reply) {
       const input = { serverId: idOf(request), networkId: idOf(request, 'network_id') };
-      const cards = await networks.listAttachments(call.actor, call.tenant.id, input.serverId);
-      if (!cards.some((card) => card.networkId === input.networkId)) throw notFound();
+      const nics = await networks.listAttachments(call.actor, call.tenant.id, input.serverId);
+      if (!nics.some((nic) => nic.networkId === input.networkId)) throw notFound();
       checkSelection(bodyOf(call, request));
       reply.code(202);
       const precondition = serverPrecondition(servers, call, [request, reply]);

@@ -8,7 +8,7 @@ import { createRejections } from './testing/rejections.ts';
 let world: World;
 let client: RawClient;
 before(async () => {
-  world = await createWorld({ authFailuresMax: 1_000_000 });
+  world = await createWorld({ authFailuresMax: 1_000_000, adminAuthFailuresMax: 1_000_000 });
   client = createRawClient(world.url);
 });
 after(async () => {

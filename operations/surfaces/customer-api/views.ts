@@ -75,18 +75,18 @@ export function showServer(server: Server, currency: string): schemas.Server {
   };
 }
 
-/** A card on a private network, as it stands in a server and in answers about it. */
-export function showAttachment(card: Attachment): schemas.PrivateNetworkAttachment {
+/** An interface on a private network, as it stands in a server and in answers about it. */
+export function showAttachment(nic: Attachment): schemas.PrivateNetworkAttachment {
   return {
-    network_id: card.networkId,
-    name: card.name,
-    cidr: card.cidr,
-    ip: card.ip,
-    mac_address: card.macAddress,
-    state: card.state,
-    requires_reboot: card.requiresReboot,
-    is_last_interface: card.isLastInterface,
-    attached_at: card.attachedAt,
+    network_id: nic.networkId,
+    name: nic.name,
+    cidr: nic.cidr,
+    ip: nic.ip,
+    mac_address: nic.macAddress,
+    state: nic.state,
+    requires_reboot: nic.requiresReboot,
+    is_last_interface: nic.isLastInterface,
+    attached_at: nic.attachedAt,
   };
 }
 

@@ -7,13 +7,13 @@ import type {
 import type { Server } from '#operations/servers/index.ts';
 import {
   age,
+  banner,
   type Content,
   chart,
   formatBytes,
   formatMonth,
   type Html,
   link,
-  notice,
   pageHeader,
   progress,
   section,
@@ -54,7 +54,7 @@ export function bandwidthPage(options: BandwidthPageOptions): Html {
       { label: 'Months', href: `${path}?by=month`, current: history.granularity === 'month' },
     ]),
     history.current.lastSampledAt === null &&
-      notice({
+      banner({
         tone: 'info',
         title: 'No measurements this month yet',
         text: 'The first figures appear a few minutes after the first traffic.',
@@ -164,7 +164,7 @@ function poolSection({ account }: BandwidthPageOptions): Html {
             max: 1,
             detail: `projected ${formatBytes(pool.projectedBytes)} by the end of the month`,
           })
-        : notice({
+        : banner({
             tone: 'info',
             title: `${formatBytes(pool.allowanceBytes)} included, nothing measured yet`,
           }),

@@ -2,11 +2,11 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { DaySpending, SourceSum } from '#operations/billing/index.ts';
 import { type Charge, type SavedCard, testCards } from '#operations/payments/index.ts';
-import { spendingChart } from '#operations/views/index.ts';
 import {
   actionButton,
   askButton,
   badge,
+  banner,
   type Content,
   field,
   form,
@@ -17,7 +17,6 @@ import {
   hiddenField,
   html,
   link,
-  notice,
   pageHeader,
   section,
   stat,
@@ -25,6 +24,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import { spendingChart } from '../parts/index.ts';
 import { type LedgerOptions, ledgerSection } from './billing-ledger.ts';
 import { portalFrame } from './frame.ts';
 import type { Visitor } from './guard.ts';
@@ -67,17 +67,20 @@ export function billingPage(options: BillingPageOptions): Html {
             ? workspaceChoice(options)
             : link('#credit', 'Add credit', { kind: 'primary' }),
       }),
-      options.error && notice({ tone: 'bad', title: 'Nothing was changed', text: options.error }),
+      options.error && banner({ tone: 'bad', title: 'Nothing was changed', text: options.error }),
       !tenant.hasBillingProfile &&
-        notice({
+        banner({
           tone: 'warn',
           title: 'Billing profile missing',
           text: 'The API is locked until the owner adds one in the settings.',
           actions: link('/client/settings/#profile', 'Settings', { kind: 'button' }),
         }),
-      options.waiting.map((charge) => waitingNotice(charge, tenant)),
+      options.waiting.map((charge) => waitingBanner(charge, tenant)),
       figures(options),
-      spendingChart(options.days, `Spent each day, last ${options.days.length} days`),
+      spendingChart(
+        options.days,
+        options.days.length === 1 ? 'Spent today' : `Spent each day, last ${options.days.length} days`,
+      ),
       cardsSection(options),
       creditSection(options),
       ledgerSection(options),
@@ -141,8 +144,8 @@ function workspaceChoice({ tenants, tenant }: BillingPageOptions): Content {
   );
 }
 
-function waitingNotice(charge: Charge, tenant: Tenant): Html {
-  return notice({
+function waitingBanner(charge: Charge, tenant: Tenant): Html {
+  return banner({
     tone: 'warn',
     title: `A payment of ${formatMoney(charge.amountQuanta, tenant.currency)} is not confirmed`,
     text: `Attempt ${charge.id}, ${formatTime(charge.createdAt.getTime())}. Payment result unknown. If it was charged, we void or refund it automatically.`,
@@ -268,7 +271,7 @@ function addCard({ gatewayName, visitor, tenant }: BillingPageOptions): Html {
       hiddenField('tenant', tenant.id),
     );
   }
-  return html`${notice({
+  return html`${banner({
     tone: 'info',
     title: 'Payments are simulated',
     text: 'This installation uses the test gateway. It moves no money and accepts test cards only. Never enter a real card number.',

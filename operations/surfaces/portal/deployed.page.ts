@@ -1,5 +1,6 @@
 import type { Server } from '#operations/servers/index.ts';
 import {
+  banner,
   code,
   codeBlock,
   type Definition,
@@ -7,7 +8,6 @@ import {
   formatMoney,
   type Html,
   link,
-  notice,
   pageHeader,
   section,
 } from '#service-kit/pages/index.ts';
@@ -31,7 +31,7 @@ export function deployedPage(options: { visitor: Visitor; server: Server; rootPa
         state: { tone: 'info', text: 'This takes a moment.' },
         actions: link(`/client/servers/${server.id}`, 'Go to the server', { kind: 'primary' }),
       }),
-      notice({
+      banner({
         tone: 'warn',
         title: 'Copy the root password now',
         text: 'It is shown on this page only.',

@@ -5,6 +5,7 @@ import {
   actionButton,
   age,
   badge,
+  banner,
   type Content,
   code,
   codeBlock,
@@ -18,7 +19,6 @@ import {
   hiddenField,
   html,
   link,
-  notice,
   pageHeader,
   section,
   type Tone,
@@ -70,7 +70,7 @@ export function developerPage(options: DeveloperPageOptions): Html {
       keysTable(options),
       organizations.length > 0
         ? createSection(options)
-        : notice({
+        : banner({
             tone: 'info',
             title: 'Only the owner of the organization creates keys',
             text: 'Ask the owner for a key. Keys that act for you are listed above.',
@@ -89,7 +89,7 @@ function stateOf(keys: readonly KeySummary[]): { tone: Tone; text: string } {
 
 function newToken(token: string): Content {
   return [
-    notice({
+    banner({
       tone: 'warn',
       title: 'Copy the key now',
       text: 'It is shown on this page only. We store only its digest and cannot show it again.',
@@ -143,7 +143,7 @@ function rotateDrawer(key: KeySummary, visitor: Visitor): Content {
   const isMine = key.personId === visitor.actor.personId;
   if (!isMine || !visitor.actor.ownedOrganizationIds.includes(key.organizationId)) return '';
   return drawer({ id: `rotate-${key.keyId}`, open: 'Rotate', title: `Rotate ${key.name}` }, [
-    notice({
+    banner({
       tone: 'info',
       title: 'A new key replaces it',
       text: 'It has the same permissions. Its token is shown once, on the next page. The old key works for 24 hours more, so you can update your programs.',
@@ -165,7 +165,7 @@ function narrowDrawer(key: KeySummary, visitor: Visitor, tenants: readonly Tenan
   );
   if (reached.length < 2) return '';
   return drawer({ id: `narrow-${key.keyId}`, open: 'Limit', title: `Limit ${key.name}` }, [
-    notice({
+    banner({
       tone: 'info',
       title: 'The key keeps the selected workspaces',
       text: 'From its next call on, the key has no access to other workspaces, including new ones. You cannot undo this. Create another key instead.',
@@ -187,7 +187,7 @@ function revokeDrawer(key: KeySummary, visitor: Visitor): Html {
       ? 'It was never used.'
       : `It was last used at ${formatTime(key.lastUsedAt.getTime())}.`;
   return drawer({ id: `revoke-${key.keyId}`, open: 'Revoke', title: `Revoke ${key.name}` }, [
-    notice({
+    banner({
       tone: 'warn',
       title: `Programs that use “${key.name}” are refused from their next call on`,
       text: `${used} A revoked key can't be brought back; create another one first if something still needs it.`,

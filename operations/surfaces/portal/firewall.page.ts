@@ -4,6 +4,7 @@ import {
   actionButton,
   askButton,
   badge,
+  banner,
   type Content,
   code,
   field,
@@ -13,7 +14,6 @@ import {
   hiddenField,
   html,
   moment,
-  notice,
   pageHeader,
   refreshing,
   section,
@@ -44,7 +44,7 @@ export function firewallPage(options: FirewallPageOptions): Html {
   );
   return serverFrame({ visitor, server, tab: 'firewall', toast }, header, [
     !firewall.isSupported &&
-      notice({
+      banner({
         tone: 'warn',
         title: 'No firewall outside this server',
         text: 'The hypervisor of this server filters no traffic. Use a firewall inside the server.',

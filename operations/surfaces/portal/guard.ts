@@ -40,7 +40,7 @@ export function guardPortal(deps: Omit<ConfirmDeps, 'people'> & { accounts: Acco
       if (fault !== null) {
         throw new HttpError(403, {
           code: 'forbidden',
-          message: `Nothing was changed: ${fault}. Load the page again and repeat it.`,
+          message: `Nothing was changed: ${fault}. Reload the page and try again.`,
         });
       }
       const confirming = { ...deps, people: deps.accounts.people };

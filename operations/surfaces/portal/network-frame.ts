@@ -4,19 +4,19 @@ import type { AttachmentState, Network } from '#operations/networks/index.ts';
 import { badge, type Html, type Tone } from '#service-kit/pages/index.ts';
 import { noSuchPage } from './guard.ts';
 
-const cardStates: Record<AttachmentState, { tone: Tone; text: string }> = {
+const nicStates: Record<AttachmentState, { tone: Tone; text: string }> = {
   attaching: { tone: 'info', text: 'attaching' },
   attached: { tone: 'good', text: 'attached' },
   detaching: { tone: 'warn', text: 'detaching' },
   error: { tone: 'bad', text: 'not connected' },
 };
 
-export function cardState(state: AttachmentState): { tone: Tone; text: string } {
-  return cardStates[state];
+export function nicState(state: AttachmentState): { tone: Tone; text: string } {
+  return nicStates[state];
 }
 
-export function cardBadge(state: AttachmentState): Html {
-  return badge(cardStates[state].tone, cardStates[state].text);
+export function nicBadge(state: AttachmentState): Html {
+  return badge(nicStates[state].tone, nicStates[state].text);
 }
 
 const syncTones = { pending: 'info', synced: 'good', error: 'bad' } as const;

@@ -3,6 +3,7 @@ import type { Server } from '#operations/servers/index.ts';
 import {
   actionButton,
   askButton,
+  banner,
   type Content,
   code,
   confirm,
@@ -14,7 +15,6 @@ import {
   html,
   link,
   moment,
-  notice,
   pageHeader,
   refreshing,
   section,
@@ -25,7 +25,7 @@ import {
 import { deployIntoPath } from './deploy.page.ts';
 import { portalFrame } from './frame.ts';
 import type { Visitor } from './guard.ts';
-import { cardBadge, cardState, type FormFault, syncBadge } from './network-frame.ts';
+import { type FormFault, nicBadge, nicState, syncBadge } from './network-frame.ts';
 import { networksPath } from './networks.page.ts';
 
 export interface NetworkPageOptions {
@@ -65,7 +65,7 @@ export function networkPage(options: NetworkPageOptions): Html {
           actions: actionButton({ action: `${path}/sync`, csrfToken: visitor.csrfToken, label: 'Sync' }),
         }),
         network.syncState === 'error' &&
-          notice({
+          banner({
             tone: 'bad',
             title: 'The last sync failed',
             text: `${network.syncError?.message ?? ''} Servers may not reach each other until one succeeds.`,
@@ -104,8 +104,8 @@ function picture({ network, members }: NetworkPageOptions): Html {
     members: members.slice(0, drawnMax).map((member) => ({
       name: link(`/client/servers/${member.serverId}/networks`, member.name),
       detail: member.ip,
-      tone: cardState(member.state).tone,
-      state: cardState(member.state).text,
+      tone: nicState(member.state).tone,
+      state: nicState(member.state).text,
     })),
     more: Math.max(0, members.length - drawnMax),
     emptyText: 'Attached servers appear here.',
@@ -123,7 +123,7 @@ function membersTable({ visitor, network, members }: NetworkPageOptions): Html {
       },
       { key: 'ip', header: 'Address', kind: 'code', cell: (member) => code(member.ip, true) },
       { key: 'mac', header: 'MAC', kind: 'code', cell: (member) => code(member.macAddress) },
-      { key: 'state', header: 'State', cell: (member) => cardBadge(member.state) },
+      { key: 'state', header: 'State', cell: (member) => nicBadge(member.state) },
       {
         key: 'detach',
         header: '',

@@ -192,7 +192,7 @@ function mayJoin(server: Server, network: Network): boolean {
   return (
     server.provisioningState === 'ready' &&
     server.locationId === network.locationId &&
-    !server.privateNetworks.some((card) => card.networkId === network.id)
+    !server.privateNetworks.some((nic) => nic.networkId === network.id)
   );
 }
 

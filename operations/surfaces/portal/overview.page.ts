@@ -1,7 +1,7 @@
 import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
-import { actionWords, serverActionsTable } from '#operations/views/index.ts';
 import {
   actionButton,
+  banner,
   type Content,
   code,
   confirm,
@@ -14,13 +14,13 @@ import {
   html,
   link,
   moment,
-  notice,
   pageHeader,
   progress,
   refreshing,
   section,
   type Tone,
 } from '#service-kit/pages/index.ts';
+import { actionWords, serverActionsTable } from '../parts/index.ts';
 import type { Visitor } from './guard.ts';
 import { type OverviewTraffic, overviewFigures } from './overview-figures.ts';
 import { serverFrame, statusTone } from './server-frame.ts';
@@ -49,7 +49,7 @@ export function overviewPage(options: OverviewOptions): Html {
   ]);
   return serverFrame({ visitor, server, tab: 'overview', toast: options.toast }, header, [
     server.failure &&
-      notice({
+      banner({
         tone: 'bad',
         title: 'This server could not be provisioned',
         text: 'We have notified an operator. You are not charged for it. You can destroy it after the operator has checked it.',

@@ -18,7 +18,7 @@ import {
   table,
 } from '#service-kit/pages/index.ts';
 import type { Visitor } from './guard.ts';
-import { cardBadge, type FormFault } from './network-frame.ts';
+import { type FormFault, nicBadge } from './network-frame.ts';
 import { networksPath } from './networks.page.ts';
 import { serverFrame } from './server-frame.ts';
 
@@ -32,7 +32,7 @@ export interface ServerNetworksOptions {
   refused?: { fault: FormFault; network: string; ip: string } | undefined;
 }
 
-/** `/client/servers/{id}/networks`: the server's cards, public and private. */
+/** `/client/servers/{id}/networks`: the server's network interfaces, public and private. */
 export function serverNetworksPage(options: ServerNetworksOptions): Html {
   const { visitor, server, toast } = options;
   const path = `/client/servers/${server.id}/networks`;
@@ -41,7 +41,7 @@ export function serverNetworksPage(options: ServerNetworksOptions): Html {
   ]);
   return serverFrame({ visitor, server, tab: 'networks', toast }, header, [
     refreshing(
-      { id: 'cards', url: path, everySeconds: 5 },
+      { id: 'interfaces', url: path, everySeconds: 5 },
       section({ title: 'Private networks' }, cardsTable(options)),
     ),
     attachSection(options),
@@ -50,51 +50,51 @@ export function serverNetworksPage(options: ServerNetworksOptions): Html {
 }
 
 function stateOf(server: Server): { tone: Tone; text: string } {
-  const cards = server.privateNetworks;
+  const nics = server.privateNetworks;
   const reach = server.hasPublicIp ? '' : ' It has no public address.';
-  if (cards.length === 0) return { tone: 'neutral', text: `On no private network.${reach}` };
-  const attached = cards.filter((card) => card.state === 'attached').length;
-  const names = `${formatCount(attached)} of ${formatCount(cards.length)} private ${cards.length === 1 ? 'network' : 'networks'} attached.${reach}`;
-  if (cards.some((card) => card.state === 'error')) return { tone: 'bad', text: names };
-  return { tone: attached === cards.length ? 'good' : 'info', text: names };
+  if (nics.length === 0) return { tone: 'neutral', text: `On no private network.${reach}` };
+  const attached = nics.filter((nic) => nic.state === 'attached').length;
+  const names = `${formatCount(attached)} of ${formatCount(nics.length)} private ${nics.length === 1 ? 'network' : 'networks'} attached.${reach}`;
+  if (nics.some((nic) => nic.state === 'error')) return { tone: 'bad', text: names };
+  return { tone: attached === nics.length ? 'good' : 'info', text: names };
 }
 
 function cardsTable({ visitor, server, nowMs }: ServerNetworksOptions): Html {
   return table({
     caption: 'Private networks of this server',
     columns: [
-      { key: 'name', header: 'Network', cell: (card) => link(`${networksPath}${card.networkId}`, card.name) },
-      { key: 'ip', header: 'Address', kind: 'code', cell: (card) => code(card.ip, true) },
-      { key: 'cidr', header: 'Block', kind: 'code', cell: (card) => code(card.cidr) },
-      { key: 'mac', header: 'MAC', kind: 'code', cell: (card) => code(card.macAddress) },
+      { key: 'name', header: 'Network', cell: (nic) => link(`${networksPath}${nic.networkId}`, nic.name) },
+      { key: 'ip', header: 'Address', kind: 'code', cell: (nic) => code(nic.ip, true) },
+      { key: 'cidr', header: 'Block', kind: 'code', cell: (nic) => code(nic.cidr) },
+      { key: 'mac', header: 'MAC', kind: 'code', cell: (nic) => code(nic.macAddress) },
       {
         key: 'state',
         header: 'State',
-        cell: (card) => [cardBadge(card.state), card.requiresReboot && ' after the next reboot'],
+        cell: (nic) => [nicBadge(nic.state), nic.requiresReboot && ' after the next reboot'],
       },
       {
         key: 'since',
         header: 'Since',
-        cell: (card) => (card.attachedAt === null ? 'not yet' : moment(Date.parse(card.attachedAt), nowMs)),
+        cell: (nic) => (nic.attachedAt === null ? 'not yet' : moment(Date.parse(nic.attachedAt), nowMs)),
       },
       {
         key: 'detach',
         header: '',
         kind: 'actions',
-        cell: (card) => {
-          if (card.state === 'detaching') return '';
-          if (card.isLastInterface) return html`<span class="hint">last interface</span>`;
+        cell: (nic) => {
+          if (nic.state === 'detaching') return '';
+          if (nic.isLastInterface) return html`<span class="hint">last interface</span>`;
           return askButton(
             {
-              id: `detach-${card.networkId}`,
+              id: `detach-${nic.networkId}`,
               label: 'Detach',
-              title: `Detach from ${card.name}?`,
+              title: `Detach from ${nic.name}?`,
               openKind: 'button',
               action: `/client/servers/${server.id}/networks/detach`,
               csrfToken: visitor.csrfToken,
-              fields: { network: card.networkId },
+              fields: { network: nic.networkId },
             },
-            `Connections over ${card.name} end at once, and ${card.ip} may go to another server.`,
+            `Connections over ${nic.name} end at once, and ${nic.ip} may go to another server.`,
           );
         },
       },

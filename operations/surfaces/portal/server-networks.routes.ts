@@ -79,7 +79,7 @@ async function show(
 ): Promise<FastifyReply> {
   const { visitor, server } = await findServerOf(deps.servers, request);
   const networks = await deps.networks.listNetworks(visitor.actor, server.tenantId, { limit: listMax });
-  const joined = new Set(server.privateNetworks.map((card) => card.networkId));
+  const joined = new Set(server.privateNetworks.map((nic) => nic.networkId));
   const candidates = networks.filter(
     (network) => network.locationId === server.locationId && !joined.has(network.id),
   );

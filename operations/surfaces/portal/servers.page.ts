@@ -1,9 +1,9 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { LatestRow } from '#operations/protect-traffic/index.ts';
 import { type Server, type ServerStatus, statusOf } from '#operations/servers/index.ts';
-import { changingStatuses } from '#operations/views/index.ts';
 import {
   age,
+  banner,
   type Column,
   type Content,
   code,
@@ -11,7 +11,6 @@ import {
   type Html,
   html,
   link,
-  notice,
   pageHeader,
   readSort,
   refreshing,
@@ -20,6 +19,7 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { changingStatuses } from '../parts/index.ts';
 import { portalFrame } from './frame.ts';
 import type { Visitor } from './guard.ts';
 import { observedAtMs, rateNow } from './overview-figures.ts';
@@ -78,7 +78,7 @@ export function serversPage(options: ServersPageOptions): Html {
         state: stateOf(counts),
         actions: link('/client/servers/new', 'Deploy a server', { kind: 'primary' }),
       }),
-      options.tenants.map(suspendedNotice),
+      options.tenants.map(suspendedBanner),
       countOf(counts) > 0 && filterTabs(options),
       table({
         caption: 'Servers',
@@ -95,9 +95,9 @@ export function serversPage(options: ServersPageOptions): Html {
 }
 
 /** Why nothing can be ordered, where people look first. */
-function suspendedNotice({ id, name, status }: Tenant): Content {
+function suspendedBanner({ id, name, status }: Tenant): Content {
   if (status !== 'SUSPENDED') return '';
-  return notice({
+  return banner({
     tone: 'bad',
     title: `${name} is suspended`,
     text: 'You cannot order servers, and its API keys are refused. Open billing to reactivate it.',

@@ -3,6 +3,7 @@ import type { BillingProfile, Invitation, Membership, Tenant } from '#operations
 import {
   askButton,
   badge,
+  banner,
   type Content,
   field,
   form,
@@ -11,7 +12,6 @@ import {
   type Html,
   hiddenField,
   link,
-  notice,
   pageHeader,
   section,
   type Tone,
@@ -56,7 +56,7 @@ export function settingsPage(options: SettingsPageOptions): Html {
         state: stateOf(organizations),
         actions: link('/client/account/', 'Your account', { kind: 'button' }),
       }),
-      options.error && notice({ tone: 'bad', title: 'Nothing was changed', text: options.error }),
+      options.error && banner({ tone: 'bad', title: 'Nothing was changed', text: options.error }),
       organizations.map((organization) => organizationSections(options, organization)),
     ],
   );
@@ -110,7 +110,7 @@ function organizationSections(options: SettingsPageOptions, organization: Organi
               }),
             ],
           )
-        : notice({
+        : banner({
             tone: 'info',
             title: 'You are a member',
             text: 'The owner invites people, changes names and the billing profile, and creates keys.',
@@ -164,7 +164,7 @@ function membersSection({ visitor, canMail }: SettingsPageOptions, organization:
       isOwner && invitations.length > 0 && invitationsTable(visitor, organization),
       isOwner &&
         !canMail &&
-        notice({
+        banner({
           tone: 'info',
           title: 'Invitations are not available',
           text: 'This installation has no mail server, so it cannot send invitations. Ask support.',

@@ -1,6 +1,5 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { AccountUsage, OveragePrice } from '#operations/metering/index.ts';
-import { requestsByKeyTable } from '#operations/views/index.ts';
 import {
   chart,
   field,
@@ -22,6 +21,7 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { requestsByKeyTable } from '../parts/index.ts';
 import { portalFrame } from './frame.ts';
 import type { Visitor } from './guard.ts';
 

@@ -4,6 +4,7 @@ import {
   actionButton,
   age,
   badge,
+  banner,
   type Content,
   codeBlock,
   confirm,
@@ -14,7 +15,6 @@ import {
   type Html,
   html,
   link,
-  notice,
   pageHeader,
   section,
   type Tone,
@@ -177,7 +177,7 @@ function secretSection(endpoint: Endpoint, act: (what: string, label: string) =>
       actions: act('rotate', 'Change the secret'),
     },
     until !== null &&
-      notice({
+      banner({
         tone: 'info',
         title: `Two signatures until ${formatTime(until.getTime())}`,
         text: 'Deliveries are signed with the new and the previous secret, so you can switch without losing events.',

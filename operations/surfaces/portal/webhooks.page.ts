@@ -5,6 +5,7 @@ import type { Endpoint } from '#operations/webhooks/index.ts';
 import {
   age,
   badge,
+  banner,
   type Content,
   codeBlock,
   field,
@@ -13,7 +14,6 @@ import {
   type Html,
   hiddenField,
   link,
-  notice,
   pageHeader,
   section,
   type Tone,
@@ -58,7 +58,7 @@ export function webhooksPage(options: WebhooksPageOptions): Html {
       }),
       developerTabs('webhooks'),
       organizations.length === 0
-        ? notice({
+        ? banner({
             tone: 'info',
             title: 'Only the owner of the organization sets up webhooks',
             text: 'Ask the owner to add an endpoint.',
@@ -182,7 +182,7 @@ export function endpointFields(given: EndpointForm | undefined): Content {
 /** The secret, in the answer to the request that made it and on no other page. */
 export function newSecret(secret: string): Content {
   return [
-    notice({
+    banner({
       tone: 'warn',
       title: 'Copy the secret now',
       text: 'It is shown on this page only. Your receiver needs it to verify the signature of deliveries.',

@@ -43,7 +43,7 @@ function visit(cookie: string) {
 
 const send = () =>
   createWebhookSender({
-    secrets: world.sealing,
+    secrets: world.secrets,
     db: () => world.database.db,
     clock: systemClock,
     reporter: silentReporter,

@@ -11,6 +11,7 @@ import type { Accounts, Invitation } from '#operations/accounts/index.ts';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import {
+  banner,
   bareDocument,
   brand,
   field,
@@ -18,7 +19,6 @@ import {
   type Html,
   html,
   link,
-  notice,
   sendPage,
 } from '#service-kit/pages/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
@@ -86,7 +86,7 @@ export function registerJoin(app: App, deps: JoinDeps): void {
 }
 
 function gone(reply: FastifyReply): FastifyReply {
-  const content = notice({
+  const content = banner({
     tone: 'warn',
     title: 'This invitation is not valid',
     text: 'It was used, revoked, or has expired. Ask the owner of the organization for a new one.',

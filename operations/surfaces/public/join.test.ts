@@ -88,7 +88,7 @@ test('a customer created for a verified person keeps their password, and they ar
 });
 
 test('without a mail server an operator gets the owner’s link to pass on, and owners cannot invite', async () => {
-  await using silent = await createWorld({ smtpUrl: null });
+  await using silent = await createWorld({ mailFolder: null });
   await silent.accounts.createPerson(systemActor, {
     email: 'operator@svc.test',
     name: 'Operator',

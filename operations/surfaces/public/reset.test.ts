@@ -9,7 +9,7 @@ let mailServer: MailServer;
 let world: World;
 before(async () => {
   mailServer = await startMailServer();
-  world = await createWorld({ smtpUrl: mailServer.url });
+  world = await createWorld({ smtpUrl: mailServer.url, mailFolder: null });
 });
 after(async () => {
   await world[Symbol.asyncDispose]();

@@ -4,17 +4,11 @@
  */
 import { endDebtSuspension, suspendForDebt, systemActor, systemJob } from '#operations/accounts/index.ts';
 import { password } from '#operations/testing/create-world.ts';
+import type { Cases } from './case.ts';
 import { consoleCases } from './console-cases.ts';
 import { addApp, factorCases } from './factor-cases.ts';
 import { portalCases } from './portal-cases.ts';
 import type { Stage } from './stage.ts';
-
-/** The operations that the request must leave entries of, and the request itself. */
-export type Case = readonly [
-  operations: string | readonly string[],
-  send: (stage: Stage) => Promise<Response>,
-];
-export type Cases = Readonly<Record<string, Case>>;
 
 /** Routes that may leave nothing, and why. */
 export const exceptions: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { systemActor } from '#operations/accounts/index.ts';
 import { password } from '#operations/testing/create-world.ts';
-import type { Cases } from './cases.ts';
+import type { Cases } from './case.ts';
 import type { Stage } from './stage.ts';
 
 const offers = {

@@ -1,5 +1,5 @@
 import { Secret, TOTP } from 'otpauth';
-import type { Cases } from './cases.ts';
+import type { Cases } from './case.ts';
 import type { Stage } from './stage.ts';
 
 /** Gives a person an authenticator app. */

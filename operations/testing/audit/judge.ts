@@ -1,5 +1,7 @@
 /** Judges every route that can change something by what it left in the audit trail. */
-import { type Case, cases, exceptions, otherCases } from './cases.ts';
+
+import type { Case } from './case.ts';
+import { cases, exceptions, otherCases } from './cases.ts';
 import type { Stage } from './stage.ts';
 
 /** Routes of the running server, by the server's own list, that can change something. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { systemActor } from '#operations/accounts/index.ts';
-import type { Cases } from './cases.ts';
+import type { Cases } from './case.ts';
 
 /** The routes of the customer portal, each with a request that changes something. */
 export const portalCases: Cases = {

@@ -57,7 +57,7 @@ export async function startWebhookWorld(): Promise<WebhookWorld> {
     },
     sender: (changes = {}) =>
       createWebhookSender({
-        secrets: world.sealing,
+        secrets: world.secrets,
         db: () => world.database.db,
         clock: systemClock,
         reporter: silentReporter,

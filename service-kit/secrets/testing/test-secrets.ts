@@ -2,7 +2,8 @@
 import { silentReporter } from '#common/reporter/index.ts';
 import { decrypt, encrypt } from '../envelope.ts';
 import type { KeyWrapper } from '../key-wrapper.ts';
-import { createSecrets, type Secrets, type SecretsDeps } from '../secrets.ts';
+import { createSecrets, type SecretsDeps } from '../secrets.ts';
+import type { Secrets } from '../secrets-service.ts';
 
 const key = Buffer.alloc(32, 7);
 

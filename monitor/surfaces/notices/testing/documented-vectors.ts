@@ -1,7 +1,7 @@
-/** Signatures that others document, and the spellings that their schemes have. */
+/** Documented signatures, and the forms of other schemes. */
 import { readFileSync } from 'node:fs';
 
-/** What others document: GitHub's webhooks, Standard Webhooks. */
+/** Documented by others: GitHub's webhooks, Standard Webhooks. */
 export const documented = [
   {
     what: 'GitHub’s documented vector',
@@ -17,7 +17,7 @@ export const documented = [
   },
 ];
 
-/** Spellings that other schemes take or must refuse; ours takes none of them. */
+/** Forms that other schemes accept or must refuse; ours accepts none of them. */
 export function foreignForms(hex: string): [string, string][] {
   const base64 = Buffer.from(hex, 'hex').toString('base64');
   return [
@@ -47,7 +47,7 @@ export function foreignForms(hex: string): [string, string][] {
   ];
 }
 
-/** Project Wycheproof's: number, label, key, message, tag. */
+/** Vectors of Project Wycheproof: number, label, key, message, tag. */
 export function readVectors(): [string, string, string, string, string][] {
   const text = readFileSync(new URL('hmac-sha256-vectors.txt', import.meta.url), 'utf8');
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

@@ -1,4 +1,4 @@
-/** Notices that were changed on their way: every bit, every digit, and other spellings of the same. */
+/** Notices that were changed in transit: every bit, every digit, and other spellings of the same values. */
 import { foreignForms } from './documented-vectors.ts';
 
 /** 512 bytes. */
@@ -16,7 +16,7 @@ export interface Forgery {
   signature: string;
 }
 
-/** F-2: every bit of the body, every other digit of signature and timestamp, and other spellings of the same. */
+/** F-2: every bit of the body, every digit of signature and timestamp, and other spellings of the same values. */
 export function listForgeries(body: Buffer, stamp: string, signature: string): Forgery[] {
   const list: Forgery[] = [];
   const add = (what: string, change: Partial<Forgery>) =>
@@ -64,7 +64,7 @@ export function listForgeries(body: Buffer, stamp: string, signature: string): F
       body: what === 'in UTF-16' ? Buffer.from(body.toString(), 'utf16le') : Buffer.from(text),
     });
   for (const [form, text] of foreignForms(signature.slice(7))) {
-    // A header can't hold a line end, and Node cuts spaces at its ends, so these are no other spellings on the wire.
+    // A header can not contain a line end, and Node trims spaces at its ends, so these are the same on the wire.
     if (!/^\s|\s$/.test(text)) add(`the signature as ${form}`, { signature: text });
   }
   return list;

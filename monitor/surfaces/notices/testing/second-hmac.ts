@@ -1,6 +1,6 @@
 /**
- * HMAC-SHA256 once more, straight from FIPS 180-4 and RFC 2104 and sharing nothing with the code under proof: neither
- * Node's crypto nor OpenSSL. For judging, not for speed.
+ * A second HMAC-SHA256, written from FIPS 180-4 and RFC 2104, that shares nothing with the tested code, neither Node's
+ * crypto nor OpenSSL. Used as reference, not for speed.
  */
 
 const primes = [...Array(312).keys()].slice(2).filter((n) => {

@@ -14,8 +14,10 @@ import { type Person, systemActor, type Tenant } from '#operations/accounts/inde
 import { createPool } from '#service-kit/postgres/database.ts';
 import { createEmbeddedPostgres } from '#service-kit/postgres/index.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
+import { compose } from '../../../composition.ts';
 import { readOperationsSettings } from '../../../config.ts';
-import { createFeatures, createOperationsDatabase, type Features } from '../../../features.ts';
+import type { Features } from '../../../features.ts';
+import { createOperationsDatabase } from '../../../platform.ts';
 import type { PlantedBug, ProcessOrders } from './api-process.ts';
 
 export interface FleetOptions {
@@ -49,7 +51,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
   const { pool, db } = createPool(place.url, 20);
   undo.defer(() => db.destroy());
   const database = { name: 'database', pool, db, reader: db, start: async () => {}, stop: async () => {} };
-  const features = await createFeatures(readOperationsSettings({}), database, silentReporter);
+  const features = await compose(readOperationsSettings({}), { database, reporter: silentReporter });
   const { owner, tenant, keys } = await seed(features, options.keys);
   const children: ChildProcess[] = [];
   const urls: string[] = [];

@@ -10,8 +10,8 @@ import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts'
 import { plantSql } from '#operations/testing/planted-sql.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
+import { compose } from '../../../composition.ts';
 import { readOperationsSettings } from '../../../config.ts';
-import { createFeatures } from '../../../features.ts';
 
 export type PlantedBug =
   | 'read then write'
@@ -36,7 +36,7 @@ if (orders.bug === 'acknowledge early') orders.databaseUrl += '&options=-c%20syn
 const { pool, db } = createPool(orders.databaseUrl, 10);
 const database = { name: 'database', pool, db, reader: db, start: async () => {}, stop: () => db.destroy() };
 const settings = readOperationsSettings({ API_INCLUDED_REQUESTS_PER_MONTH: String(orders.includedPerMonth) });
-const features = await createFeatures(settings, database, silentReporter);
+const features = await compose(settings, { database, reporter: silentReporter });
 const http = await createHttpServer({
   host: '127.0.0.1',
   port: 0,

@@ -52,6 +52,7 @@ export async function createIsolationWorld(): Promise<IsolationWorld> {
   const world = await createWorld({
     deploysPerHour: 1_000_000,
     authFailuresMax: 10_000_000,
+    adminAuthFailuresMax: 10_000_000,
     networksMax: 60_000,
   });
   await ensurePool(world.database.db, {

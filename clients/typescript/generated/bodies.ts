@@ -1,0 +1,908 @@
+/**
+ * The bodies of the customer API, its errors and its events.
+ *
+ * Made by tools/generate-client.ts out of the OpenAPI document: change the contract and generate it again.
+ */
+
+export type Account = {
+  id: number;
+  name: string;
+  status: 'active' | 'suspended' | 'closed';
+  currency: string;
+  /** Decimal text. */
+  credit_balance: string;
+  hourly_billing: {
+    /** Another hourly-billed server could be deployed now. */
+    eligible: boolean;
+    reason: string | null;
+  };
+  limits: {
+    servers: {
+      max: number | null;
+      used: number;
+    };
+    networks: {
+      max: number | null;
+      used: number;
+    };
+    keys: {
+      max: number | null;
+      used: number;
+    };
+    deploys_per_hour: {
+      max: number | null;
+      used: number;
+    };
+  };
+  api_usage: Usage;
+  /** Allowance earned so far by servers after the first. */
+  extra_server_allowance_tb: number;
+  /** The same as `extra_server_allowance_tb`. */
+  instance_earned_tb: number;
+  /** Allowance of each server after the first for a full month, in GB. */
+  extra_per_additional_server_gb: number;
+  /** Allowance still accruing this month for servers after the first; not usable yet. */
+  instance_potential_tb: number;
+  /** Rest of `instance_earned_tb`; the free part is used first. */
+  instance_remaining_tb: number;
+  /** Expected `allowance_tb` at the end of the month if all servers keep running; not usable yet. */
+  potential_allowance_tb: number;
+  /** Base allowance of every account per month. */
+  base_allowance_tb: number;
+  /** Loyalty bonus for each full year of the account. */
+  tenure_bonus_tb: number;
+  /** `base_allowance_tb` and `tenure_bonus_tb`. */
+  free_allowance_tb: number;
+  /** Allowance so far: the free part and the earned part. */
+  allowance_tb: number;
+  /** Start of the next month’s allowance. */
+  reset_at: string;
+  bandwidth: {
+    period: string;
+    source: 'hypervisor' | 'telemetry';
+    /** Direction of the bytes that count against the pool. */
+    pool_counts: 'outbound' | 'total';
+    /** Number of bytes in one TB. */
+    tb_bytes: number;
+    used_bytes: number;
+    remaining_bytes: number;
+    /** Projection at the present rate. */
+    projected_bytes: number;
+    /** Present month only; includes servers destroyed in it. */
+    servers: BandwidthRow[];
+  };
+  as_of: string;
+};
+
+export type AccountEventData = {
+  tenant_id: number;
+  reason: 'account_suspended' | 'account_closed';
+  /** API path of the resource. */
+  href: string;
+};
+
+export type ActionEventData = {
+  action_id: number;
+  server_id: number;
+  tenant_id: number;
+  /** API path of the resource. */
+  href: string;
+};
+
+export type ActionRequest = {
+  /** `start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset); the others are aliases. */
+  action: 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'power_on' | 'poweron' | 'boot' | 'power_off' | 'poweroff' | 'power_cycle';
+  /** For shutdown: timeout in seconds, default 120; with 0 only the signal is sent. */
+  timeout_s?: number | undefined;
+  /** For shutdown: the action after the timeout; `stop` switches the power off. */
+  on_timeout?: 'fail' | 'stop' | undefined;
+};
+
+export type AttachmentList = {
+  networks: PrivateNetworkAttachment[];
+  pagination: Pagination;
+};
+
+export type AttachRequest = {
+  network_id: number;
+  /** An address of the network. Default: the lowest free one. */
+  ip?: string | undefined;
+};
+
+export type BandwidthRow = {
+  server_id: number;
+  server_name: string;
+  /** A UTC month such as `2025-11`, or a day such as `2025-11-03`. */
+  period: string;
+  period_start: string;
+  period_end: string;
+  inbound_bytes: number;
+  outbound_bytes: number;
+  total_bytes: number;
+  /** Bytes that count against the account’s pool. */
+  pool_bytes: number;
+  /** Part of the account’s pool usage in the period. */
+  pool_share: number;
+  /** False: no measurement yet; the zeros mean unknown. */
+  sampled: boolean;
+  last_sampled_at: string | null;
+  server_deleted: boolean;
+};
+
+export type ChangeNetworkRequest = {
+  name?: string | undefined;
+  description?: string | null | undefined;
+  /** Merged with the present labels; null removes one. */
+  labels?: Record<string, string | null> | undefined;
+};
+
+export type CreatedServer = {
+  id: number;
+  tenant_id: number;
+  order_id: number;
+  name: string;
+  hostname: string;
+  /** The status to poll. */
+  status: 'queued' | 'provisioning' | 'failed' | 'deleting' | 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
+  /** `ready` means that the server is addressable. */
+  provisioning_state: 'queued' | 'provisioning' | 'ready' | 'failed' | 'deleting';
+  power_state: 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
+  /** True while `current_action` runs. */
+  locked: boolean;
+  status_changed_at: string;
+  plan: {
+    id: number;
+    slug: string;
+    name: string;
+    vcpus: number;
+    memory_mb: number;
+    disk_gb: number;
+  };
+  location: {
+    id: number;
+    slug: string;
+    name: string;
+    country: string;
+  };
+  image: {
+    id: number;
+    slug: string;
+    name: string;
+    family: string;
+  };
+  public_ips: {
+    address: string;
+    family: 4 | 6;
+    prefix_length: number;
+    gateway: string;
+    primary: boolean;
+    reverse_dns: string | null;
+  }[];
+  private_networks: PrivateNetworkAttachment[];
+  firewall: {
+    /** False: the firewall is off. */
+    enabled: boolean;
+    /** Whether the hypervisor has this version. */
+    status: 'applied' | 'pending' | 'failed';
+    rule_count: number;
+  };
+  billing: {
+    cycle: 'hourly';
+    /** Decimal text. */
+    price_hourly: string;
+    /** Decimal text. */
+    price_monthly_cap: string;
+    currency: string;
+    started_at: string | null;
+  };
+  current_action: ServerAction | null;
+  failure: {
+    code: string;
+    message: string;
+    at: string;
+    operator_action_required: boolean;
+  } | null;
+  labels: Record<string, string>;
+  created_at: string;
+  provisioned_at: string | null;
+  updated_at: string;
+  /** Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours. */
+  root_password: string;
+};
+
+export type CreateNetworkRequest = {
+  name: string;
+  /** A block of /16 to /29 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 that does not overlap with another network of the account. Default: the next free /24. */
+  cidr?: string | undefined;
+  /** The location; needed where there is more than one, by slug or id. */
+  location?: string | number | undefined;
+  description?: string | null | undefined;
+  labels?: Record<string, string> | undefined;
+};
+
+export type CreateServerRequest = {
+  /** The plan, by slug or id. */
+  plan: string | number;
+  /** The image, by slug or id. */
+  image: string | number;
+  /** The location; required if there are several, by slug or id. */
+  location?: string | number | undefined;
+  name?: string | undefined;
+  hostname?: string | undefined;
+  /** Public keys as text, as in `authorized_keys`. */
+  ssh_keys?: string[] | undefined;
+  /** For cloud-init; at most 64 KiB as UTF-8. */
+  user_data?: string | undefined;
+  /** An existing private network of the workspace and location, attached from the first boot. */
+  network_id?: number | undefined;
+  /** Address in the private network. Default: the lowest free one. */
+  network_ip?: string | undefined;
+  /** `false`: no public address; reached through `network_id`, which is then required. */
+  public_ip?: boolean | undefined;
+  labels?: Record<string, string> | undefined;
+  /** The default. */
+  billing_cycle?: 'hourly' | undefined;
+  /** Returns 200 with the result and cost that the call would have, without executing it. Does not count as a deployment. */
+  dry_run?: boolean | undefined;
+};
+
+export type ErrorBody = {
+  error: {
+    /** Error code for programs. */
+    code: 'bad_request' | 'unauthorized' | 'payment_required' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'validation_failed' | 'rate_limited' | 'internal_error' | 'unavailable';
+    reason?: string | undefined;
+    request_id: string;
+    retryable: boolean;
+    /** For 402 and `order_refused`: the failed order. */
+    order_id?: number | undefined;
+    /** For 402 and `order_refused`: the charge, if there was one. */
+    payment_attempt_id?: number | undefined;
+    details?: Record<string, unknown> | undefined;
+    fields?: {
+      path: string;
+      code: string;
+      message: string;
+      allowed?: unknown[] | undefined;
+    }[] | undefined;
+    message: string;
+    doc_url: string;
+  };
+};
+
+export type Key = {
+  /** The public part of the token. */
+  key_id: string;
+  name: string;
+  /** Beginning of the token. */
+  prefix: string;
+  /** A read key may use GET and HEAD only. */
+  scope: 'read' | 'full';
+  /** `all`: includes workspaces that are created later. */
+  tenant_access: 'all' | 'selected';
+  /** Present workspaces of the key, the default one first. */
+  tenants: number[];
+  default_tenant_id: number;
+  organization_id: number;
+  created_at: string;
+  expires_at: string | null;
+  last_used_at: string | null;
+  rate_limit: {
+    /** Requests per window. */
+    limit: number;
+    window_s: number;
+    /** After this call. */
+    remaining: number;
+  };
+};
+
+export type KeyEventData = {
+  key_id: string;
+  organization_id: number;
+  /** API path of the resource. */
+  href: string;
+};
+
+export type Network = {
+  id: number;
+  tenant_id: number;
+  name: string;
+  description: string | null;
+  cidr: string;
+  /** A private network has no router; its first address is reserved. */
+  gateway: null;
+  location: {
+    id: number;
+    slug: string;
+  };
+  state: 'active';
+  sync: {
+    state: 'pending' | 'synced' | 'error';
+    last_synced_at: string | null;
+    error: {
+      code: string;
+      message: string;
+      at: string;
+    } | null;
+  };
+  /** Servers on the network, including those being detached. */
+  member_count: number;
+  available_ips: number;
+  labels: Record<string, string>;
+  created_at: string;
+  updated_at: string;
+  members: {
+    server_id: number;
+    name: string;
+    ip: string;
+    mac_address: string;
+    state: 'attaching' | 'attached' | 'detaching' | 'error';
+  }[];
+};
+
+export type NetworkEventData = {
+  network_id: number;
+  tenant_id: number;
+  /** API path of the resource. */
+  href: string;
+};
+
+export type NetworkList = {
+  networks: NetworkSummary[];
+  limits: {
+    /** Maximum number of networks of the account. */
+    max: number;
+    used: number;
+  };
+  pagination: Pagination;
+};
+
+export type NetworkSummary = {
+  id: number;
+  tenant_id: number;
+  name: string;
+  description: string | null;
+  cidr: string;
+  /** A private network has no router; its first address is reserved. */
+  gateway: null;
+  location: {
+    id: number;
+    slug: string;
+  };
+  state: 'active';
+  sync: {
+    state: 'pending' | 'synced' | 'error';
+    last_synced_at: string | null;
+    error: {
+      code: string;
+      message: string;
+      at: string;
+    } | null;
+  };
+  /** Servers on the network, including those being detached. */
+  member_count: number;
+  available_ips: number;
+  labels: Record<string, string>;
+  created_at: string;
+  updated_at: string;
+};
+
+export type Pagination = {
+  limit: number;
+  total: number;
+  has_more: boolean;
+  next_cursor: string | null;
+};
+
+export type PrivateNetworkAttachment = {
+  network_id: number;
+  name: string;
+  cidr: string;
+  ip: string;
+  mac_address: string;
+  state: 'attaching' | 'attached' | 'detaching' | 'error';
+  /** The operating system sees the change after the next reboot. */
+  requires_reboot: boolean;
+  /** The only interface of the server; it can not be detached. */
+  is_last_interface: boolean;
+  attached_at: string | null;
+};
+
+export type Problem = {
+  /** Documentation of this error. */
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  /** The request id. */
+  instance: string;
+  /** Error code for programs. */
+  code: 'bad_request' | 'unauthorized' | 'payment_required' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'validation_failed' | 'rate_limited' | 'internal_error' | 'unavailable';
+  reason?: string | undefined;
+  request_id: string;
+  retryable: boolean;
+  /** For 402 and `order_refused`: the failed order. */
+  order_id?: number | undefined;
+  /** For 402 and `order_refused`: the charge, if there was one. */
+  payment_attempt_id?: number | undefined;
+  details?: Record<string, unknown> | undefined;
+  fields?: {
+    path: string;
+    code: string;
+    message: string;
+    allowed?: unknown[] | undefined;
+  }[] | undefined;
+  /** For 429: the exceeded policies of `RateLimit`. */
+  'violated-policies'?: string[] | undefined;
+};
+
+export type SelectionRequest = Record<string, never>;
+
+export type Server = {
+  id: number;
+  tenant_id: number;
+  order_id: number;
+  name: string;
+  hostname: string;
+  /** The status to poll. */
+  status: 'queued' | 'provisioning' | 'failed' | 'deleting' | 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
+  /** `ready` means that the server is addressable. */
+  provisioning_state: 'queued' | 'provisioning' | 'ready' | 'failed' | 'deleting';
+  power_state: 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
+  /** True while `current_action` runs. */
+  locked: boolean;
+  status_changed_at: string;
+  plan: {
+    id: number;
+    slug: string;
+    name: string;
+    vcpus: number;
+    memory_mb: number;
+    disk_gb: number;
+  };
+  location: {
+    id: number;
+    slug: string;
+    name: string;
+    country: string;
+  };
+  image: {
+    id: number;
+    slug: string;
+    name: string;
+    family: string;
+  };
+  public_ips: {
+    address: string;
+    family: 4 | 6;
+    prefix_length: number;
+    gateway: string;
+    primary: boolean;
+    reverse_dns: string | null;
+  }[];
+  private_networks: PrivateNetworkAttachment[];
+  firewall: {
+    /** False: the firewall is off. */
+    enabled: boolean;
+    /** Whether the hypervisor has this version. */
+    status: 'applied' | 'pending' | 'failed';
+    rule_count: number;
+  };
+  billing: {
+    cycle: 'hourly';
+    /** Decimal text. */
+    price_hourly: string;
+    /** Decimal text. */
+    price_monthly_cap: string;
+    currency: string;
+    started_at: string | null;
+  };
+  current_action: ServerAction | null;
+  failure: {
+    code: string;
+    message: string;
+    at: string;
+    operator_action_required: boolean;
+  } | null;
+  labels: Record<string, string>;
+  created_at: string;
+  provisioned_at: string | null;
+  updated_at: string;
+};
+
+export type ServerAction = {
+  id: number;
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset';
+  server_id: number;
+  status: 'queued' | 'running' | 'success' | 'error';
+  /** Percent. */
+  progress: number;
+  /** False when the server was already in the requested state. */
+  changed: boolean;
+  outcome: 'stopped' | 'signal_sent' | 'timeout' | null;
+  requested_by_key: string | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  error: {
+    code: string;
+    message: string;
+  } | null;
+};
+
+export type ServerActionList = {
+  actions: ServerAction[];
+  pagination: Pagination;
+};
+
+export type ServerBandwidth = {
+  server_id: number;
+  granularity: 'month' | 'day';
+  /** Source of the figures. */
+  source: 'hypervisor' | 'telemetry';
+  current: BandwidthRow;
+  /** Newest first. */
+  history: BandwidthRow[];
+  /** Traffic per server. The pool belongs to the account; there is no limit per server. */
+  attribution_only: boolean;
+};
+
+export type ServerEventData = {
+  server_id: number;
+  tenant_id: number;
+  /** API path of the resource. */
+  href: string;
+};
+
+export type ServerFirewall = {
+  server_id: number;
+  /** False: the firewall is off. */
+  enabled: boolean;
+  /** Default action for traffic that no rule matches. */
+  policies: {
+    inbound: 'accept' | 'drop';
+    outbound: 'accept' | 'drop';
+  };
+  /** Whether the hypervisor has this version. */
+  status: 'applied' | 'pending' | 'failed';
+  applied_at: string | null;
+  /** Incremented with every change. */
+  version: number;
+  /** Hash of the effective rules. */
+  fingerprint: string;
+  groups: {
+    id: number;
+    name: string;
+  }[];
+  /** In order: the first matching rule applies. */
+  rules: {
+    id: number;
+    position: number;
+    direction: 'inbound' | 'outbound';
+    action: 'accept' | 'drop';
+    protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+    ports: string | null;
+    sources: string[];
+    destinations: string[];
+    description: string;
+    group_id: number | null;
+    /** Editable in the portal. */
+    editable: boolean;
+  }[];
+  /** Rules of the platform, applied first. They can not be edited. */
+  implicit_rules: {
+    direction: 'inbound' | 'outbound';
+    action: 'accept' | 'drop';
+    protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+    description: string;
+  }[];
+};
+
+export type ServerForecast = {
+  would_create: boolean;
+  /** Whether the account may deploy this plan. */
+  eligible: boolean;
+  reason: string | null;
+  due_now: string | null;
+  /** Decimal text. */
+  price_hourly: string;
+  /** Decimal text. */
+  price_monthly_cap: string;
+  currency: string;
+  credit_after_first_day: string | null;
+};
+
+export type ServerList = {
+  servers: Server[];
+  pagination: Pagination;
+};
+
+export type Tenant = {
+  id: number;
+  name: string;
+  slug: string;
+  status: 'active' | 'suspended' | 'closed' | 'no_billing_profile';
+  /** Used by v1 and by v2 without `tenant`. */
+  is_default: boolean;
+  billing_account_id: number;
+  currency: string;
+  server_count: number;
+  /** Private networks. */
+  network_count: number;
+  api_access: {
+    allowed: boolean;
+    code: string | null;
+    reason: string | null;
+  };
+  created_at: string;
+};
+
+export type TenantList = {
+  tenants: Tenant[];
+  pagination: Pagination;
+};
+
+export type TestEventData = {
+  endpoint_id: number;
+  href: string | null;
+};
+
+export type UpdateServerRequest = {
+  name?: string | undefined;
+  /** Displayed name; the operating system of the server is not changed. */
+  hostname?: string | undefined;
+  /** Merged with the present labels; null removes one. */
+  labels?: Record<string, string | null> | undefined;
+};
+
+export type Usage = {
+  tenant_id: number;
+  period: string;
+  /** Open until the end of the month. */
+  state: 'open' | 'closed';
+  /** Counted requests of all keys of the account, including this call. */
+  count: number;
+  /** Free requests of the month. */
+  included_count: number;
+  /** Requests above the free quota. */
+  overage_count: number;
+  /** Charged requests above the free quota. */
+  overage_charged_count: number;
+  /** Decimal text. */
+  overage_amount: string;
+  /** Projected requests of the month at the present rate. */
+  projected_count: number;
+  /** Decimal text. */
+  projected_overage_amount: string;
+  currency: string;
+  price: {
+    per_requests: number;
+    /** Decimal text. */
+    amount: string;
+  };
+  /** Start of the next month. */
+  resets_at: string;
+  as_of: string;
+  /** Keys, most requests first. */
+  keys: {
+    key_id: string | null;
+    name: string;
+    count: number;
+  }[];
+  /** Every UTC day of the month so far; 0 for a day without requests. */
+  days: {
+    date: string;
+    count: number;
+  }[];
+  group_by: 'day' | 'key' | null;
+  groups: {
+    group: string | null;
+    name: string | null;
+    count: number;
+  }[] | null;
+};
+
+export type UsageEventData = {
+  tenant_id: number;
+  /** The UTC month. */
+  period: string;
+  /** Percent of the free requests of the month: 50, 80 or 100. */
+  percent: number;
+  /** API path of the resource. */
+  href: string;
+};
+
+/** What kind of error it is; the list is closed. */
+export const errorCodes = ['bad_request', 'unauthorized', 'payment_required', 'forbidden', 'not_found', 'method_not_allowed', 'conflict', 'precondition_failed', 'payload_too_large', 'unsupported_media_type', 'validation_failed', 'rate_limited', 'internal_error', 'unavailable'] as const;
+export type ErrorCode = (typeof errorCodes)[number];
+
+/** Which case it was, as far as it is known today; new ones may appear. */
+export type ErrorReason =
+  | 'account_closed'
+  | 'account_suspended'
+  | 'already_attached'
+  | 'auth_rate'
+  | 'billing_cycle_not_supported'
+  | 'capacity_unavailable'
+  | 'charge_declined'
+  | 'charge_unconfirmed'
+  | 'cidr_not_allowed'
+  | 'cidr_overlap'
+  | 'credit_required'
+  | 'deploy_rate'
+  | 'etag_mismatch'
+  | 'hourly_not_eligible'
+  | 'idempotency_in_progress'
+  | 'idempotency_key_reused'
+  | 'immutable_field'
+  | 'internal_error'
+  | 'invalid_cursor'
+  | 'invalid_fields'
+  | 'invalid_header'
+  | 'invalid_json'
+  | 'ip_in_use'
+  | 'key_rate'
+  | 'last_interface'
+  | 'limit_exceeded'
+  | 'network_in_use'
+  | 'no_billing_profile'
+  | 'not_found'
+  | 'order_refused'
+  | 'payload_too_large'
+  | 'provisioning_failed'
+  | 'read_only_key'
+  | 'server_busy'
+  | 'server_not_ready'
+  | 'tenant_conflict'
+  | 'unauthorized'
+  | 'unavailable'
+  | 'unsupported_action'
+  | 'unsupported_media_type';
+
+/** What a webhook delivers, once its signature has been verified. */
+export type WebhookEvent =
+  /** A server was ordered; provisioning begins. */
+  | {
+    type: 'server.created';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** A server is ready and addressable. */
+  | {
+    type: 'server.provisioned';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** Provisioning failed; support will resolve it. */
+  | {
+    type: 'server.provisioning_failed';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** A server was started or stopped. */
+  | {
+    type: 'server.power_changed';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** A server was destroyed, its addresses are released. */
+  | {
+    type: 'server.destroyed';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** All hypervisors have the present state of the network. */
+  | {
+    type: 'network.synced';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: NetworkEventData;
+  }
+  /** The network could not be applied to the hypervisors. */
+  | {
+    type: 'network.sync_failed';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: NetworkEventData;
+  }
+  /** An action of a server finished or failed. */
+  | {
+    type: 'action.finished';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ActionEventData;
+  }
+  /** The account has used half, 80 % or all of its free requests of the month. */
+  | {
+    type: 'usage.threshold';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: UsageEventData;
+  }
+  /** An API key was created. */
+  | {
+    type: 'key.created';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: KeyEventData;
+  }
+  /** An API key was revoked. */
+  | {
+    type: 'key.revoked';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: KeyEventData;
+  }
+  /** The account was suspended or closed. */
+  | {
+    type: 'account.locked';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: AccountEventData;
+  }
+  /** A test event, sent with the test button of the endpoint. */
+  | {
+    type: 'webhook.test';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: TestEventData;
+  };
+
+export interface ListServersQuery {
+  /** One or more of `queued`, `provisioning`, `failed`, `deleting`, `unknown`, `starting`, `running`, `stopping`, `stopped`, `rebooting`, separated by commas. */
+  status?: string | undefined;
+  name?: string | undefined;
+  /** Slug. */
+  plan?: string | undefined;
+  /** Slug. */
+  location?: string | undefined;
+  /** Servers on this private network. */
+  network_id?: number | undefined;
+  /** Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must match. */
+  label?: string | undefined;
+  /** A time in RFC 3339 format with offset, or a UTC day. */
+  created_after?: string | undefined;
+  sort?: 'created_at' | '-created_at' | 'name' | '-name' | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ReadServerQuery {
+  /** For example `status:running`: the answer is sent when the server has this status, when it has failed, or after 30 seconds (`Prefer: wait=N` for less). */
+  wait_for?: string | undefined;
+}
+
+export interface ListServerActionsQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListNetworksQuery {
+  name?: string | undefined;
+  /** Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must match. */
+  label?: string | undefined;
+  /** Networks of this server. */
+  server_id?: number | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ReadServerBandwidthQuery {
+  /** A UTC month or day. */
+  from?: string | undefined;
+  /** A UTC month or day. */
+  to?: string | undefined;
+  /** Default `month`. */
+  granularity?: 'month' | 'day' | undefined;
+}
+
+export interface ReadUsageQuery {
+  /** A UTC calendar month such as `2025-11`; the present one by default. */
+  period?: string | undefined;
+  /** Grouping of `groups` and of the lines of `Accept: text/csv` (by default `day` for CSV). */
+  group_by?: 'day' | 'key' | undefined;
+}

@@ -1,0 +1,24 @@
+/** A guest as a driver defined it. */
+import type { FirewallPlan } from '#lab/world/guest-firewall.ts';
+import type { PrivateNic } from '#lab/world/private-networks.ts';
+
+export type Power = 'on' | 'off';
+
+export interface GuestAddress {
+  /** Canonical text. */
+  address: string;
+  prefixLength: number;
+  gateway: string;
+}
+
+export interface GuestDefinition {
+  name: string;
+  /** Six lower-case hex pairs; null for a guest without a link on the public bridge, which has no addresses then. */
+  mac: string | null;
+  addresses: GuestAddress[];
+  /** On private networks, one each. */
+  nics: PrivateNic[];
+  /** Null: everything passes. */
+  firewall: FirewallPlan | null;
+  power: Power;
+}

@@ -1,0 +1,43 @@
+/** Minutes and gaps of uploads on their way into the fact store. */
+import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
+import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
+import type { UploadConsumer } from '#monitor/intake/index.ts';
+import { openScope } from './contract/control-scope.ts';
+import type { FactStore } from './contract/fact-store.ts';
+import type { FactUpload } from './contract/facts.ts';
+
+/** Takes `minutes` and `gaps`. A skipped upload becomes a gap over its minutes, so that they never read as zero. */
+export function createFactConsumer(
+  facts: Pick<FactStore, 'prepare' | 'append' | 'rollUp'>,
+): UploadConsumer<FactUpload> {
+  return {
+    kind: 'facts',
+    times: ({ minutes, gaps }) => ({
+      observed: minutes.map(({ minute }) => minute),
+      mentioned: gaps.map(({ toMinute }) => toMinute),
+    }),
+    select({ siteId, sensorId, nowMs, upload: { spoolId, sequence, minutes, gaps } }) {
+      if (minutes.length + gaps.length === 0) return null;
+      const origin = { siteId, sensorId };
+      return { origin, token: { spoolId, sequence }, minutes, gaps: withoutFuture(gaps, nowMs) };
+    },
+    prepare: (uploads) =>
+      facts.prepare([...new Set(uploads.flatMap(({ minutes }) => minutes.map(({ minute }) => minute)))]),
+    apply: (trx, uploads) => facts.append(uploads, openScope(trx)),
+    async skip(trx, { siteId, sensorId, spoolId, sequence, firstMinute, lastMinute }) {
+      if (firstMinute === null || lastMinute === null) return;
+      const gap = { capture: '', fromMinute: firstMinute, toMinute: lastMinute, reason: 'rejected' as const };
+      const token = { spoolId, sequence };
+      await facts.append([{ origin: { siteId, sensorId }, token, minutes: [], gaps: [gap] }], openScope(trx));
+    },
+    followUp: () => facts.rollUp('none'),
+  };
+}
+
+/** No sensor can know that it will miss a time that has not come, so gaps end now. */
+function withoutFuture(gaps: readonly TelemetryGap[], nowMs: number): TelemetryGap[] {
+  const lastMinute = Math.floor((nowMs / 1000 + aheadSecondsMax) / 60) * 60;
+  return gaps
+    .filter((gap) => gap.fromMinute <= lastMinute)
+    .map((gap) => ({ ...gap, toMinute: Math.min(gap.toMinute, lastMinute) }));
+}

@@ -1,0 +1,316 @@
+/**
+ * Writing facts. Everything of a batch of uploads is written with one COPY per table, for any number of uploads.
+ * Only `capture_minutes`, one row a capture and minute, adds up in place.
+ */
+import { sql } from 'kysely';
+import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { zeroTotals } from '#contracts/sensor-api/telemetry-totals.ts';
+import { checkAddresses, type ForeignCheck, share } from '#monitor/placements/index.ts';
+import { copyRows, createRowWriter, type Queryable } from '#service-kit/postgres/index.ts';
+import { directionCode, evidenceCode, vantageCode } from '../contract/codes.ts';
+import { collectUsage, localAddressOf, type NameApplication } from '../contract/collect-facts.ts';
+import { type FactOrigin, type FactUpload, type GapInput, pairsKeptMs } from '../contract/facts.ts';
+import { segmentsOf } from '../contract/segments.ts';
+import { claimTokens } from './token-store.ts';
+import { trimUnobservedGaps } from './unobserved-gap-store.ts';
+
+/** Limits counters of a sensor to values that a double holds exactly. */
+const counterMax = Number.MAX_SAFE_INTEGER;
+
+interface OriginMinute {
+  siteId: number;
+  sensorId: number;
+  captureId: number;
+  minute: TelemetryMinute;
+}
+
+const hostColumns = [
+  ...['site_id', 'minute', 'capture_id', 'address', 'rx_bytes', 'tx_bytes', 'packets', 'device_key'],
+  ...['lan_rx_bytes', 'lan_tx_bytes', 'is_foreign', 'segment'],
+];
+const factColumns = [
+  ...[
+    'site_id',
+    'minute',
+    'capture_id',
+    'vantage',
+    'direction',
+    'local_address',
+    'name',
+    'protocol',
+    'server_port',
+  ],
+  ...['evidence', 'is_attributed', 'inbound_bytes', 'outbound_bytes', 'packets', 'last_sent_at'],
+  'is_foreign',
+  'segment',
+];
+const pairColumns = [
+  ...['site_id', 'minute', 'capture_id', 'vantage', 'direction', 'client', 'server', 'name', 'protocol'],
+  ...['server_port', 'evidence', 'is_attributed', 'client_bytes', 'server_bytes', 'packets', 'is_foreign'],
+  'segment',
+];
+
+/** Rows that are written in one statement a table; a single minute is never divided. */
+const appendRowsMax = 32_768;
+
+/** Appends the uploads that were not appended before to every table of facts, and marks the sites' minutes as changed. */
+export async function appendUploads(
+  trx: Queryable,
+  uploads: readonly FactUpload[],
+  nameApplication: NameApplication,
+): Promise<void> {
+  const fresh = await claimTokens(trx, uploads);
+  if (fresh.length === 0) return;
+  const trimmed = await trimUnobservedGaps(trx, fresh);
+  for (const part of divideUploads(trimmed)) await appendPart(trx, part, nameApplication);
+  await insertGaps(trx, trimmed);
+}
+
+/** Uploads in parts of bounded size, so that the largest do not keep this process from everything else. */
+function divideUploads(uploads: readonly FactUpload[]): FactUpload[][] {
+  const parts: FactUpload[][] = [];
+  let part: FactUpload[] = [];
+  let rows = 0;
+  for (const upload of uploads) {
+    let minutes: TelemetryMinute[] = [];
+    part.push({ ...upload, minutes });
+    for (const minute of upload.minutes) {
+      const more = minute.hosts.length + minute.usage.length;
+      if (rows > 0 && rows + more > appendRowsMax) {
+        parts.push(part);
+        minutes = [];
+        part = [{ ...upload, minutes }];
+        rows = 0;
+      }
+      minutes.push(minute);
+      rows += more;
+    }
+  }
+  return part.length > 0 ? [...parts, part] : parts;
+}
+
+async function appendPart(
+  trx: Queryable,
+  uploads: readonly FactUpload[],
+  nameApplication: NameApplication,
+): Promise<void> {
+  if (!uploads.some(({ minutes }) => minutes.length > 0)) return;
+  const { captureOf, nowMs } = await ensureCaptures(trx, uploads);
+  const minutes: OriginMinute[] = uploads.flatMap(({ origin, minutes }) =>
+    minutes.map((minute) => ({ ...origin, captureId: captureOf(origin, minute), minute })),
+  );
+  await share(trx);
+  const isForeign = await checkAddresses(trx, spokenOf(minutes));
+  await addCaptureMinutes(trx, minutes);
+  await copyFacts(trx, minutes, { nameApplication, isForeign, pairsFromMs: nowMs - pairsKeptMs });
+  await markMinutes(trx, minutes);
+}
+
+/** The local addresses that sensors tell of. */
+function spokenOf(minutes: readonly OriginMinute[]) {
+  const bySensor = new Map<number, Set<string>>();
+  for (const { sensorId, minute } of minutes) {
+    const subjects = bySensor.get(sensorId) ?? new Set();
+    bySensor.set(sensorId, subjects);
+    for (const { isLocal, address } of minute.hosts) if (isLocal) subjects.add(address);
+    for (const row of minute.usage) {
+      const local = localAddressOf(row);
+      if (local !== null) subjects.add(local);
+    }
+  }
+  return [...bySensor].flatMap(([sensorId, subjects]) =>
+    [...subjects].map((subject) => ({ sensorId, subject })),
+  );
+}
+
+/** Ids of the captures, made where they are new, and the database's time. */
+async function ensureCaptures(trx: Queryable, uploads: readonly FactUpload[]) {
+  const wanted = new Map<string, { siteId: number; sensorId: number; name: string; role: string }>();
+  const keyOf = (sensorId: number, name: string) => `${sensorId} ${name}`;
+  for (const { origin, minutes } of uploads)
+    for (const { capture, role } of minutes)
+      wanted.set(keyOf(origin.sensorId, capture), { ...origin, name: capture, role });
+  const sensorIds = [...new Set([...wanted.values()].map((one) => one.sensorId))];
+  const { rows } = await sql<{ nowMs: number; id: number; sensorId: number; name: string; role: string }>`
+    select (extract(epoch from svc_now()) * 1000)::float8 as "nowMs", c.id, c.sensor_id as "sensorId", c.name, c.role
+    from (select) one left join captures c on c.sensor_id = any(${sensorIds}::bigint[])`.execute(trx);
+  const known = new Map(rows.map((row) => [keyOf(row.sensorId, row.name), row]));
+  const ids = new Map([...known].map(([key, row]) => [key, row.id]));
+  const changed = [...wanted].filter(([key, one]) => known.get(key)?.role !== one.role).map(([, one]) => one);
+  if (changed.length > 0) {
+    changed.sort((a, b) => a.sensorId - b.sensorId || (a.name < b.name ? -1 : 1));
+    const made = await sql<{ id: number; sensorId: number; name: string }>`
+      insert into captures (site_id, sensor_id, name, role)
+      select * from unnest(${changed.map((one) => one.siteId)}::bigint[], ${changed.map((one) => one.sensorId)}::bigint[],
+        ${changed.map((one) => one.name)}::text[], ${changed.map((one) => one.role)}::text[])
+      on conflict (sensor_id, name) do update set role = excluded.role
+      returning id, sensor_id as "sensorId", name`.execute(trx);
+    for (const row of made.rows) ids.set(keyOf(row.sensorId, row.name), row.id);
+  }
+  const captureOf = (origin: FactOrigin, minute: TelemetryMinute) =>
+    ids.get(keyOf(origin.sensorId, minute.capture))!;
+  return { captureOf, nowMs: rows[0]!.nowMs };
+}
+
+/** Adds captures' totals; a window that arrives in several uploads adds up (NET-2.2.9). */
+async function addCaptureMinutes(trx: Queryable, minutes: readonly OriginMinute[]): Promise<void> {
+  const rows = sumCaptureMinutes(minutes);
+  const all = (read: (row: CaptureSum) => number) => rows.map(read);
+  const sum = (column: string) =>
+    sql`${sql.ref(column)} = least(${sql.ref(`capture_minutes.${column}`)} + ${sql.ref(`excluded.${column}`)}, ${sql.lit(counterMax)})`;
+  await sql`
+    insert into capture_minutes (site_id, minute, capture_id, vantage, observed_ms, packets, ip_packets, ip_bytes,
+      non_ip_packets, parser_dropped, kernel_dropped, detail_truncated, merged_frames)
+    select site_id, to_timestamp(minute), capture_id, vantage, observed_ms, packets, ip_packets, ip_bytes, non_ip_packets,
+      parser_dropped, kernel_dropped, detail_truncated, merged_frames
+    from unnest(${all((r) => r.siteId)}::bigint[], ${all((r) => r.minute)}::float8[], ${all((r) => r.captureId)}::bigint[],
+      ${all((r) => r.vantage)}::smallint[], ${all((r) => r.observedMs)}::int[], ${all((r) => r.packets)}::bigint[],
+      ${all((r) => r.ipPackets)}::bigint[], ${all((r) => r.ipBytes)}::bigint[], ${all((r) => r.nonIpPackets)}::bigint[],
+      ${all((r) => r.parserDropped)}::bigint[], ${all((r) => r.kernelDropped)}::bigint[],
+      ${all((r) => r.detailTruncated)}::bigint[], ${all((r) => r.mergedFrames)}::bigint[])
+      as given (site_id, minute, capture_id, vantage, observed_ms, packets, ip_packets, ip_bytes, non_ip_packets,
+        parser_dropped, kernel_dropped, detail_truncated, merged_frames)
+    on conflict (site_id, minute, capture_id) do update set
+      vantage = least(capture_minutes.vantage, excluded.vantage),
+      observed_ms = least(capture_minutes.observed_ms + excluded.observed_ms, 60000),
+      ${sum('packets')}, ${sum('ip_packets')}, ${sum('ip_bytes')}, ${sum('non_ip_packets')}, ${sum('parser_dropped')},
+      ${sum('kernel_dropped')}, ${sum('detail_truncated')}, ${sum('merged_frames')}`.execute(trx);
+}
+
+interface CaptureSum extends Required<TelemetryMinute['totals']> {
+  siteId: number;
+  captureId: number;
+  minute: number;
+  vantage: number;
+  observedMs: number;
+}
+
+/** One statement may not touch a row twice, so uploads of one window are added here first. */
+function sumCaptureMinutes(minutes: readonly OriginMinute[]): CaptureSum[] {
+  const sums = new Map<string, CaptureSum>();
+  for (const { siteId, captureId, minute } of minutes) {
+    const { totals } = minute;
+    const key = `${captureId} ${minute.minute}`;
+    let row = sums.get(key);
+    if (!row) {
+      const origin = { siteId, captureId, minute: minute.minute, vantage: 2, observedMs: 0 };
+      row = { ...origin, ...zeroTotals() };
+      sums.set(key, row);
+    }
+    row.vantage = Math.min(row.vantage, vantageCode(minute.role));
+    row.observedMs = Math.min(row.observedMs + minute.observedMs, 60_000);
+    for (const name of Object.keys(totals) as (keyof typeof totals)[])
+      row[name] = Math.min(row[name] + (totals[name] ?? 0), counterMax);
+  }
+  return [...sums.values()];
+}
+
+async function copyFacts(
+  trx: Queryable,
+  minutes: readonly OriginMinute[],
+  how: { nameApplication: NameApplication; isForeign: ForeignCheck; pairsFromMs: number },
+): Promise<void> {
+  const { nameApplication, pairsFromMs } = how;
+  const hosts = createRowWriter(256 * 1024);
+  const facts = createRowWriter(1024 * 1024);
+  const pairs = createRowWriter(1024 * 1024);
+  for (const { siteId, sensorId, captureId, minute } of minutes) {
+    const segmentOf = segmentsOf(minute);
+    const isForeign = (address: string | null) => {
+      if (address === null) return false;
+      const segment = segmentOf(address);
+      const segments = segment === '' ? undefined : [segment, minute.capture];
+      return how.isForeign(sensorId, address, minute.minute, segments);
+    };
+    const minuteMs = minute.minute * 1000;
+    const vantage = vantageCode(minute.role);
+    const usage = collectUsage(minute.usage, nameApplication);
+    for (const host of minute.hosts) {
+      if (!host.isLocal) continue;
+      const lan = usage.lan.get(host.address);
+      hosts.row(hostColumns.length);
+      hosts.bigint(siteId);
+      hosts.timestamp(minuteMs);
+      hosts.bigint(captureId);
+      hosts.inet(host.address);
+      hosts.bigint(host.rxBytes);
+      hosts.bigint(host.txBytes);
+      hosts.bigint(host.packets);
+      hosts.text(host.deviceKey);
+      hosts.bigint(lan?.rxBytes ?? 0);
+      hosts.bigint(lan?.txBytes ?? 0);
+      hosts.boolean(isForeign(host.address));
+      hosts.text(segmentOf(host.address));
+    }
+    for (const fact of usage.facts) {
+      facts.row(factColumns.length);
+      facts.bigint(siteId);
+      facts.timestamp(minuteMs);
+      facts.bigint(captureId);
+      facts.smallint(vantage);
+      facts.smallint(directionCode(fact.direction));
+      facts.inet(fact.localAddress);
+      facts.text(fact.name);
+      facts.smallint(fact.protocol);
+      facts.integer(fact.serverPort);
+      facts.smallint(evidenceCode(fact.evidence));
+      facts.boolean(fact.isAttributed);
+      facts.bigint(Math.min(fact.inboundBytes, counterMax));
+      facts.bigint(Math.min(fact.outboundBytes, counterMax));
+      facts.bigint(Math.min(fact.packets, counterMax));
+      facts.timestamp(fact.lastSentMs || null);
+      facts.boolean(isForeign(fact.localAddress));
+      facts.text(segmentOf(fact.localAddress));
+    }
+    // Pairs older than their 24 hours are not stored at all.
+    if (minuteMs <= pairsFromMs) continue;
+    for (const pair of usage.pairs) {
+      pairs.row(pairColumns.length);
+      pairs.bigint(siteId);
+      pairs.timestamp(minuteMs);
+      pairs.bigint(captureId);
+      pairs.smallint(vantage);
+      pairs.smallint(directionCode(pair.direction));
+      pairs.inet(pair.client);
+      pairs.inet(pair.server);
+      pairs.text(pair.name);
+      pairs.smallint(pair.protocol);
+      pairs.integer(pair.serverPort);
+      pairs.smallint(evidenceCode(pair.evidence));
+      pairs.boolean(pair.isAttributed);
+      pairs.bigint(pair.clientBytes);
+      pairs.bigint(pair.serverBytes);
+      pairs.bigint(pair.packets);
+      pairs.boolean(isForeign(localAddressOf(pair)));
+      pairs.text(segmentOf(localAddressOf(pair)));
+    }
+  }
+  if (hosts.count > 0) await copyRows(trx, 'host_minutes', hostColumns, hosts.finish());
+  if (facts.count > 0) await copyRows(trx, 'application_facts', factColumns, facts.finish());
+  if (pairs.count > 0) await copyRows(trx, 'endpoint_pairs', pairColumns, pairs.finish());
+}
+
+async function markMinutes(trx: Queryable, minutes: readonly OriginMinute[]): Promise<void> {
+  const marks = new Map(
+    minutes.map(({ siteId, minute }) => [`${siteId} ${minute.minute}`, [siteId, minute.minute]]),
+  );
+  const given = [...marks.values()];
+  await sql`insert into site_minute_marks (site_id, minute)
+    select site_id, to_timestamp(minute)
+    from unnest(${given.map((mark) => mark[0])}::bigint[], ${given.map((mark) => mark[1])}::float8[])
+      as given (site_id, minute)`.execute(trx);
+}
+
+async function insertGaps(trx: Queryable, uploads: readonly FactUpload[]): Promise<void> {
+  const gaps = uploads.flatMap(({ origin, gaps }) =>
+    gaps.map((gap): FactOrigin & GapInput => ({ ...origin, ...gap })),
+  );
+  if (gaps.length === 0) return;
+  await sql`
+    insert into telemetry_gaps (site_id, sensor_id, capture, from_minute, to_minute, reason)
+    select site_id, sensor_id, capture, to_timestamp(from_minute), to_timestamp(to_minute), reason
+    from unnest(${gaps.map((gap) => gap.siteId)}::bigint[], ${gaps.map((gap) => gap.sensorId)}::bigint[],
+      ${gaps.map((gap) => gap.capture)}::text[], ${gaps.map((gap) => gap.fromMinute)}::float8[],
+      ${gaps.map((gap) => gap.toMinute)}::float8[], ${gaps.map((gap) => gap.reason)}::text[])
+      as given (site_id, sensor_id, capture, from_minute, to_minute, reason)`.execute(trx);
+}

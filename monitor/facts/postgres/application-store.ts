@@ -1,0 +1,174 @@
+/**
+ * Reads of applications. Lists and charts are composed of what is kept by name: whole days, hours and ten minutes, judged
+ * minutes, and the facts of minutes that are not judged yet. All were made by the same expressions.
+ */
+import { type RawBuilder, sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { evidenceOf, vantageOf } from '../contract/codes.ts';
+import * as facts from '../contract/facts.ts';
+import { inDirection, judgedFacts, judgedPairs } from './judge-store.ts';
+import { type KeptLists, readKeptLists } from './list-store.ts';
+import { judgedNames, judgedPairSums } from './name-store.ts';
+import { countAddresses, findTopPair } from './packed.ts';
+import {
+  type Coverage,
+  daySeconds,
+  hourSeconds,
+  inSpans,
+  inStarts,
+  tenSeconds,
+  uniteSpans,
+} from './span-store.ts';
+
+interface RankedRow {
+  name: string;
+  protocol: number;
+  serverPort: number | null;
+  evidence: number;
+  isAttributed: boolean;
+  inboundBytes: number | null;
+  outboundBytes: number | null;
+  vantage: number;
+  lastSentMs: number | null;
+  /** From minutes that are not judged yet; judged ones are read for the shown rows. */
+  locals: Buffer | null;
+  pairs: Buffer | null;
+  total: number;
+  allBytes: number;
+  domainBytes: number;
+  portBytes: number;
+}
+
+type View = { direction: facts.Direction | null };
+
+/** What is kept by name of these parts, with a start; the rows without a name are the bytes of all. */
+function namePieces(coverage: Pick<Coverage, 'siteId' | 'names'>, { direction }: View): RawBuilder<unknown> {
+  const { siteId, names } = coverage;
+  const ofSite = sql`site_id = ${siteId} and ${inDirection(direction)}`;
+  const columns = sql`name, protocol, server_port, inbound_bytes, outbound_bytes, evidence, is_attributed, owner, seen, last_sent_at`;
+  return sql`select day as start, ${columns} from name_days where ${ofSite} and ${inStarts(names.days, daySeconds, 'day')}
+    union all
+    select hour, ${columns} from name_hours where ${ofSite} and ${inStarts(names.hours, hourSeconds, 'hour')}
+    union all
+    select start, ${columns} from name_tens where ${ofSite} and ${inStarts(names.tens, tenSeconds, 'start')}
+    union all
+    select minute, ${columns} from name_minutes where ${ofSite} and ${inSpans(names.judged)}
+    union all
+    select minute, ${columns} from name_sums where ${inSpans(names.unjudged)}`;
+}
+
+const sameKey = (a: string, b: string) => sql`${sql.ref(`${a}.name`)} = ${sql.ref(`${b}.name`)}
+  and ${sql.ref(`${a}.protocol`)} = ${sql.ref(`${b}.protocol`)}
+  and ${sql.ref(`${a}.server_port`)} is not distinct from ${sql.ref(`${b}.server_port`)}`;
+
+/** A range's applications by bytes, largest first, with the busiest pair of each. */
+export async function rankApplications(
+  db: Queryable,
+  coverage: Coverage,
+  options: View & Pick<facts.Ranking, 'limit' | 'nameContains' | 'topConnections'>,
+): Promise<facts.ApplicationUse> {
+  const { siteId, names, namePairs: pairs } = coverage;
+  const { direction, limit, nameContains = '' } = options;
+  const unjudged = uniteSpans(names.unjudged, pairs.unjudged);
+  const { rows: found } = await sql<RankedRow | (Omit<RankedRow, 'name'> & { name: null })>`
+    with ${judgedFacts({ siteId, judged: [], unjudged, direction })}, ${judgedNames},
+    pieces as (${namePieces(coverage, options)}),
+    named as (
+      select name, protocol, server_port, max(evidence) as evidence, bool_or(is_attributed) as is_attributed,
+        sum(inbound_bytes) as inbound, sum(outbound_bytes) as outbound, min(owner) as owner, min(seen) as seen,
+        max(last_sent_at) as last_sent_at
+      from pieces where name is not null group by name, protocol, server_port
+      -- A row that another capture owns is worth a line only where it brings a name.
+      having min(owner) is not null or bool_or(is_attributed)),
+    sums_of_all as (
+      select sum(inbound + outbound) as all_bytes, sum(inbound + outbound) filter (where evidence > 0) as domain_bytes,
+        sum(inbound + outbound) filter (where evidence = 0 and is_attributed) as port_bytes
+      from named),
+    ranked as materialized (
+      select *, count(*) over ()::int as total from named where position(lower(${nameContains}) in lower(name)) > 0
+      order by coalesce(inbound + outbound, -1) desc, name collate "C", protocol, server_port limit ${limit}),
+    locals as (
+      select r.name, r.protocol, r.server_port, string_agg(p.locals, ''::bytea) as locals
+      from ranked r join name_sums p on ${sameKey('p', 'r')} where ${inSpans(names.unjudged)}
+      group by r.name, r.protocol, r.server_port),
+    ${judgedPairs({ siteId, judged: [], unjudged: pairs.unjudged, direction })}, ${judgedPairSums},
+    pairs as (
+      select r.name, r.protocol, r.server_port, string_agg(p.pairs, ''::bytea) as pairs
+      from ranked r join pair_sums p on ${sameKey('p', 'r')} group by r.name, r.protocol, r.server_port)
+    select r.name, r.protocol, r.server_port as "serverPort", r.evidence, r.is_attributed as "isAttributed",
+      r.inbound::float8 as "inboundBytes", r.outbound::float8 as "outboundBytes", coalesce(r.owner, r.seen) as vantage,
+      l.locals, (extract(epoch from r.last_sent_at) * 1000)::float8 as "lastSentMs", p.pairs, coalesce(r.total, 0) as total,
+      coalesce(a.all_bytes, 0)::float8 as "allBytes", coalesce(a.domain_bytes, 0)::float8 as "domainBytes",
+      coalesce(a.port_bytes, 0)::float8 as "portBytes"
+    from sums_of_all a left join ranked r on true left join locals l on ${sameKey('l', 'r')} left join pairs p on ${sameKey('p', 'r')}
+    order by coalesce(r.inbound + r.outbound, -1) desc, r.name collate "C", r.protocol, r.server_port`.execute(
+    db,
+  );
+  // The sums stand there even where no name is among them.
+  const first = found[0]!;
+  const rows = found.filter((row) => row.name !== null);
+  const known = options.topConnections ?? new Map<string, facts.ApplicationRow['topConnection']>();
+  const namesOf = (all: readonly RankedRow[]) => [...new Set(all.map((row) => row.name))];
+  const kept = await readKeptLists(db, coverage, direction, {
+    locals: namesOf(rows),
+    pairs: namesOf(rows.filter((row) => !known.has(facts.keyText(row)))),
+  });
+  return {
+    rows: rows.map((row) => toApplicationRow(row, kept, known.get(facts.keyText(row)))),
+    total: first.total,
+    bytes: first.allBytes,
+    domainBytes: first.domainBytes,
+    portBytes: first.portBytes,
+  };
+}
+
+function toApplicationRow(
+  row: RankedRow,
+  kept: KeptLists,
+  known: facts.ApplicationRow['topConnection'] | undefined,
+): facts.ApplicationRow {
+  const { name, protocol, serverPort, isAttributed, inboundBytes, outboundBytes, lastSentMs } = row;
+  const packed = (list: 'locals' | 'pairs') =>
+    Buffer.concat(
+      [row[list], kept[list].get(facts.keyText(row))].filter((part) => part !== null && part !== undefined),
+    );
+  return {
+    name,
+    protocol,
+    serverPort,
+    evidence: evidenceOf(row.evidence),
+    isAttributed,
+    inboundBytes,
+    outboundBytes,
+    vantage: vantageOf(row.vantage),
+    addresses: countAddresses(packed('locals')),
+    lastSentMs,
+    topConnection: known === undefined ? findTopPair(packed('pairs')) : known,
+  };
+}
+
+/** Bytes of these names in steps, both directions together; the rest under null. */
+export async function stepApplications(
+  db: Queryable,
+  coverage: Coverage,
+  options: View & { stepSeconds: number; names: readonly string[] },
+): Promise<facts.ApplicationStep[]> {
+  const { stepSeconds, names, direction } = options;
+  const parts = coverage.namesUpTo(stepSeconds);
+  const isNamed = sql`name = any(${[...names]}::text[])`;
+  const { rows } = await sql<facts.ApplicationStep>`
+    with ${judgedFacts({ siteId: coverage.siteId, judged: [], unjudged: parts.unjudged, direction })}, ${judgedNames},
+    pieces as (
+      select start, name, inbound_bytes + outbound_bytes as bytes
+      from (${namePieces({ ...coverage, names: parts }, options)}) p where name is null or ${isNamed}
+      union all
+      select minute, null, sum(inbound_bytes + outbound_bytes) from name_sums group by minute),
+    steps as (
+      select floor(extract(epoch from start) / ${stepSeconds}) * ${stepSeconds * 1000}::float8 as "timeMs", name, sum(bytes) as bytes
+      from pieces group by 1, 2)
+    select "timeMs", name, bytes::float8 as bytes from (
+      select "timeMs", name, case when name is null then 2 * bytes - sum(bytes) over (partition by "timeMs") else bytes end as bytes
+      from steps) rest
+    where bytes > 0 order by "timeMs", name collate "C" nulls last`.execute(db);
+  return rows;
+}

@@ -1,0 +1,222 @@
+/**
+ * A range as its rolled-up hours and the spans around them that are read from finer rows.
+ *
+ * What is rolled up is asked in the very snapshot in which it is read, so a reader never meets an hour that is being made
+ * anew: facts and their marks are committed together, and an hour with a mark counts as not rolled up.
+ */
+import { type RawBuilder, sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { pairsKeptMs, type SiteRange } from '../contract/facts.ts';
+
+/** From the first second inclusive to the last exclusive. */
+export interface Span {
+  from: number;
+  to: number;
+}
+
+export interface Parts {
+  /** Starts of hours. */
+  hours: number[];
+  spans: Span[];
+}
+
+/** Minutes outside of hours, by whether their facts have been judged. */
+export interface MinuteParts {
+  judged: Span[];
+  unjudged: Span[];
+}
+
+/** A range as the tables by name hold it. */
+export interface NameParts extends MinuteParts {
+  /** Starts of days, of hours, of ten minutes. */
+  days: number[];
+  hours: number[];
+  tens: number[];
+}
+
+export interface Coverage extends Parts, MinuteParts {
+  siteId: number;
+  /** The part of it that is young enough for pairs (NET-2.2.7). */
+  pairs: Parts & MinuteParts;
+  names: NameParts;
+  namePairs: NameParts;
+  /** As `names`, of parts that fit into steps of so many seconds. */
+  namesUpTo(stepSeconds: number): NameParts;
+}
+
+export const hourSeconds = 3600;
+export const tenSeconds = 600;
+export const daySeconds = 86_400;
+
+/** Runs reads of one snapshot, told what of the range is rolled up. */
+export function readCovered<T>(
+  db: Queryable,
+  range: SiteRange,
+  work: (trx: Queryable, coverage: Coverage) => Promise<T>,
+): Promise<T> {
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async (trx) => work(trx, coverageOf(range, await findRolled(trx, range))));
+}
+
+function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
+  const youngest = Math.ceil((rolled.now - pairsKeptMs / 1000) / 60) * 60;
+  const young = { ...range, fromMinute: Math.max(range.fromMinute, youngest) };
+  const all = [{ from: range.fromMinute, to: range.toMinute }];
+  const youngAll = [{ from: young.fromMinute, to: young.toMinute }];
+  const sets = {
+    hours: new Set(rolled.hours),
+    tens: new Set(rolled.tens),
+    unjudged: new Set(rolled.unjudged),
+  };
+  const byHours = (spans: readonly Span[]) => {
+    const { starts, spans: rest } = splitSpans(spans, sets.hours, hourSeconds);
+    return { hours: starts, spans: rest, ...splitMinutes(rest, sets.unjudged) };
+  };
+  const names = (spans: readonly Span[], stepSeconds: number): NameParts => {
+    const fits = (unit: number, starts: ReadonlySet<number>) =>
+      stepSeconds % unit === 0 ? starts : new Set<number>();
+    const days = splitSpans(spans, fits(daySeconds, new Set(rolled.days)), daySeconds);
+    const hours = splitSpans(days.spans, fits(hourSeconds, sets.hours), hourSeconds);
+    const tens = splitSpans(hours.spans, fits(tenSeconds, sets.tens), tenSeconds);
+    const minutes = splitMinutes(tens.spans, sets.unjudged);
+    return { days: days.starts, hours: hours.starts, tens: tens.starts, ...minutes };
+  };
+  return {
+    siteId: range.siteId,
+    ...byHours(all),
+    pairs: byHours(youngAll),
+    names: names(all, daySeconds),
+    // Pairs of a day are kept by the hour.
+    namePairs: names(youngAll, hourSeconds),
+    namesUpTo: (stepSeconds) => names(all, stepSeconds),
+  };
+}
+
+/**
+ * For the rest of the transaction: joins and groups by hash, in enough memory. What the statements join is made by
+ * themselves, so the planner knows nothing of its size, and a nested loop over a day's facts, or a merge by the minute
+ * alone, would take minutes.
+ */
+export async function preferHashing(trx: Queryable): Promise<void> {
+  await sql`select set_config('enable_nestloop', 'off', true), set_config('enable_mergejoin', 'off', true),
+    set_config('work_mem', '64MB', true), set_config('hash_mem_multiplier', '4', true), set_config('jit', 'off', true)`.execute(
+    trx,
+  );
+}
+
+interface Rolled {
+  now: number;
+  /** Starts of whole units of the range that are kept as such. */
+  days: number[];
+  hours: number[];
+  tens: number[];
+  /** Starts of minutes that are read from the facts. */
+  unjudged: number[];
+}
+
+async function findRolled(trx: Queryable, range: SiteRange): Promise<Rolled> {
+  await preferHashing(trx);
+  const { siteId, fromMinute, toMinute } = range;
+  const clean = (table: string, column: string, length: string) => sql`array(
+    select extract(epoch from ${sql.ref(`r.${column}`)})::float8 from ${sql.table(table)} r
+    where r.site_id = ${siteId} and not r.is_dirty and ${sql.ref(`r.${column}`)} >= to_timestamp(${fromMinute})
+      and ${sql.ref(`r.${column}`)} + ${sql.lit(length)}::interval <= to_timestamp(${toMinute})
+      and not exists (select 1 from site_minute_marks m where m.site_id = r.site_id
+        and m.minute >= ${sql.ref(`r.${column}`)} and m.minute < ${sql.ref(`r.${column}`)} + ${sql.lit(length)}::interval))`;
+  const inRange = sql`site_id = ${siteId} and minute >= to_timestamp(${fromMinute}) and minute < to_timestamp(${toMinute})`;
+  const { rows } = await sql<Rolled>`
+    select extract(epoch from svc_now())::float8 as now, ${clean('rolled_days', 'day', '1 day')} as days,
+      ${clean('rolled_hours', 'hour', '1 hour')} as hours, ${clean('rolled_tens', 'start', '10 minutes')} as tens, array(
+        select extract(epoch from minute)::float8 from site_minute_marks where ${inRange}
+        union select extract(epoch from minute)::float8 from unjudged_minutes where ${inRange}) as unjudged`.execute(
+    trx,
+  );
+  return rows[0]!;
+}
+
+/** Takes whole units (hours, days) that are rolled up out of spans. */
+function splitSpans(
+  spans: readonly Span[],
+  rolled: ReadonlySet<number>,
+  unitSeconds: number,
+): { starts: number[]; spans: Span[] } {
+  const starts: number[] = [];
+  const rest: Span[] = [];
+  for (const { from, to } of spans) {
+    let open = from;
+    const first = Math.ceil(from / unitSeconds) * unitSeconds;
+    for (let start = first; start + unitSeconds <= to; start += unitSeconds) {
+      if (!rolled.has(start)) continue;
+      if (open < start) rest.push({ from: open, to: start });
+      starts.push(start);
+      open = start + unitSeconds;
+    }
+    if (open < to) rest.push({ from: open, to });
+  }
+  return { starts, spans: rest };
+}
+
+/** Divides spans of minutes by whether each minute is among these. */
+function splitMinutes(spans: readonly Span[], unjudged: ReadonlySet<number>): MinuteParts {
+  const parts: MinuteParts = { judged: [], unjudged: [] };
+  const minutes = [...unjudged].sort((a, b) => a - b);
+  for (const { from, to } of spans) {
+    let open = from;
+    for (const minute of minutes) {
+      if (minute < open || minute >= to) continue;
+      if (open < minute) parts.judged.push({ from: open, to: minute });
+      const last = parts.unjudged.at(-1);
+      if (last?.to === minute) last.to = minute + 60;
+      else parts.unjudged.push({ from: minute, to: minute + 60 });
+      open = minute + 60;
+    }
+    if (open < to) parts.judged.push({ from: open, to });
+  }
+  return parts;
+}
+
+/** Units as spans, adjoining ones as one. */
+export function spansOf(starts: readonly number[], unitSeconds: number): Span[] {
+  const spans: Span[] = [];
+  for (const start of starts) {
+    const last = spans.at(-1);
+    if (last?.to === start) last.to += unitSeconds;
+    else spans.push({ from: start, to: start + unitSeconds });
+  }
+  return spans;
+}
+
+/** Spans that cover both. */
+export function uniteSpans(a: readonly Span[], b: readonly Span[]): Span[] {
+  const united: Span[] = [];
+  for (const span of [...a, ...b].toSorted((x, y) => x.from - y.from)) {
+    const last = united.at(-1);
+    if (last && span.from <= last.to) last.to = Math.max(last.to, span.to);
+    else united.push({ ...span });
+  }
+  return united;
+}
+
+/** Condition that `minute` lies in one of the spans; constants, so that partitions are left out when it is planned. */
+export function inSpans(spans: readonly Span[], column = 'minute'): RawBuilder<unknown> {
+  if (spans.length === 0) return sql`false`;
+  const minute = sql.ref(column);
+  const each = spans.map(
+    (span) => sql`(${minute} >= to_timestamp(${span.from}) and ${minute} < to_timestamp(${span.to}))`,
+  );
+  return sql`(${sql.join(each, sql` or `)})`;
+}
+
+/** Condition that the column is the start of one of these units. */
+export const inStarts = (
+  starts: readonly number[],
+  unitSeconds: number,
+  column: string,
+): RawBuilder<unknown> => inSpans(spansOf(starts, unitSeconds), column);
+
+/** Condition that `hour` is one of the rolled-up hours. */
+export const inHours = (hours: readonly number[]): RawBuilder<unknown> =>
+  inStarts(hours, hourSeconds, 'hour');

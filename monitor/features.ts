@@ -1,0 +1,195 @@
+/** The features of the monitor, wired to one another; inert until the database has been started. */
+
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { listMissingMigrations } from '#service-kit/postgres/index.ts';
+import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
+import { type Alerts, createAlerts } from './alerts/index.ts';
+import { type Applications, createApplications, nameApplication } from './applications/index.ts';
+import { createDevices, type Devices } from './devices/index.ts';
+import { createEvents, type Events } from './events/index.ts';
+import { createFactConsumer, createFactStore, type FactStore, openScope } from './facts/index.ts';
+import { createFeeds, type Feeds, installedFeeds } from './feeds/index.ts';
+import { createHealth, createMeters, type Health, type Meters } from './health/index.ts';
+import { createInbox, type Inbox } from './inbox/index.ts';
+import { createIntake, type Intake } from './intake/index.ts';
+import { createInventory, type Inventory } from './inventory/index.ts';
+import { keptTables, sweepsOf } from './kept.ts';
+import { createLive, createPostgresStore, createRedisStore, type Live, liveSection } from './live/index.ts';
+import { type Connection, createConnection } from './operations-client/index.ts';
+import { createOperators, type Operators } from './operators/index.ts';
+import type { Overrides } from './overrides.ts';
+import { type ChangedAddress, checkAddresses } from './placements/index.ts';
+import { migrations, type Platform } from './platform.ts';
+import { createProbes, type Probes } from './probes/index.ts';
+import { createRetention, type Retention } from './retention/index.ts';
+import { createSearch, type Search } from './search/index.ts';
+import { createSensors, type Sensors } from './sensors/index.ts';
+import { createSetAsides, type SetAsides } from './set-asides/index.ts';
+import { createSites, type Sites } from './sites/index.ts';
+import { captureSection, createTraffic, type Traffic } from './traffic/index.ts';
+import { createVendors, type Vendors } from './vendors/index.ts';
+
+/** What was observed, what it is about, and who is told. */
+interface Observation {
+  sites: Sites;
+  events: Events;
+  facts: FactStore;
+  setAsides: SetAsides;
+  traffic: Traffic;
+  applications: Applications;
+  vendors: Vendors;
+  devices: Devices;
+  connection: Connection;
+  inventory: Inventory;
+  feeds: Feeds;
+}
+
+/** What sensors are asked for, and what becomes of what they send. */
+interface Reception {
+  probes: Probes;
+  sensors: Sensors;
+  meters: Meters;
+  intake: Intake;
+  inbox: Inbox;
+  live: Live;
+}
+
+/** What looks after the rest, for people. */
+interface Care {
+  operators: Operators;
+  search: Search;
+  retention: Retention;
+  health: Health;
+  alerts: Alerts;
+}
+
+export interface Features extends Platform, Observation, Reception, Care {}
+
+/** Wires the features to one another. */
+export function createFeatures(platform: Platform, overrides: Overrides): Features {
+  const observation = createObservation(platform, overrides);
+  const reception = createReception(platform, observation, overrides);
+  const known = { ...platform, ...observation, ...reception };
+  return { ...known, ...createCare(known) };
+}
+
+/** A server moved: facts of its addresses are judged again. */
+function rejudgeWith(facts: FactStore) {
+  return (trx: Queryable, changed: readonly ChangedAddress[]) => facts.rejudge(changed, openScope(trx));
+}
+
+function createObservation(platform: Platform, overrides: Overrides): Observation {
+  const { config, db, reader, clock, reporter, secrets } = platform;
+  const base = { db, clock, reporter };
+  const sites = createSites({ db, reader });
+  const events = createEvents({ db });
+  const facts = overrides.facts ?? createFactStore({ db, nameApplication });
+  const setAsides = createSetAsides({ db });
+  const traffic = createTraffic({ db, facts, setAsides });
+  const { rankingHoldSeconds } = config;
+  const applications = createApplications({ db, facts, clock, rankingHoldSeconds });
+  const connection = createConnection({ db, secrets, allowsInsecureHttp: config.allowInsecureHttp });
+  // Devices of a demo world are made up.
+  const registryUrl = config.isDemoWorld ? null : config.macVendorLookupUrl;
+  const vendors = createVendors({ ...base, registryUrl });
+  const devices = createDevices({ db, events, vendors });
+  const inventory = createInventory({
+    ...base,
+    connection,
+    devices,
+    sites,
+    onPlaced: rejudgeWith(facts),
+    intervalSeconds: config.inventorySyncSeconds,
+  });
+  const feeds = createFeeds({
+    ...base,
+    feeds: overrides.feeds ?? installedFeeds,
+    cadences: config.feeds,
+    reader,
+    connection,
+    sites,
+    traffic,
+    applications,
+    documentationIsGlobal: config.allowDocumentationAddresses,
+    ...overrides.feedDeps,
+  });
+  return {
+    sites,
+    events,
+    facts,
+    setAsides,
+    traffic,
+    applications,
+    vendors,
+    devices,
+    connection,
+    inventory,
+    feeds,
+  };
+}
+
+function createReception(platform: Platform, observation: Observation, overrides: Overrides): Reception {
+  const { config, db, reader, clock, reporter } = platform;
+  const { facts, feeds, setAsides, devices, events } = observation;
+  const probes = createProbes({ db, reader });
+  const sensors = createSensors({
+    db,
+    reader,
+    sections: overrides.sections ?? [captureSection, liveSection, feeds.protection, probes.section],
+    onPlaced: rejudgeWith(facts),
+    credentialDays: config.sensorCredentialDays,
+    reporter,
+  });
+  const meters = createMeters();
+  const intake = createIntake({ clock });
+  const inbox = createInbox({
+    ...{ db, reader, clock, reporter, intake, sensors, events },
+    tally: meters.tally,
+    ...(config.hasInboxWorker ? {} : { decodedBytesMax: 0 }),
+    consumers: [
+      createFactConsumer(facts),
+      probes.consumer,
+      setAsides.consumer,
+      sensors.inventoryConsumer,
+      devices.consumer,
+      ...(overrides.consumers ?? []),
+    ],
+    ...overrides.inbox,
+  });
+  const liveBounds = { historySeconds: config.liveHistorySeconds, historyMax: config.liveHistoryMax };
+  const live = createLive({
+    intake,
+    store: config.liveStoreUrl
+      ? createRedisStore({ ...liveBounds, url: config.liveStoreUrl, reporter })
+      : createPostgresStore(db, liveBounds),
+    noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
+    noteSetAside: (sensorId, rows) => setAsides.noteLive(sensorId, rows),
+    checkAddresses: (spoken) => checkAddresses(db(), spoken),
+  });
+  return { probes, sensors, meters, intake, inbox, live };
+}
+
+function createCare(known: Platform & Observation & Reception): Care {
+  const { config, db, database, post } = known;
+  const retention = createRetention({ ...known, tables: keptTables, sweeps: sweepsOf(known) });
+  return {
+    operators: createOperators({
+      db,
+      post,
+      breached: createBreachedPasswords(config.breachedPasswordsFile, 'SVC_BREACHED_PASSWORDS_FILE'),
+    }),
+    search: createSearch(known),
+    retention,
+    health: createHealth({
+      ...known,
+      retention,
+      missingMigrations: () => listMissingMigrations(database, migrations),
+    }),
+    alerts: createAlerts({
+      ...known,
+      rules: { allowPrivate: config.webhookPrivateTargets },
+      mail: config.smtpUrl ? { url: config.smtpUrl, from: config.smtpFrom } : null,
+      consoleUrl: config.publicUrl,
+    }),
+  };
+}

@@ -1,0 +1,57 @@
+/** One tick of a feed as its parts see it: the items that are due, and what came of each. */
+import type { Capabilities } from '#contracts/admin-api/contract.ts';
+import type { OperationsClient } from '#monitor/operations-client/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+/** One item: what a cursor belongs to. */
+export interface FeedItem {
+  /** Names the item for good. A new owner of an id is another item. */
+  readonly key: string;
+  /** Where its delivery stands; null before its first visit. */
+  readonly position: Position | null;
+}
+
+/** Figures and texts that say where the delivery of an item stands; only its feed reads them. */
+export type Position = Readonly<Record<string, number | string>>;
+
+/** What came of an item in one run. */
+export interface Visit {
+  readonly key: string;
+  /** One of the declaration's outcomes. */
+  readonly outcome: string;
+  readonly position: Position | null;
+  /** Parts that were not sent or not taken. */
+  readonly setAside?: readonly SetAside[];
+  /** Added to the run's counts. */
+  readonly counts?: Readonly<Record<string, number>>;
+  /** The newest observation that was acknowledged, seconds since 1970. */
+  readonly acknowledged?: number | null;
+}
+
+/** A part of an item that is not sent again as it is; after an hour it is tried once more. */
+export interface SetAside {
+  /** Which part, as the feed numbers them: a minute is its start in seconds since 1970. */
+  readonly part: number;
+  readonly reason: string;
+  /** Of the part's content: another content is another part. */
+  readonly fingerprint: string;
+}
+
+/** One tick, as a feed sees it. */
+export interface Round {
+  readonly client: OperationsClient;
+  /** What the receiver advertises. */
+  readonly capabilities: Capabilities;
+  /** The largest number of items of `due`. */
+  readonly limit: number;
+  /** Items visited since then are not due; null: all are. */
+  readonly notVisitedSince: Date | null;
+  /** Renews the lease during long preparations; ends the tick when it was lost. */
+  renew(): Promise<void>;
+  /** Runs a transaction that commits only while the lease is held. */
+  write(work: (trx: Queryable) => Promise<void>): Promise<void>;
+  /** Of these candidates those that waited longest, at most `limit`, with their positions. */
+  pickDue<T extends { key: string }>(candidates: readonly T[]): Promise<(T & FeedItem)[]>;
+  /** By key: parts of these items that are set aside now. */
+  listSetAside(keys: readonly string[]): Promise<ReadonlyMap<string, readonly SetAside[]>>;
+}

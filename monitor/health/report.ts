@@ -1,0 +1,40 @@
+/** The report of the monitor's own state. */
+import type { InboxState } from '#monitor/inbox/index.ts';
+import type { MaintenanceState } from '#monitor/retention/index.ts';
+import type { SensorLag } from '#monitor/sensors/index.ts';
+import type { LeaseState } from '#service-kit/leases/index.ts';
+
+/** The record of an import or a feed (NET-2.9). */
+export interface FeedRecord {
+  feed: string;
+  /** Name on pages and in problems. */
+  title: string;
+  lastRunAtMs: number | null;
+  lastSuccessAtMs: number | null;
+  /** A fixed description without secrets. */
+  lastError: string | null;
+  lastCounts: Readonly<Record<string, number>>;
+  /** Start of the newest observation that operations acknowledged, seconds since 1970. */
+  newestMinute: number | null;
+}
+
+export interface HealthReport {
+  asOfMs: number;
+  problems: string[];
+  inbox: InboxState;
+  leases: LeaseState[];
+  feeds: FeedRecord[];
+  maintenance: MaintenanceState;
+  sensors: SensorLag[];
+}
+
+export interface Readiness {
+  isReady: boolean;
+  checks: { database: string; migrations: string; inbox: string; live: string };
+}
+
+export interface Health {
+  read(): Promise<HealthReport>;
+  /** Reports whether requests can be served, and faults; never throws. */
+  check(): Promise<Readiness>;
+}

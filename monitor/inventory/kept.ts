@@ -1,0 +1,6 @@
+/** How long destroyed servers are remembered. */
+import type { KeptTable } from '#monitor/retention/index.ts';
+
+export const keptTombstones: readonly KeptTable[] = [
+  { table: 'vm_tombstones', column: 'received_at', keptFor: '3 months', isPartitioned: false },
+];

@@ -1,0 +1,34 @@
+/** Retention of the whole monitor. A feature that declares lines is added here. */
+import { keptAlerts } from './alerts/index.ts';
+import { keptDevices } from './devices/index.ts';
+import { keptEvents } from './events/index.ts';
+import { keptFacts } from './facts/index.ts';
+import { cursorsKeptMs, type Feeds } from './feeds/index.ts';
+import type { Inbox } from './inbox/index.ts';
+import { keptTombstones } from './inventory/index.ts';
+import type { Live } from './live/index.ts';
+import { keptPlacements } from './placements/index.ts';
+import { keptProbes } from './probes/index.ts';
+import type { Sweep } from './retention/index.ts';
+import { keptNames } from './search/index.ts';
+import { keptSetAsides } from './set-asides/index.ts';
+
+/** Retention times of all tables. */
+export const keptTables = [
+  ...keptFacts,
+  ...keptProbes,
+  ...keptAlerts,
+  ...keptSetAsides,
+  ...keptDevices,
+  ...keptPlacements,
+  ...keptNames,
+  ...keptTombstones,
+  ...keptEvents,
+];
+
+/** Data that features delete by rules of their own. */
+export const sweepsOf = (of: { feeds: Feeds; inbox: Inbox; live: Live }): Sweep[] => [
+  { name: 'feed_cursors', run: (nowMs) => of.feeds.forgetCursors(nowMs - cursorsKeptMs) },
+  { name: 'inbox_uploads', run: () => of.inbox.prune() },
+  { name: 'live_windows', run: () => of.live.prune() },
+];

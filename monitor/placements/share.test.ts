@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from 'kysely';
+import { createMonitorWorld, testMinute } from '#monitor/testing/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { checkAddresses, share } from './index.ts';
+
+const [first, second] = ['203.0.113.10', '203.0.113.11'];
+
+/** Places an address on a node without a sensor, without the lock that changes of placements take. */
+const place = (trx: Queryable, address: string) =>
+  sql`insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
+    values (7, 1, 'another-node', '02:00:00:00:00:01', 'br0', ${address}, true, '-infinity')`.execute(trx);
+
+for (const isShared of [true, false])
+  test(`a transaction ${isShared ? 'under share looks up each address once' : 'without share looks up an address each time'}`, async () => {
+    await using world = await createMonitorWorld();
+    await world.rows('insert into site_clusters (cluster_id, site_id) values (7, $1)', [world.siteId]);
+    await world.database.db.transaction().execute(async (trx) => {
+      const isForeign = async (...addresses: string[]) => {
+        const spoken = addresses.map((subject) => ({ sensorId: world.sensor.id, subject }));
+        const check = await checkAddresses(trx, spoken);
+        return addresses.map((address) => check(world.sensor.id, address, testMinute));
+      };
+      if (isShared) await share(trx);
+      assert.deepEqual(await isForeign(first), [false]);
+      await place(trx, first);
+      await place(trx, second);
+      assert.deepEqual(await isForeign(first, second), [!isShared, true]);
+      if (isShared) await share(trx);
+      assert.deepEqual(await isForeign(second, first), [true, !isShared]);
+    });
+  });

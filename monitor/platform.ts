@@ -1,0 +1,92 @@
+/** What the features of the monitor stand on: settings, database, time, mail, sealed secrets, sessions. */
+import { fileURLToPath } from 'node:url';
+import { type Clock, systemClock } from '#common/clock/index.ts';
+import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
+import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
+import { createDatabase, type Database, type Queryable } from '#service-kit/postgres/index.ts';
+import { createSecondFactors, factorSecrets, type SecondFactors } from '#service-kit/second-factors/index.ts';
+import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secrets/index.ts';
+import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
+import { alertSecrets } from './alerts/index.ts';
+import { type MonitorConfig, secretsKeyPrefix } from './config.ts';
+import { connectionSecrets } from './operations-client/index.ts';
+import type { Overrides } from './overrides.ts';
+
+export interface Platform {
+  config: MonitorConfig;
+  reporter: Reporter;
+  clock: Clock;
+  database: Database;
+  db: () => Queryable;
+  /** Connections that only read. */
+  reader: () => Queryable;
+  /** Sealed secrets; `secrets.part` starts after the database. */
+  secrets: Secrets;
+  sessions: Sessions;
+  /** Mails to people. */
+  post: Post;
+  factors: SecondFactors;
+  auditTrail: AuditTrail;
+}
+
+export const migrations = fileURLToPath(new URL('./migrations', import.meta.url));
+
+/** Every column that holds a sealed secret. */
+export const monitorSecrets = [...connectionSecrets, ...alertSecrets, ...factorSecrets];
+
+export function createPlatform(config: MonitorConfig, overrides: Overrides): Platform {
+  const { clock = systemClock } = overrides;
+  const reporter =
+    overrides.reporter ??
+    createReporter({ program: 'monitor', format: config.logFormat, level: config.logLevel });
+  const database =
+    overrides.database ??
+    createDatabase({
+      program: 'monitor',
+      urlSetting: 'SVC_MONITOR_DATABASE_URL',
+      url: config.databaseUrl,
+      readerUrl: config.readerDatabaseUrl,
+      programDir: config.programDir,
+      migrations,
+      mayJoin: overrides.mayJoin ?? false,
+      reporter,
+    });
+  const db = () => database.db;
+  const secrets = createSecrets({
+    db,
+    program: 'monitor',
+    columns: monitorSecrets,
+    reporter,
+    wrapper:
+      overrides.keyWrapper ??
+      createKeyWrapper({
+        settingPrefix: secretsKeyPrefix,
+        file: config.secretsKeyFile,
+        command: config.secretsKeyCommand,
+        programDir: config.programDir,
+      }),
+  });
+  return {
+    config,
+    reporter,
+    clock,
+    database,
+    db,
+    reader: () => database.reader,
+    secrets,
+    sessions: createSessions({
+      db,
+      cookieName: 'svc_monitor',
+      isHttps: config.publicUrl?.startsWith('https:') ?? false,
+    }),
+    post: createPost({
+      smtp: config.smtpUrl === null ? null : { url: config.smtpUrl, from: config.smtpFrom },
+      folder: config.mailFolder,
+      baseUrl: () => ownUrl(config),
+      reporter,
+    }),
+    factors: createSecondFactors({ db, clock, secrets, issuer: 'svc monitor' }),
+    auditTrail: createAuditTrail({ db }),
+  };
+}

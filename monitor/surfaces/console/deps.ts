@@ -1,0 +1,70 @@
+/** Features of the monitor that the console uses. */
+import type { Clock } from '#common/clock/index.ts';
+import type { Alerts } from '#monitor/alerts/index.ts';
+import type { Applications } from '#monitor/applications/index.ts';
+import type { Devices } from '#monitor/devices/index.ts';
+import type { Events } from '#monitor/events/index.ts';
+import type { Feeds } from '#monitor/feeds/index.ts';
+import type { Health } from '#monitor/health/index.ts';
+import type { Inbox } from '#monitor/inbox/index.ts';
+import type { Inventory } from '#monitor/inventory/index.ts';
+import type { Live } from '#monitor/live/index.ts';
+import type { Connection } from '#monitor/operations-client/index.ts';
+import type { Operators } from '#monitor/operators/index.ts';
+import type { Probes } from '#monitor/probes/index.ts';
+import type { Search } from '#monitor/search/index.ts';
+import type { Sensors } from '#monitor/sensors/index.ts';
+import type { SetAsides } from '#monitor/set-asides/index.ts';
+import type { Sites } from '#monitor/sites/index.ts';
+import type { Traffic } from '#monitor/traffic/index.ts';
+import type { Vendors } from '#monitor/vendors/index.ts';
+import type { AuditTrail } from '#service-kit/audit/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
+import type { Sessions } from '#service-kit/sessions/index.ts';
+
+export interface ConsoleDeps {
+  db: () => Queryable;
+  clock: Clock;
+  post: Post;
+  factors: SecondFactors;
+  /** Where people reach this program; null: as the request says. */
+  publicUrl: string | null;
+  /** The console requires a second factor. */
+  requireSecondFactor: boolean;
+  sessions: Sessions;
+  operators: Operators;
+  sites: Sites;
+  sensors: Sensors;
+  traffic: Traffic;
+  applications: Applications;
+  events: Events;
+  inbox: Pick<Inbox, 'listKept'>;
+  connection: Connection;
+  devices: Devices;
+  inventory: Inventory;
+  auditTrail: AuditTrail;
+  live: Live;
+  probes: Probes;
+  alerts: Alerts;
+  feeds: Feeds;
+  search: Search;
+  setAsides: Pick<SetAsides, 'listOfSensor'>;
+  vendors: Pick<Vendors, 'registryHost'>;
+  health: Health;
+  /** How telemetry is processed, as the environment of this process sets it. */
+  processing: {
+    rankingHoldSeconds: number;
+    liveHistorySeconds: number;
+    liveHistoryMax: number;
+    inventorySyncSeconds: number;
+    hasInboxWorker: boolean;
+    hasRanking: boolean;
+    hasInventorySync: boolean;
+    hasAlerts: boolean;
+    hasMaintenance: boolean;
+  };
+  /** The URL that sensors reach the monitor under, where a setting names it. */
+  monitorUrl: () => string | null;
+}

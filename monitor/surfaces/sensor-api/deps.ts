@@ -1,0 +1,12 @@
+/** Features of the monitor that the sensor API uses. */
+import type { Inbox } from '#monitor/inbox/index.ts';
+import type { Intake } from '#monitor/intake/index.ts';
+import type { Live } from '#monitor/live/index.ts';
+import type { Sensors } from '#monitor/sensors/index.ts';
+
+export interface SensorApiDeps {
+  sensors: Sensors;
+  intake: Intake;
+  inbox: Inbox;
+  live: Live;
+}

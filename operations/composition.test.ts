@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createTestClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { compose, partsOf } from './composition.ts';
+import { type OperationsSettings, readOperationsSettings } from './config.ts';
+import type { Overrides } from './overrides.ts';
+
+async function partNames(settings: Partial<OperationsSettings> = {}): Promise<string[]> {
+  const given = { ...readOperationsSettings({ SVC_OPERATIONS_PORT: '0' }), ...settings };
+  const operations = await compose(given, { reporter: silentReporter });
+  const http = await operations.createServer();
+  return partsOf(operations, http).map(({ name }) => name);
+}
+
+test('serve starts the database and its secrets first, the work of every feature next, and the server last', async () => {
+  assert.deepEqual(await partNames(), [
+    ...['database', 'secrets', 'notifications', 'jobs', 'jobs', 'jobs', 'jobs'],
+    'loop operations.billing_maintenance',
+    'loop operations.orders',
+    'loop operations.reconcile_charges',
+    'loop operations.power_observer',
+    'loop operations.bandwidth_readings',
+    'loop operations.idempotency_retention',
+    'loop operations.root_passwords',
+    'loop operations-traffic-retention',
+    'loop operations-audit-retention',
+    'webhooks',
+    'loop metering.thresholds',
+    'loop webhooks.upkeep',
+    'http',
+  ]);
+});
+
+test('settings decide which work there is', async () => {
+  const usual = await partNames();
+  const notices = await partNames({ noticeUrl: 'https://monitor.example', noticeSecret: 'secret' });
+  const telemetry = await partNames({ bandwidthSource: 'telemetry' });
+  assert.equal(notices.filter((name) => name === 'jobs').length, 5);
+  assert.deepEqual(
+    [usual.filter((name) => !telemetry.includes(name)), telemetry.filter((name) => !usual.includes(name))],
+    [['loop operations.bandwidth_readings'], ['loop operations.bandwidth_rollup']],
+  );
+});
+
+test('an override takes the place of the part that the settings would make, in every feature that uses it', async () => {
+  const asked: string[] = [];
+  const clock = createTestClock(Date.UTC(2026, 0, 1));
+  const overrides: Overrides = {
+    reporter: silentReporter,
+    clock,
+    hypervisors: () => {
+      asked.push('hypervisors');
+      return { of: () => assert.fail('no guest is needed'), preparedGuestsOf: () => [] };
+    },
+    gateway: (usual) => ({ ...usual, name: 'stripe' }),
+    apiKeys: (usual) => {
+      asked.push('apiKeys');
+      return usual;
+    },
+  };
+  const settings = readOperationsSettings({ SVC_PAYMENT_GATEWAY: 'test' });
+  const operations = await compose(settings, overrides);
+  assert.deepEqual(asked, ['hypervisors', 'apiKeys']);
+  assert.equal(operations.hypervisors, operations.serversDeps.hypervisors);
+  assert.equal(operations.payments.gatewayName, 'stripe');
+  assert.equal(operations.clock, clock);
+});

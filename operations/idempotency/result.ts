@@ -1,0 +1,5 @@
+/** What the first call made. */
+export interface Result {
+  kind: string;
+  id: number;
+}

@@ -1,0 +1,115 @@
+/** What the features of operations stand on: settings, database, time, mail, sealed secrets, sessions. */
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type pg from 'pg';
+import { type Clock, systemClock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { webhookSecrets } from '#operations/webhooks/index.ts';
+import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
+import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
+import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
+import { createDatabase, type Database, type Queryable } from '#service-kit/postgres/index.ts';
+import { createSecondFactors, factorSecrets, type SecondFactors } from '#service-kit/second-factors/index.ts';
+import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secrets/index.ts';
+import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
+import { type OperationsSettings, reporterOf, secretsKeyPrefix } from './config.ts';
+import type { Overrides } from './overrides.ts';
+
+export interface Platform {
+  settings: OperationsSettings;
+  reporter: Reporter;
+  clock: Clock;
+  database: Database;
+  db: () => Queryable;
+  pool: () => pg.Pool;
+  auditTrail: AuditTrail;
+  notifications: Notifications;
+  /** Of people in portal and console. */
+  sessions: Sessions;
+  /** Mails to people. */
+  post: Post;
+  factors: SecondFactors;
+  /** Sealed secrets; `secrets.part` starts after the database. */
+  secrets: Secrets;
+  /** Tells the job workers that a job is queued. */
+  wake: () => void;
+  /** Registers a job worker. */
+  onWork: (listener: () => void) => void;
+}
+
+/** Every column that holds a sealed secret. */
+export const operationsSecrets = [...webhookSecrets, ...factorSecrets];
+
+/** The program's own folder in the data directory. */
+export function programDir(settings: OperationsSettings): string {
+  return resolve(settings.dataDir, 'operations');
+}
+
+export function createOperationsDatabase(
+  settings: OperationsSettings,
+  reporter: Reporter,
+  url = settings.databaseUrl,
+): Database {
+  return createDatabase({
+    program: 'operations',
+    urlSetting: 'SVC_OPERATIONS_DATABASE_URL',
+    url,
+    programDir: programDir(settings),
+    migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
+    // Well beyond any wait of usual work, and short enough that one locked account never holds every connection.
+    lockTimeoutMs: 5_000,
+    reporter,
+  });
+}
+
+export function createPlatform(settings: OperationsSettings, overrides: Overrides): Platform {
+  const { reporter = reporterOf(settings), clock = systemClock } = overrides;
+  const database = overrides.database ?? createOperationsDatabase(settings, reporter);
+  const db = () => database.db;
+  const pool = () => database.pool;
+  const secrets = createSecrets({
+    db,
+    program: 'operations',
+    columns: operationsSecrets,
+    reporter,
+    wrapper:
+      overrides.keyWrapper ??
+      createKeyWrapper({
+        settingPrefix: secretsKeyPrefix,
+        file: settings.secretsKeyFile,
+        command: settings.secretsKeyCommand,
+        programDir: programDir(settings),
+      }),
+  });
+  const { baseUrl = () => ownUrl(settings), signInFailuresMax: failuresMax } = overrides;
+  const workers: (() => void)[] = [];
+  return {
+    settings,
+    reporter,
+    clock,
+    database,
+    db,
+    pool,
+    secrets,
+    auditTrail: createAuditTrail({ db }),
+    notifications: createNotifications({ pool, channel: 'svc_operations' }),
+    post: createPost({
+      smtp: settings.smtpUrl === null ? null : { url: settings.smtpUrl, from: settings.smtpFrom },
+      folder: settings.mailFolder,
+      baseUrl,
+      reporter,
+    }),
+    factors: createSecondFactors({ db, clock, secrets, issuer: 'svc' }),
+    sessions: createSessions({
+      db,
+      // Not the monitor's name: on one host, cookies do not tell ports apart.
+      cookieName: 'svc_operations',
+      isHttps: settings.publicUrl?.startsWith('https:') ?? false,
+      ...(failuresMax !== undefined && { failuresMax }),
+    }),
+    wake: () => {
+      for (const wake of workers) wake();
+    },
+    onWork: (listener) => workers.push(listener),
+  };
+}

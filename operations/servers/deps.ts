@@ -1,0 +1,24 @@
+/** What servers need from the rest of the program. */
+import type pg from 'pg';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Addresses } from '#operations/addresses/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
+import type { Orders } from '#operations/orders/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+export interface ServersDeps {
+  db: () => Queryable;
+  pool: () => pg.Pool;
+  catalog: Catalog;
+  addresses: Addresses;
+  networks: Networks;
+  hypervisors: Hypervisors;
+  orders: Orders;
+  reporter: Reporter;
+  /** How long a new guest may be silent before its provisioning has failed; default 180 seconds. */
+  bootSecondsMax?: number;
+  /** Tells the job runner that there is work. */
+  wake: () => void;
+}

@@ -1,0 +1,10 @@
+/**
+ * What the portal and the operators' console draw alike: they may not import each other, and a customer and the operator who
+ * helps them should see the same thing.
+ *
+ * These functions check no permission: the caller has checked that the person may see the data.
+ */
+export { requestsByKeyTable } from './requests-by-key.ts';
+export { actionWords, serverActionsTable } from './server-actions.ts';
+export { changingStatuses } from './server-statuses.ts';
+export { spendingChart } from './spending-chart.ts';

@@ -1,0 +1,126 @@
+/** Private networks with their location, and the servers on them. */
+import { type RawBuilder, sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Scope } from './scope.ts';
+
+export type SyncState = 'pending' | 'synced' | 'error';
+
+export type AttachmentState = 'attaching' | 'attached' | 'detaching' | 'error';
+
+export interface Network {
+  id: number;
+  tenantId: number;
+  name: string;
+  description: string | null;
+  cidr: string;
+  locationId: number;
+  locationSlug: string;
+  locationName: string;
+  syncState: SyncState;
+  syncError: { code: string; message: string; at: string } | null;
+  lastSyncedAt: Date | null;
+  /** Network interfaces, including those that are being removed. */
+  memberCount: number;
+  labels: Record<string, string>;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+export interface NetworkMember {
+  serverId: number;
+  name: string;
+  ip: string;
+  macAddress: string;
+  state: AttachmentState;
+}
+
+/** A server's interface on a network, as shown in the server. */
+export interface Attachment {
+  serverId: number;
+  networkId: number;
+  name: string;
+  cidr: string;
+  ip: string;
+  macAddress: string;
+  state: AttachmentState;
+  error: { code: string; message: string } | null;
+  /** Detaching it would leave the server without any way in. */
+  isLastInterface: boolean;
+  requiresReboot: boolean;
+  /** RFC 3339. */
+  attachedAt: string | null;
+}
+
+export const columns = sql`
+  n.id, n.tenant_id as "tenantId", n.name, n.description, n.cidr::text as cidr, n.location_id as "locationId",
+  l.slug as "locationSlug", l.name as "locationName", n.sync_state as "syncState", n.sync_error as "syncError",
+  n.last_synced_at as "lastSyncedAt", n.labels, n.created_at as "createdAt", n.updated_at as "updatedAt",
+  (select count(*) from network_attachments a where a.network_id = n.id) as "memberCount"`;
+
+export const tables = sql`private_networks n join locations l on l.id = n.location_id`;
+
+export interface NetworkFilter {
+  name?: string | undefined;
+  /** Every one of them must hold. */
+  labels?: readonly LabelCondition[] | undefined;
+  /** Only networks that this server is on. */
+  serverId?: number | undefined;
+  afterId?: number | undefined;
+  limit: number;
+}
+
+/** What a label has to be: there, absent, one value, any other value (or absent). */
+export interface LabelCondition {
+  key: string;
+  is: 'present' | 'absent' | 'equal' | 'unequal';
+  value: string;
+}
+
+export async function findNetwork(db: Queryable, scope: Scope, id: number): Promise<Network | null> {
+  const { rows } = await sql<Network>`
+    select ${columns} from ${tables} where n.id = ${id} and ${ownsNetwork(scope)}`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** Oldest first, by id. */
+export async function listNetworks(db: Queryable, scope: Scope, filter: NetworkFilter): Promise<Network[]> {
+  const { rows } = await sql<Network>`
+    select ${columns} from ${tables}
+    where ${conditions(scope, filter)} and n.id > ${filter.afterId ?? 0}
+    order by n.id limit ${filter.limit}`.execute(db);
+  return rows;
+}
+
+export async function countNetworks(db: Queryable, scope: Scope, filter: NetworkFilter): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from private_networks n where ${conditions(scope, filter)}`.execute(db);
+  return rows[0]!.count;
+}
+
+export function ownsNetwork(scope: Scope): RawBuilder<unknown> {
+  return scope === 'all' ? sql`true` : sql`n.tenant_id = any(${[...scope]}::bigint[])`;
+}
+
+export function conditions(scope: Scope, filter: NetworkFilter): RawBuilder<unknown> {
+  const all = [ownsNetwork(scope)];
+  if (filter.name !== undefined) all.push(sql`n.name = ${filter.name}`);
+  if (filter.serverId !== undefined)
+    all.push(
+      sql`exists (select 1 from network_attachments a where a.network_id = n.id and a.server_id = ${filter.serverId})`,
+    );
+  for (const condition of filter.labels ?? []) all.push(labelCondition(condition));
+  return sql.join(all, sql` and `);
+}
+
+export function labelCondition({ key, is, value }: LabelCondition): RawBuilder<unknown> {
+  switch (is) {
+    case 'present':
+      return sql`jsonb_exists(n.labels, ${key})`;
+    case 'absent':
+      return sql`not jsonb_exists(n.labels, ${key})`;
+    case 'equal':
+      return sql`n.labels ->> ${key} = ${value}`;
+    case 'unequal':
+      return sql`n.labels ->> ${key} is distinct from ${value}`;
+  }
+}

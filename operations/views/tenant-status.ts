@@ -1,0 +1,1 @@
+export type TenantStatus = 'ACTIVE' | 'SUSPENDED' | 'CLOSED';

@@ -1,0 +1,16 @@
+import type { CaptureState, LocalWindow } from '#sensor/collection/index.ts';
+import type { LiveStatus } from '#sensor/live/index.ts';
+import type { SpoolStatus } from '#sensor/spool/index.ts';
+
+export interface SensorStatus {
+  version: string;
+  monitor: string;
+  site: string;
+  startedAtMs: number;
+  captures: CaptureState[];
+  spool: Pick<SpoolStatus, 'pendingUploads' | 'pendingBytes' | 'roomMinutes'>;
+  live: LiveStatus;
+}
+
+/** One line of the socket. */
+export type StatusLine = { kind: 'status'; status: SensorStatus } | { kind: 'window'; window: LocalWindow };

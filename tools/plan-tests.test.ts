@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { planTests } from './plan-tests.ts';
+
+/** Plans these files, by their texts; `first` are those that begin before all others. */
+function plan(
+  texts: Record<string, string>,
+  first: { waiting: string[]; longest: string[] } = { waiting: [], longest: [] },
+) {
+  const root = mkdtempSync(join(tmpdir(), 'svc-plan-'));
+  try {
+    for (const [file, text] of Object.entries(texts)) {
+      mkdirSync(dirname(join(root, file)), { recursive: true });
+      writeFileSync(join(root, file), text);
+    }
+    return planTests(root, Object.keys(texts), first);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+}
+
+test('files of the server programs share processes of at most ten, others have their own', () => {
+  const names = Array.from({ length: 12 }, (_, i) => `monitor/a/${i}.test.ts`);
+  const texts = Object.fromEntries(
+    [...names, 'sensor/a/b.test.ts', 'system-tests/c.test.ts'].map((file) => [file, "test('x', f);"]),
+  );
+  assert.deepEqual(plan(texts).batches, [
+    names.slice(0, 10),
+    names.slice(10),
+    ['sensor/a/b.test.ts'],
+    ['system-tests/c.test.ts'],
+  ]);
+});
+
+test('a file with a hook around each test, or that says so, has a process of its own', () => {
+  const texts = {
+    'monitor/a.test.ts': 'beforeEach(f);',
+    'monitor/b.test.ts': '// Own process: it makes passwords dear.\n',
+    'monitor/c.test.ts': "before(f);\nprocess.env.HOME === '/'",
+    'monitor/d.test.ts': '',
+  };
+  assert.deepEqual(plan(texts).batches, [
+    ['monitor/c.test.ts', 'monitor/d.test.ts'],
+    ['monitor/a.test.ts'],
+    ['monitor/b.test.ts'],
+  ]);
+});
+
+test('a file that changes its process without saying so is refused by name', () => {
+  for (const text of [
+    "process.env.HOME = '/';",
+    'delete process.env.HOME',
+    'mock.timers.enable({});',
+    "process.chdir('/');",
+  ])
+    assert.throws(
+      () => plan({ 'operations/a.test.ts': text }),
+      /operations\/a\.test\.ts changes its process/,
+    );
+});
+
+test('the longest begin first, those that wait run beside them, and a name of none is refused', () => {
+  const texts = { 'monitor/a.test.ts': '', 'monitor/long.test.ts': '', 'system-tests/waits.test.ts': '' };
+  const first = { waiting: ['system-tests/waits.test.ts'], longest: ['monitor/long.test.ts'] };
+  assert.deepEqual(plan(texts, first), {
+    waiting: ['system-tests/waits.test.ts'],
+    batches: [['monitor/long.test.ts'], ['monitor/a.test.ts']],
+  });
+  assert.throws(() => plan(texts, { waiting: [], longest: ['gone.test.ts'] }), /gone\.test\.ts/);
+});

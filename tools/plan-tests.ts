@@ -1,0 +1,83 @@
+/**
+ * Which test files share a process, and in which order everything begins.
+ *
+ * A test file of a server program loads some 800 modules and compiles schemas and code that the next one needs again: in
+ * a shared process this costs half of the processor time. Each test makes and ends a world of its own, so files do not
+ * meet; a file that changes its process says so and has one of its own.
+ */
+import { readFileSync } from 'node:fs';
+
+/** Files of these folders share processes. The others load little, or start programs and use interfaces of the machine. */
+const sharingFolders = /^(monitor|operations|service-kit)\//;
+
+/** A hook of this file alone would run around the tests of every file in the process, and a marked file changes it. */
+const ownProcessPattern = /^(beforeEach|afterEach)\(|^\/\/ Own process: /m;
+
+/** Text that changes its process for the files behind it. */
+const changingPattern =
+  /process\.env\.\w+ *(\?\?)?=[^=]|delete process\.env|Object\.assign\(process\.env|(?<!\bt\.)\bmock\.timers|process\.(chdir|umask|exitCode)|^after\(.*process\.exit/m;
+
+/** Files that begin before all others. */
+export interface FirstTests {
+  /** They run whole programs through real minutes and mostly wait, so they go beside the others, which use the processor. */
+  waiting: readonly string[];
+  /** Of the others they take longest: begun first, none of them runs alone when all others are done. */
+  longest: readonly string[];
+}
+
+const firstTests: FirstTests = {
+  waiting: ['system-tests/journey.test.ts', 'system-tests/kills.test.ts', 'system-tests/replay.test.ts'],
+  longest: [
+    'system-tests/every-page.test.ts',
+    'operations/surfaces/customer-api/isolation.test.ts',
+    'service-kit/pages/browser.test.ts',
+    'sensor/spool/traced-cycles.test.ts',
+    'system-tests/keyboard.test.ts',
+    'system-tests/restart.test.ts',
+    'sensor/collection/clock-steps.test.ts',
+    'sensor/collection/live-capture.test.ts',
+    'sensor/spool/kill.test.ts',
+    'monitor/inbox/faults.test.ts',
+    'service-kit/postgres/backup.test.ts',
+    'sensor/spool/storage-full.test.ts',
+    'tools/package/package.test.ts',
+  ],
+};
+
+/** Files of one process: more would save little and hold more memory (some 60 MB for each). */
+const batchMax = 10;
+
+export interface TestPlan {
+  /** Each in a process of its own, all at once. */
+  waiting: string[];
+  /** Each in one process, in the order in which they begin. */
+  batches: string[][];
+}
+
+/** Plans the files (paths relative to `root`). Throws when a file would change a process that it shares. */
+export function planTests(
+  root: string,
+  files: readonly string[],
+  { waiting, longest } = firstTests,
+): TestPlan {
+  const gone = [...waiting, ...longest].filter((file) => !files.includes(file));
+  if (gone.length > 0) throw new Error(`tools/plan-tests.ts names files that are gone: ${gone.join(', ')}`);
+  const rest = files.filter((file) => !waiting.includes(file) && !longest.includes(file));
+  const shared = rest.filter((file) => maySharedProcess(root, file));
+  const own = rest.filter((file) => !shared.includes(file));
+  const batches: string[][] = [];
+  for (let at = 0; at < shared.length; at += batchMax) batches.push(shared.slice(at, at + batchMax));
+  return {
+    waiting: files.filter((file) => waiting.includes(file)),
+    batches: [...longest.map((file) => [file]), ...batches, ...own.map((file) => [file])],
+  };
+}
+
+function maySharedProcess(root: string, file: string): boolean {
+  if (!sharingFolders.test(file)) return false;
+  const text = readFileSync(`${root}/${file}`, 'utf8');
+  if (ownProcessPattern.test(text)) return false;
+  if (changingPattern.test(text))
+    throw new Error(`${file} changes its process: begin it with "// Own process: <reason>"`);
+  return true;
+}

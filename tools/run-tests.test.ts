@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+const runner = new URL('./run-tests.ts', import.meta.url).href;
+
+/** Runs these files in one process as the gate does. */
+function runTogether(texts: Record<string, string>): { status: number | null; output: string } {
+  const dir = mkdtempSync(join(tmpdir(), 'svc-run-tests-'));
+  try {
+    const files = Object.entries(texts).map(([name, text]) => {
+      writeFileSync(join(dir, name), text);
+      return join(dir, name);
+    });
+    const script = `
+      import { runTests } from ${JSON.stringify(runner)};
+      process.exitCode = await runTests([{ batches: [${JSON.stringify(files)}], concurrency: 1 }]);`;
+    // Within a test, the runner would report to the one that runs this file.
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+    const result = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      env,
+      encoding: 'utf8',
+    });
+    return { status: result.status, output: result.stdout };
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+const passing = "import { test } from 'node:test';\ntest('it passes', () => {});\n";
+
+test('files that share a process are counted apart, and a failure is shown with its reason', () => {
+  const failing =
+    "import { test } from 'node:test';\ntest('it fails', () => { throw new Error('the reason'); });\n";
+  const { status, output } = runTogether({ 'a.test.mjs': passing, 'b.test.mjs': failing });
+  assert.equal(status, 1);
+  assert.match(output, /^FAIL .*b\.test\.mjs\n {6}it fails\n {6}Error: the reason/m);
+  assert.match(output, /^ok .*a\.test\.mjs {2}1 tests/m);
+  assert.match(output, /1 passed, 1 failed/);
+});
+
+test('a file without a test, and one that cannot be loaded, fails', () => {
+  const { status, output } = runTogether({
+    'a.test.mjs': passing,
+    'b.test.mjs': 'export {};\n',
+    'c.test.mjs': "throw new Error('not loaded');\n",
+  });
+  assert.equal(status, 1);
+  assert.match(output, /b\.test\.mjs\n {6}The file ran no test/);
+  assert.match(output, /c\.test\.mjs\n {6}Error: not loaded/);
+  assert.match(output, /1 passed, 2 failed/);
+});
+
+test('a process that dies fails, and so do the files that it had not run', () => {
+  const dying =
+    "import { test } from 'node:test';\ntest('it dies', () => process.kill(process.pid, 'SIGKILL'));\n";
+  const { status, output } = runTogether({
+    'a.test.mjs': passing,
+    'b.test.mjs': dying,
+    'c.test.mjs': passing,
+  });
+  assert.equal(status, 1);
+  assert.match(output, /The process of .* ended with SIGKILL/);
+  assert.match(output, /c\.test\.mjs\n {6}The file ran no test/);
+});

@@ -1,0 +1,83 @@
+/** Runs test files in processes, a bounded number at once, and reports what happens. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { run } from 'node:test';
+import type { TestEvent } from 'node:test/reporters';
+import { fileURLToPath } from 'node:url';
+import report from './test-reporter.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
+
+/** A process that takes longer hangs. No test has a limit of its own: how long one takes is the machine's affair. */
+const hangsAfterMs = 1_200_000;
+const execArgv = ['--disable-warning=ExperimentalWarning'];
+
+/** Files that run in one process, in this order. */
+export type Batch = readonly string[];
+
+export interface Lane {
+  batches: readonly Batch[];
+  /** Processes at once. */
+  concurrency: number;
+}
+
+/** Runs the lanes beside one another, prints the report and returns the exit code. */
+export async function runTests(lanes: readonly Lane[]): Promise<number> {
+  const events = new PassThrough({ objectMode: true });
+  void Promise.all(lanes.map((lane) => runLane(lane, events))).then(
+    () => events.end(),
+    (error: Error) => events.destroy(error),
+  );
+  for await (const piece of report(events)) process.stdout.write(piece);
+  return Number(process.exitCode ?? 0);
+}
+
+async function runLane({ batches, concurrency }: Lane, events: PassThrough): Promise<void> {
+  const waiting = [...batches];
+  const work = async () => {
+    for (let batch = waiting.shift(); batch; batch = waiting.shift()) {
+      if (batch.length > 1) await runShared(batch, events);
+      else await runAlone(batch[0]!, events);
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, work));
+}
+
+async function runAlone(file: string, events: PassThrough): Promise<void> {
+  const stream = run({ files: [resolve(root, file)], concurrency: 1, timeout: hangsAfterMs, execArgv });
+  stream.pipe(events, { end: false });
+  await once(stream, 'end');
+}
+
+/** A file that told nothing, because it has no test or its process died, fails. */
+async function runShared(batch: Batch, events: PassThrough): Promise<void> {
+  const files = batch.map((file) => resolve(root, file));
+  const silent = new Set(files);
+  const child = fork(`${root}/tools/test-batch.ts`, files, {
+    serialization: 'advanced',
+    execArgv,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    timeout: hangsAfterMs,
+  });
+  child.on('message', (event: TestEvent) => {
+    // A file without a test passes by its own name.
+    if (event.type === 'test:fail' || (event.type === 'test:pass' && event.data.name !== event.data.file))
+      silent.delete(event.data.file!);
+    events.write(event);
+  });
+  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  for (const file of silent) events.write(failureOf(file, 'The file ran no test.'));
+  if (code !== 0)
+    events.write(
+      failureOf(files.at(-1)!, `The process of ${batch.join(', ')} ended with ${signal ?? code}.`),
+    );
+}
+
+function failureOf(file: string, error: string) {
+  return {
+    type: 'test:fail',
+    data: { name: file, file, nesting: 0, testNumber: 0, details: { duration_ms: 0, error } },
+  };
+}

@@ -8,7 +8,7 @@
 import { readFileSync } from 'node:fs';
 
 /** Files of these folders share processes. The others load little, or start programs and use interfaces of the machine. */
-const sharingFolders = /^(monitor|operations|service-kit)\//;
+const sharingFolders = /^(proofs\/)?(monitor|operations|service-kit)\//;
 
 /** A hook of this file alone would run around the tests of every file in the process, and a marked file changes it. */
 const ownProcessPattern = /^(beforeEach|afterEach)\(|^\/\/ Own process: /m;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { prove } from './networks.prove.ts';
+import { prove } from '#proofs/operations/networks/networks.prove.ts';
 
 test('API-4.7, API-4.3: in every order of calls, a network with members stays, addresses are unique and accounts isolated', async () => {
   const said: string[] = [];

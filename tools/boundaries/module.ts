@@ -48,7 +48,7 @@ export const isStore = (path: string) => /(^|[/-])store\.ts$/.test(path);
 export function placeOf(path: string): Place {
   const parts = path.split('/');
   const top = parts[0]!;
-  const isTest = /\.(test|bench|prove)\.ts$/.test(path) || parts.includes('testing');
+  const isTest = /\.(test|bench|prove)\.ts$/.test(path) || parts.includes('testing') || top === 'proofs';
   const base = { path, top, isTest };
   if (!(programs as readonly string[]).includes(top))
     return { ...base, unit: null, kind: 'other', inside: parts.slice(1).join('/') };

@@ -8,8 +8,8 @@
  * is the only owner.
  */
 import fc from 'fast-check';
+import { lagSeconds } from '#monitor/devices/sightings-store.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
-import { lagSeconds } from './sightings-store.ts';
 
 export const name = 'claims-model';
 

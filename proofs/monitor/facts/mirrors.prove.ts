@@ -9,16 +9,16 @@
 
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { systemActor } from '#monitor/operators/index.ts';
-import { createMonitorWorld, createSpool, type MonitorWorld, testMinute } from '#monitor/testing/index.ts';
-import { createFactStore, type FactStore, type TopAddress } from './index.ts';
+import { createFactStore, type FactStore, type TopAddress } from '#monitor/facts/index.ts';
 import {
   type Random,
   randomUpload,
   sampleAddresses,
   sampleKeys,
   seededRandom,
-} from './testing/random-uploads.ts';
+} from '#monitor/facts/testing/random-uploads.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { createMonitorWorld, createSpool, type MonitorWorld, testMinute } from '#monitor/testing/index.ts';
 
 export const name = 'facts-mirrors';
 

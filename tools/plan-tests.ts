@@ -37,7 +37,7 @@ const firstTests: FirstTests = {
     'sensor/collection/clock-steps.test.ts',
     'sensor/collection/live-capture.test.ts',
     'sensor/spool/kill.test.ts',
-    'monitor/inbox/faults.test.ts',
+    'proofs/monitor/inbox/faults.test.ts',
     'service-kit/postgres/backup.test.ts',
     'sensor/spool/storage-full.test.ts',
     'tools/package/package.test.ts',

@@ -2,8 +2,8 @@
 import { runUntilSignal } from '#common/lifecycle/index.ts';
 import { compose } from '../composition.ts';
 import { readConfig } from '../config.ts';
-import { createDemoWorld } from '../demo-world/index.ts';
 import { createMonitorServer } from '../server.ts';
+import { createDemoWorld } from './seed-demo.ts';
 
 export async function serve(environment: NodeJS.ProcessEnv): Promise<number> {
   const config = readConfig(environment);

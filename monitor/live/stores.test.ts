@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { createReporter, silentReporter } from '#common/reporter/index.ts';
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
+import { compareStores } from '#proofs/monitor/live/stores.prove.ts';
 import { createRedisStore } from './redis-store.ts';
-import { compareStores } from './stores.prove.ts';
 import { startRedis } from './testing/redis-server.ts';
 
 const histories = Number(process.env.SVC_TEST_LIVE_HISTORIES ?? 10);

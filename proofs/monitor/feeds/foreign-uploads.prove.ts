@@ -14,6 +14,7 @@ import {
   type TelemetryUsageRow,
 } from '#contracts/sensor-api/telemetry-codec.ts';
 import { type Random, seededRandom } from '#monitor/facts/testing/random-uploads.ts';
+import { createFeeds, minutes } from '#monitor/feeds/index.ts';
 import {
   type OperationsStub,
   startOperationsStub,
@@ -22,7 +23,6 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { minutesAgo } from '#monitor/testing/facts.ts';
 import { captureMinute, host, usageRow } from '#monitor/testing/index.ts';
 import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
-import { createFeeds, minutes } from './index.ts';
 
 export const name = 'foreign-uploads';
 

@@ -11,7 +11,7 @@ import { createEmbeddedPostgres, type EmbeddedPostgres } from '#service-kit/post
 import { applyMigrations } from '#service-kit/postgres/migrations.ts';
 
 const kitMigrations = fileURLToPath(new URL('../../../service-kit/migrations', import.meta.url));
-const monitorMigrations = fileURLToPath(new URL('../../migrations', import.meta.url));
+const monitorMigrations = fileURLToPath(new URL('../../../monitor/migrations', import.meta.url));
 const smallDiskMiB = 600;
 export const connectionsMax = 40;
 

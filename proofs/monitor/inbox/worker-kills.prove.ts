@@ -3,8 +3,8 @@
  * lost, nothing doubled, and no upload may be given up for it.
  */
 import { createTestDatabase } from '#service-kit/testing/index.ts';
-import { createFleet, seededRandom } from './testing/ingest-fleet.ts';
-import type { PlantedBug } from './testing/planted-bugs.ts';
+import { createFleet, seededRandom } from './ingest-fleet.ts';
+import type { PlantedBug } from './planted-bugs.ts';
 
 export const name = 'inbox-worker-kills';
 

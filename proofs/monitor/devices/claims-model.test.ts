@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runClaims } from '#proofs/monitor/devices/claims-model.prove.ts';
+import { runClaims } from './claims-model.prove.ts';
 
 const runs = Number(process.env.SVC_TEST_CLAIM_RUNS ?? 3);
 

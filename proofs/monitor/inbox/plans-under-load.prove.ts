@@ -8,10 +8,10 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { createIntake } from '#monitor/intake/index.ts';
 import { createSensors } from '#monitor/sensors/index.ts';
+import { registerSensorApi } from '#monitor/surfaces/sensor-api/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
 import { planSections } from '#monitor/testing/plan-sections.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
-import { registerSensorApi } from '../surfaces/sensor-api/index.ts';
 
 export const name = 'plans-under-load';
 

@@ -4,8 +4,8 @@
  * be written under a past term. And a take-over comes within the lease's time, a tick and what a busy machine needs.
  */
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
-import { createFleet, type Fleet, seededRandom, type Worker } from './testing/ingest-fleet.ts';
-import type { PlantedBug } from './testing/planted-bugs.ts';
+import { createFleet, type Fleet, seededRandom, type Worker } from './ingest-fleet.ts';
+import type { PlantedBug } from './planted-bugs.ts';
 
 export const name = 'inbox-takeovers';
 

@@ -1,8 +1,8 @@
 /** A process of its own that applies uploads until it is killed: `ingest-worker.ts ORDERS`, the orders as JSON. */
 import { silentReporter } from '#common/reporter/index.ts';
+import { compose } from '#monitor/composition.ts';
+import { readConfig } from '#monitor/config.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
-import { compose } from '../../composition.ts';
-import { readConfig } from '../../config.ts';
 import { type PlantedBug, plantBug, retryingBlindly } from './planted-bugs.ts';
 
 export interface WorkerOrders {

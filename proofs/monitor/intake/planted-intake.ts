@@ -9,8 +9,8 @@ import { createSetAside } from '#contracts/sensor-api/set-aside.ts';
 import { uploadBounds } from '#contracts/sensor-api/telemetry-bounds.ts';
 import { decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import type { MessageBounds } from '#contracts/sensor-api/wire-bounds.ts';
+import type { Intake, ReadUpload } from '#monitor/intake/index.ts';
 import { createSpool } from '#monitor/testing/index.ts';
-import type { Intake, ReadUpload } from '../index.ts';
 
 /**
  * `unsliced`: an upload is decoded in one slice. `uncounted`: the limits of its fields are not checked. `taken_whole`:

@@ -12,6 +12,8 @@ import { silentReporter } from '#common/reporter/index.ts';
 import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
 import { createDevices, type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
 import { createEvents } from '#monitor/events/index.ts';
+import { importInventory } from '#monitor/inventory/import-inventory.ts';
+import { createInventory } from '#monitor/inventory/index.ts';
 import { connectionSecrets, createConnection } from '#monitor/operations-client/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
@@ -21,9 +23,7 @@ import type { Queryable } from '#service-kit/postgres/queryable.ts';
 import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
 import { planOnce } from '#service-kit/testing/plan-once.ts';
-import { importInventory } from './import-inventory.ts';
-import { createInventory } from './index.ts';
-import { type Listing, Model, type Names } from './testing/device-model.ts';
+import { type Listing, Model, type Names } from './device-model.ts';
 
 export const name = 'device-model';
 

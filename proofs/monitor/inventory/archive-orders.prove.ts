@@ -9,9 +9,9 @@
 import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
 import { deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
 import { openScope } from '#monitor/facts/index.ts';
+import { importInventory } from '#monitor/inventory/import-inventory.ts';
 import { minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
-import { importInventory } from './import-inventory.ts';
 
 export const name = 'archive-orders';
 

@@ -15,11 +15,15 @@ import {
   sliceRowsMax,
 } from '#contracts/sensor-api/decode-slices.ts';
 import { compressUpload, encodeUpload, type TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { createIntake, type Intake } from '#monitor/intake/index.ts';
+import {
+  type HostileUpload,
+  makeHostileUpload,
+  type Random,
+} from '#monitor/intake/testing/hostile-uploads.ts';
 import { captureMinute, createSpool, host, usageRow } from '#monitor/testing/index.ts';
-import { createIntake, type Intake } from './index.ts';
-import { type HostileUpload, makeHostileUpload, type Random } from './testing/hostile-uploads.ts';
-import { type IntakeServer, startIntakeServer } from './testing/intake-server.ts';
-import { type Plant, plantFault, plants } from './testing/planted-intake.ts';
+import { type IntakeServer, startIntakeServer } from './intake-server.ts';
+import { type Plant, plantFault, plants } from './planted-intake.ts';
 
 export const name = 'intake-bounds';
 export const plantedFaults = plants;

@@ -9,12 +9,12 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { silentReporter } from '#common/reporter/index.ts';
 import { compressUpload, encodeUpload, type TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { compose, type Monitor } from '#monitor/composition.ts';
+import { readConfig } from '#monitor/config.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
 import { captureMinute, createSpool, host, usageRow } from '#monitor/testing/index.ts';
 import type { createPool } from '#service-kit/postgres/database.ts';
-import { compose, type Monitor } from '../../composition.ts';
-import { readConfig } from '../../config.ts';
 import type { WorkerOrders } from './ingest-worker.ts';
 import type { PlantedBug } from './planted-bugs.ts';
 

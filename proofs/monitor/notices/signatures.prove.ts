@@ -9,11 +9,11 @@ import { connect } from 'node:net';
 import { createTestClock, type TestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { isFreshTimestamp, noticePath, signNotice, verifyNotice } from '#contracts/destroy-notice/index.ts';
+import { type NoticeRules, registerNotices } from '#monitor/surfaces/notices/index.ts';
 import { createHttpServer, type HttpServer, parseStrictJson } from '#service-kit/http/index.ts';
-import { type NoticeRules, registerNotices } from './index.ts';
-import { documented, foreignForms, readVectors } from './testing/documented-vectors.ts';
-import { listForgeries, makeBody } from './testing/forgeries.ts';
-import { secondHmac } from './testing/second-hmac.ts';
+import { documented, foreignForms, readVectors } from './documented-vectors.ts';
+import { listForgeries, makeBody } from './forgeries.ts';
+import { secondHmac } from './second-hmac.ts';
 
 export const name = 'notice-signatures';
 
@@ -310,7 +310,22 @@ async function tryForms(desk: Desk, result: ForgeResult): Promise<void> {
   const now = String(nowSeconds);
   const body = Buffer.from('{"cluster_id":7,"virtual_machines":[]}');
   const forms = [
-    ...['', '.', '-', '+', '0', '-0', '00', 'NaN', 'Infinity', 'null', 'now', '1e9', '1.79e9', '179e7'],
+    ...[
+      '',
+      '../../../monitor/surfaces/notices',
+      '-',
+      '+',
+      '0',
+      '-0',
+      '00',
+      'NaN',
+      'Infinity',
+      'null',
+      'now',
+      '1e9',
+      '1.79e9',
+      '179e7',
+    ],
     ...[
       `${now}.0`,
       `.${now}`,

@@ -13,12 +13,12 @@ import { openScope } from '#monitor/facts/index.ts';
 import { createInventory, type Inventory } from '#monitor/inventory/index.ts';
 import { type Connection, connectionSecrets, createConnection } from '#monitor/operations-client/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
+import { registerNotices } from '#monitor/surfaces/notices/index.ts';
 import { minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, fingerprintTables, type World } from '#monitor/testing/world.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
-import { registerNotices } from './index.ts';
 
 export const name = 'notice-replays';
 

@@ -4,9 +4,9 @@
  */
 import { createPool } from '#service-kit/postgres/database.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
-import { proxyFaults, startFaultProxy } from './testing/fault-proxy.ts';
-import { createFleet, seededRandom } from './testing/ingest-fleet.ts';
-import type { PlantedBug } from './testing/planted-bugs.ts';
+import { proxyFaults, startFaultProxy } from './fault-proxy.ts';
+import { createFleet, seededRandom } from './ingest-fleet.ts';
+import type { PlantedBug } from './planted-bugs.ts';
 
 export const name = 'inbox-network-faults';
 

@@ -1,11 +1,11 @@
 /** The sensor API on its own port and database, with enrolled sensors. */
 import { silentReporter } from '#common/reporter/index.ts';
 import { telemetryContentType } from '#contracts/sensor-api/http.ts';
+import type { Intake } from '#monitor/intake/index.ts';
 import { createLive, createPostgresStore } from '#monitor/live/index.ts';
+import { registerSensorApi } from '#monitor/surfaces/sensor-api/index.ts';
 import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
-import { registerSensorApi } from '../../surfaces/sensor-api/index.ts';
-import type { Intake } from '../index.ts';
 
 export interface IntakeServer extends AsyncDisposable {
   world: MonitorWorld;

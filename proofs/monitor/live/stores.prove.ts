@@ -9,11 +9,11 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
+import { isKept, type LiveStore, rateOf, rateSeconds, type StoredWindow } from '#monitor/live/live-store.ts';
+import { createPostgresStore } from '#monitor/live/postgres-store.ts';
+import { createRedisStore } from '#monitor/live/redis-store.ts';
+import { startRedis } from '#monitor/live/testing/redis-server.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
-import { isKept, type LiveStore, rateOf, rateSeconds, type StoredWindow } from './live-store.ts';
-import { createPostgresStore } from './postgres-store.ts';
-import { createRedisStore } from './redis-store.ts';
-import { startRedis } from './testing/redis-server.ts';
 
 export const name = 'live-stores';
 

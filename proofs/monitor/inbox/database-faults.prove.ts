@@ -4,12 +4,12 @@
  * continues without manual action.
  */
 import pg from 'pg';
+import { readConfig } from '#monitor/config.ts';
+import { createMonitorServer } from '#monitor/server.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
-import { readConfig } from '../config.ts';
-import { createMonitorServer } from '../server.ts';
-import { createFleet, type Fleet, seededRandom } from './testing/ingest-fleet.ts';
-import { connectionsMax, type OwnServer, startOwnServer } from './testing/own-server.ts';
-import type { PlantedBug } from './testing/planted-bugs.ts';
+import { createFleet, type Fleet, seededRandom } from './ingest-fleet.ts';
+import { connectionsMax, type OwnServer, startOwnServer } from './own-server.ts';
+import type { PlantedBug } from './planted-bugs.ts';
 
 export const name = 'inbox-database-faults';
 

@@ -5,9 +5,9 @@ import { createBillingMaintenance } from '#operations/billing-maintenance/index.
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
 import { createIdempotencyRetention } from '#operations/idempotency/index.ts';
 import { createUsageThresholdLoop } from '#operations/metering/index.ts';
-import { createPasswordClearing } from '#operations/orders/index.ts';
+import { createPasswordClearing } from '#operations/ordering/index.ts';
 import { createReconciliationLoop } from '#operations/payments/index.ts';
-import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
+import { createTrafficRetention } from '#operations/protect/index.ts';
 import { createOrderLoop, createPowerObserver } from '#operations/servers/index.ts';
 import { createWebhookSender, createWebhookUpkeep } from '#operations/webhooks/index.ts';
 import { createAuditRetention } from '#service-kit/audit/index.ts';

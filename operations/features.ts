@@ -13,14 +13,14 @@ import { createHypervisors, type Hypervisors } from '#operations/hypervisors/ind
 import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
 import { createNetworks, type Networks, networkJobs } from '#operations/networks/index.ts';
-import { createOrders, type Orders } from '#operations/orders/index.ts';
+import { createOrders, type Orders } from '#operations/ordering/index.ts';
 import {
   createGateway,
   createPayments,
   type Payments,
   type PaymentsDeps,
 } from '#operations/payments/index.ts';
-import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
+import { createProtectTraffic, type ProtectTraffic } from '#operations/protect/index.ts';
 import { createServers, type Servers, type ServersDeps, serverJobs } from '#operations/servers/index.ts';
 import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
 import type { JobHandler } from '#service-kit/jobs/index.ts';

@@ -1,8 +1,8 @@
 import { runUntilSignal, sayFatal } from '#common/lifecycle/index.ts';
 import { compose, partsOf } from '../composition.ts';
 import { readOperationsSettings, requirePaymentGateway } from '../config.ts';
-import { createDemoWorld } from '../demo-world/index.ts';
 import { programDir } from '../platform.ts';
+import { createDemoWorld } from './seed-demo/index.ts';
 import { warnOfSettings } from './warn-of-settings.ts';
 
 /** Runs the program until a signal; resolves with its exit code. */

@@ -6,7 +6,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Location } from '#operations/catalog/index.ts';
 import { listClusters } from '#operations/clusters/index.ts';
-import type { DeployBudget, OrderForecast, OrderWork } from '#operations/orders/index.ts';
+import type { DeployBudget, OrderForecast, OrderWork } from '#operations/ordering/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';

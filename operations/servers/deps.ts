@@ -5,7 +5,7 @@ import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
-import type { Orders } from '#operations/orders/index.ts';
+import type { Orders } from '#operations/ordering/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export interface ServersDeps {

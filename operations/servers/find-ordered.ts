@@ -1,5 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
-import { orderRefused, type PaymentFailure } from '#operations/orders/index.ts';
+import { orderRefused, type PaymentFailure } from '#operations/ordering/index.ts';
 import { notFound, type Scope } from './authorise.ts';
 import type { ServersDeps } from './deps.ts';
 

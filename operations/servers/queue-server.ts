@@ -6,7 +6,7 @@ import type { Actor } from '#operations/accounts/index.ts';
 import { assignHeldAddresses } from '#operations/addresses/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { joinHeldNetwork } from '#operations/networks/index.ts';
-import type { HeldOrder } from '#operations/orders/index.ts';
+import type { HeldOrder } from '#operations/ordering/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

@@ -102,8 +102,8 @@ const offenders: Record<string, Record<string, string>> = {
     'operations/billing/charge.ts': `export function charge() {\n${'  f();\n'.repeat(79)}}\n`,
   },
   'features form no cycle': {
-    'operations/billing/index.ts': `import { s } from '#operations/orders/index.ts'; export const x = s;`,
-    'operations/orders/index.ts': `import { x } from '#operations/billing/index.ts'; export const s = x;`,
+    'operations/billing/index.ts': `import { s } from '#operations/ordering/index.ts'; export const x = s;`,
+    'operations/ordering/index.ts': `import { x } from '#operations/billing/index.ts'; export const s = x;`,
   },
 };
 

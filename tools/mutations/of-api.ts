@@ -137,7 +137,7 @@ export const mutationsOfApi: readonly Mutation[] = [
   {
     rule: 'API-4.4',
     what: 'another billing cycle is refused without its reason',
-    file: 'operations/surfaces/customer-api/servers.routes.ts',
+    file: 'operations/surfaces/customer-api/servers/servers.routes.ts',
     find: "if (typeof cycle !== 'string' || cycle === 'hourly') return;",
     replace: "if (cycle !== 'none') return;",
   },

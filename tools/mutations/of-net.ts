@@ -5,7 +5,7 @@ const device = 'monitor/devices/device.ts';
 const points = 'monitor/feeds/minutes/build-points.ts';
 const visits = 'monitor/feeds/minutes/plan-visit.ts';
 const notice = 'contracts/destroy-notice/index.ts';
-const receiver = 'operations/protect-traffic/receive-telemetry.ts';
+const receiver = 'operations/protect/traffic/receive-telemetry.ts';
 
 export const mutationsOfNet: readonly Mutation[] = [
   {
@@ -118,7 +118,7 @@ export const mutationsOfNet: readonly Mutation[] = [
   {
     rule: 'NET-2.4.7',
     what: 'a minute that two owners share is stored',
-    file: 'operations/protect-traffic/minute.ts',
+    file: 'operations/protect/traffic/minute.ts',
     find: '  if (startMs < ceilMs(generation.assignedAt)) return false;\n',
     replace: '',
   },

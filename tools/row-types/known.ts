@@ -27,11 +27,11 @@ const parts = 'takes a part of a statement as an argument';
 /** Beginnings of faults of each program (`file:function what`), each with the reason why it is none. Keep it short. */
 export const exceptions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   operations: {
-    'operations/orders/store.ts:lockUnqueued "request"': filtered,
-    'operations/orders/store.ts:listPaidClosed "reason"': filtered,
+    'operations/ordering/store.ts:lockUnqueued "request"': filtered,
+    'operations/ordering/store.ts:listPaidClosed "reason"': filtered,
     'operations/views/delivery-store.ts:listFailing "failingSince"': filtered,
     'operations/views/protect-source-store.ts:listConflicts "siteId"': filtered,
-    'operations/protect-traffic/source-store.ts:claimSeries no statement':
+    'operations/protect/traffic/source-store.ts:claimSeries no statement':
       'takes a row whose owner is silent',
   },
   monitor: {

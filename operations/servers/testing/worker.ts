@@ -6,7 +6,7 @@ import { createCatalog } from '#operations/catalog/index.ts';
 import { createClusters } from '#operations/clusters/index.ts';
 import { createSimulatedDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createNetworks } from '#operations/networks/index.ts';
-import { createOrders } from '#operations/orders/index.ts';
+import { createOrders } from '#operations/ordering/index.ts';
 import { createPayments, createTestGateway } from '#operations/payments/index.ts';
 import { serverJobs } from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';

@@ -4,7 +4,7 @@
  */
 import type { FastifyReply } from 'fastify';
 import { type CodedError, hasCode } from '#common/errors/index.ts';
-import type { DeployBudget, PaymentFailure } from '#operations/orders/index.ts';
+import type { DeployBudget, PaymentFailure } from '#operations/ordering/index.ts';
 
 interface RateLimit {
   policy: 'key' | 'deploy';

@@ -1,10 +1,10 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { AccessRefusal } from '#operations/billing/index.ts';
-import type { DeployBudget, OrderRefusal, PaymentFailure } from '#operations/orders/index.ts';
+import type { DeployBudget, OrderRefusal, PaymentFailure } from '#operations/ordering/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
+import { translateNetworkError } from './networks/translate-network-error.ts';
 import { quotaExceeded } from './rate-headers.ts';
 import { notFound } from './select-tenant.ts';
-import { translateNetworkError } from './translate-network-error.ts';
 import { type InputFault, invalidFields } from './validate-input.ts';
 
 /** What an operation's refusal is on the wire. Anything unknown is passed on and becomes a 500. */

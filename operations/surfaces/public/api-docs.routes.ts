@@ -1,7 +1,7 @@
 import { buildOpenApi } from '#contracts/customer-api/index.ts';
-import { type ApiFacts, createApiReference } from '#operations/api-reference/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type Html, link, pageHeader, sendPage, shell } from '#service-kit/pages/index.ts';
+import { type ApiFacts, createApiReference } from '../parts/index.ts';
 
 export interface ApiDocsDeps {
   apiFacts: ApiFacts;

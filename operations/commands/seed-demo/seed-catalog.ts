@@ -1,0 +1,97 @@
+import { formatAddress, parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
+import { ensurePool } from '#operations/addresses/index.ts';
+import { ensureImage, ensureLocation, ensurePlan } from '#operations/catalog/index.ts';
+import { ensureCluster, ensureNode } from '#operations/clusters/index.ts';
+import type { HypervisorNetwork } from '#operations/hypervisors/index.ts';
+import type { Features } from '../../features.ts';
+
+const plans = [
+  {
+    slug: 'kvm-1',
+    name: 'KVM 1',
+    vcpus: 1,
+    memoryMb: 2_048,
+    diskGb: 40,
+    hourlyQuanta: 60,
+    monthlyCapQuanta: 40_000,
+  },
+  {
+    slug: 'kvm-2',
+    name: 'KVM 2',
+    vcpus: 2,
+    memoryMb: 4_096,
+    diskGb: 80,
+    hourlyQuanta: 89,
+    monthlyCapQuanta: 60_000,
+  },
+  {
+    slug: 'kvm-4',
+    name: 'KVM 4',
+    vcpus: 4,
+    memoryMb: 8_192,
+    diskGb: 160,
+    hourlyQuanta: 178,
+    monthlyCapQuanta: 120_000,
+  },
+];
+
+const images = [
+  { slug: 'debian-13', name: 'Debian 13', family: 'debian' },
+  { slug: 'ubuntu-24.04', name: 'Ubuntu 24.04', family: 'ubuntu' },
+  { slug: 'rocky-10', name: 'Rocky Linux 10', family: 'rocky' },
+];
+
+/** What may be given to guests of the demo world's one node. */
+const capacity = { vcpus: 64, memoryMb: 262_144, diskGb: 8_192 };
+
+/** Makes plans, images, the location, its cluster with a node, and its address pools; returns the cluster's id. */
+export async function seedCatalog(features: Features, driver: 'simulated' | 'lab'): Promise<number> {
+  const { db } = features.database;
+  for (const plan of plans) await ensurePlan(db, plan);
+  for (const image of images) await ensureImage(db, image);
+  const locationId = await ensureLocation(db, { slug: 'nyc1', name: 'New York 1', country: 'US' });
+  const clusterId = await ensureCluster(db, {
+    locationId,
+    name: 'nyc1-a',
+    driver,
+  });
+  const place = { name: 'nyc1-a', driver, uri: null, storagePool: null, bridge: null };
+  const site = await features.hypervisors.of(place).describeSite();
+  await ensureNode(db, { ...place, ...capacity, clusterId, name: site.node, bridge: site.bridge });
+  for (const network of [...site.networks, ...networksOfPrepared(features, driver, site.networks)]) {
+    await ensurePool(db, {
+      clusterId,
+      prefix: network.prefix,
+      gateway: network.gateway,
+      firstAddress: network.firstGuest,
+      lastAddress: network.lastGuest,
+    });
+  }
+  return clusterId;
+}
+
+/** Prepared guests may have addresses outside the site's networks; each such address gets a pool of its own range. */
+function networksOfPrepared(
+  features: Features,
+  driver: string,
+  known: readonly HypervisorNetwork[],
+): HypervisorNetwork[] {
+  const found = new Map<string, HypervisorNetwork>();
+  for (const address of features.hypervisors.preparedGuestsOf(driver).flatMap((guest) => guest.addresses)) {
+    const bytes = parseAddress(address)!;
+    if (known.some((network) => prefixContains(parsePrefix(network.prefix)!, bytes))) continue;
+    const length = bytes.length === 4 ? 24 : 64;
+    const base = bytes.map((byte, index) => (index < length / 8 ? byte : 0));
+    const gateway = base.with(base.length - 1, 1);
+    const prefix = `${formatAddress(base)}/${length}`;
+    const before = found.get(prefix);
+    found.set(prefix, {
+      prefix,
+      gateway: formatAddress(gateway),
+      // Only the prepared addresses themselves are drawn, as sets; the range that strangers may draw is one address.
+      firstGuest: before?.firstGuest ?? address,
+      lastGuest: before?.lastGuest ?? address,
+    });
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,96 @@
+/** What it takes to order servers on a database, without any surface: for processes that are killed while they do. */
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createAddresses } from '#operations/addresses/index.ts';
+import { createCatalog } from '#operations/catalog/index.ts';
+import { createClusters } from '#operations/clusters/index.ts';
+import { createSimulatedDriver, singleDriver } from '#operations/hypervisors/index.ts';
+import { createNetworks } from '#operations/networks/index.ts';
+import { createOrders, type Orders, type OrderWork } from '#operations/ordering/index.ts';
+import {
+  createPayments,
+  type PaymentGateway,
+  type Payments,
+  type PaymentsDeps,
+} from '#operations/payments/index.ts';
+import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
+import { createPool } from '#service-kit/postgres/database.ts';
+import type { Queryable } from '#service-kit/postgres/queryable.ts';
+
+export interface Ordering extends AsyncDisposable {
+  pool: ReturnType<typeof createPool>['pool'];
+  db: Queryable;
+  payments: Payments;
+  paymentsDeps: PaymentsDeps;
+  orders: Orders;
+  servers: Servers;
+  serversDeps: ServersDeps;
+}
+
+export interface OrderingOptions {
+  gateway: PaymentGateway;
+  deploysPerHour?: number;
+  abandonSeconds?: number;
+  connections?: number;
+  /** Puts a planted fault in the place of the payments that orders use. */
+  plantPayments?: (usual: Payments) => Payments;
+  /** The same for the steps of an order. */
+  plantWork?: (usual: OrderWork) => OrderWork;
+}
+
+export function createOrdering(url: string, options: OrderingOptions): Ordering {
+  const opened = createPool(url, options.connections ?? 10);
+  const db = () => opened.db;
+  const pool = () => opened.pool;
+  const reporter = silentReporter;
+  const abandonSeconds = options.abandonSeconds ?? 120;
+  const paymentsDeps = { db, gateway: options.gateway, reporter, abandonSeconds };
+  const usual = createPayments(paymentsDeps);
+  const payments = options.plantPayments?.(usual) ?? usual;
+  const usualOrders = createOrders({
+    db,
+    payments,
+    deploysPerHour: options.deploysPerHour ?? 1_000,
+    graceSeconds: abandonSeconds,
+  });
+  const plantWork = options.plantWork ?? ((usual) => usual);
+  const orders: Orders = {
+    ...usualOrders,
+    placeOrder: (order) => usualOrders.placeOrder({ ...order, work: plantWork(order.work) }),
+    completeOrders: (work) => usualOrders.completeOrders(plantWork(work)),
+  };
+  const hypervisors = singleDriver(
+    createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 }),
+  );
+  const catalog = createCatalog({ db });
+  const clusters = createClusters({ db, hypervisors });
+  const networks = createNetworks({
+    db,
+    catalog,
+    clusters,
+    hypervisors,
+    reporter,
+    networksMax: 10,
+    wake: () => {},
+  });
+  const serversDeps: ServersDeps = {
+    db,
+    pool,
+    catalog,
+    addresses: createAddresses({ db }),
+    networks,
+    hypervisors,
+    orders,
+    reporter,
+    wake: () => {},
+  };
+  return {
+    ...opened,
+    payments,
+    paymentsDeps,
+    orders,
+    servers: createServers(serversDeps),
+    serversDeps,
+    [Symbol.asyncDispose]: () => opened.db.destroy(),
+  };
+}

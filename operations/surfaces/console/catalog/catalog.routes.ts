@@ -1,0 +1,190 @@
+/** What is offered: plans, images and locations. Operators change it, support reads it. */
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import { CodedError } from '#common/errors/index.ts';
+import type { StaffActor } from '#operations/accounts/index.ts';
+import { formatQuanta, parseMoney } from '#operations/billing/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Clusters } from '#operations/clusters/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { sendPage } from '#service-kit/pages/index.ts';
+import { noSuchPage, type Staff } from '../guard.ts';
+import { catalogPage } from './catalog.page.ts';
+import { type OfferForm, type OfferKind, offerPage } from './offer.page.ts';
+
+export interface CatalogDeps {
+  catalog: Catalog;
+  clusters: Clusters;
+}
+
+const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
+const text = Type.Optional(Type.String({ maxLength: 400 }));
+const OfferBody = Type.Object({
+  slug: text,
+  name: text,
+  country: text,
+  family: text,
+  vcpus: text,
+  memory_gib: text,
+  disk_gb: text,
+  hourly: text,
+  monthly: text,
+  offered: text,
+});
+const kinds = ['locations', 'plans', 'images'] as const;
+const words: Readonly<Record<OfferKind, string>> = { locations: 'location', plans: 'plan', images: 'image' };
+
+export function registerCatalog(app: App, deps: CatalogDeps): void {
+  app.get(
+    '/catalog/',
+    { schema: { querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
+    async (request, reply) => {
+      const staff = request.staff!;
+      const [locations, clusters, plans, images] = await Promise.all([
+        deps.catalog.listAllLocations(),
+        deps.clusters.listClusters(),
+        deps.catalog.listAllPlans(staff.actor),
+        deps.catalog.listAllImages(staff.actor),
+      ]);
+      const toast =
+        request.query.done === 'saved' ? { toast: { tone: 'good' as const, text: 'Saved.' } } : {};
+      return sendPage(reply, catalogPage({ staff, locations, clusters, plans, images, ...toast }));
+    },
+  );
+  for (const kind of kinds) registerKind(app, deps, kind);
+}
+
+function registerKind(app: App, deps: CatalogDeps, kind: OfferKind): void {
+  app.get(`/catalog/${kind}/new`, async (request, reply) => {
+    const staff = request.staff!;
+    if (!staff.canChange) throw noSuchPage();
+    return sendPage(reply, offerPage({ staff, kind, id: null, title: `New ${words[kind]}`, form: {} }));
+  });
+
+  app.post(`/catalog/${kind}`, { schema: { body: OfferBody } }, async (request, reply) => {
+    const staff = request.staff!;
+    const form = request.body;
+    return save(
+      reply,
+      () => add(deps.catalog, staff.actor, kind, form),
+      (fault) => offerPage({ staff, kind, id: null, title: `New ${words[kind]}`, form, fault }),
+    );
+  });
+
+  app.get(`/catalog/${kind}/:id`, { schema: { params: Id } }, async (request, reply) => {
+    const staff = request.staff!;
+    if (!staff.canChange) throw noSuchPage();
+    const { id } = request.params;
+    const found = await findOffer(deps, staff, kind, id);
+    return sendPage(reply, offerPage({ staff, kind, id, ...found }));
+  });
+
+  app.post(`/catalog/${kind}/:id`, { schema: { params: Id, body: OfferBody } }, async (request, reply) => {
+    const staff = request.staff!;
+    const { id } = request.params;
+    const { title, form: before } = await findOffer(deps, staff, kind, id);
+    const form = { ...before, ...request.body, offered: request.body.offered };
+    return save(
+      reply,
+      () => change(deps.catalog, staff.actor, kind, id, form),
+      (fault) => offerPage({ staff, kind, id, title, form, fault }),
+    );
+  });
+}
+
+function add(catalog: Catalog, actor: StaffActor, kind: OfferKind, form: OfferForm): Promise<unknown> {
+  const { slug = '', name = '', country = '', family = '' } = form;
+  if (kind === 'locations') return catalog.addLocation(actor, { slug, name, country });
+  if (kind === 'images') return catalog.addImage(actor, { slug, name, family });
+  const sizes = {
+    vcpus: Number(form.vcpus),
+    memoryMb: Number(form.memory_gib) * 1024,
+    diskGb: Number(form.disk_gb),
+  };
+  return catalog.addPlan(actor, { slug, name, ...sizes, ...pricesOf(form) });
+}
+
+function change(
+  catalog: Catalog,
+  actor: StaffActor,
+  kind: OfferKind,
+  id: number,
+  form: OfferForm,
+): Promise<void> {
+  const { name = '', country = '' } = form;
+  const isOffered = form.offered === 'on';
+  if (kind === 'locations') return catalog.changeLocation(actor, id, { name, country });
+  if (kind === 'images') return catalog.changeImage(actor, id, { name, isOffered });
+  return catalog.changePlan(actor, id, { name, isOffered, ...pricesOf(form) });
+}
+
+function pricesOf(form: OfferForm) {
+  return {
+    hourlyQuanta: parseMoney(form.hourly ?? '') ?? 0,
+    monthlyCapQuanta: parseMoney(form.monthly ?? '') ?? 0,
+  };
+}
+
+async function findOffer(
+  { catalog }: CatalogDeps,
+  staff: Staff,
+  kind: OfferKind,
+  id: number,
+): Promise<{ title: string; form: OfferForm }> {
+  const form = await formOf(catalog, staff.actor, kind, id);
+  if (form === null) throw noSuchPage();
+  return { title: form.name ?? '', form };
+}
+
+async function formOf(
+  catalog: Catalog,
+  actor: StaffActor,
+  kind: OfferKind,
+  id: number,
+): Promise<OfferForm | null> {
+  if (kind === 'locations') {
+    const found = (await catalog.listAllLocations()).find((each) => each.id === id);
+    return found ? { slug: found.slug, name: found.name, country: found.country } : null;
+  }
+  if (kind === 'images') {
+    const found = (await catalog.listAllImages(actor)).find((each) => each.id === id);
+    const { slug, name, family, isOffered } = found ?? {};
+    return found ? { slug, name, family, offered: isOffered ? 'on' : undefined } : null;
+  }
+  const plan = (await catalog.listAllPlans(actor)).find((each) => each.id === id);
+  if (!plan) return null;
+  return {
+    slug: plan.slug,
+    name: plan.name,
+    vcpus: String(plan.vcpus),
+    memory_gib: String(plan.memoryMb / 1024),
+    disk_gb: String(plan.diskGb),
+    hourly: formatQuanta(plan.hourlyQuanta),
+    monthly: formatQuanta(plan.monthlyCapQuanta),
+    offered: plan.isOffered ? 'on' : undefined,
+  };
+}
+
+/** The form's names of the fields that operations name in their refusals. */
+const fieldNames: Readonly<Record<string, string>> = {
+  memoryMb: 'memory_gib',
+  diskGb: 'disk_gb',
+  hourlyQuanta: 'hourly',
+  monthlyCapQuanta: 'monthly',
+};
+
+async function save(
+  reply: FastifyReply,
+  work: () => Promise<unknown>,
+  page: (fault: { field: string; message: string }) => ReturnType<typeof offerPage>,
+): Promise<FastifyReply> {
+  try {
+    await work();
+    return reply.redirect('/console/catalog/?done=saved', 303);
+  } catch (error) {
+    if (!(error instanceof CodedError) || !error.code.startsWith('catalog.')) throw error;
+    if (error.code === 'catalog.not_found') throw noSuchPage();
+    const named = String(error.details.field);
+    return sendPage(reply, page({ field: fieldNames[named] ?? named, message: error.message }), 422);
+  }
+}

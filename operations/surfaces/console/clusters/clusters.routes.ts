@@ -1,0 +1,200 @@
+/** Clusters and their nodes, for staff; operators change them. */
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import type { Clock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
+import type { Addresses } from '#operations/addresses/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Cluster, Clusters, Node, NodeChange } from '#operations/clusters/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { sendPage } from '#service-kit/pages/index.ts';
+import { noSuchPage, type Staff } from '../guard.ts';
+import { clustersPage } from './clusters.page.ts';
+import { newClusterPage } from './new-cluster.page.ts';
+import { emptyForm, formOf, type NodeForm, type NodePageOptions, nodePage } from './node.page.ts';
+
+export interface ClustersDeps {
+  addresses: Addresses;
+  catalog: Catalog;
+  clusters: Clusters;
+  clock: Clock;
+}
+
+const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
+const ClusterForm = Type.Object({
+  name: Type.String({ maxLength: 200 }),
+  location: Type.String({ pattern: '^[1-9][0-9]{0,15}$' }),
+  driver: Type.String({ maxLength: 20 }),
+});
+const text = Type.Optional(Type.String({ maxLength: 400 }));
+const NodeBody = Type.Object({
+  name: text,
+  uri: text,
+  storage_pool: text,
+  bridge: text,
+  vcpus: text,
+  memory_gib: text,
+  disk_gb: text,
+});
+
+const outcomes: Record<string, string> = {
+  added: 'The node accepts new servers.',
+  saved: 'Saved.',
+  open: 'The node accepts new servers again.',
+  close: 'The node accepts no new servers.',
+  made: 'The cluster is created. Add a node and an address range.',
+  removed: 'Removed.',
+  kept: 'Nothing was removed. Servers have used addresses of this range, and their history is kept.',
+};
+
+export function registerClusters(app: App, deps: ClustersDeps): void {
+  app.get(
+    '/clusters/',
+    { schema: { querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
+    (request, reply) => showClusters(deps, request.staff!, reply, request.query.done ?? ''),
+  );
+
+  app.get('/clusters/new', async (request, reply) => {
+    const staff = request.staff!;
+    if (!staff.canChange) throw noSuchPage();
+    return sendPage(reply, newClusterPage({ staff, locations: await deps.catalog.listAllLocations() }));
+  });
+
+  app.post('/clusters/', { schema: { body: ClusterForm } }, async (request, reply) => {
+    const { name, location, driver } = request.body;
+    const cluster = { name: name.trim(), locationId: Number(location), driver };
+    const faults = await faultsOf(() => deps.clusters.createCluster(request.staff!.actor, cluster));
+    if (faults === null) return reply.redirect('/console/clusters/?done=made', 303);
+    const locations = await deps.catalog.listAllLocations();
+    const page = { staff: request.staff!, locations, form: request.body, faults };
+    return sendPage(reply, newClusterPage(page), 422);
+  });
+
+  app.get('/clusters/:id/nodes/new', { schema: { params: Id } }, async (request, reply) => {
+    const cluster = await findCluster(deps, request.params.id);
+    return show(deps, reply, { staff: request.staff!, cluster, node: null, form: emptyForm });
+  });
+
+  app.post('/clusters/:id/nodes', { schema: { params: Id, body: NodeBody } }, async (request, reply) => {
+    const staff = request.staff!;
+    const cluster = await findCluster(deps, request.params.id);
+    const form = { ...emptyForm, ...request.body };
+    const node = { clusterId: cluster.id, name: form.name.trim(), ...changeOf(form) };
+    const faults = await faultsOf(() => deps.clusters.addNode(staff.actor, node));
+    if (faults !== null) return show(deps, reply, { staff, cluster, node: null, form, faults }, 422);
+    return reply.redirect('/console/clusters/?done=added', 303);
+  });
+
+  app.get(
+    '/clusters/nodes/:id',
+    { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
+    async (request, reply) => {
+      const staff = request.staff!;
+      const { node, cluster } = await findNode(deps, staff, request.params.id);
+      const done = outcomes[request.query.done ?? ''];
+      const toast = done === undefined ? {} : { toast: { tone: 'info' as const, text: done } };
+      return show(deps, reply, { staff, cluster, node, form: formOf(node), ...toast });
+    },
+  );
+
+  app.post('/clusters/nodes/:id', { schema: { params: Id, body: NodeBody } }, async (request, reply) => {
+    const staff = request.staff!;
+    const { node, cluster } = await findNode(deps, staff, request.params.id);
+    const form = { ...formOf(node), ...request.body };
+    const faults = await faultsOf(() => deps.clusters.changeNode(staff.actor, node.id, changeOf(form)));
+    if (faults !== null) return show(deps, reply, { staff, cluster, node, form, faults }, 422);
+    return reply.redirect(`/console/clusters/nodes/${node.id}?done=saved`, 303);
+  });
+
+  for (const [verb, isOpen] of [
+    ['open', true],
+    ['close', false],
+  ] as const)
+    app.post(`/clusters/nodes/:id/${verb}`, { schema: { params: Id } }, async (request, reply) => {
+      const { node } = await findNode(deps, request.staff!, request.params.id);
+      await deps.clusters.changeNode(request.staff!.actor, node.id, { isOpen });
+      return reply.redirect(`/console/clusters/nodes/${node.id}?done=${verb}`, 303);
+    });
+
+  app.post('/clusters/nodes/:id/remove', { schema: { params: Id } }, async (request, reply) => {
+    const staff = request.staff!;
+    const { node, cluster } = await findNode(deps, staff, request.params.id);
+    const faults = await faultsOf(() => deps.clusters.removeNode(staff.actor, node.id));
+    if (faults === null) return reply.redirect('/console/clusters/?done=removed', 303);
+    const toast = { tone: 'bad' as const, text: [...faults.values()].join(' ') };
+    return show(deps, reply, { staff, cluster, node, form: formOf(node), toast }, 409);
+  });
+}
+
+function changeOf(form: NodeForm): Required<Omit<NodeChange, 'isOpen'>> {
+  const orNull = (given: string) => (given.trim() === '' ? null : given.trim());
+  return {
+    uri: orNull(form.uri),
+    storagePool: orNull(form.storage_pool),
+    bridge: orNull(form.bridge),
+    vcpus: Number(form.vcpus),
+    memoryMb: Number(form.memory_gib) * 1024,
+    diskGb: Number(form.disk_gb),
+  };
+}
+
+/** The form's names of the fields that operations name in their refusals. */
+const fieldNames: Record<string, string> = { memoryMb: 'memory_gib', diskGb: 'disk_gb' };
+
+async function faultsOf(change: () => Promise<unknown>): Promise<Map<string, string> | null> {
+  try {
+    await change();
+    return null;
+  } catch (error) {
+    if (!(error instanceof CodedError) || !error.code.startsWith('clusters.')) throw error;
+    if (error.code === 'clusters.not_found') throw noSuchPage();
+    const named = String(error.details.field ?? 'name');
+    return new Map([[fieldNames[named] ?? named, error.message]]);
+  }
+}
+
+async function findCluster(deps: ClustersDeps, id: number): Promise<Cluster> {
+  const cluster = (await deps.clusters.listClusters()).find((one) => one.id === id);
+  if (cluster === undefined) throw noSuchPage();
+  return cluster;
+}
+
+async function findNode(
+  deps: ClustersDeps,
+  staff: Staff,
+  id: number,
+): Promise<{ node: Node; cluster: Cluster }> {
+  const node = await deps.clusters.findNode(staff.actor, id);
+  if (node === null) throw noSuchPage();
+  return { node, cluster: await findCluster(deps, node.clusterId) };
+}
+
+function show(
+  deps: ClustersDeps,
+  reply: FastifyReply,
+  options: Omit<NodePageOptions, 'nowMs'>,
+  status = 200,
+): FastifyReply {
+  return sendPage(reply, nodePage({ ...options, nowMs: deps.clock.nowMs() }), status);
+}
+
+async function showClusters(
+  deps: ClustersDeps,
+  staff: Staff,
+  reply: FastifyReply,
+  done: string,
+): Promise<FastifyReply> {
+  const { actor } = staff;
+  const [clusters, locations, nodes, pools, days] = await Promise.all([
+    deps.clusters.listClusters(),
+    deps.catalog.listAllLocations(),
+    deps.clusters.listNodes(actor, null),
+    deps.addresses.listPools(actor, null),
+    deps.clusters.listDayRoom(actor, 30),
+  ]);
+  const text = outcomes[done];
+  const tone = done === 'kept' ? ('warn' as const) : ('good' as const);
+  const toast = text === undefined ? {} : { toast: { tone, text } };
+  const nowMs = deps.clock.nowMs();
+  return sendPage(reply, clustersPage({ staff, clusters, locations, nodes, pools, days, nowMs, ...toast }));
+}

@@ -1,0 +1,205 @@
+import type { Cluster, Node } from '#operations/clusters/index.ts';
+import {
+  actionButton,
+  askButton,
+  banner,
+  type Content,
+  code,
+  definitionList,
+  field,
+  form,
+  formatCount,
+  type Html,
+  link,
+  moment,
+  pageHeader,
+  section,
+  shareBar,
+  type Tone,
+} from '#service-kit/pages/index.ts';
+import { consoleFrame } from '../frame.ts';
+import type { Staff } from '../guard.ts';
+import { isAway, nodeBadge } from './clusters.page.ts';
+
+/** The texts of the node form. */
+export interface NodeForm {
+  name: string;
+  uri: string;
+  storage_pool: string;
+  bridge: string;
+  vcpus: string;
+  memory_gib: string;
+  disk_gb: string;
+}
+
+export interface NodePageOptions {
+  staff: Staff;
+  cluster: Cluster;
+  /** null: a new one. */
+  node: Node | null;
+  form: NodeForm;
+  nowMs: number;
+  toast?: { tone: Tone; text: Content };
+  /** What was wrong, by field. */
+  faults?: ReadonlyMap<string, string>;
+}
+
+export const emptyForm: NodeForm = {
+  name: '',
+  uri: '',
+  storage_pool: '',
+  bridge: '',
+  vcpus: '',
+  memory_gib: '',
+  disk_gb: '',
+};
+
+export function formOf(node: Node): NodeForm {
+  return {
+    name: node.name,
+    uri: node.uri ?? '',
+    storage_pool: node.storagePool ?? '',
+    bridge: node.bridge ?? '',
+    vcpus: String(node.capacity.vcpus),
+    memory_gib: String(node.capacity.memoryMb / 1024),
+    disk_gb: String(node.capacity.diskGb),
+  };
+}
+
+/** `/console/clusters/nodes/{id}`, and the page of a node that is to be. */
+export function nodePage(options: NodePageOptions): Html {
+  const { staff, cluster, node, nowMs } = options;
+  const title = node?.name ?? `A node for ${cluster.name}`;
+  return consoleFrame(
+    {
+      staff,
+      title,
+      current: 'clusters',
+      breadcrumb: [{ label: 'Clusters', href: '/console/clusters/' }, { label: title }],
+      toast: options.toast,
+    },
+    [
+      pageHeader({
+        title,
+        state: node === null ? undefined : stateOf(node, nowMs),
+        actions: node !== null && staff.canChange && switches(staff, node),
+      }),
+      node !== null &&
+        node.lastError !== null &&
+        banner({ tone: 'bad', title: 'It does not answer', text: node.lastError }),
+      node !== null && section({ title: 'Room and connection' }, room(node, nowMs)),
+      staff.canChange && section({ title: node === null ? 'Settings' : 'Change' }, nodeForm(options)),
+    ],
+  );
+}
+
+function stateOf(node: Node, nowMs: number): { tone: Tone; text: string } {
+  const guests = `${formatCount(node.guestCount)} ${node.guestCount === 1 ? 'server' : 'servers'}`;
+  if (isAway(node, nowMs)) return { tone: 'bad', text: `It does not answer; it has ${guests}.` };
+  return node.isOpen
+    ? { tone: 'good', text: `Accepts new servers, has ${guests}.` }
+    : { tone: 'warn', text: `Closed for new servers, has ${guests}.` };
+}
+
+function switches(staff: Staff, node: Node): Content {
+  const action = `/console/clusters/nodes/${node.id}`;
+  const { csrfToken } = staff;
+  return [
+    node.isOpen
+      ? askButton(
+          {
+            id: 'close-node',
+            label: 'Close',
+            title: `Close ${node.name}?`,
+            openKind: 'button',
+            action: `${action}/close`,
+            csrfToken,
+          },
+          'It accepts no new servers until it is opened again. Its servers keep running.',
+        )
+      : actionButton({ action: `${action}/open`, csrfToken, label: 'Open' }),
+    node.guestCount === 0 &&
+      askButton(
+        {
+          id: 'remove-node',
+          label: 'Remove',
+          title: `Remove ${node.name}?`,
+          action: `${action}/remove`,
+          csrfToken,
+        },
+        'It has no servers. Its address and credentials are deleted.',
+      ),
+  ];
+}
+
+function room(node: Node, nowMs: number): Html {
+  const line = (used: number, capacity: number, unit: string) => [
+    shareBar(used / capacity),
+    ` ${formatCount(used)} of ${formatCount(capacity)} ${unit}`,
+  ];
+  return definitionList([
+    { term: 'State', value: nodeBadge(node, nowMs) },
+    {
+      term: 'Memory',
+      value: line(Math.ceil(node.used.memoryMb / 1024), Math.floor(node.capacity.memoryMb / 1024), 'GiB'),
+    },
+    { term: 'vCPUs', value: line(node.used.vcpus, node.capacity.vcpus, '') },
+    { term: 'Disk', value: line(node.used.diskGb, node.capacity.diskGb, 'GB') },
+    { term: 'Last answer', value: moment(node.seenAt?.getTime(), nowMs) },
+    { term: 'Connection', value: node.uri === null ? 'of the driver' : code(node.uri) },
+    { term: 'Storage pool', value: node.storagePool === null ? 'of the driver' : code(node.storagePool) },
+    { term: 'Bridge', value: node.bridge === null ? 'of the driver' : code(node.bridge) },
+  ]);
+}
+
+function nodeForm({ staff, cluster, node, form: given, faults }: NodePageOptions): Html {
+  const isLibvirt = cluster.driver === 'libvirt';
+  const text = (name: keyof NodeForm, label: string, hint: string, placeholder = '') =>
+    field({
+      name,
+      label,
+      hint,
+      isCode: true,
+      required: isLibvirt || name === 'name',
+      maxLength: 200,
+      placeholder,
+      value: given[name],
+      error: faults?.get(name),
+    });
+  const size = (name: keyof NodeForm, label: string) =>
+    field({
+      kind: 'number',
+      name,
+      label,
+      required: true,
+      min: 1,
+      value: given[name],
+      error: faults?.get(name),
+    });
+  const action =
+    node === null ? `/console/clusters/${cluster.id}/nodes` : `/console/clusters/nodes/${node.id}`;
+  return form(
+    {
+      action,
+      csrfToken: staff.csrfToken,
+      submit: node === null ? 'Add node' : 'Save',
+      cancel: link('/console/clusters/', 'Cancel', { kind: 'button' }),
+    },
+    [
+      node === null && text('name', 'Name', 'Its host name in your network.', 'node-1'),
+      isLibvirt && [
+        text('uri', 'Connection', 'Connection URI for virsh.', 'qemu+ssh://svc@node-1/system'),
+        text(
+          'storage_pool',
+          'Storage pool',
+          'Contains the images, such as debian-13.qcow2, and the disks of the servers.',
+          'guests',
+        ),
+        text('bridge', 'Bridge', 'The bridge to which servers are connected.', 'br0'),
+      ],
+      size('vcpus', 'vCPUs that may be allocated'),
+      size('memory_gib', 'Memory that may be allocated, GiB'),
+      size('disk_gb', 'Disk that may be allocated, GB'),
+    ],
+  );
+}

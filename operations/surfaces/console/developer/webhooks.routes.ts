@@ -1,0 +1,133 @@
+import type { Clock } from '#common/clock/index.ts';
+import type { FailingEndpoint, QueueHealth, Webhooks } from '#operations/webhooks/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import {
+  age,
+  code,
+  formatCount,
+  formatDuration,
+  type Html,
+  link,
+  pageHeader,
+  section,
+  sendPage,
+  stat,
+  stats,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
+import { consoleFrame } from '../frame.ts';
+import type { Staff } from '../guard.ts';
+
+/** Deliveries that wait longer than this lack workers or a database, not receivers. */
+export const lateSeconds = 60;
+const failingMax = 50;
+
+/** `/console/webhooks/`: whether customers are told in time. */
+export function registerWebhooks(app: App, deps: { webhooks: Webhooks; clock: Clock }): void {
+  app.get('/webhooks/', async (request, reply) => {
+    const staff = request.staff!;
+    const [health, failing] = await Promise.all([
+      deps.webhooks.readQueueHealth(staff.actor),
+      deps.webhooks.listFailing(staff.actor, failingMax),
+    ]);
+    return sendPage(reply, webhooksPage(staff, health, failing, deps.clock.nowMs()));
+  });
+}
+
+function webhooksPage(
+  staff: Staff,
+  health: QueueHealth,
+  failing: readonly FailingEndpoint[],
+  nowMs: number,
+): Html {
+  const isLate = health.oldestSeconds > lateSeconds;
+  return consoleFrame(
+    { staff, title: 'Webhooks', current: 'webhooks', breadcrumb: [{ label: 'Webhooks' }] },
+    [
+      pageHeader({ title: 'Webhooks', state: stateOf(health, isLate) }),
+      stats(
+        stat({
+          label: 'Waiting',
+          value: formatCount(health.pending),
+          unit: 'deliveries',
+          source: 'including retries',
+        }),
+        stat({
+          label: 'Longest overdue',
+          value: formatDuration(health.oldestSeconds),
+          tone: isLate ? 'bad' : 'good',
+          source: 'since it was due',
+        }),
+        stat({
+          label: 'Failing endpoints',
+          value: formatCount(health.failingEndpoints),
+          tone: health.failingEndpoints > 0 ? 'warn' : 'neutral',
+          source: 'deliveries are failing',
+        }),
+        stat({ label: 'Endpoints', value: formatCount(health.endpoints), source: 'of all customers' }),
+      ),
+      section(
+        {
+          title: 'Failing endpoints',
+          description: `The ${failingMax} endpoints that have failed longest. Their owners see each attempt in the portal and can send it again.`,
+        },
+        failingTable(failing, nowMs),
+      ),
+    ],
+  );
+}
+
+function failingTable(failing: readonly FailingEndpoint[], nowMs: number): Html {
+  return table<FailingEndpoint>({
+    caption: 'Failing endpoints',
+    columns: [
+      {
+        key: 'customer',
+        header: 'Customer',
+        cell: (endpoint) => link(`/console/customers/${endpoint.tenantId}`, endpoint.organizationName),
+      },
+      { key: 'host', header: 'Receiver', kind: 'code', cell: (endpoint) => code(endpoint.host) },
+      {
+        key: 'since',
+        header: 'Failing since',
+        cell: (endpoint) => age(endpoint.failingSince.getTime(), nowMs),
+      },
+      {
+        key: 'count',
+        header: 'Failures in a row',
+        kind: 'figure',
+        cell: (endpoint) => formatCount(endpoint.consecutiveFailures),
+      },
+      {
+        key: 'last',
+        header: 'Last answer',
+        kind: 'prose',
+        cell: (endpoint) =>
+          endpoint.lastError ??
+          (endpoint.lastStatusCode === null ? 'none' : `HTTP ${endpoint.lastStatusCode}`),
+      },
+    ],
+    rows: failing,
+    empty: {
+      title: 'None fails',
+      text: 'Endpoints with failing deliveries appear here.',
+    },
+  });
+}
+
+function stateOf(health: QueueHealth, isLate: boolean): { tone: Tone; text: string } {
+  if (isLate) {
+    const late = formatDuration(health.oldestSeconds);
+    return {
+      tone: 'bad',
+      text: `Deliveries are ${late} late. Check the operations log for “webhooks”.`,
+    };
+  }
+  if (health.failingEndpoints > 0)
+    return {
+      tone: 'warn',
+      text: 'On time. Deliveries to some endpoints are failing; their owners see it.',
+    };
+  return { tone: 'good', text: 'All deliveries are on time.' };
+}

@@ -1,0 +1,130 @@
+/** `/console/`: attention items first, then the key figures. */
+import type { Node } from '#operations/clusters/index.ts';
+import {
+  agenda,
+  type Content,
+  formatCount,
+  formatMoney,
+  formatPercent,
+  type Html,
+  html,
+  link,
+  pageHeader,
+  refreshing,
+  section,
+  stat,
+  stats,
+  type Tone,
+} from '#service-kit/pages/index.ts';
+import { roomChart } from '../clusters/clusters.page.ts';
+import { consoleFrame } from '../frame.ts';
+import type { Staff } from '../guard.ts';
+import { requestsChart } from '../usage/usage.page.ts';
+import { type AttentionItem, findAttentionItems } from './attention.ts';
+import { firstSteps, type Step, stepsSection } from './first-steps.ts';
+import type { OverviewFacts } from './overview-facts.ts';
+
+export interface OverviewOptions {
+  staff: Staff;
+  facts: OverviewFacts;
+  nowMs: number;
+}
+
+export function overviewPage({ staff, facts, nowMs }: OverviewOptions): Html {
+  const items = findAttentionItems(facts, nowMs);
+  const steps = firstSteps(facts);
+  const next = steps.find((step) => !step.isDone);
+  const hasGuests = facts.days.some((day) => day.memoryMb > 0);
+  return consoleFrame(
+    { staff, title: 'Overview', current: 'overview', breadcrumb: [{ label: 'Overview' }] },
+    [
+      refreshing({ id: 'now', url: '/console/', everySeconds: 30 }, [
+        pageHeader({
+          title: 'Overview',
+          state: stateOf(facts, items, steps),
+          actions: staff.canChange && next && link(next.href, next.title, { kind: 'primary' }),
+        }),
+        items.length > 0 && attentionSection(items),
+        (facts.customerCount > 0 || facts.nodes.length > 0) && figures(facts),
+      ]),
+      next && stepsSection(steps, staff.canChange),
+      hasGuests && roomChart(facts),
+      facts.usage.count > 0 && requestsChart(facts.usage, 'small'),
+    ],
+  );
+}
+
+const runningOf = (facts: OverviewFacts) => facts.servers.get('running') ?? 0;
+const serversOf = (facts: OverviewFacts) =>
+  [...facts.servers.values()].reduce((sum, count) => sum + count, 0);
+
+function stateOf(
+  facts: OverviewFacts,
+  items: readonly AttentionItem[],
+  steps: readonly Step[],
+): { tone: Tone; text: string } {
+  const running = `${formatCount(runningOf(facts))} of ${formatCount(serversOf(facts))} servers running`;
+  if (items.length > 0) {
+    const count = items.length === 1 ? 'One item needs' : `${formatCount(items.length)} items need`;
+    return { tone: items[0]!.tone, text: `${count} attention; ${running}.` };
+  }
+  const open = steps.filter((step) => !step.isDone);
+  if (open.length > 0) {
+    const left = open.length === 1 ? 'One step is' : `${formatCount(open.length)} steps are`;
+    return {
+      tone: 'info',
+      text: `${left} left to finish the setup. Next: ${lowerFirst(open[0]!.title)}.`,
+    };
+  }
+  return { tone: 'good', text: `All clear; ${running}.` };
+}
+
+const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
+
+function attentionSection(items: readonly AttentionItem[]): Html {
+  return section(
+    { title: 'Needs attention' },
+    agenda(
+      'Needs attention',
+      items.map(({ tone, title, text, href }) => ({
+        tone,
+        state: tone === 'bad' ? 'now' : 'soon',
+        title: link(href, title),
+        text,
+      })),
+    ),
+  );
+}
+
+function figures(facts: OverviewFacts): Content {
+  const { usage, customers, nodes } = facts;
+  const sum = (of: (node: Node) => number) => nodes.reduce((total, node) => total + of(node), 0);
+  const capacity = sum((node) => node.capacity.memoryMb);
+  const given = sum((node) => node.used.memoryMb);
+  return html`${stats(
+    stat({
+      label: 'Customers',
+      href: '/console/customers/',
+      value: formatCount(facts.customerCount),
+      source: `${formatCount(customers.suspended)} suspended, ${formatCount(customers.inDebt)} in debt`,
+    }),
+    stat({
+      label: 'Servers running',
+      href: '/console/servers/',
+      value: formatCount(runningOf(facts)),
+      source: `of ${formatCount(serversOf(facts))}`,
+    }),
+    stat({
+      label: 'Memory allocated',
+      href: '/console/clusters/',
+      value: capacity === 0 ? 'no capacity' : formatPercent(given / capacity),
+      source: `${formatCount(Math.floor(Math.max(0, capacity - given) / 1024))} GiB free on ${formatCount(nodes.length)} ${nodes.length === 1 ? 'node' : 'nodes'}`,
+    }),
+    stat({
+      label: 'API requests this month',
+      href: '/console/billing/usage/api/',
+      value: formatCount(usage.count),
+      source: `${formatMoney(usage.overageQuanta)} above the free quota`,
+    }),
+  )}`;
+}

@@ -1,0 +1,169 @@
+import type { Tenant } from '#operations/accounts/index.ts';
+import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
+import {
+  actionButton,
+  banner,
+  type Content,
+  code,
+  codeBlock,
+  confirm,
+  definitionList,
+  drawer,
+  formatMoney,
+  type Html,
+  html,
+  link,
+  moment,
+  pageHeader,
+  section,
+  type Tone,
+} from '#service-kit/pages/index.ts';
+import { serverActionsTable } from '../../parts/index.ts';
+import { consoleFrame } from '../frame.ts';
+import type { Staff } from '../guard.ts';
+import { toneOf } from './servers.page.ts';
+
+export interface ServerPageOptions {
+  staff: Staff;
+  server: Server;
+  tenant: Tenant | undefined;
+  actions: readonly ServerAction[];
+  failureDetail: string | null;
+  nowMs: number;
+  toast?: { tone: Tone; text: Content };
+  confirmError?: string;
+}
+
+/** `/console/servers/{id}`: where it is, what was done, and what an operator can do about it. */
+export function serverPage(options: ServerPageOptions): Html {
+  const { staff, server, nowMs } = options;
+  return consoleFrame(
+    {
+      staff,
+      title: server.name,
+      current: 'servers',
+      breadcrumb: [{ label: 'Servers', href: '/console/servers/' }, { label: server.name }],
+      toast: options.toast,
+    },
+    [
+      pageHeader({
+        title: server.name,
+        state: {
+          tone: toneOf(server),
+          text: [
+            upperFirst(statusOf(server)),
+            ' since ',
+            moment(server.statusChangedAt.getTime(), nowMs),
+            '..',
+          ],
+        },
+        actions: powerButtons(options),
+      }),
+      failure(options),
+      section({ title: 'Details' }, facts(options)),
+      section(
+        { title: 'Activity' },
+        serverActionsTable(options, {
+          withIds: true,
+          emptyText: 'Actions on this server appear here.',
+        }),
+      ),
+    ],
+  );
+}
+
+const upperFirst = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function facts({ server, tenant, nowMs }: ServerPageOptions): Html {
+  return definitionList([
+    { term: 'Id', value: code(String(server.id), true) },
+    { term: 'Guest', value: code(`vm-${server.id}`, true) },
+    {
+      term: 'Customer',
+      value: link(`/console/customers/${server.tenantId}`, tenant?.name ?? String(server.tenantId)),
+    },
+    { term: 'Cluster', value: link('/console/clusters/', `${server.clusterName}, ${server.locationName}`) },
+    { term: 'Node', value: server.node === null ? 'none yet' : code(server.node) },
+    {
+      term: 'Addresses',
+      value:
+        server.addresses.length > 0
+          ? server.addresses.map((each) => html`<div>${code(each.address, true)}</div>`)
+          : 'no public address',
+    },
+    {
+      term: 'Plan',
+      value: `${server.planName}: ${server.vcpus} vCPU, ${server.memoryMb / 1024} GiB memory, ${server.diskGb} GB disk`,
+    },
+    { term: 'Image', value: server.imageName },
+    {
+      term: 'Price',
+      value: `${formatMoney(server.hourlyQuanta)} an hour, at most ${formatMoney(server.monthlyCapQuanta)} a month`,
+    },
+    { term: 'Order', value: code(String(server.orderId)) },
+    { term: 'Created', value: moment(server.createdAt.getTime(), nowMs) },
+  ]);
+}
+
+function powerButtons({ staff, server }: ServerPageOptions): Content {
+  if (!staff.canChange || server.provisioningState !== 'ready' || server.currentAction !== null) return '';
+  const action = `/console/servers/${server.id}/actions`;
+  const { csrfToken } = staff;
+  if (server.powerState !== 'running')
+    return actionButton({ action, csrfToken, label: 'Start', fields: { action: 'start' } });
+  return [
+    actionButton({ action, csrfToken, label: 'Shut down', fields: { action: 'shutdown' } }),
+    drawer({ id: 'ask-stop', open: 'Power off', title: 'Power off?' }, [
+      html`<p>The operating system is not shut down. Data not yet written to disk is lost.</p>`,
+      actionButton({ action, csrfToken, label: 'Power off', kind: 'danger', fields: { action: 'stop' } }),
+    ]),
+  ];
+}
+
+/** The failure and the three ways out of it. */
+function failure({ staff, server, failureDetail, confirmError }: ServerPageOptions): Content {
+  if (statusOf(server) !== 'failed') return '';
+  const path = `/console/servers/${server.id}`;
+  const { csrfToken } = staff;
+  return [
+    banner({
+      tone: 'bad',
+      title: 'Provisioning failed',
+      text: 'The customer cannot use or destroy it until an operator retries or resolves it. It is not charged.',
+    }),
+    failureDetail !== null && codeBlock({ code: failureDetail, label: 'Hypervisor error' }),
+    staff.canChange &&
+      section({ title: 'Resolve', id: 'resolve' }, [
+        definitionList([
+          {
+            term: 'The cause is fixed',
+            value: actionButton({
+              action: `${path}/retry`,
+              csrfToken,
+              label: 'Provision again',
+              kind: 'primary',
+            }),
+          },
+          {
+            term: 'The server was repaired by hand and runs',
+            value: actionButton({
+              action: `${path}/resolve`,
+              csrfToken,
+              label: 'Hand it over',
+              fields: { resolution: 'repaired' },
+            }),
+          },
+        ]),
+        confirm({
+          action: `${path}/resolve`,
+          csrfToken,
+          name: server.name,
+          consequence:
+            'It cannot be provisioned. Its remains are removed and its addresses released. The payment remains customer credit.',
+          submit: 'Remove it',
+          fields: { resolution: 'remove' },
+          error: confirmError,
+        }),
+      ]),
+  ];
+}

@@ -1,0 +1,183 @@
+/** All servers, the queue of those that failed, and the page of one, for staff. */
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import type { Clock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
+import type { Accounts } from '#operations/accounts/index.ts';
+import type { Server, ServerFilter, Servers } from '#operations/servers/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
+import { noSuchPage, type Staff } from '../guard.ts';
+import { type ServerPageOptions, serverPage } from './server.page.ts';
+import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
+
+export interface ServersDeps {
+  accounts: Accounts;
+  servers: Servers;
+  clock: Clock;
+}
+
+const pageSize = 100;
+const actionsMax = 20;
+const Query = Type.Object({
+  q: Type.Optional(Type.String({ maxLength: 100 })),
+  tenant: Type.Optional(Type.String({ maxLength: 16 })),
+  status: Type.Optional(Type.String({ maxLength: 20 })),
+  after: Type.Optional(Type.String({ maxLength: 16 })),
+});
+const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
+const PowerForm = Type.Object({
+  action: Type.Union([Type.Literal('start'), Type.Literal('shutdown'), Type.Literal('stop')]),
+});
+const ResolveForm = Type.Object({
+  resolution: Type.Union([Type.Literal('repaired'), Type.Literal('remove')]),
+});
+
+const outcomes: Record<string, string> = {
+  retry: 'Provisioning is queued again.',
+  repaired: 'The server is available to its owner.',
+  remove: 'The server is being removed.',
+  start: 'Starting.',
+  shutdown: 'The operating system was asked to shut down.',
+  stop: 'Switching off.',
+};
+
+export function registerServers(app: App, deps: ServersDeps): void {
+  app.get('/servers/', { schema: { querystring: Query } }, async (request, reply) => {
+    const staff = request.staff!;
+    const query = plainQuery(request.query);
+    const filter = filterOf(query);
+    const { after: _, ...whole } = filter;
+    const tenantId = query.tenant === undefined ? null : Number(query.tenant);
+    const [found, total, counts, tenants] = await Promise.all([
+      deps.servers.listServers(staff.actor, tenantId, { ...filter, limit: pageSize + 1 }),
+      deps.servers.countServers(staff.actor, tenantId, whole),
+      deps.servers.countByStatus(staff.actor, tenantId),
+      deps.accounts.listTenants(staff.actor),
+    ]);
+    const servers = found.slice(0, pageSize);
+    const url = withQuery('/console/servers/', query);
+    const nextHref =
+      found.length > pageSize ? withQuery(url, { after: String(servers.at(-1)!.id) }) : undefined;
+    const details = query.status === 'failed' ? await detailsOf(deps, staff, servers) : new Map();
+    const nowMs = deps.clock.nowMs();
+    const page = { staff, servers, tenants, counts, query, url, total, nextHref, details, nowMs };
+    return sendPage(reply, serversPage(page));
+  });
+
+  app.get(
+    '/servers/:id',
+    { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
+    async (request, reply) => {
+      const done = outcomes[request.query.done ?? ''];
+      const toast = done === undefined ? {} : { toast: { tone: 'info' as const, text: done } };
+      return show(deps, request.staff!, reply, request.params.id, 200, toast);
+    },
+  );
+
+  app.post('/servers/:id/retry', { schema: { params: Id } }, (request, reply) =>
+    change(deps, request.staff!, reply, request.params.id, 'retry', (staff, id) =>
+      deps.servers.retryProvisioning(staff.actor, id),
+    ),
+  );
+
+  app.post('/servers/:id/resolve', { schema: { params: Id, body: ResolveForm } }, async (request, reply) => {
+    const staff = request.staff!;
+    const { id } = request.params;
+    const { resolution } = request.body;
+    const server = await findServer(deps, staff, id);
+    if (resolution === 'remove' && !isConfirmed(request.body, server.name)) {
+      const confirmError = `Nothing was removed. Type ${server.name} to confirm.`;
+      return show(deps, staff, reply, id, 422, { confirmError });
+    }
+    return change(deps, staff, reply, id, resolution, () =>
+      deps.servers.resolveProvisioning(staff.actor, id, resolution),
+    );
+  });
+
+  app.post('/servers/:id/actions', { schema: { params: Id, body: PowerForm } }, (request, reply) =>
+    change(deps, request.staff!, reply, request.params.id, request.body.action, (staff, id) =>
+      deps.servers.changePower(staff.actor, null, id, { command: request.body.action }),
+    ),
+  );
+}
+
+/** Runs an operator's change and shows its result; a refusal is shown as a toast. */
+async function change(
+  deps: ServersDeps,
+  staff: Staff,
+  reply: FastifyReply,
+  id: number,
+  done: string,
+  work: (staff: Staff, id: number) => Promise<unknown>,
+): Promise<FastifyReply> {
+  try {
+    await work(staff, id);
+  } catch (error) {
+    if (!(error instanceof CodedError) || error.code === 'accounts.forbidden') throw error;
+    if (error.code === 'servers.not_found') throw noSuchPage();
+    return show(deps, staff, reply, id, 409, { toast: { tone: 'bad', text: error.message } });
+  }
+  return reply.redirect(`/console/servers/${id}?done=${done}`, 303);
+}
+
+async function show(
+  deps: ServersDeps,
+  staff: Staff,
+  reply: FastifyReply,
+  id: number,
+  status: number,
+  state: Pick<ServerPageOptions, 'toast' | 'confirmError'>,
+): Promise<FastifyReply> {
+  const server = await findServer(deps, staff, id);
+  const [actions, failureDetail, tenants] = await Promise.all([
+    deps.servers.listActions(staff.actor, null, id, actionsMax),
+    deps.servers.findFailureDetail(staff.actor, id),
+    deps.accounts.findTenants([server.tenantId]),
+  ]);
+  const nowMs = deps.clock.nowMs();
+  const page = { staff, server, tenant: tenants[0], actions, failureDetail, nowMs, ...state };
+  return sendPage(reply, serverPage(page), status);
+}
+
+async function findServer(deps: ServersDeps, staff: Staff, id: number): Promise<Server> {
+  const server = await deps.servers.findServer(staff.actor, null, id);
+  if (server === null) throw noSuchPage();
+  return server;
+}
+
+async function detailsOf(
+  deps: ServersDeps,
+  staff: Staff,
+  servers: readonly Server[],
+): Promise<Map<number, string>> {
+  const details = new Map<number, string>();
+  for (const server of servers) {
+    const detail = await deps.servers.findFailureDetail(staff.actor, server.id);
+    if (detail !== null) details.set(server.id, detail);
+  }
+  return details;
+}
+
+function plainQuery(given: Record<string, string | undefined>): ServersQuery {
+  const q = given.q?.trim();
+  const isId = (text: string | undefined) => text !== undefined && /^[1-9]\d{0,15}$/.test(text);
+  const query = {
+    q: q === '' ? undefined : q,
+    tenant: isId(given.tenant) ? given.tenant : undefined,
+    status: statusChoices.some((choice) => choice.value === given.status) ? given.status : undefined,
+    after: isId(given.after) ? given.after : undefined,
+  };
+  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
+}
+
+function filterOf(query: ServersQuery): ServerFilter {
+  const statuses = statusChoices.find((choice) => choice.value === query.status)?.statuses;
+  return {
+    order: 'newest',
+    limit: pageSize,
+    ...(query.q === undefined ? {} : { search: query.q }),
+    ...(statuses === undefined ? {} : { statuses }),
+    ...(query.after === undefined ? {} : { after: { id: Number(query.after), name: '' } }),
+  };
+}

@@ -1,0 +1,160 @@
+import type { Person } from '#operations/accounts/index.ts';
+import type { Delivery } from '#service-kit/mail/index.ts';
+import {
+  actionButton,
+  askButton,
+  badge,
+  banner,
+  type Content,
+  field,
+  form,
+  formatCount,
+  type Html,
+  html,
+  pageHeader,
+  section,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
+import { linkDelivery } from '#service-kit/sign-in/index.ts';
+import { consoleFrame } from '../frame.ts';
+import type { Staff } from '../guard.ts';
+
+export interface StaffPageOptions {
+  staff: Staff;
+  people: readonly Person[];
+  toast?: { tone: Tone; text: string };
+  error?: string;
+  /** How a link that sets a password reached its reader. */
+  delivery?: Delivery;
+  /** What a refused form of a new person held. */
+  given?: { name: string; email: string; role: string };
+}
+
+/** `/console/staff/`: our own people, operators and support. */
+export function staffPage(options: StaffPageOptions): Html {
+  const { staff, people, error, toast } = options;
+  return consoleFrame({ staff, title: 'Staff', current: 'staff', breadcrumb: [{ label: 'Staff' }], toast }, [
+    pageHeader({ title: 'Staff', state: stateOf(people) }),
+    error && banner({ tone: 'bad', title: 'Nothing was changed', text: error }),
+    options.delivery && linkDelivery(options.delivery),
+    table<Person>({
+      caption: 'Staff',
+      columns: [
+        { key: 'name', header: 'Name', cell: (person) => person.name },
+        { key: 'email', header: 'E-mail', cell: (person) => person.email },
+        {
+          key: 'role',
+          header: 'Role',
+          cell: (person) =>
+            badge(person.staffRole === 'operator' ? 'info' : 'neutral', person.staffRole ?? ''),
+        },
+        {
+          key: 'state',
+          header: 'State',
+          cell: (person) =>
+            badge(person.isActive ? 'good' : 'neutral', person.isActive ? 'active' : 'deactivated'),
+        },
+        ...(staff.canChange
+          ? [
+              {
+                key: 'act',
+                header: 'Do',
+                kind: 'actions' as const,
+                cell: (person: Person) => personActions(staff, person),
+              },
+            ]
+          : []),
+      ],
+      rows: people,
+      empty: { title: 'No staff', text: 'Create the first operator with ./svc operations create-operator.' },
+    }),
+    staff.canChange && addSection(options),
+  ]);
+}
+
+function stateOf(people: readonly Person[]): { tone: Tone; text: string } {
+  const active = people.filter((person) => person.isActive);
+  const operators = active.filter((person) => person.staffRole === 'operator').length;
+  if (operators === 1)
+    return {
+      tone: 'warn',
+      text: 'Only one operator. Add a second one, who can restore access if the first is locked out.',
+    };
+  return {
+    tone: 'good',
+    text: `${formatCount(operators)} of ${formatCount(active.length)} have the operator role; support is read-only.`,
+  };
+}
+
+function personActions(staff: Staff, person: Person): Content {
+  const { csrfToken } = staff;
+  // One's own password and access are changed on the page of one's own account, or by a colleague.
+  if (person.id === staff.actor.personId) return html`<span class="hint">you</span>`;
+  return [
+    person.isActive &&
+      actionButton({
+        action: '/console/staff/link',
+        csrfToken,
+        label: 'Send a password link',
+        fields: { person: person.id },
+      }),
+    askButton(
+      {
+        id: `factors-${person.id}`,
+        label: 'Remove second factors',
+        title: `Remove the second factors of ${person.name}?`,
+        action: '/console/staff/factors',
+        csrfToken,
+        fields: { person: person.id },
+      },
+      'For a person who lost all second factors. Their sessions end. They sign in with the password only until they set up a new factor.',
+    ),
+    person.isActive
+      ? askButton(
+          {
+            id: `deactivate-${person.id}`,
+            label: 'Deactivate',
+            title: `Deactivate ${person.name}?`,
+            action: '/console/staff/active',
+            csrfToken,
+            fields: { person: person.id, active: 'no' },
+          },
+          'Their sessions end. They cannot sign in until an operator activates them again.',
+        )
+      : actionButton({
+          action: '/console/staff/active',
+          csrfToken,
+          label: 'Activate',
+          fields: { person: person.id, active: 'yes' },
+        }),
+  ];
+}
+
+function addSection({ staff, given }: StaffPageOptions): Html {
+  return section(
+    { title: 'Add a person', description: 'We mail them a link to set their password.' },
+    form({ action: '/console/staff/', csrfToken: staff.csrfToken, submit: 'Add', submitKind: 'button' }, [
+      field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: given?.name }),
+      field({
+        kind: 'email',
+        name: 'email',
+        label: 'E-mail',
+        required: true,
+        maxLength: 254,
+        autocomplete: 'off',
+        value: given?.email,
+      }),
+      field({
+        kind: 'select',
+        name: 'role',
+        label: 'Role',
+        value: given?.role ?? 'support',
+        options: [
+          { value: 'support', label: 'Support: reads everything' },
+          { value: 'operator', label: 'Operator: read and write' },
+        ],
+      }),
+    ]),
+  );
+}

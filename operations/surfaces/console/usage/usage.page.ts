@@ -1,0 +1,240 @@
+/** `/console/billing/usage/api/`: the requests of all accounts in a month, who makes them and by which key. */
+import {
+  type FleetKey,
+  type FleetUsage,
+  type MonthSum,
+  type OveragePrice,
+  rowsPerPage,
+} from '#operations/metering/index.ts';
+import {
+  badge,
+  chart,
+  code,
+  formatCount,
+  formatMoney,
+  formatTime,
+  type Html,
+  html,
+  link,
+  pageHeader,
+  section,
+  shareBar,
+  stat,
+  stats,
+  type Tone,
+  table,
+  tabs,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import { consoleFrame } from '../frame.ts';
+import type { Staff } from '../guard.ts';
+
+export interface FleetUsageOptions {
+  staff: Staff;
+  usage: FleetUsage;
+  /** Given where the keys are looked at instead of the accounts. */
+  keys: { keys: readonly FleetKey[]; keyCount: number } | null;
+  months: readonly MonthSum[];
+  price: OveragePrice;
+  page: number;
+}
+
+export const fleetUsagePath = '/console/billing/usage/api/';
+const dayMs = 86_400_000;
+
+export function fleetUsagePage(options: FleetUsageOptions): Html {
+  const { staff, usage, price, keys } = options;
+  const here = withQuery(fleetUsagePath, { period: usage.period });
+  return consoleFrame({ staff, title: 'API meter', current: 'usage', breadcrumb: [{ label: 'API meter' }] }, [
+    pageHeader({
+      title: 'API meter',
+      state: stateOf(usage),
+      actions: [
+        monthLinks(usage, fleetUsagePath),
+        link('/console/billing/usage/api/docs/', 'API reference', { kind: 'button' }),
+      ],
+    }),
+    stats(
+      stat({ label: 'Requests', value: formatCount(usage.count), source: `in ${usage.period}, UTC` }),
+      stat({
+        label: 'Accounts that called',
+        value: formatCount(usage.accountCount),
+        source: `${formatCount(usage.overAccountCount)} above their free quota`,
+      }),
+      stat({
+        label: 'Overage',
+        value: formatMoney(usage.overageQuanta),
+        source: `${formatMoney(price.rateQuanta)} per ${formatCount(price.unitRequests)} requests`,
+      }),
+      stat({
+        label: 'Charged',
+        value: formatMoney(usage.chargedQuanta),
+        source: 'the rest with the next maintenance, or once it makes a whole $0.0001',
+      }),
+    ),
+    requestsChart(usage, 'normal'),
+    monthsChart(options.months),
+    section({ title: 'Who calls', id: 'who' }, [
+      tabs('Requests by', [
+        { label: 'By account', href: `${here}#who`, current: keys === null, count: usage.accountCount },
+        {
+          label: 'By key',
+          href: `${withQuery(here, { by: 'key' })}#who`,
+          current: keys !== null,
+          count: keys?.keyCount,
+        },
+      ]),
+      keys === null ? accountsTable(options) : keysTable(options, keys),
+    ]),
+  ]);
+}
+
+/** A month's days; also drawn small on the overview. */
+export function requestsChart(
+  usage: Pick<FleetUsage, 'days' | 'startsAt' | 'endsAt' | 'asOf'>,
+  size: 'normal' | 'small',
+): Html {
+  return chart({
+    id: 'requests-by-day',
+    title: 'API requests by day',
+    unit: 'count',
+    size,
+    source: `UTC days, counted up to ${formatTime(usage.asOf.getTime())}`,
+    data: {
+      timesMs: usage.days.map((day) => Date.parse(day.date)),
+      stepMs: dayMs,
+      range: { fromMs: usage.startsAt.getTime(), toMs: usage.endsAt.getTime() },
+      shape: 'bars',
+      series: [{ label: 'Requests', values: usage.days.map((day) => day.count) }],
+    },
+    emptyText: 'No request was counted in this month.',
+  });
+}
+
+export function monthsChart(months: readonly MonthSum[]): Html {
+  const isQuiet = months.every((month) => month.count === 0);
+  return chart({
+    id: 'requests-by-month',
+    title: 'API requests by month, the last year',
+    unit: 'count',
+    size: 'small',
+    source: 'UTC months; the running one so far',
+    data: {
+      timesMs: months.map((month) => month.startsAt.getTime()),
+      shape: 'bars',
+      series: isQuiet ? [] : [{ label: 'Requests', values: months.map((month) => month.count) }],
+    },
+    emptyText: 'No request was counted in the last year.',
+  });
+}
+
+function stateOf(usage: FleetUsage): { tone: Tone; text: string } {
+  if (usage.count === 0) return { tone: 'neutral', text: `No API requests in ${usage.period}.` };
+  const over =
+    usage.overAccountCount === 0
+      ? 'none above their free quota'
+      : `${formatCount(usage.overAccountCount)} above their free quota`;
+  const callers = usage.accountCount === 1 ? 'One account' : `${formatCount(usage.accountCount)} accounts`;
+  return {
+    tone: 'good',
+    text: `${callers} made ${formatCount(usage.count)} requests in ${usage.period}, ${over}.`,
+  };
+}
+
+/** The ways to the months beside this one. */
+export function monthLinks(usage: { startsAt: Date; endsAt: Date; isOpen: boolean }, path: string): Html {
+  const at = (date: Date) => withQuery(path, { period: date.toISOString().slice(0, 7) });
+  const previous = link(at(new Date(usage.startsAt.getTime() - dayMs)), '← Previous month', {
+    kind: 'button',
+  });
+  const next = usage.isOpen ? '' : link(at(usage.endsAt), 'Next month →', { kind: 'button' });
+  return html`${previous}${next}`;
+}
+
+function pagesOf(shown: number, total: number, page: number, here: string) {
+  if (total <= rowsPerPage) return undefined;
+  return {
+    label: `${formatCount(shown)} of ${formatCount(total)}`,
+    previousHref: page > 1 ? withQuery(here, { page: page === 2 ? undefined : page - 1 }) : undefined,
+    nextHref: page * rowsPerPage < total ? withQuery(here, { page: page + 1 }) : undefined,
+  };
+}
+
+export const accountUsagePath = (tenantId: number) => `${fleetUsagePath}accounts/${tenantId}`;
+
+function accountsTable({ usage, page }: FleetUsageOptions): Html {
+  const here = withQuery(fleetUsagePath, { period: usage.period });
+  return table({
+    caption: 'Accounts by requests',
+    columns: [
+      {
+        key: 'name',
+        header: 'Account',
+        cell: (account) =>
+          link(withQuery(accountUsagePath(account.tenantId), { period: usage.period }), account.name),
+      },
+      { key: 'count', header: 'Requests', kind: 'figure', cell: (account) => formatCount(account.count) },
+      {
+        key: 'share',
+        header: 'Share',
+        kind: 'figure',
+        cell: (account) => shareBar(account.count / Math.max(1, usage.count)),
+      },
+      { key: 'free', header: 'Free', kind: 'figure', cell: (account) => formatCount(account.includedCount) },
+      { key: 'over', header: 'Beyond', kind: 'figure', cell: (account) => formatCount(account.overageCount) },
+      {
+        key: 'cost',
+        header: 'Overage',
+        kind: 'figure',
+        cell: (account) => formatMoney(account.overageQuanta, account.currency),
+      },
+      {
+        key: 'charged',
+        header: 'Charged requests',
+        kind: 'figure',
+        cell: (account) => formatCount(account.chargedCount),
+      },
+    ],
+    rows: usage.accounts,
+    pages: pagesOf(usage.accounts.length, usage.accountCount, page, here),
+    empty: {
+      title: 'No requests in this month',
+      text: 'Workspaces whose keys called the API appear here.',
+    },
+  });
+}
+
+function keysTable(
+  { usage, page }: FleetUsageOptions,
+  { keys, keyCount }: NonNullable<FleetUsageOptions['keys']>,
+): Html {
+  const here = withQuery(fleetUsagePath, { period: usage.period, by: 'key' });
+  return table<FleetKey>({
+    caption: 'Keys by requests',
+    columns: [
+      { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },
+      { key: 'name', header: 'Name', cell: (key) => key.name },
+      {
+        key: 'account',
+        header: 'Account',
+        cell: (key) =>
+          link(withQuery(accountUsagePath(key.tenantId), { period: usage.period }), key.tenantName),
+      },
+      {
+        key: 'state',
+        header: 'State',
+        cell: (key) => badge(key.isActive ? 'good' : 'neutral', key.isActive ? 'active' : 'revoked'),
+      },
+      { key: 'count', header: 'Requests', kind: 'figure', cell: (key) => formatCount(key.count) },
+      {
+        key: 'share',
+        header: 'Share',
+        kind: 'figure',
+        cell: (key) => shareBar(key.count / Math.max(1, usage.count)),
+      },
+    ],
+    rows: keys,
+    pages: pagesOf(keys.length, keyCount, page, here),
+    empty: { title: 'No requests in this month', text: 'Keys that called the API appear here.' },
+  });
+}

@@ -1,0 +1,34 @@
+import type { Billing } from '#operations/billing/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { Handler } from '../call.ts';
+import { onePage } from '../request-parts.ts';
+import { showTenant } from '../views.ts';
+
+/** The workspaces that the key may act on; locked ones are listed too, with the reason that a call would be given. */
+export function tenantHandlers(deps: { billing: Billing; networks: Networks; servers: Servers }): {
+  listTenants: Handler;
+} {
+  return {
+    async listTenants(call) {
+      const { tenants } = call.principal;
+      const ids = tenants.map((tenant) => tenant.id);
+      const [access, servers, networks] = await Promise.all([
+        deps.billing.accessOf(ids),
+        deps.servers.countOfTenants(ids),
+        deps.networks.countOfTenants(ids),
+      ]);
+      return {
+        tenants: tenants.map((tenant, index) =>
+          showTenant(
+            tenant,
+            access.get(tenant.id),
+            { servers: servers.get(tenant.id) ?? 0, networks: networks.get(tenant.id) ?? 0 },
+            index === 0,
+          ),
+        ),
+        pagination: onePage(tenants.length),
+      };
+    },
+  };
+}

@@ -1,0 +1,265 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { schemas } from '#contracts/customer-api/index.ts';
+import type { Idempotency } from '#operations/idempotency/index.ts';
+import {
+  immutableField,
+  memberCapacity,
+  type Network,
+  type NetworkFilter,
+  type NetworkMember,
+  type Networks,
+} from '#operations/networks/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { Call, Handler } from '../call.ts';
+import { preconditionOf } from '../conditional.ts';
+import { idempotent } from '../idempotent.ts';
+import { labelsOf } from '../read-list-query.ts';
+import { bodyOf, idOf, invalidCursor, linkNextPage, onePage } from '../request-parts.ts';
+import { notFound } from '../select-tenant.ts';
+import { serverPrecondition } from '../servers/servers.routes.ts';
+import { compileValidator, convertQuery } from '../validate-input.ts';
+import { showAttachment } from '../views.ts';
+
+const checkCreate = compileValidator(schemas.CreateNetworkRequest);
+const checkChange = compileValidator(schemas.ChangeNetworkRequest);
+const checkAttach = compileValidator(schemas.AttachRequest);
+const checkSelection = compileValidator(schemas.SelectionRequest);
+const checkListQuery = compileValidator(schemas.ListNetworksQuery);
+
+const pageLimitDefault = 50;
+/** What a network keeps for good. */
+const immutableFields = ['cidr', 'location'] as const;
+
+export interface NetworkHandlers {
+  listNetworks: Handler;
+  createNetwork: Handler;
+  readNetwork: Handler;
+  changeNetwork: Handler;
+  deleteNetwork: Handler;
+  syncNetwork: Handler;
+  listServerNetworks: Handler;
+  attachServer: Handler;
+  detachServer: Handler;
+}
+
+export interface NetworkRouteDeps {
+  networks: Networks;
+  servers: Servers;
+  idempotency: Idempotency;
+}
+
+export function networkHandlers({ networks, servers, idempotency }: NetworkRouteDeps): NetworkHandlers {
+  return {
+    ...collectionHandlers(networks, idempotency),
+    ...itemHandlers(networks),
+    ...serverNetworkHandlers(networks, servers),
+  };
+}
+
+function collectionHandlers(
+  networks: Networks,
+  idempotency: Idempotency,
+): Pick<NetworkHandlers, 'listNetworks' | 'createNetwork'> {
+  return {
+    async listNetworks(call, request, reply) {
+      const filter = readListQuery(request);
+      const { afterId: _, ...whole } = filter;
+      const [found, total, used] = await Promise.all([
+        networks.listNetworks(call.actor, call.tenant.id, { ...filter, limit: filter.limit + 1 }),
+        networks.countNetworks(call.actor, call.tenant.id, whole),
+        networks.countOfTenants([call.tenant.id]),
+      ]);
+      const page = found.slice(0, filter.limit);
+      const hasMore = found.length > filter.limit;
+      const cursor = hasMore ? writeCursor(page.at(-1)!.id) : null;
+      if (cursor !== null) linkNextPage(request, reply, cursor);
+      return {
+        networks: page.map(showNetworkSummary),
+        limits: { max: networks.networksMax, used: used.get(call.tenant.id) ?? 0 },
+        pagination: { limit: filter.limit, total, has_more: hasMore, next_cursor: cursor },
+      };
+    },
+
+    async createNetwork(call, request, reply) {
+      const body = bodyOf(call, request);
+      checkCreate(body);
+      const { name, cidr, location, description, labels } = body as schemas.CreateNetworkRequest;
+      const tenantId = call.tenant.id;
+      const input = { tenantId, name, cidr, location, description, labels };
+      const network = await idempotent(idempotency, {
+        call,
+        request,
+        reply,
+        body,
+        run: (claim) =>
+          networks.createNetwork(call.actor, input, (tx, id) =>
+            claim === null ? Promise.resolve() : claim.bind(tx, { kind: 'network', id }),
+          ),
+        async replay({ id }) {
+          const made = await networks.findNetwork(call.actor, tenantId, id);
+          if (made === null) throw notFound();
+          return made;
+        },
+      });
+      const members = await networks.listMembers(call.actor, tenantId, network.id);
+      reply.code(201).header('location', `/api/${call.version}/networks/${network.id}`);
+      return showNetwork(network, members);
+    },
+  };
+}
+
+function itemHandlers(
+  networks: Networks,
+): Pick<NetworkHandlers, 'readNetwork' | 'changeNetwork' | 'deleteNetwork' | 'syncNetwork'> {
+  const show = async (call: Call, network: Network) =>
+    showNetwork(network, await networks.listMembers(call.actor, call.tenant.id, network.id));
+  /** A missing network is a 404 before the body is validated, so that a body reveals nothing about another's network. */
+  const find = async (call: Call, request: FastifyRequest) => {
+    const network = await networks.findNetwork(call.actor, call.tenant.id, idOf(request));
+    if (network === null) throw notFound();
+    return network;
+  };
+  const precondition = (call: Call, request: FastifyRequest, reply: FastifyReply) =>
+    preconditionOf({
+      request,
+      reply,
+      schema: schemas.Network,
+      async read(tx) {
+        const found = await networks.findNetworkIn(tx, call.actor, call.tenant.id, idOf(request));
+        return found && showNetwork(found.network, found.members);
+      },
+    });
+  return {
+    readNetwork: async (call, request) => show(call, await find(call, request)),
+
+    async changeNetwork(call, request, reply) {
+      const { id } = await find(call, request);
+      const body = bodyOf(call, request) as Record<string, unknown>;
+      for (const field of immutableFields) if (Object.hasOwn(body, field)) throw immutableField(field);
+      checkChange(body);
+      const { name, description, labels } = body as schemas.ChangeNetworkRequest;
+      const change = { name, description, labels };
+      const condition = precondition(call, request, reply);
+      return show(call, await networks.changeNetwork(call.actor, call.tenant.id, id, change, condition));
+    },
+
+    async deleteNetwork(call, request, reply) {
+      const { id } = await find(call, request);
+      checkSelection(bodyOf(call, request));
+      await networks.deleteNetwork(call.actor, call.tenant.id, id, precondition(call, request, reply));
+      return reply.code(204).send();
+    },
+
+    async syncNetwork(call, request, reply) {
+      const { id } = await find(call, request);
+      checkSelection(bodyOf(call, request));
+      reply.code(202);
+      const condition = precondition(call, request, reply);
+      return show(call, await networks.syncNetwork(call.actor, call.tenant.id, id, condition));
+    },
+  };
+}
+
+function serverNetworkHandlers(
+  networks: Networks,
+  servers: Servers,
+): Pick<NetworkHandlers, 'listServerNetworks' | 'attachServer' | 'detachServer'> {
+  return {
+    async listServerNetworks(call, request) {
+      const nics = await networks.listAttachments(call.actor, call.tenant.id, idOf(request));
+      return {
+        networks: nics.map(showAttachment),
+        pagination: onePage(nics.length),
+      };
+    },
+
+    async attachServer(call, request, reply) {
+      const serverId = idOf(request);
+      const body = bodyOf(call, request);
+      await networks.listAttachments(call.actor, call.tenant.id, serverId);
+      checkAttach(body);
+      const { network_id: networkId, ip } = body as schemas.AttachRequest;
+      const input = { serverId, networkId, ip };
+      const precondition = serverPrecondition(servers, call, [request, reply]);
+      const { attachment, wasThere } = await networks.attachServer(
+        call.actor,
+        call.tenant.id,
+        input,
+        precondition,
+      );
+      reply.code(wasThere ? 200 : attachment.state === 'attached' ? 201 : 202);
+      return showAttachment(attachment);
+    },
+
+    async detachServer(call, request, reply) {
+      const input = { serverId: idOf(request), networkId: idOf(request, 'network_id') };
+      const nics = await networks.listAttachments(call.actor, call.tenant.id, input.serverId);
+      if (!nics.some((nic) => nic.networkId === input.networkId)) throw notFound();
+      checkSelection(bodyOf(call, request));
+      reply.code(202);
+      const precondition = serverPrecondition(servers, call, [request, reply]);
+      return showAttachment(await networks.detachServer(call.actor, call.tenant.id, input, precondition));
+    },
+  };
+}
+
+function showNetworkSummary(network: Network): schemas.NetworkSummary {
+  return {
+    id: network.id,
+    tenant_id: network.tenantId,
+    name: network.name,
+    description: network.description,
+    cidr: network.cidr,
+    gateway: null,
+    location: { id: network.locationId, slug: network.locationSlug },
+    state: 'active',
+    sync: {
+      state: network.syncState,
+      last_synced_at: network.lastSyncedAt?.toISOString() ?? null,
+      error: network.syncError,
+    },
+    member_count: network.memberCount,
+    available_ips: memberCapacity(network.cidr) - network.memberCount,
+    labels: network.labels,
+    created_at: network.createdAt.toISOString(),
+    updated_at: network.updatedAt.toISOString(),
+  };
+}
+
+function showNetwork(network: Network, members: readonly NetworkMember[]): schemas.Network {
+  return {
+    ...showNetworkSummary(network),
+    members: members.map((member) => ({
+      server_id: member.serverId,
+      name: member.name,
+      ip: member.ip,
+      mac_address: member.macAddress,
+      state: member.state,
+    })),
+  };
+}
+
+function readListQuery(request: FastifyRequest): NetworkFilter {
+  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+  const converted = convertQuery(schemas.ListNetworksQuery, rest);
+  checkListQuery(converted);
+  const query = converted as schemas.ListNetworksQuery;
+  return {
+    limit: query.limit ?? pageLimitDefault,
+    name: query.name,
+    serverId: query.server_id,
+    labels: query.label === undefined ? undefined : labelsOf(query.label),
+    afterId: query.cursor === undefined ? undefined : readCursor(query.cursor),
+  };
+}
+
+/** Opaque to callers: the last id of the page. */
+function writeCursor(id: number): string {
+  return Buffer.from(`networks:${id}`).toString('base64url');
+}
+
+function readCursor(cursor: string): number {
+  const match = /^networks:([1-9]\d{0,15})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'));
+  if (match === null) throw invalidCursor();
+  return Number(match[1]);
+}

@@ -1,0 +1,212 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { schemas } from '#contracts/customer-api/index.ts';
+import type { Idempotency } from '#operations/idempotency/index.ts';
+import { type Server, type Servers, statusOf } from '#operations/servers/index.ts';
+import type { Notifications } from '#service-kit/notifications/index.ts';
+import type { Call, Handler } from '../call.ts';
+import { preconditionOf, tagOf } from '../conditional.ts';
+import { idempotent } from '../idempotent.ts';
+import { addDeployBudget } from '../rate-headers.ts';
+import { readListQuery, writeCursor } from '../read-list-query.ts';
+import { bodyOf, idOf, linkNextPage } from '../request-parts.ts';
+import { notFound } from '../select-tenant.ts';
+import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
+import { showAction, showForecast, showServer } from '../views.ts';
+import { callerSignal, readWait, waitSecondsMax, waitWhileAllowed } from './prefer-wait.ts';
+
+const checkCreate = compileValidator(schemas.CreateServerRequest);
+const checkUpdate = compileValidator(schemas.UpdateServerRequest);
+const checkSelection = compileValidator(schemas.SelectionRequest);
+const checkReadQuery = compileValidator(schemas.ReadServerQuery);
+
+export interface ServerRouteDeps {
+  servers: Servers;
+  idempotency: Idempotency;
+  notifications: Notifications;
+}
+
+export interface ServerHandlers {
+  listServers: Handler;
+  createServer: Handler;
+  readServer: Handler;
+  updateServer: Handler;
+  destroyServer: Handler;
+}
+
+export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
+  const { servers } = deps;
+  const find = async (call: Call, id: number) => {
+    const server = await servers.findServer(call.actor, call.tenant.id, id);
+    if (server === null) throw notFound();
+    return server;
+  };
+  return {
+    async listServers(call, request, reply) {
+      const filter = readListQuery(request);
+      const { limit, order } = filter;
+      const { after: _, ...whole } = filter;
+      const [found, total] = await Promise.all([
+        servers.listServers(call.actor, call.tenant.id, { ...filter, limit: limit + 1 }),
+        servers.countServers(call.actor, call.tenant.id, whole),
+      ]);
+      const page = found.slice(0, limit);
+      const hasMore = found.length > limit;
+      const cursor = hasMore ? writeCursor(order, page.at(-1)!) : null;
+      if (cursor !== null) linkNextPage(request, reply, cursor);
+      return {
+        servers: page.map((server) => showServer(server, call.tenant.currency)),
+        pagination: { limit, total, has_more: hasMore, next_cursor: cursor },
+      };
+    },
+
+    async createServer(call, request, reply) {
+      const body = bodyOf(call, request);
+      refuseOtherCycles(body);
+      checkCreate(body);
+      const { dry_run: isDryRun, ...wanted } = body as schemas.CreateServerRequest;
+      const input = orderOf(call, wanted);
+      if (isDryRun) {
+        const forecast = await servers.forecastServer(call.actor, input);
+        return showForecast(forecast, call.tenant.currency);
+      }
+      const answer = async (created: { serverId: number; rootPassword: string }) => {
+        const server = await find(call, created.serverId);
+        const shown = showServer(server, call.tenant.currency);
+        reply.header('location', `/api/${call.version}/servers/${server.id}`).code(201);
+        // Of the server as a read shows it, which is without the password.
+        reply.header('etag', tagOf(reply, schemas.Server, shown));
+        return { ...shown, root_password: created.rootPassword };
+      };
+      return idempotent(deps.idempotency, {
+        call,
+        request,
+        reply,
+        body: wanted,
+        async run(claim) {
+          const created = await servers.createServer(call.actor, input, {
+            onOrdered: async (tx, orderId) => claim?.bind(tx, { kind: 'order', id: orderId }),
+          });
+          addDeployBudget(reply, created.deploys);
+          return answer(created);
+        },
+        // The password is read from the order again: no second copy of it exists anywhere.
+        replay: async (result) => answer(await servers.findOrdered(call.actor, call.tenant.id, result.id)),
+      });
+    },
+
+    async readServer(call, request, reply) {
+      const id = idOf(request);
+      const wanted = readWaitFor(request.query as Record<string, unknown>);
+      if (wanted === null) return showServer(await find(call, id), call.tenant.currency);
+      // Ownership is checked first: a caller cannot wait for another's server.
+      await find(call, id);
+      const seconds = readWait(request, reply) || waitSecondsMax;
+      const isEnough = (server: Server) => wanted.includes(statusOf(server)) || statusOf(server) === 'failed';
+      const server = await waitWhileAllowed(deps.notifications, call, {
+        wait: { topic: `server:${id}`, timeoutMs: seconds * 1_000, signal: callerSignal(request) },
+        look: () => find(call, id),
+        isEnough,
+      });
+      return showServer(server, call.tenant.currency);
+    },
+
+    async updateServer(call, request, reply) {
+      const id = idOf(request);
+      const body = bodyOf(call, request);
+      // A missing server is a 404 before the body is validated, so that a body reveals nothing about another's server.
+      await find(call, id);
+      checkUpdate(body);
+      const { name, hostname, labels } = body as schemas.UpdateServerRequest;
+      const precondition = serverPrecondition(servers, call, [request, reply]);
+      await servers.describeServer(call.actor, call.tenant.id, id, { name, hostname, labels }, precondition);
+      return showServer(await find(call, id), call.tenant.currency);
+    },
+
+    async destroyServer(call, request, reply) {
+      checkSelection(bodyOf(call, request));
+      const precondition = serverPrecondition(servers, call, [request, reply]);
+      const action = await servers.destroyServer(call.actor, call.tenant.id, idOf(request), { precondition });
+      reply.code(202);
+      return showAction(action);
+    },
+  };
+}
+
+/** `If-Match` of a call that changes the server in its path. */
+export function serverPrecondition(
+  servers: Servers,
+  call: Call,
+  [request, reply]: [FastifyRequest, FastifyReply],
+): ReturnType<typeof preconditionOf> {
+  const id = idOf(request);
+  return preconditionOf({
+    request,
+    reply,
+    schema: schemas.Server,
+    async read(tx) {
+      const server = await servers.findServerIn(tx, call.actor, call.tenant.id, id);
+      return server && showServer(server, call.tenant.currency);
+    },
+  });
+}
+
+function orderOf(call: Call, wanted: Omit<schemas.CreateServerRequest, 'dry_run'>) {
+  return {
+    tenantId: call.tenant.id,
+    plan: wanted.plan,
+    image: wanted.image,
+    location: wanted.location,
+    name: wanted.name,
+    hostname: wanted.hostname,
+    sshKeys: wanted.ssh_keys,
+    userData: wanted.user_data,
+    labels: wanted.labels,
+    networkId: wanted.network_id,
+    networkIp: wanted.network_ip,
+    publicIp: wanted.public_ip,
+  };
+}
+
+/** The reason of its own that another billing cycle has; the schema would only say that the field is wrong. */
+function refuseOtherCycles(body: unknown): void {
+  const cycle = (body as { billing_cycle?: unknown } | null)?.billing_cycle;
+  if (typeof cycle !== 'string' || cycle === 'hourly') return;
+  const fault = {
+    path: 'billing_cycle',
+    code: 'unknown_value',
+    message: 'must be "hourly"',
+    allowed: ['hourly'],
+  };
+  throw invalidFields(
+    [fault],
+    'billing_cycle_not_supported',
+    'Servers are billed hourly here; other cycles are ordered in the portal.',
+  );
+}
+
+/** `wait_for=status:running,stopped`: the statuses that end the wait; null where nothing is waited for. */
+function readWaitFor(query: Record<string, unknown>): string[] | null {
+  const { tenant: _, ...rest } = query;
+  const text = rest.wait_for;
+  const statuses = typeof text === 'string' ? statusesOf(text) : null;
+  checkReadQuery(convertQuery(schemas.ReadServerQuery, rest));
+  return statuses;
+}
+
+function statusesOf(text: string): string[] {
+  const statuses =
+    /^status:(.+)$/
+      .exec(text)?.[1]
+      ?.split(',')
+      .map((one) => one.trim()) ?? [];
+  const allowed: readonly string[] = schemas.serverStatuses;
+  if (statuses.length > 0 && statuses.every((one) => allowed.includes(one))) return statuses;
+  throw invalidFields([
+    {
+      path: 'wait_for',
+      code: 'format',
+      message: 'must be "status:" and one or more statuses, separated by commas',
+      allowed: [...allowed],
+    },
+  ]);
+}

@@ -1,0 +1,46 @@
+/** `/client/activity/`: the audit trail of the customer's own organization. */
+import {
+  AuditQuery,
+  type AuditTrail,
+  auditTable,
+  readAuditFilter,
+  type StoredEntry,
+} from '#service-kit/audit/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { pageHeader, sendPage } from '#service-kit/pages/index.ts';
+import { portalFrame } from '../frame.ts';
+
+export interface ActivityDeps {
+  auditTrail: AuditTrail;
+}
+
+const path = '/client/activity/';
+
+export function registerActivity(app: App, deps: ActivityDeps): void {
+  app.get('/activity/', { schema: { querystring: AuditQuery } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { query } = request;
+    const { ownedOrganizationIds, tenantIds, personId } = visitor.actor;
+    // What concerns the organization itself, such as its members and keys, is its owner's to read.
+    const scope = { organizationIds: ownedOrganizationIds, tenantIds, personId };
+    const filter = { ...readAuditFilter(query), scope };
+    if (query.format) return deps.auditTrail.sendFile(reply, filter, query.format, withoutStaff);
+    const { entries, nextBefore } = await deps.auditTrail.page(filter, query);
+    const text = 'Changes to your servers, keys, cards and people. Kept for one year.';
+    const emptyText = 'Changes by your people, your API keys and our operators appear here.';
+    const shown = entries.map(withoutStaff);
+    return sendPage(
+      reply,
+      portalFrame({ visitor, title: 'Activity', current: 'activity', breadcrumb: [{ label: 'Activity' }] }, [
+        pageHeader({ title: 'Activity', state: { tone: 'info', text } }),
+        auditTable({ path, query, entries: shown, nextBefore, emptyText }),
+      ]),
+    );
+  });
+}
+
+/** That an operator did it is for customers to know; which of them, and from which address, is not. */
+function withoutStaff(entry: StoredEntry): StoredEntry {
+  if (entry.actorKind !== 'staff') return entry;
+  return { ...entry, actorId: null, actorName: null, personId: null, sourceAddress: null };
+}

@@ -1,0 +1,330 @@
+/** `/client/billing/`: what there is, what it will cost, how it is paid, and the ledger line by line. */
+import type { Tenant } from '#operations/accounts/index.ts';
+import type { DaySpending, SourceSum } from '#operations/billing/index.ts';
+import { type Charge, type SavedCard, testCards } from '#operations/payments/index.ts';
+import {
+  actionButton,
+  askButton,
+  badge,
+  banner,
+  type Content,
+  field,
+  form,
+  formatMoney,
+  formatMoneyAbout,
+  formatTime,
+  type Html,
+  hiddenField,
+  html,
+  link,
+  pageHeader,
+  section,
+  stat,
+  stats,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
+import { spendingChart } from '../../parts/index.ts';
+import { portalFrame } from '../frame.ts';
+import type { Visitor } from '../guard.ts';
+import { type LedgerOptions, ledgerSection } from './billing-ledger.ts';
+
+export interface BillingPageOptions extends LedgerOptions {
+  visitor: Visitor;
+  tenants: readonly Tenant[];
+  balanceQuanta: number;
+  month: readonly SourceSum[];
+  days: readonly DaySpending[];
+  /** What running servers and the present pace of requests will add until the month ends. */
+  ahead: { serverQuanta: number; overageQuanta: number };
+  cards: readonly SavedCard[];
+  /** Charges whose outcome is not known yet. */
+  waiting: readonly Charge[];
+  gatewayName: 'test' | 'stripe';
+  /** Names the form that adds credit: sent twice, it charges once. */
+  formId: string;
+  nowMs: number;
+  toast?: { tone: Tone; text: string } | undefined;
+  error?: string | undefined;
+}
+
+export function billingPage(options: BillingPageOptions): Html {
+  const { visitor, tenant } = options;
+  return portalFrame(
+    {
+      visitor,
+      title: 'Billing',
+      current: 'billing',
+      breadcrumb: [{ label: 'Billing' }],
+      toast: options.toast,
+    },
+    [
+      pageHeader({
+        title: 'Billing',
+        state: stateOf(options),
+        actions:
+          options.tenants.length > 1
+            ? workspaceChoice(options)
+            : link('#credit', 'Add credit', { kind: 'primary' }),
+      }),
+      options.error && banner({ tone: 'bad', title: 'Nothing was changed', text: options.error }),
+      !tenant.hasBillingProfile &&
+        banner({
+          tone: 'warn',
+          title: 'Billing profile missing',
+          text: 'The API is locked until the owner adds one in the settings.',
+          actions: link('/client/settings/#profile', 'Settings', { kind: 'button' }),
+        }),
+      options.waiting.map((charge) => waitingBanner(charge, tenant)),
+      figures(options),
+      spendingChart(
+        options.days,
+        options.days.length === 1 ? 'Spent today' : `Spent each day, last ${options.days.length} days`,
+      ),
+      cardsSection(options),
+      creditSection(options),
+      ledgerSection(options),
+    ],
+  );
+}
+
+function stateOf({ balanceQuanta, tenant, cards, ahead }: BillingPageOptions): { tone: Tone; text: string } {
+  const money = formatMoney(balanceQuanta, tenant.currency);
+  if (tenant.status === 'CLOSED') return { tone: 'neutral', text: 'This workspace is closed.' };
+  if (tenant.status === 'SUSPENDED')
+    return {
+      tone: 'bad',
+      text: `This account is suspended, its balance is ${money}. ${
+        balanceQuanta < 0
+          ? 'It opens again within minutes once the balance is paid.'
+          : 'Please contact support.'
+      }`,
+    };
+  if (balanceQuanta < 0)
+    return { tone: 'bad', text: `${money}. Add credit now, or the workspace will be suspended.` };
+  if (balanceQuanta === 0)
+    return chargeableCard(cards)
+      ? {
+          tone: 'info',
+          text: 'No credit. The next server charges one month of its plan to your default card.',
+        }
+      : { tone: 'warn', text: 'No credit and no card. Add credit or a card to deploy a server.' };
+  const rest = ahead.serverQuanta + ahead.overageQuanta;
+  return balanceQuanta < rest
+    ? {
+        tone: 'warn',
+        text: `${money} of credit does not cover this month: about ${formatMoneyAbout(rest, tenant.currency)} remains to be charged.`,
+      }
+    : { tone: 'good', text: `${money} of credit covers the rest of this month.` };
+}
+
+function chargeableCard(cards: readonly SavedCard[]): SavedCard | undefined {
+  return cards.find((card) => card.isDefault && !card.isExpired);
+}
+
+function workspaceChoice({ tenants, tenant }: BillingPageOptions): Content {
+  return form(
+    {
+      action: '/client/billing/',
+      method: 'get',
+      csrfToken: null,
+      layout: 'inline',
+      submit: 'Show',
+      submitKind: 'button',
+    },
+    [
+      field({
+        kind: 'select',
+        name: 'tenant',
+        label: 'Workspace',
+        value: String(tenant.id),
+        options: tenants.map((each) => ({ value: String(each.id), label: each.name })),
+      }),
+    ],
+  );
+}
+
+function waitingBanner(charge: Charge, tenant: Tenant): Html {
+  return banner({
+    tone: 'warn',
+    title: `A payment of ${formatMoney(charge.amountQuanta, tenant.currency)} is not confirmed`,
+    text: `Attempt ${charge.id}, ${formatTime(charge.createdAt.getTime())}. Payment result unknown. If it was charged, we void or refund it automatically.`,
+  });
+}
+
+function figures(options: BillingPageOptions): Html {
+  const { tenant, month, ahead, balanceQuanta } = options;
+  const spent = -month.filter((sum) => sum.quanta < 0).reduce((sum, each) => sum + each.quanta, 0);
+  const of = (source: string) => -(month.find((each) => each.source === source)?.quanta ?? 0);
+  const money = (quanta: number) => formatMoney(quanta, tenant.currency);
+  const about = (quanta: number) => formatMoneyAbout(quanta, tenant.currency);
+  return stats(
+    stat({
+      label: 'Credit',
+      value: money(balanceQuanta),
+      tone: balanceQuanta < 0 ? 'bad' : balanceQuanta === 0 ? 'warn' : 'neutral',
+      source: 'current ledger balance',
+    }),
+    stat({
+      label: 'Spent this month',
+      value: money(spent),
+      source: `servers ${money(of('server_hours'))}, API ${money(of('api_overage'))}`,
+    }),
+    stat({
+      label: 'Estimated cost this month',
+      value: about(spent + ahead.serverQuanta + ahead.overageQuanta),
+      source: 'at the current number of servers and requests',
+    }),
+    stat({
+      label: 'Remaining this month',
+      value: about(ahead.serverQuanta + ahead.overageQuanta),
+      source: `servers ${about(ahead.serverQuanta)}, API ${about(ahead.overageQuanta)}`,
+    }),
+  );
+}
+
+/** `Visa ···· 4242`. */
+function cardName({ brand, last4 }: SavedCard): string {
+  return `${brand.slice(0, 1).toUpperCase()}${brand.slice(1)} ···· ${last4}`;
+}
+
+function cardsSection(options: BillingPageOptions): Html {
+  const { cards, visitor, tenant } = options;
+  const button = (action: string, label: string, card: SavedCard) =>
+    actionButton({
+      action,
+      csrfToken: visitor.csrfToken,
+      label,
+      fields: { card: card.id, tenant: tenant.id },
+    });
+  return section(
+    {
+      title: 'Cards',
+      id: 'cards',
+      description:
+        'The default card is charged when you add credit, and, without credit, one month of a plan for each server you deploy. Nothing else charges it.',
+    },
+    [
+      table<SavedCard>({
+        caption: 'Cards',
+        columns: [
+          { key: 'card', header: 'Card', cell: cardName },
+          {
+            key: 'expires',
+            header: 'Expires',
+            cell: (card) => `${String(card.expiresMonth).padStart(2, '0')}/${card.expiresYear}`,
+          },
+          {
+            key: 'state',
+            header: 'State',
+            cell: (card) =>
+              card.isExpired
+                ? badge('bad', 'expired')
+                : card.isDefault
+                  ? badge('good', 'default card')
+                  : badge('neutral', 'saved'),
+          },
+          { key: 'since', header: 'Saved', cell: (card) => formatTime(card.createdAt.getTime(), 'day') },
+          {
+            key: 'act',
+            header: '',
+            kind: 'actions',
+            cell: (card) => [
+              !card.isDefault && button('/client/billing/cards/default', 'Make default', card),
+              askButton(
+                {
+                  id: `remove-card-${card.id}`,
+                  label: 'Remove',
+                  title: `Remove ${cardName(card)}?`,
+                  action: '/client/billing/cards/remove',
+                  csrfToken: visitor.csrfToken,
+                  fields: { card: card.id, tenant: tenant.id },
+                },
+                card.isDefault
+                  ? 'Nothing is charged to it any more. Without credit and without a card you can deploy no further servers.'
+                  : 'Nothing is charged to it any more.',
+              ),
+            ],
+          },
+        ],
+        rows: cards,
+        empty: {
+          title: 'No card yet',
+          text: 'With a saved card you can add credit, and deploy servers without credit.',
+        },
+      }),
+      addCard(options),
+    ],
+  );
+}
+
+function addCard({ gatewayName, visitor, tenant }: BillingPageOptions): Html {
+  if (gatewayName === 'stripe') {
+    return form(
+      {
+        action: '/client/billing/cards/new',
+        csrfToken: visitor.csrfToken,
+        submit: 'Add a card',
+        submitKind: 'button',
+        layout: 'inline',
+      },
+      hiddenField('tenant', tenant.id),
+    );
+  }
+  return html`${banner({
+    tone: 'info',
+    title: 'Payments are simulated',
+    text: 'This installation uses the test gateway. It moves no money and accepts test cards only. Never enter a real card number.',
+  })}${form(
+    {
+      action: '/client/billing/cards/test',
+      csrfToken: visitor.csrfToken,
+      submit: 'Add test card',
+      submitKind: 'button',
+    },
+    [
+      hiddenField('tenant', tenant.id),
+      field({
+        kind: 'select',
+        name: 'number',
+        label: 'Test card',
+        options: testCards.map((card) => ({
+          value: card.number,
+          label: `···· ${card.number.slice(-4)}: ${card.label}`,
+        })),
+      }),
+    ],
+  )}`;
+}
+
+function creditSection({ cards, visitor, tenant, formId }: BillingPageOptions): Html {
+  const card = chargeableCard(cards);
+  return section(
+    {
+      title: 'Add credit',
+      id: 'credit',
+      ...(card ? { description: `Charged to ${cardName(card)}, from 5.00 to 10,000.00.` } : {}),
+    },
+    card
+      ? form(
+          {
+            action: '/client/billing/credit',
+            csrfToken: visitor.csrfToken,
+            submit: 'Add credit',
+            layout: 'inline',
+          },
+          [
+            hiddenField('tenant', tenant.id),
+            hiddenField('form_id', formId),
+            field({
+              name: 'amount',
+              label: `Amount in ${tenant.currency}`,
+              required: true,
+              value: '25.00',
+              pattern: '[0-9]{1,5}([.][0-9]{2})?',
+            }),
+          ],
+        )
+      : html`<p class="hint">Add a card to add credit.</p>`,
+  );
+}

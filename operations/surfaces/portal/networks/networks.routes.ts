@@ -1,0 +1,220 @@
+/** `/client/networks/`: private networks by the same operations that the API uses. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { Clock } from '#common/clock/index.ts';
+import type { Accounts } from '#operations/accounts/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Network, Networks } from '#operations/networks/index.ts';
+import type { Server, Servers } from '#operations/servers/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { isConfirmed, sendPage } from '#service-kit/pages/index.ts';
+import { noSuchPage, type Visitor } from '../guard.ts';
+import { type NetworkPageOptions, networkPage } from './network.page.ts';
+import { faultOf } from './network-frame.ts';
+import { type NetworksPageOptions, networksPage, networksPath } from './networks.page.ts';
+
+export interface NetworkPagesDeps {
+  accounts: Accounts;
+  catalog: Catalog;
+  clock: Clock;
+  networks: Networks;
+  servers: Servers;
+}
+
+const listMax = 500;
+const Id = Type.Object({ id: Type.String() });
+const Done = Type.Object({ done: Type.Optional(Type.String()) });
+const Text = Type.Optional(Type.String({ maxLength: 300 }));
+const CreateForm = Type.Object({
+  name: Type.String({ maxLength: 300 }),
+  cidr: Text,
+  location: Text,
+  tenant: Text,
+});
+const AttachForm = Type.Object({ server: Type.String(), ip: Text });
+const DetachForm = Type.Object({ server: Type.String() });
+const ChangeForm = Type.Object({ name: Type.String({ maxLength: 300 }), description: Text });
+
+/** What the toast says after a redirect; the name in the URL chooses, its text never comes from there. */
+const outcomes: Record<string, string> = {
+  created: 'The network was created.',
+  attach: 'The server is being attached.',
+  detach: 'The server is being detached.',
+  sync: 'The network is being synced.',
+  change: 'Saved.',
+  deleted: 'The network was deleted.',
+};
+
+export function registerNetworks(app: App, deps: NetworkPagesDeps): void {
+  app.get('/networks/', { schema: { querystring: Done } }, async (request, reply) =>
+    showList(deps, request.visitor!, reply, 200, { toast: toastOf(request.query.done) }),
+  );
+
+  app.post('/networks/', { schema: { body: CreateForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { name, cidr = '', location = '', tenant = '' } = request.body;
+    const tenantId = tenant === '' ? visitor.actor.tenantIds[0] : Number(tenant);
+    const draft = { name, cidr, location, tenant };
+    const fail = (message: string, field: string | null) =>
+      showList(deps, visitor, reply, 422, { draft, fault: { message, field } });
+    if (tenantId === undefined || !visitor.actor.tenantIds.includes(tenantId))
+      return fail('Choose one of your workspaces.', null);
+    if (!isName(name)) return fail('Give it a name of 1 to 64 characters.', 'name');
+    let made: Network | undefined;
+    const fault = await faultOf(async () => {
+      made = await deps.networks.createNetwork(visitor.actor, {
+        tenantId,
+        name: name.trim(),
+        ...(cidr.trim() === '' ? {} : { cidr: cidr.trim() }),
+        ...(location === '' ? {} : { location }),
+      });
+    });
+    if (fault !== null) return fail(fault.message, fault.field);
+    return reply.redirect(`${networksPath}${made!.id}?done=created`, 303);
+  });
+
+  app.get('/networks/:id', { schema: { params: Id, querystring: Done } }, async (request, reply) =>
+    showOne(deps, request, reply, 200, { toast: toastOf(request.query.done) }),
+  );
+  registerChanges(app, deps);
+}
+
+function registerChanges(app: App, deps: NetworkPagesDeps): void {
+  app.post('/networks/:id', { schema: { params: Id, body: ChangeForm } }, async (request, reply) => {
+    const { name, description = '' } = request.body;
+    const typed = { name, description };
+    const { network } = await findNetworkOf(deps, request);
+    const fault = isName(name)
+      ? await faultOf(() =>
+          deps.networks.changeNetwork(request.visitor!.actor, null, network.id, {
+            name: name.trim(),
+            description: description.trim() === '' ? null : description.trim().slice(0, 255),
+          }),
+        )
+      : { message: 'Give it a name of 1 to 64 characters.', field: 'name' };
+    return answer(deps, request, reply, 'change', fault && { form: 'change', fault, typed });
+  });
+
+  app.post('/networks/:id/sync', { schema: { params: Id } }, async (request, reply) => {
+    const { network } = await findNetworkOf(deps, request);
+    await deps.networks.syncNetwork(request.visitor!.actor, null, network.id);
+    return answer(deps, request, reply, 'sync', null);
+  });
+
+  app.post('/networks/:id/attach', { schema: { params: Id, body: AttachForm } }, async (request, reply) => {
+    const { network } = await findNetworkOf(deps, request);
+    const { server, ip = '' } = request.body;
+    const fault = await faultOf(() =>
+      deps.networks.attachServer(request.visitor!.actor, network.tenantId, {
+        serverId: Number(server),
+        networkId: network.id,
+        ip: ip.trim() === '' ? undefined : ip.trim(),
+      }),
+    );
+    return answer(deps, request, reply, 'attach', fault && { form: 'attach', fault, typed: { server, ip } });
+  });
+
+  app.post('/networks/:id/detach', { schema: { params: Id, body: DetachForm } }, async (request, reply) => {
+    const { network } = await findNetworkOf(deps, request);
+    const input = { serverId: Number(request.body.server), networkId: network.id };
+    const fault = await faultOf(() =>
+      deps.networks.detachServer(request.visitor!.actor, network.tenantId, input),
+    );
+    if (fault === null) return answer(deps, request, reply, 'detach', null);
+    return showOne(deps, request, reply, 409, { toast: { tone: 'bad', text: fault.message } });
+  });
+
+  app.post('/networks/:id/delete', { schema: { params: Id } }, async (request, reply) => {
+    const { network } = await findNetworkOf(deps, request);
+    const isMeant = isConfirmed(request.body, network.name);
+    const fault = isMeant
+      ? await faultOf(() => deps.networks.deleteNetwork(request.visitor!.actor, null, network.id))
+      : { message: `Nothing was deleted. Type ${network.name} to confirm.`, field: null };
+    if (fault === null) return reply.redirect(`${networksPath}?done=deleted`, 303);
+    return showOne(deps, request, reply, isMeant ? 409 : 422, {
+      refused: { form: 'delete', fault, typed: {} },
+    });
+  });
+}
+
+type IdRequest = FastifyRequest<{ Params: { id: string } }>;
+
+async function answer(
+  deps: NetworkPagesDeps,
+  request: IdRequest,
+  reply: FastifyReply,
+  done: string,
+  refused: NetworkPageOptions['refused'] | null,
+): Promise<FastifyReply> {
+  if (refused) return showOne(deps, request, reply, 422, { refused });
+  return reply.redirect(`${networksPath}${request.params.id}?done=${done}`, 303);
+}
+
+async function showList(
+  deps: NetworkPagesDeps,
+  visitor: Visitor,
+  reply: FastifyReply,
+  status: number,
+  state: Pick<NetworksPageOptions, 'toast' | 'draft' | 'fault'>,
+): Promise<FastifyReply> {
+  const [networks, tenants, locations] = await Promise.all([
+    deps.networks.listNetworks(visitor.actor, null, { limit: listMax }),
+    deps.accounts.findTenants(visitor.actor.tenantIds),
+    deps.catalog.listLocations(),
+  ]);
+  const { networksMax } = deps.networks;
+  return sendPage(
+    reply,
+    networksPage({ visitor, networks, tenants, locations, networksMax, ...state }),
+    status,
+  );
+}
+
+async function showOne(
+  deps: NetworkPagesDeps,
+  request: IdRequest,
+  reply: FastifyReply,
+  status: number,
+  state: Pick<NetworkPageOptions, 'toast' | 'refused'>,
+): Promise<FastifyReply> {
+  const { visitor, network } = await findNetworkOf(deps, request);
+  const [members, servers] = await Promise.all([
+    deps.networks.listMembers(visitor.actor, network.tenantId, network.id),
+    deps.servers.listServers(visitor.actor, network.tenantId, { order: 'oldest', limit: listMax }),
+  ]);
+  const candidates = servers.filter((server) => mayJoin(server, network));
+  const nowMs = deps.clock.nowMs();
+  return sendPage(reply, networkPage({ visitor, network, members, candidates, nowMs, ...state }), status);
+}
+
+/** Servers that the attach form offers; the operation decides. */
+function mayJoin(server: Server, network: Network): boolean {
+  return (
+    server.provisioningState === 'ready' &&
+    server.locationId === network.locationId &&
+    !server.privateNetworks.some((nic) => nic.networkId === network.id)
+  );
+}
+
+/** The network of `/client/networks/:id…`; throws the portal's 404 for any other, also for another customer's. */
+async function findNetworkOf(
+  deps: NetworkPagesDeps,
+  request: IdRequest,
+): Promise<{ visitor: Visitor; network: Network }> {
+  const visitor = request.visitor!;
+  const { id } = request.params;
+  if (!/^[1-9]\d{0,15}$/.test(id)) throw noSuchPage();
+  const network = await deps.networks.findNetwork(visitor.actor, null, Number(id));
+  if (network === null) throw noSuchPage();
+  return { visitor, network };
+}
+
+function isName(text: string): boolean {
+  const name = text.trim();
+  return name.length >= 1 && name.length <= 64;
+}
+
+function toastOf(done: string | undefined): { tone: 'info'; text: string } | undefined {
+  const text = outcomes[done ?? ''];
+  return text === undefined ? undefined : { tone: 'info', text };
+}

@@ -1,0 +1,213 @@
+import type {
+  AccountBandwidth,
+  Bandwidth,
+  BandwidthHistory,
+  BandwidthRow,
+} from '#operations/bandwidth/index.ts';
+import type { Server } from '#operations/servers/index.ts';
+import {
+  age,
+  banner,
+  type Content,
+  chart,
+  formatBytes,
+  formatMonth,
+  type Html,
+  link,
+  pageHeader,
+  progress,
+  section,
+  shareBar,
+  stat,
+  stats,
+  type Tone,
+  table,
+  tabs,
+} from '#service-kit/pages/index.ts';
+import type { Visitor } from '../guard.ts';
+import { serverFrame } from './server-frame.ts';
+
+export interface BandwidthPageOptions {
+  visitor: Visitor;
+  server: Server;
+  history: BandwidthHistory;
+  account: AccountBandwidth;
+  source: Bandwidth['source'];
+  poolCounts: Bandwidth['poolCounts'];
+  nowMs: number;
+}
+
+const sourceNames = {
+  hypervisor: 'counters of the hypervisor, read once a minute',
+  telemetry: 'traffic observed minute by minute',
+} as const;
+
+/** `/client/servers/{id}/bandwidth`: what the server used, and its part in the account's pool. */
+export function bandwidthPage(options: BandwidthPageOptions): Html {
+  const { visitor, server, history } = options;
+  const path = `/client/servers/${server.id}/bandwidth`;
+  const header = pageHeader({ title: server.name, state: stateOf(options) });
+  return serverFrame({ visitor, server, tab: 'bandwidth' }, header, [
+    figures(options),
+    tabs('Granularity', [
+      { label: 'Days of this month', href: path, current: history.granularity === 'day' },
+      { label: 'Months', href: `${path}?by=month`, current: history.granularity === 'month' },
+    ]),
+    history.current.lastSampledAt === null &&
+      banner({
+        tone: 'info',
+        title: 'No measurements this month yet',
+        text: 'The first figures appear a few minutes after the first traffic.',
+      }),
+    useChart(options),
+    section({ title: history.granularity === 'day' ? 'By day' : 'By month' }, rowsTable(options)),
+    poolSection(options),
+  ]);
+}
+
+function stateOf({ history, nowMs }: BandwidthPageOptions): { tone: Tone; text: Content } {
+  const { current } = history;
+  if (current.lastSampledAt === null)
+    return { tone: 'neutral', text: `Not measured in ${formatMonth(current.period.name)} yet.` };
+  return {
+    tone: 'good',
+    text: [
+      `${formatBytes(current.outboundBytes)} out and ${formatBytes(current.inboundBytes)} in this month, last measured `,
+      age(current.lastSampledAt.getTime(), nowMs),
+      '. Nothing is cut off.',
+    ],
+  };
+}
+
+function figures({ history, source, poolCounts }: BandwidthPageOptions): Html {
+  const { current } = history;
+  const isKnown = current.lastSampledAt !== null;
+  return stats(
+    stat({
+      label: 'Out this month',
+      value: isKnown ? formatBytes(current.outboundBytes) : undefined,
+      source: sourceNames[source],
+    }),
+    stat({ label: 'In this month', value: isKnown ? formatBytes(current.inboundBytes) : undefined }),
+    stat({
+      label: 'Of the pool',
+      value: isKnown ? formatBytes(current.poolBytes) : undefined,
+      source: poolCounts === 'outbound' ? 'only what goes out counts' : 'both ways count',
+    }),
+  );
+}
+
+function useChart({ history, source }: BandwidthPageOptions): Html {
+  const rows = history.rows.toReversed();
+  const values = (name: 'inboundBytes' | 'outboundBytes') =>
+    rows.map((row) => (row.lastSampledAt === null ? null : row[name]));
+  const isDaily = history.granularity === 'day';
+  return chart({
+    id: 'bandwidth',
+    title: isDaily ? 'Bytes by UTC day' : 'Bytes by UTC month',
+    unit: 'bytes',
+    source: sourceNames[source],
+    data: {
+      timesMs: rows.map((row) => row.period.startMs),
+      ...(isDaily ? { stepMs: 86_400_000 } : {}),
+      shape: 'bars',
+      series: [
+        { label: 'In', role: 'in', values: values('inboundBytes') },
+        { label: 'Out', role: 'out', values: values('outboundBytes') },
+      ],
+    },
+    emptyText: 'Nothing was measured in this period.',
+  });
+}
+
+function rowsTable({ history, nowMs }: BandwidthPageOptions): Html {
+  const known = (row: BandwidthRow, bytes: number) =>
+    row.lastSampledAt === null ? null : formatBytes(bytes);
+  return table({
+    caption: history.granularity === 'day' ? 'Use by day' : 'Use by month',
+    columns: [
+      {
+        key: 'period',
+        header: history.granularity === 'day' ? 'Day' : 'Month',
+        cell: (row) => row.period.name,
+      },
+      { key: 'in', header: 'In', kind: 'figure', cell: (row) => known(row, row.inboundBytes) },
+      { key: 'out', header: 'Out', kind: 'figure', cell: (row) => known(row, row.outboundBytes) },
+      {
+        key: 'share',
+        header: 'Share of the workspace’s usage',
+        cell: (row) => (row.lastSampledAt === null ? null : shareBar(row.poolShare)),
+      },
+      { key: 'sampled', header: 'Last measured', cell: (row) => age(row.lastSampledAt?.getTime(), nowMs) },
+    ],
+    rows: history.rows,
+    empty: { title: 'Nothing yet', text: 'Usage of each UTC day appears here.' },
+  });
+}
+
+function poolSection({ account }: BandwidthPageOptions): Html {
+  const { pool, month, servers } = account;
+  const isMeasured = servers.some((row) => row.lastSampledAt !== null);
+  const share = pool.allowanceBytes === 0 ? 0 : pool.usedBytes / pool.allowanceBytes;
+  return section(
+    {
+      title: `Workspace pool in ${formatMonth(month.name)}`,
+      id: 'pool',
+      description:
+        'All servers of the workspace share it. Every server after the first adds to it by the hour. The rest of this month’s addition is still accruing.',
+    },
+    [
+      isMeasured
+        ? progress({
+            label: `${formatBytes(pool.usedBytes)} of ${formatBytes(pool.allowanceBytes)} used`,
+            value: Math.min(1, share),
+            max: 1,
+            detail: `projected ${formatBytes(pool.projectedBytes)} by the end of the month`,
+          })
+        : banner({
+            tone: 'info',
+            title: `${formatBytes(pool.allowanceBytes)} included, nothing measured yet`,
+          }),
+      stats(
+        stat({ label: 'Base', value: formatBytes(pool.baseBytes) }),
+        stat({ label: 'Loyalty bonus', value: formatBytes(pool.tenureBytes) }),
+        stat({
+          label: 'Bonus for additional servers',
+          value: formatBytes(pool.earnedBytes),
+          source: `${formatBytes(pool.perServerBytes)} for each in a full month`,
+        }),
+        stat({
+          label: 'Still accruing',
+          value: formatBytes(pool.potentialEarnedBytes),
+          source: 'if the servers keep running; not usable yet',
+        }),
+      ),
+      table({
+        caption: 'Servers and their share of the pool',
+        columns: [
+          {
+            key: 'name',
+            header: 'Server',
+            cell: (row) =>
+              row.isDeleted
+                ? `${row.serverName} (destroyed)`
+                : link(`/client/servers/${row.serverId}/bandwidth`, row.serverName),
+          },
+          {
+            key: 'pool',
+            header: 'Used of the pool',
+            kind: 'figure',
+            cell: (row) => (row.lastSampledAt === null ? null : formatBytes(row.poolBytes)),
+          },
+          {
+            key: 'share',
+            header: 'Part',
+            cell: (row) => (row.lastSampledAt === null ? null : shareBar(row.poolShare)),
+          },
+        ],
+        rows: servers,
+        empty: { title: 'No servers', text: 'Servers of this workspace appear here.' },
+      }),
+    ],
+  );
+}

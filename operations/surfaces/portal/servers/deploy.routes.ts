@@ -1,0 +1,191 @@
+/** `/client/servers/new`: deploys a server by the same operation that the API uses. */
+import { randomUUID } from 'node:crypto';
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import { CodedError } from '#common/errors/index.ts';
+import type { Accounts } from '#operations/accounts/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
+import type { CreateServerInput, FieldFault, Servers } from '#operations/servers/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { sendPage } from '#service-kit/pages/index.ts';
+import type { Visitor } from '../guard.ts';
+import { sentence } from '../networks/network-frame.ts';
+import { type DeployChoice, deployPage } from './deploy.page.ts';
+import type { Estimate } from './deploy-estimate.ts';
+import { deployedPage } from './deployed.page.ts';
+
+export interface DeployDeps {
+  accounts: Accounts;
+  catalog: Catalog;
+  networks: Networks;
+  servers: Servers;
+}
+
+const Preset = Type.Object({
+  plan: Type.Optional(Type.String()),
+  network: Type.Optional(Type.String()),
+  tenant: Type.Optional(Type.String()),
+  location: Type.Optional(Type.String()),
+});
+const DeployForm = Type.Object({
+  tenant: Type.Optional(Type.String()),
+  plan: Type.Optional(Type.String()),
+  image: Type.Optional(Type.String()),
+  location: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String()),
+  ssh_key: Type.Optional(Type.String()),
+  network: Type.Optional(Type.String()),
+  network_ip: Type.Optional(Type.String()),
+  private_only: Type.Optional(Type.String()),
+  form_id: Type.Optional(Type.String({ pattern: '^[0-9a-f-]{36}$' })),
+});
+
+const networksMax = 500;
+
+const statuses: Record<string, number> = {
+  'orders.repeated': 409,
+  'orders.not_eligible': 402,
+  'orders.payment_failed': 402,
+  'orders.refused': 409,
+  'orders.deploy_rate': 429,
+  'servers.capacity': 409,
+};
+
+/** Refusals that are about one field but come as a sentence. */
+const fieldOf: Record<string, string> = {
+  'networks.not_found': 'network_id',
+  'networks.limit': 'network_id',
+  'networks.ip_in_use': 'network_ip',
+};
+
+/** Where the operation speaks of its input's fields, the form speaks of its own. */
+const wordsOf: Record<string, string> = {
+  'network_id required':
+    'Choose the network through which the server is reached, or give it a public address.',
+  'network_id networks.not_found': 'This workspace has no such network.',
+  'network_ip required_with': 'Choose the network that this address is in, or leave it empty.',
+};
+
+export function registerDeploy(app: App, deps: DeployDeps): void {
+  app.get('/servers/new', { schema: { querystring: Preset } }, async (request, reply) =>
+    show(deps, request.visitor!, reply, 200, { choice: request.query }),
+  );
+
+  app.post('/servers/new', { schema: { body: DeployForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const choice = request.body;
+    const order = orderOf(visitor, choice);
+    if (order === null)
+      return show(deps, visitor, reply, 422, { choice, error: 'Choose one of your workspaces.' });
+    try {
+      const checkout = { formId: choice.form_id ?? null };
+      const made = await deps.servers.createServer(visitor.actor, order, { checkout });
+      const server = await deps.servers.findServer(visitor.actor, order.tenantId, made.serverId);
+      // The password is in this answer alone, so there is no redirect.
+      return sendPage(reply, deployedPage({ visitor, server: server!, rootPassword: made.rootPassword }));
+    } catch (error) {
+      const refused = refusalOf(error);
+      return show(deps, visitor, reply, refused.status, { choice, ...refused });
+    }
+  });
+
+  /** The same form with the price of what is chosen; nothing is ordered. */
+  app.post('/servers/new/check', { schema: { body: DeployForm } }, async (request, reply) =>
+    show(deps, request.visitor!, reply, 200, { choice: request.body }),
+  );
+}
+
+/** What the form asks for; null for a workspace that the visitor does not reach. */
+function orderOf(visitor: Visitor, choice: DeployChoice): CreateServerInput | null {
+  const { tenantIds } = visitor.actor;
+  const tenantId = choice.tenant ? Number(choice.tenant) : tenantIds[0];
+  if (tenantId === undefined || !tenantIds.includes(tenantId)) return null;
+  const given = (text: string | undefined) => (text?.trim() ? text.trim() : undefined);
+  return {
+    tenantId,
+    plan: choice.plan ?? '',
+    image: choice.image ?? '',
+    location: choice.location,
+    name: given(choice.name),
+    sshKeys: (choice.ssh_key ?? '').split('\n').flatMap((line) => given(line) ?? []),
+    networkId: choice.network ? idOf(choice.network) : undefined,
+    networkIp: given(choice.network_ip),
+    publicIp: choice.private_only === undefined,
+  };
+}
+
+/** An id as a form sends it; what is none finds nothing. */
+function idOf(text: string): number {
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0;
+}
+
+interface Refusal {
+  status: number;
+  /** The form's; left out where fields say everything. */
+  error?: string;
+  faults: readonly FieldFault[];
+}
+
+/** What to show of a refusal; throws what is none. */
+function refusalOf(error: unknown): Refusal {
+  if (!(error instanceof CodedError) || !/^(servers|orders|networks)\./.test(error.code)) throw error;
+  const field = fieldOf[error.code];
+  const given = [...((error.details.fields ?? []) as FieldFault[])];
+  if (field !== undefined) given.push({ path: field, code: error.code, message: error.message });
+  const faults = given.map((fault) => ({
+    ...fault,
+    message: wordsOf[`${fault.path} ${fault.code}`] ?? sentence(fault.message),
+  }));
+  if (faults.length > 0) return { status: 422, faults };
+  return { status: statuses[error.code] ?? 409, error: error.message, faults };
+}
+
+async function show(
+  deps: DeployDeps,
+  visitor: Visitor,
+  reply: FastifyReply,
+  status: number,
+  state: { choice: DeployChoice; error?: string; faults?: readonly FieldFault[] },
+): Promise<FastifyReply> {
+  const { tenantIds } = visitor.actor;
+  const [plans, images, locations, tenants, networks] = await Promise.all([
+    deps.catalog.listPlans(),
+    deps.catalog.listImages(),
+    deps.catalog.listLocations(),
+    deps.accounts.findTenants(tenantIds),
+    deps.networks.listNetworks(visitor.actor, null, { limit: networksMax }),
+  ]);
+  const plan = plans.find((one) => one.slug === state.choice.plan) ?? plans[0];
+  const order = orderOf(visitor, {
+    ...state.choice,
+    plan: plan?.slug,
+    image: state.choice.image ?? images[0]?.slug,
+    location: state.choice.location ?? locations[0]?.slug,
+  });
+  const isOffered = plan !== undefined && images.length > 0 && locations.length > 0;
+  const checked = isOffered && order !== null ? await check(deps, visitor, order) : null;
+  const faults = state.faults ?? checked?.faults ?? [];
+  const estimate: Estimate | null =
+    checked === null
+      ? null
+      : {
+          planName: plan!.name,
+          hourlyQuanta: plan!.hourlyQuanta,
+          monthlyCapQuanta: plan!.monthlyCapQuanta,
+          forecast: checked.forecast,
+          faults: faults.map((fault) => fault.message),
+        };
+  const offered = { plans, images, locations, tenants, networks };
+  const page = { visitor, ...offered, estimate, formId: randomUUID(), ...state, faults };
+  return sendPage(reply, deployPage(page), status);
+}
+
+/** What the order would come to, by its own rules; else what is wrong with it. */
+async function check(deps: DeployDeps, visitor: Visitor, order: CreateServerInput) {
+  try {
+    return { forecast: await deps.servers.forecastServer(visitor.actor, order), faults: [] };
+  } catch (error) {
+    return { forecast: null, faults: refusalOf(error).faults };
+  }
+}

@@ -1,0 +1,288 @@
+import type { Direction, EffectiveFirewall, Rule } from '#operations/firewall/index.ts';
+import type { Server } from '#operations/servers/index.ts';
+import {
+  actionButton,
+  askButton,
+  badge,
+  banner,
+  type Content,
+  code,
+  field,
+  form,
+  formatCount,
+  type Html,
+  hiddenField,
+  html,
+  moment,
+  pageHeader,
+  refreshing,
+  section,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
+import type { Visitor } from '../guard.ts';
+import type { FormFault } from '../networks/network-frame.ts';
+import { serverFrame } from './server-frame.ts';
+
+export interface FirewallPageOptions {
+  visitor: Visitor;
+  server: Server;
+  firewall: EffectiveFirewall;
+  nowMs: number;
+  toast?: { tone: Tone; text: Content } | undefined;
+  /** A refused rule: what was typed, and why. */
+  refused?: { fault: FormFault; typed: Record<string, string> } | undefined;
+}
+
+/** `/client/servers/{id}/firewall`: whether anything is filtered, by which rules, and how they change. */
+export function firewallPage(options: FirewallPageOptions): Html {
+  const { visitor, server, firewall, toast } = options;
+  const path = `/client/servers/${server.id}/firewall`;
+  const header = refreshing(
+    { id: 'server-state', url: path, everySeconds: 5 },
+    pageHeader({ title: server.name, state: stateOf(options), actions: switchButton(options) }),
+  );
+  return serverFrame({ visitor, server, tab: 'firewall', toast }, header, [
+    !firewall.isSupported &&
+      banner({
+        tone: 'warn',
+        title: 'No firewall outside this server',
+        text: 'The hypervisor of this server filters no traffic. Use a firewall inside the server.',
+      }),
+    ...(['inbound', 'outbound'] as const).map((direction) => rulesSection(options, direction)),
+    firewall.isSupported && addSection(options),
+    firewall.isSupported && policiesSection(options),
+    firewall.implicitRules.length > 0 && implicitSection(firewall),
+  ]);
+}
+
+function stateOf({ firewall, nowMs }: FirewallPageOptions): { tone: Tone; text: Content } {
+  if (!firewall.isSupported) return { tone: 'neutral', text: 'Not filtered.' };
+  if (firewall.status === 'failed')
+    return { tone: 'bad', text: 'The last change could not be applied. Save it again, or contact support.' };
+  if (firewall.status === 'pending') return { tone: 'info', text: 'The last change is being applied.' };
+  if (!firewall.isEnabled) return { tone: 'neutral', text: 'Switched off: all traffic passes.' };
+  const count = firewall.rules.length;
+  return {
+    tone: 'good',
+    text: [
+      `Filtering by ${formatCount(count)} ${count === 1 ? 'rule' : 'rules'}, applied `,
+      moment(firewall.appliedAt?.getTime(), nowMs),
+      '..',
+    ],
+  };
+}
+
+function switchButton({ visitor, server, firewall }: FirewallPageOptions): Content {
+  if (!firewall.isSupported) return '';
+  return actionButton({
+    action: `/client/servers/${server.id}/firewall/switch`,
+    csrfToken: visitor.csrfToken,
+    label: firewall.isEnabled ? 'Switch off' : 'Switch on',
+    kind: firewall.isEnabled ? 'button' : 'primary',
+    fields: { version: firewall.version, enabled: firewall.isEnabled ? 'no' : 'yes' },
+  });
+}
+
+const titles: Record<Direction, string> = { inbound: 'Coming in', outbound: 'Going out' };
+const verdicts = { accept: 'allowed', drop: 'dropped' } as const;
+
+function rulesSection(options: FirewallPageOptions, direction: Direction): Html {
+  const { firewall } = options;
+  const rules = firewall.rules.filter((rule) => rule.direction === direction);
+  const policy = direction === 'inbound' ? firewall.inboundPolicy : firewall.outboundPolicy;
+  return section(
+    {
+      title: titles[direction],
+      description: `The first matching rule decides. Default action: ${policy === 'accept' ? 'allow' : 'drop'}.`,
+    },
+    table({
+      caption: `Rules for what is ${titles[direction].toLowerCase()}`,
+      columns: [
+        { key: 'position', header: '#', kind: 'figure', cell: (rule) => formatCount(rule.position) },
+        {
+          key: 'action',
+          header: 'Action',
+          cell: (rule) => badge(rule.action === 'accept' ? 'good' : 'warn', rule.action),
+        },
+        { key: 'protocol', header: 'Protocol', cell: (rule) => protocolNames[rule.protocol] },
+        { key: 'ports', header: 'Ports', kind: 'code', cell: (rule) => rule.ports ?? 'all' },
+        {
+          key: 'peers',
+          header: direction === 'inbound' ? 'From' : 'To',
+          kind: 'code',
+          cell: (rule) => peersOf(rule),
+        },
+        { key: 'description', header: 'Description', kind: 'prose', cell: (rule) => rule.description },
+        {
+          key: 'change',
+          header: '',
+          kind: 'actions',
+          cell: (rule) => (firewall.isSupported ? ruleButtons(options, rule.id) : ''),
+        },
+      ],
+      rows: rules,
+      empty: {
+        title: 'No rules',
+        text: `Everything ${titles[direction].toLowerCase()} is ${verdicts[policy]}${firewall.isEnabled ? '' : ' once the firewall is switched on'}.`,
+      },
+    }),
+  );
+}
+
+const protocolNames: Record<Rule['protocol'], string> = { any: 'any', tcp: 'TCP', udp: 'UDP', icmp: 'ICMP' };
+
+function peersOf(rule: Rule): Content {
+  if (rule.peers.length === 0) return 'all addresses';
+  return rule.peers.map((peer, index) => [index > 0 && ' ', code(peer)]);
+}
+
+function ruleButtons({ visitor, server, firewall }: FirewallPageOptions, ruleId: number): Html {
+  const button = (label: string, fields: Record<string, string | number>, action: string) =>
+    actionButton({
+      action: `/client/servers/${server.id}/firewall/${action}`,
+      csrfToken: visitor.csrfToken,
+      label,
+      fields: { version: firewall.version, rule: ruleId, ...fields },
+    });
+  const remove = askButton(
+    {
+      id: `remove-rule-${ruleId}`,
+      label: 'Remove',
+      title: 'Remove this rule?',
+      openKind: 'button',
+      action: `/client/servers/${server.id}/firewall/remove`,
+      csrfToken: visitor.csrfToken,
+      fields: { version: firewall.version, rule: ruleId },
+    },
+    'The rules after it then decide about this traffic, also for open connections.',
+  );
+  return html`${button('Up', { by: -1 }, 'move')}${button('Down', { by: 1 }, 'move')}${remove}`;
+}
+
+function addSection({ visitor, server, firewall, refused }: FirewallPageOptions): Html {
+  const typed = refused?.typed ?? {};
+  const errorOf = (name: string) => (refused?.fault.field === name ? refused.fault.message : undefined);
+  const isOfField = ['ports', 'peers', 'description'].includes(refused?.fault.field ?? '');
+  const select = (name: string, label: string, options: readonly (readonly [string, string])[]) =>
+    field({
+      kind: 'select',
+      name,
+      label,
+      required: true,
+      value: typed[name],
+      options: options.map(([value, text]) => ({ value, label: text })),
+    });
+  return section(
+    { title: 'Add a rule', id: 'add' },
+    form(
+      {
+        action: `/client/servers/${server.id}/firewall/add`,
+        csrfToken: visitor.csrfToken,
+        submit: 'Add rule',
+        error: refused && !isOfField ? refused.fault.message : undefined,
+      },
+      [
+        hiddenField('version', firewall.version),
+        select('direction', 'Direction', [
+          ['inbound', 'Coming in'],
+          ['outbound', 'Going out'],
+        ]),
+        select('action', 'Action', [
+          ['accept', 'Allow'],
+          ['drop', 'Drop'],
+        ]),
+        select('protocol', 'Protocol', [
+          ['tcp', 'TCP'],
+          ['udp', 'UDP'],
+          ['icmp', 'ICMP'],
+          ['any', 'Any'],
+        ]),
+        field({
+          name: 'ports',
+          label: 'Ports',
+          hint: 'Destination port such as 443, or a range such as 8000-9000. Leave empty for all ports.',
+          isCode: true,
+          maxLength: 11,
+          value: typed.ports,
+          error: errorOf('ports'),
+        }),
+        field({
+          kind: 'textarea',
+          name: 'peers',
+          label: 'Source or destination',
+          hint: 'Addresses or prefixes, one per line. Leave empty for all addresses.',
+          isCode: true,
+          rows: 2,
+          value: typed.peers,
+          error: errorOf('peers'),
+        }),
+        field({
+          name: 'description',
+          label: 'Description',
+          maxLength: 80,
+          value: typed.description,
+          error: errorOf('description'),
+        }),
+      ],
+    ),
+  );
+}
+
+function policiesSection({ visitor, server, firewall }: FirewallPageOptions): Html {
+  const select = (name: string, label: string, value: string) =>
+    field({
+      kind: 'select',
+      name,
+      label,
+      required: true,
+      value,
+      options: [
+        { value: 'accept', label: 'Allow' },
+        { value: 'drop', label: 'Drop' },
+      ],
+    });
+  return section(
+    {
+      title: 'Default action',
+      id: 'policies',
+      description: 'Before you drop incoming traffic, add a rule for your own access, for example SSH.',
+    },
+    form(
+      {
+        action: `/client/servers/${server.id}/firewall/policies`,
+        csrfToken: visitor.csrfToken,
+        submit: 'Save',
+        submitKind: 'button',
+      },
+      [
+        hiddenField('version', firewall.version),
+        select('inbound', 'Coming in', firewall.inboundPolicy),
+        select('outbound', 'Going out', firewall.outboundPolicy),
+      ],
+    ),
+  );
+}
+
+function implicitSection(firewall: EffectiveFirewall): Html {
+  return section(
+    {
+      title: 'Rules of the platform',
+      description: 'Applied before your rules in every firewall that is switched on.',
+    },
+    table({
+      caption: 'Rules of the platform',
+      columns: [
+        { key: 'description', header: 'Rule', kind: 'prose', cell: (rule) => rule.description },
+        { key: 'direction', header: 'Direction', cell: (rule) => titles[rule.direction] },
+        {
+          key: 'action',
+          header: 'Action',
+          cell: (rule) => badge(rule.action === 'accept' ? 'good' : 'warn', rule.action),
+        },
+      ],
+      rows: firewall.implicitRules,
+      empty: { title: 'None', text: 'The platform adds no rules.' },
+    }),
+  );
+}

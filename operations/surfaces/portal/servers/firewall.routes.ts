@@ -1,0 +1,118 @@
+/** `/client/servers/{id}/firewall`: each button is one change of the version that its page showed. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { Clock } from '#common/clock/index.ts';
+import type { FirewallChange, Firewalls } from '#operations/firewall/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { sendPage } from '#service-kit/pages/index.ts';
+import { noSuchPage } from '../guard.ts';
+import { faultOf } from '../networks/network-frame.ts';
+import { type FirewallPageOptions, firewallPage } from './firewall.page.ts';
+import { findServerOf } from './guard-server.ts';
+
+export interface FirewallPagesDeps {
+  servers: Servers;
+  firewalls: Firewalls;
+  clock: Clock;
+}
+
+const Id = Type.Object({ id: Type.String() });
+// Forms send text.
+const Whole = Type.String({ pattern: '^\\d{1,15}$' });
+const version = { version: Whole };
+const rule = { rule: Whole };
+const oneOf = <const T extends readonly string[]>(...values: T) =>
+  Type.Unsafe<T[number]>({ type: 'string', enum: [...values] });
+const Verdict = oneOf('accept', 'drop');
+const Text = Type.Optional(Type.String({ maxLength: 2_000 }));
+const SwitchForm = Type.Object({ ...version, enabled: oneOf('yes', 'no') });
+const PoliciesForm = Type.Object({ ...version, inbound: Verdict, outbound: Verdict });
+const RemoveForm = Type.Object({ ...version, ...rule });
+const MoveForm = Type.Object({ ...version, ...rule, by: oneOf('-1', '1') });
+const AddForm = Type.Object({
+  ...version,
+  direction: oneOf('inbound', 'outbound'),
+  action: Verdict,
+  protocol: oneOf('any', 'tcp', 'udp', 'icmp'),
+  ports: Text,
+  peers: Text,
+  description: Text,
+});
+
+type IdRequest = FastifyRequest<{ Params: { id: string } }>;
+
+export function registerFirewall(app: App, deps: FirewallPagesDeps): void {
+  const path = '/servers/:id/firewall';
+  app.get(
+    path,
+    { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
+    async (request, reply) => {
+      const toast =
+        request.query.done === 'saved' ? { tone: 'info' as const, text: 'Saved; being applied.' } : undefined;
+      return show(deps, request, reply, 200, { toast });
+    },
+  );
+  app.post(`${path}/switch`, { schema: { params: Id, body: SwitchForm } }, (request, reply) =>
+    change(deps, request, reply, request.body.version, {
+      kind: 'switch',
+      isEnabled: request.body.enabled === 'yes',
+    }),
+  );
+  app.post(`${path}/policies`, { schema: { params: Id, body: PoliciesForm } }, (request, reply) => {
+    const { inbound, outbound } = request.body;
+    return change(deps, request, reply, request.body.version, { kind: 'policies', inbound, outbound });
+  });
+  app.post(`${path}/remove`, { schema: { params: Id, body: RemoveForm } }, (request, reply) =>
+    change(deps, request, reply, request.body.version, { kind: 'remove', ruleId: Number(request.body.rule) }),
+  );
+  app.post(`${path}/move`, { schema: { params: Id, body: MoveForm } }, (request, reply) =>
+    change(deps, request, reply, request.body.version, {
+      kind: 'move',
+      ruleId: Number(request.body.rule),
+      by: request.body.by === '-1' ? -1 : 1,
+    }),
+  );
+  app.post(`${path}/add`, { schema: { params: Id, body: AddForm } }, (request, reply) => {
+    const { direction, action, protocol, ports = '', peers = '', description = '' } = request.body;
+    const typed = { direction, action, protocol, ports, peers, description };
+    const given = peers.split(/[\s,]+/).filter(Boolean);
+    const wanted: FirewallChange = {
+      kind: 'add',
+      rule: { direction, action, protocol, ports: ports.trim() || null, peers: given, description },
+    };
+    return change(deps, request, reply, request.body.version, wanted, typed);
+  });
+}
+
+async function change(
+  deps: FirewallPagesDeps,
+  request: IdRequest,
+  reply: FastifyReply,
+  at: string,
+  wanted: FirewallChange,
+  typed?: Record<string, string>,
+): Promise<FastifyReply> {
+  const { visitor, server } = await findServerOf(deps.servers, request);
+  const fault = await faultOf(() =>
+    deps.firewalls.changeFirewall(visitor.actor, server.id, Number(at), wanted),
+  );
+  if (fault === null) return reply.redirect(`/client/servers/${server.id}/firewall?done=saved`, 303);
+  return typed === undefined
+    ? show(deps, request, reply, 409, { toast: { tone: 'bad', text: fault.message } })
+    : show(deps, request, reply, 422, { refused: { fault, typed } });
+}
+
+async function show(
+  deps: FirewallPagesDeps,
+  request: IdRequest,
+  reply: FastifyReply,
+  status: number,
+  state: Pick<FirewallPageOptions, 'toast' | 'refused'>,
+): Promise<FastifyReply> {
+  const { visitor, server } = await findServerOf(deps.servers, request);
+  const firewall = await deps.firewalls.readFirewall(visitor.actor, server.tenantId, server.id);
+  if (firewall === null) throw noSuchPage();
+  const nowMs = deps.clock.nowMs();
+  return sendPage(reply, firewallPage({ visitor, server, firewall, nowMs, ...state }), status);
+}

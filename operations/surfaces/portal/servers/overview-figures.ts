@@ -1,0 +1,79 @@
+/** The row of figures at the top of a server's overview, each leading to the page that tells more. */
+import type { BandwidthRow } from '#operations/bandwidth/index.ts';
+import type { LatestRow } from '#operations/protect/index.ts';
+import type { Server } from '#operations/servers/index.ts';
+import {
+  age,
+  formatBitRate,
+  formatBytes,
+  formatCount,
+  type Html,
+  stat,
+  stats,
+} from '#service-kit/pages/index.ts';
+
+export interface OverviewTraffic {
+  /** The newest observed minute. */
+  latest: LatestRow | undefined;
+  /** The running month. */
+  month: BandwidthRow | undefined;
+}
+
+/** Older than this, a rate says nothing about now. */
+const staleMs = 5 * 60_000;
+
+const endOf = (latest: LatestRow) => latest.minute.getTime() + 60_000;
+
+/** When a server's traffic was last observed. */
+export function observedAtMs(latest: LatestRow | undefined): number | null {
+  return latest === undefined ? null : endOf(latest);
+}
+
+/** The current rate; null when it is unknown. */
+export function rateNow(
+  latest: LatestRow | undefined,
+  direction: 'inboundBps' | 'outboundBps',
+  nowMs: number,
+): string | null {
+  const rate = latest !== undefined && nowMs - endOf(latest) <= staleMs ? latest[direction] : null;
+  return rate === null ? null : formatBitRate(rate);
+}
+
+export function overviewFigures(server: Server, { latest, month }: OverviewTraffic, nowMs: number): Html {
+  const path = `/client/servers/${server.id}`;
+  const observed = latest === undefined ? 'not observed yet' : ['observed ', age(endOf(latest), nowMs)];
+  const rate = (label: string, direction: 'inboundBps' | 'outboundBps') =>
+    stat({
+      label,
+      value: rateNow(latest, direction, nowMs) ?? undefined,
+      source: observed,
+      href: `${path}/protect`,
+    });
+  const measured = month?.lastSampledAt ?? null;
+  return stats(
+    rate('In now', 'inboundBps'),
+    rate('Out now', 'outboundBps'),
+    stat({
+      label: 'Out this month',
+      value: month && measured ? formatBytes(month.outboundBytes) : undefined,
+      source: measured ? ['measured ', age(measured.getTime(), nowMs)] : 'not measured yet',
+      href: `${path}/bandwidth`,
+    }),
+    firewallFigure(server, `${path}/firewall`),
+  );
+}
+
+function firewallFigure({ firewall, hasPublicIp }: Server, href: string): Html {
+  if (firewall === null || !firewall.isEnabled) {
+    const source = hasPublicIp ? 'everything passes' : 'no public card to filter at';
+    return stat({ label: 'Firewall', value: 'off', source, href });
+  }
+  const sources = { applied: 'in force', pending: 'being applied', failed: 'could not be applied' };
+  return stat({
+    label: 'Firewall',
+    value: `${formatCount(firewall.ruleCount)} ${firewall.ruleCount === 1 ? 'rule' : 'rules'}`,
+    source: sources[firewall.status],
+    href,
+    ...(firewall.status === 'failed' ? { tone: 'bad' as const } : {}),
+  });
+}

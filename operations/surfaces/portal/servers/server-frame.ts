@@ -1,0 +1,75 @@
+import { type Server, type ServerStatus, statusOf } from '#operations/servers/index.ts';
+import { badge, type Content, type Html, type Tone, tabs } from '#service-kit/pages/index.ts';
+import { portalFrame } from '../frame.ts';
+import type { Visitor } from '../guard.ts';
+
+const statusTones: Record<ServerStatus, Tone> = {
+  queued: 'info',
+  provisioning: 'info',
+  failed: 'bad',
+  deleting: 'warn',
+  unknown: 'neutral',
+  starting: 'info',
+  running: 'good',
+  stopping: 'info',
+  stopped: 'neutral',
+  rebooting: 'info',
+};
+
+export function statusTone(server: Server): Tone {
+  return statusTones[statusOf(server)];
+}
+
+export function statusBadge(server: Server): Html {
+  return badge(statusTone(server), statusOf(server));
+}
+
+const tabLabels = {
+  overview: 'Overview',
+  networks: 'Networks',
+  firewall: 'Firewall',
+  bandwidth: 'Bandwidth',
+  protect: 'Protect',
+} as const;
+export type ServerTab = keyof typeof tabLabels;
+
+/** A page about one server, with its tabs. */
+export function serverFrame(
+  options: {
+    visitor: Visitor;
+    server: Server;
+    tab: ServerTab;
+    toast?: { tone: Tone; text: Content } | undefined;
+  },
+  header: Content,
+  content: Content,
+): Html {
+  const { server, tab, visitor } = options;
+  const path = `/client/servers/${server.id}`;
+  const isOverview = tab === 'overview';
+  return portalFrame(
+    {
+      visitor,
+      title: isOverview ? server.name : `${server.name}, ${tabLabels[tab]}`,
+      current: 'servers',
+      breadcrumb: [
+        { label: 'Servers', href: '/client/' },
+        isOverview ? { label: server.name } : { label: server.name, href: path },
+        ...(isOverview ? [] : [{ label: tabLabels[tab] }]),
+      ],
+      toast: options.toast,
+    },
+    [
+      header,
+      tabs(
+        `Pages of ${server.name}`,
+        Object.entries(tabLabels).map(([name, label]) => ({
+          label,
+          href: name === 'overview' ? path : `${path}/${name}`,
+          current: name === tab,
+        })),
+      ),
+      content,
+    ],
+  );
+}

@@ -43,21 +43,6 @@ export function createProber(options: ProberOptions): Prober {
   let wanted: readonly PlanProbe[] = [];
   let isStarted = false;
 
-  async function measure(probe: PlanProbe, signal: AbortSignal): Promise<void> {
-    const intervalMs = probe.interval_seconds * 1000;
-    // Spreads the probes of one interval; a probe keeps its offset after a restart.
-    const offsetMs = (probe.id * 7919) % intervalMs;
-    const under: Promise<void>[] = [];
-    while (!signal.aborted) {
-      const nowMs = clock.nowMs();
-      await clock.wait(intervalMs - ((((nowMs - offsetMs) % intervalMs) + intervalMs) % intervalMs), signal);
-      if (signal.aborted) break;
-      const one = attemptOnce(probe, signal).then(() => void under.splice(under.indexOf(one), 1));
-      under.push(one);
-    }
-    await Promise.all(under);
-  }
-
   async function attemptOnce(probe: PlanProbe, signal: AbortSignal): Promise<void> {
     const begun = minutes.begin(probe.id, clock.nowMs());
     minutes.end(begun, await attempt(probe, signal));
@@ -73,7 +58,8 @@ export function createProber(options: ProberOptions): Prober {
     for (const [key, probe] of keys) {
       if (running.has(key)) continue;
       const stop = new AbortController();
-      running.set(key, { stop, ended: measure(probe, stop.signal) });
+      const ended = repeat(probe, clock, stop.signal, () => attemptOnce(probe, stop.signal));
+      running.set(key, { stop, ended });
     }
   }
 
@@ -114,4 +100,25 @@ export function createProber(options: ProberOptions): Prober {
       waiting = waiting.filter((one) => !done.has(one));
     },
   };
+}
+
+/** Begins an attempt at every turn of the probe until the signal; then waits for the attempts that are under way. */
+async function repeat(
+  probe: PlanProbe,
+  clock: Clock,
+  signal: AbortSignal,
+  attemptOnce: () => Promise<void>,
+): Promise<void> {
+  const intervalMs = probe.interval_seconds * 1000;
+  // Spreads the probes of one interval; a probe keeps its offset after a restart.
+  const offsetMs = (probe.id * 7919) % intervalMs;
+  const under: Promise<void>[] = [];
+  while (!signal.aborted) {
+    const nowMs = clock.nowMs();
+    await clock.wait(intervalMs - ((((nowMs - offsetMs) % intervalMs) + intervalMs) % intervalMs), signal);
+    if (signal.aborted) break;
+    const one = attemptOnce().then(() => void under.splice(under.indexOf(one), 1));
+    under.push(one);
+  }
+  await Promise.all(under);
 }

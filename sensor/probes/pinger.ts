@@ -8,42 +8,18 @@
  */
 import { randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
-import koffi from 'koffi';
 import { describeError } from '#common/errors/index.ts';
-import { parseAddress } from '#common/ip/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { AttemptOutcome } from './attempt.ts';
+import { type IcmpSocket, loadIcmpLibrary, openIcmpSocket, tokenBytes } from './icmp-socket.ts';
 
-const afInet = 2;
-const afInet6 = 10;
-const sockDatagram = 2;
-const sockRaw = 3;
-const sockCloexec = 0o2000000;
-const sockNonblock = 0o4000;
-const protocolIcmp = 1;
-const protocolIcmp6 = 58;
-const solRaw = 255;
-const icmpFilter = 1;
-const icmp6Filter = 1;
-const siocgStampNs = 0x8907;
-const pollIn = 1;
-const dontWait = 0x40;
-const clockRealtime = 0;
-const tokenBytes = 16;
 /** Duration of one wait for answers; a stop waits at most as long. */
 const waitMs = 500;
-const errnoNames = new Map(Object.entries(koffi.os.errno).map(([name, number]) => [number, name]));
 
 export interface Pinger {
   /** Rejects with an error that has the system's code. */
   ping(address: string, signal: AbortSignal): Promise<AttemptOutcome>;
   close(): Promise<void>;
-}
-
-interface Family {
-  isV6: boolean;
-  fd: number;
-  isRaw: boolean;
 }
 
 interface Waiting {
@@ -52,102 +28,33 @@ interface Waiting {
   resolve(outcome: AttemptOutcome): void;
 }
 
-function loadLibrary() {
-  const library = koffi.load(null);
-  return {
-    socket: library.func('int socket(int domain, int type, int protocol)'),
-    setsockopt: library.func(
-      'int setsockopt(int fd, int level, int name, const void *value, uint32_t length)',
-    ),
-    sendto: library.func(
-      'int64_t sendto(int fd, const void *bytes, size_t length, int flags, const void *to, uint32_t toLength)',
-    ),
-    recv: library.func('int64_t recv(int fd, void *bytes, size_t length, int flags)'),
-    ioctl: library.func('int ioctl(int fd, unsigned long request, void *argument)'),
-    poll: library.func('int poll(void *fds, unsigned long count, int timeout)'),
-    clock: library.func('int clock_gettime(int clock, void *time)'),
-    close: library.func('int close(int fd)'),
-  };
-}
-
 /** Creates a pinger; a socket is opened with the first address of its family. */
 export function createPinger(reporter: Reporter): Pinger {
-  const c = loadLibrary();
-  const families = new Map<boolean, Family>();
+  const library = loadIcmpLibrary();
+  const sockets = new Map<boolean, IcmpSocket>();
   const waiting = new Map<string, Waiting>();
-  const packet = Buffer.alloc(2048);
-  const time = Buffer.alloc(16);
   let sequence = 0;
   let isClosed = false;
   let reading: Promise<void> | null = null;
 
-  const readTime = (): bigint => time.readBigInt64LE(0) * 1_000_000_000n + time.readBigInt64LE(8);
-
-  function open(isV6: boolean): Family {
-    const known = families.get(isV6);
-    if (known) return known;
-    const [domain, protocol] = isV6 ? [afInet6, protocolIcmp6] : [afInet, protocolIcmp];
-    let fd: number = c.socket(domain, sockRaw | sockCloexec | sockNonblock, protocol);
-    const isRaw = fd >= 0;
-    if (!isRaw) fd = c.socket(domain, sockDatagram | sockCloexec | sockNonblock, protocol);
-    if (fd < 0) throw systemError('open a socket for ICMP', koffi.errno());
-    if (isRaw) {
-      // Echo replies only: a raw socket receives every ICMP packet. The filter's bits are the blocked types.
-      const filter = isV6 ? Buffer.alloc(32, 0xff) : Buffer.alloc(4, 0xff);
-      if (isV6) filter.writeUInt32LE(0xffff_fffd, 16);
-      else filter.writeUInt32LE(0xffff_fffe, 0);
-      c.setsockopt(fd, isV6 ? protocolIcmp6 : solRaw, isV6 ? icmp6Filter : icmpFilter, filter, filter.length);
-    }
-    const family = { isV6, fd, isRaw };
-    families.set(isV6, family);
-    // The first call enables the kernel's timestamps.
-    c.ioctl(fd, siocgStampNs, time);
-    return family;
+  function socketOf(isV6: boolean): IcmpSocket {
+    const known = sockets.get(isV6) ?? openIcmpSocket(library, isV6);
+    sockets.set(isV6, known);
+    return known;
   }
 
-  function send(family: Family, address: string, token: Buffer): void {
-    sequence = (sequence + 1) & 0xffff;
-    const message = Buffer.concat([Buffer.from([family.isV6 ? 128 : 8, 0, 0, 0, 0, 0, 0, 0]), token]);
-    message.writeUInt16BE(process.pid & 0xffff, 4);
-    message.writeUInt16BE(sequence, 6);
-    // Over IPv6 and over ping sockets the kernel sets the checksum.
-    if (!family.isV6) message.writeUInt16BE(checksum(message), 2);
-    const to = socketAddress(address, family.isV6);
-    if (c.sendto(family.fd, message, message.length, dontWait, to, to.length) < 0)
-      throw systemError('send an echo request', koffi.errno());
-  }
-
-  function receive(family: Family): void {
-    for (;;) {
-      const length = Number(c.recv(family.fd, packet, packet.length, dontWait));
-      if (length < 0) return;
-      // Packets from raw IPv4 sockets include the IP header.
-      const start = family.isRaw && !family.isV6 ? (packet[0]! & 0x0f) * 4 : 0;
-      if (length < start + 8 + tokenBytes || packet[start] !== (family.isV6 ? 129 : 0)) continue;
-      const token = packet.toString('hex', start + 8, start + 8 + tokenBytes);
-      const one = waiting.get(token);
-      if (!one) continue;
-      waiting.delete(token);
-      const elapsedUs = (performance.now() - one.startedMs) * 1000;
-      const isStamped = c.ioctl(family.fd, siocgStampNs, time) === 0;
-      const stampedUs = isStamped ? Number(readTime() - one.sentAtNs) / 1000 : -1;
-      // After a clock step in between the timestamp is useless; then monotonic time is used.
-      one.resolve({ rttUs: stampedUs > 0 && stampedUs <= elapsedUs ? stampedUs : elapsedUs });
-    }
+  function take(socket: IcmpSocket, token: string): void {
+    const one = waiting.get(token);
+    if (!one) return;
+    waiting.delete(token);
+    one.resolve({ rttUs: roundTripUs(one, socket) });
   }
 
   async function read(): Promise<void> {
     while (!isClosed && waiting.size > 0) {
-      const open = [...families.values()];
-      const set = Buffer.alloc(8 * open.length);
-      for (const [i, family] of open.entries()) {
-        set.writeInt32LE(family.fd, i * 8);
-        set.writeInt16LE(pollIn, i * 8 + 4);
-      }
-      await new Promise<void>((resolve, reject) =>
-        c.poll.async(set, open.length, waitMs, (error: Error | null) => (error ? reject(error) : resolve())),
-      );
-      for (const family of open) receive(family);
+      const open = [...sockets.values()];
+      await library.waitToRead(open, waitMs);
+      for (const socket of open) socket.receive((token) => take(socket, token));
     }
     reading = null;
   }
@@ -157,15 +64,14 @@ export function createPinger(reporter: Reporter): Pinger {
       return new Promise((resolve, reject) => {
         const token = randomBytes(tokenBytes);
         const key = token.toString('hex');
-        const family = open(isIPv6(address));
+        const socket = socketOf(isIPv6(address));
         const onAbort = () => {
           waiting.delete(key);
           reject(signal.reason);
         };
         signal.addEventListener('abort', onAbort, { once: true });
-        c.clock(clockRealtime, time);
         waiting.set(key, {
-          sentAtNs: readTime(),
+          sentAtNs: library.nowNs(),
           startedMs: performance.now(),
           resolve(outcome) {
             signal.removeEventListener('abort', onAbort);
@@ -173,7 +79,8 @@ export function createPinger(reporter: Reporter): Pinger {
           },
         });
         try {
-          send(family, address, token);
+          sequence = (sequence + 1) & 0xffff;
+          socket.send(address, sequence, token);
         } catch (error) {
           waiting.delete(key);
           signal.removeEventListener('abort', onAbort);
@@ -188,30 +95,17 @@ export function createPinger(reporter: Reporter): Pinger {
     async close() {
       isClosed = true;
       await reading;
-      for (const { fd } of families.values()) c.close(fd);
-      families.clear();
+      for (const socket of sockets.values()) socket.close();
+      sockets.clear();
     },
   };
 }
 
-/** RFC 1071. */
-function checksum(message: Buffer): number {
-  let sum = 0;
-  for (let i = 0; i < message.length; i += 2) sum += message.readUInt16BE(i);
-  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
-  return ~sum & 0xffff;
-}
-
-/** `sockaddr_in` or `sockaddr_in6`. */
-function socketAddress(address: string, isV6: boolean): Buffer {
-  const bytes = parseAddress(address)!;
-  const buffer = Buffer.alloc(isV6 ? 28 : 16);
-  buffer.writeUInt16LE(isV6 ? afInet6 : afInet, 0);
-  buffer.set(bytes, isV6 ? 8 : 4);
-  return buffer;
-}
-
-function systemError(step: string, errno: number): Error {
-  const code = errnoNames.get(errno) ?? `errno ${errno}`;
-  return Object.assign(new Error(`could not ${step}: ${code}`), { code });
+/** The time from the sending to the kernel's timestamp of the answer that was read last. */
+function roundTripUs(one: Waiting, socket: IcmpSocket): number {
+  const elapsedUs = (performance.now() - one.startedMs) * 1000;
+  const stampNs = socket.lastStampNs();
+  const stampedUs = stampNs === null ? -1 : Number(stampNs - one.sentAtNs) / 1000;
+  // After a clock step in between the timestamp is useless; then monotonic time is used.
+  return stampedUs > 0 && stampedUs <= elapsedUs ? stampedUs : elapsedUs;
 }

@@ -15,19 +15,69 @@ export interface Listener {
 }
 
 export function createListener(pool: () => pg.Pool, channel: string): Listener {
-  const wakers = new Map<string, Set<() => void>>();
+  const waiters = createWaiters();
+  const connection = createConnection(pool, channel, { heard: waiters.wake, lost: waiters.wakeAll });
+  let subscriptions = 0;
+  const giveBack = () => connection.giveBack(() => subscriptions > 0);
+
+  return {
+    subscribe(topic) {
+      subscriptions += 1;
+      return {
+        listen: connection.ensureListening,
+        next: () => waiters.next(topic),
+        close() {
+          subscriptions -= 1;
+          if (subscriptions === 0) {
+            waiters.forget();
+            void giveBack();
+          }
+        },
+      };
+    },
+    async close() {
+      subscriptions = 0;
+      waiters.wakeAll();
+      await giveBack();
+    },
+  };
+}
+
+/** Who waits for the next message about which topic. */
+function createWaiters() {
+  const waiting = new Map<string, Set<() => void>>();
+  const wake = (topic: string) => {
+    const woken = waiting.get(topic);
+    waiting.delete(topic);
+    for (const resolve of woken ?? []) resolve();
+  };
+  return {
+    next(topic: string): Promise<void> {
+      return new Promise((resolve) => {
+        const ofTopic = waiting.get(topic) ?? new Set();
+        ofTopic.add(resolve);
+        waiting.set(topic, ofTopic);
+      });
+    },
+    wake,
+    wakeAll() {
+      for (const topic of [...waiting.keys()]) wake(topic);
+    },
+    forget() {
+      waiting.clear();
+    },
+  };
+}
+
+interface Hearing {
+  heard(topic: string): void;
+  lost(): void;
+}
+
+/** The connection that listens: one at a time, opened again by the next `ensureListening` after it was lost. */
+function createConnection(pool: () => pg.Pool, channel: string, { heard, lost }: Hearing) {
   let client: Promise<pg.PoolClient | null> | null = null;
   let current: pg.PoolClient | null = null;
-  let subscriptions = 0;
-
-  const wakeAll = () => {
-    for (const topic of [...wakers.keys()]) wake(topic);
-  };
-  const wake = (topic: string) => {
-    const waiting = wakers.get(topic);
-    wakers.delete(topic);
-    for (const resolve of waiting ?? []) resolve();
-  };
 
   async function connect(): Promise<pg.PoolClient | null> {
     const mine = await pool().connect();
@@ -37,9 +87,9 @@ export function createListener(pool: () => pg.Pool, channel: string): Listener {
         current = null;
         mine.release(error ?? true);
       }
-      wakeAll();
+      lost();
     };
-    mine.on('notification', (message) => wake(message.payload ?? ''));
+    mine.on('notification', (message) => heard(message.payload ?? ''));
     mine.on('error', lose);
     mine.on('end', () => lose());
     current = mine;
@@ -47,51 +97,25 @@ export function createListener(pool: () => pg.Pool, channel: string): Listener {
     return mine;
   }
 
-  async function ensureListening(): Promise<void> {
-    client ??= connect().catch(() => {
-      current?.release(true);
-      current = null;
-      client = null;
-      return null;
-    });
-    await client;
-  }
-
-  async function giveBack(): Promise<void> {
-    const held = await client;
-    if (subscriptions > 0 || held === null || current !== held) return;
-    client = null;
-    current = null;
-    held.removeAllListeners('notification');
-    // A connection that listened is closed and not reused: it would continue to receive unread notifications.
-    held.release(true);
-  }
-
   return {
-    subscribe(topic) {
-      subscriptions += 1;
-      return {
-        listen: ensureListening,
-        next() {
-          return new Promise((resolve) => {
-            const waiting = wakers.get(topic) ?? new Set();
-            waiting.add(resolve);
-            wakers.set(topic, waiting);
-          });
-        },
-        close() {
-          subscriptions -= 1;
-          if (subscriptions === 0) {
-            wakers.clear();
-            void giveBack();
-          }
-        },
-      };
+    async ensureListening(): Promise<void> {
+      client ??= connect().catch(() => {
+        current?.release(true);
+        current = null;
+        client = null;
+        return null;
+      });
+      await client;
     },
-    async close() {
-      subscriptions = 0;
-      wakeAll();
-      await giveBack();
+    /** Closes the connection, unless it is needed again by then. */
+    async giveBack(isNeeded: () => boolean): Promise<void> {
+      const held = await client;
+      if (isNeeded() || held === null || current !== held) return;
+      client = null;
+      current = null;
+      held.removeAllListeners('notification');
+      // A connection that listened is closed and not reused: it would continue to receive unread notifications.
+      held.release(true);
     },
   };
 }

@@ -5,25 +5,18 @@
  * only the program's own user in, is brought back when it dies, and takes over from an orphan that a killed parent left
  * behind.
  */
-import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { open, truncate } from 'node:fs/promises';
+import { truncate } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join, resolve } from 'node:path';
-import { CodedError, describeError } from '#common/errors/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { adminRole, prepareDatabase, writeAccessFiles } from './access.ts';
-import {
-  initialise,
-  makeFolder,
-  makeSocketFolder,
-  serverSettings,
-  socketFolder,
-  waitUntilAnswering,
-} from './cluster.ts';
+import { initialise, makeFolder, makeSocketFolder, socketFolder } from './cluster.ts';
 import { stopOrphan } from './orphan.ts';
-import { dataFolder, type PostgresRuntime, prepareRuntime } from './runtime.ts';
+import { prepareRuntime } from './runtime.ts';
+import { createServerProcess, type ServerProcess } from './server-process.ts';
 
 export interface EmbeddedPostgresOptions {
   /** Folder of its own; made when missing. */
@@ -48,58 +41,11 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
   const logFile = join(dir, 'server.log');
   // Asked each time: where it is depends on folders that the first start makes.
   const socketDir = () => socketFolder(dir);
-  let runtime: PostgresRuntime | null = null;
   let lock: Server | null = null;
-  let child: ChildProcess | null = null;
-  let isStopping = false;
-
-  /** Starts the server process and waits until it answers. */
-  async function launch(): Promise<void> {
-    await stopOrphan(dataDir, options.reporter);
-    const log = await open(logFile, 'a', 0o600);
-    const settings = { ...serverSettings(socketDir()), ...options.serverSettings };
-    const args = [
-      '-D',
-      dataFolder,
-      ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
-    ];
-    // A session of its own: Ctrl-C in a terminal must reach us first, or clients lose their server mid-request.
-    const started = runtime!.spawn('postgres', dataDir, args, {
-      detached: true,
-      stdio: ['ignore', log.fd, log.fd],
-    });
-    await log.close();
-    child = started;
-    let hasAnswered = false;
-    started.once('exit', (code, signal) => {
-      if (child !== started) return;
-      child = null;
-      // A server that never answered is handled by the wait below.
-      if (hasAnswered && !isStopping) void relaunch(code, signal);
-    });
-    await waitUntilAnswering(started, socketDir(), logFile);
-    hasAnswered = true;
-    // It answered and died in the same instant: no other code has noticed.
-    if (child !== started && !isStopping) throw new CodedError('postgres.died', 'PostgreSQL died at once.');
-  }
+  let server: ServerProcess | null = null;
 
   const urlAs = (role: string) =>
     `postgres://${role}@localhost/${options.databaseName}?host=${encodeURIComponent(socketDir())}`;
-
-  async function relaunch(code: number | null, signal: string | null): Promise<void> {
-    options.reporter.warn('postgresql ended, starting it again', { code, signal });
-    for (let attempt = 1; !isStopping; attempt += 1) {
-      try {
-        await launch();
-        options.reporter.info('postgresql is back');
-        return;
-      } catch (error) {
-        if (attempt % 10 === 1)
-          options.reporter.error('postgresql does not start', { error: describeError(error) });
-        await new Promise((wake) => setTimeout(wake, Math.min(200 * attempt, 3_000)));
-      }
-    }
-  }
 
   return {
     name: 'postgresql',
@@ -110,20 +56,21 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
       return urlAs(adminRole);
     },
     async start() {
-      isStopping = false;
+      const { reporter, serverSettings: settings } = options;
       lock = await takeLock(dir);
+      server = createServerProcess({ dataDir, logFile, socketDir, settings, reporter });
       try {
         await makeFolder(dir, options.urlSetting);
-        runtime = await prepareRuntime(join(dir, 'runtime'));
+        const runtime = await prepareRuntime(join(dir, 'runtime'));
         await runtime.giveFolder(dir);
         await makeSocketFolder(socketDir(), runtime);
         await initialise(runtime, dataDir, logFile);
         // An earlier version's server, which may still run, had another user.
-        await stopOrphan(dataDir, options.reporter);
+        await stopOrphan(dataDir, reporter);
         await runtime.giveTree(dataDir);
         await writeAccessFiles(dataDir, runtime);
         await truncate(logFile, 0).catch(() => {});
-        await launch();
+        await server.launch(runtime);
         await prepareDatabase(socketDir(), options.databaseName);
       } catch (error) {
         await this.stop();
@@ -131,11 +78,7 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
       }
     },
     async stop() {
-      isStopping = true;
-      const running = child;
-      child = null;
-      // Fast shutdown: roll back what is open, write a checkpoint, leave.
-      if (running && running.exitCode === null) await endProcess(running, 'SIGINT', 20_000);
+      await server?.stop();
       await new Promise<void>((done) => (lock ? lock.close(() => done()) : done()));
       lock = null;
     },
@@ -159,12 +102,4 @@ async function takeLock(dir: string): Promise<Server> {
   });
   server.unref();
   return server;
-}
-
-async function endProcess(child: ChildProcess, signal: NodeJS.Signals, patienceMs: number): Promise<void> {
-  const gone = new Promise<void>((done) => child.once('exit', () => done()));
-  child.kill(signal);
-  const timer = setTimeout(() => child.kill('SIGQUIT'), patienceMs);
-  await gone;
-  clearTimeout(timer);
 }

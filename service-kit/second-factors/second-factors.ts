@@ -65,39 +65,26 @@ export interface SecondFactors {
 }
 
 export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
-  const { db, clock, secrets, issuer } = deps;
-
-  const openTotp = async (from: Queryable, personId: number, { sealed }: store.StoredTotp) =>
-    (await secrets.open(from, store.totpSecret, personId, sealed)).toString();
-  const takeTotp = async (personId: number, isConfirmed: boolean, code: string): Promise<boolean> => {
-    await secrets.ready();
-    return db()
-      .transaction()
-      .execute(async (trx) => {
-        const totp = await store.lockTotp(trx, personId);
-        if (totp === null || totp.isConfirmed !== isConfirmed) return false;
-        const step = stepOfCode(await openTotp(trx, personId, totp), code, clock.nowMs());
-        if (step === null || step <= totp.lastStep) return false;
-        await store.writeTotpStep(trx, personId, step);
-        return true;
-      });
-  };
-  /** Recovery codes stand in for a factor, so they go with the last one. */
-  const removing = (personId: number, remove: (tx: Queryable) => Promise<boolean>) =>
-    db()
-      .transaction()
-      .execute(async (tx) => {
-        const isGone = await remove(tx);
-        if (!(await stateOf(tx, personId)).hasAny) await store.replaceRecoveryCodes(tx, personId, []);
-        return isGone;
-      });
-  const newCodes = async (tx: Queryable, personId: number) => {
-    const codes = createRecoveryCodes();
-    await store.replaceRecoveryCodes(tx, personId, codes.map(digestRecoveryCode));
-    return codes;
-  };
+  const { db } = deps;
   return {
     stateOf: (personId) => stateOf(db(), personId),
+    ...appFactor(deps),
+    ...passkeyFactor(deps),
+    ...stepSecrets(deps),
+    async takeCode(personId, text) {
+      if (await takeTotp(deps, personId, true, text)) return 'totp';
+      return (await store.takeRecoveryCode(db(), personId, digestRecoveryCode(text))) ? 'recovery' : null;
+    },
+    renewRecoveryCodes: (personId) => renewRecoveryCodes(db(), personId),
+  };
+}
+
+/** The authenticator app. */
+function appFactor(
+  deps: SecondFactorsDeps,
+): Pick<SecondFactors, 'beginTotp' | 'pendingTotp' | 'confirmTotp' | 'removeTotp'> {
+  const { db, secrets, issuer } = deps;
+  return {
     async beginTotp(personId, email) {
       const secret = createTotpSecret();
       await secrets.ready();
@@ -112,43 +99,38 @@ export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
       await secrets.ready();
       const totp = await store.findTotp(db(), personId);
       if (totp === null || totp.isConfirmed) return null;
-      const secret = await openTotp(db(), personId, totp);
+      const secret = await openTotp(secrets, db(), personId, totp);
       return { secret, uri: totpUri(secret, issuer, email) };
     },
-    async confirmTotp(personId, code) {
-      const before = await stateOf(db(), personId);
-      if (!(await takeTotp(personId, false, code))) return null;
-      if (before.hasAny) return { codes: null };
-      return {
-        codes: await db()
-          .transaction()
-          .execute((tx) => newCodes(tx, personId)),
-      };
-    },
-    removeTotp: (personId) => removing(personId, (tx) => store.deleteTotp(tx, personId)),
-    async takeCode(personId, text) {
-      if (await takeTotp(personId, true, text)) return 'totp';
-      return (await store.takeRecoveryCode(db(), personId, digestRecoveryCode(text))) ? 'recovery' : null;
-    },
-    renewRecoveryCodes: (personId) =>
-      db()
-        .transaction()
-        .execute((tx) => newCodes(tx, personId)),
+    confirmTotp: (personId, code) => adding(db(), personId, () => takeTotp(deps, personId, false, code)),
+    removeTotp: (personId) => removing(db(), personId, (tx) => store.deleteTotp(tx, personId)),
+  };
+}
+
+function passkeyFactor({
+  db,
+  issuer,
+}: SecondFactorsDeps): Pick<
+  SecondFactors,
+  'listPasskeys' | 'beginPasskey' | 'addPasskey' | 'removePasskey' | 'beginPasskeySignIn' | 'takePasskey'
+> {
+  return {
     listPasskeys: (personId) => passkeyStore.listPasskeys(db(), personId),
     beginPasskey: (site, person) => passkeys.beginRegistration(db(), site, person, issuer),
-    async addPasskey(site, personId, name, answer) {
-      const before = await stateOf(db(), personId);
-      if (!(await passkeys.finishRegistration(db(), site, personId, name, parseJson(answer)))) return null;
-      if (before.hasAny) return { codes: null };
-      return {
-        codes: await db()
-          .transaction()
-          .execute((tx) => newCodes(tx, personId)),
-      };
-    },
-    removePasskey: (personId, id) => removing(personId, (tx) => passkeyStore.deletePasskey(tx, personId, id)),
+    addPasskey: (site, personId, name, answer) =>
+      adding(db(), personId, () =>
+        passkeys.finishRegistration(db(), site, personId, name, parseJson(answer)),
+      ),
+    removePasskey: (personId, id) =>
+      removing(db(), personId, (tx) => passkeyStore.deletePasskey(tx, personId, id)),
     beginPasskeySignIn: (site) => passkeys.beginAuthentication(db(), site),
     takePasskey: (site, answer) => passkeys.finishAuthentication(db(), site, parseJson(answer)),
+  };
+}
+
+/** The time between the password and the second factor. */
+function stepSecrets({ db }: SecondFactorsDeps): Pick<SecondFactors, 'beginStep' | 'findStep' | 'endStep'> {
+  return {
     async beginStep(personId) {
       const secret = randomBytes(32).toString('base64url');
       await store.insertStep(db(), digestOf(secret), personId);
@@ -157,6 +139,67 @@ export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
     findStep: (secret) => store.findStep(db(), digestOf(secret)),
     endStep: (secret) => store.deleteStep(db(), digestOf(secret)),
   };
+}
+
+async function openTotp(
+  secrets: Secrets,
+  from: Queryable,
+  personId: number,
+  { sealed }: store.StoredTotp,
+): Promise<string> {
+  return (await secrets.open(from, store.totpSecret, personId, sealed)).toString();
+}
+
+/** Whether this is a code of the person's app (in use, or waiting to be confirmed) that was not used before. */
+async function takeTotp(
+  { db, clock, secrets }: SecondFactorsDeps,
+  personId: number,
+  isConfirmed: boolean,
+  code: string,
+): Promise<boolean> {
+  await secrets.ready();
+  return db()
+    .transaction()
+    .execute(async (trx) => {
+      const totp = await store.lockTotp(trx, personId);
+      if (totp === null || totp.isConfirmed !== isConfirmed) return false;
+      const step = stepOfCode(await openTotp(secrets, trx, personId, totp), code, clock.nowMs());
+      if (step === null || step <= totp.lastStep) return false;
+      await store.writeTotpStep(trx, personId, step);
+      return true;
+    });
+}
+
+/** Recovery codes come with the first factor. */
+async function adding(
+  db: Queryable,
+  personId: number,
+  add: () => Promise<boolean>,
+): Promise<{ codes: readonly string[] | null } | null> {
+  const before = await stateOf(db, personId);
+  if (!(await add())) return null;
+  return { codes: before.hasAny ? null : await renewRecoveryCodes(db, personId) };
+}
+
+/** Recovery codes stand in for a factor, so they go with the last one. */
+function removing(
+  db: Queryable,
+  personId: number,
+  remove: (tx: Queryable) => Promise<boolean>,
+): Promise<boolean> {
+  return db.transaction().execute(async (tx) => {
+    const isGone = await remove(tx);
+    if (!(await stateOf(tx, personId)).hasAny) await store.replaceRecoveryCodes(tx, personId, []);
+    return isGone;
+  });
+}
+
+function renewRecoveryCodes(db: Queryable, personId: number): Promise<readonly string[]> {
+  return db.transaction().execute(async (tx) => {
+    const codes = createRecoveryCodes();
+    await store.replaceRecoveryCodes(tx, personId, codes.map(digestRecoveryCode));
+    return codes;
+  });
 }
 
 /** Takes all second factors of a person away, within the transaction of what makes that right. */

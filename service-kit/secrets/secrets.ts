@@ -1,12 +1,12 @@
-import { CodedError, describeError } from '#common/errors/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { keyIdOf, openBytes, placeText, sealBytes } from './envelope.ts';
-import { forgetClearValues } from './forget-clear-values.ts';
 import type { KeyWrapper } from './key-wrapper.ts';
 import { createKeyring, rewrapKeys } from './keyring.ts';
 import { rotateDataKey } from './rotate-data-key.ts';
+import { sealClearValues } from './seal-clear-values.ts';
 import type { SecretColumn } from './secret-column.ts';
 import type { Secrets } from './secrets-service.ts';
 import * as store from './store.ts';
@@ -21,8 +21,6 @@ export interface SecretsDeps {
   reporter: Reporter;
 }
 
-const batchRows = 100;
-
 export function createSecrets(deps: SecretsDeps): Secrets {
   const { db, program, wrapper, columns, reporter } = deps;
   const keyring = createKeyring(deps);
@@ -30,7 +28,7 @@ export function createSecrets(deps: SecretsDeps): Secrets {
 
   const prepare = async (waits: boolean) => {
     await keyring.load();
-    await sealClear(waits);
+    await sealClearValues({ db, columns, seal, reporter }, waits);
   };
   const ready = () => {
     // A failure is not kept: the next call looks again.
@@ -62,35 +60,6 @@ export function createSecrets(deps: SecretsDeps): Secrets {
       );
     return opened;
   };
-  async function sealClear(waits: boolean): Promise<void> {
-    const changed = new Map<string, number>();
-    for (const column of columns) {
-      for (;;) {
-        const count = await db()
-          .transaction()
-          .execute(async (trx) => {
-            const rows = await store.lockClear(trx, column, batchRows, waits);
-            for (const { row, secret } of rows)
-              await store.writeSealed(trx, column, row, await seal(trx, column, row, secret));
-            return rows.length;
-          });
-        if (count > 0) changed.set(column.table, (changed.get(column.table) ?? 0) + count);
-        if (count < batchRows) break;
-      }
-    }
-    if (changed.size === 0) return;
-    for (const [table, count] of changed)
-      reporter.info('secrets sealed that were readable in the database', { table, count });
-    try {
-      await forgetClearValues(db(), [...changed.keys()]);
-    } catch (error) {
-      const tables = [...changed.keys(), 'pg_statistic'].join(', ');
-      reporter.warn('former clear values may be left in the files of the database', {
-        advice: `run for each of ${tables}: vacuum (full, analyze) TABLE`,
-        error: describeError(error),
-      });
-    }
-  }
   return {
     part: {
       name: 'secrets',

@@ -12,8 +12,8 @@ import {
   sendPage,
   shell,
 } from '#service-kit/pages/index.ts';
-import { sendWantedFile } from './data-table.ts';
 import { viewerOf } from './guard.ts';
+import { sendWantedFile } from './parts/data-table.ts';
 
 /** Global navigation. An entry is shown if its page is registered. */
 const places = [

@@ -1,0 +1,200 @@
+/** The tables on an address's page. */
+import type { FastifyRequest } from 'fastify';
+import type { AddressUse } from '#monitor/applications/index.ts';
+import type { AddressOwner } from '#monitor/devices/index.ts';
+import {
+  badge,
+  code,
+  formatBitRate,
+  formatCount,
+  formatPercent,
+  formatTime,
+  html,
+  isoTime,
+  link,
+  moment,
+  type Range,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import { namedHref } from '../parts/application-detail.ts';
+import { dataTable, wantedFile } from '../parts/data-table.ts';
+import { minuteText } from '../parts/origin.ts';
+import { evidenceColumn, exchangedColumns, lastSentColumn, serviceColumn } from '../parts/usage-columns.ts';
+import type { AddressPoint } from './address-points.ts';
+
+const pointsShown = 60;
+const applicationsShown = 50;
+
+export function applicationTable(
+  request: FastifyRequest,
+  siteId: number,
+  all: readonly AddressUse[],
+  nowMs: number,
+) {
+  const shown = wantedFile(request) ? all : all.slice(0, applicationsShown);
+  return dataTable<AddressUse>(request, {
+    id: 'applications',
+    caption: 'Applications of this address',
+    rows: shown,
+    columns: [
+      {
+        key: 'name',
+        header: 'Application',
+        cell: (row) =>
+          link(namedHref(request, siteId, row.name), row.isAttributed ? row.name : code(row.name)),
+        value: (row) => row.name,
+      },
+      serviceColumn,
+      {
+        key: 'direction',
+        header: 'Direction',
+        cell: (row) => (row.direction === 'outbound' ? 'used' : 'hosted'),
+        value: (row) => row.direction,
+      },
+      evidenceColumn,
+      ...exchangedColumns(() => 'name only'),
+      lastSentColumn(nowMs),
+    ],
+    pages:
+      all.length > shown.length
+        ? { label: `The ${shown.length} largest of ${formatCount(all.length)}` }
+        : undefined,
+    empty: {
+      title: 'No applications',
+      text: 'No application of this address was captured in this time.',
+    },
+  });
+}
+
+export function ownerTable(
+  request: FastifyRequest,
+  siteId: number,
+  owners: readonly AddressOwner[],
+  nowMs: number,
+) {
+  return dataTable<AddressOwner>(request, {
+    id: 'owners',
+    caption: 'Owners of this address',
+    rows: owners,
+    columns: [
+      {
+        key: 'device',
+        header: 'Device',
+        cell: (row) => link(`/sites/${siteId}/devices/${row.deviceId}`, row.name ?? code(row.mac)),
+        value: (row) => row.name,
+      },
+      { key: 'mac', header: 'MAC', kind: 'code', cell: (row) => row.mac, value: (row) => row.mac },
+      {
+        key: 'state',
+        header: 'State',
+        cell: (row) => (row.endedAtMs === null ? badge('good', 'owner') : badge('neutral', 'former')),
+        field: 'ended',
+        value: (row) => isoTime(row.endedAtMs),
+      },
+      {
+        key: 'first',
+        header: 'From',
+        cell: (row) => moment(row.firstSeenMs, nowMs),
+        field: 'first_seen',
+        value: (row) => isoTime(row.firstSeenMs),
+      },
+      {
+        key: 'last',
+        header: 'Last seen',
+        cell: (row) => moment(row.lastSeenMs, nowMs),
+        field: 'last_seen',
+        value: (row) => isoTime(row.lastSeenMs),
+      },
+    ],
+    empty: {
+      title: 'Unknown owner',
+      text: 'No sensor saw the device of this address on its segment. Its traffic is missing from per-device values.',
+    },
+  });
+}
+
+/** Newest first; files have every point. */
+export function pointTable(request: FastifyRequest, points: readonly AddressPoint[], range: Range) {
+  const newest = points.toReversed();
+  const shown = wantedFile(request) ? newest : newest.slice(0, pointsShown);
+  const isMinute = range.stepSeconds === 60;
+  const inside = (point: AddressPoint) =>
+    isMinute
+      ? `${withQuery(request.url, { at: minuteText(point.timeMs / 1000) })}#origin`
+      : withQuery(request.url, {
+          range: 'custom',
+          from: minuteText(point.timeMs / 1000),
+          to: minuteText(point.timeMs / 1000 + range.stepSeconds),
+          at: undefined,
+        });
+  return dataTable<AddressPoint>(request, {
+    id: 'points',
+    caption: isMinute ? 'Minutes of this address' : 'Steps of this address',
+    rows: shown,
+    columns: [
+      {
+        key: 'time',
+        header: 'From',
+        cell: (row) =>
+          link(inside(row), formatTime(row.timeMs), {
+            label: `${formatTime(row.timeMs)}, sources`,
+          }),
+        value: (row) => isoTime(row.timeMs),
+      },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => rate(row.inBps),
+        field: 'in_bps',
+        value: (row) => row.inBps,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => rate(row.outBps),
+        field: 'out_bps',
+        value: (row) => row.outBps,
+      },
+      {
+        key: 'packets',
+        header: 'Packets',
+        kind: 'figure',
+        cell: (row) => (row.observed === 0 || row.packets === null ? null : formatCount(row.packets)),
+        value: (row) => (row.observed === 0 ? null : row.packets),
+      },
+      {
+        key: 'coverage',
+        header: 'Coverage',
+        kind: 'figure',
+        cell: (row) =>
+          row.observed === 0 && row.gaps === 0
+            ? html`<span class="hint">in progress</span>`
+            : row.observed === 0
+              ? badge('warn', 'not observed')
+              : row.gaps > 0
+                ? badge('warn', `${formatCount(row.gaps)} min missing`)
+                : row.coverage === null
+                  ? null
+                  : formatPercent(row.coverage, 0),
+        value: (row) => (row.observed === 0 ? 0 : row.coverage),
+      },
+    ],
+    fields: [
+      { field: 'in_bytes', value: (row) => (row.observed === 0 ? null : row.inBytes) },
+      { field: 'out_bytes', value: (row) => (row.observed === 0 ? null : row.outBytes) },
+      { field: 'minutes_observed', value: (row) => row.observed },
+      { field: 'minutes_missing', value: (row) => row.gaps },
+    ],
+    pages:
+      points.length > shown.length
+        ? { label: `The newest ${shown.length} of ${formatCount(points.length)}; files have all` }
+        : undefined,
+    empty: { title: 'Nothing yet', text: 'This range is in the future.' },
+  });
+}
+
+function rate(bps: number | null) {
+  return bps === null ? html`<span class="unknown">unknown</span>` : formatBitRate(bps);
+}

@@ -1,0 +1,324 @@
+/** `/alerts`: open and resolved alerts, and notification channels. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import {
+  diskShare,
+  downMinutes,
+  type Episode,
+  lossMinutes,
+  lossShare,
+  measuredOf,
+  missingSeconds,
+  refusedSeconds,
+  silentSeconds,
+  skewSeconds,
+  spoolShare,
+  titleOf,
+} from '#monitor/alerts/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import {
+  age,
+  banner,
+  type Content,
+  codeBlock,
+  definitionList,
+  formatCount,
+  formatDuration,
+  formatPercent,
+  formatTime,
+  isoTime,
+  link,
+  moment,
+  pageHeader,
+  refreshing,
+  section,
+  type Tone,
+  toast,
+} from '#service-kit/pages/index.ts';
+import type { ConsoleDeps } from '../deps.ts';
+import { faultText, sendConsolePage } from '../frame.ts';
+import { type Viewer, viewerOf } from '../guard.ts';
+import { dataTable, rowsLimit } from '../parts/data-table.ts';
+import { careOf, done, placeOf, registerEpisodePage } from './alert.page.ts';
+import { channelsSection } from './alert-channels.ts';
+
+const openShown = 200;
+const pastShown = 50;
+const Query = Type.Object({
+  site: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+  saved: Type.Optional(Type.String()),
+});
+const ChannelParams = Type.Object({
+  channelId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+});
+const ChannelForm = Type.Object({
+  kind: Type.Union([Type.Literal('email'), Type.Literal('webhook')]),
+  name: Type.String({ maxLength: 200 }),
+  recipients: Type.Optional(Type.String({ maxLength: 5000 })),
+  url: Type.Optional(Type.String({ maxLength: 1000 })),
+});
+
+interface Shown {
+  secret?: string;
+  fault?: string;
+  typed?: Static<typeof ChannelForm>;
+}
+
+export function registerAlertsPage(app: App, deps: ConsoleDeps): void {
+  app.get('/alerts', { schema: { querystring: Query } }, (request, reply) =>
+    showAlerts(deps, request, reply, {}),
+  );
+  registerEpisodePage(app, deps);
+  registerChannelActions(app, deps);
+}
+
+function registerChannelActions(app: App, deps: ConsoleDeps): void {
+  app.post('/alerts/channels', { schema: { body: ChannelForm } }, async (request, reply) => {
+    try {
+      const { secret } = await deps.alerts.addChannel(viewerOf(request).actor, request.body);
+      if (secret === null) return await reply.redirect('/alerts?saved=1#channels', 303);
+      // Rendered here instead of a redirect: only this answer contains the secret.
+      return await showAlerts(deps, request, reply, { secret });
+    } catch (error) {
+      const fault = faultText(error, 'alerts.invalid', 'alerts.limit', 'webhooks.invalid');
+      return showAlerts(deps, request, reply, { fault, typed: request.body });
+    }
+  });
+  const actions: Record<string, (request: FastifyRequest, channelId: number) => Promise<boolean>> = {
+    test: (request, id) => deps.alerts.sendTest(viewerOf(request).actor, id),
+    enable: (request, id) => deps.alerts.setChannelEnabled(viewerOf(request).actor, id, true),
+    disable: (request, id) => deps.alerts.setChannelEnabled(viewerOf(request).actor, id, false),
+    delete: (request, id) => deps.alerts.deleteChannel(viewerOf(request).actor, id),
+  };
+  for (const [name, act] of Object.entries(actions)) {
+    app.post(
+      `/alerts/channels/:channelId/${name}`,
+      { schema: { params: ChannelParams } },
+      async (request, reply) => {
+        await done(act(request, request.params.channelId), 'channel').catch((error: unknown) => {
+          const message = faultText(error, 'alerts.test_limit');
+          throw new HttpError(429, { code: 'test_limit', message }, { 'retry-after': '300' });
+        });
+        return reply.redirect('/alerts?saved=1#channels', 303);
+      },
+    );
+  }
+}
+
+async function showAlerts(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply, shown: Shown) {
+  const nowMs = Date.now();
+  const viewer = viewerOf(request);
+  const query = request.query as Static<typeof Query>;
+  const siteId = query.site ?? null;
+  const pastLimit = rowsLimit(request, pastShown);
+  const [open, past, channels] = await Promise.all([
+    deps.alerts.listOpen(siteId, rowsLimit(request, openShown)),
+    deps.alerts.listResolved(siteId, pastLimit),
+    deps.alerts.listChannels(),
+  ]);
+  const site = siteId === null ? null : viewer.sites.find((one) => one.id === siteId);
+  const content = [
+    pageHeader({
+      title: site ? `Alerts of ${site.name}` : 'Alerts',
+      state: stateOf(open, nowMs),
+      actions: siteId !== null && link('/alerts', 'All sites', { kind: 'button' }),
+    }),
+    shown.secret && secretBanner(shown.secret),
+    shown.fault && banner({ tone: 'bad', title: 'The channel was not added', text: shown.fault }),
+    refreshing(
+      { id: 'alerts-open', url: request.method === 'GET' ? request.url : '/alerts', everySeconds: 20 },
+      [section({ title: 'Open' }, openTable(request, open, viewer, nowMs))],
+    ),
+    section(
+      { title: 'Resolved', description: 'Kept for three months.' },
+      pastTable(request, past, pastLimit),
+    ),
+    channelsSection(request, { channels, viewer, nowMs, hasMail: deps.alerts.hasMail, typed: shown.typed }),
+    rulesSection(),
+  ];
+  const options = {
+    title: 'Alerts',
+    status: shown.fault ? 422 : 200,
+    ...(query.saved ? { toast: toast('good', 'Saved.') } : {}),
+  };
+  return sendConsolePage(request, reply, options, content);
+}
+
+function stateOf(open: readonly Episode[], nowMs: number): { tone: Tone; text: Content } {
+  if (open.length === 0) return { tone: 'good', text: 'All clear: no open alerts.' };
+  const since = Math.min(...open.map((one) => one.openedAtMs));
+  const unseen = open.filter((one) => one.acknowledgedAtMs === null).length;
+  const count = open.length === 1 ? '1 alert is open' : `${formatCount(open.length)} alerts are open`;
+  const taken =
+    unseen === 0
+      ? open.length === 1
+        ? 'acknowledged'
+        : 'all acknowledged'
+      : `${formatCount(unseen)} not acknowledged`;
+  const age = formatDuration((nowMs - since) / 1000);
+  return { tone: unseen > 0 ? 'bad' : 'warn', text: `${count}, the oldest for ${age}; ${taken}.` };
+}
+
+function secretBanner(secret: string): Content {
+  return [
+    banner({
+      tone: 'info',
+      title: 'Signing secret of the webhook, shown only now',
+      text: 'Store it in the receiver, which verifies each delivery with it as in Standard Webhooks. If it is lost, delete the channel and add a new one.',
+    }),
+    codeBlock({ code: secret, label: 'Signing secret' }),
+  ];
+}
+
+function openTable(request: FastifyRequest, open: readonly Episode[], viewer: Viewer, nowMs: number) {
+  return dataTable<Episode>(request, {
+    id: 'open',
+    caption: 'Open alerts',
+    isStacked: true,
+    rows: open,
+    rowTone: (row) => (row.acknowledgedAtMs === null ? 'bad' : 'warn'),
+    columns: [
+      {
+        key: 'title',
+        header: 'Alert',
+        cell: (row) => link(placeOf(row), titleOf(row)),
+        value: (row) => titleOf(row),
+      },
+      { key: 'site', header: 'Site', cell: (row) => row.siteName, value: (row) => row.siteName },
+      {
+        key: 'opened',
+        header: 'Opened',
+        kind: 'figure',
+        field: 'opened_at',
+        cell: (row) => age(row.openedAtMs, nowMs),
+        value: (row) => isoTime(row.openedAtMs),
+      },
+      {
+        key: 'measured',
+        header: 'Measured',
+        kind: 'prose',
+        cell: (row) => measuredOf(row),
+        value: (row) => measuredOf(row),
+      },
+      {
+        key: 'state',
+        header: 'State',
+        kind: 'prose',
+        cell: (row) => careOf(row, nowMs),
+        value: (row) => row.acknowledgedBy,
+      },
+      ...(viewer.canChange
+        ? [
+            {
+              key: 'actions',
+              header: 'Actions',
+              kind: 'actions' as const,
+              cell: (row: Episode) => link(`/alerts/${row.id}`, 'Handle', { kind: 'button' }),
+            },
+          ]
+        : []),
+    ],
+    empty: {
+      title: 'No open alerts',
+      text: 'Silent sensors, captures that lose packets, failing probes and sensors that run out of storage appear here. The channels below are notified.',
+    },
+  });
+}
+
+function pastTable(request: FastifyRequest, past: readonly Episode[], limit: number) {
+  return dataTable<Episode>(request, {
+    id: 'resolved',
+    caption: 'Resolved alerts',
+    rows: past,
+    isComplete: past.length < limit,
+    columns: [
+      {
+        key: 'title',
+        header: 'Alert',
+        cell: (row) => link(placeOf(row), titleOf(row)),
+        value: (row) => titleOf(row),
+      },
+      { key: 'site', header: 'Site', cell: (row) => row.siteName, value: (row) => row.siteName },
+      {
+        key: 'opened',
+        header: 'Opened',
+        field: 'opened_at',
+        cell: (row) => formatTime(row.openedAtMs),
+        value: (row) => isoTime(row.openedAtMs),
+      },
+      {
+        key: 'resolved',
+        header: 'Resolved',
+        field: 'resolved_at',
+        cell: (row) => moment(row.resolvedAtMs, Date.now()),
+        value: (row) => isoTime(row.resolvedAtMs),
+      },
+      {
+        key: 'lasted',
+        header: 'Lasted',
+        kind: 'figure',
+        field: 'seconds',
+        cell: (row) => formatDuration((row.resolvedAtMs! - row.openedAtMs) / 1000),
+        value: (row) => Math.round((row.resolvedAtMs! - row.openedAtMs) / 1000),
+      },
+      {
+        key: 'end',
+        header: 'End',
+        field: 'resolution',
+        cell: (row) => row.resolution,
+        value: (row) => row.resolution,
+      },
+      {
+        key: 'by',
+        header: 'Acknowledged by',
+        field: 'acknowledged_by',
+        cell: (row) => row.acknowledgedBy ?? '–',
+        value: (row) => row.acknowledgedBy,
+      },
+    ],
+    empty: {
+      title: 'No resolved alerts yet',
+      text: 'Resolved alerts are kept for three months.',
+    },
+  });
+}
+
+function rulesSection() {
+  const share = (one: { badFrom: number; goodBelow: number }) =>
+    `from ${formatPercent(one.badFrom)}; recovered below ${formatPercent(one.goodBelow)}`;
+  return section(
+    {
+      title: 'When an alert opens',
+      description:
+        'It is resolved after one or two minutes of good values without a break. Unmeasured values change nothing.',
+    },
+    definitionList([
+      { term: 'Sensor silent', value: `no contact for ${formatDuration(silentSeconds)}` },
+      { term: 'Capture down', value: 'the sensor has contact, but a capture does not listen' },
+      {
+        term: 'Sensor clock wrong',
+        value: `off by ${skewSeconds.badFrom} s or more; recovered below ${skewSeconds.goodBelow} s`,
+      },
+      {
+        term: 'Sensor sends no minutes',
+        value: `it has contact, but no minute arrived for ${formatDuration(missingSeconds.badFrom)}`,
+      },
+      {
+        term: 'Minutes refused',
+        value: `an upload was refused; recovered after ${formatDuration(refusedSeconds)} without a refusal`,
+      },
+      {
+        term: 'Capture loses packets',
+        value: `lost in the kernel or not parsed, of ${lossMinutes} min: ${share(lossShare)}`,
+      },
+      {
+        term: 'Probe down',
+        value: `${downMinutes} measured minutes in a row without an answer`,
+      },
+      {
+        term: 'Sensor storage low',
+        value: `its spool ${share(spoolShare)}; its disk ${share(diskShare)}; or collection pauses`,
+      },
+    ]),
+  );
+}

@@ -1,0 +1,345 @@
+/** `/sites/{id}/devices/{id}`: one device: identity, owned addresses over time, WAN and LAN traffic. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { type Claim, type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
+import type { DeviceStep, Limited } from '#monitor/traffic/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import {
+  banner,
+  type ChartData,
+  type ChartUnit,
+  type Content,
+  chart,
+  chartJson,
+  field,
+  form,
+  formatBytes,
+  isoTime,
+  pageHeader,
+  type Range,
+  rangePicker,
+  readRange,
+  refreshing,
+  section,
+  stat,
+  stats,
+  toast,
+} from '#service-kit/pages/index.ts';
+import type { ConsoleDeps } from '../deps.ts';
+import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { viewerOf } from '../guard.ts';
+import { fileHref, offerData } from '../parts/data-table.ts';
+import { inventoryBanner } from '../parts/inventory-banner.ts';
+import {
+  applicationTable,
+  bindingTable,
+  conflictTable,
+  type DeviceApplication,
+  deviceEventTable,
+  deviceState,
+  identity,
+} from './device-parts.ts';
+import { limitedBanner } from './devices.page.ts';
+
+const Params = Type.Object({
+  ...SiteParams.properties,
+  deviceId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+});
+type Params = Static<typeof Params>;
+const Query = Type.Object({
+  saved: Type.Optional(Type.String()),
+  range: Type.Optional(Type.String()),
+  from: Type.Optional(Type.String()),
+  to: Type.Optional(Type.String()),
+});
+type Query = Static<typeof Query>;
+
+const dayMs = 86_400_000;
+/** Longer ranges are read in steps of a day (NET-2.2.10). */
+const finestMs = 7 * dayMs;
+/** Applications are summed from minutes, so over one hour and a limited number of addresses. */
+const applicationMs = 3_600_000;
+const addressesMax = 8;
+const eventsShown = 20;
+
+export function registerDevicePage(app: App, deps: ConsoleDeps): void {
+  app.get(
+    '/sites/:siteId/devices/:deviceId',
+    { schema: { params: Params, querystring: Query } },
+    (request, reply) => showDevice(deps, request, reply, request.params, request.query),
+  );
+
+  app.get(
+    '/sites/:siteId/devices/:deviceId/:side.json',
+    {
+      schema: {
+        params: Type.Object({
+          ...Params.properties,
+          side: Type.Union([Type.Literal('wan'), Type.Literal('lan')]),
+        }),
+        querystring: Query,
+      },
+    },
+    async (request) => {
+      const { siteId, deviceId, side } = request.params;
+      const device = await findDevice(deps, siteId, deviceId);
+      const range = deviceRange(request.query, Date.now());
+      const steps = await readSteps(deps, device, range);
+      return chartJson(unitOf(range), chartData(steps, side, range));
+    },
+  );
+
+  app.post(
+    '/sites/:siteId/devices/:deviceId/name',
+    { schema: { params: Params, body: Type.Object({ name: Type.String({ maxLength: 400 }) }) } },
+    async (request, reply) => {
+      const { siteId, deviceId } = request.params;
+      try {
+        const input = { siteId, deviceId, name: request.body.name };
+        if (!(await deps.devices.name(viewerOf(request).actor, input))) throw unknownDevice();
+      } catch (error) {
+        if (error instanceof HttpError) throw error;
+        const fault = faultText(error, 'devices.invalid');
+        return showDevice(deps, request, reply, request.params, {}, { fault, typed: request.body.name });
+      }
+      return reply.redirect(`/sites/${siteId}/devices/${deviceId}?saved=1`, 303);
+    },
+  );
+}
+
+function unknownDevice(): HttpError {
+  return new HttpError(404, { code: 'not_found', message: 'This device does not exist.' });
+}
+
+async function findDevice(deps: ConsoleDeps, siteId: number, deviceId: number): Promise<Device> {
+  const site = await siteOf(deps.sites, siteId);
+  const device = await deps.devices.find(site.id, deviceId);
+  if (!device) throw unknownDevice();
+  return device;
+}
+
+async function showDevice(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { siteId, deviceId }: Params,
+  query: Query,
+  refused?: { fault: string; typed: string },
+): Promise<FastifyReply> {
+  const nowMs = Date.now();
+  const site = await siteOf(deps.sites, siteId);
+  const device = await findDevice(deps, siteId, deviceId);
+  const range = deviceRange(query, nowMs);
+  const [bindings, conflicts, events, steps] = await Promise.all([
+    deps.devices.listBindings(device.id),
+    deps.devices.listConflicts(site.id, device.mac),
+    deps.events.list(site.id, eventsShown, { mac: device.mac }),
+    readSteps(deps, device, range),
+  ]);
+  const applications = await readApplications(deps, device, bindings, range, nowMs);
+  const { text } = labelDevice(device);
+  const content = [
+    pageHeader({
+      title: text,
+      state: deviceState(device, bindings, nowMs),
+      actions: rangePicker({ url: pageUrl(request), range, nowMs }),
+    }),
+    device.match && device.match.endedAtMs === null && (await inventoryBanner(deps, nowMs)),
+    refreshing({ id: 'device-traffic', url: pageUrl(request), everySeconds: 60 }, [
+      steps.sourceLimited && limitedBanner(),
+      trafficPart(request, device, steps, range),
+    ]),
+    section({ title: 'Identity' }, identity(device, nowMs)),
+    section(
+      {
+        title: 'Name',
+        description: 'Applies to the MAC on every segment. Leave empty for the automatic name.',
+      },
+      nameForm(request, site.id, device, refused),
+    ),
+    section(
+      {
+        title: 'Addresses',
+        description: 'Owned addresses over time; kept for three months.',
+      },
+      bindingTable(request, site.id, bindings, nowMs),
+    ),
+    conflicts.length > 0 &&
+      section({ title: 'Conflicts' }, conflictTable(request, conflicts, device.mac, nowMs)),
+    section(
+      {
+        title: 'Applications',
+        description: `Internet applications of its addresses in the last hour of the range, while it owned them.`,
+      },
+      applicationTable(request, site.id, applications, formatBytes),
+    ),
+    section({ title: 'Events' }, deviceEventTable(request, events, nowMs)),
+  ];
+  return sendConsolePage(
+    request,
+    reply,
+    {
+      title: text,
+      site: { site, page: 'devices' },
+      status: refused ? 422 : 200,
+      ...(query.saved === undefined ? {} : { toast: toast('good', 'Name saved.') }),
+    },
+    content,
+  );
+}
+
+/** The page's URL; in the answer to a refused form, the URL of the form's page. */
+function pageUrl(request: FastifyRequest): string {
+  return request.url.replace(/\/name(\?.*)?$/, '');
+}
+
+function nameForm(
+  request: FastifyRequest,
+  siteId: number,
+  device: Device,
+  refused: { fault: string; typed: string } | undefined,
+): Content {
+  const viewer = viewerOf(request);
+  if (!viewer.canChange) return banner({ tone: 'info', title: 'Your role is read-only.' });
+  return form(
+    {
+      action: `/sites/${siteId}/devices/${device.id}/name`,
+      csrfToken: viewer.csrfToken,
+      submit: 'Save name',
+    },
+    field({
+      name: 'name',
+      label: 'Name',
+      value: refused?.typed ?? device.operatorName ?? '',
+      maxLength: 80,
+      error: refused?.fault,
+    }),
+  );
+}
+
+/** A month is read in whole days, shorter ranges as elsewhere. */
+function deviceRange(query: Query, nowMs: number): Range {
+  const range = readRange(query, nowMs, '24h');
+  if (range.toMs - range.fromMs <= finestMs) return range;
+  return {
+    ...range,
+    fromMs: Math.floor(range.fromMs / dayMs) * dayMs,
+    toMs: Math.ceil(range.toMs / dayMs) * dayMs,
+    stepSeconds: 86_400,
+  };
+}
+
+function isDaily(range: Range): boolean {
+  return range.stepSeconds === 86_400;
+}
+
+function unitOf(range: Range): ChartUnit {
+  return isDaily(range) ? 'bytes' : 'bit/s';
+}
+
+async function readSteps(deps: ConsoleDeps, device: Device, range: Range): Promise<Limited<DeviceStep>> {
+  if (device.foreignReason !== null) return { items: [], sourceLimited: false };
+  const { fromMs, toMs, stepSeconds } = range;
+  return deps.traffic.readDevice(device.siteId, deviceKeyOf(device), fromMs, toMs, stepSeconds);
+}
+
+type Side = 'wan' | 'lan';
+
+function chartData(steps: Limited<DeviceStep>, side: Side, range: Range): ChartData {
+  const scale = isDaily(range) ? 1 : 8 / range.stepSeconds;
+  const values = (key: 'rxBytes' | 'txBytes') =>
+    steps.items.map((step) => (step[side] === null ? null : step[side][key] * scale));
+  return {
+    timesMs: steps.items.map((step) => step.timeMs),
+    stepMs: range.stepSeconds * 1000,
+    range,
+    shape: isDaily(range) ? 'bars' : 'lines',
+    series: [
+      { label: 'In', role: 'in', values: values('rxBytes') },
+      { label: 'Out', role: 'out', values: values('txBytes') },
+    ],
+  };
+}
+
+const sideWords = { wan: 'WAN', lan: 'LAN' } as const;
+
+function trafficPart(
+  request: FastifyRequest,
+  device: Device,
+  steps: Limited<DeviceStep>,
+  range: Range,
+): Content {
+  offerData(request, {
+    id: 'traffic',
+    rows: steps.items,
+    fields: [
+      { field: 'time', value: (row) => isoTime(row.timeMs) },
+      { field: 'wan_in_bytes', value: (row) => row.wan?.rxBytes },
+      { field: 'wan_out_bytes', value: (row) => row.wan?.txBytes },
+      { field: 'lan_in_bytes', value: (row) => row.lan?.rxBytes },
+      { field: 'lan_out_bytes', value: (row) => row.lan?.txBytes },
+    ],
+  });
+  const query = request.url.split('?')[1];
+  const sum = (side: Side, key: 'rxBytes' | 'txBytes') => {
+    const known = steps.items.flatMap((step) => (step[side] === null ? [] : step[side][key]));
+    return known.length === 0 ? 'Unavailable' : formatBytes(known.reduce((total, bytes) => total + bytes, 0));
+  };
+  const source = 'as owner, in this range';
+  return [
+    stats(
+      stat({ label: 'WAN in', value: sum('wan', 'rxBytes'), source }),
+      stat({ label: 'WAN out', value: sum('wan', 'txBytes'), source }),
+      stat({ label: 'LAN in', value: sum('lan', 'rxBytes'), source }),
+      stat({ label: 'LAN out', value: sum('lan', 'txBytes'), source }),
+    ),
+    (['wan', 'lan'] as const).map((side) =>
+      chart({
+        id: `device-${side}`,
+        title: isDaily(range) ? `${sideWords[side]}, bytes by day` : sideWords[side],
+        unit: unitOf(range),
+        data: chartData(steps, side, range),
+        dataUrl: `/sites/${device.siteId}/devices/${device.id}/${side}.json${query ? `?${query}` : ''}`,
+        refreshSeconds: 60,
+        size: 'small',
+        canZoom: true,
+        source: 'each address and minute from its strongest capture, summed over its addresses',
+        csvHref: fileHref(request, 'traffic', 'csv'),
+        emptyText: 'Unavailable: no counters with a known owner have arrived for this range.',
+      }),
+    ),
+  ];
+}
+
+/** Applications of its addresses in the last hour of the range, only in minutes in which it owned them. */
+async function readApplications(
+  deps: ConsoleDeps,
+  device: Device,
+  bindings: readonly Claim[],
+  range: Range,
+  nowMs: number,
+): Promise<DeviceApplication[]> {
+  if (device.foreignReason !== null) return [];
+  const toMs = Math.min(range.toMs, Math.ceil(nowMs / 60_000) * 60_000);
+  const fromMs = Math.max(range.fromMs, toMs - applicationMs);
+  const owned = bindings.filter((one) => one.firstSeenMs < toMs && (one.endedAtMs ?? toMs) > fromMs);
+  const sums = new Map<string, DeviceApplication>();
+  const read = async (binding: Claim) => {
+    const from = Math.max(fromMs, binding.firstSeenMs) / 1000;
+    const to = Math.min(toMs, Math.ceil((binding.endedAtMs ?? toMs) / 60_000) * 60_000) / 1000;
+    return from < to
+      ? deps.applications.readAddressApplications(device.siteId, binding.address, from, to)
+      : [];
+  };
+  for (const uses of await Promise.all(owned.slice(0, addressesMax).map(read))) {
+    for (const { name, direction, inboundBytes, outboundBytes } of uses) {
+      const key = `${direction} ${name}`;
+      const sum = sums.get(key) ?? { name, direction, inboundBytes: 0, outboundBytes: 0 };
+      sum.inboundBytes += inboundBytes;
+      sum.outboundBytes += outboundBytes;
+      sums.set(key, sum);
+    }
+  }
+  const bytes = (one: DeviceApplication) => one.inboundBytes + one.outboundBytes;
+  return [...sums.values()].sort((a, b) => bytes(b) - bytes(a)).slice(0, 50);
+}

@@ -1,0 +1,235 @@
+/** `/sites/{id}/availability/{probe}`: one probe over time, and by sensor. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { HistoryStep, Probe, SensorView } from '#monitor/probes/index.ts';
+import { describeTarget } from '#monitor/probes/index.ts';
+import type { Site } from '#monitor/sites/index.ts';
+import { HttpError } from '#service-kit/http/index.ts';
+import {
+  age,
+  banner,
+  type ChartData,
+  chart,
+  code,
+  confirm,
+  definitionList,
+  drawer,
+  field,
+  form,
+  formatDuration,
+  formatPercent,
+  html,
+  isoTime,
+  link,
+  pageHeader,
+  type Range,
+  rangePicker,
+  readRange,
+  section,
+  stat,
+  stats,
+} from '#service-kit/pages/index.ts';
+import type { ConsoleDeps } from '../deps.ts';
+import { sendConsolePage } from '../frame.ts';
+import { type Viewer, viewerOf } from '../guard.ts';
+import { dataTable, offerData } from '../parts/data-table.ts';
+import { cadenceFields, kindLabel, rttText, statusOf, upText } from './availability-parts.ts';
+
+const dayMs = 86_400_000;
+
+const sentences = {
+  up: { tone: 'good', text: 'Answered in the newest minute.' },
+  loses: { tone: 'warn', text: 'Some attempts of the newest minute were lost.' },
+  down: { tone: 'bad', text: 'No answer in the newest minute.' },
+  paused: { tone: 'neutral', text: 'Paused: no sensor measures it.' },
+  unknown: { tone: 'neutral', text: 'No sensor has measured it recently.' },
+} as const;
+
+export async function showProbe(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  site: Site,
+  probeId: number,
+  fault?: string,
+) {
+  const nowMs = Date.now();
+  const viewer = viewerOf(request);
+  const range = readRange(request.query as Record<string, unknown>, nowMs, '24h');
+  const probe = (await deps.probes.list(site.id)).find((one) => one.id === probeId);
+  if (!probe) throw new HttpError(404, { code: 'not_found', message: 'This probe does not exist.' });
+  const [found, history, views] = await Promise.all([
+    deps.probes.readAvailability(site.id, range.fromMs, range.toMs),
+    deps.probes.readHistory(probeId, range.fromMs, range.toMs, range.stepSeconds),
+    deps.probes.listSensorViews(probeId, Math.max(range.fromMs, range.toMs - dayMs), range.toMs),
+  ]);
+  const of = found.find((one) => one.probeId === probeId);
+  const down = of ? of.minutesKnown - of.minutesUp : 0;
+  const content = [
+    pageHeader({
+      title: probe.name,
+      state: sentences[statusOf(probe, nowMs)],
+      actions: [rangePicker({ url: request.url, range }), viewer.canChange && changes(site, probe, viewer)],
+    }),
+    fault && banner({ tone: 'bad', title: 'Nothing was changed', text: fault }),
+    definitionList([
+      { term: 'Kind', value: kindLabel(probe.kind) },
+      { term: 'Target', value: code(describeTarget(probe), true) },
+      { term: 'Cadence', value: `every ${probe.intervalSeconds} s, lost after ${probe.timeoutMs} ms` },
+    ]),
+    stats(
+      stat({
+        label: 'Up',
+        value: upText(of),
+        source: 'of the minutes measured',
+        tone: down > 0 ? 'warn' : 'neutral',
+      }),
+      stat({ label: 'Down', value: of && formatDuration(down * 60), source: 'in this range' }),
+      stat({
+        label: 'Attempts lost',
+        value: of && formatPercent(of.lost / Math.max(1, of.sent), 2),
+        source: 'in this range',
+      }),
+      stat({ label: 'Round trip', value: rttText(of?.rttUs), source: 'mean of the minutes’ medians' }),
+    ),
+    charts(history, range),
+    section(
+      {
+        title: 'By sensor',
+        description:
+          range.toMs - range.fromMs > dayMs
+            ? 'Results of each sensor in the last 24 hours of the range.'
+            : 'Results of each sensor in this range.',
+      },
+      sensorTable(request, site, views, nowMs),
+    ),
+  ];
+  offerHistory(request, history);
+  const options = {
+    title: probe.name,
+    site: { site, page: 'availability' as const },
+    status: fault ? 422 : 200,
+  };
+  return sendConsolePage(request, reply, options, content);
+}
+
+function charts(history: readonly HistoryStep[], range: Range) {
+  const shared = { timesMs: history.map((step) => step.startMs), stepMs: range.stepSeconds * 1000, range };
+  const ms = (us: number | null) => (us === null ? null : us / 1000);
+  const trips: ChartData = {
+    ...shared,
+    series: [
+      { label: 'Median', values: history.map((step) => ms(step.rttUs)) },
+      { label: 'Least', values: history.map((step) => ms(step.rttMinUs)) },
+      { label: 'Most', values: history.map((step) => ms(step.rttMaxUs)) },
+    ],
+  };
+  const lost: ChartData = {
+    ...shared,
+    series: [{ label: 'Lost', role: 'attack', values: history.map((step) => step.lost / step.sent) }],
+  };
+  return [
+    chart({
+      id: 'probe-round-trips',
+      title: 'Round trips',
+      unit: 'ms',
+      data: trips,
+      source: 'over the site’s sensors; no line without an answer',
+      emptyText: 'No answers in this range.',
+    }),
+    chart({
+      id: 'probe-lost',
+      title: 'Attempts lost',
+      unit: 'percent',
+      size: 'small',
+      data: lost,
+      source: 'minutes that no sensor measured are gaps',
+      emptyText: 'No sensor measured in this range.',
+    }),
+  ];
+}
+
+function changes(site: Site, probe: Probe, viewer: Viewer) {
+  const action = `/sites/${site.id}/availability/${probe.id}`;
+  return [
+    drawer({ id: 'change-probe', open: 'Change', title: `Change ${probe.name}` }, [
+      html`<p class="hint">Kind and target can not be changed, so that the history has one target. For another target, add a probe.</p>`,
+      form({ action, csrfToken: viewer.csrfToken, submit: 'Save' }, [
+        field({ name: 'name', label: 'Name', required: true, value: probe.name, maxLength: 80 }),
+        cadenceFields({ interval: String(probe.intervalSeconds), timeout: String(probe.timeoutMs) }),
+        field({ kind: 'checkbox', name: 'enabled', label: 'Sensors measure it', checked: probe.isEnabled }),
+      ]),
+    ]),
+    drawer(
+      { id: 'delete-probe', open: 'Delete', title: `Delete ${probe.name}`, openKind: 'danger' },
+      confirm({
+        action: `${action}/delete`,
+        csrfToken: viewer.csrfToken,
+        name: probe.name,
+        consequence:
+          'Sensors stop measuring it, and its history is no longer shown. An open alert is resolved.',
+        submit: 'Delete probe',
+      }),
+    ),
+  ];
+}
+
+function sensorTable(request: FastifyRequest, site: Site, views: readonly SensorView[], nowMs: number) {
+  return dataTable<SensorView>(request, {
+    id: 'sensors',
+    caption: 'By sensor',
+    rows: views,
+    columns: [
+      {
+        key: 'host',
+        header: 'Host',
+        cell: (row) => link(`/sites/${site.id}/sensors/${row.sensorId}`, row.hostName),
+        value: (row) => row.hostName,
+      },
+      {
+        key: 'lost',
+        header: 'Lost',
+        kind: 'figure',
+        field: 'lost_share',
+        cell: (row) => formatPercent(row.lost / Math.max(1, row.sent), 2),
+        value: (row) => row.lost / Math.max(1, row.sent),
+      },
+      { key: 'sent', header: 'Attempts', kind: 'figure', cell: (row) => row.sent, value: (row) => row.sent },
+      {
+        key: 'rtt',
+        header: 'Round trip',
+        kind: 'figure',
+        field: 'round_trip_us',
+        cell: (row) => rttText(row.rttUs),
+        value: (row) => row.rttUs,
+      },
+      {
+        key: 'last',
+        header: 'Last measured',
+        kind: 'figure',
+        cell: (row) => age(row.lastMinuteMs + 60_000, nowMs),
+        value: (row) => isoTime(row.lastMinuteMs),
+      },
+    ],
+    empty: {
+      title: 'No sensor has measured it yet',
+      text: 'Sensors fetch their plan every 30 seconds and send results with each minute.',
+    },
+  });
+}
+
+function offerHistory(request: FastifyRequest, history: readonly HistoryStep[]): void {
+  offerData(request, {
+    id: 'history',
+    rows: history,
+    fields: [
+      { field: 'time', value: (row) => isoTime(row.startMs) },
+      { field: 'minutes_up', value: (row) => row.minutesUp },
+      { field: 'minutes_measured', value: (row) => row.minutesKnown },
+      { field: 'sent', value: (row) => row.sent },
+      { field: 'lost', value: (row) => row.lost },
+      { field: 'round_trip_min_us', value: (row) => row.rttMinUs },
+      { field: 'round_trip_us', value: (row) => row.rttUs },
+      { field: 'round_trip_max_us', value: (row) => row.rttMaxUs },
+    ],
+  });
+}

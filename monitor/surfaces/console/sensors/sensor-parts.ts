@@ -1,0 +1,177 @@
+/** Tables of sensors, for the list and for one sensor's page. */
+import type { FastifyRequest } from 'fastify';
+import { CodedError } from '#common/errors/index.ts';
+import type { Live, LiveRate } from '#monitor/live/index.ts';
+import type { KnownCondition } from '#monitor/sensors/index.ts';
+import type { CaptureState, GapRow } from '#monitor/traffic/index.ts';
+import {
+  badge,
+  type Content,
+  formatAge,
+  formatBitRate,
+  formatCount,
+  formatPercent,
+  formatTime,
+  html,
+  isoTime,
+  type Tone,
+} from '#service-kit/pages/index.ts';
+import { dataTable, pagedRows } from '../parts/data-table.ts';
+import { gapReason } from '../parts/words.ts';
+
+/** A sensor reports about twice a minute; an older report says nothing about the present state. */
+const conditionFreshMs = 300_000;
+
+/** The newest rates; empty when the live store does not answer, because the rest of the page does not need them. */
+export async function ratesOf(live: Live, siteId: number): Promise<LiveRate[]> {
+  try {
+    return await live.listRates(siteId);
+  } catch (error) {
+    if (error instanceof CodedError && error.code.startsWith('live.')) return [];
+    throw error;
+  }
+}
+
+/** The condition if it is recent. */
+export function freshCondition(
+  conditions: readonly KnownCondition[],
+  sensorId: number,
+  nowMs: number,
+): KnownCondition | null {
+  const found = conditions.find((one) => one.sensorId === sensorId);
+  return found && nowMs - found.receivedAtMs < conditionFreshMs ? found : null;
+}
+
+export function spoolShareOf(condition: KnownCondition): number {
+  return condition.spoolPendingBytes / Math.max(1, condition.spoolBytesMax);
+}
+
+export function diskShareOf(condition: KnownCondition): number {
+  return 1 - condition.diskFreeBytes / Math.max(1, condition.diskBytes);
+}
+
+/** A fill level, marked from `warnFrom` on. */
+export function fillText(share: number, warnFrom: number): Content {
+  return share >= warnFrom ? badge('warn', formatPercent(share)) : formatPercent(share);
+}
+
+/** Part of all packets that was lost. */
+export function lossOf(capture: CaptureState): number | null {
+  const seen = capture.packets + capture.kernelDropped;
+  return seen > 0 ? (capture.kernelDropped + capture.parserDropped) / seen : null;
+}
+
+const capturesShown = 50;
+
+export function captureTable(
+  request: FastifyRequest,
+  captures: readonly CaptureState[],
+  rates: readonly LiveRate[],
+  nowMs: number,
+) {
+  const rateOf = (row: CaptureState) => {
+    const rate = rates.find((one) => one.sensorId === row.sensorId && one.capture === row.name);
+    return rate ? (rate.ipBytes * 8000) / rate.observedMs : null;
+  };
+  const listened = (row: CaptureState) => Math.min(1, row.observedMs / 3_600_000);
+  const count = (key: string, header: string, value: (row: CaptureState) => number, tone?: Tone) => ({
+    key,
+    header,
+    kind: 'figure' as const,
+    cell: (row: CaptureState) =>
+      tone && value(row) > 0 ? badge(tone, formatCount(value(row))) : formatCount(value(row)),
+    value,
+  });
+  return dataTable<CaptureState>(request, {
+    ...pagedRows(request, 'captures', captures, capturesShown),
+    caption: 'Captures',
+    columns: [
+      { key: 'name', header: 'Capture', kind: 'code', cell: (row) => row.name, value: (row) => row.name },
+      { key: 'host', header: 'Host', cell: (row) => row.hostName, value: (row) => row.hostName },
+      { key: 'role', header: 'Role', cell: (row) => row.role, value: (row) => row.role },
+      {
+        key: 'live',
+        header: 'Right now',
+        kind: 'figure',
+        field: 'bps',
+        cell: (row) => (rateOf(row) === null ? null : formatBitRate(rateOf(row))),
+        value: rateOf,
+      },
+      {
+        key: 'newest',
+        header: 'Newest minute',
+        kind: 'figure',
+        cell: (row) =>
+          row.newestMinute === null ? null : `ended ${formatAge(row.newestMinute * 1000 + 60_000, nowMs)}`,
+        value: (row) => (row.newestMinute === null ? null : isoTime(row.newestMinute * 1000)),
+      },
+      {
+        key: 'listened',
+        header: 'Listened',
+        kind: 'figure',
+        cell: (row) => formatPercent(listened(row)),
+        value: listened,
+      },
+      count('packets', 'Packets', (row) => row.packets),
+      {
+        key: 'loss',
+        header: 'Loss',
+        kind: 'figure',
+        field: 'lost_share',
+        cell: (row) => {
+          const share = lossOf(row);
+          if (share === null) return null;
+          return share >= 0.01 ? badge('bad', formatPercent(share, 2)) : formatPercent(share, 2);
+        },
+        value: lossOf,
+      },
+      count('kernel_dropped', 'Lost in kernel', (row) => row.kernelDropped, 'warn'),
+      count('parser_dropped', 'Not parsed', (row) => row.parserDropped, 'warn'),
+      count('detail_truncated', 'Without detail', (row) => row.detailTruncated, 'warn'),
+    ],
+    empty: { title: 'No captures yet', text: 'Captures appear with the first minute of a sensor.' },
+  });
+}
+
+export function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
+  const minutes = (row: GapRow) => (row.toMinute - row.fromMinute) / 60 + 1;
+  return dataTable<GapRow>(request, {
+    id: 'gaps',
+    caption: 'Gaps',
+    rows,
+    columns: [
+      {
+        key: 'from',
+        header: 'From',
+        cell: (row) => formatTime(row.fromMinute * 1000),
+        value: (row) => isoTime(row.fromMinute * 1000),
+      },
+      {
+        key: 'minutes',
+        header: 'Minutes',
+        kind: 'figure',
+        cell: (row) => formatCount(minutes(row)),
+        value: minutes,
+      },
+      {
+        key: 'capture',
+        header: 'Capture',
+        cell: (row) => (row.capture === '' ? 'all' : row.capture),
+        value: (row) => row.capture,
+      },
+      {
+        key: 'reason',
+        header: 'Reason',
+        cell: gapReason,
+        value: (row) => row.reason,
+      },
+    ],
+    empty: {
+      title: 'No gaps',
+      text: 'All minutes of the last 24 hours have arrived.',
+    },
+  });
+}
+
+/** Text for an unknown value in a table. */
+export const untold = html`<span class="unknown">unknown</span>`;

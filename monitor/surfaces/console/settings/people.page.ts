@@ -1,0 +1,295 @@
+/** `/settings`: people with access, and their roles. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import type { Invited, ListedOperator } from '#monitor/operators/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import {
+  actionButton,
+  askButton,
+  badge,
+  banner,
+  type Content,
+  drawer,
+  field,
+  form,
+  formatCount,
+  type Html,
+  html,
+  isoTime,
+  moment,
+  pageHeader,
+  section,
+  toast,
+} from '#service-kit/pages/index.ts';
+import { linkDelivery } from '#service-kit/sign-in/index.ts';
+import type { ConsoleDeps } from '../deps.ts';
+import { faultText, sendConsolePage } from '../frame.ts';
+import { viewerOf } from '../guard.ts';
+import { dataTable } from '../parts/data-table.ts';
+import { processingSection } from './processing-section.ts';
+
+interface Shown {
+  /** Input of a refused form for a new person. */
+  invite?: { email: string; name: string; role: string; fault: string };
+  fault?: string;
+  /** How the password link was delivered. */
+  invited?: Invited;
+  toast?: Html;
+}
+
+const Params = Type.Object({ operatorId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
+const Role = Type.Union([Type.Literal('operator'), Type.Literal('viewer')]);
+const Person = Type.Object({
+  email: Type.String({ maxLength: 320 }),
+  name: Type.Optional(Type.String({ maxLength: 200 })),
+  role: Role,
+});
+const Change = Type.Object({ role: Type.Optional(Role), access: Type.Optional(Type.String()) });
+
+export function registerPeoplePage(app: App, deps: ConsoleDeps): void {
+  app.get(
+    '/settings',
+    { schema: { querystring: Type.Object({ saved: Type.Optional(Type.String()) }) } },
+    async (request, reply) =>
+      showPeople(deps, request, reply, request.query.saved ? { toast: toast('good', 'Saved.') } : {}),
+  );
+
+  app.post(
+    '/settings/people',
+    { config: { isSensitive: true }, schema: { body: Person } },
+    async (request, reply) => {
+      const { email, name = '', role } = request.body;
+      try {
+        const invited = await deps.operators.invite(viewerOf(request).actor, { email, name, role });
+        // Rendered here instead of a redirect: without a mail server only this answer contains the link.
+        return await showPeople(deps, request, reply, { invited });
+      } catch (error) {
+        const fault = faultText(error, 'operators.invalid', 'operators.email_taken');
+        return showPeople(deps, request, reply, { invite: { email, name, role, fault } });
+      }
+    },
+  );
+
+  app.post(
+    '/settings/people/:operatorId',
+    { config: { isSensitive: true }, schema: { params: Params, body: Change } },
+    (request, reply) => changePerson(deps, request, reply, request.params.operatorId, request.body),
+  );
+
+  app.post(
+    '/settings/people/:operatorId/factors',
+    { config: { isSensitive: true }, schema: { params: Params } },
+    (request, reply) => removeFactors(deps, request, reply, request.params.operatorId),
+  );
+
+  app.post(
+    '/settings/people/:operatorId/link',
+    { config: { isSensitive: true }, schema: { params: Params } },
+    async (request, reply) => {
+      try {
+        const { actor } = viewerOf(request);
+        const invited = await deps.operators.sendAccessLink(actor, request.params.operatorId);
+        if (!invited) throw unknownPerson();
+        return await showPeople(deps, request, reply, { invited });
+      } catch (error) {
+        if (error instanceof HttpError) throw error;
+        return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own') });
+      }
+    },
+  );
+}
+
+/** For a person who lost every second factor. */
+async function removeFactors(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  operatorId: number,
+) {
+  try {
+    const removed = await deps.operators.removeSecondFactors(viewerOf(request).actor, operatorId);
+    if (!removed) throw unknownPerson();
+  } catch (error) {
+    if (error instanceof HttpError) throw error;
+    return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own') });
+  }
+  return reply.redirect('/settings?saved=1', 303);
+}
+
+async function changePerson(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  operatorId: number,
+  { role, access }: Static<typeof Change>,
+) {
+  const change = {
+    ...(role ? { role } : {}),
+    ...(access ? { isDisabled: access === 'ended' } : {}),
+  };
+  try {
+    if (!(await deps.operators.change(viewerOf(request).actor, operatorId, change))) throw unknownPerson();
+  } catch (error) {
+    if (error instanceof HttpError) throw error;
+    return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own', 'operators.last') });
+  }
+  return reply.redirect('/settings?saved=1', 303);
+}
+
+function unknownPerson(): HttpError {
+  return new HttpError(404, { code: 'not_found', message: 'This person does not exist.' });
+}
+
+async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply, shown: Shown) {
+  const viewer = viewerOf(request);
+  const people = await deps.operators.list();
+  const able = people.filter((person) => person.disabledAtMs === null);
+  const operators = able.filter((person) => person.role === 'operator').length;
+  const invite = inviteForm(viewer.csrfToken, shown.invite);
+  const content: Content[] = [
+    pageHeader({
+      title: 'Settings',
+      state: {
+        tone: operators > 1 ? 'good' : 'info',
+        text: `${formatCount(able.length)} ${able.length === 1 ? 'person' : 'people'} can sign in, ${formatCount(operators)} with write access.`,
+      },
+      actions:
+        viewer.canChange &&
+        drawer(
+          { id: 'new-person', open: 'Add a person', title: 'Add a person', openKind: 'primary' },
+          invite,
+        ),
+    }),
+    shown.fault && banner({ tone: 'bad', title: 'Nothing was changed', text: shown.fault }),
+    shown.invited && linkDelivery(shown.invited.delivery),
+    shown.invite && section({ title: 'Add a person' }, invite),
+    section(
+      {
+        title: 'People',
+        id: 'people',
+        description: 'An operator can change everything; a read-only person can only read.',
+      },
+      peopleTable(request, people, Date.now()),
+    ),
+  ];
+  content.push(processingSection(request, deps));
+  const isRefused = shown.invite ?? shown.fault;
+  return sendConsolePage(
+    request,
+    reply,
+    {
+      title: 'Settings',
+      status: isRefused === undefined ? 200 : 422,
+      ...(shown.toast ? { toast: shown.toast } : {}),
+    },
+    content,
+  );
+}
+
+function inviteForm(csrfToken: string, refused: Shown['invite']) {
+  const suffix = refused ? '-refused' : '';
+  return form({ action: '/settings/people', csrfToken, submit: 'Add person' }, [
+    field({
+      id: `field-email${suffix}`,
+      kind: 'email',
+      name: 'email',
+      label: 'E-mail address',
+      required: true,
+      value: refused?.email,
+      error: refused?.fault,
+    }),
+    field({ id: `field-person${suffix}`, name: 'name', label: 'Name', value: refused?.name, maxLength: 80 }),
+    field({
+      id: `field-role${suffix}`,
+      kind: 'select',
+      name: 'role',
+      label: 'Role',
+      value: refused?.role ?? 'viewer',
+      options: [
+        { value: 'viewer', label: 'Read-only' },
+        { value: 'operator', label: 'Operator' },
+      ],
+    }),
+  ]);
+}
+
+function peopleTable(request: FastifyRequest, people: readonly ListedOperator[], nowMs: number) {
+  const viewer = viewerOf(request);
+  return dataTable<ListedOperator>(request, {
+    id: 'people',
+    caption: 'People',
+    rows: people,
+    columns: [
+      { key: 'name', header: 'Name', cell: (row) => row.name, value: (row) => row.name },
+      { key: 'email', header: 'E-mail', cell: (row) => row.email, value: (row) => row.email },
+      {
+        key: 'role',
+        header: 'Role',
+        cell: (row) => (row.role === 'operator' ? 'operator' : 'read-only'),
+        value: (row) => row.role,
+      },
+      {
+        key: 'access',
+        header: 'Access',
+        cell: (row) => (row.disabledAtMs === null ? badge('good', 'active') : badge('neutral', 'ended')),
+        field: 'access_ended',
+        value: (row) => isoTime(row.disabledAtMs),
+      },
+      {
+        key: 'added',
+        header: 'Added',
+        cell: (row) => moment(row.createdAtMs, nowMs),
+        value: (row) => isoTime(row.createdAtMs),
+      },
+      ...(viewer.canChange
+        ? [
+            {
+              key: 'actions',
+              header: 'Change',
+              kind: 'actions' as const,
+              cell: (row: ListedOperator) =>
+                row.id === viewer.operator.id
+                  ? html`<span class="hint">you</span>`
+                  : personActions(viewer.csrfToken, row),
+            },
+          ]
+        : []),
+    ],
+    empty: { title: 'No people yet', text: 'People appear here when they are added.' },
+  });
+}
+
+function personActions(csrfToken: string, person: ListedOperator): Content {
+  const action = `/settings/people/${person.id}`;
+  const button = (label: string, fields: Record<string, string>) =>
+    actionButton({ action, csrfToken, label, fields });
+  if (person.disabledAtMs !== null) return button('Restore access', { access: 'given' });
+  return [
+    person.role === 'operator'
+      ? button('Make read-only', { role: 'viewer' })
+      : button('Make operator', { role: 'operator' }),
+    actionButton({ action: `${action}/link`, csrfToken, label: 'Send a password link' }),
+    askButton(
+      {
+        id: `factors-${person.id}`,
+        label: 'Remove second factors',
+        title: `Remove the second factors of ${person.email}?`,
+        openKind: 'button',
+        action: `${action}/factors`,
+        csrfToken,
+      },
+      'For a person who lost them all. Their sessions end, and the password alone is enough until a new factor is set up.',
+    ),
+    askButton(
+      {
+        id: `end-${person.id}`,
+        label: 'End access',
+        title: `End the access of ${person.email}?`,
+        action,
+        csrfToken,
+        fields: { access: 'ended' },
+      },
+      'Signed out everywhere. Restore access to let them sign in again.',
+    ),
+  ];
+}

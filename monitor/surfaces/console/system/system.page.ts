@@ -1,0 +1,293 @@
+/** `/system`: the state of the monitor itself: queue, workers, feeds, retention, and the sensors furthest behind. */
+import type { FastifyRequest } from 'fastify';
+import type { Feeds } from '#monitor/feeds/index.ts';
+import type { Health, HealthReport } from '#monitor/health/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import {
+  age,
+  badge,
+  banner,
+  type Content,
+  code,
+  formatCount,
+  formatDuration,
+  html,
+  isoTime,
+  link,
+  pageHeader,
+  refreshing,
+  section,
+  stat,
+  stats,
+} from '#service-kit/pages/index.ts';
+import { sendConsolePage } from '../frame.ts';
+import { dataTable } from '../parts/data-table.ts';
+
+/** Maximum number of sensors in the table. */
+const sensorsShown = 20;
+const lateSeconds = 180;
+/** Descriptions of loops; a loop without one is shown by its name. */
+const ownLoopWork: Readonly<Record<string, string>> = {
+  alerts: 'evaluates alerts and notifies channels',
+  import_inventory: 'imports the inventory of operations',
+  maintain_metrics: 'deletes expired data',
+  note_application_names: 'indexes names for the search',
+  rank_applications: 'ranks the applications of 24 hours',
+  roll_up_hours: 'computes hourly sums',
+};
+
+export function registerSystemPage(app: App, deps: { health: Health; feeds: Pick<Feeds, 'all'> }): void {
+  const loopWork = new Map([
+    ...Object.entries(ownLoopWork),
+    ...deps.feeds.all.map(({ feed }): [string, string] => [feed.loop, feed.purpose]),
+  ]);
+  app.get('/system', async (request, reply) => {
+    const report = await deps.health.read();
+    const content = [
+      pageHeader({ title: 'System', state: sentence(report) }),
+      refreshing({ id: 'system', url: '/system', everySeconds: 15 }, [
+        report.problems.map((problem) => banner({ tone: 'warn', title: problem })),
+        figures(report),
+        workers(request, report, loopWork),
+        feeds(request, report),
+        retention(request, report),
+        sensors(request, report),
+      ]),
+    ];
+    return sendConsolePage(request, reply, { title: 'System' }, content);
+  });
+}
+
+function sentence({ problems, inbox }: HealthReport) {
+  if (problems.length > 0)
+    return {
+      tone: 'warn' as const,
+      text: problems.length === 1 ? problems[0] : `${problems.length} problems need attention.`,
+    };
+  return {
+    tone: 'good' as const,
+    text:
+      inbox.pending === 0
+        ? 'All clear: all uploads are applied, and every feed and sensor works.'
+        : 'All clear: uploads are applied as they arrive, and every feed and sensor works.',
+  };
+}
+
+function figures({ inbox, leases, sensors }: HealthReport): Content {
+  const lag = Math.max(0, ...sensors.map(({ lagSeconds }) => lagSeconds ?? 0));
+  const holders = new Set(
+    leases.filter(({ name, isHeld }) => isHeld && name.startsWith('inbox ')).map(({ holder }) => holder),
+  );
+  return stats(
+    stat({
+      label: 'Uploads waiting',
+      value: formatCount(inbox.pending),
+      tone: (inbox.oldestSeconds ?? 0) > 60 ? 'warn' : 'neutral',
+      source:
+        inbox.oldestSeconds === null
+          ? 'none waiting'
+          : `the oldest for ${formatDuration(inbox.oldestSeconds)}`,
+    }),
+    stat({
+      label: 'Applied in the last hour',
+      value: formatCount(inbox.appliedLastHour),
+      source:
+        holders.size === 0
+          ? 'no worker is busy now'
+          : `${holders.size} busy ${holders.size === 1 ? 'worker' : 'workers'}`,
+    }),
+    stat({
+      label: 'Given up in the last hour',
+      value: formatCount(inbox.rejectedLastHour),
+      tone: inbox.rejectedLastHour > 0 ? 'bad' : 'neutral',
+      source:
+        inbox.failing > 0
+          ? `${inbox.failing} of the waiting uploads failed before`
+          : 'after five attempts each',
+    }),
+    stat({
+      label: 'Furthest behind',
+      value: sensors.length === 0 ? undefined : formatDuration(lag),
+      source: `${formatCount(sensors.length)} ${sensors.length === 1 ? 'sensor' : 'sensors'}`,
+    }),
+  );
+}
+
+function workers(
+  request: FastifyRequest,
+  { leases, asOfMs }: HealthReport,
+  loopWork: ReadonlyMap<string, string>,
+): Content {
+  const table = dataTable(request, {
+    id: 'loops',
+    caption: 'Loops',
+    rows: leases,
+    columns: [
+      { key: 'name', header: 'Loop', kind: 'code', cell: ({ name }) => name, value: ({ name }) => name },
+      {
+        key: 'held',
+        header: 'State',
+        cell: ({ isHeld }) => (isHeld ? badge('good', 'held') : badge('neutral', 'free')),
+        value: ({ isHeld }) => isHeld,
+      },
+      {
+        key: 'work',
+        header: 'What it does',
+        cell: ({ name }) => loopWork.get(name) ?? (name.startsWith('inbox ') ? 'applies uploads' : ''),
+        value: ({ name }) => loopWork.get(name) ?? (name.startsWith('inbox ') ? 'applies uploads' : ''),
+      },
+      {
+        key: 'holder',
+        header: 'Last process',
+        cell: ({ holder }) => code(holder.split('-', 2).join('-')),
+        value: ({ holder }) => holder,
+      },
+      {
+        key: 'term',
+        header: 'Term',
+        kind: 'figure',
+        cell: ({ term }) => formatCount(term),
+        value: ({ term }) => term,
+      },
+      {
+        key: 'since',
+        header: 'Since',
+        kind: 'figure',
+        cell: ({ acquiredAtMs }) => age(acquiredAtMs, asOfMs),
+        value: ({ acquiredAtMs }) => isoTime(acquiredAtMs),
+      },
+    ],
+    empty: { title: 'No loop has run yet', text: 'Loops appear when they first take their lease.' },
+  });
+  return section(
+    {
+      title: 'Loops',
+      description:
+        'Each loop runs in one process at a time. A free loop waits for its next turn; terms count how often its lease was taken.',
+    },
+    table,
+  );
+}
+
+function feeds(request: FastifyRequest, report: HealthReport): Content {
+  const table = dataTable(request, {
+    id: 'feeds',
+    caption: 'Feeds',
+    rows: report.feeds,
+    rowTone: ({ lastError }) => (lastError === null ? undefined : 'warn'),
+    columns: [
+      { key: 'feed', header: 'Feed', cell: ({ title }) => title, value: ({ feed }) => feed },
+      {
+        key: 'run',
+        header: 'Last run',
+        kind: 'figure',
+        cell: ({ lastRunAtMs }) => age(lastRunAtMs, report.asOfMs),
+        value: ({ lastRunAtMs }) => (lastRunAtMs === null ? null : isoTime(lastRunAtMs)),
+      },
+      {
+        key: 'success',
+        header: 'Last success',
+        kind: 'figure',
+        cell: ({ lastSuccessAtMs }) => age(lastSuccessAtMs, report.asOfMs),
+        value: ({ lastSuccessAtMs }) => (lastSuccessAtMs === null ? null : isoTime(lastSuccessAtMs)),
+      },
+      {
+        key: 'error',
+        header: 'Last error',
+        cell: ({ lastError }) => lastError ?? badge('good', 'none'),
+        value: ({ lastError }) => lastError,
+      },
+    ],
+    empty: { title: 'No feeds', text: 'Feeds run once a connection to operations is saved.' },
+  });
+  return section(
+    {
+      title: 'Feeds',
+      description: html`Data exchanged with operations. Details are under ${link('/operations', 'Operations')}.`,
+    },
+    table,
+  );
+}
+
+function retention(request: FastifyRequest, { maintenance, asOfMs }: HealthReport): Content {
+  const { lastSuccessAtMs, lastSeconds, lastCounts } = maintenance;
+  const rows = Object.entries(lastCounts).map(([name, count]) => ({ name, count }));
+  return section(
+    {
+      title: 'Retention',
+      description:
+        lastSuccessAtMs === null
+          ? 'It has not run yet. It runs every hour.'
+          : html`Ran ${age(lastSuccessAtMs, asOfMs)} and took ${(lastSeconds ?? 0) < 1 ? 'less than a second' : formatDuration(lastSeconds ?? 0)}.`,
+    },
+    dataTable(request, {
+      id: 'retention',
+      caption: 'Removed by the last run',
+      rows,
+      columns: [
+        {
+          key: 'name',
+          header: 'What',
+          cell: ({ name }) => name.replaceAll('_', ' '),
+          value: ({ name }) => name,
+        },
+        {
+          key: 'count',
+          header: 'Removed',
+          kind: 'figure',
+          cell: ({ count }) => formatCount(count),
+          value: ({ count }) => count,
+        },
+      ],
+      empty: { title: 'Nothing had expired', text: 'Expired data is deleted every hour.' },
+    }),
+  );
+}
+
+function sensors(request: FastifyRequest, { sensors: all }: HealthReport): Content {
+  const behind = (seconds: number | null) => seconds ?? Number.POSITIVE_INFINITY;
+  const rows = all
+    .toSorted((a, b) => behind(b.lagSeconds) - behind(a.lagSeconds) || a.sensorId - b.sensorId)
+    .slice(0, sensorsShown);
+  const table = dataTable(request, {
+    id: 'lag',
+    caption: `Sensors furthest behind, ${rows.length} of ${all.length}`,
+    rows,
+    isComplete: rows.length === all.length,
+    rowTone: ({ silentSeconds }) => (behind(silentSeconds) > lateSeconds ? 'warn' : undefined),
+    columns: [
+      {
+        key: 'host',
+        header: 'Host',
+        cell: ({ siteId, sensorId, hostName }) => link(`/sites/${siteId}/sensors/${sensorId}`, hostName),
+        value: ({ hostName }) => hostName,
+      },
+      {
+        key: 'lag',
+        header: 'Newest minute',
+        kind: 'figure',
+        cell: ({ lagSeconds }) => (lagSeconds === null ? 'none yet' : `${formatDuration(lagSeconds)} behind`),
+        value: ({ lagSeconds }) => lagSeconds,
+      },
+      {
+        key: 'silent',
+        header: 'Last contact',
+        kind: 'figure',
+        cell: ({ silentSeconds }) =>
+          silentSeconds === null ? 'never' : `${formatDuration(silentSeconds)} ago`,
+        value: ({ silentSeconds }) => silentSeconds,
+      },
+    ],
+    empty: { title: 'No sensors yet', text: 'Enrol one in a site’s settings.' },
+  });
+  return section(
+    {
+      title: 'Sensors',
+      description:
+        rows.length < all.length
+          ? `The ${rows.length} of ${all.length} furthest behind.`
+          : 'Furthest behind first.',
+    },
+    table,
+  );
+}

@@ -1,0 +1,196 @@
+/**
+ * `/sites/{id}/traffic/origin`: the sources of a number in the site's traffic. A minute is the sum of its addresses,
+ * each from one capture; a longer step is the mean of its minutes.
+ */
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { Site } from '#monitor/sites/index.ts';
+import type { Collection, SiteTraffic, TopAddress } from '#monitor/traffic/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import {
+  badge,
+  formatBitRate,
+  formatCount,
+  formatTime,
+  html,
+  isoTime,
+  link,
+  pageHeader,
+  stat,
+  stats,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import type { ConsoleDeps } from '../deps.ts';
+import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { addressHref, addressText } from '../parts/address-link.ts';
+import { bytesColumns } from '../parts/bytes-columns.ts';
+import { dataTable, rowsLimit } from '../parts/data-table.ts';
+import { minuteText, readMinute } from '../parts/origin.ts';
+
+const Query = Type.Object({ from: Type.String({ maxLength: 40 }), to: Type.String({ maxLength: 40 }) });
+const spanMaxSeconds = 86_400;
+const addressesShown = 200;
+
+export function registerTrafficOriginPage(app: App, deps: ConsoleDeps): void {
+  app.get(
+    '/sites/:siteId/traffic/origin',
+    { schema: { params: SiteParams, querystring: Query } },
+    async (request, reply) => {
+      const site = await siteOf(deps.sites, request.params.siteId);
+      const from = readMinute(request.query.from);
+      const to = readMinute(request.query.to);
+      if (from === null || to === null || to <= from || to - from > spanMaxSeconds) {
+        throw new HttpError(422, {
+          code: 'validation_failed',
+          message:
+            'Give from and to as whole minutes in UTC, such as 2026-11-21T10:05Z, at most a day apart.',
+        });
+      }
+      const isMinute = to - from === 60;
+      const [traffic, collection, addresses] = await Promise.all([
+        deps.traffic.readSiteTraffic(site.id, from * 1000, to * 1000, 60),
+        deps.traffic.readCollection(site.id, from * 1000, to * 1000),
+        isMinute
+          ? deps.traffic.listTopAddresses(site.id, from * 1000, to * 1000, rowsLimit(request, addressesShown))
+          : [],
+      ]);
+      const content = [
+        pageHeader({
+          title: `Sources for ${formatTime(from * 1000)}${isMinute ? '' : ` to ${formatTime(to * 1000).slice(11)}`}`,
+          state: stateOf(traffic, collection, isMinute),
+          actions: link(`/sites/${site.id}/traffic`, 'Traffic', { kind: 'button' }),
+        }),
+        collectionStats(collection),
+        isMinute ? addressTable(request, site, from, addresses) : minuteTable(request, site, traffic),
+      ];
+      return sendConsolePage(request, reply, { title: 'Sources', site: { site, page: 'traffic' } }, content);
+    },
+  );
+}
+
+function stateOf(traffic: SiteTraffic, collection: Collection, isMinute: boolean) {
+  const observed = traffic.minutes.reduce((sum, minutes) => sum + minutes, 0);
+  if (observed === 0) return { tone: 'warn', text: 'No capture: a gap, not a zero.' } as const;
+  const lost = collection.kernelDropped + collection.parserDropped;
+  const how = isMinute
+    ? 'The sum of its addresses, each from the capture that saw the most'
+    : `The mean of ${formatCount(observed)} observed minutes; gaps do not count`;
+  if (lost === 0) return { tone: 'good', text: `${how}.` } as const;
+  return {
+    tone: 'warn',
+    text: `${how}. ${formatCount(lost)} packets were lost and are not estimated.`,
+  } as const;
+}
+
+function collectionStats(collection: Collection) {
+  const source = 'all captures together';
+  return stats(
+    stat({ label: 'Capture minutes', value: formatCount(collection.captureMinutes), source }),
+    stat({ label: 'Packets', value: formatCount(collection.packets), source }),
+    stat({
+      label: 'Lost before the sensor',
+      value: formatCount(collection.kernelDropped),
+      source: 'dropped by the kernel',
+      tone: collection.kernelDropped > 0 ? 'warn' : undefined,
+    }),
+    stat({
+      label: 'Not parsed',
+      value: formatCount(collection.parserDropped),
+      source: 'makes applications partial',
+      tone: collection.parserDropped > 0 ? 'warn' : undefined,
+    }),
+  );
+}
+
+function addressTable(request: FastifyRequest, site: Site, minute: number, rows: readonly TopAddress[]) {
+  const at = minuteText(minute);
+  const around = { range: 'custom', from: minuteText(minute - 1800), to: minuteText(minute + 1800), at };
+  return dataTable<TopAddress>(request, {
+    id: 'addresses',
+    caption: 'Addresses of this minute',
+    rows,
+    columns: [
+      {
+        key: 'address',
+        header: 'Address',
+        cell: (row) =>
+          link(`${addressHref(site.id, row, around)}#origin`, addressText(row), {
+            label: `${row.address}, the captures that counted it`,
+          }),
+        value: (row) => row.address,
+      },
+      ...bytesColumns,
+      {
+        key: 'packets',
+        header: 'Packets',
+        kind: 'figure',
+        cell: (row) => formatCount(row.packets),
+        value: (row) => row.packets,
+      },
+    ],
+    pages:
+      rows.length === addressesShown ? { label: `The ${addressesShown} largest; files have all` } : undefined,
+    empty: { title: 'No address', text: 'No capture saw a local address in this minute.' },
+  });
+}
+
+interface Minute {
+  timeMs: number;
+  inBps: number | null;
+  outBps: number | null;
+  addresses: number | null;
+}
+
+function minuteTable(request: FastifyRequest, site: Site, traffic: SiteTraffic) {
+  const rows = traffic.timesMs
+    .map((timeMs, index) => ({
+      timeMs,
+      inBps: traffic.inBps[index] ?? null,
+      outBps: traffic.outBps[index] ?? null,
+      addresses: traffic.addresses[index] ?? null,
+    }))
+    .reverse();
+  const inside = (row: Minute) =>
+    withQuery(`/sites/${site.id}/traffic/origin`, {
+      from: minuteText(row.timeMs / 1000),
+      to: minuteText(row.timeMs / 1000 + 60),
+    });
+  return dataTable<Minute>(request, {
+    id: 'minutes',
+    caption: 'Minutes of this step',
+    rows,
+    columns: [
+      {
+        key: 'minute',
+        header: 'Minute',
+        cell: (row) => link(inside(row), formatTime(row.timeMs)),
+        value: (row) => isoTime(row.timeMs),
+      },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => (row.inBps === null ? badge('warn', 'gap') : formatBitRate(row.inBps)),
+        field: 'in_bps',
+        value: (row) => row.inBps,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => (row.outBps === null ? badge('warn', 'gap') : formatBitRate(row.outBps)),
+        field: 'out_bps',
+        value: (row) => row.outBps,
+      },
+      {
+        key: 'addresses',
+        header: 'Addresses',
+        kind: 'figure',
+        cell: (row) =>
+          row.addresses === null ? html`<span class="unknown">unknown</span>` : formatCount(row.addresses),
+        value: (row) => row.addresses,
+      },
+    ],
+    empty: { title: 'No minutes', text: 'This step is in the future.' },
+  });
+}

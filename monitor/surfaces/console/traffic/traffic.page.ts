@@ -1,0 +1,361 @@
+/** `/sites/{id}/traffic`: traffic of the site's addresses, over time and by address, with its gaps. */
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { type ApplicationRow, describeService } from '#monitor/applications/index.ts';
+import type { GapRow, SiteTraffic, TopAddress } from '#monitor/traffic/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import {
+  type ChartData,
+  chart,
+  chartJson,
+  formatAge,
+  formatBitRate,
+  formatBytes,
+  formatCount,
+  formatPacketRate,
+  formatTime,
+  html,
+  isoTime,
+  link,
+  pageHeader,
+  type Range,
+  rangePicker,
+  readRange,
+  refreshing,
+  section,
+  stat,
+  stats,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import type { ConsoleDeps } from '../deps.ts';
+import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { addressHref, addressText } from '../parts/address-link.ts';
+import { bytesColumns } from '../parts/bytes-columns.ts';
+import { dataTable, fileHref, offerData, rowsLimit } from '../parts/data-table.ts';
+import { minuteText } from '../parts/origin.ts';
+import { siteState } from '../parts/site-state.ts';
+import { gapReason } from '../parts/words.ts';
+
+const Query = Type.Object({
+  range: Type.Optional(Type.String()),
+  from: Type.Optional(Type.String()),
+  to: Type.Optional(Type.String()),
+});
+const dayMs = 86_400_000;
+const applicationsShown = 10;
+
+export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
+  app.get('/sites/:siteId', { schema: { params: SiteParams } }, async (request, reply) =>
+    reply.redirect(`/sites/${request.params.siteId}/traffic`, 303),
+  );
+
+  app.get(
+    '/sites/:siteId/traffic',
+    { schema: { params: SiteParams, querystring: Query } },
+    async (request, reply) => {
+      const nowMs = Date.now();
+      const site = await siteOf(deps.sites, request.params.siteId);
+      const range = readRange(request.query, nowMs, '1h');
+      const topFromMs = Math.max(range.fromMs, range.toMs - dayMs);
+      const [{ traffic, data, gaps }, top, sensors, newest, use] = await Promise.all([
+        readChart(deps, site.id, range, rowsLimit(request, 50)),
+        deps.traffic.listTopAddresses(site.id, topFromMs, range.toMs, rowsLimit(request, 50)),
+        deps.sensors.list(site.id),
+        deps.traffic.newestMinutes(),
+        readUse(deps, site.id, range, topFromMs),
+      ]);
+      offerPoints(request, traffic);
+      const content = [
+        pageHeader({
+          title: 'Traffic',
+          state: siteState(sensors, newest.get(site.id), nowMs),
+          actions: rangePicker({ url: request.url, range, nowMs }),
+        }),
+        refreshing({ id: 'traffic', url: request.url, everySeconds: 60 }, [
+          newestStats(traffic, range, site.id),
+          trafficChart(request, site.id, data),
+          section(
+            {
+              title: 'Addresses',
+              description:
+                topFromMs > range.fromMs
+                  ? 'By bytes, over the last 24 hours of the range.'
+                  : 'By bytes in this range.',
+            },
+            addressTable(request, site.id, top, nowMs, sensors.length > 0),
+          ),
+          section(
+            {
+              title: 'Applications',
+              description: 'The largest of all directions, in the same time.',
+              actions: link(applicationsHref(request, site.id), 'All applications', { kind: 'button' }),
+            },
+            topApplications(request, site.id, use),
+          ),
+          section(
+            {
+              id: 'gaps',
+              title: 'Gaps',
+              description: 'Minutes that were not or only partly collected. Nothing is estimated.',
+            },
+            gapTable(request, gaps, sensors.length > 0),
+          ),
+        ]),
+      ];
+      return sendConsolePage(request, reply, { title: 'Traffic', site: { site, page: 'traffic' } }, content);
+    },
+  );
+
+  app.get(
+    '/sites/:siteId/traffic.json',
+    { schema: { params: SiteParams, querystring: Query } },
+    async (request) => {
+      const site = await siteOf(deps.sites, request.params.siteId);
+      const { data } = await readChart(deps, site.id, readRange(request.query, Date.now(), '1h'));
+      return chartJson('bit/s', data);
+    },
+  );
+}
+
+/** A range of about a day that ends now is already ranked (NET-8.8). */
+async function readUse(
+  deps: ConsoleDeps,
+  siteId: number,
+  range: Range,
+  fromMs: number,
+): Promise<ApplicationRow[]> {
+  const isDay = range.name !== 'custom' && range.toMs - fromMs >= dayMs;
+  const ranking = isDay ? await deps.applications.ranking(siteId, 'all') : null;
+  const use =
+    ranking?.use ?? (await deps.applications.list(siteId, 'all', fromMs, range.toMs, applicationsShown));
+  return use.rows.slice(0, applicationsShown);
+}
+
+async function readChart(
+  deps: ConsoleDeps,
+  siteId: number,
+  range: Range,
+  gapsMax = 50,
+): Promise<{ traffic: SiteTraffic; data: ChartData; gaps: GapRow[] }> {
+  const traffic = await deps.traffic.readSiteTraffic(siteId, range.fromMs, range.toMs, range.stepSeconds);
+  const gaps = await deps.traffic.listGaps(siteId, range.fromMs, range.toMs, gapsMax);
+  const data: ChartData = {
+    areas: gaps.map((gap) => ({
+      fromMs: Math.max(gap.fromMinute * 1000, range.fromMs),
+      toMs: Math.min((gap.toMinute + 60) * 1000, range.toMs),
+      label: 'gap',
+      tone: 'warn',
+    })),
+    timesMs: traffic.timesMs,
+    stepMs: range.stepSeconds * 1000,
+    range,
+    series: [
+      { label: 'In', role: 'in', values: traffic.inBps },
+      { label: 'Out', role: 'out', values: traffic.outBps },
+    ],
+  };
+  return { traffic, data, gaps };
+}
+
+function trafficChart(request: FastifyRequest, siteId: number, data: ChartData) {
+  const query = request.url.split('?')[1];
+  const suffix = query ? `?${query}` : '';
+  return chart({
+    id: 'site-traffic',
+    title: 'Traffic of local addresses',
+    unit: 'bit/s',
+    data,
+    dataUrl: `/sites/${siteId}/traffic.json${suffix}`,
+    refreshSeconds: 30,
+    canZoom: true,
+    source: 'each address and minute from its strongest capture; gaps stay empty',
+    csvHref: fileHref(request, 'points', 'csv'),
+    emptyText: 'No minute of this range has been collected.',
+  });
+}
+
+function newestStats(traffic: SiteTraffic, range: Range, siteId: number) {
+  const last = traffic.inBps.findLastIndex((value) => value !== null);
+  const timeMs = traffic.timesMs[last];
+  const source =
+    timeMs === undefined
+      ? 'nothing in this range'
+      : html`${formatTime(timeMs).slice(11)}, ${link(
+          withQuery(`/sites/${siteId}/traffic/origin`, {
+            from: minuteText(timeMs / 1000),
+            to: minuteText(timeMs / 1000 + range.stepSeconds),
+          }),
+          'sources',
+        )}`;
+  const figure = (value: number | null | undefined, format: (known: number) => string) =>
+    value === null || value === undefined ? undefined : format(value);
+  const observed = traffic.minutes.reduce((sum, minutes) => sum + minutes, 0);
+  return stats(
+    stat({ label: 'In', value: figure(traffic.inBps[last], formatBitRate), source }),
+    stat({ label: 'Out', value: figure(traffic.outBps[last], formatBitRate), source }),
+    stat({ label: 'Packets', value: figure(traffic.pps[last], formatPacketRate), source }),
+    stat({ label: 'Addresses', value: figure(traffic.addresses[last], formatCount), source }),
+    stat({
+      label: 'Minutes observed',
+      value: formatCount(observed),
+      source: `of ${formatCount((range.toMs - range.fromMs) / 60_000)} in this range`,
+    }),
+  );
+}
+
+function addressTable(
+  request: FastifyRequest,
+  siteId: number,
+  rows: readonly TopAddress[],
+  nowMs: number,
+  isObserved: boolean,
+) {
+  return dataTable<TopAddress>(request, {
+    id: 'addresses',
+    caption: 'Addresses by bytes',
+    rows,
+    columns: [
+      {
+        key: 'address',
+        header: 'Address',
+        kind: 'code',
+        cell: (row) => link(addressHref(siteId, row, rangeQuery(request)), addressText(row)),
+        value: (row) => row.address,
+      },
+      ...bytesColumns,
+      {
+        key: 'packets',
+        header: 'Packets',
+        kind: 'figure',
+        cell: (row) => formatCount(row.packets),
+        value: (row) => row.packets,
+      },
+      {
+        key: 'seen',
+        header: 'Last seen',
+        kind: 'figure',
+        cell: (row) => formatAge(row.lastSeenMinute * 1000, nowMs),
+        field: 'last_seen',
+        value: (row) => isoTime(row.lastSeenMinute * 1000),
+      },
+    ],
+    empty: {
+      title: 'No addresses yet',
+      text: 'Addresses within the site’s local prefixes appear here when a sensor captures their traffic.',
+      ...(isObserved ? {} : { action: { label: 'Enrol a sensor', href: `/sites/${siteId}/settings#enrol` } }),
+    },
+  });
+}
+
+function gapTable(request: FastifyRequest, rows: readonly GapRow[], isObserved: boolean) {
+  return dataTable<GapRow>(request, {
+    id: 'gaps',
+    caption: 'Gaps',
+    rows,
+    columns: [
+      {
+        key: 'from',
+        header: 'From',
+        cell: (row) => formatTime(row.fromMinute * 1000),
+        value: (row) => isoTime(row.fromMinute * 1000),
+      },
+      {
+        key: 'minutes',
+        header: 'Minutes',
+        kind: 'figure',
+        cell: (row) => formatCount((row.toMinute - row.fromMinute) / 60 + 1),
+        value: (row) => (row.toMinute - row.fromMinute) / 60 + 1,
+      },
+      { key: 'sensor', header: 'Sensor', cell: (row) => row.hostName, value: (row) => row.hostName },
+      {
+        key: 'capture',
+        header: 'Capture',
+        cell: (row) => (row.capture === '' ? 'all' : row.capture),
+        value: (row) => row.capture || 'all',
+      },
+      {
+        key: 'reason',
+        header: 'Reason',
+        cell: gapReason,
+        value: (row) => row.reason,
+      },
+    ],
+    empty: {
+      title: 'No gaps',
+      text: isObserved
+        ? 'All minutes of this range have arrived.'
+        : 'No sensor is enrolled, so no minutes are expected.',
+    },
+  });
+}
+
+function applicationsHref(request: FastifyRequest, siteId: number): string {
+  const { range, from, to } = request.query as Record<string, string | undefined>;
+  return withQuery(`/sites/${siteId}/applications`, { view: 'all', range: range ?? '1h', from, to });
+}
+
+function topApplications(request: FastifyRequest, siteId: number, rows: readonly ApplicationRow[]) {
+  return dataTable<ApplicationRow>(request, {
+    id: 'applications',
+    caption: 'Applications by bytes',
+    rows,
+    isComplete: rows.length < applicationsShown,
+    columns: [
+      {
+        key: 'name',
+        header: 'Application',
+        cell: (row) => link(withQuery(applicationsHref(request, siteId), { name: row.name }), row.name),
+        value: (row) => row.name,
+      },
+      {
+        key: 'service',
+        header: 'Service',
+        kind: 'code',
+        cell: (row) => describeService(row.protocol, row.serverPort),
+        value: (row) => describeService(row.protocol, row.serverPort),
+      },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => (row.inboundBytes === null ? null : formatBytes(row.inboundBytes)),
+        field: 'in_bytes',
+        value: (row) => row.inboundBytes,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => (row.outboundBytes === null ? null : formatBytes(row.outboundBytes)),
+        field: 'out_bytes',
+        value: (row) => row.outboundBytes,
+      },
+    ],
+    empty: {
+      title: 'No applications',
+      text: 'Applications appear one or two minutes after a sensor captures traffic of local addresses.',
+    },
+  });
+}
+
+/** The same range, for the page of the address. */
+function rangeQuery(request: FastifyRequest) {
+  const { range, from, to } = request.query as Record<string, string | undefined>;
+  return { range, from, to };
+}
+
+/** The chart's points as a file; a point without a value was not collected. */
+function offerPoints(request: FastifyRequest, traffic: SiteTraffic): void {
+  offerData(request, {
+    id: 'points',
+    rows: traffic.timesMs.map((_, index) => index),
+    fields: [
+      { field: 'time', value: (i) => isoTime(traffic.timesMs[i]) },
+      { field: 'in_bps', value: (i) => traffic.inBps[i] },
+      { field: 'out_bps', value: (i) => traffic.outBps[i] },
+      { field: 'packets_per_second', value: (i) => traffic.pps[i] },
+      { field: 'addresses', value: (i) => traffic.addresses[i] },
+      { field: 'minutes_observed', value: (i) => traffic.minutes[i] },
+    ],
+  });
+}

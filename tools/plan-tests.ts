@@ -29,7 +29,7 @@ const firstTests: FirstTests = {
   waiting: ['system-tests/journey.test.ts', 'system-tests/kills.test.ts', 'system-tests/replay.test.ts'],
   longest: [
     'system-tests/every-page.test.ts',
-    'operations/surfaces/customer-api/isolation.test.ts',
+    'proofs/operations/customer-api/isolation.test.ts',
     'service-kit/pages/browser.test.ts',
     'sensor/spool/traced-cycles.test.ts',
     'system-tests/keyboard.test.ts',

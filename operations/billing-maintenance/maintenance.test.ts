@@ -5,8 +5,8 @@ import { systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { maintainBilling } from '#operations/billing-maintenance/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { isDoubleRefused, proveOverage } from '#proofs/operations/billing-maintenance/overage-proof.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
-import { isDoubleRefused, proveOverage } from './testing/overage-proof.ts';
 
 let world: World;
 let call: ReturnType<typeof createApiClient>;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildOpenApi } from '#contracts/customer-api/index.ts';
-import { idsOf, requestOf } from './testing/isolation-cells.ts';
-import { createIsolationWorld } from './testing/isolation-run.ts';
+import { idsOf, requestOf } from '#proofs/operations/customer-api/isolation-cells.ts';
+import { createIsolationWorld } from '#proofs/operations/customer-api/isolation-run.ts';
+import { changedTables, sumRows } from '#proofs/operations/customer-api/row-sums.ts';
 import { listOperations } from './testing/operations.ts';
-import { changedTables, sumRows } from './testing/row-sums.ts';
 
 type Json = Record<string, unknown>;
 

@@ -7,8 +7,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { CodedError } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { type Model, networkSteps, type Real } from '#operations/networks/testing/network-steps.ts';
 import { createWorld } from '#operations/testing/create-world.ts';
+import { type Model, networkSteps, type Real } from '#proofs/operations/networks/network-steps.ts';
 
 export const name = 'networks';
 

@@ -1,0 +1,89 @@
+/**
+ * Holds everything that an order's server needs before the order is paid: its room, its public addresses and its address
+ * in a private network. Two orders never hold the same thing, so a paid order has nothing left that could refuse it.
+ */
+import { CodedError, hasCode } from '#common/errors/index.ts';
+import { holdAddresses, releaseHeldAddresses } from '#operations/addresses/index.ts';
+import type { Plan } from '#operations/catalog/index.ts';
+import { type Cluster, placeGuest, releaseRoom } from '#operations/clusters/index.ts';
+import { holdNetwork, releaseHeldNetwork } from '#operations/networks/index.ts';
+import { type HeldServer, macOf, nextServerId } from '#operations/servers/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { OrderingDeps } from './deps.ts';
+import type { Choice, CreateServerInput } from './order-request.ts';
+
+/** Throws `servers.capacity`, and for the network what `holdNetwork` throws. Nothing is held then. */
+export async function holdServer(
+  deps: OrderingDeps,
+  tx: Queryable,
+  input: CreateServerInput,
+  { plan, image, locationId, clusters }: Choice,
+): Promise<HeldServer> {
+  const serverId = await nextServerId(tx);
+  const hasPublicIp = input.publicIp ?? true;
+  // First, so that an account whose network is locked waits without the cluster's locks in its hand.
+  if (input.networkId !== undefined)
+    await holdNetwork(
+      tx,
+      { serverId, tenantId: input.tenantId, locationId },
+      { networkId: input.networkId, ip: input.networkIp },
+    );
+  for (const cluster of clusters) {
+    const placed = await tryCluster(deps, tx, { hasPublicIp, serverId, cluster, plan });
+    if (placed === null) continue;
+    const { id: planId, hourlyQuanta, monthlyCapQuanta } = plan;
+    const { mac } = placed;
+    return {
+      serverId,
+      planId,
+      imageId: image.id,
+      hourlyQuanta,
+      monthlyCapQuanta,
+      clusterId: cluster.id,
+      locationId,
+      mac,
+    };
+  }
+  throw new CodedError(
+    'servers.capacity',
+    'There is no room for another server in this location right now. Try again later.',
+  );
+}
+
+/** Frees what an order that will not be carried out has held. */
+export async function releaseServer(tx: Queryable, held: Record<string, unknown>): Promise<void> {
+  const { serverId } = held as unknown as HeldServer;
+  await releaseRoom(tx, serverId);
+  await releaseHeldAddresses(tx, serverId);
+  await releaseHeldNetwork(tx, serverId);
+}
+
+interface Placing {
+  hasPublicIp: boolean;
+  serverId: number;
+  cluster: Cluster;
+  plan: Plan;
+}
+
+/**
+ * Holds room in this cluster, and addresses with the MAC that goes with them for a server with public ones; null when
+ * the cluster is full.
+ */
+async function tryCluster(
+  deps: OrderingDeps,
+  tx: Queryable,
+  { hasPublicIp, serverId, cluster, plan }: Placing,
+): Promise<{ mac: string | null } | null> {
+  const prepared = deps.hypervisors.preparedGuestsOf(cluster.driver);
+  try {
+    await placeGuest(tx, { clusterId: cluster.id, serverId, room: plan });
+    if (!hasPublicIp) return { mac: null };
+    const preparedSets = prepared.map((guest) => guest.addresses);
+    const held = await holdAddresses(tx, { clusterId: cluster.id, serverId, preparedSets });
+    return { mac: held.preparedSet === null ? macOf(serverId) : prepared[held.preparedSet]!.mac };
+  } catch (error) {
+    if (!hasCode(error, 'addresses.exhausted') && !hasCode(error, 'clusters.full')) throw error;
+    await releaseRoom(tx, serverId);
+    return null;
+  }
+}

@@ -10,9 +10,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { canTrace } from '#sensor/testing/can-trace.ts';
 import { seedFiles } from '#sensor/testing/file-mutations.ts';
 import { createRandom } from '#sensor/testing/mixed-capture.ts';
-import { canTrace } from '#sensor/testing/traced-cycle.ts';
 
 const program = fileURLToPath(new URL('../../svc.ts', import.meta.url));
 const delayed = ['-f', '-qq', '-o', '/dev/null', '-e', 'trace=read', '-e', 'inject=read:delay_enter=20000'];

@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { requireProof } from '#sensor/testing/require-proof.ts';
+import { requireProof } from '../require-proof.ts';
 import { plantedFaults, prove } from './robustness.prove.ts';
 
 test('NET-2.2.6: broken packets never throw, hang or accumulate, and each has one verdict; planted faults are detected', () =>

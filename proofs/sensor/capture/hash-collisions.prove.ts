@@ -6,14 +6,15 @@
  * flows. The control is a capture with the key that the attacker assumed: it must cost many times more, or the attack
  * proves nothing. Cost is counted in executed blocks of code, including each probe of the table.
  */
+
+import type { Capture } from '#sensor/capture/capture.ts';
+import { hashPacket } from '#sensor/capture/flow-hash.ts';
 import { createCapture } from '#sensor/capture/index.ts';
+import { Packet } from '#sensor/capture/packet.ts';
 import { testDomain, testMinute } from '#sensor/testing/captures.ts';
 import { countBlocks } from '#sensor/testing/count-blocks.ts';
 import { ethernet, udp } from '#sensor/testing/frames.ts';
 import { createRandom } from '#sensor/testing/mixed-capture.ts';
-import type { Capture } from './capture.ts';
-import { hashPacket } from './flow-hash.ts';
-import { Packet } from './packet.ts';
 
 export const name = 'hash-collisions';
 

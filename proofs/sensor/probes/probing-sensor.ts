@@ -13,9 +13,9 @@ import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { createProber } from '#sensor/probes/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
+import { sampleMinute } from '#sensor/testing/sample-minutes.ts';
 import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
-import { sampleMinute } from './sample-minutes.ts';
 
 export interface ProbingSensorInput {
   directory: string;

@@ -1,7 +1,7 @@
 /**
  * Proof by model: simulated lives of a sensor whose host's clock is set forwards and backwards by seconds to decades,
  * and which is suspended, killed and restarted, while the monitor is away or its answers are lost
- * (`sensor/testing/clock-history.ts`).
+ * (`proofs/sensor/collection/clock-history.ts`).
  *
  * At the end every heard frame is checked. It is stored once, or was lost with the sensor before its minute was
  * committed. A frame stamped by a right clock is in its own minute; so is one stamped by a clock that was ahead, once
@@ -11,11 +11,11 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { captureNames } from '#sensor/testing/clock-capture.ts';
-import { playLife } from '#sensor/testing/clock-history.ts';
-import type { Frame, Life, StoredMinute } from '#sensor/testing/clock-life.ts';
-import { type ClockPlant, clockPlants } from '#sensor/testing/clock-plants.ts';
-import { seededRandom } from '#sensor/testing/proof-monitor.ts';
+import { seededRandom } from '../proof-monitor.ts';
+import { captureNames } from './clock-capture.ts';
+import { playLife } from './clock-history.ts';
+import type { Frame, Life, StoredMinute } from './clock-life.ts';
+import { type ClockPlant, clockPlants } from './clock-plants.ts';
 
 export const name = 'clock-steps';
 

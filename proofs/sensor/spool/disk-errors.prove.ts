@@ -8,13 +8,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CycleSensorInput } from '#sensor/testing/cycle-sensor.ts';
-import { judgeMinutes } from '#sensor/testing/judge-minutes.ts';
-import type { PlantedFault } from '#sensor/testing/planted-faults.ts';
-import { type ProofMonitor, seededRandom, startProofMonitor } from '#sensor/testing/proof-monitor.ts';
 import { bytesOfMinute } from '#sensor/testing/sample-minutes.ts';
-import { type CallPoint, countCalls, type TracedCycle, traceCycle } from '#sensor/testing/traced-cycle.ts';
-import { checkWriteOrder } from '#sensor/testing/write-order.ts';
+import { type ProofMonitor, seededRandom, startProofMonitor } from '../proof-monitor.ts';
+import type { CycleSensorInput } from './cycle-sensor.ts';
+import { judgeMinutes } from './judge-minutes.ts';
+import type { PlantedFault } from './planted-faults.ts';
+import { type CallPoint, countCalls, type TracedCycle, traceCycle } from './traced-cycle.ts';
+import { checkWriteOrder } from './write-order.ts';
 
 export const name = 'sensor-disk-errors';
 

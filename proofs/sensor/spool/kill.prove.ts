@@ -11,11 +11,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { judgeMinutes } from '#sensor/testing/judge-minutes.ts';
-import type { KilledSensorInput } from '#sensor/testing/killed-sensor.ts';
-import { type PlantedFault, plantedFaults } from '#sensor/testing/planted-faults.ts';
-import { seededRandom, startProofMonitor } from '#sensor/testing/proof-monitor.ts';
 import { bytesOfMinute } from '#sensor/testing/sample-minutes.ts';
+import { seededRandom, startProofMonitor } from '../proof-monitor.ts';
+import { judgeMinutes } from './judge-minutes.ts';
+import type { KilledSensorInput } from './killed-sensor.ts';
+import { type PlantedFault, plantedFaults } from './planted-faults.ts';
 
 export const name = 'sensor-spool-kills';
 
@@ -40,7 +40,7 @@ const killWithinMs = 500;
 const startKillShare = 0.15;
 /** Kills of each run with a planted fault. */
 const plantedKills = 12;
-const childPath = fileURLToPath(new URL('../testing/killed-sensor.ts', import.meta.url));
+const childPath = fileURLToPath(new URL('./killed-sensor.ts', import.meta.url));
 
 /** Runs `n` kills without a fault and a few with each planted one. */
 export async function prove(options: ProveOptions): Promise<ProveResult> {

@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { requireProof } from '#sensor/testing/require-proof.ts';
+import { requireProof } from '../require-proof.ts';
 import * as pressure from './flow-pressure.prove.ts';
 
 test('NET-8.6: TLS names and bytes are in rows beside 5,000 and 20,000 exchanges over UDP a second', () =>

@@ -21,10 +21,10 @@ import {
 } from '#contracts/sensor-api/telemetry-codec.ts';
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { recordKinds } from '#sensor/records/index.ts';
-import { seededRandom } from '#sensor/testing/proof-monitor.ts';
+import { createSpool, type Spool } from '#sensor/spool/index.ts';
 import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
 import { steadyMoment } from '#sensor/testing/steady-moment.ts';
-import { createSpool, type Spool } from './index.ts';
+import { seededRandom } from '../proof-monitor.ts';
 
 export const name = 'sensor-storage-full';
 

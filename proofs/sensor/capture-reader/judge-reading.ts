@@ -1,7 +1,7 @@
 /** Checks the output of `sensor read` for a broken file, as far as possible without reading the file. */
 import type { ReadOptions } from '#sensor/commands/read.ts';
-import type { SeedFile } from './file-mutations.ts';
-import type { PrintedReading } from './read-in-process.ts';
+import type { SeedFile } from '#sensor/testing/file-mutations.ts';
+import type { PrintedReading } from '#sensor/testing/read-in-process.ts';
 
 /** The error in the output, or null. */
 export function judgeReading(

@@ -5,10 +5,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { PlantedFault } from '#sensor/testing/planted-faults.ts';
-import { startProofMonitor } from '#sensor/testing/proof-monitor.ts';
-import { traceCycle } from '#sensor/testing/traced-cycle.ts';
-import { checkWriteOrder, type OrderResult } from '#sensor/testing/write-order.ts';
+import { startProofMonitor } from '../proof-monitor.ts';
+import type { PlantedFault } from './planted-faults.ts';
+import { traceCycle } from './traced-cycle.ts';
+import { checkWriteOrder, type OrderResult } from './write-order.ts';
 
 export const name = 'sensor-write-order';
 

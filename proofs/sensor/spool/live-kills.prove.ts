@@ -12,10 +12,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
-import { judgeMinutes } from '#sensor/testing/judge-minutes.ts';
-import type { KilledLiveSensorInput } from '#sensor/testing/killed-live-sensor.ts';
-import type { PlantedFault } from '#sensor/testing/planted-faults.ts';
-import { seededRandom, startProofMonitor } from '#sensor/testing/proof-monitor.ts';
+import { seededRandom, startProofMonitor } from '../proof-monitor.ts';
+import { judgeMinutes } from './judge-minutes.ts';
+import type { KilledLiveSensorInput } from './killed-live-sensor.ts';
+import type { PlantedFault } from './planted-faults.ts';
 
 export const name = 'sensor-live-kills';
 
@@ -33,7 +33,7 @@ const sendEveryMs = 20;
 /** No frame is sent so close to the turn of a minute. */
 const guardMs = 80;
 const faults = ['numbers_kept_in_memory', 'deleted_before_receipt', 'no_gap_after_a_kill'] as const;
-const childPath = fileURLToPath(new URL('../testing/killed-live-sensor.ts', import.meta.url));
+const childPath = fileURLToPath(new URL('./killed-live-sensor.ts', import.meta.url));
 
 export interface LiveKillOptions {
   n: number;

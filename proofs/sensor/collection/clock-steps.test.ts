@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clockPlants } from '#sensor/testing/clock-plants.ts';
+import { clockPlants } from './clock-plants.ts';
 import { runLives } from './clock-steps.prove.ts';
 
 const n = Number(process.env.SVC_TEST_CLOCK_LIVES ?? 6);

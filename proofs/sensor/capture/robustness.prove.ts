@@ -5,14 +5,15 @@
  * Input: `n` mutated packets, every prefix of up to 5,000 frames, and every split of up to 200 hellos into three parts.
  * The same run with a fault planted between the packets and the engine must fail, or the proof shows nothing.
  */
+
+import type { Capture } from '#sensor/capture/capture.ts';
 import { createCapture, createReading, type MinuteReport } from '#sensor/capture/index.ts';
 import { readAll, testDomain, testMinute } from '#sensor/testing/captures.ts';
 import { countBlocks } from '#sensor/testing/count-blocks.ts';
 import { clientHello, ethernet, reverse, Tcp, tcp } from '#sensor/testing/frames.ts';
-import { liveKiB } from '#sensor/testing/live-memory.ts';
 import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import { corpusSeeds, generatedSeeds, mutate, type SeedFrame } from '#sensor/testing/mutations.ts';
-import type { Capture } from './capture.ts';
+import { liveKiB } from '../live-memory.ts';
 
 export const name = 'packet-robustness';
 

@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { requireProof } from '#sensor/testing/require-proof.ts';
+import { requireProof } from '../require-proof.ts';
 import * as poisoning from './dns-poisoning.prove.ts';
 import * as flood from './flow-flood.prove.ts';
 import * as collisions from './hash-collisions.prove.ts';

@@ -10,8 +10,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ProbingSensorInput } from '#sensor/testing/probing-sensor.ts';
-import { seededRandom, startProofMonitor } from '#sensor/testing/proof-monitor.ts';
+import { seededRandom, startProofMonitor } from '../proof-monitor.ts';
+import type { ProbingSensorInput } from './probing-sensor.ts';
 
 export const name = 'sensor-probe-kills';
 
@@ -25,7 +25,7 @@ const startMinute = 1_764_000_000;
 /** A minute of the sensor takes 80 ms. */
 const speed = 750;
 const killWithinMs = 600;
-const childPath = fileURLToPath(new URL('../testing/probing-sensor.ts', import.meta.url));
+const childPath = fileURLToPath(new URL('./probing-sensor.ts', import.meta.url));
 
 export async function prove(options: KillsOptions) {
   const offences = await killProbers(options, null);

@@ -4,6 +4,8 @@
  * No forged name may reach a connection of the client, and genuine answers must still name connections. The checks must
  * detect an engine that accepts every answer, and one that accepts none.
  */
+
+import type { Capture } from '#sensor/capture/capture.ts';
 import { createCapture } from '#sensor/capture/index.ts';
 import { testDomain, testMinute } from '#sensor/testing/captures.ts';
 import {
@@ -20,7 +22,6 @@ import {
   udp,
 } from '#sensor/testing/frames.ts';
 import { createRandom } from '#sensor/testing/mixed-capture.ts';
-import type { Capture } from './capture.ts';
 
 export const name = 'dns-poisoning';
 

@@ -2,8 +2,17 @@
  * Traffic that fills the flow table: a few TLS connections a second beside many short UDP exchanges, in the order of
  * time, with the expected counters of a capture.
  */
-import { clientHello, dnsMessage, ethernet, reverse, type SegmentOptions, Tcp, tcp, udp } from './frames.ts';
-import { createRandom } from './mixed-capture.ts';
+import {
+  clientHello,
+  dnsMessage,
+  ethernet,
+  reverse,
+  type SegmentOptions,
+  Tcp,
+  tcp,
+  udp,
+} from '#sensor/testing/frames.ts';
+import { createRandom } from '#sensor/testing/mixed-capture.ts';
 
 /** Kinds of exchanges. `crowd` has more clients than a minute has rows. */
 export const mixes = ['dns', 'resolver', 'ntp', 'quic', 'games', 'rpc', 'mixed', 'crowd'] as const;

@@ -1,11 +1,9 @@
 /**
  * Runs a cycle of the sensor under strace, which can kill it or fail its system calls at a chosen call. Linux, root.
  */
-import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { CycleSensorInput } from './cycle-sensor.ts';
 
@@ -49,23 +47,6 @@ export interface TraceOptions {
   calls: readonly string[];
   /** strace's expression for `-e inject=`, such as `fsync:error=EIO:when=3`. */
   inject?: string;
-}
-
-/**
- * False when processes can not be traced; then the test is skipped with a message. On the build machine everything must
- * run.
- */
-export function canTrace(t: TestContext): boolean {
-  const why =
-    process.getuid?.() !== 0
-      ? 'needs root to trace a process'
-      : existsSync('/usr/bin/strace')
-        ? null
-        : 'needs strace';
-  if (why === null) return true;
-  assert.ok(!process.env.CI, `this test ${why}`);
-  t.diagnostic(`left out: ${why}`);
-  return false;
 }
 
 /** Runs one cycle; `traceFile` is overwritten. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { canTrace } from '#sensor/testing/traced-cycle.ts';
+import { canTrace } from '#sensor/testing/can-trace.ts';
 import { killCycles } from './cycle-kills.prove.ts';
 import { failCalls } from './disk-errors.prove.ts';
 import { traceOrder } from './write-order.prove.ts';

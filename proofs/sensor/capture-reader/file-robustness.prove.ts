@@ -4,18 +4,14 @@
  *
  * `n` broken files of every format, with varying options, as tables and as JSON, in a thread; one in 2,000 also in its
  * own process, which must print the same. Work is counted, not timed: executed blocks of code, bytes read, live memory
- * (`sensor/testing/break-files-thread.ts`). The same run with a fault planted between the command and the checks must
+ * (`proofs/sensor/capture-reader/break-files-thread.ts`). The same run with a fault planted between the command and the checks must
  * fail, or the proof shows nothing.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import {
-  type BreakFilesInput,
-  type BreakFilesResult,
-  plantedFaults,
-} from '#sensor/testing/planted-readings.ts';
+import { type BreakFilesInput, type BreakFilesResult, plantedFaults } from './planted-readings.ts';
 
 export { plantedFaults };
 
@@ -67,7 +63,7 @@ function inMemory(): string {
 }
 
 async function breakFiles(input: BreakFilesInput, report: (line: string) => void): Promise<BreakFilesResult> {
-  const worker = new Worker(new URL('../testing/break-files-thread.ts', import.meta.url), {
+  const worker = new Worker(new URL('./break-files-thread.ts', import.meta.url), {
     workerData: input,
     resourceLimits: { maxOldGenerationSizeMb: heapMiBMax },
   });

@@ -18,10 +18,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { TelemetryMinute, TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
 import { decodeUpload, decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
-import { seededRandom } from '#sensor/testing/proof-monitor.ts';
+import type { Spool } from '#sensor/spool/index.ts';
+import { digestOf } from '#sensor/spool/spool-state.ts';
 import { firstMinute, openSpool, sampleMinute } from '#sensor/testing/sample-minutes.ts';
-import type { Spool } from './index.ts';
-import { digestOf } from './spool-state.ts';
+import { seededRandom } from '../proof-monitor.ts';
 
 export const name = 'sensor-spool-damage';
 

@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { requireProof } from '#sensor/testing/require-proof.ts';
+import { requireProof } from '../require-proof.ts';
 import { plantedFaults, prove } from './file-robustness.prove.ts';
 
 test('NET-2.2.6: broken capture files of every format are read or refused, each packet counts once; planted faults are detected', () =>

@@ -14,10 +14,10 @@ import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
+import { bytesOfMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
 import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
 import { announcing, misguideSqlite, type PlantedFault, withFault } from './planted-faults.ts';
-import { bytesOfMinute, sampleMinute } from './sample-minutes.ts';
 
 export interface CycleSensorInput {
   directory: string;

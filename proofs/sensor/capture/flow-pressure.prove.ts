@@ -9,12 +9,7 @@
 import { createCapture, type MinuteReport, type UsageRow } from '#sensor/capture/index.ts';
 import { testDomain, testMinute } from '#sensor/testing/captures.ts';
 import { createRandom } from '#sensor/testing/mixed-capture.ts';
-import {
-  mixes,
-  type PressureOptions,
-  type PressureTruth,
-  playPressure,
-} from '#sensor/testing/pressure-traffic.ts';
+import { mixes, type PressureOptions, type PressureTruth, playPressure } from './pressure-traffic.ts';
 
 export const name = 'flow-pressure';
 

@@ -8,12 +8,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import type { CycleSensorInput } from '#sensor/testing/cycle-sensor.ts';
-import { judgeMinutes } from '#sensor/testing/judge-minutes.ts';
-import type { PlantedFault } from '#sensor/testing/planted-faults.ts';
-import { type ProofMonitor, seededRandom, startProofMonitor } from '#sensor/testing/proof-monitor.ts';
 import { bytesOfMinute } from '#sensor/testing/sample-minutes.ts';
-import { type CallPoint, countCalls, cycleCalls, traceCycle } from '#sensor/testing/traced-cycle.ts';
+import { type ProofMonitor, seededRandom, startProofMonitor } from '../proof-monitor.ts';
+import type { CycleSensorInput } from './cycle-sensor.ts';
+import { judgeMinutes } from './judge-minutes.ts';
+import type { PlantedFault } from './planted-faults.ts';
+import { type CallPoint, countCalls, cycleCalls, traceCycle } from './traced-cycle.ts';
 
 export const name = 'sensor-cycle-kills';
 

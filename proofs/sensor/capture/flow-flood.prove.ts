@@ -7,10 +7,10 @@
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { Capture } from '#sensor/capture/capture.ts';
 import { createCapture, type MinuteReport } from '#sensor/capture/index.ts';
 import { testDomain, testMinute } from '#sensor/testing/captures.ts';
 import { createFlood, laterFrame, namedFrames } from '#sensor/testing/flood-capture.ts';
-import type { Capture } from './capture.ts';
 
 export const name = 'flow-flood';
 

@@ -12,11 +12,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ReadOptions } from '#sensor/commands/read.ts';
-import { startBlockCoverage } from './block-coverage.ts';
-import type { SeedFile } from './file-mutations.ts';
-import { liveKiB } from './live-memory.ts';
+import { startBlockCoverage } from '#sensor/testing/block-coverage.ts';
+import type { SeedFile } from '#sensor/testing/file-mutations.ts';
+import type { PrintedReading } from '#sensor/testing/read-in-process.ts';
+import { liveKiB } from '../live-memory.ts';
 import type { BreakFilesInput, BreakFilesResult } from './planted-readings.ts';
-import type { PrintedReading } from './read-in-process.ts';
 
 /** Files between two looks at the counts; a look costs as much as two files. */
 const batchSize = 50;
@@ -34,10 +34,10 @@ const { folder, n, seed, fault } = workerData as BreakFilesInput;
 /** One offence is enough for a planted fault. */
 const offencesMax = fault === null ? 100 : 1;
 const coverage = startBlockCoverage();
-const { fileOfBrokenFrames, mutateFile, seedFiles } = await import('./file-mutations.ts');
+const { fileOfBrokenFrames, mutateFile, seedFiles } = await import('#sensor/testing/file-mutations.ts');
 const { judgeReading } = await import('./judge-reading.ts');
-const { createRandom } = await import('./mixed-capture.ts');
-const { readInProcess } = await import('./read-in-process.ts');
+const { createRandom } = await import('#sensor/testing/mixed-capture.ts');
+const { readInProcess } = await import('#sensor/testing/read-in-process.ts');
 
 const path = join(folder, 'broken');
 let readBytes = 0;
@@ -215,7 +215,7 @@ function judgeProcess(asked: ReadOptions, expected: PrintedReading): string | nu
   const words = Object.entries(asked).flatMap(([option, value]) =>
     value === true ? [`--${option}`] : [value].flat().map((text) => `--${option}=${text}`),
   );
-  const program = fileURLToPath(new URL('../../svc.ts', import.meta.url));
+  const program = fileURLToPath(new URL('../../../svc.ts', import.meta.url));
   const { status, signal, stdout } = spawnSync(
     process.execPath,
     [program, 'sensor', 'read', path, ...words],

@@ -2,7 +2,7 @@
  * The sensor's commands. Each loads its modules when it is called, so that reading a file starts fast.
  */
 import type { Command } from 'commander';
-import type { ReadOptions } from './commands/read.ts';
+import type { ReadOptions } from './capture-reader/index.ts';
 import { readArguments } from './commands/read-arguments.ts';
 
 const readExamples = `
@@ -39,7 +39,7 @@ export function addCommands(program: Command): void {
     // As for other invalid options.
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .action(async (files: string[], options: ReadOptions) => {
-      process.exitCode = await (await import('./commands/read.ts')).readFiles(files, options);
+      process.exitCode = await (await import('./commands/read.ts')).read(files, options);
     });
   program
     .command('run')

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Command } from 'commander';
+import type { ReadOptions } from '#sensor/capture-reader/index.ts';
 import { addCommands } from '#sensor/main.ts';
-import type { ReadOptions } from './read.ts';
 import { lookAtArguments } from './read-arguments.ts';
 
 /** Commander's result for the same command line. */

@@ -4,7 +4,7 @@
  * Commander, which explains invalid command lines, loads half of Node.js: a third of the time for a small file. So
  * clearly valid command lines are parsed here, and all others are passed to commander.
  */
-import type { ReadOptions } from './read-query.ts';
+import type { ReadOptions } from '#sensor/capture-reader/index.ts';
 
 interface ReadOption {
   flags: string;
@@ -81,7 +81,7 @@ export function lookAtArguments(args: readonly string[]): { files: string[]; opt
 export async function readAtOnce(args: readonly string[]): Promise<boolean> {
   const found = lookAtArguments(args);
   if (!found) return false;
-  process.exitCode = await (await import('./read.ts')).readFiles(found.files, found.options);
+  process.exitCode = await (await import('./read.ts')).read(found.files, found.options);
   return true;
 }
 

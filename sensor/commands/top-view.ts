@@ -6,9 +6,9 @@
 
 import { parseAddress } from '#common/ip/index.ts';
 import { serviceName } from '#common/ip/port-services.ts';
+import { transportName } from '#common/ip/transport-names.ts';
 import type { LocalWindow } from '#sensor/collection/index.ts';
 import type { SensorStatus } from '#sensor/local-status/index.ts';
-import { transportName } from './transport-names.ts';
 
 export const sortings = ['total', 'in', 'out', 'packets'] as const;
 export type Sorting = (typeof sortings)[number];

@@ -6,7 +6,7 @@
  * are left out, as in a live capture. Frames are passed on when the wall clock reaches them.
  */
 import { CodedError } from '#common/errors/index.ts';
-import { type CaptureFile, NotACaptureError, openCaptureFile } from './capture-file.ts';
+import { type CaptureFile, NotACaptureError, openCaptureFile } from '#sensor/capture-files/index.ts';
 import type { ObserveFrame, PacketSource } from './packet-source.ts';
 
 /** A larger change of the wall clock between two polls is a clock step and starts a new round. */

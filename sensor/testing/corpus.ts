@@ -7,8 +7,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ListedAnswer, ListedEnd } from '#sensor/capture/index.ts';
-import { readFrames } from '#sensor/commands/read-frames.ts';
-import { openCaptureFile } from '#sensor/packet-source/capture-file.ts';
+import { openCaptureFile } from '#sensor/capture-files/index.ts';
+import { readFrames } from '#sensor/capture-reader/read-frames.ts';
 import { type WholeReading, wholeReading } from './captures.ts';
 
 const projectFolder = resolve(dirname(fileURLToPath(import.meta.url)), '../..');

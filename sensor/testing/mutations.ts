@@ -5,7 +5,7 @@
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
-import { openCaptureFile } from '#sensor/packet-source/capture-file.ts';
+import { openCaptureFile } from '#sensor/capture-files/index.ts';
 import { corpusFolder, hasCorpus } from './corpus.ts';
 import {
   ascii,

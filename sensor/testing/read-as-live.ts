@@ -7,7 +7,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { createCapture } from '#sensor/capture/index.ts';
-import { openCaptureFile } from '#sensor/packet-source/capture-file.ts';
+import { openCaptureFile } from '#sensor/capture-files/index.ts';
 
 /** Counters, and the cost of the reading. */
 export interface LiveReading {

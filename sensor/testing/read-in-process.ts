@@ -1,5 +1,5 @@
 /** Runs `sensor read` in this process; returns its output, its messages and its exit code. */
-import { type ReadOptions, readFiles } from '#sensor/commands/read.ts';
+import { type ReadOptions, readFiles } from '#sensor/capture-reader/index.ts';
 
 export interface PrintedReading {
   status: number;
@@ -21,6 +21,7 @@ export async function readInProcess(
       end() {},
     },
     look: { width: null, isColored: false },
+    terminal: null,
     complain: (sentence) => complaints.push(`${sentence}\n`),
   });
   return { status, stdout: written.join(''), stderr: complaints.join('') };

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { ReadOptions } from '#sensor/commands/read.ts';
+import type { ReadOptions } from '#sensor/capture-reader/index.ts';
 import { startBlockCoverage } from '#sensor/testing/block-coverage.ts';
 import type { SeedFile } from '#sensor/testing/file-mutations.ts';
 import type { PrintedReading } from '#sensor/testing/read-in-process.ts';

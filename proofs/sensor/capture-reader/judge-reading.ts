@@ -1,5 +1,5 @@
 /** Checks the output of `sensor read` for a broken file, as far as possible without reading the file. */
-import type { ReadOptions } from '#sensor/commands/read.ts';
+import type { ReadOptions } from '#sensor/capture-reader/index.ts';
 import type { SeedFile } from '#sensor/testing/file-mutations.ts';
 import type { PrintedReading } from '#sensor/testing/read-in-process.ts';
 

@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { pcapFile, pcapngFile, type StoredFrame } from '#sensor/testing/capture-files.ts';
 import { join } from '#sensor/testing/frames.ts';
-import { NotACaptureError, openCaptureFile } from './capture-file.ts';
+import { NotACaptureError, openCaptureFile } from './index.ts';
 
 const folder = mkdtempSync(joinPath(tmpdir(), 'svc-capture-file-'));
 after(() => rmSync(folder, { recursive: true }));

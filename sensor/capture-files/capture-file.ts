@@ -10,8 +10,6 @@ import { openBytes } from './byte-source.ts';
 import { NotACaptureError } from './capture-error.ts';
 import { FileWindow } from './file-window.ts';
 
-export { NotACaptureError } from './capture-error.ts';
-
 /** No link has longer frames; a longer record is damaged. */
 const recordBytesMax = 64 * 1024 * 1024;
 /** Limit of a section: a damaged file may describe millions of interfaces, and each is kept. */

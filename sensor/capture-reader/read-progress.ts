@@ -1,6 +1,6 @@
 /** A progress line on the terminal for long files; nothing without a terminal. */
 import type { WriteStream } from 'node:tty';
-import type { CaptureFile } from '#sensor/packet-source/capture-file.ts';
+import type { CaptureFile } from '#sensor/capture-files/index.ts';
 
 const everyMs = 200;
 /** Shorter readings show no line. */

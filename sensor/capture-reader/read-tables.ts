@@ -3,6 +3,8 @@
  *
  * Only the displayed rows are formatted.
  */
+
+import { transportName } from '#common/ip/transport-names.ts';
 import type { ListedAnswer, ListedFlow, TableRows } from '#sensor/capture/index.ts';
 import type { AnswerLog } from './answer-log.ts';
 import { applicationsByService } from './applications-by-service.ts';
@@ -14,7 +16,6 @@ import { isFiltered } from './read-filter.ts';
 import type { ReadQuery } from './read-query.ts';
 import type { TextOutput } from './text-output.ts';
 import { type Column, formatAmount, formatCount, paint, renderTable, type TextLook } from './text-table.ts';
-import { transportName } from './transport-names.ts';
 
 const barMax = 24;
 

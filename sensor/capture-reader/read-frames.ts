@@ -6,7 +6,7 @@ import {
   type ReadingOptions,
   type ReadingResult,
 } from '#sensor/capture/index.ts';
-import { type CaptureFile, NotACaptureError } from '#sensor/packet-source/capture-file.ts';
+import { type CaptureFile, NotACaptureError } from '#sensor/capture-files/index.ts';
 import type { InstantOfFrame } from './instants.ts';
 import type { MinuteSums } from './minute-sums.ts';
 import { type Moment, resolveMoment } from './read-query.ts';

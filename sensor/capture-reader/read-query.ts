@@ -7,8 +7,8 @@ import {
   parsePrefix,
   prefixContains,
 } from '#common/ip/index.ts';
-import { NotACaptureError } from '#sensor/packet-source/capture-file.ts';
-import { protocolNumber } from './transport-names.ts';
+import { protocolNumber } from '#common/ip/transport-names.ts';
+import { NotACaptureError } from '#sensor/capture-files/index.ts';
 
 /** The options as text. */
 export interface ReadOptions {

@@ -5,6 +5,8 @@
  * memory, and strings would cost more than finding the rows. Addresses, hosts and labels contain nothing that JSON
  * escapes, because names are checked when they are read.
  */
+
+import { transportName } from '#common/ip/transport-names.ts';
 import {
   ApplicationRow,
   FlowRow,
@@ -18,7 +20,6 @@ import type { Findings } from './findings.ts';
 import { formatInstant, formatMinute } from './instants.ts';
 import { JsonBytes, type JsonText, jsonText } from './json-bytes.ts';
 import type { TextOutput } from './text-output.ts';
-import { transportName } from './transport-names.ts';
 
 const text = {
   a: jsonText('{"a":"'),

@@ -1,4 +1,4 @@
-import type { CaptureRole, MinuteReport, WindowReport } from './minute-report.ts';
+import type { CaptureRole, MinuteReport, WindowReport } from './reports/minute-report.ts';
 
 /** Local prefixes (`192.0.2.0/24`, `2001:db8::/48`) and exact addresses, as canonical text. */
 export interface LocalScope {

@@ -6,21 +6,21 @@
  */
 
 import type { CaptureOptions } from './capture.ts';
-import { decodeFrame } from './decode-link.ts';
-import { FlowAccounting } from './flow-accounting.ts';
-import { FlowClassifier } from './flow-classifier.ts';
-import type { FlowExport } from './flow-export.ts';
-import { beginAgain, Field, Flag, flowWords, Meaning, noteMac, noteState } from './flow-record.ts';
-import { FlowTable } from './flow-table.ts';
-import { Fragments, hasPorts } from './fragments.ts';
-import { KnownPackets } from './known-packets.ts';
-import { Ledger } from './ledger.ts';
+import { decodeFrame } from './decode/decode-link.ts';
+import { Fragments, hasPorts } from './decode/fragments.ts';
+import { Packet, Protocol, Verdict } from './decode/packet.ts';
+import { mayCarryPackets, openTunnel, TunnelPaths } from './decode/tunnels.ts';
+import { FlowAccounting } from './flows/flow-accounting.ts';
+import { beginAgain, Field, Flag, flowWords, Meaning, noteMac, noteState } from './flows/flow-record.ts';
+import { FlowTable } from './flows/flow-table.ts';
+import { KnownPackets } from './flows/known-packets.ts';
 import { compileLocalScope, type LocalRanges } from './local-scope.ts';
-import type { NameTable } from './name-table.ts';
-import { defaultOuterNames } from './outer-names.ts';
-import { Packet, Protocol, Verdict } from './packet.ts';
+import { FlowClassifier } from './names/flow-classifier.ts';
+import type { NameTable } from './names/name-table.ts';
+import { defaultOuterNames } from './names/outer-names.ts';
+import type { FlowExport } from './reports/flow-export.ts';
+import { Ledger } from './reports/ledger.ts';
 import { type CaptureTotals, emptyTotals } from './totals.ts';
-import { mayCarryPackets, openTunnel, TunnelPaths } from './tunnels.ts';
 
 const tunnelDepthMax = 6;
 const ethernet = 1;

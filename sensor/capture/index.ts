@@ -4,6 +4,9 @@
  * Guarantees: every frame counts exactly once (`packets = ipPackets + nonIpPackets + parserDropped`). Bytes are IP
  * total lengths of the outermost header. `observe` never throws and does not allocate on the ordinary path. Memory is
  * bounded: details without room are counted in `detailTruncated`, and the totals of local addresses stay exact.
+ *
+ * A frame passes `decode/` (link, IP, fragments, tunnels), `flows/` (the table of flows and their counters), `names/` (what
+ * clients say and look up) and `reports/` (addresses, rows, minutes, the lists of a reading). `engine.ts` joins them.
  */
 
 import type { Capture, CaptureOptions } from './capture.ts';
@@ -22,16 +25,23 @@ export type {
   WindowApplication,
   WindowHost,
   WindowReport,
-} from './minute-report.ts';
+} from './reports/minute-report.ts';
 
 /** Creates a capture. It allocates its tables at once (about 7 MiB, at most 8 MiB) and starts nothing. */
 export function createCapture(options: CaptureOptions): Capture {
   return new MinuteCapture(options);
 }
 
-export { isSupportedLinkType } from './decode-link.ts';
-export type { CutCounts } from './flow-export.ts';
-export { isPlainByte, type RawAnswer } from './listed-answer.ts';
+export { isSupportedLinkType } from './decode/decode-link.ts';
+export {
+  type CountedUsage,
+  createReading,
+  type Reading,
+  type ReadingOptions,
+  type ReadingResult,
+} from './reading.ts';
+export type { CutCounts } from './reports/flow-export.ts';
+export { isPlainByte, type RawAnswer } from './reports/listed-answer.ts';
 export {
   ApplicationRow,
   type ApplicationRows,
@@ -47,13 +57,6 @@ export {
   type RawRow,
   type RowWeight,
   type TableRows,
-} from './listed-rows.ts';
-export {
-  type CountedUsage,
-  createReading,
-  type Reading,
-  type ReadingOptions,
-  type ReadingResult,
-} from './reading.ts';
-export { type PageFile, pageBytes } from './row-store.ts';
-export { keyAt } from './summing-table.ts';
+} from './reports/listed-rows.ts';
+export { type PageFile, pageBytes } from './reports/row-store.ts';
+export { keyAt } from './reports/summing-table.ts';

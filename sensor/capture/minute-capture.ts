@@ -8,10 +8,10 @@
 
 import type { Capture, CaptureOptions, LocalScope } from './capture.ts';
 import { Engine } from './engine.ts';
-import { LiveWindows } from './live-windows.ts';
-import type { MinuteReport, WindowReport } from './minute-report.ts';
-import { NameTable } from './name-table.ts';
+import { NameTable } from './names/name-table.ts';
 import { randomKey } from './random-key.ts';
+import { LiveWindows } from './reports/live-windows.ts';
+import type { MinuteReport, WindowReport } from './reports/minute-report.ts';
 import { emptyTotals } from './totals.ts';
 
 const minuteSeconds = 60;

@@ -6,17 +6,17 @@
  */
 import { formatWords } from './address-words.ts';
 import type { CaptureOptions } from './capture.ts';
+import { TunnelPaths } from './decode/tunnels.ts';
 import { Engine } from './engine.ts';
-import { type CutCounts, FlowExport } from './flow-export.ts';
-import { Field } from './flow-record.ts';
-import { protocolLabel } from './ledger.ts';
-import type { RawAnswer } from './listed-answer.ts';
-import { ApplicationRows, ConversationRows, FlowRows, HostRows } from './listed-rows.ts';
-import { NameTable } from './name-table.ts';
+import { Field } from './flows/flow-record.ts';
+import { NameTable } from './names/name-table.ts';
 import { randomKey } from './random-key.ts';
-import type { PageFile } from './row-store.ts';
+import { type CutCounts, FlowExport } from './reports/flow-export.ts';
+import { protocolLabel } from './reports/ledger.ts';
+import type { RawAnswer } from './reports/listed-answer.ts';
+import { ApplicationRows, ConversationRows, FlowRows, HostRows } from './reports/listed-rows.ts';
+import type { PageFile } from './reports/row-store.ts';
 import type { CaptureTotals } from './totals.ts';
-import { TunnelPaths } from './tunnels.ts';
 
 /** Ends, service and name of traffic that is about to be added to an application. */
 export interface CountedUsage {

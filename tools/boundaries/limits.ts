@@ -32,7 +32,7 @@ export const limits: Limits = {
     'operations/payments/stripe-gateway.ts:createStripeGateway': 83,
     'operations/surfaces/customer-api/servers/servers.routes.ts:serverHandlers': 98,
     'operations/surfaces/portal/billing/billing.routes.ts:registerBilling': 110,
-    'sensor/capture/known-packets.ts:count': 90,
+    'sensor/capture/flows/known-packets.ts:count': 90,
     'sensor/collection/capture-group.ts:createCaptureGroup': 174,
     'sensor/collection/capture-loop.ts:createCaptureLoop': 88,
     'sensor/collection/collection.ts:createCollection': 86,

@@ -37,9 +37,7 @@ export const rules: readonly Rule[] = [
       target?.top === module.place.top &&
       target.kind === 'feature' &&
       target.unit !== module.place.unit &&
-      target.inside !== 'index.ts' &&
-      // The packet path's report types are its door to the rest of the sensor, as plain data.
-      target.inside !== 'minute-report.ts',
+      target.inside !== 'index.ts',
   ),
   importRule(
     'a feature imports no surface, command or main file',

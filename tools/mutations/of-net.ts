@@ -33,7 +33,7 @@ export const mutationsOfNet: readonly Mutation[] = [
   {
     rule: 'NET-2.2.3',
     what: 'a DNS answer names for ever',
-    file: 'sensor/capture/dns-evidence.ts',
+    file: 'sensor/capture/names/dns-evidence.ts',
     find: 'return this.#answers[at + 10]! >= (now | 0) ? this.#answers[at + 9]! - 1 : -1;',
     replace: 'return this.#answers[at + 9]! - 1;',
   },
@@ -47,7 +47,7 @@ export const mutationsOfNet: readonly Mutation[] = [
   {
     rule: 'NET-2.2.4',
     what: 'the AH label is given to IPv6 as well',
-    file: 'sensor/capture/ledger.ts',
+    file: 'sensor/capture/reports/ledger.ts',
     find: "return version === 4 ? 'IPsec AH' : null;",
     replace: "return version > 0 ? 'IPsec AH' : null;",
   },

@@ -8,9 +8,9 @@
  */
 
 import type { Capture } from '#sensor/capture/capture.ts';
-import { hashPacket } from '#sensor/capture/flow-hash.ts';
+import { Packet } from '#sensor/capture/decode/packet.ts';
+import { hashPacket } from '#sensor/capture/flows/flow-hash.ts';
 import { createCapture } from '#sensor/capture/index.ts';
-import { Packet } from '#sensor/capture/packet.ts';
 import { testDomain, testMinute } from '#sensor/testing/captures.ts';
 import { countBlocks } from '#sensor/testing/count-blocks.ts';
 import { ethernet, udp } from '#sensor/testing/frames.ts';

@@ -1,14 +1,14 @@
 /**
  * The rows of a reading as text and numbers. Each object is created on request and belongs to the caller.
  */
-import { formatWords } from './address-words.ts';
+import { formatWords } from '../address-words.ts';
+import type { TunnelPaths } from '../decode/tunnels.ts';
+import type { NameTable } from '../names/name-table.ts';
+import { Evidence } from '../names/stream-units.ts';
 import { evidenceText, protocolLabel } from './ledger.ts';
 import type { NameEvidence } from './minute-report.ts';
-import type { NameTable } from './name-table.ts';
 import type { RowStore } from './row-store.ts';
-import { Evidence } from './stream-units.ts';
 import { keyAt } from './summing-table.ts';
-import type { TunnelPaths } from './tunnels.ts';
 
 /** An end of a flow; `port` is null where the protocol has none. */
 export interface ListedEnd {

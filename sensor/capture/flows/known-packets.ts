@@ -5,11 +5,12 @@
  * `count` does what decoding, look-up, `noteState` and counting do, in one function without a `Packet`. All other
  * packets, and every unusual one, are left unchanged for the slow path.
  */
+
+import { Protocol } from '../decode/packet.ts';
+import { isTunnelPort } from '../decode/tunnels.ts';
+import { Mode } from '../names/stream-units.ts';
 import { Field, Flag } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
-import { Protocol } from './packet.ts';
-import { Mode } from './stream-units.ts';
-import { isTunnelPort } from './tunnels.ts';
 
 const dnsPort = 53;
 const tcpHeaderBytes = 20;

@@ -7,14 +7,14 @@
  * nothing extra.
  */
 
-import { formatWords } from './address-words.ts';
-import type { Engine } from './engine.ts';
-import { Field, Flag, flowWords } from './flow-record.ts';
-import { KeyedTable } from './keyed-table.ts';
+import { formatWords } from '../address-words.ts';
+import type { Engine } from '../engine.ts';
+import { Field, Flag, flowWords } from '../flows/flow-record.ts';
+import { KeyedTable } from '../keyed-table.ts';
+import type { NameTable } from '../names/name-table.ts';
+import { type CaptureTotals, emptyTotals } from '../totals.ts';
 import { protocolLabel } from './ledger.ts';
 import type { WindowApplication, WindowHost } from './minute-report.ts';
-import type { NameTable } from './name-table.ts';
-import { type CaptureTotals, emptyTotals } from './totals.ts';
 
 const hostKeyWords = 5;
 const hostSums = 3;

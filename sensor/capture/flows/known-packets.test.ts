@@ -11,7 +11,7 @@ import { join } from '#sensor/testing/frames.ts';
 import { knownPackets } from '#sensor/testing/known-traffic.ts';
 import { createMixedCapture, createRandom } from '#sensor/testing/mixed-capture.ts';
 import { generatedSeeds, mutate } from '#sensor/testing/mutations.ts';
-import type { CaptureOptions } from './capture.ts';
+import type { CaptureOptions } from '../capture.ts';
 
 interface TimedFrame {
   bytes: Uint8Array;
@@ -101,7 +101,7 @@ test('the fast path counts packets of known flows like the slow path: everything
 });
 
 test('a packet of a known flow costs few steps, for both IP versions and all protocols', async () => {
-  const module = new URL('../testing/known-traffic.ts', import.meta.url);
+  const module = new URL('../../testing/known-traffic.ts', import.meta.url);
   for (const isIpv6 of [false, true]) {
     // The slow path takes a third more.
     const most = isIpv6 ? 30 : 22;

@@ -2,7 +2,7 @@
  * Finds the MAC that owns an address: the one MAC that sends from it. An address with several MACs has no owner, and a
  * router's MAC owns no address.
  */
-import type { KeyedTable } from './keyed-table.ts';
+import type { KeyedTable } from '../keyed-table.ts';
 
 /** Words in the key of an address: four for the address, one for its version. */
 export const hostKeyWords = 5;

@@ -9,13 +9,14 @@
  * All branches for single packets and full lists run for every flow: they often occur only at the end of a capture, and
  * a branch taken for the first time would have the code recompiled.
  */
-import { evidenceOf, Field, Flag, flowWords } from './flow-record.ts';
-import type { FlowTable } from './flow-table.ts';
+
+import type { Packet } from '../decode/packet.ts';
+import { evidenceOf, Field, Flag, flowWords } from '../flows/flow-record.ts';
+import type { FlowTable } from '../flows/flow-table.ts';
+import type { NameTable } from '../names/name-table.ts';
 import { protocolLabel } from './ledger.ts';
 import { answerAtHand, type RawAnswer } from './listed-answer.ts';
 import { FlowRow, flowRowWords } from './listed-rows.ts';
-import type { NameTable } from './name-table.ts';
-import type { Packet } from './packet.ts';
 import { type PageFile, RowStore } from './row-store.ts';
 import { SummingTable } from './summing-table.ts';
 

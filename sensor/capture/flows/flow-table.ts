@@ -7,10 +7,10 @@
  * leaves: the least recently used of its kind, named TCP connections last. A flow is flushed before it leaves, so no
  * byte is lost.
  */
+import { type Packet, Protocol } from '../decode/packet.ts';
 import { hashPacket, hashRecord, isSamePair, mixEnd, mixPair, mixSix, sourceIsLower } from './flow-hash.ts';
 import { FlowQueues, Queue, queueFor } from './flow-queues.ts';
 import { Field, Flag, flowWords, isClosed, isExchange, isHalfOpen } from './flow-record.ts';
-import { type Packet, Protocol } from './packet.ts';
 
 /**
  * A word of the index: the record's number plus one, the distance of the slot from where its hash belongs, and some

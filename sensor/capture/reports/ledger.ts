@@ -6,13 +6,13 @@
  * `false`, and the caller counts it. Rows are bounded too: the least valuable ones are removed for new ones.
  */
 
+import { formatWords } from '../address-words.ts';
+import { Protocol } from '../decode/packet.ts';
+import { KeyedTable, mixHash } from '../keyed-table.ts';
+import type { NameTable } from '../names/name-table.ts';
+import { Evidence } from '../names/stream-units.ts';
 import { deviceKey, hostKeyWords, hostWords, macOfKey, Owner, routerMacs } from './address-owners.ts';
-import { formatWords } from './address-words.ts';
-import { KeyedTable, mixHash } from './keyed-table.ts';
 import type { HostCounters, NameEvidence, UsageDirection, UsageRow } from './minute-report.ts';
-import type { NameTable } from './name-table.ts';
-import { Protocol } from './packet.ts';
-import { Evidence } from './stream-units.ts';
 
 /** Input of `addUsage`: one flow's part of a minute. One object, filled before each call. */
 export const usageInput = {

@@ -5,9 +5,10 @@
  * A flow is accounted at the end of the minute, when it leaves the table, and before its name changes. Packets without
  * room for a usage row are counted as truncated; their addresses are counted first.
  */
+
+import { type Ledger, usageInput } from '../reports/ledger.ts';
 import { evidenceOf, Field, Flag } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
-import { type Ledger, usageInput } from './ledger.ts';
 
 export interface FlowAccountingOptions {
   flows: FlowTable;

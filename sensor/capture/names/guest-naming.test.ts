@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { offer, testCapture, testMinute } from '#sensor/testing/captures.ts';
 import { ascii, dnsMessage, ethernet, reverse, type SegmentOptions, udp } from '#sensor/testing/frames.ts';
-import type { CaptureOptions } from './capture.ts';
+import type { CaptureOptions } from '../capture.ts';
 
 const guest = '02:00:00:00:00:aa';
 const neighbour = '02:00:00:00:00:bb';

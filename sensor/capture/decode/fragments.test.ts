@@ -5,7 +5,7 @@ import { countBlocks } from '#sensor/testing/count-blocks.ts';
 import { fragmentKinds } from '#sensor/testing/fragment-flood.ts';
 import { ethernet, ip, udp } from '#sensor/testing/frames.ts';
 
-const flood = new URL('../testing/fragment-flood.ts', import.meta.url);
+const flood = new URL('../../testing/fragment-flood.ts', import.meta.url);
 const count = 1200;
 const timesAPacketMax = 2;
 

@@ -5,9 +5,9 @@
  * canonical text (RFC 5952), made once at export. Bytes are IP total lengths, never frame lengths.
  */
 
-import type { CaptureTotals } from './totals.ts';
+import type { CaptureTotals } from '../totals.ts';
 
-export type { CaptureTotals } from './totals.ts';
+export type { CaptureTotals } from '../totals.ts';
 
 /** Position of a capture: the WAN uplink, a LAN bridge, or a capture file of unknown position. */
 export type CaptureRole = 'uplink' | 'bridge' | 'file';

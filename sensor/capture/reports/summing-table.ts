@@ -4,7 +4,7 @@
  * Keys are summed in a table. When it is full, its records are divided by hash into parts, and the table starts empty.
  * At the end each part fits into a table, which adds up the records of each key.
  */
-import { mixHash } from './keyed-table.ts';
+import { mixHash } from '../keyed-table.ts';
 import { type PageFile, RowStore } from './row-store.ts';
 import { RowTable } from './row-table.ts';
 

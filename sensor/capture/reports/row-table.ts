@@ -4,7 +4,7 @@
  *
  * The system provides memory pages when they are first written, so capacity costs nothing until it is used.
  */
-import { mixHash } from './keyed-table.ts';
+import { mixHash } from '../keyed-table.ts';
 import type { RowStore } from './row-store.ts';
 
 export interface RowTableShape {

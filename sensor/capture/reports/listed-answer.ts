@@ -1,7 +1,8 @@
 /**
  * The last parsed DNS answer: its words in `dnsMessage` for output writers, and an object for filters and tables.
  */
-import { formatWords } from './address-words.ts';
+import { formatWords } from '../address-words.ts';
+import type { Packet } from '../decode/packet.ts';
 import {
   dnsAddresses,
   dnsAddressTtls,
@@ -9,9 +10,8 @@ import {
   dnsMessage,
   dnsNameLengths,
   dnsNames,
-} from './dns-message.ts';
+} from '../names/dns-message.ts';
 import type { ListedAnswer } from './listed-rows.ts';
-import type { Packet } from './packet.ts';
 
 const nameMax = 256;
 

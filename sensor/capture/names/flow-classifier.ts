@@ -6,15 +6,15 @@
  * on one connection each get the bytes that follow them.
  */
 
+import { type Packet, Protocol } from '../decode/packet.ts';
+import { evidenceOf, Field, Flag, setName } from '../flows/flow-record.ts';
+import type { FlowTable } from '../flows/flow-table.ts';
+import { isFromServer } from '../flows/server-ports.ts';
+import type { FlowExport } from '../reports/flow-export.ts';
 import { DnsEvidence, pair } from './dns-evidence.ts';
 import { dnsAddresses, dnsChainTtls, dnsMessage, dnsNames, readDnsMessage } from './dns-message.ts';
-import type { FlowExport } from './flow-export.ts';
-import { evidenceOf, Field, Flag, setName } from './flow-record.ts';
-import type { FlowTable } from './flow-table.ts';
 import { GuestMacs, isLinkLocal } from './guest-macs.ts';
 import { type NameTable, normalizeHost } from './name-table.ts';
-import { type Packet, Protocol } from './packet.ts';
-import { isFromServer } from './server-ports.ts';
 import { StreamInspector } from './stream-inspector.ts';
 import { Evidence, Mode } from './stream-units.ts';
 

@@ -5,7 +5,7 @@
  * so that memory stays bounded. Ids are valid until the next sweep. Looked-up names can not fill the whole table,
  * because a resolver looks up more names than clients speak.
  */
-import { mixHash } from './keyed-table.ts';
+import { mixHash } from '../keyed-table.ts';
 
 const nameBytesMax = 253;
 const labelBytesMax = 63;

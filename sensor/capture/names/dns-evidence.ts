@@ -6,8 +6,9 @@
  * is found or overwritten without a search. One client can displace at most 256 names, its own or those of a few other
  * clients.
  */
+
+import { mixHash } from '../keyed-table.ts';
 import { dnsMessage, dnsNames } from './dns-message.ts';
-import { mixHash } from './keyed-table.ts';
 
 const queryWords = 3;
 const queryWays = 4;

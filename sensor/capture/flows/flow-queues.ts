@@ -5,8 +5,8 @@
  * queues: a record moves when room is needed and its kind has changed.
  */
 
+import { Protocol } from '../decode/packet.ts';
 import { Field, Flag, isClosed, isExchange, isHalfOpen } from './flow-record.ts';
-import { Protocol } from './packet.ts';
 
 /** Kinds of flows, in the order in which they are removed under pressure. */
 export const Queue = {

@@ -1,7 +1,7 @@
 /**
  * Layout of a flow's record, and its changes by single packets, except the counters.
  */
-import { type Packet, Protocol } from './packet.ts';
+import { type Packet, Protocol } from '../decode/packet.ts';
 
 /** Words of a record; a side is 0 for the lower socket, 1 for the higher. */
 export const flowWords = 32;

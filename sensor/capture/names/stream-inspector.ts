@@ -6,8 +6,8 @@
  * loses its buffer is not read any further.
  */
 import { readUint16 } from '#common/bytes/index.ts';
+import { Field, Flag, flowWords } from '../flows/flow-record.ts';
 import { helloNeeds, resumePoint } from './client-hello.ts';
-import { Field, Flag, flowWords } from './flow-record.ts';
 import { looksLikeRequest } from './http-request.ts';
 import { bufferBytes, StreamBuffers } from './stream-buffers.ts';
 import { Mode, readUnit, unit, unitEnds, unitNeedsMore } from './stream-units.ts';

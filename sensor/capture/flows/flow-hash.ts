@@ -1,9 +1,10 @@
 /**
  * Finds flows: the order of a flow's two sockets, and the keyed hash over both, from a packet and from a record.
  */
+
+import type { Packet } from '../decode/packet.ts';
+import { mixHash } from '../keyed-table.ts';
 import { Field } from './flow-record.ts';
-import { mixHash } from './keyed-table.ts';
-import type { Packet } from './packet.ts';
 
 /** True when the packet's source is the lower of its two sockets. */
 export function sourceIsLower(p: Packet): boolean {

@@ -5,7 +5,7 @@
  * A MAC belongs to one guest as long as it opens flows from one local IPv4 address and one IPv6 /64. A router's MAC
  * does not, nor does one that another guest sends under; a contradiction disables the MAC for ten minutes.
  */
-import { mixHash } from './keyed-table.ts';
+import { mixHash } from '../keyed-table.ts';
 
 const guestsMax = 1024;
 const ways = 4;

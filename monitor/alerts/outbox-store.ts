@@ -1,5 +1,6 @@
 /** Notifications: written with the transition, delivered by the process that claims their channel. */
 import { sql } from 'kysely';
+import { isUnclaimed, setClaim } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** One for each enabled channel, unless the subject is muted. */
@@ -56,19 +57,15 @@ export async function claimChannel(db: Queryable, claimSeconds: number): Promise
     with due as (
       select c.id from alert_notifications n join alert_channels c on c.id = n.channel_id
       where n.status = 'pending' and n.next_attempt_at <= svc_now()
-        and (c.claimed_until is null or c.claimed_until <= svc_now())
+        and ${isUnclaimed('c')}
         and n.id = (select min(first.id) from alert_notifications first where first.channel_id = c.id and first.status = 'pending')
       order by n.next_attempt_at, n.id limit 1 for update of c skip locked)
-    update alert_channels c set claimed_until = svc_now() + make_interval(secs => ${claimSeconds}), term = term + 1
+    update alert_channels c set ${setClaim(claimSeconds)}
     from due where c.id = due.id
     returning c.id, c.term, c.kind, c.name, c.recipients, c.url, c.sealed_secret as "sealedSecret"`.execute(
     db,
   );
   return rows[0] ?? null;
-}
-
-export async function releaseChannel(db: Queryable, id: number, term: number): Promise<void> {
-  await sql`update alert_channels set claimed_until = null where id = ${id} and term = ${term}`.execute(db);
 }
 
 export interface DueNotification {

@@ -6,9 +6,9 @@
  */
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
+import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import { postDelivery, resolveByDns, signDelivery, type TargetRules } from '#service-kit/webhooks/index.ts';
@@ -29,66 +29,32 @@ export interface SenderDeps {
   consoleUrl: string | null;
 }
 
-export interface Sender extends Part {
-  /** Delivers all due notifications; for tests. */
-  drain(): Promise<void>;
-}
+/** `drain` delivers all due notifications; for tests. */
+export type Sender = OutboxSender;
 
-/** Longer than any attempt. */
-const claimSeconds = 60;
-const batchMax = 20;
-const pollMs = 1_000;
 const retry = { firstMs: 10_000, maxMs: 1_800_000 };
 /** Older notifications are dropped. */
 const expiryMs = 86_400_000;
 const workers = 2;
 
 export function createSender(deps: SenderDeps): Sender {
-  const clock = deps.clock ?? systemClock;
-  let stopping = new AbortController();
-  let finished: Promise<unknown> = Promise.resolve();
-
-  async function work(): Promise<boolean> {
-    await deps.secrets.ready();
-    const channel = await outbox.claimChannel(deps.db(), claimSeconds);
-    if (!channel) return false;
-    try {
-      for (let sent = 0; sent < batchMax && !stopping.signal.aborted; sent += 1) {
-        const due = await outbox.nextNotification(deps.db(), channel.id);
-        if (!due || !(await attempt(deps, channel, due, stopping.signal))) break;
-      }
-    } finally {
-      await outbox.releaseChannel(deps.db(), channel.id, channel.term);
-    }
-    return true;
-  }
-
-  async function loop(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      let didWork = false;
-      try {
-        didWork = await work();
-      } catch (error) {
-        deps.reporter.error('alerts can not be sent', { error: describeError(error) });
-      }
-      if (!didWork) await clock.wait(pollMs, stopping.signal);
-    }
-  }
-
-  return {
-    name: 'alert notifications',
-    async drain() {
-      while (await work());
+  const { db, secrets, reporter, clock = systemClock } = deps;
+  return createOutboxSender(
+    {
+      name: 'alert notifications',
+      failure: 'alerts can not be sent',
+      table: 'alert_channels',
+      workers,
+      async prepare() {
+        await secrets.ready();
+        return false;
+      },
+      claim: outbox.claimChannel,
+      next: (from, channel) => outbox.nextNotification(from, channel.id),
+      attempt: (channel, due, signal) => attempt(deps, channel, due, signal),
     },
-    async start() {
-      stopping = new AbortController();
-      finished = Promise.all(Array.from({ length: workers }, loop));
-    },
-    async stop() {
-      stopping.abort();
-      await finished;
-    },
-  };
+    { db, clock, reporter },
+  );
 }
 
 /** One attempt. Returns true when the receiver accepted it, so that the next one may follow. */

@@ -1,5 +1,6 @@
 /** The statements of the sender: an endpoint is claimed as a whole, and all that is recorded is fenced by its term. */
 import { sql } from 'kysely';
+import { isUnclaimed, setClaim } from '#service-kit/outbox/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 
 export { type DueDelivery, nextDelivery } from '#operations/views/index.ts';
@@ -35,11 +36,11 @@ export async function claimEndpoint(
     due as (
       select e.id from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id
       where d.status = 'pending' and d.next_attempt_at <= svc_now() and e.disabled_at is null
-        and (e.claimed_until is null or e.claimed_until <= svc_now())
+        and ${isUnclaimed('e')}
         and coalesce((select workers from held where held.organization_id = e.organization_id), 0) < ${perOrganizationMax}
       order by coalesce((select workers from held where held.organization_id = e.organization_id), 0),
         d.next_attempt_at, d.id limit 1 for update of e skip locked)
-    update webhook_endpoints e set claimed_until = svc_now() + make_interval(secs => ${claimSeconds}), term = term + 1
+    update webhook_endpoints e set ${setClaim(claimSeconds)}
     from due where e.id = due.id
     returning e.id, e.term, e.url, e.sealed_secret as "sealedSecret",
       e.consecutive_failures as "consecutiveFailures",
@@ -48,25 +49,6 @@ export async function claimEndpoint(
     );
     return rows[0] ?? null;
   });
-}
-
-/** Lengthens the claim; false when another worker has it, or the endpoint was disabled or deleted. */
-export async function renewClaim(
-  db: Queryable,
-  id: number,
-  term: number,
-  claimSeconds: number,
-): Promise<boolean> {
-  const { rows } = await sql`update webhook_endpoints
-    set claimed_until = svc_now() + make_interval(secs => ${claimSeconds})
-    where id = ${id} and term = ${term} returning 1`.execute(db);
-  return rows.length === 1;
-}
-
-export async function releaseClaim(db: Queryable, id: number, term: number): Promise<void> {
-  await sql`update webhook_endpoints set claimed_until = null where id = ${id} and term = ${term}`.execute(
-    db,
-  );
 }
 
 export interface AttemptResult {

@@ -6,9 +6,9 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { takeUndispatched } from '#operations/events/index.ts';
+import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import {
@@ -33,65 +33,34 @@ export interface WebhookSenderDeps {
   random?: () => number;
 }
 
-export interface WebhookSender extends Part {
-  /** Delivers what is due, until nothing is; for tests. */
-  drain(): Promise<void>;
-}
+/** `drain` delivers what is due, until nothing is; for tests. */
+export type WebhookSender = OutboxSender;
 
 /** Pauses after a failed attempt, in seconds; after the last one the delivery has failed. */
 export const retrySchedule = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400] as const;
-const claimSeconds = 60;
 /** Workers that one organization's endpoints hold at a time: fewer than one process has. */
 const perOrganizationMax = 2;
-const batchMax = 20;
 const dispatchMax = 100;
-const pollMs = 1_000;
 /** A receiver that fails is left alone for this long, doubled with each failure. */
 const restSeconds = { first: 5, max: 600 };
 
 export function createWebhookSender(deps: WebhookSenderDeps, workers = 4): WebhookSender {
-  let stopping = new AbortController();
-  let finished: Promise<unknown> = Promise.resolve();
-
-  async function work(): Promise<boolean> {
-    await deps.secrets.ready();
-    const dispatched = await dispatch(deps);
-    const endpoint = await queue.claimEndpoint(deps.db(), claimSeconds, perOrganizationMax);
-    if (endpoint === null) return dispatched > 0;
-    try {
-      await serve(deps, endpoint, stopping.signal);
-    } finally {
-      await queue.releaseClaim(deps.db(), endpoint.id, endpoint.term);
-    }
-    return true;
-  }
-
-  async function loop(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      let didWork = false;
-      try {
-        didWork = await work();
-      } catch (error) {
-        deps.reporter.error('webhooks can not be sent', { error: describeError(error) });
-      }
-      if (!didWork) await deps.clock.wait(pollMs, stopping.signal);
-    }
-  }
-
-  return {
-    name: 'webhooks',
-    async drain() {
-      while (await work());
+  return createOutboxSender(
+    {
+      name: 'webhooks',
+      failure: 'webhooks can not be sent',
+      table: 'webhook_endpoints',
+      workers,
+      async prepare() {
+        await deps.secrets.ready();
+        return (await dispatch(deps)) > 0;
+      },
+      claim: (db, claimSeconds) => queue.claimEndpoint(db, claimSeconds, perOrganizationMax),
+      next: (db, endpoint) => queue.nextDelivery(db, endpoint.id),
+      attempt: (endpoint, delivery, signal) => attempt(deps, endpoint, delivery, signal),
     },
-    async start() {
-      stopping = new AbortController();
-      finished = Promise.all(Array.from({ length: workers }, loop));
-    },
-    async stop() {
-      stopping.abort();
-      await finished;
-    },
-  };
+    deps,
+  );
 }
 
 /** Decides on the deliveries of the oldest events; taking them and deciding is one transaction. */
@@ -109,20 +78,6 @@ async function dispatch(deps: WebhookSenderDeps): Promise<number> {
       }
       return events.length;
     });
-}
-
-/** Delivers what is due at one endpoint, in order, until it fails, the claim is lost, or others should have a turn. */
-async function serve(
-  deps: WebhookSenderDeps,
-  endpoint: queue.ClaimedEndpoint,
-  signal: AbortSignal,
-): Promise<void> {
-  for (let sent = 0; sent < batchMax && !signal.aborted; sent += 1) {
-    const delivery = await queue.nextDelivery(deps.db(), endpoint.id);
-    if (delivery === null) return;
-    if (!(await queue.renewClaim(deps.db(), endpoint.id, endpoint.term, claimSeconds))) return;
-    if (!(await attempt(deps, endpoint, delivery, signal))) return;
-  }
 }
 
 /** One attempt; true when the receiver took it. */

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
+import { createWorkLoop, type WorkLoop } from '#common/lifecycle/work-loop.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -33,26 +33,19 @@ export interface JobRunnerOptions {
   pollMs?: number;
 }
 
-export interface JobRunner extends Part {
-  /** Looks for work now instead of at the next poll. */
-  wake(): void;
-  /** Runs what is due, until nothing is; for tests and commands. */
-  drain(): Promise<void>;
-}
+/** Runs what is due; `wake` looks for work now instead of at the next poll. */
+export type JobRunner = WorkLoop;
 
 export function createJobRunner(options: JobRunnerOptions): JobRunner {
   const claimSeconds = options.claimSeconds ?? 60;
   const kinds = Object.keys(options.handlers);
-  let stopping = new AbortController();
-  let nap = new AbortController();
-  let finished: Promise<void> = Promise.resolve();
 
-  async function runNext(): Promise<boolean> {
+  async function runNext(signal: AbortSignal): Promise<boolean> {
     const job = await claimJob(options.db(), kinds, claimSeconds);
     if (!job) return false;
     const handler = options.handlers[job.kind]!;
     try {
-      await handler.run(job, stopping.signal);
+      await handler.run(job, signal);
       await finishJob(options.db(), job);
     } catch (error) {
       await handleFailure(job, handler, describeError(error));
@@ -70,33 +63,13 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     await failJob(options.db(), job, error, backoffMs({ firstMs: 500, maxMs: 60_000 }, job.attempts));
   }
 
-  async function loop(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      nap = new AbortController();
-      let didWork = false;
-      try {
-        didWork = await runNext();
-      } catch (error) {
-        options.reporter.error('jobs can not be read', { error: describeError(error) });
-      }
-      if (!didWork)
-        await options.clock.wait(options.pollMs ?? 500, AbortSignal.any([nap.signal, stopping.signal]));
-    }
-  }
-
-  return {
+  const { clock, reporter, pollMs = 500 } = options;
+  return createWorkLoop({
     name: 'jobs',
-    wake: () => nap.abort(),
-    async drain() {
-      while (await runNext());
-    },
-    async start() {
-      stopping = new AbortController();
-      finished = loop();
-    },
-    async stop() {
-      stopping.abort();
-      await finished;
-    },
-  };
+    clock,
+    reporter,
+    pollMs,
+    failure: 'jobs can not be read',
+    work: runNext,
+  });
 }

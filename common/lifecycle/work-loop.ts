@@ -1,0 +1,71 @@
+/**
+ * Loops that do what is due and rest when nothing is.
+ *
+ * A failure is reported and the loop goes on after a rest. `stop` waits for the work that is under way, which sees the
+ * signal.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Part } from './index.ts';
+
+export interface WorkLoopOptions {
+  name: string;
+  clock: Clock;
+  reporter: Reporter;
+  /** The rest after a look that found nothing. */
+  pollMs: number;
+  /** Loops in this process; default 1. */
+  workers?: number;
+  /** The log line of a failure, such as "webhooks can not be sent". */
+  failure: string;
+  /** Does something of what is due; false when nothing is. */
+  work(signal: AbortSignal): Promise<boolean>;
+}
+
+export interface WorkLoop extends Part {
+  /** Ends a rest now. */
+  wake(): void;
+  /** Works until nothing is due; for tests and commands. */
+  drain(): Promise<void>;
+}
+
+export function createWorkLoop(options: WorkLoopOptions): WorkLoop {
+  const { name, clock, reporter, work } = options;
+  let stopping = new AbortController();
+  let rest = new AbortController();
+  let finished: Promise<unknown> = Promise.resolve();
+
+  async function loop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      // Taken before the work: what wakes during it is not lost.
+      const woken = rest.signal;
+      let didWork = false;
+      try {
+        didWork = await work(stopping.signal);
+      } catch (error) {
+        reporter.error(options.failure, { error: describeError(error) });
+      }
+      if (!didWork) await clock.wait(options.pollMs, AbortSignal.any([woken, stopping.signal]));
+    }
+  }
+
+  return {
+    name,
+    wake() {
+      rest.abort();
+      rest = new AbortController();
+    },
+    async drain() {
+      while (await work(stopping.signal));
+    },
+    async start() {
+      stopping = new AbortController();
+      finished = Promise.all(Array.from({ length: options.workers ?? 1 }, loop));
+    },
+    async stop() {
+      stopping.abort();
+      await finished;
+    },
+  };
+}

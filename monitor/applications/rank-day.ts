@@ -6,8 +6,8 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { FactStore } from '#monitor/facts/index.ts';
 import { createLeasedLoop, holdsTerm, type LeasedLoop } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import { findRanking, readNowSecond, type StoredRanking, saveRanking } from './store.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { findRanking, type StoredRanking, saveRanking } from './store.ts';
 import { type ApplicationView, applicationViews, viewRange } from './views.ts';
 
 const intervalMs = 300_000;
@@ -36,7 +36,7 @@ export function createRankingLoop(deps: RankingDeps): LeasedLoop {
     reporter: deps.reporter,
     async run(lease, renew, signal) {
       const sites = [...(await deps.facts.newestMinutes()).keys()];
-      const toMs = Math.floor((await readNowSecond(deps.db())) / 60) * 60_000;
+      const toMs = Math.floor((await readNowMs(deps.db())) / 60_000) * 60_000;
       for (const siteId of sites) {
         for (const view of Object.keys(applicationViews) as ApplicationView[]) {
           if (signal.aborted || !(await renew())) return;

@@ -34,11 +34,3 @@ export async function findRanking(
     from application_rankings where site_id = ${siteId} and view = ${view}`.execute(db);
   return rows[0] ?? null;
 }
-
-/** The database's time, seconds since 1970. */
-export async function readNowSecond(db: Queryable): Promise<number> {
-  const { rows } = await sql<{
-    now: number;
-  }>`select extract(epoch from svc_now())::float8 as now`.execute(db);
-  return rows[0]!.now;
-}

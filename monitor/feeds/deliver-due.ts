@@ -3,11 +3,11 @@ import {
   OperationsError,
   type OperationsFault,
 } from '#monitor/operations-client/index.ts';
+import { underLease } from '#service-kit/leases/index.ts';
 import type { Parcel } from './feed.ts';
 import type { FeedItem, Round, Visit } from './round.ts';
 import type { Run, RunDeps, Turn } from './run.ts';
 import { writeVisits } from './store.ts';
-import { underLease } from './under-lease.ts';
 
 /** A lease of 30 seconds is renewed this often, and visits are written; that holds the lease's term either way. */
 const renewMs = 5_000;

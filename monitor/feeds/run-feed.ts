@@ -4,15 +4,16 @@
  * Every cursor is written in a transaction that holds the lease's term, so a process that was asleep while another
  * took over moves nothing. A request that fails keeps its items' cursors and costs them their turn only.
  */
+
 import { isSpoken } from '#contracts/admin-api/contract.ts';
 import { type OpenConnection, OperationsError, safeFaultText } from '#monitor/operations-client/index.ts';
-import type { Lease } from '#service-kit/leases/index.ts';
+import { type Lease, LeaseLost, underLease } from '#service-kit/leases/index.ts';
+import { readNowMs } from '#service-kit/postgres/index.ts';
 import { deliverDue } from './deliver-due.ts';
 import type { Feed } from './feed.ts';
 import type { Round } from './round.ts';
 import type { Run, RunDeps, Turn } from './run.ts';
 import * as store from './store.ts';
-import { LeaseLost, underLease } from './under-lease.ts';
 
 export interface TickResult {
   counts: Record<string, number>;
@@ -30,7 +31,7 @@ const capabilitiesKeptMs = 5 * 60_000;
 export async function runPasses(deps: RunDeps, turn: Turn): Promise<TickResult | null> {
   for (;;) {
     const beganMs = deps.clock.monotonicMs();
-    const run = { ...startRun(deps.feed), notVisitedSince: await store.readNow(deps.db()) };
+    const run = { ...startRun(deps.feed), notVisitedSince: new Date(await readNowMs(deps.db())) };
     const result = await runPass(deps, turn, run);
     const isShort = deps.clock.monotonicMs() - beganMs < deps.intervalSeconds * 1000;
     if (!result || run.isHalted || isShort || turn.signal.aborted) return result;

@@ -3,12 +3,6 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Position, SetAside, Visit } from './round.ts';
 
-/** The database's time. */
-export async function readNow(db: Queryable): Promise<Date> {
-  const { rows } = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
-  return rows[0]!.now;
-}
-
 /** Of these items those that waited longest, never visited ones first and else in the order given. */
 export async function listLongestWaiting(
   db: Queryable,

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { decodedBytesMax } from '#contracts/sensor-api/decode-slices.ts';
 import type { DecodedUpload, UploadConsumer } from '#monitor/intake/index.ts';
-import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
+import type { Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { UploadKey } from './decoded-uploads.ts';
 import type { InboxParts } from './deps.ts';
@@ -9,14 +9,11 @@ import {
   endAttempt,
   finishUploads,
   lockUploads,
-  nameTerm,
   type PendingUpload,
   readBodies,
   type StoredBody,
 } from './store.ts';
-
-/** Thrown where another worker has taken over; nothing was written. */
-export class LeaseLost extends Error {}
+import { underShare } from './under-share.ts';
 
 /**
  * Applies uploads of one share: every consumer writes its records. All of it, the uploads' end included, is one transaction
@@ -35,23 +32,17 @@ export async function applyBatch(
     const records = recordsOf(selected, i);
     if (records.length > 0) await consumer.prepare?.(records);
   }
-  await deps
-    .db()
-    .transaction()
-    .execute(async (trx) => {
-      // A worker that freezes in here must not keep its row locks longer than its lease.
-      await nameTerm(trx, lease, deps.leaseSeconds ?? 15);
-      if (!(await holdsTerm(trx, lease.name, lease.term))) throw new LeaseLost();
-      const ids = selected.map(({ id }) => id);
-      const isPending = await lockUploads(trx, ids);
-      await applyRecords(
-        deps.consumers,
-        trx,
-        selected.filter(({ id }) => isPending.has(id)),
-      );
-      await finishUploads(trx, ids, 'applied');
-      await endAttempt(trx, share, lease.term);
-    });
+  await underShare(deps, lease, async (trx) => {
+    const ids = selected.map(({ id }) => id);
+    const isPending = await lockUploads(trx, ids);
+    await applyRecords(
+      deps.consumers,
+      trx,
+      selected.filter(({ id }) => isPending.has(id)),
+    );
+    await finishUploads(trx, ids, 'applied');
+    await endAttempt(trx, share, lease.term);
+  });
   deps.decoded.forget(selected.map(({ key }) => key));
   return selected.length;
 }

@@ -1,16 +1,9 @@
 import { describeError } from '#common/errors/index.ts';
-import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
+import type { Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { LeaseLost } from './apply-batch.ts';
 import type { InboxDeps } from './deps.ts';
-import {
-  countAttempts,
-  endAttempt,
-  type FailedUpload,
-  finishUploads,
-  nameTerm,
-  takeAbandoned,
-} from './store.ts';
+import { countAttempts, endAttempt, type FailedUpload, finishUploads, takeAbandoned } from './store.ts';
+import { underShare } from './under-share.ts';
 
 /** Unexpected failures before an upload is skipped (NET-6.2). */
 export const attemptsMax = 5;
@@ -26,7 +19,7 @@ export async function noteFailure(
   error: unknown,
 ): Promise<void> {
   const text = describeError(error).slice(0, errorLengthMax);
-  await underLease(deps, lease, async (trx) => {
+  await underShare(deps, lease, async (trx) => {
     await countFailures(deps, trx, [of.id], text);
     await endAttempt(trx, of.share, lease.term);
   });
@@ -42,25 +35,10 @@ export async function noteAbandoned(
   lease: Lease,
   isExcused: boolean,
 ): Promise<void> {
-  await underLease(deps, lease, async (trx) => {
+  await underShare(deps, lease, async (trx) => {
     const ids = await takeAbandoned(trx, share, lease.term);
     if (ids.length > 0 && !isExcused) await countFailures(deps, trx, ids, abandonedText);
   });
-}
-
-async function underLease(
-  deps: InboxDeps,
-  lease: Lease,
-  work: (trx: Queryable) => Promise<void>,
-): Promise<void> {
-  await deps
-    .db()
-    .transaction()
-    .execute(async (trx) => {
-      await nameTerm(trx, lease, deps.leaseSeconds ?? 15);
-      if (!(await holdsTerm(trx, lease.name, lease.term))) throw new LeaseLost();
-      await work(trx);
-    });
 }
 
 async function countFailures(

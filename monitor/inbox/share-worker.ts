@@ -1,6 +1,13 @@
-import { isTrusted, type Lease, renewLease, resignLease, takeLease } from '#service-kit/leases/index.ts';
+import {
+  isTrusted,
+  type Lease,
+  LeaseLost,
+  renewLease,
+  resignLease,
+  takeLease,
+} from '#service-kit/leases/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
-import { applyBatch, LeaseLost } from './apply-batch.ts';
+import { applyBatch } from './apply-batch.ts';
 import type { InboxParts } from './deps.ts';
 import { noteAbandoned, noteFailure } from './note-failure.ts';
 import { beginBatch, cutPastHolder, type PendingUpload, type Pick } from './store.ts';

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { LiveReceipt } from '#contracts/sensor-api/http.ts';
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import {
   isKept,
   type LiveBounds,
@@ -17,7 +17,7 @@ import {
 /** Creates the default engine. */
 export function createPostgresStore(db: () => Queryable, bounds: LiveBounds): LiveStore {
   const { historySeconds, historyMax } = bounds;
-  const readNow = async (from: Queryable) => bounds.now?.() ?? readNowMs(from);
+  const nowIn = async (from: Queryable) => bounds.now?.() ?? readNowMs(from);
   const cutoff = (nowMs: number) => nowMs - historySeconds * 1000;
   return {
     add: (sensor, runId, windows) =>
@@ -25,7 +25,7 @@ export function createPostgresStore(db: () => Queryable, bounds: LiveBounds): Li
         .transaction()
         .execute(async (trx) => {
           await lockSite(trx, sensor.siteId);
-          const nowMs = await readNow(trx);
+          const nowMs = await nowIn(trx);
           const receipt: LiveReceipt = { stored: 0, duplicates: 0, too_old: 0 };
           for (const window of windows) {
             if (!isKept(window.startedAtMs, nowMs, historySeconds)) receipt.too_old += 1;
@@ -36,22 +36,16 @@ export function createPostgresStore(db: () => Queryable, bounds: LiveBounds): Li
           await deleteOverLength(trx, sensor.siteId, historyMax);
           return receipt;
         }),
-    list: async (range) => listWindows(db(), range, cutoff(await readNow(db())), historyMax),
+    list: async (range) => listWindows(db(), range, cutoff(await nowIn(db())), historyMax),
     listRates: async (siteId) => {
-      const nowMs = await readNow(db());
+      const nowMs = await nowIn(db());
       return listRates(db(), siteId, Math.max(cutoff(nowMs), nowMs - rateSeconds * 1000));
     },
-    prune: async () => deleteAged(db(), null, cutoff(await readNow(db()))),
+    prune: async () => deleteAged(db(), null, cutoff(await nowIn(db()))),
     findProblem: async () => null,
     start: async () => {},
     stop: async () => {},
   };
-}
-
-async function readNowMs(db: Queryable): Promise<number> {
-  const { rows } = await sql<{ nowMs: number }>`
-    select (extract(epoch from svc_now()) * 1000)::float8 as "nowMs"`.execute(db);
-  return rows[0]!.nowMs;
 }
 
 /** Serializes uploads of a site until the transaction ends. */

@@ -10,7 +10,7 @@ import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { deleteExpiredEntries } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, holdsTerm, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { KeptTable, Sweep } from './kept.ts';
 import {
   deleteExpired,
@@ -18,7 +18,6 @@ import {
   listExpiredPartitions,
   type MaintenanceState,
   readCutoffMs,
-  readNowMs,
   readState,
   writeState,
 } from './store.ts';

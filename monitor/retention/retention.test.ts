@@ -6,9 +6,9 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { cursorsKeptMs } from '#monitor/feeds/index.ts';
 import { addMinutes, addSensor, minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
+import { readNowMs } from '#service-kit/postgres/index.ts';
 import { keptTables } from '../kept.ts';
 import { createRetention, type KeptTable, type RetentionDeps } from './index.ts';
-import { readNowMs } from './store.ts';
 
 let world: World;
 before(async () => {

@@ -40,14 +40,6 @@ export async function deleteExpired(db: Queryable, kept: KeptTable, beforeMs: nu
   return Number(numAffectedRows ?? 0);
 }
 
-/** The database's time, milliseconds since 1970. */
-export async function readNowMs(db: Queryable): Promise<number> {
-  const { rows } = await sql<{
-    ms: number;
-  }>`select (extract(epoch from svc_now()) * 1000)::float8 as ms`.execute(db);
-  return rows[0]!.ms;
-}
-
 /** The last run of any process. */
 export interface MaintenanceState {
   lastRunAtMs: number | null;

@@ -20,11 +20,11 @@ import type {
   TopAddress,
 } from '#monitor/facts/index.ts';
 import type { SetAsides } from '#monitor/set-asides/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { nameSensors as findSensors } from '#monitor/views/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { AddressMinute } from './address-minute.ts';
 import { readAddressesMinutes } from './read-address-minutes.ts';
 import { readSiteTraffic, type SiteTraffic } from './read-site-traffic.ts';
-import { findSensors, readNowSecond } from './store.ts';
 
 export type {
   CaptureOutage,
@@ -171,8 +171,8 @@ export function createTraffic(deps: TrafficDeps): Traffic {
     listGaps: async (siteId, fromMs, toMs, limit) =>
       named(await facts.listGaps(rangeOf(siteId, fromMs, toMs), limit)),
     async listCaptures(siteId) {
-      const now = await readNowSecond(db());
-      const rows = await facts.listCaptures(siteId, Math.floor(now / 60) * 60 - 3600);
+      const nowMs = await readNowMs(db());
+      const rows = await facts.listCaptures(siteId, Math.floor(nowMs / 60_000) * 60 - 3600);
       const sensors = await findSensors(db(), [...new Set(rows.map((row) => row.sensorId))]);
       return rows
         .filter((row) => sensors.get(row.sensorId)?.isRevoked === false)
@@ -182,11 +182,11 @@ export function createTraffic(deps: TrafficDeps): Traffic {
         );
     },
     async listOutages(minutes) {
-      const since = Math.floor((await readNowSecond(db())) / 60) * 60 - minutes * 60;
+      const since = Math.floor((await readNowMs(db())) / 60_000) * 60 - minutes * 60;
       return facts.listOutages(since);
     },
     async listLosses(minutes) {
-      const toMinute = Math.floor((await readNowSecond(db())) / 60) * 60;
+      const toMinute = Math.floor((await readNowMs(db())) / 60_000) * 60;
       const rows = await facts.listLosses(toMinute - minutes * 60, toMinute);
       const sensors = await findSensors(db(), [...new Set(rows.map((row) => row.sensorId))]);
       return rows

@@ -1,7 +1,9 @@
 /** Use by server and period, and the account's pool of the running month. */
+
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
 import { findOwnedServer, type Scope } from '#operations/views/index.ts';
+import { readNowMs } from '#service-kit/postgres/index.ts';
 import type { BandwidthDeps } from './deps.ts';
 import { type Granularity, isPeriodName, type Period, periodAt, periodOf, periodsBetween } from './period.ts';
 import { computePool, type Pool } from './pool.ts';
@@ -58,7 +60,7 @@ export async function readHistory(
 ): Promise<BandwidthHistory | null> {
   const server = await findOwnedServer(deps.db(), scopeOf(actor, tenantId), serverId);
   if (server === null || !reachesTenant(actor, server.tenantId)) return null;
-  const nowMs = await store.readNowMs(deps.db());
+  const nowMs = await readNowMs(deps.db());
   const range = rangeOf(query, nowMs);
   const firstMs = Math.max(range.startMs, server.createdAt.getTime());
   const periods = firstMs < range.endMs ? periodsBetween(firstMs, range.endMs, query.granularity) : [];
@@ -128,7 +130,7 @@ export async function readAccount(
   account: { tenantId: number; openedAt: Date },
 ): Promise<AccountBandwidth> {
   if (!reachesTenant(actor, account.tenantId)) throw forbidden('This account is not yours.');
-  const nowMs = await store.readNowMs(deps.db());
+  const nowMs = await readNowMs(deps.db());
   const month = periodAt(nowMs, 'month');
   const [servers, use] = await Promise.all([
     store.listServersSince(deps.db(), account.tenantId, month.startMs),

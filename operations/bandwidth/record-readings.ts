@@ -11,7 +11,7 @@ import { systemActor } from '#operations/accounts/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import { type Hypervisors, type ObservedGuest, serverIdOfGuest } from '#operations/hypervisors/index.ts';
 import { createLeasedLoop, holdsTerm, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { compareReadings, type Reading, splitByDay } from './reading.ts';
 import * as store from './store.ts';
 
@@ -59,7 +59,7 @@ async function recordReadings(
 
 /** Adds the usage of these totals, read at this moment. */
 export async function bookReadings(tx: Queryable, readings: readonly Reading[]): Promise<void> {
-  const nowMs = await store.readNowMs(tx);
+  const nowMs = await readNowMs(tx);
   const byServer = new Map(readings.map((reading) => [reading.serverId, reading]));
   for (const server of await store.lockMeasured(tx, [...byServer.keys()])) {
     const reading = byServer.get(server.serverId)!;

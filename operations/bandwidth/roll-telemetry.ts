@@ -1,7 +1,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { createLeasedLoop, holdsTerm, type LeasedLoop } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
 const dayMs = 86_400_000;
@@ -30,7 +30,7 @@ export function createRollupLoop(deps: {
         .transaction()
         .execute(async (tx) => {
           if (!(await holdsTerm(tx, lease.name, lease.term))) return;
-          const today = Math.floor((await store.readNowMs(tx)) / dayMs) * dayMs;
+          const today = Math.floor((await readNowMs(tx)) / dayMs) * dayMs;
           await store.rollMinutes(tx, today - (days - 1) * dayMs);
         });
       round += 1;

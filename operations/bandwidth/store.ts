@@ -13,11 +13,6 @@ export {
   type UseRow,
 } from '#operations/views/index.ts';
 
-export async function readNowMs(db: Queryable): Promise<number> {
-  const { rows } = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
-  return rows[0]!.now.getTime();
-}
-
 export interface MeasuredServer {
   serverId: number;
   tenantId: number;

@@ -10,7 +10,7 @@ import { type Clusters, noteSeen } from '#operations/clusters/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import { serverIdOfGuest } from '#operations/hypervisors/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
 export interface ObserverDeps {
@@ -26,7 +26,7 @@ const powerStates = { on: 'running', off: 'stopped', unknown: 'unknown' } as con
 export async function observePower(deps: ObserverDeps): Promise<number> {
   let changed = 0;
   for (const node of await deps.clusters.listNodes(systemActor, null)) {
-    const since = await store.readClock(deps.db());
+    const since = new Date(await readNowMs(deps.db()));
     try {
       const guests = await deps.hypervisors.of(node).observeGuests();
       await noteSeen(deps.db(), node.id, null);

@@ -212,12 +212,6 @@ export async function setInterfacePlace(tx: Queryable, serverId: number, bridge:
   );
 }
 
-/** The database's clock, to which every other moment belongs. */
-export async function readClock(db: Queryable): Promise<Date> {
-  const { rows } = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
-  return rows[0]!.now;
-}
-
 /**
  * Brings the ready servers of a node to what was seen there; one that was not seen is `unknown`. A state that has changed
  * since the look began, or is being acted upon, is left alone: the look is older than that.

@@ -1,6 +1,6 @@
 /** Servers with their network interfaces and addresses, as the monitor imports them. */
 import { sql } from 'kysely';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { PowerState, ProvisioningState } from './server.ts';
 
 export interface InventoryRow {
@@ -27,7 +27,7 @@ export async function listInventory(
 ): Promise<{ rows: InventoryRow[]; asOf: Date }> {
   const inClusters =
     query.clusterIds === undefined ? sql`true` : sql`s.cluster_id = any(${[...query.clusterIds]}::bigint[])`;
-  const now = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
+  const asOf = new Date(await readNowMs(db));
   const { rows } = await sql<InventoryRow>`
     select s.id, s.cluster_id as "clusterId", s.node, s.name, s.provisioning_state as "provisioningState",
       s.power_state as "powerState", s.updated_at as "updatedAt",
@@ -38,5 +38,5 @@ export async function listInventory(
     from servers s
     where s.id > ${query.afterId} and s.provisioning_state <> 'deleted' and ${inClusters}
     order by s.id limit ${query.limit}`.execute(db);
-  return { rows, asOf: now.rows[0]!.now };
+  return { rows, asOf };
 }

@@ -14,6 +14,7 @@ import { type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts'
 
 export { isTrusted, type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts';
 export { holdsTerm, type LeaseState, listLeases } from './store.ts';
+export { LeaseLost, underLease } from './under-lease.ts';
 
 export interface LeasedLoopOptions {
   name: string;

@@ -11,5 +11,6 @@ export { createDatabase, type Database, type DatabaseOptions, listMissingMigrati
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 export { isConnectionFailure, isLockTimeout, isUniqueViolation } from './failures.ts';
 export type { Queryable } from './queryable.ts';
+export { readNowMs } from './read-now.ts';
 export { createRowWriter, type RowWriter } from './row-writer.ts';
 export { inTransaction } from './transaction.ts';

@@ -3,7 +3,7 @@
  * visible to the statements after it; facts that commit later bring a mark of their own. Everything of a site's minute
  * or hour is one transaction under the site's lock, so a process that is killed leaves the marks as they were.
  */
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { pairsKeptMs } from '../contract/facts.ts';
 import * as minuteStore from './minute-store.ts';
 import type { PartitionMaker } from './partition-store.ts';
@@ -25,7 +25,7 @@ export async function rollUp(
 ): Promise<void> {
   await rollUpMinutes(db);
   if (hours === 'none') return;
-  const pairsFrom = (await store.readNow(db)) - pairsKeptMs / 1000;
+  const pairsFrom = ((await readNowMs(db)) - pairsKeptMs) / 1000;
   await judgeMinutes(db, partitions, hours, pairsFrom, mayGoOn);
   for (const siteTen of await store.findDirtyTens(db)) {
     if (!(await mayGoOn())) return;

@@ -203,11 +203,3 @@ export async function recomputeDay(trx: Queryable, { siteId, day }: SiteDay): Pr
   await preferHashing(trx);
   await insertNames(trx, 'day', start, siteId, inDay);
 }
-
-/** The database's time, seconds since 1970. */
-export async function readNow(db: Queryable): Promise<number> {
-  const { rows } = await sql<{ now: number }>`select extract(epoch from svc_now())::float8 as now`.execute(
-    db,
-  );
-  return rows[0]!.now;
-}

@@ -6,7 +6,7 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
 /** The server of the page; the caller has looked it up for this actor. */
@@ -47,7 +47,7 @@ export async function readTraffic(
     store.listSeries(db, scope),
     store.listSteps(db, scope, range),
     store.listApplications(db, scope),
-    store.readNowMs(db),
+    readNowMs(db),
   ]);
   const latest = series
     .filter((each) => each.latestMinute !== null)

@@ -17,7 +17,7 @@ import type {
 } from '#contracts/admin-api/schemas.ts';
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { checkSeries } from './check-series.ts';
 import { liesInGeneration, type StoredMinute, toStoredMinute } from './minute.ts';
 import { claimSeries, noteSetAside, type Source } from './source-store.ts';
@@ -34,7 +34,7 @@ export async function receiveTelemetry(
   scope: Sender,
   request: TelemetryRequest,
 ): Promise<TelemetryReceipts> {
-  checkSeries(request, await store.readNowMs(deps.db()));
+  checkSeries(request, await readNowMs(deps.db()));
   const clusterIds = request.cluster_ids.filter((id) => scope.clusterIds?.includes(id) ?? true);
   const source = { projectId: scope.projectId, siteId: request.source_site_id };
   const receipts: TelemetryReceipts['receipts'] = [];

@@ -3,11 +3,6 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { StoredApplication, StoredMinute } from './minute.ts';
 
-export async function readNowMs(db: Queryable): Promise<number> {
-  const { rows } = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
-  return rows[0]!.now.getTime();
-}
-
 /**
  * Writes what is new or different and says how many minutes that were. A minute is one row however often it is sent; an
  * identical one is not written again, so a replay keeps the time at which it was first received. Most minutes of a delivery

@@ -5,10 +5,10 @@ import { createBillingMaintenance } from '#operations/billing-maintenance/index.
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
 import { createIdempotencyRetention } from '#operations/idempotency/index.ts';
 import { createUsageThresholdLoop } from '#operations/metering/index.ts';
-import { createPasswordClearing } from '#operations/ordering/index.ts';
+import { createOrderLoop, createPasswordClearing } from '#operations/ordering/index.ts';
 import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect/index.ts';
-import { createOrderLoop, createPowerObserver } from '#operations/servers/index.ts';
+import { createPowerObserver } from '#operations/servers/index.ts';
 import { createWebhookSender, createWebhookUpkeep } from '#operations/webhooks/index.ts';
 import { createAuditRetention } from '#service-kit/audit/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
@@ -48,7 +48,7 @@ export function createBackground(features: Features): Background {
     ...workers,
     ...notices,
     createBillingMaintenance({ ...features, ...loop }),
-    createOrderLoop({ ...features.serversDeps, clock }),
+    createOrderLoop(features.orderingDeps),
     createReconciliationLoop({ ...features.paymentsDeps, ...loop }),
     createPowerObserver({ ...loop, ...features }),
     settings.bandwidthSource === 'hypervisor'

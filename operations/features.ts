@@ -13,7 +13,12 @@ import { createHypervisors, type Hypervisors } from '#operations/hypervisors/ind
 import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
 import { createNetworks, type Networks, networkJobs } from '#operations/networks/index.ts';
-import { createOrders, type Orders } from '#operations/ordering/index.ts';
+import {
+  createOrdering,
+  createOrders,
+  type Ordering,
+  type OrderingDeps,
+} from '#operations/ordering/index.ts';
 import {
   createGateway,
   createPayments,
@@ -39,11 +44,13 @@ interface Infrastructure {
   bandwidth: Bandwidth;
   firewalls: Firewalls;
   networks: Networks;
-  orders: Orders;
+  ordering: Ordering;
   payments: Payments;
   servers: Servers;
   /** What the reconciliation of charges works with. */
   paymentsDeps: PaymentsDeps;
+  /** What the loops of ordering work with. */
+  orderingDeps: OrderingDeps;
   /** What the servers' background jobs work with. */
   serversDeps: ServersDeps;
   /** Of durable jobs, by kind: what features want done in the background. */
@@ -93,14 +100,17 @@ async function createInfrastructure(platform: Platform, overrides: Overrides): P
   const firewallsDeps = { ...base, hypervisors };
   const networksDeps = { ...firewallsDeps, catalog, clusters, networksMax: settings.networksMax };
   const networks = createNetworks(networksDeps);
-  const serversDeps: ServersDeps = { ...firewallsDeps, catalog, addresses, networks, orders };
+  const { findRootPassword } = orders;
+  const serversDeps: ServersDeps = { ...firewallsDeps, catalog, addresses, networks, findRootPassword };
+  const orderingDeps: OrderingDeps = { ...firewallsDeps, catalog, networks, orders, clock };
   return {
     addresses,
     catalog,
     clusters,
     hypervisors,
     networks,
-    orders,
+    ordering: createOrdering(orderingDeps),
+    orderingDeps,
     payments,
     paymentsDeps,
     serversDeps,

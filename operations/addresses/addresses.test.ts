@@ -38,7 +38,7 @@ test('NET-2.3: an address that changes hands gets a generation of its own, and t
   const active = await world.addresses.listActiveAllocations({ afterId: 0, limit: 1_000 });
   assert.ok(!active.allocations.some((allocation) => allocation.id === before!.id));
   await assert.rejects(
-    world.servers.createServer(systemActor, { tenantId: tenant.id, plan: 'small', image: 'debian-12' }),
+    world.ordering.createServer(systemActor, { tenantId: tenant.id, plan: 'small', image: 'debian-12' }),
     (error) => hasCode(error, 'servers.capacity'),
   );
   await world.database.pool.query(
@@ -57,7 +57,7 @@ test('a released address rests while there are others that rested longer', async
 test('servers ordered at the same moment never share an address', async () => {
   const { tenant } = await world.createCustomer('Crowd');
   const orders = Array.from({ length: 12 }, () =>
-    world.servers.createServer(systemActor, { tenantId: tenant.id, plan: 'small', image: 'debian-12' }),
+    world.ordering.createServer(systemActor, { tenantId: tenant.id, plan: 'small', image: 'debian-12' }),
   );
   const ids = (await Promise.all(orders)).map((order) => order.serverId);
   const held = await world.addresses.listAllocationsOfServers(ids);

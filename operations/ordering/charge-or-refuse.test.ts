@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { systemClock } from '#common/clock/index.ts';
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
+import { createOrderLoop } from '#operations/ordering/index.ts';
 import type { PaymentGateway } from '#operations/payments/index.ts';
-import { createOrderLoop } from '#operations/servers/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 
@@ -247,7 +246,7 @@ test('what an order of a dead process held is free again once its charge was giv
     [tenant.id],
   );
   assert.equal(await world.payments.reconcile(), 1);
-  const loop = createOrderLoop({ ...world.serversDeps, clock: systemClock });
+  const loop = createOrderLoop(world.orderingDeps);
   await loop.runOnce();
   await loop.stop();
   assert.equal(await held(), 0);

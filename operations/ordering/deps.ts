@@ -1,14 +1,20 @@
-/** What orders need from the rest of the program. */
-import type { Payments } from '#operations/payments/index.ts';
+/** What ordering needs from the rest of the program. */
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Orders } from './orders.ts';
 
-export interface OrdersDeps {
+export interface OrderingDeps {
   db: () => Queryable;
-  payments: Payments;
-  /** Orders that one account may place within an hour. */
-  deploysPerHour: number;
-  /** Runs the transaction that makes an account's order, one at a time. */
-  takeTurn: <T>(tenantId: number, work: () => Promise<T>) => Promise<T>;
-  /** How long a paid order is left to the process that was paid. */
-  graceSeconds?: number;
+  catalog: Catalog;
+  networks: Networks;
+  hypervisors: Hypervisors;
+  orders: Orders;
+  clock: Clock;
+  reporter: Reporter;
+  /** Tells the job runner that there is work. */
+  wake: () => void;
 }

@@ -1,6 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { AccessRefusal } from '#operations/billing/index.ts';
-import type { OrdersDeps } from './deps.ts';
+import type { OrdersDeps } from './orders-deps.ts';
 import { commitOrder, type NewOrder } from './place-order.ts';
 
 export interface OrderForecast {

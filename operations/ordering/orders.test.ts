@@ -3,9 +3,8 @@ import { after, before, test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
-import { createPasswordClearing } from '#operations/ordering/index.ts';
+import { createOrderLoop, createPasswordClearing } from '#operations/ordering/index.ts';
 import type { PaymentGateway } from '#operations/payments/index.ts';
-import { createOrderLoop } from '#operations/servers/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
@@ -133,7 +132,7 @@ test('API-3.3: an unconfirmed charge is a 402, and its late success is given bac
   await moveDatabaseClock(world.database, '10 minutes');
   assert.equal(await world.payments.reconcile(), 1);
   assert.equal(await world.payments.reconcile(), 0);
-  await createOrderLoop({ ...world.serversDeps, clock: systemClock }).runOnce();
+  await createOrderLoop(world.orderingDeps).runOnce();
   assert.deepEqual(await state(tenant), {
     servers: 0,
     jobs: 0,
@@ -198,7 +197,7 @@ test('API-2.3.b: a root password is gone a day after its server was ready, and i
   await using own = await createWorld();
   const { tenant } = await own.createCustomer('Cleared');
   const order = async (name: string) => {
-    const made = await own.servers.createServer(systemActor, {
+    const made = await own.ordering.createServer(systemActor, {
       tenantId: tenant.id,
       plan: 'small',
       image: 'debian-12',

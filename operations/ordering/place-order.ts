@@ -16,8 +16,8 @@ import {
 } from '#operations/billing/index.ts';
 import type { Charge, ChargeOutcome } from '#operations/payments/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { OrdersDeps } from './deps.ts';
 import type { OrderWork } from './order-work.ts';
+import type { OrdersDeps } from './orders-deps.ts';
 import { queueOrder } from './queue-order.ts';
 import * as store from './store.ts';
 

@@ -1,6 +1,6 @@
 import { CodedError, hasCode } from '#common/errors/index.ts';
-import type { OrdersDeps } from './deps.ts';
 import type { OrderWork } from './order-work.ts';
+import type { OrdersDeps } from './orders-deps.ts';
 import { refuseOrder } from './refuse-order.ts';
 import * as store from './store.ts';
 

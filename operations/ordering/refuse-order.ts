@@ -1,6 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
-import type { OrdersDeps } from './deps.ts';
 import type { OrderWork } from './order-work.ts';
+import type { OrdersDeps } from './orders-deps.ts';
 import * as store from './store.ts';
 
 /** Why an order that was paid will not be carried out; its charge is given back. */

@@ -29,10 +29,12 @@ export function requireWriter(actor: Actor): void {
 }
 
 /** Who is noted as having asked for an action. */
-export function requester(actor: Actor): {
+export interface Requester {
   requestedByKey: string | null;
   requestedByPersonId: number | null;
-} {
+}
+
+export function requester(actor: Actor): Requester {
   return {
     requestedByKey: actor.kind === 'customer' ? actor.keyId : null,
     requestedByPersonId: actor.kind === 'customer' || actor.kind === 'staff' ? actor.personId : null,

@@ -5,7 +5,6 @@ import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
-import type { Orders } from '#operations/ordering/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export interface ServersDeps {
@@ -15,7 +14,8 @@ export interface ServersDeps {
   addresses: Addresses;
   networks: Networks;
   hypervisors: Hypervisors;
-  orders: Orders;
+  /** The root password that was made with the order. */
+  findRootPassword: (orderId: number) => Promise<string>;
   reporter: Reporter;
   /** How long a new guest may be silent before its provisioning has failed; default 180 seconds. */
   bootSecondsMax?: number;

@@ -1,5 +1,5 @@
 /**
- * Virtual servers: ordering, provisioning, power and destruction, and who may see them.
+ * Virtual servers: provisioning, power and destruction, and who may see them.
  *
  * Customer API, portal and console are doors to the same operations. Another tenant's server, a destroyed one and one
  * that never was give the same answer everywhere, because the owner is part of the query.
@@ -8,17 +8,8 @@ import type { Actor } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
 import { type ChangeHooks, changePower, destroyServer, type PowerRequest } from './change-server.ts';
-import {
-  type CreateServerResult,
-  createServer,
-  forecastServer,
-  type OrderingOptions,
-  type ServerForecast,
-} from './create-server.ts';
 import type { ServersDeps } from './deps.ts';
 import { type DescribeServerInput, describeServer } from './describe-server.ts';
-import { findOrdered } from './find-ordered.ts';
-import type { CreateServerInput } from './order-request.ts';
 import {
   findFailureDetail,
   type Resolution,
@@ -29,17 +20,17 @@ import { type Server, type ServerAction, type ServerStatus, statusOf } from './s
 import * as store from './store.ts';
 
 export type { ListOrder, ServerFilter } from '#operations/views/index.ts';
+export { addServer, type HeldServer, type RequestedServer } from './add-server.ts';
+export { notFound as serverNotFound, type Requester, requester, requireWrite } from './authorise.ts';
 export type { ChangeHooks, PowerRequest } from './change-server.ts';
 export { chargeServerHours } from './charge-server-hours.ts';
-export { createOrderLoop } from './complete-orders.ts';
-export type { CreateServerResult, ServerForecast } from './create-server.ts';
 export type { ServersDeps } from './deps.ts';
 export type { DescribeServerInput } from './describe-server.ts';
 export { serverJobs } from './jobs.ts';
 export { parseLabelSelector } from './label-selector.ts';
 export { createPowerObserver, observePower } from './observe-power.ts';
-export type { CreateServerInput } from './order-request.ts';
 export {
+  macOf,
   type PowerCommand,
   type Server,
   type ServerAction,
@@ -47,8 +38,9 @@ export {
   type ServerStatus,
   statusOf,
 } from './server.ts';
-export type { FieldFault } from './server-faults.ts';
-export { lockLiving } from './store.ts';
+export { type FieldFault, invalidServer } from './server-faults.ts';
+export { lockLiving, nextServerId } from './store.ts';
+export { validateServerFields } from './validate-server-fields.ts';
 
 /** One VM as the monitor imports it. */
 export interface InventoryVm {
@@ -75,20 +67,6 @@ export interface InventoryPage {
 
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
 export interface Servers {
-  /** `onOrdered` runs in the transaction that makes the order. */
-  createServer(
-    actor: Actor,
-    input: CreateServerInput,
-    options?: OrderingOptions,
-  ): Promise<CreateServerResult>;
-  /** What `createServer` would do; does nothing. Throws `servers.invalid`. */
-  forecastServer(actor: Actor, input: CreateServerInput): Promise<ServerForecast>;
-  /** What came of an order, told as `createServer` tells it. */
-  findOrdered(
-    actor: Actor,
-    tenantId: number | null,
-    orderId: number,
-  ): Promise<{ serverId: number; rootPassword: string }>;
   findServer(actor: Actor, tenantId: number | null, serverId: number): Promise<Server | null>;
   /** The same inside a transaction. */
   findServerIn(
@@ -163,9 +141,6 @@ export function createServers(deps: ServersDeps): Servers {
   const scope = (actor: Actor, tenantId: number | null) =>
     tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
   return {
-    createServer: (actor, input, options) => createServer(deps, actor, input, options),
-    forecastServer: (actor, input) => forecastServer(deps, actor, input),
-    findOrdered: (actor, tenantId, orderId) => findOrdered(deps, scope(actor, tenantId), orderId),
     findServer: (actor, tenantId, serverId) =>
       store.findServer(deps.pool(), scope(actor, tenantId), serverId),
     findServerIn: (tx, actor, tenantId, serverId) => store.findServerIn(tx, scope(actor, tenantId), serverId),

@@ -103,7 +103,7 @@ async function describeGuest(deps: ServersDeps, facts: store.ProvisioningFacts):
     vcpus: facts.vcpus,
     memoryMb: facts.memoryMb,
     diskGb: facts.diskGb,
-    rootPassword: await deps.orders.findRootPassword(facts.orderId),
+    rootPassword: await deps.findRootPassword(facts.orderId),
     sshKeys: facts.sshKeys,
     userData: facts.userData,
   };

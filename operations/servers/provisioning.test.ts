@@ -36,7 +36,7 @@ for (const moment of ['before', 'after'] as const) {
       }),
     });
     const { tenant } = await world.createCustomer('Killed');
-    const { serverId } = await world.servers.createServer(systemActor, { tenantId: tenant.id, ...order });
+    const { serverId } = await world.ordering.createServer(systemActor, { tenantId: tenant.id, ...order });
     for (let i = 0; i < 4; i += 1) {
       await world.jobs.drain();
       await releaseJobs(world);
@@ -66,7 +66,7 @@ test('a worker that was overtaken changes nothing, and removes the guest that it
     }),
   });
   const { tenant } = await world.createCustomer('Sleepy');
-  const { serverId } = await world.servers.createServer(systemActor, { tenantId: tenant.id, ...order });
+  const { serverId } = await world.ordering.createServer(systemActor, { tenantId: tenant.id, ...order });
   const first = world.jobs.drain();
   await asleep.promise;
   await releaseJobs(world);
@@ -98,7 +98,7 @@ test('API-2.3.c: provisioning that keeps failing ends in failed and waits for an
     }),
   });
   const { tenant } = await world.createCustomer('Unlucky');
-  const { serverId } = await world.servers.createServer(systemActor, { tenantId: tenant.id, ...order });
+  const { serverId } = await world.ordering.createServer(systemActor, { tenantId: tenant.id, ...order });
   for (let attempt = 0; attempt < 8; attempt += 1) {
     await world.jobs.drain();
     await releaseJobs(world);
@@ -123,7 +123,7 @@ test('API-3.4: an operator resolves what failed: repaired only when its guest ru
   });
   const { tenant, owner } = await world.createCustomer('Resolved');
   const fail = async () => {
-    const { serverId } = await world.servers.createServer(systemActor, { tenantId: tenant.id, ...order });
+    const { serverId } = await world.ordering.createServer(systemActor, { tenantId: tenant.id, ...order });
     await world.jobs.drain();
     return serverId;
   };
@@ -176,7 +176,7 @@ test('a guest that is made and stays silent is asked about again, and has failed
   });
   const { tenant } = await world.createCustomer('Silent');
   const make = async () =>
-    (await world.servers.createServer(systemActor, { tenantId: tenant.id, ...order })).serverId;
+    (await world.ordering.createServer(systemActor, { tenantId: tenant.id, ...order })).serverId;
   const read = (id: number) => world.servers.findServer(systemActor, null, id);
   const slow = await make();
   await world.jobs.drain();
@@ -197,7 +197,7 @@ test('workers killed with SIGKILL at any moment lose no order and double no gues
   await using world = await createWorld();
   const { tenant } = await world.createCustomer('Storm');
   for (let i = 0; i < 3; i += 1)
-    await world.servers.createServer(systemActor, { tenantId: tenant.id, ...order });
+    await world.ordering.createServer(systemActor, { tenantId: tenant.id, ...order });
   const isDone = async () =>
     (await world.servers.countServers(systemActor, null, {
       order: 'oldest',

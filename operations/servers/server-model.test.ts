@@ -183,7 +183,7 @@ test('API-3.4, API-4.8: in every order of requests, a server’s states and refu
   await fc.assert(
     fc.asyncProperty(fc.commands([...all, ...broken], { maxCommands: 25 }), async (sequence) => {
       breaks.isBroken = false;
-      const { serverId } = await world.servers.createServer(systemActor, {
+      const { serverId } = await world.ordering.createServer(systemActor, {
         tenantId: tenant.id,
         plan: 'small',
         image: 'debian-12',

@@ -86,7 +86,7 @@ export async function createWorld(options: WorldOptions = {}) {
       secrets.watchApp(app);
     },
   });
-  const { accounts, addresses, adminProjects, apiKeys, billing, clusters, hypervisors, payments, servers } =
+  const { accounts, addresses, adminProjects, apiKeys, billing, clusters, hypervisors, payments } =
     operations;
   const jobs = operations.background.workers[0]!;
   const http = await operations.createServer();
@@ -168,7 +168,7 @@ export async function createWorld(options: WorldOptions = {}) {
 
     /** A running server; returns its id and its active allocations. */
     async deploy(tenant: Tenant, name: string) {
-      const { serverId } = await servers.createServer(systemActor, {
+      const { serverId } = await operations.ordering.createServer(systemActor, {
         tenantId: tenant.id,
         plan: 'small',
         image: 'debian-12',

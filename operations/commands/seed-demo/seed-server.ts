@@ -11,13 +11,13 @@ export async function ensureRunningServer(
   tenantId: number,
   ownerEmail: string,
 ): Promise<void> {
-  const { accounts, servers } = deps.features;
+  const { accounts, ordering, servers } = deps.features;
   const owner = await accounts.findPersonByEmail(ownerEmail);
   const actor: CustomerActor | null = owner && (await accounts.customerActorOf(owner.id));
   if (actor === null) return;
   const living = { order: 'oldest', limit: 1, statuses: ['queued', 'provisioning', 'running'] } as const;
   if ((await servers.listServers(actor, tenantId, living)).length === 0)
-    await servers.createServer(actor, { tenantId, plan: 'kvm-2', image: 'debian-13', name: 'web-1' });
+    await ordering.createServer(actor, { tenantId, plan: 'kvm-2', image: 'debian-13', name: 'web-1' });
   const deadline = deps.clock.monotonicMs() + waitMaxMs;
   while ((await servers.countServers(actor, tenantId, { ...living, statuses: ['running'] })) === 0) {
     if (deps.clock.monotonicMs() > deadline) {

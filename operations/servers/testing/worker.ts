@@ -30,7 +30,7 @@ const deps = {
   pool: () => pool,
   addresses: createAddresses({ db }),
   networks: createNetworks({ ...shared, clusters: createClusters({ db, hypervisors }), networksMax: 10 }),
-  orders: createOrders({ db, payments, deploysPerHour: 100 }),
+  findRootPassword: createOrders({ db, payments, deploysPerHour: 100 }).findRootPassword,
 };
 await createJobRunner({
   db,

@@ -16,7 +16,7 @@ import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { FeedReceiver } from '#operations/feeds/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
-import type { Orders } from '#operations/ordering/index.ts';
+import type { Ordering } from '#operations/ordering/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { ProtectTraffic } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
@@ -52,7 +52,7 @@ export interface ConsoleDeps {
   adminProjects: AdminProjects;
   apiKeys: ApiKeys;
   billing: Billing;
-  orders: Orders;
+  ordering: Ordering;
   payments: Payments;
   protectTraffic: ProtectTraffic;
   receivers: readonly FeedReceiver[];

@@ -181,12 +181,12 @@ test('the operations themselves refuse support, whichever door is left open', as
   }
   assert.ok(tried >= 25, `only ${tried} operations`);
   const [tenantId, serverId] = [Number(ids.customers), Number(ids.servers)];
-  const { servers, payments } = world;
+  const { servers, ordering, payments } = world;
   const calls: Record<string, () => Promise<unknown>> = {
     changePower: () => servers.changePower(actor, null, serverId, { command: 'stop' }),
     destroyServer: () => servers.destroyServer(actor, null, serverId),
     describeServer: () => servers.describeServer(actor, null, serverId, { name: 'changed' }),
-    createServer: () => servers.createServer(actor, { tenantId, plan: 'small', image: 'debian-12' }),
+    createServer: () => ordering.createServer(actor, { tenantId, plan: 'small', image: 'debian-12' }),
     retryProvisioning: () => servers.retryProvisioning(actor, serverId),
     resolveProvisioning: () => servers.resolveProvisioning(actor, serverId, 'remove'),
     retryReconciliation: () => payments.retryReconciliation(actor, 1),

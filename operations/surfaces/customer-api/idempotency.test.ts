@@ -150,7 +150,7 @@ test('a caller that was overtaken makes no second order', async () => {
   await moveDatabaseClock(world.database, '3 minutes');
   const made = await send(key, 'once');
   await assert.rejects(
-    world.servers.createServer(
+    world.ordering.createServer(
       { kind: 'system' },
       { tenantId: customer.tenant.id, ...order },
       { onOrdered: (tx, orderId) => begun.claim.bind(tx, { kind: 'order', id: orderId }) },

@@ -14,7 +14,7 @@ import type { Firewalls } from '#operations/firewall/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
-import type { Orders } from '#operations/ordering/index.ts';
+import type { Ordering } from '#operations/ordering/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Notifications } from '#service-kit/notifications/index.ts';
@@ -43,7 +43,7 @@ export interface CustomerApiDeps {
   firewalls: Firewalls;
   networks: Networks;
   bandwidth: Bandwidth;
-  orders: Orders;
+  ordering: Ordering;
   servers: Servers;
   idempotency: Idempotency;
   notifications: Notifications;

@@ -3,7 +3,8 @@ import type { schemas } from '#contracts/customer-api/index.ts';
 import type { ReachableTenant } from '#operations/api-keys/index.ts';
 import { type AccessFacts, formatQuanta, judgeAccess } from '#operations/billing/index.ts';
 import type { Attachment } from '#operations/networks/index.ts';
-import { type Server, type ServerAction, type ServerForecast, statusOf } from '#operations/servers/index.ts';
+import type { ServerForecast } from '#operations/ordering/index.ts';
+import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
 
 export function showServer(server: Server, currency: string): schemas.Server {
   return {

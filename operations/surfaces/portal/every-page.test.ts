@@ -17,7 +17,7 @@ before(async () => {
   const { id: networkId } = await world.networks.createNetwork(systemActor, network);
   await world.jobs.drain();
   const order = { tenantId: tenant.id, plan: 'small', image: 'debian-12', name: 'web-1', networkId };
-  await world.servers.createServer(systemActor, order);
+  await world.ordering.createServer(systemActor, order);
   await world.jobs.drain();
   await world.createKey(customer);
   await world.saveCard(tenant);

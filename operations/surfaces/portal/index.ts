@@ -14,6 +14,7 @@ import type { Catalog } from '#operations/catalog/index.ts';
 import type { Firewalls } from '#operations/firewall/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
+import type { Ordering } from '#operations/ordering/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { ProtectTraffic } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
@@ -52,6 +53,7 @@ export interface PortalDeps {
   firewalls: Firewalls;
   metering: Metering;
   networks: Networks;
+  ordering: Ordering;
   payments: Payments;
   sessions: Sessions;
   servers: Servers;

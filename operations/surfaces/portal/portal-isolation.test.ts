@@ -42,7 +42,7 @@ async function furnish(name: string, company: string) {
       name: `${name}-${each}`,
       networkId,
     };
-    serverIds.push((await world.servers.createServer(systemActor, order)).serverId);
+    serverIds.push((await world.ordering.createServer(systemActor, order)).serverId);
     await world.jobs.drain();
   }
   const token = await world.createKey(customer);

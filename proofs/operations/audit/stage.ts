@@ -54,7 +54,7 @@ export async function createStage() {
       location: 'fra',
     });
   const server = async (name = `web-${next()}`) => {
-    const { serverId } = await world.servers.createServer(systemActor, {
+    const { serverId } = await world.ordering.createServer(systemActor, {
       tenantId: tenant.id,
       plan: 'small',
       image: 'debian-12',

@@ -130,7 +130,7 @@ async function die(at: Trial, death: (typeof deaths)[number], name: string, body
 
 async function orderAndDie(at: Trial, claim: Claim, name: string, isInside: boolean): Promise<void> {
   const order = { tenantId: at.tenant.id, plan: 'small', image: 'debian-12', name };
-  await at.world.servers
+  await at.world.ordering
     .createServer(systemActor, order, {
       onOrdered: async (tx, orderId) => {
         await claim.bind(tx, { kind: 'order', id: orderId });

@@ -9,10 +9,9 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import fc from 'fast-check';
-import { systemClock } from '#common/clock/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
+import { type CreateServerInput, createOrderLoop } from '#operations/ordering/index.ts';
 import { createTestGateway, type PaymentGateway, type Payments } from '#operations/payments/index.ts';
-import { type CreateServerInput, createOrderLoop } from '#operations/servers/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { type Contest, type ContestRound, contests, openRound } from './contest-round.ts';
 import { createOrdering, type Ordering, type OrderingOptions } from './ordering.ts';
@@ -157,7 +156,7 @@ function startProcess(world: World, fault: ContestFault | undefined): Process {
     }),
     async order(input) {
       const { promise: dead, resolve } = Promise.withResolvers<string>();
-      const ordering = () => process.ordering.servers.createServer(systemActor, input);
+      const ordering = () => process.ordering.ordering.createServer(systemActor, input);
       const answer = callers
         .run(() => resolve('died'), ordering)
         .then(
@@ -215,7 +214,7 @@ async function play(plan: Plan, round: ContestRound, processes: readonly Process
 /** What the processes that live on do within minutes. */
 async function settle(judge: Ordering): Promise<void> {
   await judge.payments.reconcile();
-  const loop = createOrderLoop({ ...judge.serversDeps, clock: systemClock });
+  const loop = createOrderLoop(judge.orderingDeps);
   await loop.runOnce();
   await loop.stop();
 }
@@ -277,7 +276,7 @@ async function sellRest(
     [round.tenantIds],
   );
   for (let left = round.enough - servers; left >= 0; left -= 1) {
-    const code = await judge.servers.createServer(systemActor, round.inputs[0]!).then(
+    const code = await judge.ordering.createServer(systemActor, round.inputs[0]!).then(
       () => null,
       (error) => String(error.code),
     );

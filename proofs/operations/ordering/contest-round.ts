@@ -1,6 +1,6 @@
 /** One round of `contest-proof.ts`: its accounts, what their orders want, and exactly as much of it as the round says. */
 import { systemActor } from '#operations/accounts/index.ts';
-import type { CreateServerInput } from '#operations/servers/index.ts';
+import type { CreateServerInput } from '#operations/ordering/index.ts';
 import type { World } from '#operations/testing/create-world.ts';
 
 export const contests = [

@@ -147,10 +147,12 @@ export function createCrashingOrdering(
     async order(tenantId, killAt) {
       course.killAt = killAt;
       course.commits = 0;
-      return ordering.servers.createServer(systemActor, { tenantId, plan: 'small', image: 'debian-12' }).then(
-        () => '201',
-        (error) => error.details?.failure?.reason ?? error.code ?? String(error),
-      );
+      return ordering.ordering
+        .createServer(systemActor, { tenantId, plan: 'small', image: 'debian-12' })
+        .then(
+          () => '201',
+          (error) => error.details?.failure?.reason ?? error.code ?? String(error),
+        );
     },
   };
 }

@@ -12,10 +12,10 @@ import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { systemClock } from '#common/clock/index.ts';
+import { createOrderLoop } from '#operations/ordering/index.ts';
 import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
 import { type Behaviour, behaviours, type GatewayIntent } from '#operations/payments/testing/fake-stripe.ts';
 import { type FakeStripe, startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
-import { createOrderLoop } from '#operations/servers/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import {
   type KillPoint,
@@ -219,7 +219,7 @@ async function settle(world: World, judge: Ordering, stripe: FakeStripe, isPlant
     }
     await pool.query("update charges set next_attempt_at = svc_now() where state = 'unconfirmed'");
     await Promise.all([judge.payments.reconcile(), judge.payments.reconcile()]);
-    const loop = createOrderLoop({ ...judge.serversDeps, clock: systemClock });
+    const loop = createOrderLoop(judge.orderingDeps);
     await loop.runOnce();
     await loop.stop();
   }

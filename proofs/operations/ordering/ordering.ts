@@ -6,14 +6,21 @@ import { createCatalog } from '#operations/catalog/index.ts';
 import { createClusters } from '#operations/clusters/index.ts';
 import { createSimulatedDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createNetworks } from '#operations/networks/index.ts';
-import { createOrders, type Orders, type OrderWork } from '#operations/ordering/index.ts';
+import {
+  createOrdering as createFeature,
+  createOrders,
+  type Ordering as Feature,
+  type OrderingDeps,
+  type Orders,
+} from '#operations/ordering/index.ts';
+import type { OrderWork } from '#operations/ordering/order-work.ts';
 import {
   createPayments,
   type PaymentGateway,
   type Payments,
   type PaymentsDeps,
 } from '#operations/payments/index.ts';
-import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
+import { createServers, type Servers } from '#operations/servers/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 import type { Queryable } from '#service-kit/postgres/queryable.ts';
 
@@ -23,8 +30,9 @@ export interface Ordering extends AsyncDisposable {
   payments: Payments;
   paymentsDeps: PaymentsDeps;
   orders: Orders;
+  ordering: Feature;
+  orderingDeps: OrderingDeps;
   servers: Servers;
-  serversDeps: ServersDeps;
 }
 
 export interface OrderingOptions {
@@ -73,24 +81,21 @@ export function createOrdering(url: string, options: OrderingOptions): Ordering 
     networksMax: 10,
     wake: () => {},
   });
-  const serversDeps: ServersDeps = {
-    db,
-    pool,
-    catalog,
-    addresses: createAddresses({ db }),
-    networks,
-    hypervisors,
-    orders,
-    reporter,
-    wake: () => {},
-  };
+  const shared = { db, catalog, networks, hypervisors, reporter, wake: () => {} };
+  const orderingDeps: OrderingDeps = { ...shared, orders, clock: systemClock };
   return {
     ...opened,
     payments,
     paymentsDeps,
     orders,
-    servers: createServers(serversDeps),
-    serversDeps,
+    ordering: createFeature(orderingDeps),
+    orderingDeps,
+    servers: createServers({
+      ...shared,
+      pool,
+      addresses: createAddresses({ db }),
+      findRootPassword: orders.findRootPassword,
+    }),
     [Symbol.asyncDispose]: () => opened.db.destroy(),
   };
 }

@@ -71,7 +71,7 @@ export async function proveRaces(options: {
         }),
       );
     const wishes = Array.from({ length: ordersAtOnce }, (_, index) => {
-      const order = orderings[index % pools]!.servers.createServer(systemActor, {
+      const order = orderings[index % pools]!.ordering.createServer(systemActor, {
         tenantId: tenant.id,
         plan: 'small',
         image: 'debian-12',

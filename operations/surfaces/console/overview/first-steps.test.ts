@@ -93,7 +93,7 @@ test('the overview leads a new operator step by step to a server that runs, and 
     country: 'DE',
   });
   await send(`/console/customers/${tenantId}/credit`, { amount: '10', reference: 'transfer 1' });
-  const { serverId } = await world.servers.createServer(actor, {
+  const { serverId } = await world.ordering.createServer(actor, {
     tenantId,
     plan: 'nano',
     image: 'debian-13',

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
-import type { ClosedOrder, Orders } from '#operations/ordering/index.ts';
+import type { ClosedOrder, Ordering } from '#operations/ordering/index.ts';
 import type { Charge, Payments } from '#operations/payments/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -27,7 +27,7 @@ import { noSuchPage, type Staff } from '../guard.ts';
 
 export interface ReconciliationDeps {
   accounts: Accounts;
-  orders: Orders;
+  ordering: Ordering;
   payments: Payments;
   clock: Clock;
 }
@@ -41,7 +41,7 @@ export function registerReconciliation(app: App, deps: ReconciliationDeps): void
     const staff = request.staff!;
     const [charges, orders] = await Promise.all([
       deps.payments.listReconciled(staff.actor, rowsMax),
-      deps.orders.listPaidClosed(staff.actor, rowsMax),
+      deps.ordering.listPaidClosed(staff.actor, rowsMax),
     ]);
     const ids = [...new Set([...charges, ...orders].map((row) => row.tenantId))];
     const tenants = await deps.accounts.findTenants(ids);

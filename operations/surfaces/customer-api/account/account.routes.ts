@@ -4,7 +4,7 @@ import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import { type Billing, formatQuanta, judgeDeployment } from '#operations/billing/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
-import type { Orders } from '#operations/ordering/index.ts';
+import type { Ordering } from '#operations/ordering/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Call, Handler } from '../call.ts';
 import { idOf } from '../request-parts.ts';
@@ -19,7 +19,7 @@ export interface AccountHandlerDeps {
   billing: Billing;
   metering: Metering;
   networks: Networks;
-  orders: Orders;
+  ordering: Ordering;
   servers: Servers;
 }
 
@@ -67,7 +67,7 @@ async function showAccount(deps: AccountHandlerDeps, call: Call): Promise<schema
     deps.metering.usageOf(actor, { tenantId: tenant.id, period: null }),
     deps.networks.countOfTenants([tenant.id]),
     deps.apiKeys.countActive(actor.personId),
-    deps.orders.deploysOf(actor, tenant.id),
+    deps.ordering.deploysOf(actor, tenant.id),
     deps.servers.countOfTenants([tenant.id]),
   ]);
   const facts = access.get(tenant.id);

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
+import type { Ordering } from '#operations/ordering/index.ts';
 import { type Server, type Servers, statusOf } from '#operations/servers/index.ts';
 import type { Notifications } from '#service-kit/notifications/index.ts';
 import type { Call, Handler } from '../call.ts';
@@ -20,6 +21,7 @@ const checkSelection = compileValidator(schemas.SelectionRequest);
 const checkReadQuery = compileValidator(schemas.ReadServerQuery);
 
 export interface ServerRouteDeps {
+  ordering: Ordering;
   servers: Servers;
   idempotency: Idempotency;
   notifications: Notifications;
@@ -34,7 +36,7 @@ export interface ServerHandlers {
 }
 
 export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
-  const { servers } = deps;
+  const { ordering, servers } = deps;
   const find = async (call: Call, id: number) => {
     const server = await servers.findServer(call.actor, call.tenant.id, id);
     if (server === null) throw notFound();
@@ -66,7 +68,7 @@ export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
       const { dry_run: isDryRun, ...wanted } = body as schemas.CreateServerRequest;
       const input = orderOf(call, wanted);
       if (isDryRun) {
-        const forecast = await servers.forecastServer(call.actor, input);
+        const forecast = await ordering.forecastServer(call.actor, input);
         return showForecast(forecast, call.tenant.currency);
       }
       const answer = async (created: { serverId: number; rootPassword: string }) => {
@@ -83,14 +85,14 @@ export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
         reply,
         body: wanted,
         async run(claim) {
-          const created = await servers.createServer(call.actor, input, {
+          const created = await ordering.createServer(call.actor, input, {
             onOrdered: async (tx, orderId) => claim?.bind(tx, { kind: 'order', id: orderId }),
           });
           addDeployBudget(reply, created.deploys);
           return answer(created);
         },
         // The password is read from the order again: no second copy of it exists anywhere.
-        replay: async (result) => answer(await servers.findOrdered(call.actor, call.tenant.id, result.id)),
+        replay: async (result) => answer(await ordering.findOrdered(call.actor, call.tenant.id, result.id)),
       });
     },
 

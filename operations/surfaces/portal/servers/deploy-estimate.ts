@@ -1,5 +1,5 @@
 /** What an order would come to, in words: at the top of the deploy form and above its buttons. */
-import type { ServerForecast } from '#operations/servers/index.ts';
+import type { ServerForecast } from '#operations/ordering/index.ts';
 import { type Content, estimate, formatMoney, type Html, html, type Tone } from '#service-kit/pages/index.ts';
 
 /** The forecast of one choice, by the order's own rules. */

@@ -6,7 +6,8 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
-import type { CreateServerInput, FieldFault, Servers } from '#operations/servers/index.ts';
+import type { CreateServerInput, Ordering } from '#operations/ordering/index.ts';
+import type { FieldFault, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import type { Visitor } from '../guard.ts';
@@ -19,6 +20,7 @@ export interface DeployDeps {
   accounts: Accounts;
   catalog: Catalog;
   networks: Networks;
+  ordering: Ordering;
   servers: Servers;
 }
 
@@ -80,7 +82,7 @@ export function registerDeploy(app: App, deps: DeployDeps): void {
       return show(deps, visitor, reply, 422, { choice, error: 'Choose one of your workspaces.' });
     try {
       const checkout = { formId: choice.form_id ?? null };
-      const made = await deps.servers.createServer(visitor.actor, order, { checkout });
+      const made = await deps.ordering.createServer(visitor.actor, order, { checkout });
       const server = await deps.servers.findServer(visitor.actor, order.tenantId, made.serverId);
       // The password is in this answer alone, so there is no redirect.
       return sendPage(reply, deployedPage({ visitor, server: server!, rootPassword: made.rootPassword }));
@@ -184,7 +186,7 @@ async function show(
 /** What the order would come to, by its own rules; else what is wrong with it. */
 async function check(deps: DeployDeps, visitor: Visitor, order: CreateServerInput) {
   try {
-    return { forecast: await deps.servers.forecastServer(visitor.actor, order), faults: [] };
+    return { forecast: await deps.ordering.forecastServer(visitor.actor, order), faults: [] };
   } catch (error) {
     return { forecast: null, faults: refusalOf(error).faults };
   }

@@ -1,19 +1,22 @@
 import { CodedError } from '#common/errors/index.ts';
-import { orderRefused, type PaymentFailure } from '#operations/ordering/index.ts';
-import { notFound, type Scope } from './authorise.ts';
-import type { ServersDeps } from './deps.ts';
+import { type Actor, reachesTenant } from '#operations/accounts/index.ts';
+import { serverNotFound } from '#operations/servers/index.ts';
+import type { OrderingDeps } from './deps.ts';
+import type { PaymentFailure } from './place-order.ts';
+import { orderRefused } from './refuse-order.ts';
 
 /**
  * What an order has come to, told as `createServer` told it: the server, or the refusal of its payment. Throws
- * `idempotency.in_progress` while that is open, and `servers.not_found` for an order that is not of the scope.
+ * `idempotency.in_progress` while that is open, and `servers.not_found` for an order of another tenant.
  */
 export async function findOrdered(
-  deps: ServersDeps,
-  scope: Scope,
+  deps: OrderingDeps,
+  actor: Actor,
+  tenantId: number,
   orderId: number,
 ): Promise<{ serverId: number; rootPassword: string }> {
   const outcome = await deps.orders.findOutcome(orderId);
-  if (outcome === null || (scope !== 'all' && !scope.includes(outcome.tenantId))) throw notFound();
+  if (outcome?.tenantId !== tenantId || !reachesTenant(actor, tenantId)) throw serverNotFound();
   if (outcome.serverId !== null)
     return { serverId: outcome.serverId, rootPassword: await deps.orders.findRootPassword(orderId) };
   if (outcome.state === 'unpaid' && outcome.chargeId !== null) {

@@ -5,36 +5,21 @@
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { holdAddresses, releaseHeldAddresses } from '#operations/addresses/index.ts';
 import type { Plan } from '#operations/catalog/index.ts';
-import type { Cluster } from '#operations/clusters/index.ts';
-import { placeGuest, releaseRoom } from '#operations/clusters/index.ts';
+import { type Cluster, placeGuest, releaseRoom } from '#operations/clusters/index.ts';
 import { holdNetwork, releaseHeldNetwork } from '#operations/networks/index.ts';
+import { type HeldServer, macOf, nextServerId } from '#operations/servers/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { ServersDeps } from './deps.ts';
+import type { OrderingDeps } from './deps.ts';
 import type { Choice, CreateServerInput } from './order-request.ts';
-import { macOf } from './server.ts';
-import * as store from './store.ts';
-
-/** The server that an order will become, as it stands on the order's row. Prices are those of the moment of ordering. */
-export interface HeldServer {
-  serverId: number;
-  planId: number;
-  imageId: number;
-  hourlyQuanta: number;
-  monthlyCapQuanta: number;
-  clusterId: number;
-  locationId: number;
-  /** Of its public network interface; null for a private-only server. */
-  mac: string | null;
-}
 
 /** Throws `servers.capacity`, and for the network what `holdNetwork` throws. Nothing is held then. */
 export async function holdServer(
-  deps: ServersDeps,
+  deps: OrderingDeps,
   tx: Queryable,
   input: CreateServerInput,
   { plan, image, locationId, clusters }: Choice,
 ): Promise<HeldServer> {
-  const serverId = await store.nextServerId(tx);
+  const serverId = await nextServerId(tx);
   const hasPublicIp = input.publicIp ?? true;
   // First, so that an account whose network is locked waits without the cluster's locks in its hand.
   if (input.networkId !== undefined)
@@ -85,7 +70,7 @@ interface Placing {
  * the cluster is full.
  */
 async function tryCluster(
-  deps: ServersDeps,
+  deps: OrderingDeps,
   tx: Queryable,
   { hasPublicIp, serverId, cluster, plan }: Placing,
 ): Promise<{ mac: string | null } | null> {

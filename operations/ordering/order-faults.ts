@@ -1,8 +1,6 @@
 /** What is wrong with an order by itself, before anything is looked up. */
-
+import { type FieldFault, validateServerFields } from '#operations/servers/index.ts';
 import type { CreateServerInput } from './order-request.ts';
-import type { FieldFault } from './server-faults.ts';
-import { validateServerFields } from './validate-server-fields.ts';
 
 export function orderFaults(input: CreateServerInput): FieldFault[] {
   return [...networkFaults(input), ...validateServerFields(input)];

@@ -1,19 +1,11 @@
-/**
- * `/sites/{id}/addresses/{address}`: the traffic of one address, its owners, and the sources of each number.
- */
+/** The page of one address: its traffic, its owners, and the sources of each number. */
 import type { FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
-import { canonicalAddress, isGloballyUnique, parseAddress } from '#common/ip/index.ts';
-import type { AddressUse } from '#monitor/applications/index.ts';
 import type { AddressConflict, AddressOwner, AddressPlace } from '#monitor/devices/index.ts';
-import type { Site } from '#monitor/sites/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   banner,
   type ChartData,
   type Content,
   chart,
-  chartJson,
   code,
   formatAge,
   formatBitRate,
@@ -26,138 +18,88 @@ import {
   pageHeader,
   type Range,
   rangePicker,
-  readRange,
   section,
   stat,
   stats,
   type Tone,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { fileHref } from '../parts/data-table.ts';
-import { minuteText, type OriginLine, originTable, readMinute } from '../parts/origin.ts';
-import { type AddressPoint, pointsOf } from './address-points.ts';
+import { minuteText, type OriginLine, originTable } from '../parts/origin.ts';
+import type { AddressPoint } from './address-points.ts';
 import { applicationTable, ownerTable, pointTable } from './address-tables.ts';
-
-const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
-const Query = Type.Object({
-  range: Type.Optional(Type.String()),
-  /** For an address that is not globally unique. */
-  segment: Type.Optional(Type.String({ maxLength: 128 })),
-  from: Type.Optional(Type.String()),
-  to: Type.Optional(Type.String()),
-  at: Type.Optional(Type.String()),
-  /** Seconds of the requested step; a minute by default. */
-  step: Type.Optional(Type.Integer({ minimum: 60, maximum: 3600 })),
-});
-type Query = Static<typeof Query>;
+import type { AddressData, Step } from './read-address.ts';
 
 const dayMs = 86_400_000;
-/** Longest range of one page, because minutes are read one by one. */
-const readMaxMs = 32 * dayMs;
-const ownersMax = 100;
 
-export function registerAddressPage(app: App, deps: ConsoleDeps): void {
-  app.get(
-    '/sites/:siteId/addresses/:address',
-    { schema: { params: Params, querystring: Query } },
-    async (request, reply) => {
-      const nowMs = Date.now();
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const address = canonicalOf(request.params.address);
-      const { segment, others } = await segmentOf(deps, site, address, request.query);
-      const place = { address, segment };
-      const range = rangeOf(request.query, nowMs);
-      const at = readMinute(request.query.at);
-      const step = Math.floor((request.query.step ?? 60) / 60) * 60;
-      const [points, used, owners, conflicts, origin] = await Promise.all([
-        readPoints(deps, site, place, range, nowMs),
-        readUse(deps, site, place, range),
-        deps.devices.listOwners(site.id, place, ownersMax),
-        deps.devices.listAddressConflicts(site.id, place, ownersMax),
-        at === null ? null : readOrigin(deps, site, place, at, at + step),
-      ]);
-      const content = [
-        pageHeader({
-          title: segment === '' ? code(address, true) : html`${code(address, true)} on ${code(segment)}`,
-          state: stateOf(points, owners, conflicts, nowMs),
-          actions: rangePicker({
-            url: withQuery(request.url, { at: undefined, step: undefined }),
-            range,
-            nowMs,
-          }),
-        }),
-        otherSegments(request, others),
-        conflictBanner(conflicts, nowMs),
-        origin &&
-          section(
-            {
-              id: 'origin',
-              title: `Sources for ${formatTime(at! * 1000)}${step > 60 ? ` to ${formatTime((at! + step) * 1000).slice(11)}` : ''}`,
-              description:
-                'Captures overlap, so only the capture that saw the most counts for each address and minute.',
-              actions: link(withQuery(request.url, { at: undefined, step: undefined }), 'Close', {
-                kind: 'button',
-              }),
-            },
-            originTable(request, site.id, origin),
-          ),
-        addressStats(request, points, range),
-        addressChart(request, points, range),
-        section(
-          { title: 'Applications', description: useDescription(range) },
-          applicationTable(request, site.id, used, nowMs),
-        ),
-        section(
-          {
-            title: 'Owners',
-            description: 'Owners over time. Traffic counts for a device only while it is the only owner.',
-          },
-          ownerTable(request, site.id, owners, nowMs),
-        ),
-        section(
-          {
-            title: range.stepSeconds === 60 ? 'Minutes' : 'Steps',
-            description: 'Newest first. Select a minute for the captures that counted it.',
-          },
-          pointTable(request, points, range),
-        ),
-      ];
-      return sendConsolePage(request, reply, { title: address, site: { site, page: 'traffic' } }, content);
-    },
-  );
-
-  app.get(
-    '/sites/:siteId/addresses/:address/chart.json',
-    { schema: { params: Params, querystring: Query } },
-    async (request) => {
-      const nowMs = Date.now();
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const range = rangeOf(request.query, nowMs);
-      const address = canonicalOf(request.params.address);
-      const { segment } = await segmentOf(deps, site, address, request.query);
-      const points = await readPoints(deps, site, { address, segment }, range, nowMs);
-      return chartJson('bit/s', chartData(points, range));
-    },
-  );
+export interface AddressPage extends AddressData {
+  siteId: number;
+  place: AddressPlace;
+  /** Other segments with the same address. */
+  others: readonly string[];
+  range: Range;
+  step: Step | null;
+  nowMs: number;
 }
 
-/** The segment to show: the requested one, else the one where the address was seen last; and all other segments. */
-async function segmentOf(
-  deps: ConsoleDeps,
-  site: Site,
-  address: string,
-  query: Query,
-): Promise<{ segment: string; others: string[] }> {
-  if (isGloballyUnique(parseAddress(address)!)) return { segment: '', others: [] };
-  const segments = await deps.devices.listSegments(site.id, address);
-  const segment = query.segment ?? segments[0] ?? '';
-  return { segment, others: segments.filter((other) => other !== segment) };
+export function addressPage(request: FastifyRequest, page: AddressPage): Content {
+  const { siteId, range, points, owners, conflicts, origin, step, nowMs } = page;
+  const { address, segment } = page.place;
+  return [
+    pageHeader({
+      title: segment === '' ? code(address, true) : html`${code(address, true)} on ${code(segment)}`,
+      state: stateOf(points, owners, conflicts, nowMs),
+      actions: rangePicker({
+        url: withQuery(request.url, { at: undefined, step: undefined }),
+        range,
+        nowMs,
+      }),
+    }),
+    otherSegments(request, page.others),
+    conflictBanner(conflicts, nowMs),
+    origin && step && originSection(request, siteId, origin, step),
+    addressStats(request, points, range),
+    addressChart(request, points, range),
+    section(
+      { title: 'Applications', description: useDescription(range) },
+      applicationTable(request, siteId, page.used, nowMs),
+    ),
+    section(
+      {
+        title: 'Owners',
+        description: 'Owners over time. Traffic counts for a device only while it is the only owner.',
+      },
+      ownerTable(request, siteId, owners, nowMs),
+    ),
+    section(
+      {
+        title: range.stepSeconds === 60 ? 'Minutes' : 'Steps',
+        description: 'Newest first. Select a minute for the captures that counted it.',
+      },
+      pointTable(request, points, range),
+    ),
+  ];
 }
 
-/** A blank segment means that the address is globally unique or has no known owner. */
-const segmentArgument = ({ segment }: AddressPlace) => segment || undefined;
+function originSection(
+  request: FastifyRequest,
+  siteId: number,
+  origin: readonly OriginLine[],
+  { from, to }: Step,
+): Content {
+  const end = to - from > 60 ? ` to ${formatTime(to * 1000).slice(11)}` : '';
+  const closeHref = withQuery(request.url, { at: undefined, step: undefined });
+  return section(
+    {
+      id: 'origin',
+      title: `Sources for ${formatTime(from * 1000)}${end}`,
+      description:
+        'Captures overlap, so only the capture that saw the most counts for each address and minute.',
+      actions: link(closeHref, 'Close', { kind: 'button' }),
+    },
+    originTable(request, siteId, origin),
+  );
+}
 
 function otherSegments(request: FastifyRequest, others: readonly string[]): Content {
   if (others.length === 0) return false;
@@ -167,67 +109,6 @@ function otherSegments(request: FastifyRequest, others: readonly string[]): Cont
     title: 'This address is used on other networks too',
     text: html`Each network has separate traffic and owners: ${links}`,
   });
-}
-
-function canonicalOf(text: string): string {
-  const address = canonicalAddress(text);
-  if (address) return address;
-  throw new HttpError(404, {
-    code: 'not_found',
-    message: 'This is not an IP address. Use the search.',
-  });
-}
-
-function rangeOf(query: Query, nowMs: number): Range {
-  const range = readRange(query, nowMs, '24h');
-  if (range.toMs - range.fromMs <= readMaxMs) return range;
-  return {
-    ...readRange({ range: '30d' }, nowMs),
-    error: 'An address is shown for at most 32 days at a time.',
-  };
-}
-
-async function readPoints(deps: ConsoleDeps, site: Site, place: AddressPlace, range: Range, nowMs: number) {
-  // The present minute has not been uploaded yet, and neither have future ones.
-  const until = Math.min(range.toMs / 1000, Math.floor(nowMs / 60_000) * 60);
-  const from = range.fromMs / 1000;
-  const segment = segmentArgument(place);
-  const minutes =
-    from < until ? await deps.traffic.readAddressMinutes(site.id, place.address, from, until, segment) : [];
-  return pointsOf(minutes, range, nowMs);
-}
-
-async function readUse(
-  deps: ConsoleDeps,
-  site: Site,
-  place: AddressPlace,
-  range: Range,
-): Promise<AddressUse[]> {
-  const to = range.toMs / 1000;
-  return deps.applications.sumAddressApplications(
-    site.id,
-    place.address,
-    Math.max(range.fromMs / 1000, to - 86_400),
-    to,
-    segmentArgument(place),
-  );
-}
-
-/** The captures that counted the step, and the uploads that contained those minutes. */
-async function readOrigin(deps: ConsoleDeps, site: Site, place: AddressPlace, from: number, to: number) {
-  const { address } = place;
-  const rows = await deps.traffic.explainAddress(site.id, address, from, to, segmentArgument(place));
-  const sensorIds = [...new Set(rows.map((row) => row.sensorId))];
-  const uploads = sensorIds.length === 0 ? [] : await deps.inbox.listKept(sensorIds, from, to);
-  return rows.map(
-    (row): OriginLine => ({
-      ...row,
-      uploads: uploads.filter(
-        ({ sensorId, firstMinute, lastMinute }) =>
-          sensorId === row.sensorId && firstMinute <= row.minute && lastMinute >= row.minute,
-      ),
-    }),
-  );
 }
 
 function useDescription(range: Range): string {
@@ -306,7 +187,7 @@ function originHref(request: FastifyRequest, timeMs: number, stepSeconds: number
   return `${withQuery(request.url, { at: start, step })}#origin`;
 }
 
-function chartData(points: readonly AddressPoint[], range: Range): ChartData {
+export function chartData(points: readonly AddressPoint[], range: Range): ChartData {
   return {
     timesMs: points.map((point) => point.timeMs),
     stepMs: range.stepSeconds * 1000,

@@ -130,7 +130,9 @@ async function showDevice(
   const site = await siteOf(deps.sites, siteId);
   const device = await findDevice(deps, siteId, deviceId);
   const range = deviceRange(query, nowMs);
-  const [bindings, conflicts, events, steps] = await Promise.all([
+  const [connection, inventory, bindings, conflicts, events, steps] = await Promise.all([
+    deps.connection.view(),
+    deps.inventory.state(),
     deps.devices.listBindings(device.id),
     deps.devices.listConflicts(site.id, device.mac),
     deps.events.list(site.id, eventsShown, { mac: device.mac }),
@@ -144,7 +146,7 @@ async function showDevice(
       state: deviceState(device, bindings, nowMs),
       actions: rangePicker({ url: pageUrl(request), range, nowMs }),
     }),
-    device.match && device.match.endedAtMs === null && (await inventoryBanner(deps, nowMs)),
+    device.match && device.match.endedAtMs === null && inventoryBanner(connection, inventory, nowMs),
     refreshing({ id: 'device-traffic', url: pageUrl(request), everySeconds: 60 }, [
       steps.sourceLimited && limitedBanner(),
       trafficPart(request, device, steps, range),

@@ -76,7 +76,9 @@ export function registerDevicesPage(app: App, deps: ConsoleDeps): void {
       const range = readRange(query, nowMs, '1h');
       const sort = sortOf(query);
       const page = query.page ?? 1;
-      const [counts, found] = await Promise.all([
+      const [connection, inventory, counts, found] = await Promise.all([
+        deps.connection.view(),
+        deps.inventory.state(),
         deps.devices.counts(site.id),
         deps.devices.page(site.id, {
           filter: query.show ?? 'all',
@@ -94,7 +96,7 @@ export function registerDevicesPage(app: App, deps: ConsoleDeps): void {
           state: stateOf(counts),
           actions: rangePicker({ url: request.url, range, nowMs }),
         }),
-        await inventoryBanner(deps, nowMs),
+        inventoryBanner(connection, inventory, nowMs),
         filterTabs(request, query, counts),
         refreshing({ id: 'devices', url: request.url, everySeconds: 60 }, [
           sourceLimited && limitedBanner(),

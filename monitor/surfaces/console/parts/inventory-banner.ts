@@ -1,10 +1,9 @@
-import { inventoryStaleMs } from '#monitor/inventory/index.ts';
+import { type ImportState, inventoryStaleMs } from '#monitor/inventory/index.ts';
+import type { ConnectionView } from '#monitor/operations-client/index.ts';
 import { banner, html, link, moment } from '#service-kit/pages/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
 
 /** Banner for an old inventory; matches stay as they were (NET-2.1.2). */
-export async function inventoryBanner(deps: Pick<ConsoleDeps, 'connection' | 'inventory'>, nowMs: number) {
-  const [view, state] = await Promise.all([deps.connection.view(), deps.inventory.state()]);
+export function inventoryBanner(view: ConnectionView | null, state: ImportState, nowMs: number) {
   const last = state.lastSuccessAtMs;
   if (view?.isEnabled && last !== null && nowMs - last < inventoryStaleMs) return '';
   return banner({

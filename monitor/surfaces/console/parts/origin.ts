@@ -12,7 +12,7 @@ import {
   link,
 } from '#service-kit/pages/index.ts';
 import { bytesColumns } from './bytes-columns.ts';
-import { dataTable } from './data-table.ts';
+import { type DataColumn, dataTable } from './data-table.ts';
 
 /** A capture's row with the uploads that contained the minute; none after they were deleted. */
 export interface OriginLine extends Provenance {
@@ -46,77 +46,7 @@ export function originTable(request: FastifyRequest, siteId: number, rows: reado
     caption: 'Captures that counted it',
     rows,
     rowTone: (row) => (row.isChosen ? 'good' : undefined),
-    columns: [
-      {
-        key: 'sensor',
-        header: 'Sensor',
-        cell: (row) => link(`/sites/${siteId}/sensors/${row.sensorId}`, row.hostName),
-        value: (row) => row.hostName,
-      },
-      {
-        key: 'capture',
-        header: 'Capture',
-        kind: 'code',
-        cell: (row) => row.capture,
-        value: (row) => row.capture,
-      },
-      { key: 'role', header: 'At', cell: (row) => row.role, value: (row) => row.role },
-      {
-        key: 'chosen',
-        header: 'Counts',
-        cell: (row) =>
-          row.isChosen
-            ? html`${badge('good', 'chosen')} ${row.reason ? reasonWords[row.reason] : ''}`
-            : row.isForeign
-              ? badge('warn', 'foreign: the address belongs to another node')
-              : html`<span class="hint">same packets, not added</span>`,
-        field: 'is_chosen',
-        value: (row) => row.isChosen,
-      },
-      {
-        key: 'window',
-        header: 'Window',
-        cell: (row) =>
-          row.observedMs >= 60_000
-            ? html`${formatTime(row.minute * 1000).slice(11)}, the whole minute`
-            : html`${formatTime(row.minute * 1000).slice(11)}, ${formatPercent(row.observedMs / 60_000, 0)} of the minute`,
-        field: 'minute',
-        value: (row) => isoTime(row.minute * 1000),
-      },
-      ...bytesColumns,
-      {
-        key: 'packets',
-        header: 'Packets',
-        kind: 'figure',
-        cell: (row) =>
-          row.mergedFrames > 0
-            ? html`<span class="unknown">merged by offload</span>`
-            : formatCount(row.packets),
-        value: (row) => (row.mergedFrames > 0 ? null : row.packets),
-      },
-      {
-        key: 'lost',
-        header: 'Lost at the capture',
-        kind: 'figure',
-        cell: (row) => {
-          const lost = row.kernelDropped + row.parserDropped;
-          return lost === 0 ? 'none' : badge('warn', formatCount(lost));
-        },
-        field: 'lost_packets',
-        value: (row) => row.kernelDropped + row.parserDropped,
-      },
-      {
-        key: 'upload',
-        header: 'Upload',
-        kind: 'figure',
-        cell: (row) =>
-          row.uploads.length === 0
-            ? html`<span class="hint">kept two days</span>`
-            : row.uploads.map((one) => `#${one.sequence}`).join(', '),
-        field: 'upload_sequences',
-        value: (row) => row.uploads.map((one) => one.sequence).join(' '),
-      },
-    ],
+    columns: [...captureColumns(siteId), ...bytesColumns, ...countColumns],
     fields: [
       { field: 'spool_id', value: (row) => [...new Set(row.uploads.map((one) => one.spoolId))].join(' ') },
       { field: 'reason', value: (row) => (row.isForeign ? 'foreign' : row.reason) },
@@ -129,3 +59,77 @@ export function originTable(request: FastifyRequest, siteId: number, rows: reado
     },
   });
 }
+
+/** Which capture it was, whether it counts, and how much of the minute it observed. */
+const captureColumns = (siteId: number): DataColumn<OriginLine>[] => [
+  {
+    key: 'sensor',
+    header: 'Sensor',
+    cell: (row) => link(`/sites/${siteId}/sensors/${row.sensorId}`, row.hostName),
+    value: (row) => row.hostName,
+  },
+  {
+    key: 'capture',
+    header: 'Capture',
+    kind: 'code',
+    cell: (row) => row.capture,
+    value: (row) => row.capture,
+  },
+  { key: 'role', header: 'At', cell: (row) => row.role, value: (row) => row.role },
+  {
+    key: 'chosen',
+    header: 'Counts',
+    cell: (row) =>
+      row.isChosen
+        ? html`${badge('good', 'chosen')} ${row.reason ? reasonWords[row.reason] : ''}`
+        : row.isForeign
+          ? badge('warn', 'foreign: the address belongs to another node')
+          : html`<span class="hint">same packets, not added</span>`,
+    field: 'is_chosen',
+    value: (row) => row.isChosen,
+  },
+  {
+    key: 'window',
+    header: 'Window',
+    cell: (row) =>
+      row.observedMs >= 60_000
+        ? html`${formatTime(row.minute * 1000).slice(11)}, the whole minute`
+        : html`${formatTime(row.minute * 1000).slice(11)}, ${formatPercent(row.observedMs / 60_000, 0)} of the minute`,
+    field: 'minute',
+    value: (row) => isoTime(row.minute * 1000),
+  },
+];
+
+/** Packets, losses, and the upload that contained them. */
+const countColumns: DataColumn<OriginLine>[] = [
+  {
+    key: 'packets',
+    header: 'Packets',
+    kind: 'figure',
+    cell: (row) =>
+      row.mergedFrames > 0 ? html`<span class="unknown">merged by offload</span>` : formatCount(row.packets),
+    value: (row) => (row.mergedFrames > 0 ? null : row.packets),
+  },
+  {
+    key: 'lost',
+    header: 'Lost at the capture',
+    kind: 'figure',
+    cell: (row) => {
+      const lost = row.kernelDropped + row.parserDropped;
+      return lost === 0 ? 'none' : badge('warn', formatCount(lost));
+    },
+    field: 'lost_packets',
+    value: (row) => row.kernelDropped + row.parserDropped,
+  },
+  {
+    key: 'upload',
+    header: 'Upload',
+    kind: 'figure',
+    cell: (row) =>
+      row.uploads.length === 0
+        ? html`<span class="hint">kept two days</span>`
+        : row.uploads.map((one) => `#${one.sequence}`).join(', '),
+    field: 'upload_sequences',
+    value: (row) => row.uploads.map((one) => one.sequence).join(' '),
+  },
+];

@@ -1,15 +1,11 @@
-/**
- * `/sites/{id}/availability`: reachability of external targets from the site, by its probes, and the page of one probe.
- */
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
+/** The page of a site's probes: whether external targets are reachable from the site. */
+import type { FastifyRequest } from 'fastify';
 import type { Availability, HistoryStep, ProbeState } from '#monitor/probes/index.ts';
 import { describeTarget, probesMax } from '#monitor/probes/index.ts';
-import type { Site } from '#monitor/sites/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   age,
   type ChartData,
+  type Content,
   chart,
   code,
   drawer,
@@ -17,22 +13,18 @@ import {
   formatDuration,
   formatPercent,
   html,
-  isConfirmed,
   isoTime,
   link,
   pageHeader,
   type Range,
   rangePicker,
-  readRange,
   refreshing,
   section,
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { viewerOf } from '../guard.ts';
-import { dataTable } from '../parts/data-table.ts';
+import type { Viewer } from '../guard.ts';
+import { type DataColumn, dataTable } from '../parts/data-table.ts';
 import {
   addForm,
   emptyProbe,
@@ -44,153 +36,41 @@ import {
   statusOf,
   upText,
 } from './availability-parts.ts';
-import { showProbe } from './probe.page.ts';
 
-const Query = Type.Object({
-  range: Type.Optional(Type.String()),
-  from: Type.Optional(Type.String()),
-  to: Type.Optional(Type.String()),
-});
-const short = Type.String({ maxLength: 20 });
-const AddForm = Type.Object({
-  name: Type.String({ maxLength: 200 }),
-  kind: short,
-  target: Type.String({ maxLength: 1000 }),
-  port: Type.Optional(short),
-  question: Type.Optional(Type.String({ maxLength: 300 })),
-  interval: short,
-  timeout: short,
-});
-const ChangeForm = Type.Object({
-  name: Type.String({ maxLength: 200 }),
-  interval: short,
-  timeout: short,
-  enabled: Type.Optional(Type.String()),
-});
-const ProbeParams = Type.Object({
-  ...SiteParams.properties,
-  probeId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
 /** Maximum number of lines in one chart. */
-const probesDrawn = 8;
+export const probesDrawn = 8;
 
-export function registerAvailabilityPages(app: App, deps: ConsoleDeps): void {
-  app.get(
-    '/sites/:siteId/availability',
-    { schema: { params: SiteParams, querystring: Query } },
-    async (request, reply) =>
-      showAvailability(deps, request, reply, await siteOf(deps.sites, request.params.siteId)),
-  );
-
-  app.post(
-    '/sites/:siteId/availability',
-    { schema: { params: SiteParams, body: AddForm } },
-    async (request, reply) => {
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const { name, kind, target, port = '', question = '', interval, timeout } = request.body;
-      try {
-        const id = await deps.probes.add(viewerOf(request).actor, site.id, {
-          name,
-          kind,
-          target,
-          port: port.trim() === '' ? null : numberOf(port),
-          question: question.trim() === '' ? null : question,
-          intervalSeconds: numberOf(interval),
-          timeoutMs: numberOf(timeout),
-        });
-        return await reply.redirect(`/sites/${site.id}/availability/${id}`, 303);
-      } catch (error) {
-        const fault = faultText(error, 'probes.invalid', 'probes.too_many');
-        const typed = { name, kind, target, port, question, interval, timeout };
-        return showAvailability(deps, request, reply, site, { typed, fault });
-      }
-    },
-  );
-
-  app.get(
-    '/sites/:siteId/availability/:probeId',
-    { schema: { params: ProbeParams, querystring: Query } },
-    async (request, reply) => {
-      const site = await siteOf(deps.sites, request.params.siteId);
-      return showProbe(deps, request, reply, site, request.params.probeId);
-    },
-  );
-
-  app.post(
-    '/sites/:siteId/availability/:probeId',
-    { schema: { params: ProbeParams, body: ChangeForm } },
-    async (request, reply) => {
-      const { siteId, probeId } = request.params;
-      const site = await siteOf(deps.sites, siteId);
-      const { name, interval, timeout, enabled } = request.body;
-      const change = {
-        name,
-        intervalSeconds: numberOf(interval),
-        timeoutMs: numberOf(timeout),
-        isEnabled: enabled !== undefined,
-      };
-      try {
-        if (!(await deps.probes.change(viewerOf(request).actor, siteId, probeId, change)))
-          throw unknownProbe();
-      } catch (error) {
-        if (error instanceof HttpError) throw error;
-        return showProbe(deps, request, reply, site, probeId, faultText(error, 'probes.invalid'));
-      }
-      return reply.redirect(`/sites/${siteId}/availability/${probeId}`, 303);
-    },
-  );
-
-  app.post(
-    '/sites/:siteId/availability/:probeId/delete',
-    { schema: { params: ProbeParams } },
-    async (request, reply) => {
-      const { siteId, probeId } = request.params;
-      const probe = await deps.probes.find(siteId, probeId);
-      if (!probe) throw unknownProbe();
-      if (!isConfirmed(request.body, probe.name)) {
-        const message = `Nothing was changed: type ${probe.name} to confirm.`;
-        throw new HttpError(422, { code: 'not_confirmed', message });
-      }
-      try {
-        await deps.probes.remove(viewerOf(request).actor, siteId, probeId);
-      } catch (error) {
-        faultText(error);
-      }
-      return reply.redirect(`/sites/${siteId}/availability`, 303);
-    },
-  );
+/** Input of a refused form for a new probe. */
+export interface RefusedProbe {
+  typed: ProbeForm;
+  fault: string;
 }
 
-/** NaN for invalid text, so that the probe's validation reports the allowed range. */
-function numberOf(text: string): number {
-  return /^\d{1,9}$/.test(text.trim()) ? Number(text) : Number.NaN;
+export interface AvailabilityPage {
+  siteId: number;
+  probes: readonly ProbeState[];
+  /** Of each probe, and of the site (null). */
+  found: readonly Availability[];
+  /** Of the first `probesDrawn` probes. */
+  histories: readonly HistoryStep[][];
+  range: Range;
+  refused: RefusedProbe | undefined;
+  viewer: Viewer;
+  nowMs: number;
 }
 
-function unknownProbe(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'This probe does not exist.' });
+/** A probe with its availability in the range. */
+interface ProbeLine {
+  probe: ProbeState;
+  found: Availability | undefined;
 }
 
-async function showAvailability(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  site: Site,
-  refused?: { typed: ProbeForm; fault: string },
-) {
-  const nowMs = Date.now();
-  const viewer = viewerOf(request);
-  const range = readRange(request.query as Static<typeof Query>, nowMs, '24h');
-  const [probes, found] = await Promise.all([
-    deps.probes.list(site.id),
-    deps.probes.readAvailability(site.id, range.fromMs, range.toMs),
-  ]);
-  const drawn = probes.slice(0, probesDrawn);
-  const histories = await Promise.all(
-    drawn.map((probe) => deps.probes.readHistory(probe.id, range.fromMs, range.toMs, range.stepSeconds)),
-  );
+export function availabilityPage(request: FastifyRequest, page: AvailabilityPage): Content {
+  const { siteId, probes, found, range, refused, viewer, nowMs } = page;
   const byProbe = new Map(found.map((one) => [one.probeId, one]));
-  const add = addForm(site.id, viewer.csrfToken, refused?.typed ?? emptyProbe, refused?.fault);
-  const content = [
+  const lines = probes.map((probe): ProbeLine => ({ probe, found: byProbe.get(probe.id) }));
+  const add = addForm(siteId, viewer.csrfToken, refused?.typed ?? emptyProbe, refused?.fault);
+  return [
     pageHeader({
       title: 'Availability',
       state: stateOf(probes, nowMs),
@@ -203,19 +83,13 @@ async function showAvailability(
     }),
     refused && section({ title: 'The probe was not added' }, add),
     probes.length > 0 && siteStats(byProbe.get(null), range),
-    probes.length > 0 && roundTripChart(drawn, histories, range, probes.length),
+    probes.length > 0 && roundTripChart(probes.slice(0, probesDrawn), page.histories, range, probes.length),
     refreshing(
       { id: 'probes', url: request.url, everySeconds: 30 },
-      probeTable(request, site, probes, byProbe, nowMs),
+      section({ title: 'Probes' }, probeTable(request, siteId, lines, nowMs)),
     ),
     html`<p class="hint">Every sensor of the site measures every probe. A minute is up if any attempt was answered, otherwise down. Unmeasured minutes are not part of percentages. The site is up if any of its probes is.</p>`,
   ];
-  const options = {
-    title: 'Availability',
-    site: { site, page: 'availability' as const },
-    status: refused ? 422 : 200,
-  };
-  return sendConsolePage(request, reply, options, content);
 }
 
 function stateOf(probes: readonly ProbeState[], nowMs: number) {
@@ -298,87 +172,95 @@ function roundTripChart(
   });
 }
 
-function probeTable(
-  request: FastifyRequest,
-  site: Site,
-  probes: readonly ProbeState[],
-  found: ReadonlyMap<number | null, Availability>,
-  nowMs: number,
-) {
-  const of = (probe: ProbeState) => found.get(probe.id);
-  const lossOf = (one: Availability | undefined) => (one && one.sent > 0 ? one.lost / one.sent : null);
-  return section(
-    { title: 'Probes' },
-    dataTable<ProbeState>(request, {
-      id: 'probes',
-      caption: 'Probes',
-      rows: probes,
-      rowTone: (row) => (statusOf(row, nowMs) === 'down' ? 'bad' : undefined),
-      columns: [
-        {
-          key: 'name',
-          header: 'Probe',
-          cell: (row) => link(`/sites/${site.id}/availability/${row.id}`, row.name),
-          value: (row) => row.name,
-        },
-        {
-          key: 'state',
-          header: 'State',
-          cell: (row) => statusBadge(row, nowMs),
-          value: (row) => statusOf(row, nowMs),
-        },
-        { key: 'kind', header: 'Kind', cell: (row) => kindLabel(row.kind), value: (row) => row.kind },
-        {
-          key: 'target',
-          header: 'Target',
-          kind: 'code',
-          cell: (row) => code(describeTarget(row)),
-          value: (row) => describeTarget(row),
-        },
-        {
-          key: 'up',
-          header: 'Up',
-          kind: 'figure',
-          field: 'availability',
-          cell: (row) => upText(of(row)),
-          value: (row) => shareUp(of(row)),
-        },
-        {
-          key: 'lost',
-          header: 'Lost',
-          kind: 'figure',
-          field: 'lost_share',
-          cell: (row) => (lossOf(of(row)) === null ? null : formatPercent(lossOf(of(row)), 2)),
-          value: (row) => lossOf(of(row)),
-        },
-        {
-          key: 'rtt',
-          header: 'Round trip',
-          kind: 'figure',
-          field: 'round_trip_us',
-          cell: (row) => rttText(of(row)?.rttUs),
-          value: (row) => of(row)?.rttUs ?? null,
-        },
-        {
-          key: 'known',
-          header: 'Minutes measured',
-          kind: 'figure',
-          field: 'minutes_measured',
-          cell: (row) => formatCount(of(row)?.minutesKnown ?? 0),
-          value: (row) => of(row)?.minutesKnown ?? 0,
-        },
-        {
-          key: 'newest',
-          header: 'Last measured',
-          kind: 'figure',
-          cell: (row) => age(row.newestMinuteMs === null ? null : row.newestMinuteMs + 60_000, nowMs),
-          value: (row) => isoTime(row.newestMinuteMs),
-        },
-      ],
-      empty: {
-        title: 'No probes yet',
-        text: 'A probe measures an external target: the provider’s gateway, a resolver, a web page. Two minutes after you add one, every sensor of this site measures it.',
+function probeTable(request: FastifyRequest, siteId: number, lines: readonly ProbeLine[], nowMs: number) {
+  return dataTable<ProbeLine>(request, {
+    id: 'probes',
+    caption: 'Probes',
+    rows: lines,
+    rowTone: ({ probe }) => (statusOf(probe, nowMs) === 'down' ? 'bad' : undefined),
+    columns: [
+      ...targetColumns(siteId, nowMs),
+      ...resultColumns,
+      {
+        key: 'newest',
+        header: 'Last measured',
+        kind: 'figure',
+        cell: ({ probe: { newestMinuteMs } }) =>
+          age(newestMinuteMs === null ? null : newestMinuteMs + 60_000, nowMs),
+        value: ({ probe }) => isoTime(probe.newestMinuteMs),
       },
-    }),
-  );
+    ],
+    empty: {
+      title: 'No probes yet',
+      text: 'A probe measures an external target: the provider’s gateway, a resolver, a web page. Two minutes after you add one, every sensor of this site measures it.',
+    },
+  });
 }
+
+const targetColumns = (siteId: number, nowMs: number): DataColumn<ProbeLine>[] => [
+  {
+    key: 'name',
+    header: 'Probe',
+    cell: ({ probe }) => link(`/sites/${siteId}/availability/${probe.id}`, probe.name),
+    value: ({ probe }) => probe.name,
+  },
+  {
+    key: 'state',
+    header: 'State',
+    cell: ({ probe }) => statusBadge(probe, nowMs),
+    value: ({ probe }) => statusOf(probe, nowMs),
+  },
+  {
+    key: 'kind',
+    header: 'Kind',
+    cell: ({ probe }) => kindLabel(probe.kind),
+    value: ({ probe }) => probe.kind,
+  },
+  {
+    key: 'target',
+    header: 'Target',
+    kind: 'code',
+    cell: ({ probe }) => code(describeTarget(probe)),
+    value: ({ probe }) => describeTarget(probe),
+  },
+];
+
+const lostShareOf = ({ found }: ProbeLine) => (found && found.sent > 0 ? found.lost / found.sent : null);
+
+const resultColumns: DataColumn<ProbeLine>[] = [
+  {
+    key: 'up',
+    header: 'Up',
+    kind: 'figure',
+    field: 'availability',
+    cell: ({ found }) => upText(found),
+    value: ({ found }) => shareUp(found),
+  },
+  {
+    key: 'lost',
+    header: 'Lost',
+    kind: 'figure',
+    field: 'lost_share',
+    cell: (row) => {
+      const share = lostShareOf(row);
+      return share === null ? null : formatPercent(share, 2);
+    },
+    value: lostShareOf,
+  },
+  {
+    key: 'rtt',
+    header: 'Round trip',
+    kind: 'figure',
+    field: 'round_trip_us',
+    cell: ({ found }) => rttText(found?.rttUs),
+    value: ({ found }) => found?.rttUs ?? null,
+  },
+  {
+    key: 'known',
+    header: 'Minutes measured',
+    kind: 'figure',
+    field: 'minutes_measured',
+    cell: ({ found }) => formatCount(found?.minutesKnown ?? 0),
+    value: ({ found }) => found?.minutesKnown ?? 0,
+  },
+];

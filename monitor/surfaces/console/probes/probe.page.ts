@@ -1,13 +1,12 @@
-/** `/sites/{id}/availability/{probe}`: one probe over time, and by sensor. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { HistoryStep, Probe, SensorView } from '#monitor/probes/index.ts';
+/** The page of one probe over time, and by sensor. */
+import type { FastifyRequest } from 'fastify';
+import type { Availability, HistoryStep, ProbeState, SensorView } from '#monitor/probes/index.ts';
 import { describeTarget } from '#monitor/probes/index.ts';
-import type { Site } from '#monitor/sites/index.ts';
-import { HttpError } from '#service-kit/http/index.ts';
 import {
   age,
   banner,
   type ChartData,
+  type Content,
   chart,
   code,
   confirm,
@@ -23,14 +22,11 @@ import {
   pageHeader,
   type Range,
   rangePicker,
-  readRange,
   section,
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { sendConsolePage } from '../frame.ts';
-import { type Viewer, viewerOf } from '../guard.ts';
+import type { Viewer } from '../guard.ts';
 import { dataTable, offerData } from '../parts/data-table.ts';
 import { cadenceFields, kindLabel, rttText, statusOf, upText } from './availability-parts.ts';
 
@@ -44,31 +40,27 @@ const sentences = {
   unknown: { tone: 'neutral', text: 'No sensor has measured it recently.' },
 } as const;
 
-export async function showProbe(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  site: Site,
-  probeId: number,
-  fault?: string,
-) {
-  const nowMs = Date.now();
-  const viewer = viewerOf(request);
-  const range = readRange(request.query as Record<string, unknown>, nowMs, '24h');
-  const probe = (await deps.probes.list(site.id)).find((one) => one.id === probeId);
-  if (!probe) throw new HttpError(404, { code: 'not_found', message: 'This probe does not exist.' });
-  const [found, history, views] = await Promise.all([
-    deps.probes.readAvailability(site.id, range.fromMs, range.toMs),
-    deps.probes.readHistory(probeId, range.fromMs, range.toMs, range.stepSeconds),
-    deps.probes.listSensorViews(probeId, Math.max(range.fromMs, range.toMs - dayMs), range.toMs),
-  ]);
-  const of = found.find((one) => one.probeId === probeId);
-  const down = of ? of.minutesKnown - of.minutesUp : 0;
+export interface ProbePage {
+  siteId: number;
+  probe: ProbeState;
+  /** In the range; undefined without a measurement. */
+  found: Availability | undefined;
+  history: readonly HistoryStep[];
+  views: readonly SensorView[];
+  range: Range;
+  /** Why a change was refused. */
+  fault: string | undefined;
+  viewer: Viewer;
+  nowMs: number;
+}
+
+export function probePage(request: FastifyRequest, page: ProbePage): Content {
+  const { probe, found, range, fault, viewer, nowMs } = page;
   const content = [
     pageHeader({
       title: probe.name,
       state: sentences[statusOf(probe, nowMs)],
-      actions: [rangePicker({ url: request.url, range }), viewer.canChange && changes(site, probe, viewer)],
+      actions: [rangePicker({ url: request.url, range }), viewer.canChange && changes(page)],
     }),
     fault && banner({ tone: 'bad', title: 'Nothing was changed', text: fault }),
     definitionList([
@@ -76,22 +68,8 @@ export async function showProbe(
       { term: 'Target', value: code(describeTarget(probe), true) },
       { term: 'Cadence', value: `every ${probe.intervalSeconds} s, lost after ${probe.timeoutMs} ms` },
     ]),
-    stats(
-      stat({
-        label: 'Up',
-        value: upText(of),
-        source: 'of the minutes measured',
-        tone: down > 0 ? 'warn' : 'neutral',
-      }),
-      stat({ label: 'Down', value: of && formatDuration(down * 60), source: 'in this range' }),
-      stat({
-        label: 'Attempts lost',
-        value: of && formatPercent(of.lost / Math.max(1, of.sent), 2),
-        source: 'in this range',
-      }),
-      stat({ label: 'Round trip', value: rttText(of?.rttUs), source: 'mean of the minutes’ medians' }),
-    ),
-    charts(history, range),
+    probeStats(found),
+    charts(page.history, range),
     section(
       {
         title: 'By sensor',
@@ -100,16 +78,30 @@ export async function showProbe(
             ? 'Results of each sensor in the last 24 hours of the range.'
             : 'Results of each sensor in this range.',
       },
-      sensorTable(request, site, views, nowMs),
+      sensorTable(request, page),
     ),
   ];
-  offerHistory(request, history);
-  const options = {
-    title: probe.name,
-    site: { site, page: 'availability' as const },
-    status: fault ? 422 : 200,
-  };
-  return sendConsolePage(request, reply, options, content);
+  offerHistory(request, page.history);
+  return content;
+}
+
+function probeStats(found: Availability | undefined) {
+  const down = found ? found.minutesKnown - found.minutesUp : 0;
+  return stats(
+    stat({
+      label: 'Up',
+      value: upText(found),
+      source: 'of the minutes measured',
+      tone: down > 0 ? 'warn' : 'neutral',
+    }),
+    stat({ label: 'Down', value: found && formatDuration(down * 60), source: 'in this range' }),
+    stat({
+      label: 'Attempts lost',
+      value: found && formatPercent(found.lost / Math.max(1, found.sent), 2),
+      source: 'in this range',
+    }),
+    stat({ label: 'Round trip', value: rttText(found?.rttUs), source: 'mean of the minutes’ medians' }),
+  );
 }
 
 function charts(history: readonly HistoryStep[], range: Range) {
@@ -148,8 +140,8 @@ function charts(history: readonly HistoryStep[], range: Range) {
   ];
 }
 
-function changes(site: Site, probe: Probe, viewer: Viewer) {
-  const action = `/sites/${site.id}/availability/${probe.id}`;
+function changes({ siteId, probe, viewer }: ProbePage) {
+  const action = `/sites/${siteId}/availability/${probe.id}`;
   return [
     drawer({ id: 'change-probe', open: 'Change', title: `Change ${probe.name}` }, [
       html`<p class="hint">Kind and target can not be changed, so that the history has one target. For another target, add a probe.</p>`,
@@ -173,7 +165,7 @@ function changes(site: Site, probe: Probe, viewer: Viewer) {
   ];
 }
 
-function sensorTable(request: FastifyRequest, site: Site, views: readonly SensorView[], nowMs: number) {
+function sensorTable(request: FastifyRequest, { siteId, views, nowMs }: ProbePage) {
   return dataTable<SensorView>(request, {
     id: 'sensors',
     caption: 'By sensor',
@@ -182,7 +174,7 @@ function sensorTable(request: FastifyRequest, site: Site, views: readonly Sensor
       {
         key: 'host',
         header: 'Host',
-        cell: (row) => link(`/sites/${site.id}/sensors/${row.sensorId}`, row.hostName),
+        cell: (row) => link(`/sites/${siteId}/sensors/${row.sensorId}`, row.hostName),
         value: (row) => row.hostName,
       },
       {

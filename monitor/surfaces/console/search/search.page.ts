@@ -1,8 +1,6 @@
-/** `/search`: search results by kind, and the suggestions below the search box. */
-import { Type } from 'typebox';
-import type { AddressPlace } from '#monitor/devices/index.ts';
-import { type Found, textMax } from '#monitor/search/index.ts';
-import type { App } from '#service-kit/http/index.ts';
+/** The page of search results by kind, and the suggestions below the search box. */
+import type { FastifyRequest } from 'fastify';
+import type { Found } from '#monitor/search/index.ts';
 import {
   badge,
   type Content,
@@ -12,29 +10,10 @@ import {
   link,
   pageHeader,
   section,
-  sendPage,
-  type Tone,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { sendConsolePage } from '../frame.ts';
-import { addressHref } from '../parts/address-link.ts';
-import { type DataColumn, dataTable, rowsLimit } from '../parts/data-table.ts';
-
-type Kind = 'Addresses' | 'Devices' | 'Servers' | 'Applications' | 'Sensors' | 'Sites';
-
-/** One result. */
-interface Hit {
-  kind: Kind;
-  text: string;
-  /** Addresses and MACs are shown in monospace. */
-  isCode: boolean;
-  href: string;
-  site: string | null;
-  detail: string;
-  /** Good for present states. */
-  state: { tone: Tone; text: string } | null;
-}
+import { type DataColumn, dataTable } from '../parts/data-table.ts';
+import { type Hit, hitsOf, type Kind } from './hits.ts';
 
 /** Columns of each kind's table; columns that would be empty are left out. */
 const kinds: Readonly<Record<Kind, { one: string; detail?: string; hasState?: true; hasSite?: true }>> = {
@@ -46,47 +25,38 @@ const kinds: Readonly<Record<Kind, { one: string; detail?: string; hasState?: tr
   Sites: { one: 'Site' },
 };
 
-const shownMax = 25;
-const suggestedMax = 5;
-const Query = Type.Object({ q: Type.Optional(Type.String({ maxLength: 1_000 })) });
+/** Of each kind. */
+export const shownMax = 25;
+export const suggestedMax = 5;
 
-export function registerSearchPage(app: App, deps: ConsoleDeps): void {
-  app.get('/search', { schema: { querystring: Query } }, async (request, reply) => {
-    const typed = request.query.q?.trim() ?? '';
-    const found = await deps.search.find(typed, rowsLimit(request, shownMax));
-    const hits = found ? hitsOf(found) : [];
-    const groups = Map.groupBy(hits, (hit) => hit.kind);
-    const content = [
-      pageHeader({
-        title: 'Search',
-        state: found
-          ? {
-              tone: hits.length > 0 ? 'good' : 'neutral',
-              text: `${hits.length === 0 ? 'Nothing' : hits.length}${found.hasMore ? ' and more' : ''} ${hits.length === 1 ? 'thing fits' : hits.length === 0 ? 'fits' : 'things fit'} “${found.question.text}”.`,
-            }
-          : undefined,
-      }),
-      hits.length === 0
-        ? emptyState({
-            title: typed === '' ? 'Search everything from one box' : 'No results',
-            text: 'An address or its beginning (192.0.2., 2001:db8:), a prefix (192.0.2.0/24), a MAC or its beginning, the id or a word of the name of a server, a device, an application or domain, a sensor or a site.',
-          })
-        : [...groups].map(([kind, rows], index) =>
-            section({ title: kind }, hitTable(request, `results-${index}`, kind, rows)),
-          ),
-      found?.hasMore &&
-        html`<p class="hint">Only ${shownMax} results of each kind are shown. Enter more text to narrow the search.</p>`,
-    ];
-    return sendConsolePage(request, reply, { title: 'Search' }, content);
-  });
-
-  app.get('/search/suggestions', { schema: { querystring: Query } }, async (request, reply) => {
-    const found = await deps.search.find((request.query.q ?? '').slice(0, textMax), suggestedMax);
-    return sendPage(reply, suggestions(found));
-  });
+/** `typed` is the text in the box; `found` is null when it is empty. */
+export function searchPage(request: FastifyRequest, typed: string, found: Found | null): Content {
+  const hits = found ? hitsOf(found) : [];
+  const groups = Map.groupBy(hits, (hit) => hit.kind);
+  return [
+    pageHeader({
+      title: 'Search',
+      state: found
+        ? {
+            tone: hits.length > 0 ? 'good' : 'neutral',
+            text: `${hits.length === 0 ? 'Nothing' : hits.length}${found.hasMore ? ' and more' : ''} ${hits.length === 1 ? 'thing fits' : hits.length === 0 ? 'fits' : 'things fit'} “${found.question.text}”.`,
+          }
+        : undefined,
+    }),
+    hits.length === 0
+      ? emptyState({
+          title: typed === '' ? 'Search everything from one box' : 'No results',
+          text: 'An address or its beginning (192.0.2., 2001:db8:), a prefix (192.0.2.0/24), a MAC or its beginning, the id or a word of the name of a server, a device, an application or domain, a sensor or a site.',
+        })
+      : [...groups].map(([kind, rows], index) =>
+          section({ title: kind }, hitTable(request, `results-${index}`, kind, rows)),
+        ),
+    found?.hasMore &&
+      html`<p class="hint">Only ${shownMax} results of each kind are shown. Enter more text to narrow the search.</p>`,
+  ];
 }
 
-function suggestions(found: Found | null) {
+export function suggestions(found: Found | null) {
   const groups = found ? [...Map.groupBy(hitsOf(found), (hit) => hit.kind)] : [];
   const items = groups.map(
     ([kind, hits]) =>
@@ -103,116 +73,7 @@ function suggestions(found: Found | null) {
   return html`<div id="suggestions" class="suggestions"><ul>${items}${all}</ul></div>`;
 }
 
-/** Best matches first: exact addresses, then devices and servers, then names. */
-function hitsOf(found: Found): Hit[] {
-  const addresses = found.addresses.map((hit) =>
-    address(
-      hit.siteId,
-      hit,
-      hit.siteName,
-      hit.mac,
-      hit.endedAtMs === null
-        ? { tone: 'good', text: 'owned now' }
-        : { tone: 'neutral', text: 'former owner' },
-    ),
-  );
-  const seen = new Set(found.addresses.map((hit) => hit.siteId));
-  const local = found.localSites
-    .filter((site) => !seen.has(site.siteId))
-    .map((site) =>
-      address(
-        site.siteId,
-        { address: found.question.address!, segment: '' },
-        site.siteName,
-        'no owner is known',
-        {
-          tone: 'info',
-          text: 'in a local prefix',
-        },
-      ),
-    );
-  const devices = found.devices.map(
-    (hit): Hit => ({
-      kind: 'Devices',
-      text: hit.name ?? hit.mac,
-      isCode: hit.name === null,
-      href: `/sites/${hit.siteId}/devices/${hit.deviceId}`,
-      site: hit.siteName,
-      detail: hit.name === null ? `on ${hit.segment}` : `${hit.mac} on ${hit.segment}`,
-      state: hit.isArchived ? { tone: 'neutral', text: 'archived' } : { tone: 'good', text: 'live' },
-    }),
-  );
-  const applications = found.applications.map(
-    (hit): Hit => ({
-      kind: 'Applications',
-      text: hit.name,
-      isCode: false,
-      href: withQuery(`/sites/${hit.siteId}/applications`, { view: 'all', range: '24h', name: hit.name }),
-      site: hit.siteName,
-      detail: '',
-      state: null,
-    }),
-  );
-  const sensors = found.sensors.map(
-    (hit): Hit => ({
-      kind: 'Sensors',
-      text: hit.hostName,
-      isCode: false,
-      href: `/sites/${hit.siteId}/sensors`,
-      site: hit.siteName,
-      detail: hit.node,
-      state: null,
-    }),
-  );
-  const sites = found.sites.map(
-    (hit): Hit => ({
-      kind: 'Sites',
-      text: hit.siteName,
-      isCode: false,
-      href: `/sites/${hit.siteId}/traffic`,
-      site: null,
-      detail: '',
-      state: null,
-    }),
-  );
-  return [
-    ...addresses,
-    ...local,
-    ...devices,
-    ...found.machines.map(server),
-    ...applications,
-    ...sensors,
-    ...sites,
-  ];
-}
-
-function server(hit: Found['machines'][number]): Hit {
-  const site = hit.siteId ? `/sites/${hit.siteId}/devices` : '/operations#clusters';
-  const tone = hit.state === 'running' ? 'good' : 'neutral';
-  return {
-    kind: 'Servers',
-    text: hit.name,
-    isCode: false,
-    href: hit.siteId && hit.deviceId ? `${site}/${hit.deviceId}` : site,
-    site: hit.siteName,
-    detail: `server ${hit.vmId}, cluster ${hit.clusterId}${hit.deviceId ? '' : ', no device seen'}`,
-    state: hit.isRetired ? { tone: 'neutral', text: 'destroyed' } : { tone, text: hit.state },
-  };
-}
-
-function address(siteId: number, place: AddressPlace, site: string, owner: string, state: Hit['state']): Hit {
-  const href = addressHref(siteId, place);
-  const text = place.address;
-  const detail = place.segment === '' ? owner : `${owner} on ${place.segment}`;
-  return { kind: 'Addresses', text, isCode: true, href, site, detail, state };
-}
-
-function hitTable(
-  request: Parameters<typeof dataTable>[0],
-  id: string,
-  kind: Kind,
-  rows: readonly Hit[],
-): Content {
+function hitTable(request: FastifyRequest, id: string, kind: Kind, rows: readonly Hit[]): Content {
   const { one, detail, hasState, hasSite } = kinds[kind];
   const columns: (DataColumn<Hit> | false)[] = [
     {

@@ -1,7 +1,6 @@
 /** Tables of sensors, for the list and for one sensor's page. */
 import type { FastifyRequest } from 'fastify';
-import { CodedError } from '#common/errors/index.ts';
-import type { Live, LiveRate } from '#monitor/live/index.ts';
+import type { LiveRate } from '#monitor/live/index.ts';
 import type { KnownCondition } from '#monitor/sensors/index.ts';
 import type { CaptureState, GapRow } from '#monitor/traffic/index.ts';
 import {
@@ -21,16 +20,6 @@ import { gapReason } from '../parts/words.ts';
 
 /** A sensor reports about twice a minute; an older report says nothing about the present state. */
 const conditionFreshMs = 300_000;
-
-/** The newest rates; empty when the live store does not answer, because the rest of the page does not need them. */
-export async function ratesOf(live: Live, siteId: number): Promise<LiveRate[]> {
-  try {
-    return await live.listRates(siteId);
-  } catch (error) {
-    if (error instanceof CodedError && error.code.startsWith('live.')) return [];
-    throw error;
-  }
-}
 
 /** The condition if it is recent. */
 export function freshCondition(

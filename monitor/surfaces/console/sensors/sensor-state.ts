@@ -6,9 +6,7 @@ import {
   copiedVerdict,
   endingText,
   endingVerdict,
-  lossMinutes,
   lossShare,
-  outageMinutes,
   refusedSeconds,
   silentSeconds,
   skewSeconds,
@@ -19,7 +17,6 @@ import type { LiveRate } from '#monitor/live/index.ts';
 import { leftOutOf, type SensorHealth } from '#monitor/sensors/index.ts';
 import type { CaptureLoss, CaptureOutage } from '#monitor/traffic/index.ts';
 import { formatCount, formatDuration, formatPercent, type Tone } from '#service-kit/pages/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
 
 /** Minutes arrive once a minute; after this time one is late. */
 const lateSeconds = 90;
@@ -31,21 +28,6 @@ export interface StateFacts {
   losses: readonly CaptureLoss[];
   /** The newest live window of each capture, which shows losses before the end of the minute. */
   rates: readonly LiveRate[];
-}
-
-/** Reads the facts. */
-export async function stateFactsOf(
-  deps: Pick<ConsoleDeps, 'sensors' | 'traffic'>,
-  siteId: number,
-  rates: readonly LiveRate[],
-): Promise<StateFacts> {
-  const [health, outages, newest, losses] = await Promise.all([
-    deps.sensors.listHealth(siteId),
-    deps.traffic.listOutages(outageMinutes),
-    deps.traffic.listLosses(1),
-    deps.traffic.listLosses(lossMinutes),
-  ]);
-  return { health, outages, losses: [...newest, ...losses], rates };
 }
 
 export interface SensorTrouble {

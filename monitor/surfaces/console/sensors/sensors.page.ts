@@ -1,12 +1,13 @@
-/** `/sites/{id}/sensors`: all sensors with state, lag, free space and losses. */
+/** The page of a site's sensors: state, lag, free space and losses of each. */
 import type { FastifyRequest } from 'fastify';
 import { skewSeconds, skewSecondsOf } from '#monitor/alerts/index.ts';
+import type { LiveRate } from '#monitor/live/index.ts';
 import type { KnownCondition, SensorState } from '#monitor/sensors/index.ts';
 import type { CaptureState, GapRow } from '#monitor/traffic/index.ts';
-import type { App } from '#service-kit/http/index.ts';
 import {
   age,
   badge,
+  type Content,
   formatAge,
   formatCount,
   formatDuration,
@@ -18,197 +19,120 @@ import {
   refreshing,
   section,
 } from '#service-kit/pages/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { viewerOf } from '../guard.ts';
-import { dataTable, pagedRows } from '../parts/data-table.ts';
+import { type DataColumn, dataTable, pagedRows } from '../parts/data-table.ts';
 import { isLate, siteState } from '../parts/site-state.ts';
-import {
-  captureTable,
-  diskShareOf,
-  fillText,
-  freshCondition,
-  ratesOf,
-  spoolShareOf,
-  untold,
-} from './sensor-parts.ts';
-import { type StateFacts, stateFactsOf, troublesOf } from './sensor-state.ts';
+import { captureTable, diskShareOf, fillText, freshCondition, spoolShareOf, untold } from './sensor-parts.ts';
+import { type SensorTrouble, type StateFacts, troublesOf } from './sensor-state.ts';
 
-const dayMs = 86_400_000;
-const gapsMax = 2000;
 const rowsShown = 50;
 
-export function registerSensorsPage(app: App, deps: ConsoleDeps): void {
-  app.get('/sites/:siteId/sensors', { schema: { params: SiteParams } }, async (request, reply) => {
-    const nowMs = Date.now();
-    const site = await siteOf(deps.sites, request.params.siteId);
-    const [sensors, conditions, captures, newest, rates, gaps] = await Promise.all([
-      deps.sensors.list(site.id),
-      deps.sensors.listConditions(site.id),
-      deps.traffic.listCaptures(site.id),
-      deps.traffic.newestMinutes(),
-      ratesOf(deps.live, site.id),
-      deps.traffic.listGaps(site.id, nowMs - dayMs, nowMs, gapsMax),
-    ]);
-    const facts = await stateFactsOf(deps, site.id, rates);
-    const troubled = sensors.filter(
-      (one) => !isLate(one, nowMs) && troublesOf(one.id, facts).some(({ tone }) => tone !== 'neutral'),
-    ).length;
-    const viewer = viewerOf(request);
-    const content = [
-      pageHeader({
-        title: 'Sensors',
-        state: siteState(sensors, newest.get(site.id), nowMs, troubled),
-        actions:
-          viewer.canChange && link(`/sites/${site.id}/settings#enrol`, 'Enrol a sensor', { kind: 'primary' }),
-      }),
-      refreshing({ id: 'sensors', url: request.url, everySeconds: 15 }, [
-        sensorTable(request, site.id, { sensors, conditions, captures, gaps, facts, nowMs }),
-        section(
-          {
-            title: 'Captures',
-            description: 'Captured interfaces; figures of the last hour.',
-          },
-          captureTable(request, captures, rates, nowMs),
-        ),
-      ]),
-    ];
-    return sendConsolePage(request, reply, { title: 'Sensors', site: { site, page: 'sensors' } }, content);
-  });
-}
-
-interface Known {
+/** What is known of a site's sensors. */
+export interface KnownSensors {
+  siteId: number;
   sensors: readonly SensorState[];
   conditions: readonly KnownCondition[];
   captures: readonly CaptureState[];
+  rates: readonly LiveRate[];
+  /** Of the last 24 hours. */
   gaps: readonly GapRow[];
   facts: StateFacts;
   nowMs: number;
 }
 
-function sensorTable(request: FastifyRequest, siteId: number, known: Known) {
-  const { nowMs } = known;
-  const conditionOf = (row: SensorState) => freshCondition(known.conditions, row.id, nowMs);
-  const spoolOf = (row: SensorState) => {
-    const condition = conditionOf(row);
-    return condition && spoolShareOf(condition);
+/** A row of the table. */
+interface SensorLine {
+  sensor: SensorState;
+  troubles: readonly SensorTrouble[];
+  /** By how much its clock is ahead. */
+  skewSeconds: number | null;
+  lossShare: number | null;
+  spoolShare: number | null;
+  diskShare: number | null;
+  gaps: number;
+}
+
+export function sensorsPage(
+  request: FastifyRequest,
+  page: KnownSensors & { newestMinuteMs: number | undefined; canChange: boolean },
+): Content {
+  const { siteId, sensors, nowMs } = page;
+  const lines = sensors.map((sensor) => lineOf(sensor, page));
+  const troubled = lines.filter(
+    ({ sensor, troubles }) => !isLate(sensor, nowMs) && troubles.some(({ tone }) => tone !== 'neutral'),
+  ).length;
+  return [
+    pageHeader({
+      title: 'Sensors',
+      state: siteState(sensors, page.newestMinuteMs, nowMs, troubled),
+      actions:
+        page.canChange && link(`/sites/${siteId}/settings#enrol`, 'Enrol a sensor', { kind: 'primary' }),
+    }),
+    refreshing({ id: 'sensors', url: request.url, everySeconds: 15 }, [
+      sensorTable(request, siteId, lines, nowMs),
+      section(
+        {
+          title: 'Captures',
+          description: 'Captured interfaces; figures of the last hour.',
+        },
+        captureTable(request, page.captures, page.rates, nowMs),
+      ),
+    ]),
+  ];
+}
+
+function lineOf(sensor: SensorState, known: KnownSensors): SensorLine {
+  const condition = freshCondition(known.conditions, sensor.id, known.nowMs);
+  const health = known.facts.health.find((one) => one.id === sensor.id);
+  const skew = health ? skewSecondsOf(health) : null;
+  return {
+    sensor,
+    troubles: troublesOf(sensor.id, known.facts),
+    skewSeconds: skew === null ? null : Math.round(skew),
+    lossShare: lossOf(known.captures, sensor),
+    spoolShare: condition && spoolShareOf(condition),
+    diskShare: condition && diskShareOf(condition),
+    gaps: known.gaps.filter((gap) => gap.sensorId === sensor.id).length,
   };
-  const diskOf = (row: SensorState) => {
-    const condition = conditionOf(row);
-    return condition && diskShareOf(condition);
-  };
-  const skewOf = (row: SensorState) => {
-    const health = known.facts.health.find((one) => one.id === row.id);
-    const skew = health ? skewSecondsOf(health) : null;
-    return skew === null ? null : Math.round(skew);
-  };
-  const gapsOf = (row: SensorState) => known.gaps.filter((gap) => gap.sensorId === row.id).length;
-  const troubles = new Map(known.sensors.map((row) => [row.id, troublesOf(row.id, known.facts)]));
+}
+
+function sensorTable(
+  request: FastifyRequest,
+  siteId: number,
+  lines: readonly SensorLine[],
+  nowMs: number,
+): Content {
   // Silent sensors first, then those with other problems, so that the first page of many has them.
-  const weight = (row: SensorState) =>
-    Number(isLate(row, nowMs)) * 2 + Number(troubles.get(row.id)!.length > 0);
-  return dataTable<SensorState>(request, {
+  const weight = ({ sensor, troubles }: SensorLine) =>
+    Number(isLate(sensor, nowMs)) * 2 + Number(troubles.length > 0);
+  return dataTable<SensorLine>(request, {
     ...pagedRows(
       request,
       'sensors',
-      known.sensors.toSorted((a, b) => weight(b) - weight(a)),
+      lines.toSorted((a, b) => weight(b) - weight(a)),
       rowsShown,
     ),
     caption: 'Sensors',
-    rowTone: (row) => (troubles.get(row.id)!.length > 0 ? 'warn' : undefined),
+    rowTone: ({ troubles }) => (troubles.length > 0 ? 'warn' : undefined),
     columns: [
       {
         key: 'host',
         header: 'Host',
-        cell: (row) => link(`/sites/${siteId}/sensors/${row.id}`, row.hostName),
-        value: (row) => row.hostName,
-      },
-      { key: 'node', header: 'Node', cell: (row) => row.node, value: (row) => row.node },
-      {
-        key: 'state',
-        header: 'State',
-        cell: (row) => {
-          const found = troubles.get(row.id)!;
-          if (found.length === 0) return badge('good', 'reporting');
-          return found.map(({ tone, short }) => html`${badge(tone, short)} `);
-        },
-        value: (row) => {
-          const found = troubles.get(row.id)!;
-          return found.length === 0 ? 'reporting' : found.map(({ short }) => short).join('; ');
-        },
+        cell: ({ sensor }) => link(`/sites/${siteId}/sensors/${sensor.id}`, sensor.hostName),
+        value: ({ sensor }) => sensor.hostName,
       },
       {
-        key: 'clock',
-        header: 'Clock',
-        kind: 'figure',
-        field: 'clock_ahead_seconds',
-        cell: (row) => {
-          const skew = skewOf(row);
-          if (skew === null) return untold;
-          const text = `${skew < 0 ? '−' : '+'}${formatDuration(Math.abs(skew))}`;
-          return Math.abs(skew) >= skewSeconds.badFrom ? badge('bad', text) : text;
-        },
-        value: skewOf,
+        key: 'node',
+        header: 'Node',
+        cell: ({ sensor }) => sensor.node,
+        value: ({ sensor }) => sensor.node,
       },
-      {
-        key: 'contact',
-        header: 'Last contact',
-        kind: 'figure',
-        cell: (row) => age(row.lastContactAtMs, nowMs),
-        value: (row) => isoTime(row.lastContactAtMs),
-      },
-      {
-        key: 'newest',
-        header: 'Newest minute',
-        kind: 'figure',
-        cell: (row) =>
-          row.newestMinuteMs === null ? null : `ended ${formatAge(row.newestMinuteMs + 60_000, nowMs)}`,
-        value: (row) => isoTime(row.newestMinuteMs),
-      },
-      {
-        key: 'loss',
-        header: 'Loss, 1 h',
-        kind: 'figure',
-        field: 'lost_share',
-        cell: (row) => {
-          const share = lossOf(known.captures, row);
-          if (share === null) return null;
-          return share >= 0.01 ? badge('bad', formatPercent(share, 2)) : formatPercent(share, 2);
-        },
-        value: (row) => lossOf(known.captures, row),
-      },
-      {
-        key: 'spool',
-        header: 'Spool filled',
-        kind: 'figure',
-        cell: (row) => {
-          const share = spoolOf(row);
-          return share === null ? untold : fillText(share, 0.7);
-        },
-        value: spoolOf,
-      },
-      {
-        key: 'disk',
-        header: 'Disk in use',
-        kind: 'figure',
-        cell: (row) => {
-          const share = diskOf(row);
-          return share === null ? untold : fillText(share, 0.93);
-        },
-        value: diskOf,
-      },
-      {
-        key: 'gaps',
-        header: 'Gaps, 24 h',
-        kind: 'figure',
-        cell: (row) => formatCount(gapsOf(row)),
-        value: gapsOf,
-      },
+      ...stateColumns(nowMs),
+      ...collectionColumns,
       {
         key: 'version',
         header: 'Version',
-        cell: (row) => row.sensorVersion,
-        value: (row) => row.sensorVersion,
+        cell: ({ sensor }) => sensor.sensorVersion,
+        value: ({ sensor }) => sensor.sensorVersion,
       },
     ],
     empty: {
@@ -216,6 +140,85 @@ function sensorTable(request: FastifyRequest, siteId: number, known: Known) {
       text: 'Each hypervisor runs a sensor. Create an enrolment token in the settings and start the sensor with it.',
     },
   });
+}
+
+/** Problems, clock, and the newest contact. */
+const stateColumns = (nowMs: number): DataColumn<SensorLine>[] => [
+  {
+    key: 'state',
+    header: 'State',
+    cell: ({ troubles }) =>
+      troubles.length === 0
+        ? badge('good', 'reporting')
+        : troubles.map(({ tone, short }) => html`${badge(tone, short)} `),
+    value: ({ troubles }) =>
+      troubles.length === 0 ? 'reporting' : troubles.map(({ short }) => short).join('; '),
+  },
+  {
+    key: 'clock',
+    header: 'Clock',
+    kind: 'figure',
+    field: 'clock_ahead_seconds',
+    cell: (row) => clockText(row.skewSeconds),
+    value: (row) => row.skewSeconds,
+  },
+  {
+    key: 'contact',
+    header: 'Last contact',
+    kind: 'figure',
+    cell: ({ sensor }) => age(sensor.lastContactAtMs, nowMs),
+    value: ({ sensor }) => isoTime(sensor.lastContactAtMs),
+  },
+  {
+    key: 'newest',
+    header: 'Newest minute',
+    kind: 'figure',
+    cell: ({ sensor: { newestMinuteMs } }) =>
+      newestMinuteMs === null ? null : `ended ${formatAge(newestMinuteMs + 60_000, nowMs)}`,
+    value: ({ sensor }) => isoTime(sensor.newestMinuteMs),
+  },
+];
+
+/** Losses, and the room that is left for what is not sent yet. */
+const collectionColumns: DataColumn<SensorLine>[] = [
+  {
+    key: 'loss',
+    header: 'Loss, 1 h',
+    kind: 'figure',
+    field: 'lost_share',
+    cell: ({ lossShare: share }) => {
+      if (share === null) return null;
+      return share >= 0.01 ? badge('bad', formatPercent(share, 2)) : formatPercent(share, 2);
+    },
+    value: (row) => row.lossShare,
+  },
+  {
+    key: 'spool',
+    header: 'Spool filled',
+    kind: 'figure',
+    cell: ({ spoolShare }) => (spoolShare === null ? untold : fillText(spoolShare, 0.7)),
+    value: (row) => row.spoolShare,
+  },
+  {
+    key: 'disk',
+    header: 'Disk in use',
+    kind: 'figure',
+    cell: ({ diskShare }) => (diskShare === null ? untold : fillText(diskShare, 0.93)),
+    value: (row) => row.diskShare,
+  },
+  {
+    key: 'gaps',
+    header: 'Gaps, 24 h',
+    kind: 'figure',
+    cell: (row) => formatCount(row.gaps),
+    value: (row) => row.gaps,
+  },
+];
+
+function clockText(skew: number | null): Content {
+  if (skew === null) return untold;
+  const text = `${skew < 0 ? '−' : '+'}${formatDuration(Math.abs(skew))}`;
+  return Math.abs(skew) >= skewSeconds.badFrom ? badge('bad', text) : text;
 }
 
 /** Part of the last hour's packets that all captures of a sensor lost. */

@@ -1,0 +1,93 @@
+/** `/sites/{id}/addresses/{address}`: the requests for one address, and for the data of its chart. */
+import { type Static, Type } from 'typebox';
+import { canonicalAddress, isGloballyUnique, parseAddress } from '#common/ip/index.ts';
+import type { Site } from '#monitor/sites/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import { chartJson, type Range, readRange } from '#service-kit/pages/index.ts';
+import type { ConsoleDeps } from '../deps.ts';
+import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { readMinute } from '../parts/origin.ts';
+import { addressPage, chartData } from './address.page.ts';
+import { readAddress, readPoints } from './read-address.ts';
+
+const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
+const Query = Type.Object({
+  range: Type.Optional(Type.String()),
+  /** For an address that is not globally unique. */
+  segment: Type.Optional(Type.String({ maxLength: 128 })),
+  from: Type.Optional(Type.String()),
+  to: Type.Optional(Type.String()),
+  at: Type.Optional(Type.String()),
+  /** Seconds of the requested step; a minute by default. */
+  step: Type.Optional(Type.Integer({ minimum: 60, maximum: 3600 })),
+});
+type Query = Static<typeof Query>;
+
+/** Longest range of one page, because minutes are read one by one. */
+const readMaxMs = 32 * 86_400_000;
+
+export function registerAddress(app: App, deps: ConsoleDeps): void {
+  app.get(
+    '/sites/:siteId/addresses/:address',
+    { schema: { params: Params, querystring: Query } },
+    async (request, reply) => {
+      const nowMs = Date.now();
+      const site = await siteOf(deps.sites, request.params.siteId);
+      const address = canonicalOf(request.params.address);
+      const { segment, others } = await segmentOf(deps, site, address, request.query);
+      const range = rangeOf(request.query, nowMs);
+      const from = readMinute(request.query.at);
+      const stepSeconds = Math.floor((request.query.step ?? 60) / 60) * 60;
+      const step = from === null ? null : { from, to: from + stepSeconds };
+      const place = { address, segment };
+      const data = await readAddress(deps, site.id, place, range, step, nowMs);
+      const content = addressPage(request, { siteId: site.id, place, others, range, step, ...data, nowMs });
+      return sendConsolePage(request, reply, { title: address, site: { site, page: 'traffic' } }, content);
+    },
+  );
+
+  app.get(
+    '/sites/:siteId/addresses/:address/chart.json',
+    { schema: { params: Params, querystring: Query } },
+    async (request) => {
+      const nowMs = Date.now();
+      const site = await siteOf(deps.sites, request.params.siteId);
+      const range = rangeOf(request.query, nowMs);
+      const address = canonicalOf(request.params.address);
+      const { segment } = await segmentOf(deps, site, address, request.query);
+      const points = await readPoints(deps, site.id, { address, segment }, range, nowMs);
+      return chartJson('bit/s', chartData(points, range));
+    },
+  );
+}
+
+/** The segment to show: the requested one, else the one where the address was seen last; and all other segments. */
+async function segmentOf(
+  deps: ConsoleDeps,
+  site: Site,
+  address: string,
+  query: Query,
+): Promise<{ segment: string; others: string[] }> {
+  if (isGloballyUnique(parseAddress(address)!)) return { segment: '', others: [] };
+  const segments = await deps.devices.listSegments(site.id, address);
+  const segment = query.segment ?? segments[0] ?? '';
+  return { segment, others: segments.filter((other) => other !== segment) };
+}
+
+function canonicalOf(text: string): string {
+  const address = canonicalAddress(text);
+  if (address) return address;
+  throw new HttpError(404, {
+    code: 'not_found',
+    message: 'This is not an IP address. Use the search.',
+  });
+}
+
+function rangeOf(query: Query, nowMs: number): Range {
+  const range = readRange(query, nowMs, '24h');
+  if (range.toMs - range.fromMs <= readMaxMs) return range;
+  return {
+    ...readRange({ range: '30d' }, nowMs),
+    error: 'An address is shown for at most 32 days at a time.',
+  };
+}

@@ -1,0 +1,122 @@
+/** Tables of one sensor's page: the network of its host, and addresses of other nodes. */
+import type { FastifyRequest } from 'fastify';
+import type { HostInterfaces } from '#monitor/sensors/index.ts';
+import type { ForeignRow } from '#monitor/traffic/index.ts';
+import {
+  badge,
+  code,
+  formatAge,
+  formatBytes,
+  formatCount,
+  formatTime,
+  html,
+  isoTime,
+  link,
+  section,
+} from '#service-kit/pages/index.ts';
+import { dataTable } from '../parts/data-table.ts';
+
+/** Maximum number of interfaces on the page; files have all. */
+const interfacesShown = 100;
+
+/** The host's network as reported by its kernel. */
+export function interfaceSection(request: FastifyRequest, host: HostInterfaces | undefined, nowMs: number) {
+  const all = (host?.interfaces ?? []).filter((one) => one.name !== 'lo');
+  const left = Math.max(0, all.length - interfacesShown) + (host?.interfacesLeftOut ?? 0);
+  const place = (row: HostInterfaces['interfaces'][number]) =>
+    row.master || (row.parent ? `${row.parent}, VLAN ${row.vlan}` : null);
+  return section(
+    {
+      title: 'Interfaces',
+      ...(host && {
+        description: `As of ${formatAge(host.observedAtMs, nowMs)}; ${formatCount(host.neighbours)} neighbours known.`,
+      }),
+    },
+    [
+      dataTable<HostInterfaces['interfaces'][number]>(request, {
+        id: 'interfaces',
+        caption: 'Interfaces',
+        rows: all.slice(0, interfacesShown),
+        isComplete: left === 0,
+        columns: [
+          {
+            key: 'name',
+            header: 'Interface',
+            kind: 'code',
+            cell: (row) => row.name,
+            value: (row) => row.name,
+          },
+          {
+            key: 'kind',
+            header: 'Kind',
+            cell: (row) => row.kind || 'device',
+            value: (row) => row.kind || 'device',
+          },
+          {
+            key: 'state',
+            header: 'State',
+            cell: (row) => (row.isUp ? badge('good', 'up') : badge('neutral', 'down')),
+            value: (row) => (row.isUp ? 'up' : 'down'),
+          },
+          { key: 'mac', header: 'MAC', kind: 'code', cell: (row) => row.mac, value: (row) => row.mac },
+          { key: 'place', header: 'Member of', cell: (row) => place(row) ?? 'none', value: place },
+          {
+            key: 'addresses',
+            header: 'Addresses',
+            cell: (row) => row.addresses.join(', ') || 'none',
+            value: (row) => row.addresses.join(' '),
+          },
+        ],
+        empty: { title: 'No interfaces yet', text: 'They appear with the first minutes of the sensor.' },
+      }),
+      left > 0 ? html`<p class="hint">${formatCount(left)} more are not shown.</p>` : null,
+    ],
+  );
+}
+
+export function foreignTable(request: FastifyRequest, siteId: number, rows: readonly ForeignRow[]) {
+  return dataTable<ForeignRow>(request, {
+    id: 'foreign',
+    caption: 'Addresses of other nodes',
+    rows,
+    columns: [
+      {
+        key: 'address',
+        header: 'Address',
+        cell: (row) =>
+          link(`/sites/${siteId}/addresses/${encodeURIComponent(row.address)}`, code(row.address)),
+        value: (row) => row.address,
+      },
+      {
+        key: 'minutes',
+        header: 'Minutes',
+        kind: 'figure',
+        cell: (row) => formatCount(row.minutes),
+        value: (row) => row.minutes,
+      },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => formatBytes(row.rxBytes),
+        field: 'in_bytes',
+        value: (row) => row.rxBytes,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => formatBytes(row.txBytes),
+        field: 'out_bytes',
+        value: (row) => row.txBytes,
+      },
+      {
+        key: 'last',
+        header: 'Last minute',
+        cell: (row) => formatTime(row.lastMinute * 1000),
+        value: (row) => isoTime(row.lastMinute * 1000),
+      },
+    ],
+    empty: { title: 'None', text: 'All reported addresses belong to its node or to no server.' },
+  });
+}

@@ -1,0 +1,163 @@
+/** The table of sites on the overview. */
+import type { FastifyRequest } from 'fastify';
+import {
+  badge,
+  type Content,
+  formatAge,
+  formatBitRate,
+  formatCount,
+  formatPercent,
+  html,
+  isoTime,
+  link,
+  spark,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import { type DataColumn, dataTable } from '../parts/data-table.ts';
+import { gapsMax, type SiteLine } from './read-site-lines.ts';
+
+export function sitesTable(
+  request: FastifyRequest,
+  lines: readonly SiteLine[],
+  { page, shown, total }: { page: number; shown: number; total: number },
+  nowMs: number,
+): Content {
+  const first = (page - 1) * shown;
+  const to = (other: number) => withQuery(request.url, { page: other });
+  return dataTable<SiteLine>(request, {
+    id: 'sites',
+    caption: 'Sites',
+    rows: lines,
+    columns: [...identityColumns, ...trafficColumns, ...stateColumns(nowMs)],
+    pages:
+      total > shown
+        ? {
+            label: `${first + 1}–${first + lines.length} of ${total}`,
+            previousHref: page > 1 ? to(page - 1) : undefined,
+            nextHref: page * shown < total ? to(page + 1) : undefined,
+          }
+        : undefined,
+    empty: {
+      title: 'No sites yet',
+      text: 'A site is a location with hypervisors. Create one with “New site”; its settings show the command that enrols each sensor.',
+      command: 'SVC_MONITOR_URL=… SVC_SENSOR_ENROLMENT_TOKEN=… ./svc sensor run',
+    },
+  });
+}
+
+const identityColumns: DataColumn<SiteLine>[] = [
+  {
+    key: 'name',
+    header: 'Site',
+    field: 'site',
+    cell: ({ site }) => link(`/sites/${site.id}/traffic`, site.name),
+    value: ({ site }) => site.name,
+  },
+  {
+    key: 'state',
+    header: 'State',
+    cell: stateBadge,
+    field: 'silent_sensors',
+    value: (row) => row.silent,
+  },
+  {
+    key: 'hours',
+    header: 'Last 6 h',
+    kind: 'picture',
+    cell: ({ hours, site }) =>
+      spark({ in: hours.inBps, out: hours.outBps }, `In and out of ${site.name} over the last six hours`),
+  },
+];
+
+/** The newest minute, and what is missing. */
+const trafficColumns: DataColumn<SiteLine>[] = [
+  {
+    key: 'in',
+    header: 'In',
+    kind: 'figure',
+    cell: ({ inBps }) => rateCell(inBps),
+    field: 'in_bps',
+    value: ({ inBps }) => inBps,
+  },
+  {
+    key: 'out',
+    header: 'Out',
+    kind: 'figure',
+    cell: ({ outBps }) => rateCell(outBps),
+    field: 'out_bps',
+    value: ({ outBps }) => outBps,
+  },
+  {
+    key: 'loss',
+    header: 'Lost packets',
+    unit: '1 h',
+    kind: 'figure',
+    cell: (row) => {
+      const loss = lossOf(row);
+      return loss === null ? null : loss === 0 ? 'none' : badge('warn', formatPercent(loss, 2));
+    },
+    field: 'lost_packets_share_1h',
+    value: lossOf,
+  },
+  {
+    key: 'gaps',
+    header: 'Gaps',
+    unit: '24 h',
+    kind: 'figure',
+    cell: ({ gaps, site }) =>
+      gaps === 0
+        ? 'none'
+        : link(
+            `/sites/${site.id}/traffic?range=24h#gaps`,
+            gaps >= gapsMax ? `${gapsMax} or more` : formatCount(gaps),
+          ),
+    field: 'gaps_24h',
+    value: ({ gaps }) => gaps,
+  },
+];
+
+const stateColumns = (nowMs: number): DataColumn<SiteLine>[] => [
+  {
+    key: 'sensors',
+    header: 'Sensors',
+    kind: 'figure',
+    cell: ({ site, sensors }) => link(`/sites/${site.id}/sensors`, formatCount(sensors)),
+    value: ({ sensors }) => sensors,
+  },
+  {
+    key: 'alerts',
+    header: 'Alerts',
+    kind: 'figure',
+    cell: ({ alerts }) =>
+      alerts === 0 ? 'none' : link('/alerts', badge('bad', `${formatCount(alerts)} open`)),
+    field: 'open_alerts',
+    value: ({ alerts }) => alerts,
+  },
+  {
+    key: 'newest',
+    header: 'Newest minute',
+    kind: 'figure',
+    cell: ({ newestMinuteMs }) =>
+      newestMinuteMs === undefined
+        ? html`<span class="unknown">none yet</span>`
+        : `ended ${formatAge(newestMinuteMs + 60_000, nowMs)}`,
+    field: 'newest_minute',
+    value: ({ newestMinuteMs }) => isoTime(newestMinuteMs),
+  },
+];
+
+/** Part of the last hour's packets that was lost; unknown without captures. */
+function lossOf({ lastHour: { packets, kernelDropped, parserDropped } }: SiteLine): number | null {
+  const all = packets + kernelDropped + parserDropped;
+  return all === 0 ? null : (kernelDropped + parserDropped) / all;
+}
+
+function stateBadge({ sensors, silent }: SiteLine) {
+  if (sensors === 0) return badge('neutral', 'no sensor');
+  if (silent === 0) return badge('good', 'reporting');
+  return silent === sensors ? badge('bad', 'silent') : badge('warn', `${silent} silent`);
+}
+
+function rateCell(bps: number | null): Content {
+  return bps === null ? null : formatBitRate(bps);
+}

@@ -1,8 +1,8 @@
 /** Every page of the portal and of both consoles, at phone and desktop width, with every drawer open. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { type Browser, chromium } from 'playwright-core';
-import { chromiumFlags } from './testing/browser.ts';
+import type { Browser } from 'playwright-core';
+import { launchBrowser } from '#service-kit/testing/browser.ts';
 import { crawlPages } from './testing/crawl-pages.ts';
 import { apiOf, signIn } from './testing/people.ts';
 import { type Login, type RunningDemo, runDemo } from './testing/run-demo.ts';
@@ -24,7 +24,7 @@ describe('every page', () => {
       ...{ peers: '198.51.100.0/24', description: 'from the office' },
     });
     await customer.submit('/client/billing/', 'cards/test', { number: '4242424242424242' });
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: chromiumFlags });
+    browser = await launchBrowser();
   });
   after(async () => {
     await browser?.close();

@@ -10,19 +10,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type BrowserContext, chromium, type Page } from 'playwright-core';
-
-/** What Debian's Chromium needs to run without a display, and to send no requests to other hosts. */
-const CHROMIUM_FLAGS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
+import type { BrowserContext, Page } from 'playwright-core';
+import { launchBrowser } from '#service-kit/testing/browser.ts';
 
 const WIDTHS = [1440, 390] as const;
 const SCHEMES = ['light', 'dark'] as const;
@@ -95,7 +84,7 @@ function nameOf(url: string): string {
 async function main(): Promise<void> {
   const options = readOptions();
   await mkdir(options.out, { recursive: true });
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: CHROMIUM_FLAGS });
+  const browser = await launchBrowser();
   try {
     for (const scheme of SCHEMES) {
       for (const width of WIDTHS) {

@@ -73,3 +73,21 @@ test('without a terminal it is announced alone; an ordinary user is told what is
   assert.equal(await installSystemPackages(wanted, complete.made), true);
   assert.deepEqual(complete.told, []);
 });
+
+test('a package for which another one does is installed where that is possible, and never left out', async (t) => {
+  withoutBuildMachine(t);
+  process.env.CI = 'true';
+  t.after(() => delete process.env.CI);
+  const fast: SystemPackage = { name: 'fast', file: '/usr/bin/fast', instead: '/usr/bin/one', use: 'speed' };
+  const root = machine({ isTerminal: false });
+  assert.equal(await installSystemPackages([fast], root.made), true);
+  assert.deepEqual(root.installed, [['fast']]);
+  const offline = machine({ isTerminal: false, install: () => false });
+  assert.equal(await installSystemPackages([fast], offline.made), true);
+  assert.equal(offline.told.at(-1), 'apt-get could not install fast');
+  const user = machine({ mayInstall: false });
+  assert.equal(await installSystemPackages([fast], user.made), true);
+  assert.deepEqual(user.told, []);
+  const bare = machine({ mayInstall: false, isThere: () => false });
+  assert.equal(await installSystemPackages([fast], bare.made), false);
+});

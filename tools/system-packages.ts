@@ -10,6 +10,8 @@ export interface SystemPackage {
   name: string;
   /** A file that it brings. */
   file: string;
+  /** A file of another package that does the same at a higher price: with it, nothing is left out. */
+  instead?: string;
   /** What can't run without it. */
   use: string;
 }
@@ -33,14 +35,19 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'qemu-utils', file: '/usr/bin/qemu-img', use: 'guests of libvirt' },
   { name: 'genisoimage', file: '/usr/bin/genisoimage', use: 'guests of libvirt' },
   { name: 'redis-server', file: '/usr/bin/redis-server', use: 'the live store of many machines' },
-  { name: 'chromium', file: '/usr/bin/chromium', use: 'pages in a real browser' },
+  {
+    name: 'chromium-headless-shell',
+    file: '/usr/lib/chromium/chromium-headless-shell',
+    instead: '/usr/bin/chromium',
+    use: 'pages in a real browser',
+  },
 ];
 
 const isThere = (file: string) => existsSync(file) || existsSync(file.replace('/usr/', '/'));
 
 /** True when all of them are there. */
 export function hasSystemPackages(wanted: readonly SystemPackage[]): boolean {
-  return wanted.every((entry) => isThere(entry.file));
+  return wanted.every(({ file, instead }) => isThere(file) || (instead !== undefined && isThere(instead)));
 }
 
 /** What the installation asks of this machine; another one in tests. */
@@ -98,8 +105,9 @@ export async function installSystemPackages(
       machine.say(`apt-get could not install ${names.join(', ')}`);
     }
   }
-  for (const entry of missing) machine.say(`left out without ${entry.name}: ${entry.use}`);
-  if (process.env.CI) {
+  const leftOut = missing.filter(({ instead }) => instead === undefined || !machine.isThere(instead));
+  for (const entry of leftOut) machine.say(`left out without ${entry.name}: ${entry.use}`);
+  if (leftOut.length > 0 && process.env.CI) {
     machine.say('nothing may be left out here: run as root on Debian, or install these packages first');
     return false;
   }

@@ -1,8 +1,9 @@
 /** Passkeys in a real browser with a virtual authenticator: made, signed in with, asked for again, removed. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { launchBrowser } from '#service-kit/testing/browser.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 
 let world: World;
@@ -12,10 +13,7 @@ before(async () => {
   world = await createWorld();
   // Passkeys belong to a host name; a bare address has none.
   base = world.url.replace('127.0.0.1', 'localhost');
-  browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-sync'],
-  });
+  browser = await launchBrowser();
 });
 after(async () => {
   await browser.close();

@@ -1,9 +1,10 @@
 /** What only a browser can tell: scripts run under our policy, keys and theme work, nothing is wider than a phone. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
+import { launchBrowser } from '#service-kit/testing/browser.ts';
 import { registerAssets, registerGallery } from './index.ts';
 
 let server: HttpServer;
@@ -21,18 +22,7 @@ before(async () => {
     },
   });
   await server.start();
-  browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: [
-      '--headless',
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-sync',
-    ],
-  });
+  browser = await launchBrowser();
 });
 
 after(async () => {

@@ -1,8 +1,9 @@
-/** Opens pages in Debian's Chromium, takes screenshots, and reports errors. */
+/** Opens pages in a browser, takes screenshots, and reports errors. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { launchBrowser } from '#service-kit/testing/browser.ts';
 import type { Visitor } from './people.ts';
 
 export interface Visit {
@@ -13,16 +14,6 @@ export interface Visit {
 }
 
 const pictures = fileURLToPath(new URL('../../.cache/pictures', import.meta.url));
-export const chromiumFlags = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 const looks = [
   { name: 'light', colorScheme: 'light', width: 1440, height: 900 },
   { name: 'dark', colorScheme: 'dark', width: 1440, height: 900 },
@@ -35,7 +26,7 @@ const looks = [
  */
 export async function photographPages(visits: readonly Visit[]): Promise<string[]> {
   mkdirSync(pictures, { recursive: true });
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: chromiumFlags });
+  const browser = await launchBrowser();
   const faults: string[] = [];
   try {
     for (const visit of visits) {

@@ -1,7 +1,7 @@
 /** A person who uses pages by keyboard only: moves with Tab, types, and presses Enter. */
 import assert from 'node:assert/strict';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { chromiumFlags } from './browser.ts';
+import type { Page } from 'playwright-core';
+import { launchBrowser } from '#service-kit/testing/browser.ts';
 
 export interface KeyboardUser extends AsyncDisposable {
   readonly page: Page;
@@ -37,10 +37,7 @@ addEventListener('securitypolicyviolation', (e) => console.error('policy refused
 const stopsMax = 400;
 
 export async function startKeyboardUser(): Promise<KeyboardUser> {
-  const browser: Browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: chromiumFlags,
-  });
+  const browser = await launchBrowser();
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
   page.setDefaultTimeout(60_000);
   await page.addInitScript(countPointers);

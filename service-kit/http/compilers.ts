@@ -19,10 +19,29 @@ const loadUsual = () => {
   return find('@fastify/fast-json-stringify-compiler')() as BuildSerializer;
 };
 
+type CheckInput = ReturnType<CompileInput>;
+type Serialize = ReturnType<ReturnType<BuildSerializer>>;
+
+/**
+ * What a schema became, for every server of this process: a schema is a constant, and tests make hundreds of servers.
+ * Bodies are told from other inputs, because only the others are converted.
+ */
+const checksOfBodies = new WeakMap<object, CheckInput>();
+const checksOfTexts = new WeakMap<object, CheckInput>();
+const serializers = new WeakMap<object, Serialize>();
+
+function keepIn<Made>(made: WeakMap<object, Made>, schema: unknown, make: () => Made): Made {
+  if (schema === null || typeof schema !== 'object') return make();
+  const known = made.get(schema) ?? make();
+  made.set(schema, known);
+  return known;
+}
+
 const compileInput: CompileInput = (route) => {
-  let check: ReturnType<CompileInput> | null = null;
+  let check: CheckInput | null = null;
+  const made = route.httpPart === 'body' ? checksOfBodies : checksOfTexts;
   return (value) => {
-    check ??= TypeBoxValidatorCompiler(route);
+    check ??= keepIn(made, route.schema, () => TypeBoxValidatorCompiler(route));
     return check(value);
   };
 };
@@ -34,10 +53,13 @@ export const lazyCompilers: Compilers = {
   buildSerializer(schemas, options) {
     let usual: ReturnType<BuildSerializer> | null = null;
     return (route) => {
-      let serialize: ReturnType<ReturnType<BuildSerializer>> | null = null;
-      return (data) => {
+      let serialize: Serialize | null = null;
+      const compile = () => {
         usual ??= loadUsual()(schemas, options);
-        serialize ??= usual(route);
+        return usual(route);
+      };
+      return (data) => {
+        serialize ??= keepIn(serializers, route.schema, compile);
         return serialize(data);
       };
     };

@@ -1,20 +1,22 @@
 /** The lab's resolver: answers over UDP and TCP for the names of the internet plan and of the guests. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
-import { parseAddress } from '#common/ip/index.ts';
+import { createServer, isIPv6, type Socket } from 'node:net';
 import {
-  type DnsQuestion,
-  type DnsRecord,
-  parseQuery,
-  recordTypes,
-  writeAnswer,
-  writeName,
-  writeTruncated,
-} from './dns-wire.ts';
+  type Answer,
+  decode,
+  encode,
+  type Question,
+  RECURSION_AVAILABLE,
+  RECURSION_DESIRED,
+  TRUNCATED_RESPONSE,
+} from 'dns-packet';
 import { addressRecords, aliasRecords, manyAddresses, manyAddressesName, resolver } from './internet-plan.ts';
 
 const ttlSeconds = 60;
+/** The response code of a name that does not exist (NXDOMAIN). */
+const nameNotFound = 3;
+
 /** Looks up the addresses of a name that is not in the plan, such as a guest's. */
 export type FindHosted = (name: string) => readonly string[] | null;
 
@@ -24,27 +26,59 @@ export function answerQuery(
   findHosted: FindHosted,
   transport: 'udp' | 'tcp',
 ): Buffer | null {
-  const question = parseQuery(message);
-  if (!question) return null;
-  const found = findRecords(question, findHosted);
-  const answer = writeAnswer(question, found ?? [], found !== null);
-  const fits = transport === 'tcp' || answer.length <= question.udpBytesMax;
-  return fits ? answer : writeTruncated(question);
+  const query = readQuery(message);
+  if (!query) return null;
+  const found = findRecords(query.question, findHosted);
+  const answer = writeAnswer(query, found ?? [], found === null ? nameNotFound : 0);
+  const fits = transport === 'tcp' || answer.length <= query.udpBytesMax;
+  // The empty answer that tells a client of UDP to ask again over TCP.
+  return fits ? answer : writeAnswer(query, [], TRUNCATED_RESPONSE);
 }
 
-function findRecords(question: DnsQuestion, findHosted: FindHosted): DnsRecord[] | null {
-  const alias = aliasRecords.get(question.name);
-  const name = alias ?? question.name;
+interface Query {
+  id: number;
+  question: Question;
+  isRecursionDesired: boolean;
+  /** The largest UDP answer that the client takes: 512, or what its OPT record says. */
+  udpBytesMax: number;
+}
+
+/** A query with one question; null for any other message. */
+function readQuery(message: Buffer): Query | null {
+  try {
+    const { id = 0, type, questions = [], additionals = [], flag_rd: isRecursionDesired } = decode(message);
+    const [question, ...more] = questions;
+    if (type !== 'query' || !question || more.length > 0) return null;
+    const opt = additionals.find((record) => record.type === 'OPT');
+    return { id, question, isRecursionDesired, udpBytesMax: Math.max(512, opt?.udpPayloadSize ?? 0) };
+  } catch {
+    return null;
+  }
+}
+
+function writeAnswer(query: Query, answers: Answer[], flags: number): Buffer {
+  const recursion = RECURSION_AVAILABLE | (query.isRecursionDesired ? RECURSION_DESIRED : 0);
+  return encode({
+    type: 'response',
+    id: query.id,
+    flags: recursion | flags,
+    questions: [query.question],
+    answers,
+  });
+}
+
+/** Null when the name does not exist. */
+function findRecords(question: Question, findHosted: FindHosted): Answer[] | null {
+  const asked = question.name.toLowerCase();
+  const alias = aliasRecords.get(asked);
+  const name = alias ?? asked;
   const addresses = findAddresses(name, findHosted);
   if (!addresses) return null;
-  const records: DnsRecord[] = [];
-  if (alias) {
-    records.push({ name: question.name, type: recordTypes.cname, ttlSeconds, data: writeName(alias) });
-  }
+  const records: Answer[] = [];
+  if (alias) records.push({ name: asked, type: 'CNAME', ttl: ttlSeconds, data: alias });
   for (const address of addresses) {
-    const data = Buffer.from(parseAddress(address)!);
-    const type = data.length === 4 ? recordTypes.a : recordTypes.aaaa;
-    if (type === question.type) records.push({ name, type, ttlSeconds, data });
+    const type = isIPv6(address) ? 'AAAA' : 'A';
+    if (type === question.type) records.push({ name, type, ttl: ttlSeconds, data: address });
   }
   return records;
 }

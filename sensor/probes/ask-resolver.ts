@@ -1,11 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
+import { encode, RECURSION_DESIRED } from 'dns-packet';
 import type { AttemptOutcome } from './attempt.ts';
 
 const headerBytes = 12;
-const typeAddress = 1;
-const classInternet = 1;
+/** The library does not check it. */
+const labelBytesMax = 63;
 
 /**
  * Asks a resolver for the addresses of a name over UDP. A valid answer has no error code and the same question. The
@@ -43,19 +44,12 @@ export function askResolver(
   });
 }
 
-/** A query for the addresses of a name, recursion desired; null for an invalid name. */
+/** A query for the addresses of a name, recursion desired; null for a name that has an empty or too long label. */
 function encodeQuery(name: string): Buffer | null {
-  const labels = name
-    .replace(/\.$/, '')
-    .split('.')
-    .map((label) => Buffer.from(label, 'ascii'));
-  if (labels.some((label) => label.length === 0 || label.length > 63)) return null;
-  const header = Buffer.alloc(headerBytes);
-  header.writeUInt16BE(randomInt(0x1_0000), 0);
-  header.writeUInt16BE(0x0100, 2);
-  header.writeUInt16BE(1, 4);
-  const question = labels.flatMap((label) => [Buffer.of(label.length), label]);
-  return Buffer.concat([header, ...question, Buffer.of(0, 0, typeAddress, 0, classInternet)]);
+  const labels = name.replace(/\.$/, '').split('.');
+  if (labels.some((label) => label.length === 0 || Buffer.byteLength(label) > labelBytesMax)) return null;
+  const id = randomInt(0x1_0000);
+  return encode({ type: 'query', id, flags: RECURSION_DESIRED, questions: [{ type: 'A', name }] });
 }
 
 /** The same id and question, marked as an answer. */

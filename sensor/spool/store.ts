@@ -7,6 +7,7 @@ const pageBytes = 4096;
 const walBytesMax = 4 * 1024 * 1024;
 /** The log is written back into the file at this size, so that it rarely grows beyond it. */
 const walCheckpointBytes = 1024 * 1024;
+
 /** One row of the queue. Readers check the digests. */
 export interface UploadRow {
   position: number;
@@ -22,6 +23,24 @@ export interface UploadRow {
   sha256: Uint8Array;
 }
 
+const schemaSql = `
+  CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL, sha256 BLOB NOT NULL) STRICT;
+  CREATE TABLE uploads (
+    position INTEGER PRIMARY KEY,
+    spool_id TEXT NOT NULL,
+    sequence INTEGER NOT NULL CHECK (sequence > 0),
+    made_at_ms INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    covers TEXT NOT NULL,
+    covers_sha256 BLOB NOT NULL,
+    payload BLOB NOT NULL,
+    sha256 BLOB NOT NULL
+  ) STRICT;
+  CREATE TABLE state_copy (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL, sha256 BLOB NOT NULL) STRICT;
+`;
+const stateCopies = ['state', 'state_copy'];
+const uploadColumns = `position, spool_id AS spoolId, sequence, made_at_ms AS madeAtMs, kind, covers,
+  covers_sha256 AS coversSha256, payload, sha256`;
 const totalsSql = `SELECT count(*) AS uploads, coalesce(sum(length(payload)), 0) AS bytes,
   min(CASE WHEN kind IN (SELECT value FROM json_each(?)) THEN position END) AS firstUrgent FROM uploads`;
 
@@ -32,38 +51,7 @@ export interface Totals {
   firstUrgent: number | null;
 }
 
-export interface SpoolStore {
-  /** True for a file that nothing was ever stored in. */
-  isEmpty(): boolean;
-  create(state: SpoolState): void;
-  /** False when SQLite finds the file's structure damaged. */
-  isSound(): boolean;
-  /** The first copy whose digest fits. Throws when the table can't be read at all. */
-  readState(): SpoolState | null;
-  writeState(state: SpoolState): void;
-  insertUpload(row: UploadRow): void;
-  replaceUpload(row: UploadRow): void;
-  deleteUpload(position: number): void;
-  firstUpload(): UploadRow | null;
-  uploadAt(position: number): UploadRow | null;
-  uploadAfter(position: number): UploadRow | null;
-  /** Every row without its payload, which is left empty. */
-  outlines(): UploadRow[];
-  lastPosition(): number;
-  /** `firstUrgent`: position of the first upload of these kinds. */
-  totals(urgentKinds: readonly string[]): Totals;
-  /** Mean payload of the latest uploads with minutes, or null. */
-  payloadBytesPerMinute(): number | null;
-  /** Bytes of pages in the file that nothing uses. */
-  unusedBytes(): number;
-  /** Bytes of pages in the file that something uses. */
-  usedBytes(): number;
-  transaction(work: () => void): void;
-  truncateWal(): void;
-  close(): void;
-}
-
-/** Opens or makes a file that may grow to `pagesMax` pages. One process at a time: a second one gets SQLITE_BUSY. */
+/** Opens or makes a file that may grow to `bytesMax`. One process at a time: a second one gets SQLITE_BUSY. */
 export function openSpoolStore(path: string, bytesMax: number): SpoolStore {
   const db = new DatabaseSync(path);
   try {
@@ -81,146 +69,170 @@ export function openSpoolStore(path: string, bytesMax: number): SpoolStore {
     db.close();
     throw error;
   }
-  return storeOf(db);
+  return new SpoolStore(db);
 }
 
-function storeOf(db: DatabaseSync): SpoolStore {
-  const statements = new Map<string, StatementSync>();
-  // Prepared at first use: a damaged file may refuse some statements and still answer others.
-  const prepared = (sql: string): StatementSync => {
-    const known = statements.get(sql);
-    if (known) return known;
-    const statement = db.prepare(sql);
-    statements.set(sql, statement);
-    return statement;
-  };
-  const columns = `position, spool_id AS spoolId, sequence, made_at_ms AS madeAtMs, kind, covers,
-    covers_sha256 AS coversSha256, payload, sha256`;
-  const upload = (sql: string, ...values: number[]): UploadRow | null =>
-    (prepared(`SELECT ${columns} FROM uploads ${sql}`).get(...values) as UploadRow | undefined) ?? null;
-  const stateCopies = ['state', 'state_copy'];
+/** The statements on one open file. */
+export class SpoolStore {
+  readonly #db: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
 
-  return {
-    isEmpty() {
-      const row = prepared('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number };
-      return row.tables === 0;
-    },
-    create(state) {
-      this.transaction(() => {
-        db.exec(`
-          CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL, sha256 BLOB NOT NULL) STRICT;
-          CREATE TABLE uploads (
-            position INTEGER PRIMARY KEY,
-            spool_id TEXT NOT NULL,
-            sequence INTEGER NOT NULL CHECK (sequence > 0),
-            made_at_ms INTEGER NOT NULL,
-            kind TEXT NOT NULL,
-            covers TEXT NOT NULL,
-            covers_sha256 BLOB NOT NULL,
-            payload BLOB NOT NULL,
-            sha256 BLOB NOT NULL
-          ) STRICT;
-          CREATE TABLE state_copy (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL, sha256 BLOB NOT NULL) STRICT;
-        `);
-        this.writeState(state);
-      });
-    },
-    isSound() {
-      const row = prepared('PRAGMA quick_check(1)').get() as { quick_check: string } | undefined;
-      return row?.quick_check === 'ok';
-    },
-    readState() {
-      let failure: unknown = null;
-      for (const table of stateCopies) {
-        try {
-          const row = prepared(`SELECT body, sha256 FROM ${table} WHERE id = 1`).get();
-          const state = fromStored(row as { body: unknown; sha256: unknown } | undefined);
-          if (state) return state;
-        } catch (error) {
-          failure = error;
-        }
-      }
-      if (failure) throw failure;
-      return null;
-    },
-    writeState(state) {
-      const { body, sha256 } = toStored(state);
-      for (const table of stateCopies) {
-        prepared(`INSERT INTO ${table} (id, body, sha256) VALUES (1, ?, ?)
-                  ON CONFLICT (id) DO UPDATE SET body = excluded.body, sha256 = excluded.sha256`).run(
-          body,
-          sha256,
-        );
-      }
-    },
-    insertUpload(row) {
-      prepared(`INSERT INTO uploads (position, spool_id, sequence, made_at_ms, kind, covers, covers_sha256,
-                                     payload, sha256)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
-        row.position,
-        row.spoolId,
-        row.sequence,
-        row.madeAtMs,
-        row.kind,
-        row.covers,
-        row.coversSha256,
-        row.payload,
-        row.sha256,
-      );
-    },
-    replaceUpload(row) {
-      this.deleteUpload(row.position);
-      this.insertUpload(row);
-    },
-    deleteUpload(position) {
-      prepared('DELETE FROM uploads WHERE position = ?').run(position);
-    },
-    firstUpload: () => upload('ORDER BY position LIMIT 1'),
-    uploadAt: (position) => upload('WHERE position = ?', position),
-    uploadAfter: (position) => upload('WHERE position > ? ORDER BY position LIMIT 1', position),
-    outlines: () =>
-      prepared(
-        `SELECT ${columns.replace(', payload', ", x'' AS payload")} FROM uploads ORDER BY position`,
-      ).all() as unknown as UploadRow[],
-    lastPosition() {
-      const row = prepared('SELECT coalesce(max(position), 0) AS last FROM uploads').get();
-      return (row as { last: number }).last;
-    },
-    totals(urgentKinds) {
-      return prepared(totalsSql).get(JSON.stringify(urgentKinds)) as unknown as Totals;
-    },
-    unusedBytes() {
-      const row = prepared('PRAGMA freelist_count').get() as { freelist_count: number };
-      return row.freelist_count * pageBytes;
-    },
-    payloadBytesPerMinute() {
-      const row = prepared(`SELECT avg(length(payload)) AS mean
-        FROM (SELECT payload FROM uploads WHERE kind = 'minutes' ORDER BY position DESC LIMIT 60)`).get();
-      return (row as { mean: number | null }).mean;
-    },
-    usedBytes() {
-      const row = prepared('PRAGMA page_count').get() as { page_count: number };
-      return row.page_count * pageBytes - this.unusedBytes();
-    },
-    transaction(work) {
-      db.exec('BEGIN IMMEDIATE');
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  /** True for a file that nothing was ever stored in. */
+  isEmpty(): boolean {
+    const row = this.#prepare('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number };
+    return row.tables === 0;
+  }
+
+  create(state: SpoolState): void {
+    this.transaction(() => {
+      this.#db.exec(schemaSql);
+      this.writeState(state);
+    });
+  }
+
+  /** False when SQLite finds the file's structure damaged. */
+  isSound(): boolean {
+    const row = this.#prepare('PRAGMA quick_check(1)').get() as { quick_check: string } | undefined;
+    return row?.quick_check === 'ok';
+  }
+
+  /** The first copy whose digest fits. Throws when the table can't be read at all. */
+  readState(): SpoolState | null {
+    let failure: unknown = null;
+    for (const table of stateCopies) {
       try {
-        work();
-        db.exec('COMMIT');
+        const row = this.#prepare(`SELECT body, sha256 FROM ${table} WHERE id = 1`).get();
+        const state = fromStored(row as { body: unknown; sha256: unknown } | undefined);
+        if (state) return state;
       } catch (error) {
-        try {
-          db.exec('ROLLBACK');
-        } catch {
-          // SQLite has rolled back by itself, as it does when the disk is full.
-        }
-        throw error;
+        failure = error;
       }
-    },
-    truncateWal() {
-      db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    },
-    close() {
-      db.close();
-    },
-  };
+    }
+    if (failure) throw failure;
+    return null;
+  }
+
+  writeState(state: SpoolState): void {
+    const { body, sha256 } = toStored(state);
+    for (const table of stateCopies) {
+      this.#prepare(`INSERT INTO ${table} (id, body, sha256) VALUES (1, ?, ?)
+                ON CONFLICT (id) DO UPDATE SET body = excluded.body, sha256 = excluded.sha256`).run(
+        body,
+        sha256,
+      );
+    }
+  }
+
+  insertUpload(row: UploadRow): void {
+    this.#prepare(`INSERT INTO uploads (position, spool_id, sequence, made_at_ms, kind, covers, covers_sha256,
+                                   payload, sha256)
+              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
+      row.position,
+      row.spoolId,
+      row.sequence,
+      row.madeAtMs,
+      row.kind,
+      row.covers,
+      row.coversSha256,
+      row.payload,
+      row.sha256,
+    );
+  }
+
+  replaceUpload(row: UploadRow): void {
+    this.deleteUpload(row.position);
+    this.insertUpload(row);
+  }
+
+  deleteUpload(position: number): void {
+    this.#prepare('DELETE FROM uploads WHERE position = ?').run(position);
+  }
+
+  firstUpload(): UploadRow | null {
+    return this.#upload('ORDER BY position LIMIT 1');
+  }
+
+  uploadAt(position: number): UploadRow | null {
+    return this.#upload('WHERE position = ?', position);
+  }
+
+  uploadAfter(position: number): UploadRow | null {
+    return this.#upload('WHERE position > ? ORDER BY position LIMIT 1', position);
+  }
+
+  /** Every row without its payload, which is left empty. */
+  outlines(): UploadRow[] {
+    const outline = uploadColumns.replace(', payload', ", x'' AS payload");
+    return this.#prepare(`SELECT ${outline} FROM uploads ORDER BY position`).all() as unknown as UploadRow[];
+  }
+
+  lastPosition(): number {
+    const row = this.#prepare('SELECT coalesce(max(position), 0) AS last FROM uploads').get();
+    return (row as { last: number }).last;
+  }
+
+  /** `firstUrgent`: position of the first upload of these kinds. */
+  totals(urgentKinds: readonly string[]): Totals {
+    return this.#prepare(totalsSql).get(JSON.stringify(urgentKinds)) as unknown as Totals;
+  }
+
+  /** Mean payload of the latest uploads with minutes, or null. */
+  payloadBytesPerMinute(): number | null {
+    const row = this.#prepare(`SELECT avg(length(payload)) AS mean
+      FROM (SELECT payload FROM uploads WHERE kind = 'minutes' ORDER BY position DESC LIMIT 60)`).get();
+    return (row as { mean: number | null }).mean;
+  }
+
+  /** Bytes of pages in the file that nothing uses. */
+  unusedBytes(): number {
+    const row = this.#prepare('PRAGMA freelist_count').get() as { freelist_count: number };
+    return row.freelist_count * pageBytes;
+  }
+
+  /** Bytes of pages in the file that something uses. */
+  usedBytes(): number {
+    const row = this.#prepare('PRAGMA page_count').get() as { page_count: number };
+    return row.page_count * pageBytes - this.unusedBytes();
+  }
+
+  transaction(work: () => void): void {
+    this.#db.exec('BEGIN IMMEDIATE');
+    try {
+      work();
+      this.#db.exec('COMMIT');
+    } catch (error) {
+      try {
+        this.#db.exec('ROLLBACK');
+      } catch {
+        // SQLite has rolled back by itself, as it does when the disk is full.
+      }
+      throw error;
+    }
+  }
+
+  truncateWal(): void {
+    this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  /** Prepared at first use: a damaged file may refuse some statements and still answer others. */
+  #prepare(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known) return known;
+    const statement = this.#db.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+
+  #upload(where: string, ...values: number[]): UploadRow | null {
+    const row = this.#prepare(`SELECT ${uploadColumns} FROM uploads ${where}`).get(...values);
+    return (row as UploadRow | undefined) ?? null;
+  }
 }

@@ -31,8 +31,6 @@ export const limits: Limits = {
     'sensor/packet-source/packet-socket.ts:openPacketSocket': 135,
     'sensor/packet-source/tcpdump-source.ts:openTcpdumpSource': 83,
     'sensor/rotation/index.ts:createRotation': 157,
-    'sensor/spool/spool.ts:createSpool': 344,
-    'sensor/spool/store.ts:storeOf': 141,
     'sensor/uplink/index.ts:createUplink': 155,
   },
   foreignTables: {

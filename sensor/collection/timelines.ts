@@ -33,6 +33,11 @@ export interface CaptureProgress {
 
 export const minuteOf = (ms: number) => startOfMinuteMs(ms) / 1000;
 
+/** A minute for the log. */
+export function isoMinute(minute: number): string {
+  return new Date(minute * 1000).toISOString().slice(0, 16);
+}
+
 export function createTimeline(offsetMs: number, since: number): Timeline {
   return { offsetMs, since, cursor: since, pending: new Map() };
 }

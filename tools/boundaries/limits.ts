@@ -26,7 +26,6 @@ export const limits: Limits = {
     'sensor/collection/capture-group.ts:createCaptureGroup': 174,
     'sensor/collection/capture-loop.ts:createCaptureLoop': 88,
     'sensor/collection/collection.ts:createCollection': 86,
-    'sensor/collection/minute-collector.ts:createMinuteCollector': 211,
     'sensor/live/index.ts:createLiveUplink': 113,
     'sensor/packet-source/packet-socket.ts:openPacketSocket': 135,
     'sensor/packet-source/tcpdump-source.ts:openTcpdumpSource': 83,

@@ -1,0 +1,66 @@
+/** Commits the minutes of a timeline, and the gaps between them, stamped by its clock. */
+import type { GapReason, TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
+import { type MinuteRange, missingBetween } from '#sensor/spool/index.ts';
+import { type Commit, type Commits, gapOf } from './commits.ts';
+import type { Reported, Timeline } from './timelines.ts';
+
+export interface TimelineCommitsDeps {
+  commits: Commits;
+  /** Id of the kernel boot; empty when stamps need not outlive the process. */
+  bootId: string;
+  captures: readonly string[];
+  /** True for the minute in which the sensor started. */
+  isFirstMinute(minute: number): boolean;
+}
+
+export class TimelineCommits {
+  readonly #deps: TimelineCommitsDeps;
+
+  constructor(deps: TimelineCommitsDeps) {
+    this.#deps = deps;
+  }
+
+  /** `since`: the first minute of the timeline's clock. */
+  commit(timeline: Timeline, one: Omit<Commit, 'stampedBy'>, since = timeline.since): void {
+    const { bootId, commits } = this.#deps;
+    const stampedBy = { bootId, offsetMs: timeline.offsetMs, since };
+    commits.commit(bootId === '' ? one : { ...one, stampedBy });
+  }
+
+  /** Commits a gap of all captures. */
+  commitGap(timeline: Timeline, range: MinuteRange, reason: GapReason, since = timeline.since): void {
+    this.commit(timeline, { minutes: [], gaps: [gapOf(...range, '', reason)], range }, since);
+  }
+
+  /** Commits the minute's reports, and a gap for each capture without a complete one. */
+  commitMinute(timeline: Timeline, minute: number): void {
+    const reports = timeline.pending.get(minute) ?? new Map<string, Reported>();
+    timeline.pending.delete(minute);
+    const minutes = [...reports.values()].map((reported) => reported.minute);
+    this.commit(timeline, { minutes, gaps: this.#gapsOf(minute, reports), range: [minute, minute] });
+  }
+
+  /** Commits the reports of a timeline, and the gaps between its minutes. */
+  flush(timeline: Timeline): void {
+    for (const minute of [...timeline.pending.keys()].sort((a, b) => a - b)) {
+      const missing = missingBetween(timeline.cursor - 60, minute);
+      if (missing) this.commitGap(timeline, missing, 'capture_failed');
+      this.commitMinute(timeline, minute);
+      timeline.cursor = minute + 60;
+    }
+  }
+
+  #gapsOf(minute: number, reports: ReadonlyMap<string, Reported>): TelemetryGap[] {
+    const gaps: TelemetryGap[] = [];
+    for (const name of this.#deps.captures) {
+      const reported = reports.get(name);
+      if (!reported) {
+        gaps.push(gapOf(minute, minute, name, 'capture_failed'));
+      } else if (reported.minute.observedMs < 60_000 || reported.reason) {
+        const assumed = this.#deps.isFirstMinute(minute) ? 'sensor_down' : 'capture_failed';
+        gaps.push(gapOf(minute, minute, name, reported.reason ?? assumed));
+      }
+    }
+    return gaps;
+  }
+}

@@ -9,12 +9,11 @@ import type { Clock } from '#common/clock/index.ts';
 import type { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
-import type { WindowReport } from '#sensor/capture/index.ts';
-import type { LocalAddresses, MemberMinute, ReadySource, WorkerInput } from './capture-messages.ts';
+import type { LocalAddresses, ReadySource, WorkerInput } from './capture-messages.ts';
 import type { CaptureSpec } from './capture-spec.ts';
+import { MemberReports } from './member-reports.ts';
 import { createMemberThread, type MemberThread } from './member-thread.ts';
-import { mergeMembers } from './merge-minutes.ts';
-import { type LocalWindow, mergeWindows } from './merge-windows.ts';
+import type { LocalWindow } from './merge-windows.ts';
 
 const reopenEveryMs = 2000;
 
@@ -65,187 +64,176 @@ export interface CaptureGroup {
 
 /** Creates the group; no thread runs before `open`. */
 export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
-  const { spec, clock, reporter } = options;
-  const stopping = new AbortController();
-  let source = spec.source;
-  let members: MemberThread[] = [];
-  let local: LocalAddresses | null = null;
-  let protectedAddresses = new Set<string>();
-  let opened: ReadySource | null = null;
-  let isListening = false;
-  let trouble: CodedError | null = null;
-  /** All members are ready to receive messages. */
-  let isOpen = false;
-  let endedEarly: CodedError | null = null;
-  let listeningSince: number[] = [];
-  const minutes = new Map<number, MemberMinute[]>();
-  const windows = new Map<number, WindowReport[]>();
+  return new Group(options);
+}
 
-  function createMember(fanout: 'new' | number | null): MemberThread {
+class Group implements CaptureGroup {
+  readonly #options: CaptureGroupOptions;
+  readonly #reports: MemberReports;
+  readonly #stopping = new AbortController();
+  #source: CaptureSpec['source'];
+  #members: MemberThread[] = [];
+  #local: LocalAddresses | null = null;
+  #opened: ReadySource | null = null;
+  #isListening = false;
+  #trouble: CodedError | null = null;
+  /** All members are ready to receive messages. */
+  #isOpen = false;
+  /** Why a member ended before all were ready. */
+  #endedEarly: CodedError | null = null;
+  #listeningSince: number[] = [];
+
+  constructor(options: CaptureGroupOptions) {
+    this.#options = options;
+    this.#source = options.spec.source;
+    const { spec, foreignMacs, onMinute, onWindow } = options;
+    const membersNow = () => this.#members.length;
+    this.#reports = new MemberReports({ spec, foreignMacs, onMinute, onWindow, membersNow });
+  }
+
+  get name(): string {
+    return this.#options.spec.name;
+  }
+
+  async open(): Promise<CodedError | null> {
+    this.#members = [];
+    this.#listeningSince = [];
+    this.#endedEarly = null;
+    try {
+      await this.#startMembers();
+      if (this.#endedEarly) throw this.#endedEarly;
+    } catch (error) {
+      this.#trouble = error as CodedError;
+      await this.#stopMembers();
+      this.#members = [];
+      return this.#trouble;
+    }
+    this.#trouble = null;
+    this.#isOpen = true;
+    this.#warnOfFallback(this.#opened!);
+    if (this.#local) for (const member of this.#members) member.setLocal(this.#local);
+    return null;
+  }
+
+  keepTrying(why: CodedError): void {
+    void this.#reopen(why, reopenEveryMs);
+  }
+
+  setLocal(local: LocalAddresses): void {
+    this.#local = local;
+    this.#reports.setProtected(local.addresses);
+    if (this.#isOpen) for (const member of this.#members) member.setLocal(local);
+  }
+
+  state(): CaptureState {
+    const { name, role } = this.#options.spec;
+    return {
+      name,
+      role,
+      isListening: this.#isListening,
+      method: this.#opened?.method ?? null,
+      members: Math.max(1, this.#members.length),
+      countsSegments: this.#opened?.countsSegments ?? false,
+      why: this.#trouble?.message ?? this.#opened?.fallback ?? null,
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#stopMembers();
+    this.#reports.flushMinutes();
+  }
+
+  async #startMembers(): Promise<void> {
+    const count = this.#source.kind === 'live' ? (this.#options.spec.members ?? 1) : 1;
+    const first = await this.#createMember(count > 1 ? 'new' : null).start();
+    this.#opened = first;
+    // Only the packet ring supports fanout.
+    if (count > 1 && first.fanoutGroup !== null) {
+      const group = first.fanoutGroup;
+      await Promise.all(Array.from({ length: count - 1 }, () => this.#createMember(group).start()));
+    }
+  }
+
+  #createMember(fanout: 'new' | number | null): MemberThread {
+    const { spec, share, windowMs, clock } = this.#options;
+    const source = this.#source;
     const input: WorkerInput = {
       name: spec.name,
       role: spec.role,
       source: source.kind === 'live' ? { ...source, fanout } : source,
-      share: options.share,
-      windowMs: options.windowMs,
+      share,
+      windowMs,
       windowApplicationsMax: 50,
       ...(spec.outerNames ? { outerNames: spec.outerNames } : {}),
     };
     const member = createMemberThread({
       input,
       clock,
-      onListening: noteListening,
-      onReports: takeMinutes,
-      onWindows: takeWindows,
+      onListening: (sinceMs, offsetMs) => this.#noteListening(sinceMs, offsetMs),
+      onReports: (reports) => this.#reports.takeMinutes(reports),
+      onWindows: (windows) => this.#reports.takeWindows(windows),
       onEnded: (why) => {
-        if (isOpen) void fail(why);
-        else endedEarly = why;
+        if (this.#isOpen) void this.#fail(why);
+        else this.#endedEarly = why;
       },
     });
-    members.push(member);
+    this.#members.push(member);
     return member;
   }
 
+  async #stopMembers(): Promise<void> {
+    await Promise.all(this.#members.map((member) => member.stop()));
+  }
+
   /** The capture listens when its last member listens. */
-  function noteListening(sinceMs: number, offsetMs: number): void {
-    listeningSince.push(sinceMs);
-    if (listeningSince.length < members.length) return;
-    isListening = true;
-    options.onListening(Math.max(...listeningSince), offsetMs);
-    listeningSince = [];
+  #noteListening(sinceMs: number, offsetMs: number): void {
+    this.#listeningSince.push(sinceMs);
+    if (this.#listeningSince.length < this.#members.length) return;
+    this.#isListening = true;
+    this.#options.onListening(Math.max(...this.#listeningSince), offsetMs);
+    this.#listeningSince = [];
   }
 
-  function takeMinutes(reports: MemberMinute[]): void {
-    for (const report of reports) {
-      const parts = collect(minutes, report.minute.minute, report);
-      if (parts.length >= members.length) flushMinute(report.minute.minute);
-    }
-  }
-
-  function flushMinute(minute: number): void {
-    const parts = minutes.get(minute);
-    if (!parts) return;
-    minutes.delete(minute);
-    const reports = parts.map((part) => part.minute);
-    const merged = mergeMembers(reports, spec.role, options.foreignMacs());
-    const reason = parts.find((part) => part.reason)?.reason ?? null;
-    // Without a member's report, the minute lacks that member's flows.
-    const isShort = parts.length < members.length;
-    if (isShort) merged.observedMs = Math.min(merged.observedMs, 59_999);
-    options.onMinute(merged, isShort ? (reason ?? 'capture_failed') : reason);
-  }
-
-  function takeWindows(reports: WindowReport[]): void {
-    for (const report of reports) {
-      const parts = collect(windows, report.startedAtMs, report);
-      if (parts.length >= members.length) flushWindow(report.startedAtMs);
-    }
-    // Drop old windows that stay incomplete.
-    for (const startedAtMs of windows.keys()) if (windows.size > 3) windows.delete(startedAtMs);
-  }
-
-  function flushWindow(startedAtMs: number): void {
-    const parts = windows.get(startedAtMs)!;
-    windows.delete(startedAtMs);
-    options.onWindow(mergeWindows(parts, spec, (address) => protectedAddresses.has(address)));
-  }
-
-  async function open(): Promise<CodedError | null> {
-    members = [];
-    listeningSince = [];
-    endedEarly = null;
-    const count = source.kind === 'live' ? (spec.members ?? 1) : 1;
-    try {
-      const first = await createMember(count > 1 ? 'new' : null).start();
-      opened = first;
-      // Only the packet ring supports fanout.
-      if (count > 1 && first.fanoutGroup !== null) {
-        const group = first.fanoutGroup;
-        await Promise.all(Array.from({ length: count - 1 }, () => createMember(group).start()));
-      }
-      if (endedEarly) throw endedEarly;
-    } catch (error) {
-      trouble = error as CodedError;
-      await Promise.all(members.map((member) => member.stop()));
-      members = [];
-      return trouble;
-    }
-    trouble = null;
-    isOpen = true;
-    if (opened.fallback !== null && opened.method === 'tcpdump') {
+  #warnOfFallback({ method, fallback, countsSegments }: ReadySource): void {
+    const { reporter, spec } = this.#options;
+    if (fallback !== null && method === 'tcpdump') {
       reporter.warn('capture runs through tcpdump, which costs more and can not count merged packets', {
         capture: spec.name,
-        why: opened.fallback,
+        why: fallback,
       });
-    } else if (!opened.countsSegments) {
+    } else if (!countsSegments) {
       reporter.warn('packets merged by offload are counted as one', { capture: spec.name });
     }
-    if (local) for (const member of members) member.setLocal(local);
-    return null;
   }
 
-  async function fail(why: CodedError): Promise<void> {
-    if (stopping.signal.aborted) return;
-    isOpen = false;
-    trouble = why;
-    isListening = false;
-    await Promise.all(members.map((member) => member.stop()));
-    for (const minute of [...minutes.keys()].sort((a, b) => a - b)) flushMinute(minute);
-    windows.clear();
-    options.onFailed();
+  async #fail(why: CodedError): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
+    this.#isOpen = false;
+    this.#trouble = why;
+    this.#isListening = false;
+    await this.#stopMembers();
+    this.#reports.flushMinutes();
+    this.#reports.dropWindows();
+    this.#options.onFailed();
     // Counting merged packets as one is better than losing them.
     const isHeader = why.code === 'capture.offload_header';
-    if (isHeader && source.kind === 'live') source = { ...source, wantsOffloadHeader: false };
-    await reopen(why, isHeader ? 0 : reopenEveryMs);
+    if (isHeader && this.#source.kind === 'live')
+      this.#source = { ...this.#source, wantsOffloadHeader: false };
+    await this.#reopen(why, isHeader ? 0 : reopenEveryMs);
   }
 
-  async function reopen(why: CodedError, firstWaitMs: number): Promise<void> {
+  async #reopen(why: CodedError, firstWaitMs: number): Promise<void> {
+    const { reporter, clock, spec } = this.#options;
+    const { signal } = this.#stopping;
     reporter.error('capture failed, retrying', { capture: spec.name, why: why.message });
-    for (let waitMs = firstWaitMs; !stopping.signal.aborted; waitMs = reopenEveryMs) {
-      await clock.wait(waitMs, stopping.signal);
-      if (stopping.signal.aborted) return;
-      if ((await open()) === null) {
+    for (let waitMs = firstWaitMs; !signal.aborted; waitMs = reopenEveryMs) {
+      await clock.wait(waitMs, signal);
+      if (signal.aborted) return;
+      if ((await this.open()) === null) {
         reporter.info('capture listens again', { capture: spec.name });
         return;
       }
     }
   }
-
-  return {
-    name: spec.name,
-    open,
-    keepTrying(why) {
-      void reopen(why, reopenEveryMs);
-    },
-    setLocal(next) {
-      local = next;
-      protectedAddresses = new Set(next.addresses);
-      if (isOpen) for (const member of members) member.setLocal(next);
-    },
-    state: () => ({
-      name: spec.name,
-      role: spec.role,
-      isListening,
-      method: opened?.method ?? null,
-      members: Math.max(1, members.length),
-      countsSegments: opened?.countsSegments ?? false,
-      why: trouble?.message ?? opened?.fallback ?? null,
-    }),
-    async stop() {
-      stopping.abort();
-      await Promise.all(members.map((member) => member.stop()));
-      for (const minute of [...minutes.keys()].sort((a, b) => a - b)) flushMinute(minute);
-    },
-  };
-}
-
-function collect<T>(parts: Map<number, T[]>, key: number, part: T): T[] {
-  const known = parts.get(key);
-  if (known) {
-    known.push(part);
-    return known;
-  }
-  const made = [part];
-  parts.set(key, made);
-  return made;
 }

@@ -42,34 +42,97 @@ export interface CaptureLoop {
 }
 
 /** Creates a loop over an open source. */
-export function createCaptureLoop({ input, source, watch, hostTime, say }: CaptureLoopDeps): CaptureLoop {
-  let capture: Capture | null = null;
-  let observeFrame = discard;
-  let local: LocalAddresses = { prefixes: [], addresses: [] };
-  let reasonOfOpenMinute: GapReason | null = null;
+export function createCaptureLoop(deps: CaptureLoopDeps): CaptureLoop {
+  return new SourceLoop(deps);
+}
+
+class SourceLoop implements CaptureLoop {
+  readonly #deps: CaptureLoopDeps;
+  #capture: Capture | null = null;
+  #observeFrame = discard;
+  #local: LocalAddresses = { prefixes: [], addresses: [] };
+  #reasonOfOpenMinute: GapReason | null = null;
   /** Wall time when draining of the source began. */
-  let drainedMs = watch.look().nowMs;
+  #drainedMs: number;
 
-  function listen(): void {
+  constructor(deps: CaptureLoopDeps) {
+    this.#deps = deps;
+    this.#drainedMs = deps.watch.look().nowMs;
+  }
+
+  begin(local: LocalAddresses): void {
+    this.#local = local;
+    this.#listen();
+  }
+
+  setLocal(local: LocalAddresses): void {
+    this.#local = local;
+    this.#capture?.setLocal(local);
+  }
+
+  async turn(): Promise<void> {
+    const { source, watch } = this.#deps;
+    await source.poll(pollMs, this.#observeFrame);
+    const dropped = source.takeDropped();
+    if (dropped > 0) this.#capture?.addKernelDropped(dropped);
+    const { nowMs, stepMs } = watch.look();
+    this.#followClock(nowMs, stepMs);
+    const overMs = this.#drainedMs + stepMs;
+    this.#drainedMs = nowMs;
+    if (this.#capture) this.#sendReports(this.#capture.closeMinutes(overMs - source.settleMs), null);
+    this.#sendWindows(overMs - Math.max(windowSettleMs, source.settleMs - 750));
+  }
+
+  async linger(): Promise<void> {
+    const { source } = this.#deps;
+    const until = performance.now() + source.lingerMs;
+    do await source.poll(pollMs, this.#observeFrame);
+    while (performance.now() < until);
+  }
+
+  finish(reason: GapReason): void {
+    if (!this.#capture) return;
+    const { wallMs } = this.#deps.hostTime.read();
+    this.#sendReports(this.#capture.closeAll(wallMs), reason);
+    this.#sendWindows(wallMs);
+  }
+
+  #listen(): void {
+    const { input, source, watch } = this.#deps;
     const { linkType } = source;
-    const begun = createCapture({ ...input, linkType, registrableDomain, local, clampTime: watch.clampTime });
-    listenNow(begun);
+    const { clampTime } = watch;
+    const begun = createCapture({ ...input, linkType, registrableDomain, local: this.#local, clampTime });
+    this.#listenNow(begun);
     // Bound, because an arrow function with rest arguments would allocate an array for every packet.
-    observeFrame = begun.observe.bind(begun);
-    capture = begun;
+    this.#observeFrame = begun.observe.bind(begun);
+    this.#capture = begun;
   }
 
-  function listenNow(begun: Capture): void {
-    const moment = hostTime.read();
+  #listenNow(begun: Capture): void {
+    const moment = this.#deps.hostTime.read();
     begun.listeningSince(moment.wallMs);
-    say({ kind: 'listening', sinceMs: moment.wallMs, offsetMs: offsetOf(moment) });
+    this.#deps.say({ kind: 'listening', sinceMs: moment.wallMs, offsetMs: offsetOf(moment) });
   }
 
-  function sendReports(reports: MinuteReport[], lastReason: GapReason | null): void {
+  /** After a clock step: the open minute ends at the last old time, and another begins in the new time. */
+  #followClock(nowMs: number, stepMs: number): void {
+    if (stepMs === 0) return;
+    const oldNowMs = nowMs - stepMs;
+    if (this.#capture) {
+      this.#sendReports(this.#capture.closeAll(oldNowMs), 'clock_step');
+      this.#sendWindows(oldNowMs);
+      // Names and flows survive a small step. After a large step their ages are meaningless.
+      if (startOfMinuteMs(oldNowMs) === startOfMinuteMs(nowMs)) this.#listenNow(this.#capture);
+      else this.#listen();
+    }
+    this.#reasonOfOpenMinute = 'clock_step';
+  }
+
+  #sendReports(reports: MinuteReport[], lastReason: GapReason | null): void {
     if (reports.length === 0) return;
-    const firstReason = reasonOfOpenMinute;
-    reasonOfOpenMinute = null;
-    say({
+    const firstReason = this.#reasonOfOpenMinute;
+    this.#reasonOfOpenMinute = null;
+    this.#deps.say({
       kind: 'reports',
       reports: reports.map((report, i) => {
         const reason = (i === 0 ? firstReason : null) ?? (i === reports.length - 1 ? lastReason : null);
@@ -78,57 +141,10 @@ export function createCaptureLoop({ input, source, watch, hostTime, say }: Captu
     });
   }
 
-  function sendWindows(untilMs: number): void {
-    const windows = capture?.closeWindows(untilMs) ?? [];
-    if (windows.length > 0) say({ kind: 'windows', windows });
+  #sendWindows(untilMs: number): void {
+    const windows = this.#capture?.closeWindows(untilMs) ?? [];
+    if (windows.length > 0) this.#deps.say({ kind: 'windows', windows });
   }
-
-  /** After a clock step: the open minute ends at the last old time, and another begins in the new time. */
-  function followClock(nowMs: number, stepMs: number): void {
-    if (stepMs === 0) return;
-    const oldNowMs = nowMs - stepMs;
-    if (capture) {
-      sendReports(capture.closeAll(oldNowMs), 'clock_step');
-      sendWindows(oldNowMs);
-      // Names and flows survive a small step. After a large step their ages are meaningless.
-      if (startOfMinuteMs(oldNowMs) === startOfMinuteMs(nowMs)) listenNow(capture);
-      else listen();
-    }
-    reasonOfOpenMinute = 'clock_step';
-  }
-
-  return {
-    begin(given) {
-      local = given;
-      listen();
-    },
-    setLocal(given) {
-      local = given;
-      capture?.setLocal(given);
-    },
-    async turn() {
-      await source.poll(pollMs, observeFrame);
-      const dropped = source.takeDropped();
-      if (dropped > 0) capture?.addKernelDropped(dropped);
-      const { nowMs, stepMs } = watch.look();
-      followClock(nowMs, stepMs);
-      const overMs = drainedMs + stepMs;
-      drainedMs = nowMs;
-      if (capture) sendReports(capture.closeMinutes(overMs - source.settleMs), null);
-      sendWindows(overMs - Math.max(windowSettleMs, source.settleMs - 750));
-    },
-    async linger() {
-      const until = performance.now() + source.lingerMs;
-      do await source.poll(pollMs, observeFrame);
-      while (performance.now() < until);
-    },
-    finish(reason) {
-      if (!capture) return;
-      const { wallMs } = hostTime.read();
-      sendReports(capture.closeAll(wallMs), reason);
-      sendWindows(wallMs);
-    },
-  };
 }
 
 /** Also reduces the observed time of an incomplete report. */

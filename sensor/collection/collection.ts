@@ -3,12 +3,17 @@ import { type Clock, systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { liveWindowMs } from '#contracts/sensor-api/live.ts';
+import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { createHostTime, type HostTime } from '#sensor/host-time/index.ts';
 import { downgradeForMonitor, type SensorPlan } from '#sensor/plan/index.ts';
-import { type CaptureState, createCaptureGroup } from './capture-group.ts';
+import { type CaptureGroup, type CaptureState, createCaptureGroup } from './capture-group.ts';
 import type { CaptureSpec } from './capture-spec.ts';
 import type { LocalWindow } from './merge-windows.ts';
-import { createMinuteCollector, type MinuteCollectorOptions } from './minute-collector.ts';
+import {
+  createMinuteCollector,
+  type MinuteCollector,
+  type MinuteCollectorOptions,
+} from './minute-collector.ts';
 
 const tickMs = 500;
 /** Number of captures with full tables; more captures divide the limit of the process (NET-8.6). */
@@ -61,39 +66,9 @@ export function createCollection(options: CollectionOptions): Collection {
     onCommitted: options.onCommitted,
     records: options.records ?? [],
   });
-  const share = Math.min(1, capturesMax / Math.max(1, options.captures.length));
-  const groups = options.captures.map((spec) =>
-    createCaptureGroup({
-      spec,
-      share: share / (spec.members ?? 1),
-      windowMs: options.windowMs ?? liveWindowMs,
-      foreignMacs: options.foreignMacs ?? (() => noMacs),
-      onWindow: (window) => options.onWindow?.(window),
-      clock,
-      reporter,
-      onListening: (sinceMs, offsetMs) => {
-        collector.listening(spec.name, sinceMs, offsetMs);
-        options.onStateChanged?.();
-        reporter.info('capture listens', { capture: spec.name });
-      },
-      onFailed: () => {
-        collector.failed(spec.name);
-        options.onStateChanged?.();
-      },
-      onMinute: (minute, reason) => {
-        warnOfLoss(spec.name, minute.totals.kernelDropped);
-        collector.report(plan ? downgradeForMonitor(minute, plan) : minute, reason);
-      },
-    }),
+  const groups = createGroups(options, clock, collector, (minute) =>
+    plan ? downgradeForMonitor(minute, plan) : minute,
   );
-
-  function warnOfLoss(capture: string, kernelDropped: number): void {
-    if (kernelDropped === 0) return;
-    reporter.warn('the kernel dropped packets because the ring was full', {
-      capture,
-      packets: kernelDropped,
-    });
-  }
 
   async function tick(): Promise<void> {
     while (!stopping.signal.aborted) {
@@ -130,4 +105,47 @@ export function createCollection(options: CollectionOptions): Collection {
     isPaused: () => collector.isPaused(),
     states: () => groups.map((group) => group.state()),
   };
+}
+
+/** A group for each capture, which reports to the collector. `downgrade`: a minute as the monitor understands it. */
+function createGroups(
+  options: CollectionOptions,
+  clock: Clock,
+  collector: MinuteCollector,
+  downgrade: (minute: TelemetryMinute) => TelemetryMinute,
+): CaptureGroup[] {
+  const { captures, reporter } = options;
+  const share = Math.min(1, capturesMax / Math.max(1, captures.length));
+  return captures.map((spec) =>
+    createCaptureGroup({
+      spec,
+      share: share / (spec.members ?? 1),
+      windowMs: options.windowMs ?? liveWindowMs,
+      foreignMacs: options.foreignMacs ?? (() => noMacs),
+      onWindow: (window) => options.onWindow?.(window),
+      clock,
+      reporter,
+      onListening: (sinceMs, offsetMs) => {
+        collector.listening(spec.name, sinceMs, offsetMs);
+        options.onStateChanged?.();
+        reporter.info('capture listens', { capture: spec.name });
+      },
+      onFailed: () => {
+        collector.failed(spec.name);
+        options.onStateChanged?.();
+      },
+      onMinute: (minute, reason) => {
+        warnOfLoss(reporter, spec.name, minute.totals.kernelDropped);
+        collector.report(downgrade(minute), reason);
+      },
+    }),
+  );
+}
+
+function warnOfLoss(reporter: Reporter, capture: string, kernelDropped: number): void {
+  if (kernelDropped === 0) return;
+  reporter.warn('the kernel dropped packets because the ring was full', {
+    capture,
+    packets: kernelDropped,
+  });
 }

@@ -27,7 +27,6 @@ export const limits: Limits = {
     'sensor/packet-source/packet-socket.ts:openPacketSocket': 135,
     'sensor/packet-source/tcpdump-source.ts:openTcpdumpSource': 83,
     'sensor/rotation/index.ts:createRotation': 157,
-    'sensor/uplink/index.ts:createUplink': 155,
   },
   foreignTables: {
     'monitor: alerts → sites': 1,

@@ -2,7 +2,7 @@
 
 import { endingText } from './credential-health.ts';
 import type { AlertKind } from './episode.ts';
-import type { Episode } from './store.ts';
+import type { Episode } from './read-episodes.ts';
 
 export const kindNames: Record<AlertKind, string> = {
   sensor_silent: 'Sensor silent',

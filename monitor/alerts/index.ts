@@ -19,6 +19,7 @@ import * as channels from './channels-store.ts';
 import type { FindSubjectsDeps } from './find-subjects.ts';
 import { judgeSubjects } from './judge-subjects.ts';
 import { addChannel, type ChannelInput, sendTest } from './manage-channels.ts';
+import { type Episode, readEpisode, readEpisodes } from './read-episodes.ts';
 import type { MailSettings } from './send-mail.ts';
 import { createSender, type Sender } from './send-notifications.ts';
 import * as store from './store.ts';
@@ -46,7 +47,7 @@ export {
 export { keptAlerts } from './kept.ts';
 export type { ChannelInput } from './manage-channels.ts';
 export type { MailSettings } from './send-mail.ts';
-export type { Episode } from './store.ts';
+export type { Episode };
 
 /** Columns with sealed secrets of alerts. */
 export const alertSecrets = [channels.channelSecret] as const;
@@ -70,10 +71,10 @@ export interface Alerts {
   readonly sender: Sender;
   readonly parts: readonly Part[];
   /** Open episodes, the newest first; of all sites when `siteId` is null. */
-  listOpen(siteId: number | null, limit: number): Promise<store.Episode[]>;
+  listOpen(siteId: number | null, limit: number): Promise<Episode[]>;
   /** Resolved episodes, the newest first. */
-  listResolved(siteId: number | null, limit: number): Promise<store.Episode[]>;
-  find(episodeId: number): Promise<store.Episode | null>;
+  listResolved(siteId: number | null, limit: number): Promise<Episode[]>;
+  find(episodeId: number): Promise<Episode | null>;
   /** Acknowledges an episode. Returns false when it is not open. */
   acknowledge(actor: Actor, episodeId: number, by: string, note: string): Promise<boolean>;
   /** Mutes the episode's subject for hours; 0 unmutes it. */
@@ -112,9 +113,9 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     sender,
     parts: [loop, sender],
     hasMail: deps.mail !== null,
-    listOpen: (siteId, limit) => store.listEpisodes(db(), { siteId, isOpen: true, limit }),
-    listResolved: (siteId, limit) => store.listEpisodes(db(), { siteId, isOpen: false, limit }),
-    find: (episodeId) => store.findEpisode(db(), episodeId),
+    listOpen: (siteId, limit) => readEpisodes(db(), { siteId, isOpen: true, limit }),
+    listResolved: (siteId, limit) => readEpisodes(db(), { siteId, isOpen: false, limit }),
+    find: (episodeId) => readEpisode(db(), episodeId),
     async acknowledge(actor, episodeId, by, note) {
       requireOperator(actor);
       const told = note.trim().slice(0, noteLengthMax);

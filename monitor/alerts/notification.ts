@@ -1,7 +1,7 @@
 /** Content of notifications. */
 import { formatTime } from '#service-kit/pages/index.ts';
 import { measuredOf, titleOf } from './describe-episode.ts';
-import type { Episode } from './store.ts';
+import type { Episode } from './read-episodes.ts';
 
 export interface Notification {
   /** The same in every attempt, so that receivers can detect repetitions. */

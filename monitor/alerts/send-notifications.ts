@@ -15,8 +15,8 @@ import { postDelivery, resolveByDns, signDelivery, type TargetRules } from '#ser
 import { channelSecret } from './channels-store.ts';
 import { makeNotification, type Notification } from './notification.ts';
 import * as outbox from './outbox-store.ts';
+import { readEpisode } from './read-episodes.ts';
 import { type MailSettings, sendMail } from './send-mail.ts';
-import { findEpisode } from './store.ts';
 
 export interface SenderDeps {
   db: () => Queryable;
@@ -64,7 +64,7 @@ async function attempt(
   due: outbox.DueNotification,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const episode = due.episodeId === null ? null : await findEpisode(deps.db(), due.episodeId);
+  const episode = due.episodeId === null ? null : await readEpisode(deps.db(), due.episodeId);
   const { publicId, transition, createdAtMs } = due;
   const notification = makeNotification(publicId, transition, episode, createdAtMs, deps.consoleUrl);
   const error =

@@ -55,10 +55,9 @@ export async function resolveEpisode(
     where id = ${id} and resolved_at is null`.execute(trx);
 }
 
-export interface Episode {
+export interface StoredEpisode {
   id: number;
   siteId: number;
-  siteName: string;
   kind: AlertKind;
   subjectKey: string;
   subjectName: string;
@@ -75,26 +74,30 @@ export interface Episode {
   mutedUntilMs: number | null;
 }
 
-const episodeColumns = sql`e.id, e.site_id as "siteId", s.name as "siteName", e.kind, e.subject_key as "subjectKey",
+const episodeColumns = sql`e.id, e.site_id as "siteId", e.kind, e.subject_key as "subjectKey",
   e.subject_name as "subjectName", (extract(epoch from e.opened_at) * 1000)::float8 as "openedAtMs",
   (extract(epoch from e.resolved_at) * 1000)::float8 as "resolvedAtMs", e.resolution,
   (extract(epoch from e.good_since) * 1000)::float8 as "goodSinceMs", e.details,
   (extract(epoch from e.acknowledged_at) * 1000)::float8 as "acknowledgedAtMs", e.acknowledged_by as "acknowledgedBy", e.note,
   (extract(epoch from m.until) * 1000)::float8 as "mutedUntilMs"`;
-const episodeTables = sql`alert_episodes e join sites s on s.id = e.site_id
+const episodeTables = sql`alert_episodes e
   left join alert_mutes m on m.kind = e.kind and m.subject_key = e.subject_key and m.until > svc_now()`;
 
-export async function findEpisode(db: Queryable, id: number): Promise<Episode | null> {
+export async function findEpisode(db: Queryable, id: number): Promise<StoredEpisode | null> {
   const { rows } =
-    await sql<Episode>`select ${episodeColumns} from ${episodeTables} where e.id = ${id}`.execute(db);
+    await sql<StoredEpisode>`select ${episodeColumns} from ${episodeTables} where e.id = ${id}`.execute(db);
   return rows[0] ?? null;
 }
 
-export async function listEpisodes(
-  db: Queryable,
-  filter: { siteId: number | null; isOpen: boolean; limit: number },
-): Promise<Episode[]> {
-  const { rows } = await sql<Episode>`
+export interface EpisodeFilter {
+  /** Null: of all sites. */
+  siteId: number | null;
+  isOpen: boolean;
+  limit: number;
+}
+
+export async function listEpisodes(db: Queryable, filter: EpisodeFilter): Promise<StoredEpisode[]> {
+  const { rows } = await sql<StoredEpisode>`
     select ${episodeColumns} from ${episodeTables}
     where (${filter.siteId}::bigint is null or e.site_id = ${filter.siteId}::bigint)
       and (e.resolved_at is null) = ${filter.isOpen}

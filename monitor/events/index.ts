@@ -2,6 +2,7 @@
  * Events for people: kind, site, time, details. An event is written in the transaction of its change, so that it is
  * neither lost nor about a rolled-back change.
  */
+import { nameSensors } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   type EventFilter,
@@ -9,11 +10,16 @@ import {
   insertEvent,
   listEventKinds,
   listEvents,
-  type MonitorEvent,
+  type StoredEvent,
 } from './store.ts';
 
 export { keptEvents } from './kept.ts';
-export type { EventFilter, EventInput, MonitorEvent } from './store.ts';
+export type { EventFilter, EventInput } from './store.ts';
+
+export interface MonitorEvent extends StoredEvent {
+  /** The sensor's host, also for a removed sensor. */
+  hostName: string | null;
+}
 
 export interface Events {
   /** Writes an event in the transaction of its change. */
@@ -27,7 +33,15 @@ export interface Events {
 export function createEvents(deps: { db: () => Queryable }): Events {
   return {
     record: (trx, event) => insertEvent(trx, event),
-    list: (siteId, limit, filter) => listEvents(deps.db(), siteId, limit, filter),
+    async list(siteId, limit, filter) {
+      const events = await listEvents(deps.db(), siteId, limit, filter);
+      const sensorIds = events.flatMap(({ sensorId }) => (sensorId === null ? [] : [sensorId]));
+      const names = await nameSensors(deps.db(), [...new Set(sensorIds)]);
+      return events.map((event) => ({
+        ...event,
+        hostName: event.sensorId === null ? null : (names.get(event.sensorId)?.hostName ?? null),
+      }));
+    },
     listKinds: (siteId) => listEventKinds(deps.db(), siteId),
   };
 }

@@ -10,13 +10,11 @@ export interface EventInput {
   details: Readonly<Record<string, unknown>>;
 }
 
-export interface MonitorEvent {
+export interface StoredEvent {
   id: number;
   kind: string;
   siteId: number | null;
   sensorId: number | null;
-  /** The sensor's host, also for a removed sensor. */
-  hostName: string | null;
   occurredAtMs: number;
   details: Record<string, unknown>;
 }
@@ -47,12 +45,12 @@ export async function listEvents(
   siteId: number,
   limit: number,
   filter: EventFilter = {},
-): Promise<MonitorEvent[]> {
+): Promise<StoredEvent[]> {
   const { kind = null, sensorId = null, fromMs = null, toMs = null, mac = null, after = null } = filter;
-  const { rows } = await sql<MonitorEvent>`
-    select e.id, e.kind, e.site_id as "siteId", e.sensor_id as "sensorId", s.host_name as "hostName",
+  const { rows } = await sql<StoredEvent>`
+    select e.id, e.kind, e.site_id as "siteId", e.sensor_id as "sensorId",
            (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs", e.details
-    from events e left join sensors s on s.id = e.sensor_id
+    from events e
     where e.site_id = ${siteId}
       and (${kind}::text is null or e.kind = ${kind})
       and (${sensorId}::bigint is null or e.sensor_id = ${sensorId})

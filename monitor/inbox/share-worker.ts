@@ -1,4 +1,5 @@
 import {
+  cutPastHolder,
   isTrusted,
   type Lease,
   LeaseLost,
@@ -10,7 +11,7 @@ import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import { applyBatch } from './apply-batch.ts';
 import type { InboxParts } from './deps.ts';
 import { noteAbandoned, noteFailure } from './note-failure.ts';
-import { beginBatch, cutPastHolder, type PendingUpload, type Pick } from './store.ts';
+import { beginBatch, type PendingUpload, type Pick } from './store.ts';
 
 /** Sensors are divided into so many shares. */
 export const shares = 4;

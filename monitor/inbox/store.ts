@@ -1,4 +1,6 @@
 import { sql } from 'kysely';
+import { isClockRight } from '#monitor/sensors/index.ts';
+import { heldTerm } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** An upload as it came. */
@@ -35,10 +37,6 @@ export interface AheadBounds {
   toleratedSeconds: number;
   waitSeconds: number;
 }
-
-/** What the sensor told of itself within two minutes shows that its clock agrees with the database's. */
-const clockIsRight = sql`coalesce(k.received_at > svc_now() - interval '2 minutes'
-  and abs(extract(epoch from k.observed_at - k.received_at)) < 30, false)`;
 
 /**
  * Stores uploads of different identities that are neither known nor outside the window, and says of each what it found.
@@ -78,14 +76,13 @@ export async function storeUploads(
         case when given.through_minute is null
             or given.through_minute <= svc_now() + make_interval(secs => ${ahead.toleratedSeconds}) then null
           -- The sensor's clock is right by now, so this upload keeps its wrong times for ever: an older sensor's.
-          when ${clockIsRight} and given.last_minute is null then null
-          when ${clockIsRight} and given.last_minute > svc_now() + make_interval(secs => ${ahead.waitSeconds}) then 'refuse'
+          when ${isClockRight(sql`given.sensor_id`)} and given.last_minute is null then null
+          when ${isClockRight(sql`given.sensor_id`)} and given.last_minute > svc_now() + make_interval(secs => ${ahead.waitSeconds}) then 'refuse'
           else 'wait' end as ahead
       from given
       left join inbox_spools p on p.sensor_id = given.sensor_id and p.spool_id = given.spool_id
       left join inbox_uploads u on u.sensor_id = given.sensor_id and u.spool_id = given.spool_id
-        and u.sequence = given.sequence
-      left join sensor_conditions k on k.sensor_id = given.sensor_id),
+        and u.sequence = given.sequence),
     stored as (
       insert into inbox_uploads (sensor_id, site_id, spool_id, sequence, digest, encoding, body, first_minute, last_minute)
       select sensor_id, site_id, spool_id, sequence, digest, encoding,
@@ -146,8 +143,7 @@ export async function beginBatch(
   const uploadsMax = 'id' in pick || pick.kind === 'failed' ? 1 : pick.uploadsMax;
   const bytesMax = 'id' in pick || pick.kind === 'failed' ? 0 : pick.bytesMax;
   const { rows } = await sql<{ [Field in keyof PendingUpload]: PendingUpload[Field] | null }>`
-    with held as (
-      select 1 from leases where name = ${of.leaseName} and term = ${of.term} and expires_at > svc_now() for share),
+    with held as (${heldTerm(of.leaseName, of.term)}),
     due as (
       select id, octet_length(body) as bytes from inbox_uploads
       where state = 'pending' and ${which} and exists (select 1 from held)
@@ -195,33 +191,6 @@ export async function takeAbandoned(trx: Queryable, share: number, term: number)
 export async function endAttempt(trx: Queryable, share: number, term: number): Promise<void> {
   await sql`update inbox_attempts set upload_ids = '{}' where share = ${share} and term = ${term}`.execute(
     trx,
-  );
-}
-
-/**
- * Records the lease and term of this transaction, for observers of the tables and for the process that must end it,
- * and makes the server end it when its client says nothing for so long.
- */
-export async function nameTerm(
-  trx: Queryable,
-  lease: { name: string; term: number },
-  idleSeconds: number,
-): Promise<void> {
-  await sql`select set_config('application_name', ${`${lease.name} term ${lease.term}`}, true),
-    set_config('svc.lease', ${lease.name}, true), set_config('svc.lease_term', ${String(lease.term)}, true),
-    set_config('idle_in_transaction_session_timeout', ${`${idleSeconds}s`}, true)`.execute(trx);
-}
-
-/**
- * Ends the session that still holds a lease whose time has been over for as long again. The server does that by itself
- * where a client falls silent between two statements, but not in the middle of a COPY: there it waits without end.
- */
-export async function cutPastHolder(db: Queryable, leaseName: string, ttlSeconds: number): Promise<void> {
-  await sql`select pg_terminate_backend(session.pid) from leases l
-    join pg_stat_activity session on session.application_name = l.name || ' term ' || l.term
-      and session.datname = current_database()
-    where l.name = ${leaseName} and l.expires_at < svc_now() - make_interval(secs => ${ttlSeconds})`.execute(
-    db,
   );
 }
 

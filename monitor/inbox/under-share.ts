@@ -1,7 +1,6 @@
-import { type Lease, underLease } from '#service-kit/leases/index.ts';
+import { type Lease, nameTerm, underLease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { InboxDeps } from './deps.ts';
-import { nameTerm } from './store.ts';
 
 /**
  * A transaction of a share's worker under its lease; throws `LeaseLost`. It names its term, so that a worker that freezes

@@ -13,6 +13,7 @@ import {
   listTombstonesSince,
   listUnlisted,
   lockInventory,
+  readListedAt,
   upsertMachines,
   writeSuccess,
 } from './store.ts';
@@ -62,7 +63,7 @@ export async function importInventory(
         await upsertMachines(trx, machines.slice(i, i + batchSize));
       }
       // Before devices are locked: transactions that apply uploads take the two locks in this order.
-      const changed = await applyListing(trx, placesOf(machines));
+      const changed = await applyListing(trx, placesOf(machines), await readListedAt(trx));
       if (changed.length > 0) await deps.onPlaced(trx, changed);
       const keys = machines.map(({ clusterId, vmId }) => ({ clusterId, vmId }));
       const unlisted = await listUnlisted(trx, keys);

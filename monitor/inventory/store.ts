@@ -128,6 +128,13 @@ export async function readState(db: Queryable): Promise<ImportState> {
   return rows[0]!;
 }
 
+/** When the last listing began, as text with full precision; null before the first. */
+export async function readListedAt(db: Queryable): Promise<string | null> {
+  const { rows } = await sql<{ listedAt: string | null }>`
+    select listed_at::text as "listedAt" from inventory_state`.execute(db);
+  return rows[0]?.listedAt ?? null;
+}
+
 /** `listedAt` is the start of the listing, by the database's clock. */
 export async function writeSuccess(db: Queryable, counts: ImportCounts, listedAt: string): Promise<void> {
   await sql`update inventory_state set last_run_at = svc_now(), last_success_at = svc_now(), last_error = null,

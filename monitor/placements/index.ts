@@ -104,16 +104,18 @@ function judgeBy({ bySensor, isEmpty }: Known): ForeignCheck {
 /**
  * Updates placements from a complete listing. Returns the addresses whose reporting sensor changed, and since when.
  * Takes the exclusive lock only if there are changes. Call it in the transaction that applies the listing, before locks
- * of devices and before the time of the listing is written.
+ * of devices and before the time of the listing is written. `listedBefore` is the time of the previous listing, as text;
+ * null: there was none.
  */
 export async function applyListing(
   trx: Queryable,
   places: readonly Place[],
+  listedBefore: string | null,
 ): Promise<store.ChangedAddress[]> {
   const changes = await store.findChanges(trx, places);
   if (changes.begun.length === 0 && changes.ended.length === 0) return [];
   await store.lockExclusive(trx);
-  return store.writeChanges(trx, changes);
+  return store.writeChanges(trx, changes, listedBefore);
 }
 
 /** Ends the placements of ended servers, now. */

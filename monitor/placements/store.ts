@@ -80,7 +80,11 @@ export interface ChangedAddress {
  * A known address at a new place began after the previous listing; an address that was never known counts as always
  * there. Ended places existed until now.
  */
-export async function writeChanges(trx: Queryable, changes: Changes): Promise<ChangedAddress[]> {
+export async function writeChanges(
+  trx: Queryable,
+  changes: Changes,
+  listedBefore: string | null,
+): Promise<ChangedAddress[]> {
   const since = new Map<string, number>();
   for (let i = 0; i < changes.begun.length; i += batchSize) {
     const { rows } = await sql<{ address: string | null; beganAt: number }>`
@@ -96,7 +100,7 @@ export async function writeChanges(trx: Queryable, changes: Changes): Promise<Ch
         from given g)
       insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
       select cluster_id, vm_id, node, mac, segment, address, is_unique,
-        case when is_known then coalesce((select listed_at from inventory_state), svc_now()) else '-infinity' end
+        case when is_known then coalesce(${listedBefore}::timestamptz, svc_now()) else '-infinity' end
       from known
       returning host(address) as address, ${seconds('began_at')} as "beganAt"`.execute(trx);
     for (const { address, beganAt } of rows)
@@ -128,18 +132,18 @@ export async function endServers(
     where p.cluster_id = s.cluster_id and p.vm_id = s.vm_id and p.ended_at is null`.execute(trx);
 }
 
-/** A node with servers of a site's clusters. */
+/** A node with servers of these clusters. */
 export interface NodeName {
   clusterId: number;
   node: string;
   servers: number;
 }
 
-export async function listNodes(db: Queryable, siteId: number): Promise<NodeName[]> {
+export async function listNodes(db: Queryable, clusterIds: readonly number[]): Promise<NodeName[]> {
   const { rows } = await sql<NodeName>`
-    select p.cluster_id as "clusterId", p.node, count(distinct p.vm_id)::int as servers
-    from site_clusters c join vm_placements p on p.cluster_id = c.cluster_id
-    where c.site_id = ${siteId} and p.ended_at is null and p.node is not null
+    select cluster_id as "clusterId", node, count(distinct vm_id)::int as servers
+    from vm_placements
+    where cluster_id = any(${[...clusterIds]}::bigint[]) and ended_at is null and node is not null
     group by 1, 2 order by 2, 1`.execute(db);
   return rows;
 }

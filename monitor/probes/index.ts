@@ -8,6 +8,7 @@
 import type { UploadConsumer } from '#monitor/intake/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
 import type { PlanSection } from '#monitor/sensors/index.ts';
+import { listSensorViews, type SensorView } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as availability from './availability-store.ts';
 import { createProbeConsumer, type SensorResults } from './consume-probes.ts';
@@ -17,7 +18,7 @@ import type { Probe, ProbeChange, ProbeInput } from './probe.ts';
 import { createProbesSection } from './probes-section.ts';
 import * as store from './store.ts';
 
-export type { Availability, HistoryStep, SensorView } from './availability-store.ts';
+export type { Availability, HistoryStep } from './availability-store.ts';
 export { keptProbes } from './kept.ts';
 export type { ProbeMinutes } from './newest-store.ts';
 export {
@@ -29,6 +30,7 @@ export {
   probesMax,
 } from './probe.ts';
 export type { ProbeState } from './store.ts';
+export type { SensorView };
 
 export interface Probes {
   /** Throws `probes.invalid` with the correction, and `probes.too_many`. */
@@ -56,7 +58,7 @@ export interface Probes {
   /** The newest measured minutes of every active probe of any site, by the database's clock. */
   listNewestMinutes(count: number): Promise<ProbeMinutes[]>;
   /** Results of each sensor for a probe, in a range of at most a day. */
-  listSensorViews(probeId: number, fromMs: number, toMs: number): Promise<availability.SensorView[]>;
+  listSensorViews(probeId: number, fromMs: number, toMs: number): Promise<SensorView[]>;
 }
 
 export function createProbes(deps: { db: () => Queryable; reader: () => Queryable }): Probes {
@@ -73,6 +75,6 @@ export function createProbes(deps: { db: () => Queryable; reader: () => Queryabl
     readHistory: (probeId, fromMs, toMs, stepSeconds) =>
       availability.readHistory(db(), { probeId, fromMs, toMs, stepSeconds }),
     listNewestMinutes: (count) => listNewestMinutes(db(), count),
-    listSensorViews: (probeId, fromMs, toMs) => availability.listSensorViews(db(), { probeId, fromMs, toMs }),
+    listSensorViews: (probeId, fromMs, toMs) => listSensorViews(db(), { probeId, fromMs, toMs }),
   };
 }

@@ -1,9 +1,10 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { lockSite } from '#monitor/sites/index.ts';
 import { changedMembers, record, recorded } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { type ProbeChange, type ProbeInput, parseCadence, parseProbe, probesMax } from './probe.ts';
-import { findProbe, insertProbe, lockSite, removeProbe, updateProbe } from './store.ts';
+import { countProbes, findProbe, insertProbe, removeProbe, updateProbe } from './store.ts';
 
 /** Adds a probe to a site. The lock on the site's row keeps concurrent calls within the limit. */
 export async function addProbe(
@@ -15,9 +16,8 @@ export async function addProbe(
   requireOperator(actor);
   const probe = parseProbe(input);
   return db.transaction().execute(async (trx) => {
-    const count = await lockSite(trx, siteId);
-    if (count === null) throw new CodedError('probes.no_site', 'This site does not exist.');
-    if (count >= probesMax) {
+    if (!(await lockSite(trx, siteId))) throw new CodedError('probes.no_site', 'This site does not exist.');
+    if ((await countProbes(trx, siteId)) >= probesMax) {
       throw new CodedError('probes.too_many', `A site has at most ${probesMax} probes. Remove one first.`);
     }
     const id = await insertProbe(trx, siteId, probe);

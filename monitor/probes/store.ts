@@ -15,13 +15,10 @@ export interface ProbeState extends Probe {
   newestFailure: string | null;
 }
 
-/** Locks the site against new probes. Returns their number, or null without such a site. */
-export async function lockSite(trx: Queryable, siteId: number): Promise<number | null> {
-  const { rows } = await sql`select 1 from sites where id = ${siteId} for no key update`.execute(trx);
-  if (rows.length === 0) return null;
-  const counted = await sql<{ count: number }>`
-    select count(*)::int as count from probes where site_id = ${siteId} and removed_at is null`.execute(trx);
-  return counted.rows[0]!.count;
+export async function countProbes(db: Queryable, siteId: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from probes where site_id = ${siteId} and removed_at is null`.execute(db);
+  return rows[0]!.count;
 }
 
 export async function insertProbe(

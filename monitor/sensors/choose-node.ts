@@ -1,9 +1,10 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { type ChangedAddress, lockNodes } from '#monitor/placements/index.ts';
+import { lockSite } from '#monitor/sites/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { listOccupants, lockNodesOf, type Occupant } from './node-store.ts';
+import { listOccupants, type Occupant } from './node-store.ts';
 import { type ChosenNode, updateNode } from './store.ts';
 
 const nameLengthMax = 255;
@@ -58,7 +59,8 @@ export async function chooseNode(
     .db()
     .transaction()
     .execute(async (trx) => {
-      await lockNodesOf(trx, sensor.siteId);
+      // Sensors of a site get and lose nodes one after another.
+      await lockSite(trx, sensor.siteId);
       await requireFreeNode(trx, sensor.siteId, node, {
         exceptSensorId: sensor.sensorId,
         advice: 'Remove that sensor first, or choose another node.',

@@ -1,5 +1,5 @@
 /** What each sensor's host had room for when it told last. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
@@ -46,3 +46,12 @@ export async function listConditions(db: Queryable, siteId: number): Promise<Kno
     where s.site_id = ${siteId} and s.revoked_at is null`.execute(db);
   return rows.map(({ captures, ...row }) => ({ ...row, ...(captures ? { captures } : {}) }));
 }
+
+/**
+ * For statements of other features: whether what a sensor told of itself within two minutes shows that its clock agrees
+ * with the database's.
+ */
+export const isClockRight = (sensorId: RawBuilder<unknown>): RawBuilder<boolean> => sql<boolean>`
+  coalesce((select k.received_at > svc_now() - interval '2 minutes'
+      and abs(extract(epoch from k.observed_at - k.received_at)) < 30
+    from sensor_conditions k where k.sensor_id = ${sensorId}), false)`;

@@ -2,13 +2,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 import type { EnrolRequest, EnrolResponse } from '#contracts/sensor-api/http.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { findSite, lockSite } from '#monitor/sites/index.ts';
 import { record, recorded } from '#service-kit/audit/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { checkNode, requireFreeNode } from './choose-node.ts';
 import { insertFirstCredential } from './credential-store.ts';
-import { listOccupants, lockNodesOf } from './node-store.ts';
+import { listOccupants } from './node-store.ts';
 import { type ChosenNode, insertSensor, insertToken, revokeSensor, useToken } from './store.ts';
 
 export interface EnrolmentToken {
@@ -51,6 +52,7 @@ export async function createEnrolmentToken(
     async (trx) => {
       const advice = 'Let the new sensor replace it, remove it first, or choose another node.';
       if (checked && !replaces) await requireFreeNode(trx, siteId, checked, { advice });
+      if (!(await findSite(trx, siteId))) return null;
       return insertToken(trx, siteId, digestToken(token), checked, replaces);
     },
   );
@@ -72,10 +74,12 @@ export function enrolSensor(
     const used = await useToken(trx, digestToken(request.token));
     if (!used) return null;
     const { siteId, clusterId } = used;
+    const site = (await findSite(trx, siteId))!;
     const hostName = checkHostName(request.host_name);
     // A host must not choose whose servers it speaks for.
     const node = checkNode({ name: used.node ?? request.node, clusterId });
-    await lockNodesOf(trx, siteId);
+    // Sensors of a site get and lose nodes one after another.
+    await lockSite(trx, siteId);
     const replaced = used.replaces ? await listOccupants(trx, siteId, node) : [];
     for (const { id } of replaced) await revokeSensor(trx, siteId, id);
     const advice = 'Remove that sensor in the monitor, or make a token that replaces it.';
@@ -102,7 +106,7 @@ export function enrolSensor(
     return {
       sensor_id: sensorId,
       site_id: siteId,
-      site_name: used.siteName,
+      site_name: site.name,
       credential: credential.token,
     };
   });

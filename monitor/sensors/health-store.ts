@@ -1,4 +1,4 @@
-/** When every sensor was heard, by the database's clock, what its host had room for, and what was not taken of it. */
+/** When every sensor was heard, by the database's clock, what its host had room for, and which upload was refused. */
 import { sql } from 'kysely';
 import type { CaptureCondition } from '#contracts/sensor-api/live.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -29,8 +29,6 @@ export interface StoredHealth {
   } | null;
   /** The newest upload that was not taken; null: all were. */
   refusal: { ageSeconds: number; code: string; message: string } | null;
-  /** Rows that were left out since it was enrolled, and how long ago the last one was; null: none was. */
-  leftOut: { ageSeconds: number; minuteRows: number; liveRows: number } | null;
   credential: {
     /** Until it ends; negative: since it ended. Null: it has no end. */
     leftSeconds: number | null;
@@ -58,9 +56,6 @@ export async function listHealth(db: Queryable, siteId: number | null = null): P
       case when r.sensor_id is null then null else json_build_object(
         'ageSeconds', extract(epoch from svc_now() - r.last_refused_at)::float8, 'code', r.code, 'message', r.message)
         end as refusal,
-      case when o.sensor_id is null then null else json_build_object(
-        'ageSeconds', extract(epoch from svc_now() - o.last_at)::float8, 'minuteRows', o.minute_rows, 'liveRows', o.live_rows)
-        end as "leftOut",
       (select json_build_object(
         'leftSeconds', extract(epoch from max(u.expires_at) filter (where u.replaced_at is null) - svc_now())::float8,
         'lifeSeconds', extract(epoch from max(u.expires_at - u.issued_at) filter (where u.replaced_at is null))::float8,
@@ -70,7 +65,6 @@ export async function listHealth(db: Queryable, siteId: number | null = null): P
     left join sensor_contacts c on c.sensor_id = s.id
     left join sensor_conditions k on k.sensor_id = s.id
     left join sensor_refusals r on r.sensor_id = s.id
-    left join sensor_set_asides o on o.sensor_id = s.id
     where s.revoked_at is null and (${siteId}::bigint is null or s.site_id = ${siteId}::bigint)`.execute(db);
   return rows;
 }

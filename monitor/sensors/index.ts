@@ -12,6 +12,7 @@ import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import type { UploadConsumer } from '#monitor/intake/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { listNodes, type NodeName } from '#monitor/placements/index.ts';
+import { listClusters } from '#monitor/sites/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -48,7 +49,7 @@ import * as store from './store.ts';
 import { type SensorSummary, summarizeSensors } from './summary-store.ts';
 
 export type { AuthenticatedSensor, CredentialCheck } from './authenticate-sensor.ts';
-export type { KnownCondition } from './condition-store.ts';
+export { isClockRight, type KnownCondition } from './condition-store.ts';
 export type { EnrolmentPlace, EnrolmentToken } from './enrol-sensor.ts';
 export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
 export type { SensorLag } from './lag-store.ts';
@@ -142,7 +143,13 @@ export function createSensors(deps: SensorsDeps): Sensors {
   };
   return {
     createToken: (actor, siteId, place) => createEnrolmentToken(db(), actor, siteId, place),
-    listNodes: (siteId) => listNodes(db(), siteId),
+    async listNodes(siteId) {
+      const mapped = (await listClusters(db())).filter((mapping) => mapping.siteId === siteId);
+      return listNodes(
+        db(),
+        mapped.map(({ clusterId }) => clusterId),
+      );
+    },
     chooseNode: (actor, sensor, node) => chooseNode(deps, actor, sensor, node),
     enrol: (request, origin) => enrolSensor(db(), request, origin),
     async authenticate(token) {

@@ -3,11 +3,6 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { PlanNode } from './plan-section.ts';
 
-/** Sensors of the site get and lose nodes one after another until the end of the transaction. */
-export async function lockNodesOf(trx: Queryable, siteId: number): Promise<void> {
-  await sql`select 1 from sites where id = ${siteId} for no key update`.execute(trx);
-}
-
 export interface Occupant {
   id: number;
   hostName: string;

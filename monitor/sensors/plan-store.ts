@@ -1,26 +1,7 @@
-/** Which site and node a plan is of. */
+/** The sensors that have a plan. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { PlanNode, PlanSubject } from './plan-section.ts';
-
-export interface StoredScope {
-  localCidrs: string[];
-  node: PlanNode | null;
-}
-
-/** Null when there is no such site. A sensor of another site has no node here. */
-export async function readPlanScope(
-  reader: Queryable,
-  siteId: number,
-  sensorId: number | null,
-): Promise<StoredScope | null> {
-  const { rows } = await sql<StoredScope>`
-    select t.local_cidrs as "localCidrs",
-      case when s.id is null then null else json_build_object('name', s.node, 'clusterId', s.cluster_id) end as node
-    from sites t left join sensors s on s.site_id = t.id and s.id = ${sensorId}::bigint
-    where t.id = ${siteId}`.execute(reader);
-  return rows[0] ?? null;
-}
+import type { PlanSubject } from './plan-section.ts';
 
 export async function listSubjects(db: Queryable, siteId: number | null): Promise<PlanSubject[]> {
   const { rows } = await sql<PlanSubject>`

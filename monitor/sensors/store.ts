@@ -46,27 +46,25 @@ export interface SensorState extends EnrolledSensor {
   rotationRequestedAtMs: number | null;
 }
 
-/** Stores a token's digest for an hour; null when there is no such site. Returns when it expires. */
+/** Stores a token's digest for an hour; returns when it expires. */
 export async function insertToken(
   db: Queryable,
   siteId: number,
   digest: Buffer,
   node: ChosenNode | null,
   replaces: boolean,
-): Promise<number | null> {
+): Promise<number> {
   const { rows } = await sql<{ expiresAtMs: number }>`
     insert into enrolment_tokens (digest, site_id, node, cluster_id, replaces, expires_at)
-    select ${digest}::bytea, id, ${node?.name ?? null}, ${node?.clusterId ?? null}::bigint, ${replaces},
-      svc_now() + interval '1 hour'
-    from sites where id = ${siteId}
+    values (${digest}, ${siteId}, ${node?.name ?? null}, ${node?.clusterId ?? null}, ${replaces},
+      svc_now() + interval '1 hour')
     returning (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs"`.execute(db);
-  return rows[0]?.expiresAtMs ?? null;
+  return rows[0]!.expiresAtMs;
 }
 
 interface UsedToken {
   tokenId: number;
   siteId: number;
-  siteName: string;
   /** Null: the token has no node. */
   node: string | null;
   clusterId: number | null;
@@ -77,10 +75,9 @@ interface UsedToken {
 /** Spends a live token. The row lock of the update lets one of two that come at once have it. */
 export async function useToken(trx: Queryable, digest: Buffer): Promise<UsedToken | null> {
   const { rows } = await sql<UsedToken>`
-    update enrolment_tokens t set used_at = svc_now() from sites s
-    where t.digest = ${digest} and t.used_at is null and t.expires_at > svc_now() and s.id = t.site_id
-    returning t.id as "tokenId", s.id as "siteId", s.name as "siteName", t.node, t.cluster_id as "clusterId",
-      t.replaces`.execute(trx);
+    update enrolment_tokens set used_at = svc_now()
+    where digest = ${digest} and used_at is null and expires_at > svc_now()
+    returning id as "tokenId", site_id as "siteId", node, cluster_id as "clusterId", replaces`.execute(trx);
   return rows[0] ?? null;
 }
 

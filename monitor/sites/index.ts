@@ -11,7 +11,7 @@ import { parseLocalCidrs, parseSiteName } from './site.ts';
 import * as store from './store.ts';
 
 export { localCidrsMax } from './site.ts';
-export type { ClusterMapping, Site } from './store.ts';
+export { type ClusterMapping, findSite, listClusters, lockSite, type Site } from './store.ts';
 
 export interface Sites {
   /** Throws `sites.invalid` for an invalid name and `sites.name_taken` for a used one. */

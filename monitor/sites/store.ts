@@ -45,6 +45,12 @@ export async function findSite(db: Queryable, id: number): Promise<Site | null> 
   return rows[0] ?? null;
 }
 
+/** Locks the row of a site until the end of the transaction, for what a site may have only so much of; false without such a site. */
+export async function lockSite(trx: Queryable, id: number): Promise<boolean> {
+  const { rows } = await sql`select 1 from sites where id = ${id} for no key update`.execute(trx);
+  return rows.length > 0;
+}
+
 export async function updateLocalCidrs(db: Queryable, id: number, cidrs: string[]): Promise<Site | null> {
   const { rows } = await sql<Site>`
     update sites set local_cidrs = ${cidrs} where id = ${id} returning ${columns}`.execute(db);

@@ -2,6 +2,16 @@
  * Read models: statements that join the tables of several features, for lists and pages. They only read and import no
  * feature, so that any feature may use them.
  */
+
+export { readCertainUntil } from './inventory-age-store.ts';
+export { type LeftOutRows, readLeftOut } from './left-out-store.ts';
+export { readPlanScope } from './plan-scope-store.ts';
+export { listSensorViews, type SensorView } from './probe-sensor-store.ts';
+export {
+  countProtectedByNode,
+  listProtectedAddresses,
+  type NodeAddresses,
+} from './protected-address-store.ts';
 export {
   type AddressHit,
   type ApplicationHit,
@@ -18,3 +28,4 @@ export {
   type SiteHit,
 } from './search-store.ts';
 export { nameSensors } from './sensor-name-store.ts';
+export { nameSites } from './site-name-store.ts';

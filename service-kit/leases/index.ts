@@ -1,8 +1,7 @@
 /**
  * Who runs a background loop now: a renewable database lease with a term, all times by the database's clock.
  *
- * Every effect of the loop must be fenced: its statement carries `and exists (select 1 from leases where name = … and
- * term = …)`, or calls `holdsTerm` in the same transaction, so that a holder that slept past its time changes nothing.
+ * Every effect of the loop must be fenced: its statement asks for `heldTerm`, or it calls `holdsTerm` in the same transaction, so that a holder that slept past its time changes nothing.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '#common/clock/index.ts';
@@ -13,7 +12,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts';
 
 export { isTrusted, type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts';
-export { holdsTerm, type LeaseState, listLeases } from './store.ts';
+export { cutPastHolder, heldTerm, holdsTerm, type LeaseState, listLeases, nameTerm } from './store.ts';
 export { LeaseLost, underLease } from './under-lease.ts';
 
 export interface LeasedLoopOptions {

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /**
@@ -92,4 +92,38 @@ export async function listLeases(db: Queryable): Promise<LeaseState[]> {
       (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs"
     from leases order by name`.execute(db);
   return rows;
+}
+
+/**
+ * For statements of other features: one row while this term is the lease's, which stays locked until the end of the
+ * transaction; no row after that.
+ */
+export const heldTerm = (name: string, term: number): RawBuilder<unknown> =>
+  sql`select 1 from leases where name = ${name} and term = ${term} and expires_at > svc_now() for share`;
+
+/**
+ * Records the lease and term of this transaction, for observers of the tables and for the process that must end it,
+ * and makes the server end it when its client says nothing for so long.
+ */
+export async function nameTerm(
+  trx: Queryable,
+  lease: { name: string; term: number },
+  idleSeconds: number,
+): Promise<void> {
+  await sql`select set_config('application_name', ${`${lease.name} term ${lease.term}`}, true),
+    set_config('svc.lease', ${lease.name}, true), set_config('svc.lease_term', ${String(lease.term)}, true),
+    set_config('idle_in_transaction_session_timeout', ${`${idleSeconds}s`}, true)`.execute(trx);
+}
+
+/**
+ * Ends the session that still holds a lease whose time has been over for as long again. The server does that by itself
+ * where a client falls silent between two statements, but not in the middle of a COPY: there it waits without end.
+ */
+export async function cutPastHolder(db: Queryable, leaseName: string, ttlSeconds: number): Promise<void> {
+  await sql`select pg_terminate_backend(session.pid) from leases l
+    join pg_stat_activity session on session.application_name = l.name || ' term ' || l.term
+      and session.datname = current_database()
+    where l.name = ${leaseName} and l.expires_at < svc_now() - make_interval(secs => ${ttlSeconds})`.execute(
+    db,
+  );
 }

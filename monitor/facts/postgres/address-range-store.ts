@@ -5,6 +5,7 @@
  * delivery asks for a hundred ranges a tick.
  */
 import { type RawBuilder, sql } from 'kysely';
+import { readCertainUntil } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { directionOf, evidenceOf } from '../contract/codes.ts';
 import type * as facts from '../contract/facts.ts';
@@ -128,16 +129,14 @@ async function findListening(
   ranges: readonly facts.AddressRange[],
   captures: readonly (readonly number[])[],
 ) {
+  // Read before: an import in between makes places newer than this time, which is then too early and never too late.
+  const certainUntil = await readCertainUntil(db, inventoryStaleSeconds);
   const { rows } = await sql<facts.Listening & { n: number }>`
     with placements as materialized (
       select k.n, k.capture_id, p.began_at, p.ended_at, p.is_open, p.speaks
       from ${capturesOf(ranges, captures)} join captures c on c.id = k.capture_id
       cross join lateral address_placements(c.sensor_id, k.address) p
-      where p.is_unique or p.segment = '' or k.segment in ('', p.segment)),
-    inventory as (
-      select case when listed_at > svc_now() - make_interval(secs => ${inventoryStaleSeconds}) then listed_at
-        else 'infinity' end as certain_until
-      from inventory_state)
+      where p.is_unique or p.segment = '' or k.segment in ('', p.segment))
     select k.n, m.*
     from ${capturesOf(ranges, captures)} cross join lateral (
       select ${seconds('m.minute')} as minute, m.capture_id as "captureId", m.observed_ms as "observedMs",
@@ -147,7 +146,7 @@ async function findListening(
       where m.site_id = k.site_id and m.capture_id = k.capture_id and m.minute >= k.from_minute and m.minute < k.to_minute
         and not exists (select 1 from placements p where p.n = k.n and p.capture_id = k.capture_id
           and p.began_at < m.minute + interval '1 minute' and p.ended_at > m.minute
-          and (not p.speaks or p.is_open and m.minute + interval '1 minute' > (select certain_until from inventory)))) m
+          and (not p.speaks or p.is_open and m.minute + interval '1 minute' > ${certainUntil}::timestamptz))) m
     order by k.n, minute, "captureId"`.execute(db);
   return byRange(rows);
 }

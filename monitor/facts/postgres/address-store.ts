@@ -157,7 +157,8 @@ export async function sumCollection(db: Queryable, range: facts.SiteRange): Prom
 
 export async function newestMinutes(db: Queryable): Promise<Map<number, number>> {
   const { rows } = await sql<{ siteId: number; minute: number }>`
-    select s.id as "siteId", ${seconds('newest.minute')} as minute from sites s
+    select s.id as "siteId", ${seconds('newest.minute')} as minute
+    from (select distinct site_id as id from captures) s
     cross join lateral (select minute from site_minutes m where m.site_id = s.id and minute <= svc_now()
       order by minute desc limit 1) newest`.execute(db);
   return new Map(rows.map((row) => [row.siteId, row.minute]));

@@ -37,7 +37,7 @@ async function rejudge(trx: Queryable, changed: readonly ChangedAddress[]): Prom
     ({ table, local }) => sql`
     ${part(table, 'told')} as materialized (
       select distinct g.address, f.site_id, f.minute, f.capture_id, f.segment, f.is_foreign, c.sensor_id, c.name
-      from given g cross join sites t
+      from given g cross join (select distinct site_id as id from captures) t
       join ${sql.table(table)} f on f.site_id = t.id and ${local} = g.address
         and f.minute >= greatest(g.since, svc_now() - make_interval(hours => ${hoursMax})) - interval '1 minute'
       join captures c on c.id = f.capture_id),

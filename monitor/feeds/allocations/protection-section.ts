@@ -1,8 +1,8 @@
 /** The plan's section `protection`: exact addresses of live allocations, which have a place in a sensor's tables under any traffic. */
 import { listSection, type PlanSection, type PlanSubject } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
+import { countProtectedByNode, listProtectedAddresses, type NodeAddresses } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { countAddressesByNode, listAddresses, type NodeAddresses } from './store.ts';
 
 /** The contract's bound of `protected_targets`. */
 const addressesMax = 4096;
@@ -25,14 +25,14 @@ export function createProtectionSection({ db, reader, sites }: ProtectionDeps): 
     async list({ siteId, node }) {
       const clusters = (await sites.listClusters()).filter((mapping) => mapping.siteId === siteId);
       const clusterIds = clusters.map(({ clusterId }) => clusterId);
-      return (await listAddresses(reader(), clusterIds, node)).sort();
+      return (await listProtectedAddresses(reader(), clusterIds, node)).sort();
     },
     toFields: (entries, leftOut) => ({
       protected_targets: entries,
       ...(leftOut > 0 ? { protected_targets_left_out: leftOut } : {}),
     }),
     async countEntries(subjects) {
-      const counted = await countAddressesByNode(db(), await sites.listClusters());
+      const counted = await countProtectedByNode(db(), await sites.listClusters());
       return new Map(subjects.map((subject) => [subject.sensorId, sumOf(subject, counted)]));
     },
   });

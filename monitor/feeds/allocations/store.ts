@@ -1,7 +1,6 @@
 /** Every statement on the targets: the allocation generations that operations last listed. */
 import { sql } from 'kysely';
 import type { AllocationTarget } from '#contracts/admin-api/schemas.ts';
-import type { PlanNode } from '#monitor/sensors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Position } from '../round.ts';
 
@@ -77,53 +76,5 @@ export async function listDueTargets(
       and (${notVisitedSince}::timestamptz is null or c.last_visit_at is null or c.last_visit_at < ${notVisitedSince})
     order by c.last_visit_at nulls first, t.allocation_id
     limit ${limit}`.execute(db);
-  return rows;
-}
-
-/**
- * Exact addresses of the supported targets of these clusters; for a node without those that servers of other nodes alone
- * have.
- */
-export async function listAddresses(
-  db: Queryable,
-  clusterIds: readonly number[],
-  node: PlanNode | null,
-): Promise<string[]> {
-  const ofClusters = sql`cluster_id = any(${[...clusterIds]}::bigint[])`;
-  const isOfNode = sql`p.node is null
-    or p.node = ${node?.name ?? null}::text and coalesce(p.cluster_id = ${node?.clusterId ?? null}::bigint, true)`;
-  const { rows } = await sql<{ address: string }>`
-    with foreign_addresses as (
-      select p.address from vm_placements p
-      where ${node !== null} and p.ended_at is null and p.address is not null and p.${ofClusters}
-      group by p.address having not bool_or(${isOfNode}))
-    select distinct host(t.address) as address
-    from allocation_targets t left join foreign_addresses f on f.address = t.address
-    where t.is_supported and t.${ofClusters} and f.address is null order by 1`.execute(db);
-  return rows.map((row) => row.address);
-}
-
-/** How many addresses the servers of a node have. Without a node: no node is known to carry them. */
-export interface NodeAddresses {
-  siteId: number;
-  node: string | null;
-  clusterId: number | null;
-  addresses: number;
-}
-
-/** Of every node of these clusters. Targets and places are read once, however many sensors ask: alerts do every few seconds. */
-export async function countAddressesByNode(
-  db: Queryable,
-  clusters: readonly { clusterId: number; siteId: number }[],
-): Promise<NodeAddresses[]> {
-  const { rows } = await sql<NodeAddresses>`
-    with places as materialized (
-      select distinct address, cluster_id, node from vm_placements where ended_at is null and address is not null)
-    select c.site_id as "siteId", p.node, p.cluster_id as "clusterId", count(distinct t.address)::int as addresses
-    from allocation_targets t
-    join unnest(${clusters.map((one) => one.clusterId)}::bigint[], ${clusters.map((one) => one.siteId)}::bigint[])
-      as c(cluster_id, site_id) on c.cluster_id = t.cluster_id
-    left join places p on p.address = t.address and p.cluster_id = t.cluster_id
-    where t.is_supported group by 1, 2, 3`.execute(db);
   return rows;
 }

@@ -16,16 +16,15 @@ import {
   encodeLive,
   type LiveWindow,
   liveWindowMs,
-  liveWindowsMax,
   type SensorCondition,
 } from '#contracts/sensor-api/live-codec.ts';
 import { compressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
-import { type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
+import { type MonitorAnswer, type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
+import { type WaitingWindow, WindowQueue } from './window-queue.ts';
 
 export { readCondition } from './read-condition.ts';
+export { liveAgeMaxMs } from './window-queue.ts';
 
-/** Age since `offer` at which a window is dropped. */
-export const liveAgeMaxMs = 60_000;
 const answerTimeoutMs = 8000;
 /** The windows of several captures close within this time and are posted together. */
 const gatherMs = 300;
@@ -63,115 +62,129 @@ export interface LiveUplink extends Part {
 
 /** Creates the uplink; it sends nothing before `start`. */
 export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
-  const { client, clock, reporter } = options;
-  const runId = randomUUID();
-  const stopping = new AbortController();
-  let nap = new AbortController();
-  let queue: { window: LiveWindow; offeredAtMs: number }[] = [];
-  let isAnnounced = false;
-  let isFailing = false;
-  let posted = 0;
-  let dropped = 0;
-  let conditionAtMs = Number.NEGATIVE_INFINITY;
-  /** The last sent condition is out of date. */
-  let isChanged = false;
-  let running: Promise<void> = Promise.resolve();
+  return new WindowUplink(options);
+}
 
-  function dropAged(): void {
-    const oldest = clock.monotonicMs() - liveAgeMaxMs;
-    const fresh = queue.filter(({ offeredAtMs }) => offeredAtMs > oldest).slice(-liveWindowsMax);
-    dropped += queue.length - fresh.length;
-    queue = fresh;
+class WindowUplink implements LiveUplink {
+  readonly name = 'live uplink';
+  readonly #options: LiveUplinkOptions;
+  readonly #queue: WindowQueue;
+  readonly #runId = randomUUID();
+  readonly #stopping = new AbortController();
+  #nap = new AbortController();
+  #isAnnounced = false;
+  #isFailing = false;
+  #posted = 0;
+  #conditionAtMs = Number.NEGATIVE_INFINITY;
+  /** The last sent condition is out of date. */
+  #isChanged = false;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: LiveUplinkOptions) {
+    this.#options = options;
+    this.#queue = new WindowQueue(options.clock);
   }
 
-  const isConditionDue = () =>
-    isAnnounced &&
-    options.condition !== undefined &&
-    (isChanged || clock.monotonicMs() - conditionAtMs >= conditionEveryMs);
+  announce(takesLive: boolean): void {
+    this.#isAnnounced = takesLive;
+    if (!takesLive) this.#queue.clear();
+  }
 
-  /** Returns how long to wait, 0 after a success. */
-  async function post(): Promise<number> {
-    const sent = new Set(queue);
-    const windows = queue.map(({ window }) => window);
-    const condition = isConditionDue() ? options.condition?.() : null;
-    isChanged = false;
-    if (windows.length === 0 && !condition) return 0;
+  tellCondition(): void {
+    this.#isChanged = true;
+    this.#nap.abort();
+  }
+
+  offer(window: LiveWindow): void {
+    if (!this.#isAnnounced) return;
+    this.#queue.offer(window);
+    this.#nap.abort();
+  }
+
+  status(): LiveStatus {
+    const { waiting, dropped } = this.#queue;
+    return { isAnnounced: this.#isAnnounced, posted: this.#posted, dropped, waiting: waiting.length };
+  }
+
+  async start(): Promise<void> {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      if (this.#queue.waiting.length === 0 && !this.#nap.signal.aborted)
+        await clock.wait(liveWindowMs, AbortSignal.any([this.#nap.signal, signal]));
+      if (this.#nap.signal.aborted) this.#nap = new AbortController();
+      await clock.wait(gatherMs, signal);
+      this.#queue.dropAged();
+      if ((this.#queue.waiting.length === 0 && !this.#isConditionDue()) || signal.aborted) continue;
+      try {
+        const restMs = await this.#post();
+        if (restMs > 0) await clock.wait(restMs, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#noteFailure(describeError(error));
+        await clock.wait(retryMs, signal);
+      }
+    }
+  }
+
+  /** Posts what waits. Returns how long to wait, 0 after a success. */
+  async #post(): Promise<number> {
+    const sent = this.#queue.waiting;
+    const condition = this.#isConditionDue() ? this.#options.condition?.() : null;
+    this.#isChanged = false;
+    if (sent.length === 0 && !condition) return 0;
+    const answer = await this.#send(sent, condition ?? null);
+    const isPosted = answer.status === 200;
+    const isFinal = isPosted || (answer.status >= 400 && answer.status < 500);
+    if (!isFinal) throw new Error(refusalMessage(answer));
+    this.#queue.remove(sent, isPosted);
+    if (!isPosted) {
+      this.#noteFailure(refusalMessage(answer));
+      return deniedWaitMs;
+    }
+    if (condition) this.#conditionAtMs = this.#options.clock.monotonicMs();
+    this.#posted += sent.length;
+    if (this.#isFailing) this.#options.reporter.info('live windows reach the monitor again');
+    this.#isFailing = false;
+    return 0;
+  }
+
+  #send(sent: readonly WaitingWindow[], condition: SensorCondition | null): Promise<MonitorAnswer> {
+    const { client, sensorVersion } = this.#options;
     const body = encodeLive({
-      runId,
-      sensorVersion: options.sensorVersion,
-      windows,
+      runId: this.#runId,
+      sensorVersion,
+      windows: sent.map(({ window }) => window),
       ...(condition ? { condition } : {}),
     });
-    const answer = await client.request({
+    return client.request({
       method: 'POST',
       path: '/live',
       headers: { 'content-type': telemetryContentType, 'content-encoding': 'zstd' },
       body: compressUpload(body),
       timeoutMs: answerTimeoutMs,
-      signal: stopping.signal,
+      signal: this.#stopping.signal,
     });
-    const isFinal = answer.status === 200 || (answer.status >= 400 && answer.status < 500);
-    if (!isFinal) throw new Error(refusalMessage(answer));
-    queue = queue.filter((one) => !sent.has(one));
-    if (answer.status === 200) {
-      if (condition) conditionAtMs = clock.monotonicMs();
-      posted += windows.length;
-      if (isFailing) reporter.info('live windows reach the monitor again');
-      isFailing = false;
-      return 0;
-    }
-    dropped += windows.length;
-    note(refusalMessage(answer));
-    return deniedWaitMs;
   }
 
-  function note(why: string): void {
-    if (!isFailing) reporter.warn('live windows do not reach the monitor; minutes are not affected', { why });
-    isFailing = true;
+  #isConditionDue(): boolean {
+    const { clock, condition } = this.#options;
+    if (!this.#isAnnounced || condition === undefined) return false;
+    return this.#isChanged || clock.monotonicMs() - this.#conditionAtMs >= conditionEveryMs;
   }
 
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      if (queue.length === 0 && !nap.signal.aborted)
-        await clock.wait(liveWindowMs, AbortSignal.any([nap.signal, stopping.signal]));
-      if (nap.signal.aborted) nap = new AbortController();
-      await clock.wait(gatherMs, stopping.signal);
-      dropAged();
-      if ((queue.length === 0 && !isConditionDue()) || stopping.signal.aborted) continue;
-      try {
-        const restMs = await post();
-        if (restMs > 0) await clock.wait(restMs, stopping.signal);
-      } catch (error) {
-        if (stopping.signal.aborted) return;
-        note(describeError(error));
-        await clock.wait(retryMs, stopping.signal);
-      }
-    }
+  #noteFailure(why: string): void {
+    if (!this.#isFailing)
+      this.#options.reporter.warn('live windows do not reach the monitor; minutes are not affected', { why });
+    this.#isFailing = true;
   }
-
-  return {
-    name: 'live uplink',
-    announce(takesLive) {
-      isAnnounced = takesLive;
-      if (!takesLive) queue = [];
-    },
-    tellCondition() {
-      isChanged = true;
-      nap.abort();
-    },
-    offer(window) {
-      if (!isAnnounced) return;
-      queue.push({ window, offeredAtMs: clock.monotonicMs() });
-      dropAged();
-      nap.abort();
-    },
-    status: () => ({ isAnnounced, posted, dropped, waiting: queue.length }),
-    async start() {
-      running = run();
-    },
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
 }

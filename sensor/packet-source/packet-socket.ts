@@ -104,11 +104,12 @@ export interface PacketSocket {
   close(): void;
 }
 
+type Library = ReturnType<typeof loadLibrary>;
+
 /** Opens and starts a socket on an interface. Throws a `CodedError` (`capture.…`) with what is missing. */
 export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
   const c = loadLibrary();
   const { interfaceName } = options;
-  const fail = (step: string): CodedError => systemError(interfaceName, step, koffi.errno());
   const index: number = c.nameToIndex(interfaceName);
   if (index === 0) {
     throw new CodedError(
@@ -117,127 +118,188 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
     );
   }
   const fd: number = c.socket(afPacket, sockRaw | sockCloexec, 0);
-  if (fd < 0) throw fail('open a packet socket');
-  const length = options.blockBytes * options.blockCount;
-  let mapped: unknown = null;
+  if (fd < 0) throw systemError(interfaceName, 'open a packet socket', koffi.errno());
+  const setup = new SocketSetup(c, fd, interfaceName);
+  let ring: MappedRing | null = null;
   try {
-    const set = (name: number, value: Buffer, step: string) => {
-      if (c.setsockopt(fd, solPacket, name, value, value.length) !== 0) throw fail(step);
-    };
-    const linkType = readLinkType();
-    set(packetVersion, words(tpacketV3), 'choose TPACKET_V3');
+    const linkType = setup.readLinkType();
+    setup.set(packetVersion, words(tpacketV3), 'choose TPACKET_V3');
     // Older kernels have no such header with a ring; merged frames are then recognized but not counted.
-    const hasOffloadHeader =
-      options.wantsOffloadHeader && c.setsockopt(fd, solPacket, packetVnetHeader, words(1), 4) === 0;
-    attachSnapFilter();
-    const { blockBytes, blockCount, retireMs } = options;
-    set(
-      packetRxRing,
-      words(blockBytes, blockCount, blockBytes, blockCount, retireMs, 0, 0),
-      `make a ring of ${length / 1024 / 1024} MiB`,
-    );
-    mapped = c.mmap(null, length, protReadWrite, mapShared, fd, 0);
-    if (koffi.address(mapped) === 0xffff_ffff_ffff_ffffn) {
-      mapped = null;
-      throw fail('map the ring');
-    }
-    const membership = Buffer.alloc(16);
-    membership.writeInt32LE(index, 0);
-    membership.writeUInt16LE(membershipPromiscuous, 4);
-    set(packetAddMembership, membership, 'make the interface promiscuous');
-    const address = Buffer.alloc(20);
-    address.writeUInt16LE(afPacket, 0);
-    address.writeUInt16BE(ethPAll, 2);
-    address.writeInt32LE(index, 4);
-    if (c.bind(fd, address, address.length) !== 0) throw fail('listen');
-    const fanoutGroup = options.fanout === null ? null : joinGroup(options.fanout);
-    return startedSocket(linkType, koffi.view(mapped, length), hasOffloadHeader, fanoutGroup);
+    const hasOffloadHeader = options.wantsOffloadHeader && setup.trySet(packetVnetHeader, words(1));
+    setup.attachSnapFilter(options.snapBytes);
+    ring = setup.makeRing(options);
+    setup.listen(index);
+    const fanoutGroup = options.fanout === null ? null : setup.joinGroup(options.fanout);
+    return new RingSocket({ c, fd, interfaceName, index, ring, linkType, hasOffloadHeader, fanoutGroup });
   } catch (error) {
-    release();
+    release(c, fd, ring);
     throw error;
   }
+}
 
-  /** Only a started socket can join. The kernel chooses a group number that no other program on the host uses. */
-  function joinGroup(fanout: 'new' | number): number {
-    const type = fanout === 'new' ? fanoutHash | fanoutUniqueId : fanoutHash;
-    const value = words((fanout === 'new' ? 0 : fanout) + type * 0x10000);
-    if (c.setsockopt(fd, solPacket, packetFanout, value, 4) !== 0)
-      throw fail('share the interface by fanout');
-    const known = Buffer.alloc(4);
-    if (c.getsockopt(fd, solPacket, packetFanout, known, words(4)) !== 0) throw fail('read the fanout group');
-    return known.readUInt32LE(0) & 0xffff;
+/** The ring in this process's memory. */
+interface MappedRing {
+  address: unknown;
+  length: number;
+}
+
+function release(c: Library, fd: number, ring: MappedRing | null): void {
+  if (ring) c.munmap(ring.address, ring.length);
+  c.close(fd);
+}
+
+/** The steps from a new socket to one that listens; each throws with the step's name. */
+class SocketSetup {
+  readonly #c: Library;
+  readonly #fd: number;
+  readonly #interfaceName: string;
+
+  constructor(c: Library, fd: number, interfaceName: string) {
+    this.#c = c;
+    this.#fd = fd;
+    this.#interfaceName = interfaceName;
   }
 
-  function readLinkType(): number {
+  trySet(name: number, value: Buffer): boolean {
+    return this.#c.setsockopt(this.#fd, solPacket, name, value, value.length) === 0;
+  }
+
+  set(name: number, value: Buffer, step: string): void {
+    if (!this.trySet(name, value)) throw this.#failure(step);
+  }
+
+  readLinkType(): number {
     const request = Buffer.alloc(40);
-    request.write(interfaceName.slice(0, 15), 0, 'latin1');
-    if (c.ioctl(fd, siocgifhwaddr, request) !== 0) throw fail('ask for the link type');
+    request.write(this.#interfaceName.slice(0, 15), 0, 'latin1');
+    if (this.#c.ioctl(this.#fd, siocgifhwaddr, request) !== 0) throw this.#failure('ask for the link type');
     const hardware = request.readUInt16LE(16);
     const linkType = linkTypes.get(hardware);
     if (linkType === undefined) {
       throw new CodedError(
         'capture.link_type',
-        `Interface ${interfaceName} has neither Ethernet nor plain IP frames (hardware type ${hardware}). Capture another one.`,
+        `Interface ${this.#interfaceName} has neither Ethernet nor plain IP frames (hardware type ${hardware}). Capture another one.`,
       );
     }
-    if (
-      hardware === hardwareLoopback &&
-      c.setsockopt(fd, solPacket, packetIgnoreOutgoing, words(1), 4) !== 0
-    ) {
-      throw fail('ignore outgoing packets');
-    }
+    if (hardware === hardwareLoopback) this.set(packetIgnoreOutgoing, words(1), 'ignore outgoing packets');
     return linkType;
   }
 
-  // A program of one instruction without a load: a load beyond the end of a short packet would drop it uncounted.
-  function attachSnapFilter(): void {
-    const program = { len: 1, filter: [{ code: bpfReturn, jt: 0, jf: 0, k: options.snapBytes }] };
-    if (c.attachFilter(fd, solSocket, soAttachFilter, program, 16) !== 0) throw fail('attach the filter');
+  /** A program of one instruction without a load: a load beyond the end of a short packet would drop it uncounted. */
+  attachSnapFilter(snapBytes: number): void {
+    const program = { len: 1, filter: [{ code: bpfReturn, jt: 0, jf: 0, k: snapBytes }] };
+    if (this.#c.attachFilter(this.#fd, solSocket, soAttachFilter, program, 16) !== 0)
+      throw this.#failure('attach the filter');
   }
 
-  function startedSocket(
-    linkType: number,
-    memory: ArrayBuffer,
-    hasOffloadHeader: boolean,
-    fanoutGroup: number | null,
-  ): PacketSocket {
-    const pollSet = Buffer.alloc(8);
-    const statistics = Buffer.alloc(12);
-    const optionLength = Buffer.alloc(4);
-    const errorValue = Buffer.alloc(4);
-    return {
-      linkType,
-      memory,
-      hasOffloadHeader,
-      fanoutGroup,
-      wait(timeoutMs) {
-        pollSet.writeInt32LE(fd, 0);
-        pollSet.writeInt16LE(pollIn, 4);
-        pollSet.writeInt16LE(0, 6);
-        c.poll(pollSet, 1, timeoutMs);
-        if ((pollSet.readInt16LE(6) & pollError) === 0) return true;
-        // The interface is down or gone. Reading the error clears it; otherwise every poll would return at once.
-        optionLength.writeUInt32LE(4);
-        c.getsockopt(fd, solSocket, soError, errorValue, optionLength);
-        return c.nameToIndex(interfaceName) === index;
-      },
-      isPresent: () => c.nameToIndex(interfaceName) === index,
-      takeDropped() {
-        optionLength.writeUInt32LE(statistics.length);
-        // The kernel resets its counters at every read.
-        if (c.getsockopt(fd, solPacket, packetStatistics, statistics, optionLength) !== 0) {
-          return { packets: 0, wasFull: false };
-        }
-        return { packets: statistics.readUInt32LE(4), wasFull: statistics.readUInt32LE(8) > 0 };
-      },
-      close: release,
-    };
+  makeRing({ blockBytes, blockCount, retireMs }: PacketSocketOptions): MappedRing {
+    const length = blockBytes * blockCount;
+    this.set(
+      packetRxRing,
+      words(blockBytes, blockCount, blockBytes, blockCount, retireMs, 0, 0),
+      `make a ring of ${length / 1024 / 1024} MiB`,
+    );
+    const address = this.#c.mmap(null, length, protReadWrite, mapShared, this.#fd, 0);
+    if (koffi.address(address) === 0xffff_ffff_ffff_ffffn) throw this.#failure('map the ring');
+    return { address, length };
   }
 
-  function release(): void {
-    if (mapped !== null) c.munmap(mapped, length);
-    mapped = null;
-    c.close(fd);
+  /** Receives every frame of the interface from now on. */
+  listen(index: number): void {
+    const membership = Buffer.alloc(16);
+    membership.writeInt32LE(index, 0);
+    membership.writeUInt16LE(membershipPromiscuous, 4);
+    this.set(packetAddMembership, membership, 'make the interface promiscuous');
+    const address = Buffer.alloc(20);
+    address.writeUInt16LE(afPacket, 0);
+    address.writeUInt16BE(ethPAll, 2);
+    address.writeInt32LE(index, 4);
+    if (this.#c.bind(this.#fd, address, address.length) !== 0) throw this.#failure('listen');
+  }
+
+  /** Only a started socket can join. The kernel chooses a group number that no other program on the host uses. */
+  joinGroup(fanout: 'new' | number): number {
+    const type = fanout === 'new' ? fanoutHash | fanoutUniqueId : fanoutHash;
+    const value = words((fanout === 'new' ? 0 : fanout) + type * 0x10000);
+    this.set(packetFanout, value, 'share the interface by fanout');
+    const known = Buffer.alloc(4);
+    if (this.#c.getsockopt(this.#fd, solPacket, packetFanout, known, words(4)) !== 0)
+      throw this.#failure('read the fanout group');
+    return known.readUInt32LE(0) & 0xffff;
+  }
+
+  /** Reads the error of the call before. */
+  #failure(step: string): CodedError {
+    return systemError(this.#interfaceName, step, koffi.errno());
+  }
+}
+
+interface RingSocketParts {
+  c: Library;
+  fd: number;
+  interfaceName: string;
+  index: number;
+  ring: MappedRing;
+  linkType: number;
+  hasOffloadHeader: boolean;
+  fanoutGroup: number | null;
+}
+
+/** A socket that listens. */
+class RingSocket implements PacketSocket {
+  readonly linkType: number;
+  readonly memory: ArrayBuffer;
+  readonly hasOffloadHeader: boolean;
+  readonly fanoutGroup: number | null;
+  readonly #parts: RingSocketParts;
+  readonly #pollSet = Buffer.alloc(8);
+  readonly #statistics = Buffer.alloc(12);
+  readonly #optionLength = Buffer.alloc(4);
+  readonly #errorValue = Buffer.alloc(4);
+  #isClosed = false;
+
+  constructor(parts: RingSocketParts) {
+    this.#parts = parts;
+    this.linkType = parts.linkType;
+    this.memory = koffi.view(parts.ring.address, parts.ring.length);
+    this.hasOffloadHeader = parts.hasOffloadHeader;
+    this.fanoutGroup = parts.fanoutGroup;
+  }
+
+  wait(timeoutMs: number): boolean {
+    const { c, fd } = this.#parts;
+    const pollSet = this.#pollSet;
+    pollSet.writeInt32LE(fd, 0);
+    pollSet.writeInt16LE(pollIn, 4);
+    pollSet.writeInt16LE(0, 6);
+    c.poll(pollSet, 1, timeoutMs);
+    if ((pollSet.readInt16LE(6) & pollError) === 0) return true;
+    // The interface is down or gone. Reading the error clears it; otherwise every poll would return at once.
+    this.#optionLength.writeUInt32LE(4);
+    c.getsockopt(fd, solSocket, soError, this.#errorValue, this.#optionLength);
+    return this.isPresent();
+  }
+
+  isPresent(): boolean {
+    const { c, interfaceName, index } = this.#parts;
+    return c.nameToIndex(interfaceName) === index;
+  }
+
+  takeDropped(): { packets: number; wasFull: boolean } {
+    const { c, fd } = this.#parts;
+    const statistics = this.#statistics;
+    this.#optionLength.writeUInt32LE(statistics.length);
+    // The kernel resets its counters at every read.
+    if (c.getsockopt(fd, solPacket, packetStatistics, statistics, this.#optionLength) !== 0) {
+      return { packets: 0, wasFull: false };
+    }
+    return { packets: statistics.readUInt32LE(4), wasFull: statistics.readUInt32LE(8) > 0 };
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const { c, fd, ring } = this.#parts;
+    release(c, fd, ring);
   }
 }
 

@@ -20,64 +20,12 @@ const startPatienceMs = 10_000;
 
 /** Starts tcpdump and waits until it listens. Throws a `CodedError` with what is missing. */
 export async function openTcpdumpSource(interfaceName: string, program = 'tcpdump'): Promise<PacketSource> {
-  const child = startChild(interfaceName, program);
-  const stream = createPcapStream(readMtu(interfaceName) + 22);
-  const said: string[] = [];
-  let failure: CodedError | null = null;
-  let dropped = 0;
-  let droppedTaken = 0;
-  let wake: () => void = () => {};
-
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    const counted = /(\d+) packets? dropped by kernel/.exec(text);
-    if (counted) dropped = Number(counted[1]);
-    said.push(text);
-    if (said.length > 20) said.shift();
-  });
-  const fail = (error: CodedError) => {
-    failure ??= error;
-    wake();
-  };
-  child.on('error', (error) => fail(startError(program, error)));
-  child.on('close', () => fail(endError(interfaceName, said.join(''))));
-  child.stdout.on('readable', () => wake());
-
-  function drain(observe: ObserveFrame): boolean {
-    let hadSome = false;
-    for (;;) {
-      const piece = child.stdout.read() as Buffer | null;
-      if (piece === null) return hadSome;
-      hadSome = true;
-      stream.push(piece, observe);
-    }
-  }
-
-  function readable(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  }
-
-  // The stream's header comes as soon as tcpdump listens, with or without packets.
+  const tcpdump = new Tcpdump(interfaceName, program);
   const early: Parameters<ObserveFrame>[] = [];
-  const startedAt = performance.now();
-  while (stream.linkType === null) {
-    drain((...frame) => early.push(frame));
-    if (failure) throw failure;
-    if (performance.now() - startedAt > startPatienceMs) {
-      child.kill('SIGKILL');
-      throw new CodedError('capture.failed', `tcpdump did not begin to listen on ${interfaceName}.`);
-    }
-    if (stream.linkType === null) await readable(100);
-  }
-  const statistics = setInterval(() => child.kill('SIGUSR1'), statisticsEveryMs);
-
+  const linkType = await tcpdump.begin((...frame) => early.push(frame));
+  const statistics = setInterval(() => tcpdump.kill('SIGUSR1'), statisticsEveryMs);
   return {
-    linkType: stream.linkType,
+    linkType,
     method: 'tcpdump',
     countsSegments: false,
     fanoutGroup: null,
@@ -85,22 +33,108 @@ export async function openTcpdumpSource(interfaceName: string, program = 'tcpdum
     lingerMs: 1200,
     async poll(timeoutMs, observe) {
       for (const frame of early.splice(0)) observe(...frame);
-      if (drain(observe)) return;
-      if (failure) throw failure;
-      await readable(timeoutMs);
-      drain(observe);
+      if (tcpdump.drain(observe)) return;
+      tcpdump.throwIfEnded();
+      await tcpdump.readable(timeoutMs);
+      tcpdump.drain(observe);
     },
-    takeDropped() {
-      const since = dropped - droppedTaken;
-      droppedTaken = dropped;
-      return since;
-    },
+    takeDropped: () => tcpdump.takeDropped(),
     close() {
       clearInterval(statistics);
-      child.removeAllListeners('close');
-      child.kill('SIGTERM');
+      tcpdump.end();
     },
   };
+}
+
+/** A tcpdump process: its frames, its drop counter, and why it ended. */
+class Tcpdump {
+  readonly #interfaceName: string;
+  readonly #child: ReturnType<typeof startChild>;
+  readonly #stream: ReturnType<typeof createPcapStream>;
+  /** The end of what it said on standard error. */
+  readonly #said: string[] = [];
+  #failure: CodedError | null = null;
+  #dropped = 0;
+  #droppedTaken = 0;
+  #wake: () => void = () => {};
+
+  constructor(interfaceName: string, program: string) {
+    this.#interfaceName = interfaceName;
+    this.#child = startChild(interfaceName, program);
+    this.#stream = createPcapStream(readMtu(interfaceName) + 22);
+    this.#child.stderr.setEncoding('utf8').on('data', (text: string) => this.#note(text));
+    this.#child.on('error', (error) => this.#fail(startError(program, error)));
+    this.#child.on('close', () => this.#fail(endError(interfaceName, this.#said.join(''))));
+    this.#child.stdout.on('readable', () => this.#wake());
+  }
+
+  /** Waits for the stream's header, which comes as soon as it listens, with or without packets. Returns the link type. */
+  async begin(observe: ObserveFrame): Promise<number> {
+    const startedAt = performance.now();
+    while (this.#stream.linkType === null) {
+      this.drain(observe);
+      this.throwIfEnded();
+      if (performance.now() - startedAt > startPatienceMs) {
+        this.kill('SIGKILL');
+        throw new CodedError('capture.failed', `tcpdump did not begin to listen on ${this.#interfaceName}.`);
+      }
+      if (this.#stream.linkType === null) await this.readable(100);
+    }
+    return this.#stream.linkType;
+  }
+
+  /** Passes on the frames that have come. False when there were none. */
+  drain(observe: ObserveFrame): boolean {
+    let hadSome = false;
+    for (;;) {
+      const piece = this.#child.stdout.read() as Buffer | null;
+      if (piece === null) return hadSome;
+      hadSome = true;
+      this.#stream.push(piece, observe);
+    }
+  }
+
+  throwIfEnded(): void {
+    if (this.#failure) throw this.#failure;
+  }
+
+  /** Resolves when something has come, at the end of the process, or after the time. */
+  readable(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  takeDropped(): number {
+    const since = this.#dropped - this.#droppedTaken;
+    this.#droppedTaken = this.#dropped;
+    return since;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  end(): void {
+    this.#child.removeAllListeners('close');
+    this.kill('SIGTERM');
+  }
+
+  #note(text: string): void {
+    const counted = /(\d+) packets? dropped by kernel/.exec(text);
+    if (counted) this.#dropped = Number(counted[1]);
+    this.#said.push(text);
+    if (this.#said.length > 20) this.#said.shift();
+  }
+
+  #fail(error: CodedError): void {
+    this.#failure ??= error;
+    this.#wake();
+  }
 }
 
 function startChild(interfaceName: string, program: string): ChildProcessByStdio<null, Readable, Readable> {

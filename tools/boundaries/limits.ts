@@ -23,10 +23,6 @@ export const limits: Limits = {
     'operations/surfaces/customer-api/servers/servers.routes.ts:serverHandlers': 98,
     'operations/surfaces/portal/billing/billing.routes.ts:registerBilling': 110,
     'sensor/capture/flows/known-packets.ts:count': 90,
-    'sensor/live/index.ts:createLiveUplink': 113,
-    'sensor/packet-source/packet-socket.ts:openPacketSocket': 135,
-    'sensor/packet-source/tcpdump-source.ts:openTcpdumpSource': 83,
-    'sensor/rotation/index.ts:createRotation': 157,
   },
   foreignTables: {
     // The row of a server is locked to attach it; servers imports networks.

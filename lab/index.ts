@@ -14,17 +14,15 @@ import { type ControlServer, callControl, createControlServer } from './control/
 import { writeFileDurably } from './guests/guest-file.ts';
 import { createGuests, type Guests } from './guests/index.ts';
 import { resolver } from './traffic/internet-plan.ts';
-import type { HostedGuest, InternetProcessInput } from './traffic/internet-process.ts';
 import { makeCertificate } from './traffic/make-certificate.ts';
 import type { CertificateFiles } from './traffic/web-service.ts';
-import type { TruthProcessInput } from './truth/truth-process.ts';
 import { buildWorld } from './world/build-world.ts';
 import { type Forwarder, forwardPorts } from './world/forward-ports.ts';
 import { nameWorld, type WorldNames } from './world/name-world.ts';
 import { lanNetworks, links, wan } from './world/networks.ts';
 import { removeWorld } from './world/remove-world.ts';
 import { runTool } from './world/run-tool.ts';
-import { type SupervisedProcess, superviseProcess } from './world/supervise-process.ts';
+import { createWorldProcesses } from './world-processes.ts';
 
 export type { GuestAddress, Power } from '#lab/guests/guest.ts';
 
@@ -83,21 +81,13 @@ export function createLab(options: LabOptions): Lab {
   const reporter = options.reporter.with({ world: names.world });
   let certificate: CertificateFiles | null = null;
   let forwarder: Forwarder | null = null;
-  let internet: SupervisedProcess | null = null;
-  let truth: SupervisedProcess | null = null;
-  let hosted: HostedGuest[] = [];
+  const processes = createWorldProcesses(names, reporter);
   const guests = createGuests({
     names,
     reporter,
     outboundPerSecond: options.outboundPerSecond ?? 0.7,
     certificate: () => certificate!,
-    changed: (running) => {
-      hosted = running.map((guest) => ({
-        name: guest.name,
-        addresses: guest.addresses.map((entry) => entry.address),
-      }));
-      internet?.send({ guests: hosted });
-    },
+    changed: processes.setGuests,
   });
   const control: ControlServer = createControlServer({
     socket: names.controlSocket,
@@ -110,7 +100,7 @@ export function createLab(options: LabOptions): Lab {
   const stop = async () => {
     await control.stop();
     await guests.stop();
-    await Promise.all([internet?.stop(), truth?.stop(), forwarder?.stop()]);
+    await Promise.all([processes.stop(), forwarder?.stop()]);
     await removeWorld(names);
     reporter.info('lab is down');
   };
@@ -119,31 +109,17 @@ export function createLab(options: LabOptions): Lab {
     certificate = await makeCertificate(names.directory);
     await buildWorld(names, facts.forwards);
     forwarder = await forwardPorts(names.hostAddress, facts.forwards);
-    truth = superviseTruth(names, reporter);
-    internet = superviseInternet(
-      names,
-      reporter,
-      {
-        inboundPerSecond: options.inboundPerSecond ?? 0.4,
-        ...certificate,
-      },
-      () => ({ guests: hosted }),
-    );
-    await Promise.all([truth.start(), internet.start()]);
+    await processes.start({ inboundPerSecond: options.inboundPerSecond ?? 0.4, ...certificate });
     await guests.start();
     await control.start();
     writeFileDurably(names.worldFile, `${JSON.stringify(facts, null, 2)}\n`);
   };
-  const inHypervisor = (argv: readonly string[]) => [
-    'ip',
-    'netns',
-    'exec',
-    names.hypervisorNamespace,
+  const inNamespace = (namespace: string, argv: readonly string[]) => [
+    ...['ip', 'netns', 'exec', namespace],
     ...argv,
   ];
-  const inGuest = (name: string, argv: readonly string[]) => {
-    return ['ip', 'netns', 'exec', guests.get(name).namespace, ...argv];
-  };
+  const inHypervisor = (argv: readonly string[]) => inNamespace(names.hypervisorNamespace, argv);
+  const inGuest = (name: string, argv: readonly string[]) => inNamespace(guests.get(name).namespace, argv);
 
   return {
     name: 'lab',
@@ -208,31 +184,6 @@ export async function inspectLab(dataDir: string): Promise<{ facts: WorldFacts; 
   } catch {
     return null;
   }
-}
-
-function superviseTruth(names: WorldNames, reporter: Reporter): SupervisedProcess {
-  const input: TruthProcessInput = { ledger: names.truthLedger };
-  return superviseProcess({
-    namespace: names.hypervisorNamespace,
-    file: 'truth/truth-process.ts',
-    input,
-    reporter,
-  });
-}
-
-function superviseInternet(
-  names: WorldNames,
-  reporter: Reporter,
-  input: InternetProcessInput,
-  message: () => { guests: HostedGuest[] },
-): SupervisedProcess {
-  return superviseProcess({
-    namespace: names.internetNamespace,
-    file: 'traffic/internet-process.ts',
-    input,
-    reporter,
-    ready: (process) => process.send(message()),
-  });
 }
 
 function describeWorld(names: WorldNames, forwards: readonly number[]): WorldFacts {

@@ -4,27 +4,17 @@
  * Calls run one after another, from all callers. A definition is on disk before its guest is made and until its
  * guest is removed, so a crash in between leaves nothing that the next start would not put right.
  */
-import { CodedError } from '#common/errors/index.ts';
 import type { TalkCounts } from '../traffic/talk.ts';
-import { clearFirewall, type FirewallPlan, setFirewall } from '../world/guest-firewall.ts';
+import type { FirewallPlan } from '../world/guest-firewall.ts';
 import { type LinkCounters, readLinkCounters } from '../world/link-counters.ts';
 import { nameGuestLink } from '../world/name-world.ts';
-import {
-  ensureSegment,
-  isPlugged,
-  type PrivateNic,
-  plugNic,
-  removeSegment,
-  unplugNic,
-} from '../world/private-networks.ts';
-import { invalid } from './check-body.ts';
-import { defineFirewall } from './define-firewall.ts';
+import type { PrivateNic } from '../world/private-networks.ts';
+import { DefinedGuests } from './defined-guests.ts';
 import type { GuestDefinition, Power } from './guest.ts';
-import { defineGuest, type GuestInput, isSameGuest } from './guest-definition.ts';
-import { readGuestFile, writeGuestFile } from './guest-file.ts';
+import { GuestChanges } from './guest-changes.ts';
+import type { GuestInput } from './guest-definition.ts';
+import { GuestNetworks } from './guest-networks.ts';
 import { createGuestPower, type GuestPowerDeps } from './guest-power.ts';
-import { filtered } from './plug-guest.ts';
-import { defineNic, isSameNic, refuseTakenNic } from './private-nics.ts';
 
 export interface Guest extends GuestDefinition {
   /** Its link on the bridge, in the hypervisor's namespace; null for a guest without one. */
@@ -67,96 +57,14 @@ export interface GuestsDeps extends Omit<GuestPowerDeps, 'changed'> {
 
 export function createGuests(deps: GuestsDeps): Guests {
   const { names } = deps;
-  const definitions = new Map<string, GuestDefinition>();
+  const guests = new DefinedGuests(names.guestsFile);
   const inTurn = createTurns();
   const machines = createGuestPower({
     ...deps,
-    changed: (running) => deps.changed([...definitions.values()].filter((guest) => running.has(guest.name))),
+    changed: (running) => deps.changed(guests.all().filter((guest) => running.has(guest.name))),
   });
-  const save = () => writeGuestFile(names.guestsFile, [...definitions.values()]);
-  const setPower = async (guest: GuestDefinition, power: Power): Promise<void> => {
-    guest.power = power;
-    save();
-    await (power === 'on' ? machines.switchOn(guest) : machines.switchOff(guest));
-  };
-  const put = async (input: GuestInput): Promise<boolean> => {
-    const wanted = defineGuest(input);
-    // A new one; a guest that stands may have lost its last NIC since.
-    if (wanted.mac === null && wanted.nics.length === 0)
-      throw invalid('"mac" and "addresses", or "private_interfaces", must be given');
-    const existing = definitions.get(wanted.name);
-    if (existing) {
-      refuseDifference(existing, wanted);
-      // A guest that an earlier call could not switch on is tried again.
-      await setPower(existing, input.power ?? existing.power);
-      for (const nic of wanted.nics) await attachNic(existing, nic);
-      return false;
-    }
-    refuseTaken(definitions.values(), wanted);
-    for (const nic of wanted.nics) refuseTakenNic(definitions.values(), wanted.name, nic);
-    definitions.set(wanted.name, wanted);
-    await setPower(wanted, wanted.power);
-    return true;
-  };
-  const attachNic = async (guest: GuestDefinition, wanted: PrivateNic): Promise<void> => {
-    const nic = defineNic(wanted);
-    const present = guest.nics.find((one) => one.network === nic.network);
-    if (present && isSameNic(present, nic)) return;
-    refuseTakenNic(definitions.values(), guest.name, nic);
-    guest.nics = [...guest.nics.filter((one) => one !== present), nic];
-    save();
-    const namespace = names.guestNamespacePrefix + guest.name;
-    if (machines.isOn(guest.name)) await plugNic(names, { name: guest.name, namespace }, nic);
-  };
-  const detachNic = async (guest: GuestDefinition, network: number, mac?: string): Promise<void> => {
-    const nic = guest.nics.find((one) => one.network === network && (mac ?? one.mac) === one.mac);
-    if (!nic) return;
-    await unplugNic(names, guest.name, network);
-    guest.nics = guest.nics.filter((one) => one !== nic);
-    save();
-  };
-  const syncNetwork = async (
-    network: number,
-    members: readonly { guest: string; nic: PrivateNic }[],
-  ): Promise<void> => {
-    const wanted = members.map((member) => ({ guest: find(member.guest), nic: defineNic(member.nic) }));
-    for (const guest of definitions.values())
-      if (!wanted.some((member) => member.guest === guest)) await detachNic(guest, network);
-    await ensureSegment(names, network);
-    for (const { guest, nic } of wanted) {
-      await attachNic(guest, nic);
-      // A sync restores a link that was removed outside the lab.
-      const namespace = names.guestNamespacePrefix + guest.name;
-      if (machines.isOn(guest.name) && !(await isPlugged(names, guest.name, network)))
-        await plugNic(names, { name: guest.name, namespace }, nic);
-    }
-  };
-  const changeFirewall = async (guest: GuestDefinition, plan: FirewallPlan | null): Promise<void> => {
-    guest.firewall = plan === null ? null : defineFirewall(plan);
-    save();
-    if (!machines.isOn(guest.name)) return;
-    if (guest.firewall === null) await clearFirewall(names, filtered(guest));
-    else await setFirewall(names, filtered(guest), guest.firewall);
-  };
-  const removeNetwork = async (network: number): Promise<void> => {
-    const member = [...definitions.values()].find((guest) =>
-      guest.nics.some((nic) => nic.network === network),
-    );
-    if (member) throw new CodedError('lab.network_in_use', `"${member.name}" is on network ${network}`);
-    await removeSegment(names, network);
-  };
-  const remove = async (name: string): Promise<void> => {
-    const guest = definitions.get(name);
-    if (!guest) return;
-    await machines.switchOff(guest);
-    definitions.delete(name);
-    save();
-  };
-  const find = (name: string): GuestDefinition => {
-    const guest = definitions.get(name);
-    if (!guest) throw new CodedError('lab.guest_unknown', `There is no guest "${name}"`);
-    return guest;
-  };
+  const networks = new GuestNetworks({ names, guests, machines });
+  const changes = new GuestChanges({ names, guests, machines, networks });
   const show = (guest: GuestDefinition): Guest => ({
     ...guest,
     interface: guest.mac === null ? null : nameGuestLink(guest.name),
@@ -167,30 +75,34 @@ export function createGuests(deps: GuestsDeps): Guests {
   return {
     start: () =>
       inTurn(async () => {
-        for (const guest of readGuestFile(names.guestsFile)) definitions.set(guest.name, guest);
-        for (const guest of definitions.values()) if (guest.power === 'on') await machines.switchOn(guest);
+        guests.load();
+        for (const guest of guests.all()) if (guest.power === 'on') await machines.switchOn(guest);
       }),
     stop: () => inTurn(() => machines.stopAll()),
-    list: () => [...definitions.values()].map(show).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    list: () =>
+      guests
+        .all()
+        .map(show)
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     readCounters: () => readLinkCounters(names),
-    get: (name) => show(find(name)),
-    put: (input) => inTurn(() => put(input)),
-    setPower: (name, power) => inTurn(() => setPower(find(name), power)),
+    get: (name) => show(guests.find(name)),
+    put: (input) => inTurn(() => changes.put(input)),
+    setPower: (name, power) => inTurn(async () => changes.setPower(guests.find(name), power)),
     restart: (name) =>
       inTurn(async () => {
-        await setPower(find(name), 'off');
-        await setPower(find(name), 'on');
+        await changes.setPower(guests.find(name), 'off');
+        await changes.setPower(guests.find(name), 'on');
       }),
-    remove: (name) => inTurn(() => remove(name)),
-    attachNic: (name, nic) => inTurn(async () => attachNic(find(name), nic)),
+    remove: (name) => inTurn(() => changes.remove(name)),
+    attachNic: (name, nic) => inTurn(async () => networks.attach(guests.find(name), nic)),
     detachNic: (name, network, mac) =>
       inTurn(async () => {
-        const guest = definitions.get(name);
-        if (guest) await detachNic(guest, network, mac);
+        const guest = guests.get(name);
+        if (guest) await networks.detach(guest, network, mac);
       }),
-    setFirewall: (name, plan) => inTurn(() => changeFirewall(find(name), plan)),
-    syncNetwork: (network, members) => inTurn(() => syncNetwork(network, members)),
-    removeNetwork: (network) => inTurn(() => removeNetwork(network)),
+    setFirewall: (name, plan) => inTurn(async () => changes.setFirewall(guests.find(name), plan)),
+    syncNetwork: (network, members) => inTurn(() => networks.sync(network, members)),
+    removeNetwork: (network) => inTurn(() => networks.remove(network)),
   };
 }
 
@@ -202,23 +114,4 @@ function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
     last = result.catch(() => {});
     return result;
   };
-}
-
-function refuseDifference(existing: GuestDefinition, wanted: GuestDefinition): void {
-  if (isSameGuest(existing, wanted)) return;
-  const message = `The guest "${wanted.name}" stands with another MAC or addresses. Destroy it first`;
-  throw new CodedError('lab.guest_differs', message);
-}
-
-function refuseTaken(others: Iterable<GuestDefinition>, wanted: GuestDefinition): void {
-  const addresses = new Set(wanted.addresses.map((entry) => entry.address));
-  for (const other of others) {
-    if (wanted.mac !== null && other.mac === wanted.mac) {
-      throw new CodedError('lab.mac_taken', `${wanted.mac} belongs to the guest "${other.name}"`);
-    }
-    const taken = other.addresses.find((entry) => addresses.has(entry.address));
-    if (taken) {
-      throw new CodedError('lab.address_taken', `${taken.address} belongs to the guest "${other.name}"`);
-    }
-  }
 }

@@ -11,8 +11,6 @@ export interface Limits {
 export const limits: Limits = {
   fileCircles: 0,
   longFunctions: {
-    'lab/guests/index.ts:createGuests': 128,
-    'lab/index.ts:createLab': 101,
     'monitor/facts/postgres/append-store.ts:copyFacts': 84,
     'monitor/inbox/share-worker.ts:createShareWorker': 99,
     'monitor/live/redis-store.ts:createRedisStore': 177,
@@ -22,7 +20,6 @@ export const limits: Limits = {
     'operations/payments/stripe-gateway.ts:createStripeGateway': 83,
     'operations/surfaces/customer-api/servers/servers.routes.ts:serverHandlers': 98,
     'operations/surfaces/portal/billing/billing.routes.ts:registerBilling': 110,
-    'sensor/capture/flows/known-packets.ts:count': 90,
   },
   foreignTables: {
     // The row of a server is locked to attach it; servers imports networks.

@@ -1,0 +1,94 @@
+/** Defines, powers, filters and removes guests. Calls must come one after another. */
+import { CodedError } from '#common/errors/index.ts';
+import { clearFirewall, type FirewallPlan, setFirewall } from '../world/guest-firewall.ts';
+import type { WorldNames } from '../world/name-world.ts';
+import { invalid } from './check-body.ts';
+import { defineFirewall } from './define-firewall.ts';
+import type { DefinedGuests } from './defined-guests.ts';
+import type { GuestDefinition, Power } from './guest.ts';
+import { defineGuest, type GuestInput, isSameGuest } from './guest-definition.ts';
+import type { GuestNetworks } from './guest-networks.ts';
+import type { GuestPower } from './guest-power.ts';
+import { filtered } from './plug-guest.ts';
+import { refuseTakenNic } from './private-nics.ts';
+
+export interface GuestChangesDeps {
+  names: WorldNames;
+  guests: DefinedGuests;
+  machines: GuestPower;
+  networks: GuestNetworks;
+}
+
+export class GuestChanges {
+  readonly #deps: GuestChangesDeps;
+
+  constructor(deps: GuestChangesDeps) {
+    this.#deps = deps;
+  }
+
+  /** True when the guest was made now, false when it stood. */
+  async put(input: GuestInput): Promise<boolean> {
+    const wanted = defineGuest(input);
+    // A new one; a guest that stands may have lost its last NIC since.
+    if (wanted.mac === null && wanted.nics.length === 0)
+      throw invalid('"mac" and "addresses", or "private_interfaces", must be given');
+    const { guests, networks } = this.#deps;
+    const existing = guests.get(wanted.name);
+    if (existing) {
+      refuseDifference(existing, wanted);
+      // A guest that an earlier call could not switch on is tried again.
+      await this.setPower(existing, input.power ?? existing.power);
+      for (const nic of wanted.nics) await networks.attach(existing, nic);
+      return false;
+    }
+    refuseTaken(guests.all(), wanted);
+    for (const nic of wanted.nics) refuseTakenNic(guests.all(), wanted.name, nic);
+    guests.add(wanted);
+    await this.setPower(wanted, wanted.power);
+    return true;
+  }
+
+  async setPower(guest: GuestDefinition, power: Power): Promise<void> {
+    const { guests, machines } = this.#deps;
+    guest.power = power;
+    guests.save();
+    await (power === 'on' ? machines.switchOn(guest) : machines.switchOff(guest));
+  }
+
+  async setFirewall(guest: GuestDefinition, plan: FirewallPlan | null): Promise<void> {
+    const { names, guests, machines } = this.#deps;
+    guest.firewall = plan === null ? null : defineFirewall(plan);
+    guests.save();
+    if (!machines.isOn(guest.name)) return;
+    if (guest.firewall === null) await clearFirewall(names, filtered(guest));
+    else await setFirewall(names, filtered(guest), guest.firewall);
+  }
+
+  /** Nothing happens when there is no such guest. */
+  async remove(name: string): Promise<void> {
+    const { guests, machines } = this.#deps;
+    const guest = guests.get(name);
+    if (!guest) return;
+    await machines.switchOff(guest);
+    guests.remove(name);
+  }
+}
+
+function refuseDifference(existing: GuestDefinition, wanted: GuestDefinition): void {
+  if (isSameGuest(existing, wanted)) return;
+  const message = `The guest "${wanted.name}" stands with another MAC or addresses. Destroy it first`;
+  throw new CodedError('lab.guest_differs', message);
+}
+
+function refuseTaken(others: Iterable<GuestDefinition>, wanted: GuestDefinition): void {
+  const addresses = new Set(wanted.addresses.map((entry) => entry.address));
+  for (const other of others) {
+    if (wanted.mac !== null && other.mac === wanted.mac) {
+      throw new CodedError('lab.mac_taken', `${wanted.mac} belongs to the guest "${other.name}"`);
+    }
+    const taken = other.addresses.find((entry) => addresses.has(entry.address));
+    if (taken) {
+      throw new CodedError('lab.address_taken', `${taken.address} belongs to the guest "${other.name}"`);
+    }
+  }
+}

@@ -23,7 +23,6 @@ import { type MonitorAnswer, type MonitorClient, refusalMessage } from '#sensor/
 import { type WaitingWindow, WindowQueue } from './window-queue.ts';
 
 export { readCondition } from './read-condition.ts';
-export { liveAgeMaxMs } from './window-queue.ts';
 
 const answerTimeoutMs = 8000;
 /** The windows of several captures close within this time and are posted together. */

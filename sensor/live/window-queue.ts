@@ -3,7 +3,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { type LiveWindow, liveWindowsMax } from '#contracts/sensor-api/live-codec.ts';
 
 /** Age since `offer` at which a window is dropped. */
-export const liveAgeMaxMs = 60_000;
+const liveAgeMaxMs = 60_000;
 
 export interface WaitingWindow {
   window: LiveWindow;

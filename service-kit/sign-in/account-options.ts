@@ -6,18 +6,22 @@ import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import type { SignInPeople, SignInPerson } from './people.ts';
 
-export interface AccountPagesOptions {
-  /** The path of the pages below the scope's prefix, such as `/account`. */
-  path: string;
-  /** The whole path, such as `/console/account`. */
-  base: string;
+/** What every program's account pages need. */
+export interface AccountPagesDeps {
   sessions: Sessions;
-  people: SignInPeople;
   factors: SecondFactors;
   post: Post;
   clock: Clock;
   /** Where people reach this program; null: as the request says. */
   publicUrl: string | null;
+}
+
+export interface AccountPagesOptions extends AccountPagesDeps {
+  /** The path of the pages below the scope's prefix, such as `/account`. */
+  path: string;
+  /** The whole path, such as `/console/account`. */
+  base: string;
+  people: SignInPeople;
   /** The person that the guard let in. */
   personOf: (request: FastifyRequest) => SignInPerson & { csrfToken: string };
   /** True where the person of this request must have a second factor. */

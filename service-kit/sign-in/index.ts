@@ -6,7 +6,7 @@
  */
 
 export { registerAccountPages } from './account.routes.ts';
-export type { AccountPagesOptions } from './account-options.ts';
+export type { AccountPagesDeps, AccountPagesOptions } from './account-options.ts';
 export { type ConfirmDeps, confirmIdentity } from './confirm-identity.ts';
 export type { SignInDeps } from './deps.ts';
 export { linkDelivery } from './link-delivery.ts';

@@ -12,8 +12,8 @@ import {
   sendPage,
   shell,
 } from '#service-kit/pages/index.ts';
+import { sendWantedFile } from '#service-kit/web/index.ts';
 import { viewerOf } from './guard.ts';
-import { sendWantedFile } from './parts/data-table.ts';
 
 /** Global navigation. An entry is shown if its page is registered. */
 const places = [
@@ -61,7 +61,7 @@ export function sendConsolePage(
   options: PageOptions,
   content: Content,
 ): FastifyReply {
-  const file = sendWantedFile(request, reply);
+  const file = sendWantedFile(request, reply, 'sites');
   if (file) return file;
   const viewer = viewerOf(request);
   const { site: at } = options;

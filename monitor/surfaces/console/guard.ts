@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor, Operator, Operators } from '#monitor/operators/index.ts';
 import type { Site, Sites } from '#monitor/sites/index.ts';
 import { HttpError, originOf } from '#service-kit/http/index.ts';
-import { csrfFault } from '#service-kit/sessions/index.ts';
 import { type ConfirmDeps, confirmIdentity } from '#service-kit/sign-in/index.ts';
+import { askToSignIn, isChange, lacksSecondFactor, requireToken } from '#service-kit/web/index.ts';
 
 /** The signed-in person. */
 export interface Viewer {
@@ -38,18 +38,11 @@ export function guardConsole(deps: GuardDeps) {
       if (request.url.startsWith('/api/')) {
         throw new HttpError(401, { code: 'unauthenticated', message: 'Sign in first.' });
       }
-      const next = request.method === 'GET' ? `?next=${encodeURIComponent(request.url)}` : '';
-      return reply.redirect(`/sign-in${next}`, 303);
+      return askToSignIn(request, reply);
     }
     const canChange = operator.role === 'operator';
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      const fault = csrfFault(request, session.csrfToken);
-      if (fault !== null) {
-        throw new HttpError(403, {
-          code: 'forbidden',
-          message: `Nothing was changed: ${fault}. Reload the page and try again.`,
-        });
-      }
+    if (isChange(request)) {
+      requireToken(request, session);
       // Operations refuse as well; this check covers forms that forget it.
       if (!canChange && !request.routeOptions.config.isOwn) {
         throw new HttpError(403, { code: 'read_only', message: readOnlyText });
@@ -57,7 +50,7 @@ export function guardConsole(deps: GuardDeps) {
       const confirming = { ...deps, people: deps.operators.people };
       if (!(await confirmIdentity(confirming, 'Monitor', request, reply, operator, session))) return reply;
     }
-    if (deps.requireSecondFactor && !(await isAllowedWithoutFactor(deps, request, operator.id)))
+    if (await lacksSecondFactor(deps, request, operator.id, '/account/'))
       return reply.redirect('/account/', 303);
     viewers.set(request, {
       operator,
@@ -74,10 +67,6 @@ export function guardConsole(deps: GuardDeps) {
     });
     return undefined;
   };
-}
-
-async function isAllowedWithoutFactor(deps: GuardDeps, request: FastifyRequest, operatorId: number) {
-  return request.url.startsWith('/account/') || (await deps.factors.stateOf(operatorId)).hasAny;
 }
 
 /** The person that the guard admitted. */

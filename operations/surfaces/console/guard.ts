@@ -1,8 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Accounts, Person, StaffActor } from '#operations/accounts/index.ts';
 import { HttpError, originOf } from '#service-kit/http/index.ts';
-import { csrfFault } from '#service-kit/sessions/index.ts';
 import { type ConfirmDeps, confirmIdentity } from '#service-kit/sign-in/index.ts';
+import {
+  askToSignIn,
+  isChange,
+  lacksSecondFactor,
+  noSuchPage,
+  requireToken,
+} from '#service-kit/web/index.ts';
 
 /** One of our people at the console. */
 export interface Staff {
@@ -34,29 +40,19 @@ export function guardConsole(deps: GuardDeps) {
     const session = await deps.sessions.read(request.headers.cookie);
     const person = session && (await deps.accounts.findPerson(session.personId));
     if (!session || !person?.isActive) {
-      const next = request.method === 'GET' ? `?next=${encodeURIComponent(request.url)}` : '';
-      return reply.redirect(`/sign-in${next}`, 303);
+      return askToSignIn(request, reply);
     }
     const found = await deps.accounts.staffActorOf(session.personId);
     if (!found) throw noSuchPage();
     const actor = { ...found, origin: originOf(request) };
-    const isUnsafe = request.method !== 'GET' && request.method !== 'HEAD';
-    if (isUnsafe) {
-      const fault = csrfFault(request, session.csrfToken);
-      if (fault !== null) {
-        throw new HttpError(403, {
-          code: 'forbidden',
-          message: `Nothing was changed: ${fault}. Reload the page and try again.`,
-        });
-      }
-    }
+    const isUnsafe = isChange(request);
+    if (isUnsafe) requireToken(request, session);
     if (isUnsafe && actor.role !== 'operator' && !request.routeOptions.config.isOwn)
       throw new HttpError(403, {
         code: 'forbidden',
         message: 'Support is read-only. Ask an operator to do this.',
       });
-    const isAccount = request.url.startsWith('/console/account/');
-    if (deps.requireSecondFactor && !isAccount && !(await deps.factors.stateOf(person.id)).hasAny)
+    if (await lacksSecondFactor(deps, request, person.id, '/console/account/'))
       return reply.redirect('/console/account/', 303);
     const confirming = { ...deps, people: deps.accounts.people };
     if (isUnsafe && !(await confirmIdentity(confirming, 'Operations', request, reply, person, session)))
@@ -64,8 +60,4 @@ export function guardConsole(deps: GuardDeps) {
     request.staff = { actor, person, csrfToken: session.csrfToken, canChange: actor.role === 'operator' };
     return undefined;
   };
-}
-
-export function noSuchPage(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'No page exists at this path.' });
 }

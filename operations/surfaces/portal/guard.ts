@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Accounts, CustomerActor, Person } from '#operations/accounts/index.ts';
-import { HttpError, originOf } from '#service-kit/http/index.ts';
-import { csrfFault } from '#service-kit/sessions/index.ts';
+import { originOf } from '#service-kit/http/index.ts';
 import { type ConfirmDeps, confirmIdentity } from '#service-kit/sign-in/index.ts';
+import { askToSignIn, isChange, requireToken } from '#service-kit/web/index.ts';
 
 /** Who looks at a portal page. */
 export interface Visitor {
@@ -32,17 +32,10 @@ export function guardPortal(deps: Omit<ConfirmDeps, 'people'> & { accounts: Acco
         ])
       : [null, null];
     if (!session || !actor || !person) {
-      const next = request.method === 'GET' ? `?next=${encodeURIComponent(request.url)}` : '';
-      return reply.redirect(`/sign-in${next}`, 303);
+      return askToSignIn(request, reply);
     }
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      const fault = csrfFault(request, session.csrfToken);
-      if (fault !== null) {
-        throw new HttpError(403, {
-          code: 'forbidden',
-          message: `Nothing was changed: ${fault}. Reload the page and try again.`,
-        });
-      }
+    if (isChange(request)) {
+      requireToken(request, session);
       const confirming = { ...deps, people: deps.accounts.people };
       if (!(await confirmIdentity(confirming, 'Customer portal', request, reply, person, session)))
         return reply;
@@ -54,9 +47,4 @@ export function guardPortal(deps: Omit<ConfirmDeps, 'people'> & { accounts: Acco
     };
     return undefined;
   };
-}
-
-/** The 404 of the portal: one for what is another customer's and for what never was. */
-export function noSuchPage(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'No page exists at this path.' });
 }

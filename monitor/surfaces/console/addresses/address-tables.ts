@@ -16,8 +16,8 @@ import {
   type Range,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { dataTable, wantedFile } from '#service-kit/web/index.ts';
 import { namedHref } from '../parts/application-detail.ts';
-import { dataTable, wantedFile } from '../parts/data-table.ts';
 import { minuteText } from '../parts/origin.ts';
 import { evidenceColumn, exchangedColumns, lastSentColumn, serviceColumn } from '../parts/usage-columns.ts';
 import type { AddressPoint } from './address-points.ts';

@@ -24,7 +24,7 @@ import {
   type Tone,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { fileHref } from '../parts/data-table.ts';
+import { fileHref } from '#service-kit/web/index.ts';
 import { minuteText, type OriginLine, originTable } from '../parts/origin.ts';
 import type { AddressPoint } from './address-points.ts';
 import { applicationTable, ownerTable, pointTable } from './address-tables.ts';

@@ -15,8 +15,8 @@ import {
   isoTime,
   section,
 } from '#service-kit/pages/index.ts';
+import { dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
-import { dataTable } from '../parts/data-table.ts';
 
 interface Options {
   channels: readonly Channel[];

@@ -35,10 +35,10 @@ import {
   type Tone,
   toast,
 } from '#service-kit/pages/index.ts';
+import { dataTable, rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, sendConsolePage } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
-import { dataTable, rowsLimit } from '../parts/data-table.ts';
 import { careOf, done, placeOf, registerEpisodePage } from './alert.page.ts';
 import { channelsSection } from './alert-channels.ts';
 

@@ -16,8 +16,8 @@ import {
   link,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { dataTable } from '#service-kit/web/index.ts';
 import { keyText } from '../parts/application-detail.ts';
-import { dataTable } from '../parts/data-table.ts';
 import { evidenceColumn, exchangedColumns, lastSentColumn, serviceColumn } from '../parts/usage-columns.ts';
 
 export const Query = Type.Object({

@@ -17,10 +17,10 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { rowsLimit, wantedFile } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { applicationDetail, keyText, pairsTip, readKey } from '../parts/application-detail.ts';
-import { rowsLimit, wantedFile } from '../parts/data-table.ts';
 import { applicationTable, Query } from './application-table.ts';
 import { attributionStats, collectionBanners, collectionState, gapsMax } from './collection-banners.ts';
 

@@ -20,9 +20,9 @@ import {
   moment,
   type Tone,
 } from '#service-kit/pages/index.ts';
+import { dataTable, pagedRows } from '#service-kit/web/index.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
 import { namedHref } from '../parts/application-detail.ts';
-import { dataTable, pagedRows } from '../parts/data-table.ts';
 import { eventName } from '../parts/words.ts';
 
 export const labelSources: Readonly<Record<DeviceLabel['source'], string>> = {

@@ -25,10 +25,10 @@ import {
   stats,
   toast,
 } from '#service-kit/pages/index.ts';
+import { fileHref, offerData } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
-import { fileHref, offerData } from '../parts/data-table.ts';
 import { inventoryBanner } from '../parts/inventory-banner.ts';
 import {
   applicationTable,

@@ -37,10 +37,10 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { type DataColumn, dataTable, rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref } from '../parts/address-link.ts';
-import { type DataColumn, dataTable, rowsLimit } from '../parts/data-table.ts';
 import { inventoryBanner } from '../parts/inventory-banner.ts';
 import { labelSources, stateBadge } from './device-parts.ts';
 

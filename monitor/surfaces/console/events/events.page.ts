@@ -15,9 +15,9 @@ import {
   pageHeader,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { dataTable, rowsLimit, wantedFile } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { dataTable, rowsLimit, wantedFile } from '../parts/data-table.ts';
 import { eventName } from '../parts/words.ts';
 import { describeEvent } from './describe-event.ts';
 

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Feed, HeldBack } from '#monitor/feeds/index.ts';
 import { age, type Content, code, formatCount, isoTime, moment } from '#service-kit/pages/index.ts';
-import { dataTable } from '../parts/data-table.ts';
+import { dataTable } from '#service-kit/web/index.ts';
 
 const outcomes: Readonly<Record<string, string>> = {
   source_conflict:

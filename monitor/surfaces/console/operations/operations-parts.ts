@@ -27,8 +27,8 @@ import {
   moment,
   otherSubmit,
 } from '#service-kit/pages/index.ts';
+import { dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
-import { dataTable } from '../parts/data-table.ts';
 
 /** Input of a refused connection form. */
 export interface TypedConnection {

@@ -12,7 +12,7 @@ import {
   link,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { fileHref, offerData } from './data-table.ts';
+import { fileHref, offerData } from '#service-kit/web/index.ts';
 
 /** Id of the open row in the URL: protocol, port and name. */
 export function keyText({ protocol, serverPort, name }: ApplicationKey): string {

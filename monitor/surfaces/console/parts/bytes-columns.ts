@@ -1,5 +1,5 @@
 import { formatBytes } from '#service-kit/pages/index.ts';
-import type { DataColumn } from './data-table.ts';
+import type { DataColumn } from '#service-kit/web/index.ts';
 
 interface Counted {
   rxBytes: number;

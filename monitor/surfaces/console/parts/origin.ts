@@ -11,8 +11,8 @@ import {
   isoTime,
   link,
 } from '#service-kit/pages/index.ts';
+import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import { bytesColumns } from './bytes-columns.ts';
-import { type DataColumn, dataTable } from './data-table.ts';
 
 /** A capture's row with the uploads that contained the minute; none after they were deleted. */
 export interface OriginLine extends Provenance {

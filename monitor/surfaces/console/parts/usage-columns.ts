@@ -1,7 +1,7 @@
 /** Columns of tables with traffic by name: a site's applications and an address's. */
 import { describeService } from '#monitor/applications/index.ts';
 import { age, badge, formatBytes, isoTime } from '#service-kit/pages/index.ts';
-import type { DataColumn } from './data-table.ts';
+import type { DataColumn } from '#service-kit/web/index.ts';
 import { evidenceText } from './evidence.ts';
 
 interface Used {

@@ -23,8 +23,8 @@ import {
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
+import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
-import { type DataColumn, dataTable } from '../parts/data-table.ts';
 import {
   addForm,
   emptyProbe,

@@ -26,8 +26,8 @@ import {
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
+import { dataTable, offerData } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
-import { dataTable, offerData } from '../parts/data-table.ts';
 import { cadenceFields, kindLabel, rttText, statusOf, upText } from './availability-parts.ts';
 
 const dayMs = 86_400_000;

@@ -12,7 +12,7 @@ import {
   section,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable } from '../parts/data-table.ts';
+import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import { type Hit, hitsOf, type Kind } from './hits.ts';
 
 /** Columns of each kind's table; columns that would be empty are left out. */

@@ -3,9 +3,9 @@ import { Type } from 'typebox';
 import { textMax } from '#monitor/search/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
+import { rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { sendConsolePage } from '../frame.ts';
-import { rowsLimit } from '../parts/data-table.ts';
 import { searchPage, shownMax, suggestedMax, suggestions } from './search.page.ts';
 
 const Query = Type.Object({ q: Type.Optional(Type.String({ maxLength: 1_000 })) });

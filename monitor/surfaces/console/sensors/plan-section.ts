@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { NodeServer } from '#monitor/inventory/index.ts';
 import { leftOutOf, type SectionCount } from '#monitor/sensors/index.ts';
 import { badge, formatCount, html, isoTime, moment, section } from '#service-kit/pages/index.ts';
-import { dataTable } from '../parts/data-table.ts';
+import { dataTable } from '#service-kit/web/index.ts';
 
 /** Maximum number of servers on the page and in files. */
 export const nodeServersMax = 200;

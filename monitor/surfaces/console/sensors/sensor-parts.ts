@@ -15,7 +15,7 @@ import {
   isoTime,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { dataTable, pagedRows } from '../parts/data-table.ts';
+import { dataTable, pagedRows } from '#service-kit/web/index.ts';
 import { gapReason } from '../parts/words.ts';
 
 /** A sensor reports about twice a minute; an older report says nothing about the present state. */

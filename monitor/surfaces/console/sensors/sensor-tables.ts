@@ -14,7 +14,7 @@ import {
   link,
   section,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '../parts/data-table.ts';
+import { dataTable } from '#service-kit/web/index.ts';
 
 /** Maximum number of interfaces on the page; files have all. */
 const interfacesShown = 100;

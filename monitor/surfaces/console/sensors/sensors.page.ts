@@ -19,7 +19,7 @@ import {
   refreshing,
   section,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable, pagedRows } from '../parts/data-table.ts';
+import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
 import { isLate, siteState } from '../parts/site-state.ts';
 import { captureTable, diskShareOf, fillText, freshCondition, spoolShareOf, untold } from './sensor-parts.ts';
 import { type SensorTrouble, type StateFacts, troublesOf } from './sensor-state.ts';

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { SetAsideHost } from '#contracts/sensor-api/set-aside.ts';
 import { type Content, code, isoTime } from '#service-kit/pages/index.ts';
-import { dataTable } from '../parts/data-table.ts';
+import { dataTable } from '#service-kit/web/index.ts';
 
 /** Counters that were left out of a sensor's uploads, by address. */
 export function setAsideTable(request: FastifyRequest, rows: readonly SetAsideHost[]): Content {

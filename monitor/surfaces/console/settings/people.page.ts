@@ -22,10 +22,10 @@ import {
   toast,
 } from '#service-kit/pages/index.ts';
 import { linkDelivery } from '#service-kit/sign-in/index.ts';
+import { dataTable, passwordLinkButton, removeFactorsButton } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, sendConsolePage } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
-import { dataTable } from '../parts/data-table.ts';
 import { processingSection } from './processing-section.ts';
 
 interface Shown {
@@ -268,18 +268,14 @@ function personActions(csrfToken: string, person: ListedOperator): Content {
     person.role === 'operator'
       ? button('Make read-only', { role: 'viewer' })
       : button('Make operator', { role: 'operator' }),
-    actionButton({ action: `${action}/link`, csrfToken, label: 'Send a password link' }),
-    askButton(
-      {
-        id: `factors-${person.id}`,
-        label: 'Remove second factors',
-        title: `Remove the second factors of ${person.email}?`,
-        openKind: 'button',
-        action: `${action}/factors`,
-        csrfToken,
-      },
-      'For a person who lost them all. Their sessions end, and the password alone is enough until a new factor is set up.',
-    ),
+    passwordLinkButton({ action: `${action}/link`, csrfToken }),
+    removeFactorsButton({
+      id: `factors-${person.id}`,
+      who: person.email,
+      openKind: 'button',
+      action: `${action}/factors`,
+      csrfToken,
+    }),
     askButton(
       {
         id: `end-${person.id}`,

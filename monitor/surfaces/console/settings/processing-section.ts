@@ -11,8 +11,8 @@ import {
   link,
   section,
 } from '#service-kit/pages/index.ts';
+import { dataTable } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { dataTable } from '../parts/data-table.ts';
 
 interface Setting {
   what: string;

@@ -13,7 +13,7 @@ import {
   spark,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable } from '../parts/data-table.ts';
+import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import { gapsMax, type SiteLine } from './read-site-lines.ts';
 
 export function sitesTable(

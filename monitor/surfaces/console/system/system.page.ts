@@ -20,8 +20,8 @@ import {
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
+import { dataTable } from '#service-kit/web/index.ts';
 import { sendConsolePage } from '../frame.ts';
-import { dataTable } from '../parts/data-table.ts';
 
 /** Maximum number of sensors in the table. */
 const sensorsShown = 20;

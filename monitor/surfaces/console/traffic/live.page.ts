@@ -25,9 +25,9 @@ import {
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { dataTable, offerData, pagedRows, rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { dataTable, offerData, pagedRows, rowsLimit } from '../parts/data-table.ts';
 
 const windowMs = 10_000;
 const shownMs = 900_000;

@@ -20,11 +20,11 @@ import {
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { dataTable, rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
 import { bytesColumns } from '../parts/bytes-columns.ts';
-import { dataTable, rowsLimit } from '../parts/data-table.ts';
 import { minuteText, readMinute } from '../parts/origin.ts';
 
 const Query = Type.Object({ from: Type.String({ maxLength: 40 }), to: Type.String({ maxLength: 40 }) });

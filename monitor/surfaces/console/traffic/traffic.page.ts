@@ -27,11 +27,11 @@ import {
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { dataTable, fileHref, offerData, rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
 import { bytesColumns } from '../parts/bytes-columns.ts';
-import { dataTable, fileHref, offerData, rowsLimit } from '../parts/data-table.ts';
 import { minuteText } from '../parts/origin.ts';
 import { siteState } from '../parts/site-state.ts';
 import { gapReason } from '../parts/words.ts';

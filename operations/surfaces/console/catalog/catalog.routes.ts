@@ -8,7 +8,8 @@ import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
-import { noSuchPage, type Staff } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
+import type { Staff } from '../guard.ts';
 import { catalogPage } from './catalog.page.ts';
 import { type OfferForm, type OfferKind, offerPage } from './offer.page.ts';
 

@@ -7,8 +7,9 @@ import type { Catalog } from '#operations/catalog/index.ts';
 import type { Cluster, Clusters } from '#operations/clusters/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { field, form, type Html, link, pageHeader, sendPage } from '#service-kit/pages/index.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
-import { noSuchPage, type Staff } from '../guard.ts';
+import type { Staff } from '../guard.ts';
 
 export interface PoolsDeps {
   addresses: Addresses;

@@ -6,7 +6,7 @@ import type { Membership, TenantStatus } from '#operations/accounts/index.ts';
 import { parseMoney } from '#operations/billing/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 import { CustomerParams, type CustomersDeps, findCustomer, showCustomer } from './show-customer.ts';
 
 const CreditForm = Type.Object({

@@ -2,7 +2,6 @@
 import type { Membership, Tenant } from '#operations/accounts/index.ts';
 import {
   actionButton,
-  askButton,
   badge,
   type Content,
   drawer,
@@ -15,6 +14,7 @@ import {
   table,
 } from '#service-kit/pages/index.ts';
 import type { Staff } from '../guard.ts';
+import { personActions } from '../person-actions.ts';
 
 interface AccountOptions {
   staff: Staff;
@@ -127,44 +127,12 @@ export function membersSection({
 }
 
 function memberActions(staff: Staff, tenant: Tenant, member: Membership): Content {
-  const base = `/console/customers/${tenant.id}/members`;
-  const { csrfToken } = staff;
-  return [
-    member.isActive &&
-      actionButton({
-        action: `${base}/link`,
-        csrfToken,
-        label: 'Send a password link',
-        fields: { person: member.personId },
-      }),
-    askButton(
-      {
-        id: `factors-${member.personId}`,
-        label: 'Remove second factors',
-        title: `Remove the second factors of ${member.personName}?`,
-        action: `${base}/factors`,
-        csrfToken,
-        fields: { person: member.personId },
-      },
-      'For a person who lost all second factors. Their sessions end. They sign in with the password only until they set up a new factor.',
-    ),
-    member.isActive
-      ? askButton(
-          {
-            id: `deactivate-${member.personId}`,
-            label: 'Deactivate',
-            title: `Deactivate ${member.personName}?`,
-            action: `${base}/active`,
-            csrfToken,
-            fields: { person: member.personId, active: 'no' },
-          },
-          'Their sessions end. Their API keys are refused until an operator activates the person again.',
-        )
-      : actionButton({
-          action: `${base}/active`,
-          csrfToken,
-          label: 'Activate',
-          fields: { person: member.personId, active: 'yes' },
-        }),
-  ];
+  const { personId: id, personName: name, isActive } = member;
+  return personActions({
+    base: `/console/customers/${tenant.id}/members`,
+    csrfToken: staff.csrfToken,
+    person: { id, name, isActive },
+    deactivation:
+      'Their sessions end. Their API keys are refused until an operator activates the person again.',
+  });
 }

@@ -4,7 +4,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, type Tone } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 import { type CustomerRow, type CustomersFilter, customersPage } from './customers.page.ts';
 import { ledgerPage } from './ledger.page.ts';
 import { newCustomerPage } from './new-customer.page.ts';

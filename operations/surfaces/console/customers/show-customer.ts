@@ -11,7 +11,7 @@ import type { Servers } from '#operations/servers/index.ts';
 import type { Delivery } from '#service-kit/mail/index.ts';
 import { sendPage, type Tone } from '#service-kit/pages/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
-import { noSuchPage } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 import { customerPage } from './customer.page.ts';
 
 export interface CustomersDeps {

@@ -12,7 +12,8 @@ import type { ProtectTraffic } from '#operations/protect/index.ts';
 import { expiryOf } from '#service-kit/credentials/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
-import { noSuchPage, type Staff } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
+import type { Staff } from '../guard.ts';
 import { projectPage } from './project.page.ts';
 import { projectsPage } from './projects.page.ts';
 

@@ -21,9 +21,10 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 import { chargeTones } from '../customers/customer.page.ts';
 import { consoleFrame } from '../frame.ts';
-import { noSuchPage, type Staff } from '../guard.ts';
+import type { Staff } from '../guard.ts';
 
 export interface ReconciliationDeps {
   accounts: Accounts;

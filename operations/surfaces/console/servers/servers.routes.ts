@@ -7,7 +7,8 @@ import type { Accounts } from '#operations/accounts/index.ts';
 import type { Server, ServerFilter, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
-import { noSuchPage, type Staff } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
+import type { Staff } from '../guard.ts';
 import { type ServerPageOptions, serverPage } from './server.page.ts';
 import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
 

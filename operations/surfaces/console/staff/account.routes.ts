@@ -1,22 +1,12 @@
-import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import type { Post } from '#service-kit/mail/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
-import type { SecondFactors } from '#service-kit/second-factors/index.ts';
-import type { Sessions } from '#service-kit/sessions/index.ts';
-import { registerAccountPages } from '#service-kit/sign-in/index.ts';
+import { type AccountPagesDeps, registerAccountPages } from '#service-kit/sign-in/index.ts';
 import { consoleFrame } from '../frame.ts';
 
-export interface AccountDeps {
+export interface AccountDeps extends AccountPagesDeps {
   accounts: Accounts;
-  sessions: Sessions;
-  post: Post;
-  factors: SecondFactors;
-  /** Where people reach this program; null: as the request says. */
-  publicUrl: string | null;
   requireSecondFactor: boolean;
-  clock: Clock;
 }
 
 /** `/console/account/`: one's own password and sessions. */

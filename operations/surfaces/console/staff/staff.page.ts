@@ -1,8 +1,6 @@
 import type { Person } from '#operations/accounts/index.ts';
 import type { Delivery } from '#service-kit/mail/index.ts';
 import {
-  actionButton,
-  askButton,
   badge,
   banner,
   type Content,
@@ -19,6 +17,7 @@ import {
 import { linkDelivery } from '#service-kit/sign-in/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
+import { personActions } from '../person-actions.ts';
 
 export interface StaffPageOptions {
   staff: Staff;
@@ -61,7 +60,7 @@ export function staffPage(options: StaffPageOptions): Html {
                 key: 'act',
                 header: 'Do',
                 kind: 'actions' as const,
-                cell: (person: Person) => personActions(staff, person),
+                cell: (person: Person) => actionsFor(staff, person),
               },
             ]
           : []),
@@ -87,48 +86,15 @@ function stateOf(people: readonly Person[]): { tone: Tone; text: string } {
   };
 }
 
-function personActions(staff: Staff, person: Person): Content {
-  const { csrfToken } = staff;
+function actionsFor(staff: Staff, person: Person): Content {
   // One's own password and access are changed on the page of one's own account, or by a colleague.
   if (person.id === staff.actor.personId) return html`<span class="hint">you</span>`;
-  return [
-    person.isActive &&
-      actionButton({
-        action: '/console/staff/link',
-        csrfToken,
-        label: 'Send a password link',
-        fields: { person: person.id },
-      }),
-    askButton(
-      {
-        id: `factors-${person.id}`,
-        label: 'Remove second factors',
-        title: `Remove the second factors of ${person.name}?`,
-        action: '/console/staff/factors',
-        csrfToken,
-        fields: { person: person.id },
-      },
-      'For a person who lost all second factors. Their sessions end. They sign in with the password only until they set up a new factor.',
-    ),
-    person.isActive
-      ? askButton(
-          {
-            id: `deactivate-${person.id}`,
-            label: 'Deactivate',
-            title: `Deactivate ${person.name}?`,
-            action: '/console/staff/active',
-            csrfToken,
-            fields: { person: person.id, active: 'no' },
-          },
-          'Their sessions end. They cannot sign in until an operator activates them again.',
-        )
-      : actionButton({
-          action: '/console/staff/active',
-          csrfToken,
-          label: 'Activate',
-          fields: { person: person.id, active: 'yes' },
-        }),
-  ];
+  return personActions({
+    base: '/console/staff',
+    csrfToken: staff.csrfToken,
+    person,
+    deactivation: 'Their sessions end. They cannot sign in until an operator activates them again.',
+  });
 }
 
 function addSection({ staff, given }: StaffPageOptions): Html {

@@ -5,7 +5,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Accounts, StaffActor } from '#operations/accounts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 import { type StaffPageOptions, staffPage } from './staff.page.ts';
 
 export interface StaffDeps {

@@ -4,7 +4,7 @@ import type { Accounts } from '#operations/accounts/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 import { accountUsagePage } from './account-usage.page.ts';
 import { fleetUsagePage } from './usage.page.ts';
 

@@ -6,7 +6,8 @@ import type { Accounts } from '#operations/accounts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { sendPage, type Tone } from '#service-kit/pages/index.ts';
-import { noSuchPage, type Visitor } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
+import type { Visitor } from '../guard.ts';
 import { type OrganizationView, settingsPage } from './settings.page.ts';
 
 export interface SettingsDeps {

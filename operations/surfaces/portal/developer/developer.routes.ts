@@ -10,7 +10,8 @@ import type { Metering } from '#operations/metering/index.ts';
 import { expiryOf } from '#service-kit/credentials/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
-import { noSuchPage, type Visitor } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
+import type { Visitor } from '../guard.ts';
 import { type DeveloperPageOptions, developerPage } from './developer.page.ts';
 
 export interface DeveloperDeps {

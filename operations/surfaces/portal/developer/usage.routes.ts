@@ -4,7 +4,8 @@ import type { Accounts, Tenant } from '#operations/accounts/index.ts';
 import type { AccountUsage, Metering } from '#operations/metering/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
-import { noSuchPage, type Visitor } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
+import type { Visitor } from '../guard.ts';
 import { usagePage } from './usage.page.ts';
 
 export interface UsageDeps {

@@ -7,7 +7,7 @@ import type { Accounts } from '#operations/accounts/index.ts';
 import type { Endpoint, Webhooks } from '#operations/webhooks/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 import { deliveryPage, type WebhookPageOptions, webhookPage } from './webhook.page.ts';
 import { type EndpointForm, webhooksPage } from './webhooks.page.ts';
 

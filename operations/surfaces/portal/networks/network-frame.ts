@@ -2,7 +2,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { AttachmentState, Network } from '#operations/networks/index.ts';
 import { badge, type Html, type Tone } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 
 const nicStates: Record<AttachmentState, { tone: Tone; text: string }> = {
   attaching: { tone: 'info', text: 'attaching' },

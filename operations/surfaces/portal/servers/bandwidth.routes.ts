@@ -5,7 +5,7 @@ import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 import { bandwidthPage } from './bandwidth.page.ts';
 import { findServerOf } from './guard-server.ts';
 

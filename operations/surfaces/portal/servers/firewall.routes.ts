@@ -6,7 +6,7 @@ import type { FirewallChange, Firewalls } from '#operations/firewall/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 import { faultOf } from '../networks/network-frame.ts';
 import { type FirewallPageOptions, firewallPage } from './firewall.page.ts';
 import { findServerOf } from './guard-server.ts';

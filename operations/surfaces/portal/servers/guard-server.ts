@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Server, Servers } from '#operations/servers/index.ts';
-import { noSuchPage, type Visitor } from '../guard.ts';
-
-export { noSuchPage } from '../guard.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
+import type { Visitor } from '../guard.ts';
 
 /** The server of `/client/servers/:id…`; throws the portal's 404 for any other, also for another customer's. */
 export async function findServerOf(

@@ -9,7 +9,8 @@ import type { ProtectTraffic } from '#operations/protect/index.ts';
 import type { FieldFault, PowerCommand, ServerFilter, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
-import { findServerOf, noSuchPage } from './guard-server.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
+import { findServerOf } from './guard-server.ts';
 import { type OverviewOptions, overviewPage } from './overview.page.ts';
 import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
 

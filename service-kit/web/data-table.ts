@@ -1,10 +1,9 @@
 /**
- * Tables of the console, also available as files: the page's URL with `?format=csv` or `?format=json` and the table's
- * id.
+ * Tables that are also available as files: the page's URL with `?format=csv` or `?format=json` and the table's id.
  *
  * The page that shows a table also serves its file, so both have the same rows and the same permissions. A page
- * declares its tables with `dataTable`; `sendConsolePage` sends the page or the requested table. Files may have more
- * rows than a page (`rowsLimit`), and say when there are even more.
+ * declares its tables with `dataTable`; its surface sends the requested table (`sendWantedFile`) or the page. Files may
+ * have more rows than a page (`rowsLimit`), and say when there are even more.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HttpError } from '#service-kit/http/index.ts';
@@ -127,8 +126,12 @@ export function pagedRows<Row>(
   };
 }
 
-/** Sends the requested file; null when the page was requested. */
-export function sendWantedFile(request: FastifyRequest, reply: FastifyReply): FastifyReply | null {
+/** Sends the requested file; null when the page was requested. `home` names the files of the page at `/`. */
+export function sendWantedFile(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  home: string,
+): FastifyReply | null {
   const wanted = wantedFile(request);
   if (!wanted) return null;
   const known = offers.get(request) ?? new Map<string, OfferedData<never>>();
@@ -142,7 +145,7 @@ export function sendWantedFile(request: FastifyRequest, reply: FastifyReply): Fa
   }
   const isComplete = data.isComplete ?? data.rows.length < fileRowsMax;
   const path = request.url.split('?')[0]!.split('/').filter(Boolean);
-  const name = [...(path.length > 0 ? path : ['sites']), data.id].join('-').replace(/[^\w.-]+/g, '-');
+  const name = [...(path.length > 0 ? path : [home]), data.id].join('-').replace(/[^\w.-]+/g, '-');
   reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
   if (wanted.format === 'json') {
     const rows = tableValues(data.fields, data.rows);

@@ -1,0 +1,45 @@
+/**
+ * Steps of the hooks that guard the pages of a surface. Each surface puts them in its order, and adds who may see it.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { HttpError } from '#service-kit/http/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
+import { csrfFault } from '#service-kit/sessions/index.ts';
+
+/** True for a request that may change something. */
+export function isChange(request: FastifyRequest): boolean {
+  return request.method !== 'GET' && request.method !== 'HEAD';
+}
+
+/** Sends a stranger to sign in, and from there back to the page that was asked for. */
+export function askToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const next = request.method === 'GET' ? `?next=${encodeURIComponent(request.url)}` : '';
+  return reply.redirect(`/sign-in${next}`, 303);
+}
+
+/** Every change must contain the session's token. The hook that calls this runs after the body is read. */
+export function requireToken(request: FastifyRequest, session: { csrfToken: string }): void {
+  const fault = csrfFault(request, session.csrfToken);
+  if (fault !== null) {
+    throw new HttpError(403, {
+      code: 'forbidden',
+      message: `Nothing was changed: ${fault}. Reload the page and try again.`,
+    });
+  }
+}
+
+/** True where this person first has to set up a second factor; the pages of their own account stay open for that. */
+export async function lacksSecondFactor(
+  deps: { factors: SecondFactors; requireSecondFactor: boolean },
+  request: FastifyRequest,
+  personId: number,
+  accountPath: string,
+): Promise<boolean> {
+  if (!deps.requireSecondFactor || request.url.startsWith(accountPath)) return false;
+  return !(await deps.factors.stateOf(personId)).hasAny;
+}
+
+/** One 404 for what is another customer's, for what a person may not see, and for what never existed. */
+export function noSuchPage(): HttpError {
+  return new HttpError(404, { code: 'not_found', message: 'No page exists at this path.' });
+}

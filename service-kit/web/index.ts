@@ -1,0 +1,16 @@
+/**
+ * What the surfaces of both servers do alike: guarding pages, tables with their files, and buttons that administer
+ * people. What a page looks like is `pages`; how a person signs in is `sign-in`.
+ */
+export {
+  type DataColumn,
+  dataTable,
+  fileHref,
+  offerData,
+  pagedRows,
+  rowsLimit,
+  sendWantedFile,
+  wantedFile,
+} from './data-table.ts';
+export { askToSignIn, isChange, lacksSecondFactor, noSuchPage, requireToken } from './guard.ts';
+export { type PersonButtonOptions, passwordLinkButton, removeFactorsButton } from './person-buttons.ts';

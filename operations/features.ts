@@ -26,7 +26,13 @@ import {
   type PaymentsDeps,
 } from '#operations/payments/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect/index.ts';
-import { createServers, type Servers, type ServersDeps, serverJobs } from '#operations/servers/index.ts';
+import {
+  createServers,
+  lockAttachable,
+  type Servers,
+  type ServersDeps,
+  serverJobs,
+} from '#operations/servers/index.ts';
 import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
 import type { JobHandler } from '#service-kit/jobs/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
@@ -98,7 +104,14 @@ async function createInfrastructure(platform: Platform, overrides: Overrides): P
   const payments = createPayments(paymentsDeps);
   const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   const firewallsDeps = { ...base, hypervisors };
-  const networksDeps = { ...firewallsDeps, catalog, clusters, networksMax: settings.networksMax };
+  const networksDeps = {
+    ...firewallsDeps,
+    catalog,
+    clusters,
+    // Servers stands above networks, so its door is handed down.
+    lockServer: lockAttachable,
+    networksMax: settings.networksMax,
+  };
   const networks = createNetworks(networksDeps);
   const { findRootPassword } = orders;
   const serversDeps: ServersDeps = { ...firewallsDeps, catalog, addresses, networks, findRootPassword };

@@ -68,7 +68,7 @@ export async function attachServer(
     .execute(async (tx) => {
       const network = await store.lockNetwork(tx, scope, input.networkId);
       if (network === null) throw noSuchNetwork();
-      const server = await attachments.lockServer(tx, scope, input.serverId);
+      const server = await deps.lockServer(tx, scope, input.serverId);
       if (server === null) throw noSuchServer();
       await precondition?.(tx);
       // A person may reach several accounts; a network serves its own alone.
@@ -264,12 +264,13 @@ export async function detachServer(
   const before = await deps
     .db()
     .transaction()
-    .execute((tx) => markDetaching(tx, actor, scope, input, precondition));
+    .execute((tx) => markDetaching(deps, tx, actor, scope, input, precondition));
   deps.wake();
   return before;
 }
 
 async function markDetaching(
+  deps: NetworksDeps,
   tx: Queryable,
   actor: Actor,
   scope: Scope,
@@ -277,7 +278,7 @@ async function markDetaching(
   precondition: Precondition | undefined,
 ): Promise<Attachment> {
   // The server's lock lets only one of two detachments of its last two networks pass.
-  const server = await attachments.lockServer(tx, scope, input.serverId);
+  const server = await deps.lockServer(tx, scope, input.serverId);
   if (server === null) throw noSuchServer();
   await precondition?.(tx);
   const [nic, shown] = [

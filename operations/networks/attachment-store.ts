@@ -1,8 +1,6 @@
 /** Statements on servers' network interfaces. Constraints of the table decide between concurrent callers. */
 import { sql } from 'kysely';
-import { clusterLocation } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Scope } from './authorise.ts';
 import type { AttachmentState } from './network.ts';
 
 export {
@@ -14,26 +12,6 @@ export {
   listNicsOf,
   type Nic,
 } from '#operations/views/index.ts';
-
-/** What attaching needs to know of the server, which it reads beside its own tables. */
-export interface AttachableServer {
-  id: number;
-  tenantId: number;
-  locationId: number;
-  provisioningState: string;
-  hasPublicIp: boolean;
-}
-
-/** The server with its row locked until the transaction ends; null for a destroyed one and another's. */
-export async function lockServer(tx: Queryable, scope: Scope, id: number): Promise<AttachableServer | null> {
-  const owned = scope === 'all' ? sql`true` : sql`s.tenant_id = any(${[...scope]}::bigint[])`;
-  const { rows } = await sql<AttachableServer>`
-    select s.id, s.tenant_id as "tenantId", c."locationId",
-      s.provisioning_state as "provisioningState", s.has_public_ip as "hasPublicIp"
-    from servers s cross join lateral (${clusterLocation}) c
-    where s.id = ${id} and ${owned} and s.provisioning_state <> 'deleted' for update of s`.execute(tx);
-  return rows[0] ?? null;
-}
 
 /** Those of servers, and those that orders hold until they are paid. */
 export async function listTakenAddresses(tx: Queryable, networkId: number): Promise<string[]> {

@@ -8,6 +8,7 @@ import type { Actor } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
 import { type ChangeHooks, changePower, destroyServer, type PowerRequest } from './change-server.ts';
+import { sumRemainingMonth } from './charge-store.ts';
 import type { ServersDeps } from './deps.ts';
 import { type DescribeServerInput, describeServer } from './describe-server.ts';
 import {
@@ -39,7 +40,7 @@ export {
   statusOf,
 } from './server.ts';
 export { type FieldFault, invalidServer } from './server-faults.ts';
-export { lockLiving, nextServerId } from './store.ts';
+export { lockAttachable, lockLiving, nextServerId } from './store.ts';
 export { validateServerFields } from './validate-server-fields.ts';
 
 /** One VM as the monitor imports it. */
@@ -147,7 +148,7 @@ export function createServers(deps: ServersDeps): Servers {
     listServers: (actor, tenantId, filter) => store.listServers(deps.db(), scope(actor, tenantId), filter),
     countServers: (actor, tenantId, filter) => store.countServers(deps.db(), scope(actor, tenantId), filter),
     remainingCostOfMonth: async (actor, tenantId) =>
-      scopeOfTenant(actor, tenantId).length === 0 ? 0 : store.sumRemainingMonth(deps.db(), tenantId),
+      scopeOfTenant(actor, tenantId).length === 0 ? 0 : sumRemainingMonth(deps.db(), tenantId),
     countByStatus: (actor, tenantId) => store.countByStatus(deps.db(), scope(actor, tenantId)),
     countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
     changePower: (actor, tenantId, serverId, request, hooks) =>

@@ -1,6 +1,6 @@
-/** Every statement on orders, servers, their interfaces and actions. Owners are filtered here, never after the fact. */
+/** Statements on servers and their network interfaces. Owners are filtered here, never after the fact. */
 import { sql } from 'kysely';
-import { nodeServers, rfc3339, serverSizes } from '#operations/views/index.ts';
+import { clusterLocation, nodeServers, rfc3339, serverSizes } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Scope } from './authorise.ts';
 import type { PowerState, ProvisioningState, ServerFailure } from './server.ts';
@@ -60,6 +60,30 @@ export async function lockLiving(
     where id = any(${[...serverIds]}::bigint[]) and provisioning_state <> 'deleted' and ${isOwned}
     order by id for no key update`.execute(tx);
   return rows;
+}
+
+/** What its network interfaces depend on. */
+export interface AttachableServer {
+  id: number;
+  tenantId: number;
+  locationId: number;
+  provisioningState: ProvisioningState;
+  hasPublicIp: boolean;
+}
+
+/** The server with its row locked until the transaction ends; null for a destroyed one and another's. */
+export async function lockAttachable(
+  tx: Queryable,
+  scope: Scope,
+  id: number,
+): Promise<AttachableServer | null> {
+  const owned = scope === 'all' ? sql`true` : sql`s.tenant_id = any(${[...scope]}::bigint[])`;
+  const { rows } = await sql<AttachableServer>`
+    select s.id, s.tenant_id as "tenantId", c."locationId",
+      s.provisioning_state as "provisioningState", s.has_public_ip as "hasPublicIp"
+    from servers s cross join lateral (${clusterLocation}) c
+    where s.id = ${id} and ${owned} and s.provisioning_state <> 'deleted' for update of s`.execute(tx);
+  return rows[0] ?? null;
 }
 
 /** Those of the ids that are not deleted. */
@@ -234,70 +258,4 @@ export async function applyObservation(
       and not exists (select 1 from server_actions a where a.server_id = s.id and a.status in ('queued', 'running'))
     returning 1`.execute(db);
   return rows.length;
-}
-
-export interface DueHour {
-  serverId: number;
-  tenantId: number;
-  hourlyQuanta: number;
-  monthlyCapQuanta: number;
-  /** What this server has cost in the month of the hour. */
-  chargedQuanta: number;
-  /** RFC 3339. */
-  from: string;
-}
-
-/**
- * The next uncharged hour of each server that has one; rows that another worker holds are left to it. What a month has
- * cost so far is read once the rows are locked: the locking statement could still see what was before the worker
- * that held them last, and so charge beyond the cap. In the order of accounts, because their balances are taken in this
- * order: two workers wait for each other instead of deadlocking. Nothing is due from the moment at which the customer
- * asked for the server to be destroyed.
- */
-export async function lockDueHours(
-  tx: Queryable,
-  { afterServerId, limit }: { afterServerId: number; limit: number },
-): Promise<DueHour[]> {
-  const { rows: due } = await sql<{ id: number }>`
-    select s.id from servers s
-    where s.id > ${afterServerId} and s.provisioned_at is not null
-      and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleting_at, s.deleted_at, svc_now())
-    order by s.id limit ${limit} for update of s skip locked`.execute(tx);
-  const { rows } = await sql<DueHour>`
-    select s.id as "serverId", s.tenant_id as "tenantId", s.hourly_quanta as "hourlyQuanta",
-      s.monthly_cap_quanta as "monthlyCapQuanta",
-      ${sql.raw(rfc3339('coalesce(s.billed_until, s.provisioned_at)'))} as "from",
-      coalesce((select charged_quanta from server_charges c where c.server_id = s.id
-        and c.month = date_trunc('month', coalesce(s.billed_until, s.provisioned_at) at time zone 'utc')), 0) as "chargedQuanta"
-    from servers s where s.id = any(${due.map((row) => row.id)}::bigint[]) order by s.tenant_id, s.id`.execute(
-    tx,
-  );
-  return rows;
-}
-
-export async function noteChargedHour(tx: Queryable, hour: DueHour, amountQuanta: number): Promise<void> {
-  await sql`insert into server_charges as kept (server_id, month, charged_quanta)
-    values (${hour.serverId}, date_trunc('month', ${hour.from}::timestamptz at time zone 'utc'), ${amountQuanta})
-    on conflict (server_id, month) do update set charged_quanta = kept.charged_quanta + excluded.charged_quanta`.execute(
-    tx,
-  );
-  await sql`update servers set billed_until = coalesce(billed_until, provisioned_at) + interval '1 hour'
-    where id = ${hour.serverId}`.execute(tx);
-}
-
-/** What the running servers of a tenant will still cost until the month ends, each up to its cap. */
-export async function sumRemainingMonth(db: Queryable, tenantId: number): Promise<number> {
-  const { rows } = await sql<{ quanta: number }>`
-    with present as (
-      select svc_now() as now, date_trunc('month', svc_now() at time zone 'utc') as month)
-    select coalesce(sum(least(
-        s.hourly_quanta * ceil(greatest(0, extract(epoch from
-          (present.month + interval '1 month') at time zone 'utc' - greatest(now, coalesce(s.billed_until, s.provisioned_at, now)))) / 3600),
-        greatest(0, s.monthly_cap_quanta - coalesce(c.charged_quanta, 0)))), 0)::bigint as quanta
-    from present cross join servers s
-    left join server_charges c on c.server_id = s.id and c.month = present.month::date
-    where s.tenant_id = ${tenantId} and s.provisioning_state in ('queued', 'provisioning', 'ready')`.execute(
-    db,
-  );
-  return rows[0]!.quanta;
 }

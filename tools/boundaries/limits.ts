@@ -22,7 +22,5 @@ export const limits: Limits = {
     'operations/surfaces/portal/billing/billing.routes.ts:registerBilling': 110,
   },
   foreignTables: {
-    // The row of a server is locked to attach it; servers imports networks.
-    'operations: networks → servers': 1,
   },
 };

@@ -8,7 +8,7 @@ import { createSimulatedDriver, singleDriver } from '#operations/hypervisors/ind
 import { createNetworks } from '#operations/networks/index.ts';
 import { createOrders } from '#operations/ordering/index.ts';
 import { createPayments, createTestGateway } from '#operations/payments/index.ts';
-import { serverJobs } from '#operations/servers/index.ts';
+import { lockAttachable, serverJobs } from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 
@@ -29,7 +29,12 @@ const deps = {
   ...shared,
   pool: () => pool,
   addresses: createAddresses({ db }),
-  networks: createNetworks({ ...shared, clusters: createClusters({ db, hypervisors }), networksMax: 10 }),
+  networks: createNetworks({
+    ...shared,
+    clusters: createClusters({ db, hypervisors }),
+    lockServer: lockAttachable,
+    networksMax: 10,
+  }),
   findRootPassword: createOrders({ db, payments, deploysPerHour: 100 }).findRootPassword,
 };
 await createJobRunner({

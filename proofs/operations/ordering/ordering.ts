@@ -20,7 +20,7 @@ import {
   type Payments,
   type PaymentsDeps,
 } from '#operations/payments/index.ts';
-import { createServers, type Servers } from '#operations/servers/index.ts';
+import { createServers, lockAttachable, type Servers } from '#operations/servers/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 import type { Queryable } from '#service-kit/postgres/queryable.ts';
 
@@ -78,6 +78,7 @@ export function createOrdering(url: string, options: OrderingOptions): Ordering 
     clusters,
     hypervisors,
     reporter,
+    lockServer: lockAttachable,
     networksMax: 10,
     wake: () => {},
   });

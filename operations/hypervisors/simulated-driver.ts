@@ -6,7 +6,13 @@
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
-import type { GuestDefinition, HypervisorDriver, PreparedGuest, PrivateInterface } from './guest.ts';
+import type {
+  GuestDefinition,
+  HypervisorDriver,
+  HypervisorSite,
+  PreparedGuest,
+  PrivateInterface,
+} from './guest.ts';
 import {
   defineGuest,
   deleteGuest,
@@ -30,6 +36,26 @@ export interface SimulatedDriverOptions {
 /** Progress at the end of: disk image copied, guest defined, booted, first contact. */
 const provisioningSteps = [25, 45, 80, 95];
 
+/** Where every simulated node is: documentation addresses. */
+const simulatedSite: HypervisorSite = {
+  node: 'simulated-1',
+  bridge: 'br0',
+  networks: [
+    {
+      prefix: '203.0.113.0/24',
+      gateway: '203.0.113.1',
+      firstGuest: '203.0.113.10',
+      lastGuest: '203.0.113.250',
+    },
+    {
+      prefix: '2001:db8:113::/64',
+      gateway: '2001:db8:113::1',
+      firstGuest: '2001:db8:113::10',
+      lastGuest: '2001:db8:113::ffff',
+    },
+  ],
+};
+
 export function createSimulatedDriver(options: SimulatedDriverOptions): HypervisorDriver {
   const stepMs = options.stepMs ?? 250;
   const pause = () => options.clock.wait(stepMs);
@@ -49,26 +75,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
         throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${guest}.`);
     },
     preparedGuests: options.preparedGuests,
-    async describeSite() {
-      return {
-        node: 'simulated-1',
-        bridge: 'br0',
-        networks: [
-          {
-            prefix: '203.0.113.0/24',
-            gateway: '203.0.113.1',
-            firstGuest: '203.0.113.10',
-            lastGuest: '203.0.113.250',
-          },
-          {
-            prefix: '2001:db8:113::/64',
-            gateway: '2001:db8:113::1',
-            firstGuest: '2001:db8:113::10',
-            lastGuest: '2001:db8:113::ffff',
-          },
-        ],
-      };
-    },
+    describeSite: async () => simulatedSite,
     async ensureGuest(guest, step) {
       for (const progress of provisioningSteps) {
         await pause();
@@ -100,27 +107,36 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       await pause();
       await deleteGuest(options.db(), name);
     },
+    ...interfacesOf(options.db, pause),
+  };
+}
+
+function interfacesOf(
+  db: () => Queryable,
+  pause: () => Promise<void>,
+): Pick<HypervisorDriver, 'attachInterface' | 'detachInterface' | 'syncNetwork' | 'removeNetwork'> {
+  return {
     async attachInterface(guest, nic) {
       await pause();
-      await plug(options.db(), guest, nic);
+      await plug(db(), guest, nic);
       return { requiresReboot: false };
     },
     async detachInterface(guest, nic) {
       await pause();
-      await deleteInterface(options.db(), guest, nic);
+      await deleteInterface(db(), guest, nic);
     },
     async syncNetwork(networkId, members) {
       await pause();
       await deleteOtherInterfaces(
-        options.db(),
+        db(),
         networkId,
         members.map((member) => member.interface.mac),
       );
-      for (const member of members) await plug(options.db(), member.guest, member.interface);
+      for (const member of members) await plug(db(), member.guest, member.interface);
     },
     async removeNetwork(networkId) {
       await pause();
-      await deleteOtherInterfaces(options.db(), networkId, []);
+      await deleteOtherInterfaces(db(), networkId, []);
     },
   };
 }

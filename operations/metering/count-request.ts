@@ -37,6 +37,19 @@ interface Apart {
   isQueued: boolean;
 }
 
+/** What a counter holds between its writes. */
+interface Counting extends CounterDeps {
+  ownLockTimeoutMs: number;
+  /** Accounts whose next write is a common one. */
+  shared: Map<number, Batch>;
+  isSharedWriting: boolean;
+  /** Accounts that are written alone. */
+  apart: Map<number, Apart>;
+  /** Those of them that wait for their write. */
+  queue: number[];
+  ownWrites: number;
+}
+
 /**
  * Gathers counts while a write is under way. A write that raised an account's count by n to c belongs to n requests:
  * they get the numbers c-n+1 to c, each one once, also when several processes write to the same row.
@@ -44,96 +57,103 @@ interface Apart {
  * Accounts share a write until one meets a lock. Then each account of it is written alone; those that succeed share again,
  * and the locked one continues alone, so that it delays only its own requests.
  */
-export function createCounter({ write, isLocked, ...options }: CounterDeps): Counter {
-  const ownLockTimeoutMs = options.ownLockTimeoutMs ?? ownLockTimeoutMsDefault;
-  let shared = new Map<number, Batch>();
-  let isSharedWriting = false;
-  const apart = new Map<number, Apart>();
-  const queue: number[] = [];
-  let ownWrites = 0;
-
-  async function writeShared(): Promise<void> {
-    const batches = shared;
-    shared = new Map();
-    try {
-      resolveAll(batches, await write(rowsOf(batches), sharedLockTimeoutMs));
-    } catch (error) {
-      if (!isLocked(error)) return rejectAll(batches.values(), error);
-      for (const [tenantId, batch] of batches) {
-        const gathering = merge(batch, shared.get(tenantId) ?? null);
-        shared.delete(tenantId);
-        apart.set(tenantId, { gathering, lockTimeoutMs: sharedLockTimeoutMs, isQueued: false });
-        enqueue(tenantId);
-      }
-    }
-  }
-
-  async function runShared(): Promise<void> {
-    isSharedWriting = true;
-    // One turn of the event loop, so that what arrived together is written together.
-    await new Promise((resolve) => setImmediate(resolve));
-    while (shared.size > 0) await writeShared();
-    isSharedWriting = false;
-  }
-
-  function enqueue(tenantId: number): void {
-    const account = apart.get(tenantId)!;
-    if (account.isQueued) return;
-    account.isQueued = true;
-    queue.push(tenantId);
-    if (ownWrites < ownWritesMax) void runOwn();
-  }
-
-  async function runOwn(): Promise<void> {
-    ownWrites += 1;
-    for (let tenantId = queue.shift(); tenantId !== undefined; tenantId = queue.shift())
-      await writeOwn(tenantId, apart.get(tenantId)!);
-    ownWrites -= 1;
-  }
-
-  async function writeOwn(tenantId: number, account: Apart): Promise<void> {
-    const batches = new Map([[tenantId, account.gathering!]]);
-    account.gathering = null;
-    try {
-      resolveAll(batches, await write(rowsOf(batches), account.lockTimeoutMs));
-      apart.delete(tenantId);
-      if (account.gathering !== null) join(tenantId, account.gathering);
-      return;
-    } catch (error) {
-      // The first wait is short, so that accounts that were only caught up in it are told apart soon.
-      const isFirst = isLocked(error) && account.lockTimeoutMs === sharedLockTimeoutMs;
-      account.lockTimeoutMs = ownLockTimeoutMs;
-      if (isFirst) account.gathering = merge(batches.get(tenantId)!, account.gathering);
-      else rejectAll(batches.values(), error);
-    }
-    account.isQueued = false;
-    if (account.gathering !== null) enqueue(tenantId);
-  }
-
-  /** Puts a batch among those that are written together. */
-  function join(tenantId: number, batch: Batch): void {
-    shared.set(tenantId, merge(batch, shared.get(tenantId) ?? null));
-    if (!isSharedWriting) void runShared();
-  }
-
-  return {
-    count(tenantId, keyId) {
-      const { promise, resolve, reject } = Promise.withResolvers<number>();
-      const account = apart.get(tenantId);
-      const gathering = account ? account.gathering : shared.get(tenantId);
-      const batch: Batch = gathering ?? { keys: new Map(), waiting: [] };
-      batch.keys.set(keyId, (batch.keys.get(keyId) ?? 0) + 1);
-      batch.waiting.push({ resolve, reject });
-      if (account) {
-        account.gathering = batch;
-        enqueue(tenantId);
-      } else {
-        shared.set(tenantId, batch);
-        if (!isSharedWriting) void runShared();
-      }
-      return promise;
-    },
+export function createCounter(deps: CounterDeps): Counter {
+  const counting: Counting = {
+    write: deps.write,
+    isLocked: deps.isLocked,
+    ownLockTimeoutMs: deps.ownLockTimeoutMs ?? ownLockTimeoutMsDefault,
+    shared: new Map(),
+    isSharedWriting: false,
+    apart: new Map(),
+    queue: [],
+    ownWrites: 0,
   };
+  return { count: (tenantId, keyId) => countOne(counting, tenantId, keyId) };
+}
+
+function countOne(counting: Counting, tenantId: number, keyId: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const account = counting.apart.get(tenantId);
+  const gathering = account ? account.gathering : counting.shared.get(tenantId);
+  const batch: Batch = gathering ?? { keys: new Map(), waiting: [] };
+  batch.keys.set(keyId, (batch.keys.get(keyId) ?? 0) + 1);
+  batch.waiting.push({ resolve, reject });
+  if (account) {
+    account.gathering = batch;
+    enqueue(counting, tenantId);
+  } else {
+    counting.shared.set(tenantId, batch);
+    if (!counting.isSharedWriting) void runShared(counting);
+  }
+  return promise;
+}
+
+async function runShared(counting: Counting): Promise<void> {
+  counting.isSharedWriting = true;
+  // One turn of the event loop, so that what arrived together is written together.
+  await new Promise((resolve) => setImmediate(resolve));
+  while (counting.shared.size > 0) await writeShared(counting);
+  counting.isSharedWriting = false;
+}
+
+async function writeShared(counting: Counting): Promise<void> {
+  const batches = counting.shared;
+  counting.shared = new Map();
+  try {
+    resolveAll(batches, await counting.write(rowsOf(batches), sharedLockTimeoutMs));
+  } catch (error) {
+    if (!counting.isLocked(error)) return rejectAll(batches.values(), error);
+    for (const [tenantId, batch] of batches) setApart(counting, tenantId, batch);
+  }
+}
+
+/** From here on the account is written alone. */
+function setApart(counting: Counting, tenantId: number, batch: Batch): void {
+  const gathering = merge(batch, counting.shared.get(tenantId) ?? null);
+  counting.shared.delete(tenantId);
+  counting.apart.set(tenantId, { gathering, lockTimeoutMs: sharedLockTimeoutMs, isQueued: false });
+  enqueue(counting, tenantId);
+}
+
+/** Puts a batch among those that are written together. */
+function setShared(counting: Counting, tenantId: number, batch: Batch): void {
+  counting.shared.set(tenantId, merge(batch, counting.shared.get(tenantId) ?? null));
+  if (!counting.isSharedWriting) void runShared(counting);
+}
+
+function enqueue(counting: Counting, tenantId: number): void {
+  const account = counting.apart.get(tenantId)!;
+  if (account.isQueued) return;
+  account.isQueued = true;
+  counting.queue.push(tenantId);
+  if (counting.ownWrites < ownWritesMax) void runOwn(counting);
+}
+
+async function runOwn(counting: Counting): Promise<void> {
+  const { queue, apart } = counting;
+  counting.ownWrites += 1;
+  for (let tenantId = queue.shift(); tenantId !== undefined; tenantId = queue.shift())
+    await writeOwn(counting, tenantId, apart.get(tenantId)!);
+  counting.ownWrites -= 1;
+}
+
+async function writeOwn(counting: Counting, tenantId: number, account: Apart): Promise<void> {
+  const batches = new Map([[tenantId, account.gathering!]]);
+  account.gathering = null;
+  try {
+    resolveAll(batches, await counting.write(rowsOf(batches), account.lockTimeoutMs));
+    counting.apart.delete(tenantId);
+    if (account.gathering !== null) setShared(counting, tenantId, account.gathering);
+    return;
+  } catch (error) {
+    // The first wait is short, so that accounts that were only caught up in it are told apart soon.
+    const isFirst = counting.isLocked(error) && account.lockTimeoutMs === sharedLockTimeoutMs;
+    account.lockTimeoutMs = counting.ownLockTimeoutMs;
+    if (isFirst) account.gathering = merge(batches.get(tenantId)!, account.gathering);
+    else rejectAll(batches.values(), error);
+  }
+  account.isQueued = false;
+  if (account.gathering !== null) enqueue(counting, tenantId);
 }
 
 function rowsOf(batches: ReadonlyMap<number, Batch>): CountRow[] {

@@ -4,10 +4,10 @@
  * A charge is an intent that is created unconfirmed under our key and taken by confirming it: until then no money can
  * move, and cancelling it afterwards is certain. Cards are typed on Stripe's page; their numbers never come here.
  */
-import { createHash } from 'node:crypto';
 import Stripe from 'stripe';
 import { CodedError } from '#common/errors/index.ts';
-import type { GatewayState, PaymentGateway } from './gateway.ts';
+import type { GatewayCharge, GatewayState, PaymentGateway } from './gateway.ts';
+import { ensureCustomer, finishCardSetup, startCardSetup } from './stripe-cards.ts';
 
 export interface StripeGatewayOptions {
   secretKey: string;
@@ -34,75 +34,54 @@ export function createStripeGateway(options: StripeGatewayOptions): PaymentGatew
   });
   return {
     name: 'stripe',
-    async prepare(charge) {
-      try {
-        const intent = await stripe.paymentIntents.create(
-          {
-            amount: charge.amountQuanta / quantaPerCent,
-            currency: charge.currency.toLowerCase(),
-            ...(charge.customerReference === null ? {} : { customer: charge.customerReference }),
-            payment_method: charge.cardReference,
-            allowed_payment_method_types: ['card'],
-            // The bank cannot redirect the customer: an off-session charge has no browser.
-            automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
-            description: charge.description,
-            metadata: { charge_key: charge.key, tenant_id: String(charge.tenantId) },
-          },
-          { idempotencyKey: charge.key },
-        );
-        return { kind: 'prepared', reference: intent.id };
-      } catch (error) {
-        const reason = refusalOf(error);
-        if (reason !== null) return { kind: 'declined', reason };
-        throw error;
-      }
-    },
-    async take(key, reference) {
-      try {
-        const idempotencyKey = `${key}:take`;
-        const intent = await stripe.paymentIntents.confirm(
-          reference,
-          { off_session: true },
-          { idempotencyKey },
-        );
-        return await settled(stripe, intent);
-      } catch (error) {
-        if (error instanceof Stripe.errors.StripeCardError)
-          return { kind: 'declined', reason: declineOf(error) };
-        throw error;
-      }
-    },
+    prepare: (charge) => prepare(stripe, charge),
+    take: (key, reference) => take(stripe, key, reference),
     read: async (reference) => settled(stripe, await stripe.paymentIntents.retrieve(reference)),
     undo: (key, reference) => undo(stripe, key, reference),
-    async ensureCustomer(tenant) {
-      const customer = await stripe.customers.create(
-        {
-          name: tenant.name,
-          ...(tenant.email === null ? {} : { email: tenant.email }),
-          metadata: { tenant_id: String(tenant.id) },
-        },
-        // Stripe refuses a key that comes back with other words, as when the customer is called differently now.
-        { idempotencyKey: `customer:${tenant.id}:${wordsOf(tenant)}` },
-      );
-      return customer.id;
-    },
-    async startCardSetup({ customerReference, returnUrl, cancelUrl }) {
-      const session = await stripe.checkout.sessions.create({
-        mode: 'setup',
-        allowed_payment_method_types: ['card'],
-        ...(customerReference === null ? {} : { customer: customerReference }),
-        success_url: `${returnUrl}${returnUrl.includes('?') ? '&' : '?'}setup={CHECKOUT_SESSION_ID}`,
-        cancel_url: cancelUrl,
-      });
-      if (!session.url) throw new CodedError('payments.gateway', 'Stripe gave no page to send the card to.');
-      return { url: session.url };
-    },
+    ensureCustomer: (tenant) => ensureCustomer(stripe, tenant),
+    startCardSetup: (setup) => startCardSetup(stripe, setup),
     finishCardSetup: (reference, customer) => finishCardSetup(stripe, reference, customer),
     readCallback: (rawBody, signature) => readCallback(stripe, rawBody, signature, options.callbackSecret),
     async forgetCard(reference) {
       await stripe.paymentMethods.detach(reference);
     },
   };
+}
+
+/** Creates the intent unconfirmed, under our key: no money can move yet. */
+async function prepare(stripe: Stripe, charge: GatewayCharge): ReturnType<PaymentGateway['prepare']> {
+  try {
+    const intent = await stripe.paymentIntents.create(
+      {
+        amount: charge.amountQuanta / quantaPerCent,
+        currency: charge.currency.toLowerCase(),
+        ...(charge.customerReference === null ? {} : { customer: charge.customerReference }),
+        payment_method: charge.cardReference,
+        allowed_payment_method_types: ['card'],
+        // The bank cannot redirect the customer: an off-session charge has no browser.
+        automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
+        description: charge.description,
+        metadata: { charge_key: charge.key, tenant_id: String(charge.tenantId) },
+      },
+      { idempotencyKey: charge.key },
+    );
+    return { kind: 'prepared', reference: intent.id };
+  } catch (error) {
+    const reason = refusalOf(error);
+    if (reason !== null) return { kind: 'declined', reason };
+    throw error;
+  }
+}
+
+async function take(stripe: Stripe, key: string, reference: string): Promise<GatewayState> {
+  try {
+    const idempotencyKey = `${key}:take`;
+    const intent = await stripe.paymentIntents.confirm(reference, { off_session: true }, { idempotencyKey });
+    return await settled(stripe, intent);
+  } catch (error) {
+    if (error instanceof Stripe.errors.StripeCardError) return { kind: 'declined', reason: declineOf(error) };
+    throw error;
+  }
 }
 
 /**
@@ -169,47 +148,6 @@ function refusalOf(error: unknown): string | null {
 
 function declineOf(error: InstanceType<typeof Stripe.errors.StripeCardError>): string {
   return error.decline_code ?? error.code ?? 'card_declined';
-}
-
-/** Null for a set-up that Stripe doesn't know: any caller can put an id into the URL of the page. */
-async function findSession(stripe: Stripe, reference: string): Promise<Stripe.Checkout.Session | null> {
-  try {
-    return await stripe.checkout.sessions.retrieve(reference, { expand: ['setup_intent.payment_method'] });
-  } catch (error) {
-    if (error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing')
-      return null;
-    throw error;
-  }
-}
-
-/** Stands for what a customer is called, in a key that Stripe sees. */
-function wordsOf(tenant: { name: string; email: string | null }): string {
-  return createHash('sha256')
-    .update(JSON.stringify([tenant.name, tenant.email]))
-    .digest('hex')
-    .slice(0, 16);
-}
-
-async function finishCardSetup(stripe: Stripe, reference: string, customerReference: string | null) {
-  if (!/^cs_[A-Za-z0-9_]{1,200}$/.test(reference)) return null;
-  const session = await findSession(stripe, reference);
-  if (session === null) return null;
-  const customer = typeof session.customer === 'string' ? session.customer : session.customer?.id;
-  if (customerReference === null || customer !== customerReference || session.status !== 'complete')
-    return null;
-  const intent = session.setup_intent;
-  const method = intent && typeof intent !== 'string' ? intent.payment_method : null;
-  if (!method || typeof method === 'string' || !method.card) return null;
-  // A card that was removed since is still in its set-up, but can't be charged any more.
-  const holder = typeof method.customer === 'string' ? method.customer : method.customer?.id;
-  if (holder !== customerReference) return null;
-  return {
-    reference: method.id,
-    brand: method.card.brand,
-    last4: method.card.last4,
-    expiresMonth: method.card.exp_month,
-    expiresYear: method.card.exp_year,
-  };
 }
 
 /** The signature is compared in constant time over the raw body; one older than five minutes is refused. */

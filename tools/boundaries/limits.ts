@@ -14,13 +14,6 @@ export const limits: Limits = {
     'monitor/facts/postgres/append-store.ts:copyFacts': 84,
     'monitor/inbox/share-worker.ts:createShareWorker': 99,
     'monitor/live/redis-store.ts:createRedisStore': 177,
-    'operations/hypervisors/lab-driver.ts:createLabDriver': 134,
-    'operations/hypervisors/simulated-driver.ts:createSimulatedDriver': 94,
-    'operations/metering/count-request.ts:createCounter': 91,
-    'operations/payments/stripe-gateway.ts:createStripeGateway': 83,
-    'operations/surfaces/customer-api/servers/servers.routes.ts:serverHandlers': 98,
-    'operations/surfaces/portal/billing/billing.routes.ts:registerBilling': 110,
   },
-  foreignTables: {
-  },
+  foreignTables: {},
 };

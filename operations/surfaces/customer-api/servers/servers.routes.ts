@@ -36,92 +36,21 @@ export interface ServerHandlers {
 }
 
 export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
-  const { ordering, servers } = deps;
-  const find = async (call: Call, id: number) => {
-    const server = await servers.findServer(call.actor, call.tenant.id, id);
-    if (server === null) throw notFound();
-    return server;
-  };
+  const { servers } = deps;
   return {
-    async listServers(call, request, reply) {
-      const filter = readListQuery(request);
-      const { limit, order } = filter;
-      const { after: _, ...whole } = filter;
-      const [found, total] = await Promise.all([
-        servers.listServers(call.actor, call.tenant.id, { ...filter, limit: limit + 1 }),
-        servers.countServers(call.actor, call.tenant.id, whole),
-      ]);
-      const page = found.slice(0, limit);
-      const hasMore = found.length > limit;
-      const cursor = hasMore ? writeCursor(order, page.at(-1)!) : null;
-      if (cursor !== null) linkNextPage(request, reply, cursor);
-      return {
-        servers: page.map((server) => showServer(server, call.tenant.currency)),
-        pagination: { limit, total, has_more: hasMore, next_cursor: cursor },
-      };
-    },
-
-    async createServer(call, request, reply) {
-      const body = bodyOf(call, request);
-      refuseOtherCycles(body);
-      checkCreate(body);
-      const { dry_run: isDryRun, ...wanted } = body as schemas.CreateServerRequest;
-      const input = orderOf(call, wanted);
-      if (isDryRun) {
-        const forecast = await ordering.forecastServer(call.actor, input);
-        return showForecast(forecast, call.tenant.currency);
-      }
-      const answer = async (created: { serverId: number; rootPassword: string }) => {
-        const server = await find(call, created.serverId);
-        const shown = showServer(server, call.tenant.currency);
-        reply.header('location', `/api/${call.version}/servers/${server.id}`).code(201);
-        // Of the server as a read shows it, which is without the password.
-        reply.header('etag', tagOf(reply, schemas.Server, shown));
-        return { ...shown, root_password: created.rootPassword };
-      };
-      return idempotent(deps.idempotency, {
-        call,
-        request,
-        reply,
-        body: wanted,
-        async run(claim) {
-          const created = await ordering.createServer(call.actor, input, {
-            onOrdered: async (tx, orderId) => claim?.bind(tx, { kind: 'order', id: orderId }),
-          });
-          addDeployBudget(reply, created.deploys);
-          return answer(created);
-        },
-        // The password is read from the order again: no second copy of it exists anywhere.
-        replay: async (result) => answer(await ordering.findOrdered(call.actor, call.tenant.id, result.id)),
-      });
-    },
-
-    async readServer(call, request, reply) {
-      const id = idOf(request);
-      const wanted = readWaitFor(request.query as Record<string, unknown>);
-      if (wanted === null) return showServer(await find(call, id), call.tenant.currency);
-      // Ownership is checked first: a caller cannot wait for another's server.
-      await find(call, id);
-      const seconds = readWait(request, reply) || waitSecondsMax;
-      const isEnough = (server: Server) => wanted.includes(statusOf(server)) || statusOf(server) === 'failed';
-      const server = await waitWhileAllowed(deps.notifications, call, {
-        wait: { topic: `server:${id}`, timeoutMs: seconds * 1_000, signal: callerSignal(request) },
-        look: () => find(call, id),
-        isEnough,
-      });
-      return showServer(server, call.tenant.currency);
-    },
-
+    listServers: (call, request, reply) => listServers(servers, call, request, reply),
+    createServer: (call, request, reply) => createServer(deps, call, request, reply),
+    readServer: (call, request, reply) => readServer(deps, call, request, reply),
     async updateServer(call, request, reply) {
       const id = idOf(request);
       const body = bodyOf(call, request);
       // A missing server is a 404 before the body is validated, so that a body reveals nothing about another's server.
-      await find(call, id);
+      await findServer(servers, call, id);
       checkUpdate(body);
       const { name, hostname, labels } = body as schemas.UpdateServerRequest;
       const precondition = serverPrecondition(servers, call, [request, reply]);
       await servers.describeServer(call.actor, call.tenant.id, id, { name, hostname, labels }, precondition);
-      return showServer(await find(call, id), call.tenant.currency);
+      return showServer(await findServer(servers, call, id), call.tenant.currency);
     },
 
     async destroyServer(call, request, reply) {
@@ -132,6 +61,83 @@ export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
       return showAction(action);
     },
   };
+}
+
+async function findServer(servers: Servers, call: Call, id: number): Promise<Server> {
+  const server = await servers.findServer(call.actor, call.tenant.id, id);
+  if (server === null) throw notFound();
+  return server;
+}
+
+async function listServers(servers: Servers, call: Call, request: FastifyRequest, reply: FastifyReply) {
+  const filter = readListQuery(request);
+  const { limit, order } = filter;
+  const { after: _, ...whole } = filter;
+  const [found, total] = await Promise.all([
+    servers.listServers(call.actor, call.tenant.id, { ...filter, limit: limit + 1 }),
+    servers.countServers(call.actor, call.tenant.id, whole),
+  ]);
+  const page = found.slice(0, limit);
+  const hasMore = found.length > limit;
+  const cursor = hasMore ? writeCursor(order, page.at(-1)!) : null;
+  if (cursor !== null) linkNextPage(request, reply, cursor);
+  return {
+    servers: page.map((server) => showServer(server, call.tenant.currency)),
+    pagination: { limit, total, has_more: hasMore, next_cursor: cursor },
+  };
+}
+
+async function createServer(deps: ServerRouteDeps, call: Call, request: FastifyRequest, reply: FastifyReply) {
+  const { ordering, servers } = deps;
+  const body = bodyOf(call, request);
+  refuseOtherCycles(body);
+  checkCreate(body);
+  const { dry_run: isDryRun, ...wanted } = body as schemas.CreateServerRequest;
+  const input = orderOf(call, wanted);
+  if (isDryRun) {
+    const forecast = await ordering.forecastServer(call.actor, input);
+    return showForecast(forecast, call.tenant.currency);
+  }
+  const answer = async (created: { serverId: number; rootPassword: string }) => {
+    const server = await findServer(servers, call, created.serverId);
+    const shown = showServer(server, call.tenant.currency);
+    reply.header('location', `/api/${call.version}/servers/${server.id}`).code(201);
+    // Of the server as a read shows it, which is without the password.
+    reply.header('etag', tagOf(reply, schemas.Server, shown));
+    return { ...shown, root_password: created.rootPassword };
+  };
+  return idempotent(deps.idempotency, {
+    call,
+    request,
+    reply,
+    body: wanted,
+    async run(claim) {
+      const created = await ordering.createServer(call.actor, input, {
+        onOrdered: async (tx, orderId) => claim?.bind(tx, { kind: 'order', id: orderId }),
+      });
+      addDeployBudget(reply, created.deploys);
+      return answer(created);
+    },
+    // The password is read from the order again: no second copy of it exists anywhere.
+    replay: async (result) => answer(await ordering.findOrdered(call.actor, call.tenant.id, result.id)),
+  });
+}
+
+async function readServer(deps: ServerRouteDeps, call: Call, request: FastifyRequest, reply: FastifyReply) {
+  const { servers } = deps;
+  const id = idOf(request);
+  const wanted = readWaitFor(request.query as Record<string, unknown>);
+  if (wanted === null) return showServer(await findServer(servers, call, id), call.tenant.currency);
+  // Ownership is checked first: a caller cannot wait for another's server.
+  await findServer(servers, call, id);
+  const seconds = readWait(request, reply) || waitSecondsMax;
+  const isEnough = (server: Server) => wanted.includes(statusOf(server)) || statusOf(server) === 'failed';
+  const server = await waitWhileAllowed(deps.notifications, call, {
+    wait: { topic: `server:${id}`, timeoutMs: seconds * 1_000, signal: callerSignal(request) },
+    look: () => findServer(servers, call, id),
+    isEnough,
+  });
+  return showServer(server, call.tenant.currency);
 }
 
 /** `If-Match` of a call that changes the server in its path. */

@@ -1,0 +1,96 @@
+/** `/client/billing/cards/`: saving, choosing and removing the cards that are charged. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { CodedError } from '#common/errors/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { sendPage } from '#service-kit/pages/index.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
+import { cardReturnPage, gatewayPage } from './card-setup.page.ts';
+import { type BillingRoutesDeps, back, choose, showBilling } from './show-billing.ts';
+
+const TenantForm = Type.Object({ tenant: Type.String() });
+const CardForm = Type.Object({ tenant: Type.String(), card: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) });
+const TestCardForm = Type.Object({ tenant: Type.String(), number: Type.String({ maxLength: 40 }) });
+const ReturnQuery = Type.Object({ tenant: Type.String(), setup: Type.String({ maxLength: 300 }) });
+
+export function registerCards(app: App, deps: BillingRoutesDeps): void {
+  app.post(
+    '/billing/cards/new',
+    { config: { isSensitive: true }, schema: { body: TenantForm } },
+    async (request, reply) => {
+      const visitor = request.visitor!;
+      const { tenant } = await choose(deps, visitor, request.body.tenant);
+      const profile = await deps.accounts.billingProfileOf(tenant.id);
+      const base = deps.publicUrl ?? `${request.protocol}://${request.host}`;
+      const url = await deps.payments.startCardSetup(
+        visitor.actor,
+        { ...tenant, email: profile?.email ?? null },
+        {
+          returnUrl: `${base}/client/billing/cards/return?tenant=${tenant.id}`,
+          cancelUrl: `${base}/client/billing/?tenant=${tenant.id}`,
+        },
+      );
+      return sendPage(reply, gatewayPage(visitor, url));
+    },
+  );
+
+  // The gateway sends the customer back here with a GET, which changes nothing: the card is saved by the form that this
+  // page shows, with the session's token. Otherwise a link on another site could choose the card that is charged.
+  app.get('/billing/cards/return', { schema: { querystring: ReturnQuery } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { tenant } = await choose(deps, visitor, request.query.tenant);
+    return sendPage(reply, cardReturnPage(visitor, tenant, request.query.setup));
+  });
+
+  app.post('/billing/cards/return', { schema: { body: ReturnQuery } }, async (request, reply) => {
+    const { tenant, setup } = request.body;
+    return saveCard(deps, request, reply, tenant, setup);
+  });
+
+  app.post('/billing/cards/test', { schema: { body: TestCardForm } }, async (request, reply) => {
+    if (deps.payments.gatewayName !== 'test') throw noSuchPage();
+    return saveCard(deps, request, reply, request.body.tenant, request.body.number);
+  });
+
+  app.post(
+    '/billing/cards/default',
+    { config: { isSensitive: true }, schema: { body: CardForm } },
+    async (request, reply) => {
+      const visitor = request.visitor!;
+      const { tenant } = await choose(deps, visitor, request.body.tenant);
+      if (!(await deps.payments.makeCardDefault(visitor.actor, tenant.id, Number(request.body.card))))
+        throw noSuchPage();
+      return back(reply, tenant, 'default');
+    },
+  );
+
+  app.post(
+    '/billing/cards/remove',
+    { config: { isSensitive: true }, schema: { body: CardForm } },
+    async (request, reply) => {
+      const visitor = request.visitor!;
+      const { tenant } = await choose(deps, visitor, request.body.tenant);
+      if (!(await deps.payments.removeCard(visitor.actor, tenant.id, Number(request.body.card))))
+        throw noSuchPage();
+      return back(reply, tenant, 'removed');
+    },
+  );
+}
+
+async function saveCard(
+  deps: BillingRoutesDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  tenantText: string,
+  setup: string,
+): Promise<FastifyReply> {
+  const visitor = request.visitor!;
+  const { tenant } = await choose(deps, visitor, tenantText);
+  try {
+    await deps.payments.finishCardSetup(visitor.actor, tenant.id, setup);
+    return back(reply, tenant, 'card');
+  } catch (error) {
+    if (!(error instanceof CodedError) || error.code !== 'payments.no_card') throw error;
+    return showBilling(deps, visitor, reply, { tenant: String(tenant.id) }, { error: error.message }, 422);
+  }
+}

@@ -17,6 +17,12 @@ export interface PoolUse extends AddressPool {
   size: number;
 }
 
+/** Above this share of allocated addresses, a range counts as nearly full. */
+const nearlyFull = 0.9;
+
+export const isNearlyFull = (pool: Pick<PoolUse, 'givenCount' | 'size'>): boolean =>
+  pool.givenCount >= pool.size * nearlyFull;
+
 /** All pools, or one cluster's. Staff only. */
 export async function listPools(db: Queryable, actor: Actor, clusterId: number | null): Promise<PoolUse[]> {
   requireStaff(actor);

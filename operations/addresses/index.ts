@@ -13,7 +13,7 @@ import * as store from './store.ts';
 
 export type { AddressPool, Allocation, AllocationPage, PageQuery } from './allocation.ts';
 export { assignHeldAddresses, type HoldAddressesInput, holdAddresses } from './assign-addresses.ts';
-export type { PoolUse } from './change-pools.ts';
+export { isNearlyFull, type PoolUse } from './change-pools.ts';
 export { deleteHolds as releaseHeldAddresses, ensurePool, releaseAddresses } from './store.ts';
 
 export interface Addresses {

@@ -13,7 +13,7 @@ import type { Node } from './node.ts';
 import * as store from './store.ts';
 
 export { type Cluster, ensureCluster, listClusters, lockCluster } from './cluster-store.ts';
-export type { Node, Room } from './node.ts';
+export { isAway, type Node, type Room } from './node.ts';
 export { placeGuest } from './place-guest.ts';
 export {
   type DayRoom,

@@ -24,6 +24,14 @@ export interface Node extends HypervisorNode {
   lastError: string | null;
 }
 
+/** A node that was not seen for this long is away. */
+const awayMs = 60_000;
+
+/** True for a node whose hypervisor does not answer. One that was never asked is not away. */
+export function isAway(node: Pick<Node, 'lastError' | 'seenAt'>, nowMs: number): boolean {
+  return node.lastError !== null || (node.seenAt !== null && nowMs - node.seenAt.getTime() > awayMs);
+}
+
 /** What is still free; never below nothing, also where capacity was lowered under what is used. */
 export function freeRoom(node: Pick<Node, 'capacity' | 'used'>): Room {
   const left = (name: keyof Room) => Math.max(0, node.capacity[name] - node.used[name]);

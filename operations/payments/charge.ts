@@ -31,6 +31,11 @@ export interface Charge {
   settledAt: Date | null;
 }
 
+/** An unconfirmed charge that reconciliation could not end within this time needs a person. */
+const unconfirmedMaxMs = 3_600_000;
+
+export const isUnconfirmedTooLong = (ageMs: number): boolean => ageMs > unconfirmedMaxMs;
+
 /** The result of a charge for the caller that waits for it. */
 export type ChargeOutcome =
   | { kind: 'succeeded' }

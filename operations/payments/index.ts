@@ -27,7 +27,13 @@ import {
 import * as store from './store.ts';
 import { takeCharge } from './take-charge.ts';
 
-export type { Charge, ChargeOutcome, ChargeState, SavedCard } from './charge.ts';
+export {
+  type Charge,
+  type ChargeOutcome,
+  type ChargeState,
+  isUnconfirmedTooLong,
+  type SavedCard,
+} from './charge.ts';
 export { createGateway } from './create-gateway.ts';
 export type { PaymentsDeps } from './deps.ts';
 export type { PaymentGateway } from './gateway.ts';

@@ -20,4 +20,5 @@ export {
   createProtectTraffic,
   createTrafficRetention,
   hasExactMinutes,
+  isStale,
 } from './traffic/index.ts';

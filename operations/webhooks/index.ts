@@ -15,6 +15,7 @@ import * as store from './store.ts';
 
 export type { Delivery, Endpoint } from './endpoint.ts';
 export type { CreateEndpointInput, EndpointInput } from './manage-endpoint.ts';
+export { isQueueLate } from './queue-health.ts';
 export { createWebhookSender, type WebhookSender, type WebhookSenderDeps } from './send-deliveries.ts';
 export type { Attempt, FailingEndpoint, QueueHealth } from './store.ts';
 export { createWebhookUpkeep } from './upkeep.ts';

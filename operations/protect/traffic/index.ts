@@ -15,6 +15,7 @@ import { type ReceiveTelemetryDeps, receiveTelemetry } from './receive-telemetry
 import * as sources from './source-store.ts';
 
 export { createTrafficRetention } from './jobs.ts';
+export { isStale } from './minute.ts';
 export { createMinutesReceiver } from './minutes-receiver.ts';
 export type { ProjectSources, ProtectTraffic } from './protect-traffic.ts';
 export type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';

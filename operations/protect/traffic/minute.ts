@@ -27,6 +27,14 @@ export interface StoredApplication {
 
 const minuteMs = 60_000;
 
+/** Delivery takes a minute or two after the minute's end; later than this something is wrong. */
+const staleMs = 5 * minuteMs;
+
+/** Whether the newest minute that was observed says nothing about now. */
+export function isStale(latestMinuteMs: number, nowMs: number): boolean {
+  return nowMs - (latestMinuteMs + minuteMs) > staleMs;
+}
+
 /** Bytes of a minute out of its rate: the inverse of `bytes * 8 / 60`, which is exact below 2^50 bytes. */
 export function bytesOfRate(bitsPerSecond: number | null): number | null {
   return bitsPerSecond === null ? null : Math.round((bitsPerSecond * 60) / 8);

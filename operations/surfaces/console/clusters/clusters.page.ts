@@ -1,6 +1,6 @@
-import type { PoolUse } from '#operations/addresses/index.ts';
+import { isNearlyFull, type PoolUse } from '#operations/addresses/index.ts';
 import type { Location } from '#operations/catalog/index.ts';
-import type { Cluster, DayRoom, Node, Room } from '#operations/clusters/index.ts';
+import { type Cluster, type DayRoom, isAway, type Node, type Room } from '#operations/clusters/index.ts';
 import {
   age,
   askButton,
@@ -33,11 +33,6 @@ export interface ClustersPageOptions {
   nowMs: number;
   toast?: { tone: Tone; text: string };
 }
-
-/** Not seen for this long, a node is said to be away. */
-const awayMs = 60_000;
-/** Above this share of allocated addresses, a range counts as nearly full. */
-const nearlyFull = 0.9;
 
 /** `/console/clusters/`: where guests can run and how much room is left. */
 export function clustersPage(options: ClustersPageOptions): Html {
@@ -197,12 +192,6 @@ function poolTable(staff: Staff, pools: readonly PoolUse[]): Html {
       text: 'Servers get their public addresses from these ranges. Without a range, only servers without a public address can be deployed.',
     },
   });
-}
-
-export const isNearlyFull = (pool: PoolUse) => pool.givenCount >= pool.size * nearlyFull;
-
-export function isAway(node: Node, nowMs: number): boolean {
-  return node.lastError !== null || (node.seenAt !== null && nowMs - node.seenAt.getTime() > awayMs);
 }
 
 export function nodeBadge(node: Node, nowMs: number): Html {

@@ -1,4 +1,4 @@
-import type { Cluster, Node } from '#operations/clusters/index.ts';
+import { type Cluster, isAway, type Node } from '#operations/clusters/index.ts';
 import {
   actionButton,
   askButton,
@@ -19,7 +19,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
-import { isAway, nodeBadge } from './clusters.page.ts';
+import { nodeBadge } from './clusters.page.ts';
 
 /** The texts of the node form. */
 export interface NodeForm {

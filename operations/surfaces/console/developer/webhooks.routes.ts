@@ -1,5 +1,10 @@
 import type { Clock } from '#common/clock/index.ts';
-import type { FailingEndpoint, QueueHealth, Webhooks } from '#operations/webhooks/index.ts';
+import {
+  type FailingEndpoint,
+  isQueueLate,
+  type QueueHealth,
+  type Webhooks,
+} from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,
@@ -19,8 +24,6 @@ import {
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
-/** Deliveries that wait longer than this lack workers or a database, not receivers. */
-export const lateSeconds = 60;
 const failingMax = 50;
 
 /** `/console/webhooks/`: whether customers are told in time. */
@@ -41,7 +44,7 @@ function webhooksPage(
   failing: readonly FailingEndpoint[],
   nowMs: number,
 ): Html {
-  const isLate = health.oldestSeconds > lateSeconds;
+  const isLate = isQueueLate(health);
   return consoleFrame(
     { staff, title: 'Webhooks', current: 'webhooks', breadcrumb: [{ label: 'Webhooks' }] },
     [

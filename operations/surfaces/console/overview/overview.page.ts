@@ -1,7 +1,7 @@
 /** `/console/`: attention items first, then the key figures. */
+import { type AttentionItem, findAttentionItems } from '#operations/attention/index.ts';
 import type { Node } from '#operations/clusters/index.ts';
 import {
-  agenda,
   type Content,
   formatCount,
   formatMoney,
@@ -11,7 +11,6 @@ import {
   link,
   pageHeader,
   refreshing,
-  section,
   stat,
   stats,
   type Tone,
@@ -20,7 +19,7 @@ import { roomChart } from '../clusters/clusters.page.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { requestsChart } from '../usage/usage.page.ts';
-import { type AttentionItem, findAttentionItems } from './attention.ts';
+import { attentionSection, toneOf } from './attention-section.ts';
 import { firstSteps, type Step, stepsSection } from './first-steps.ts';
 import type { OverviewFacts } from './overview-facts.ts';
 
@@ -66,7 +65,7 @@ function stateOf(
   const running = `${formatCount(runningOf(facts))} of ${formatCount(serversOf(facts))} servers running`;
   if (items.length > 0) {
     const count = items.length === 1 ? 'One item needs' : `${formatCount(items.length)} items need`;
-    return { tone: items[0]!.tone, text: `${count} attention; ${running}.` };
+    return { tone: toneOf(items[0]!), text: `${count} attention; ${running}.` };
   }
   const open = steps.filter((step) => !step.isDone);
   if (open.length > 0) {
@@ -80,21 +79,6 @@ function stateOf(
 }
 
 const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
-
-function attentionSection(items: readonly AttentionItem[]): Html {
-  return section(
-    { title: 'Needs attention' },
-    agenda(
-      'Needs attention',
-      items.map(({ tone, title, text, href }) => ({
-        tone,
-        state: tone === 'bad' ? 'now' : 'soon',
-        title: link(href, title),
-        text,
-      })),
-    ),
-  );
-}
 
 function figures(facts: OverviewFacts): Content {
   const { usage, customers, nodes } = facts;

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { ClosedOrder, Ordering } from '#operations/ordering/index.ts';
-import type { Charge, Payments } from '#operations/payments/index.ts';
+import { type Charge, isUnconfirmedTooLong, type Payments } from '#operations/payments/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,
@@ -109,7 +109,7 @@ function page(options: PageOptions): Html {
 function stateOf(waiting: readonly Charge[], nowMs: number): { tone: Tone; text: string } {
   if (waiting.length === 0) return { tone: 'good', text: 'No unconfirmed charges.' };
   const oldest = waiting[0]!.createdAt.getTime();
-  const isOld = nowMs - oldest > 3_600_000;
+  const isOld = isUnconfirmedTooLong(nowMs - oldest);
   return {
     tone: isOld ? 'bad' : 'warn',
     text: `${formatCount(waiting.length)} ${waiting.length === 1 ? 'charge waits' : 'charges wait'}, the oldest since ${formatTime(oldest)}.`,

@@ -5,6 +5,7 @@
 import {
   type ApplicationRow,
   hasExactMinutes,
+  isStale,
   type MinuteRow,
   type StepRow,
   type Traffic,
@@ -50,9 +51,6 @@ export interface ProtectPageOptions {
   /** Only this address; null for all. */
   address: string | null;
 }
-
-/** Delivery takes a minute or two after the minute's end; later than this something is wrong. */
-const staleMs = 5 * 60_000;
 
 export function protectPage(options: ProtectPageOptions): Html {
   const { visitor, server, traffic, range } = options;
@@ -119,7 +117,7 @@ function stateOf(traffic: Traffic): { tone: Tone; text: Content } {
   }
   const endMs = latestMinuteMs + 60_000;
   const minute = formatTime(latestMinuteMs).slice(11);
-  if (nowMs - endMs > staleMs) {
+  if (isStale(latestMinuteMs, nowMs)) {
     return {
       tone: 'warn',
       text: html`No new minutes since ${minute}, ${age(endMs, nowMs)}. Traffic since then is unknown, not zero.`,

@@ -1,6 +1,6 @@
 /** The row of figures at the top of a server's overview, each leading to the page that tells more. */
 import type { BandwidthRow } from '#operations/bandwidth/index.ts';
-import type { LatestRow } from '#operations/protect/index.ts';
+import { isStale, type LatestRow } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
   age,
@@ -19,9 +19,6 @@ export interface OverviewTraffic {
   month: BandwidthRow | undefined;
 }
 
-/** Older than this, a rate says nothing about now. */
-const staleMs = 5 * 60_000;
-
 const endOf = (latest: LatestRow) => latest.minute.getTime() + 60_000;
 
 /** When a server's traffic was last observed. */
@@ -35,7 +32,7 @@ export function rateNow(
   direction: 'inboundBps' | 'outboundBps',
   nowMs: number,
 ): string | null {
-  const rate = latest !== undefined && nowMs - endOf(latest) <= staleMs ? latest[direction] : null;
+  const rate = latest !== undefined && !isStale(latest.minute.getTime(), nowMs) ? latest[direction] : null;
   return rate === null ? null : formatBitRate(rate);
 }
 

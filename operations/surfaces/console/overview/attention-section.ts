@@ -1,0 +1,94 @@
+/** Attention items in words, each with a link to the page that resolves it. */
+import type { AttentionItem } from '#operations/attention/index.ts';
+import type { Node } from '#operations/clusters/index.ts';
+import { agenda, formatCount, formatDuration, type Html, link, section } from '#service-kit/pages/index.ts';
+
+interface ItemWords {
+  title: string;
+  /** Why it matters and what to do. */
+  text: string;
+  href: string;
+}
+
+export function attentionSection(items: readonly AttentionItem[]): Html {
+  return section(
+    { title: 'Needs attention' },
+    agenda(
+      'Needs attention',
+      items.map((item) => {
+        const { title, text, href } = wordsOf(item);
+        return { tone: toneOf(item), state: item.urgency, title: link(href, title), text };
+      }),
+    ),
+  );
+}
+
+export const toneOf = ({ urgency }: AttentionItem): 'bad' | 'warn' => (urgency === 'now' ? 'bad' : 'warn');
+
+const many = (count: number, one: string, more: string) =>
+  count === 1 ? `One ${one}` : `${formatCount(count)} ${more}`;
+
+const namesOf = (all: readonly { name: string }[]) => all.map((each) => each.name).join(', ');
+
+function wordsOf(item: AttentionItem): ItemWords {
+  switch (item.kind) {
+    case 'servers_failed':
+      return {
+        title: many(item.count, 'server failed to provision', 'servers failed to provision'),
+        text: 'Customers cannot use or destroy these servers until an operator retries or resolves the provisioning.',
+        href: '/console/servers/?status=failed',
+      };
+    case 'nodes_away':
+      return item.nodes.length === 1 ? oneAway(item.nodes[0]!) : allAway(item.nodes);
+    case 'no_open_node':
+      return {
+        title: `No open node in ${namesOf(item.clusters)}`,
+        text: 'No server can be placed there. Orders for a location without capacity are refused.',
+        href: '/console/clusters/',
+      };
+    case 'no_addresses':
+      return {
+        title: `${namesOf(item.clusters)} has no addresses`,
+        text: 'Only servers without a public address can be deployed there.',
+        href: '/console/clusters/',
+      };
+    case 'pool_nearly_full':
+      return {
+        title: `The addresses of ${item.pool.prefix} are nearly exhausted`,
+        text: `${formatCount(item.pool.givenCount)} of ${formatCount(item.pool.size)} are allocated.`,
+        href: '/console/clusters/',
+      };
+    case 'charges_unconfirmed':
+      return {
+        title: many(item.count, 'card charge is unconfirmed', 'card charges are unconfirmed'),
+        text: `Payment result unknown. The oldest was made ${formatDuration(item.oldestMs / 1000)} ago.`,
+        href: '/console/reconciliation/',
+      };
+    case 'customers_in_debt':
+      return {
+        title: many(item.count, 'customer is in debt', 'customers are in debt'),
+        text: 'The next billing maintenance suspends them if they are still active.',
+        href: '/console/customers/?status=debt',
+      };
+    case 'webhooks_late':
+      return {
+        title: `Webhooks are ${formatDuration(item.seconds)} late`,
+        text: 'Customers do not receive events. Check the operations log for “webhooks”.',
+        href: '/console/webhooks/',
+      };
+  }
+}
+
+const guestsOf = (count: number) => many(count, 'server runs', 'servers run');
+
+const oneAway = (node: Node): ItemWords => ({
+  title: `${node.name} does not answer`,
+  text: `${guestsOf(node.guestCount)} on it. ${node.lastError ?? 'No answer for one minute.'}`,
+  href: `/console/clusters/nodes/${node.id}`,
+});
+
+const allAway = (nodes: readonly Node[]): ItemWords => ({
+  title: `${formatCount(nodes.length)} nodes do not answer`,
+  text: `${guestsOf(nodes.reduce((sum, node) => sum + node.guestCount, 0))} on them. Check that operations runs and can reach them: ${namesOf(nodes)}.`,
+  href: '/console/clusters/',
+});

@@ -24,6 +24,8 @@ export function formatAddress(bytes: AddressBytes): string {
 
 /** The canonical spelling, or null when the text is not an address. */
 export function canonicalAddress(text: string): string | null {
+  // IPv4 has one spelling that is taken, so what parses is canonical.
+  if (!text.includes(':')) return readIpv4(text) < 0 ? null : text;
   const bytes = parseAddress(text);
   return bytes ? formatAddress(bytes) : null;
 }
@@ -138,15 +140,34 @@ export function isGloballyUnique(address: AddressBytes): boolean {
   return !local.some((prefix) => prefixContains(prefix, address));
 }
 
-function parseIpv4(text: string): AddressBytes | null {
-  const parts = text.split('.');
-  if (parts.length !== 4) return null;
-  const bytes = new Uint8Array(4);
-  for (const [i, part] of parts.entries()) {
-    if (!/^(0|[1-9]\d{0,2})$/.test(part) || Number(part) > 255) return null;
-    bytes[i] = Number(part);
+/** The 32 bits of an IPv4 address, or -1 when the text is none. Makes no object: every row of telemetry passes here. */
+export function readIpv4(text: string): number {
+  const { length } = text;
+  if (length < 7 || length > 15) return -1;
+  let address = 0;
+  let part = -1;
+  let parts = 1;
+  for (let i = 0; i < length; i += 1) {
+    const code = text.charCodeAt(i);
+    if (code === 46) {
+      if (part < 0) return -1;
+      address = address * 256 + part;
+      part = -1;
+      parts += 1;
+    } else {
+      // A digit after a zero is a leading zero.
+      if (code < 48 || code > 57 || part === 0) return -1;
+      part = (part < 0 ? 0 : part * 10) + code - 48;
+      if (part > 255) return -1;
+    }
   }
-  return bytes;
+  return parts === 4 && part >= 0 ? address * 256 + part : -1;
+}
+
+function parseIpv4(text: string): AddressBytes | null {
+  const address = readIpv4(text);
+  if (address < 0) return null;
+  return Uint8Array.of(address >>> 24, (address >>> 16) & 255, (address >>> 8) & 255, address & 255);
 }
 
 function parseIpv6(text: string): AddressBytes | null {

@@ -48,6 +48,24 @@ test('what is no address is refused', () => {
   }
 });
 
+test('IPv4 text is read as a second implementation reads it, whatever it holds', () => {
+  const part = fc.oneof(fc.nat(300).map(String), fc.constantFrom('', '00', '01', '1e1', '+1', ' 1', '٣'));
+  fc.assert(
+    fc.property(fc.array(part, { minLength: 1, maxLength: 5 }), (parts) => {
+      const text = parts.join('.');
+      const bytes = parseAddress(text);
+      // The second implementation also takes shorthand, octal and hexadecimal.
+      const isStrict = /^(\d+\.){3}\d+$/.test(text) && !/(^|\.)0\d/.test(text);
+      assert.deepEqual(
+        bytes && [...bytes],
+        isStrict && ipaddr.isValid(text) ? ipaddr.parse(text).toByteArray() : null,
+      );
+      assert.equal(canonicalAddress(text), bytes ? text : null);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
 test('every address survives text and back, and agrees with a second implementation', () => {
   const bytes = fc.oneof(
     fc.uint8Array({ minLength: 4, maxLength: 4 }),

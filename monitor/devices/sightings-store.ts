@@ -44,8 +44,11 @@ export async function findNeeds(db: Queryable, observations: readonly Observatio
         s.last >= least(d.last_seen_at, case when s.may_own then b.last_seen_at end)
           + make_interval(secs => ${lagSeconds}) as is_later
       from seen s
-      left join devices d on d.site_id = s.site_id and d.segment = s.segment and d.mac = s.mac
-      left join ip_bindings b on b.device_id = d.id and b.address = s.address and b.ended_at is null)
+      -- By its key, one each: a plan that reads all devices costs more, the more there are.
+      left join lateral (select * from devices d where d.site_id = s.site_id and d.segment = s.segment and d.mac = s.mac
+        limit 1) d on true
+      left join lateral (select * from ip_bindings b where b.device_id = d.id and b.address = s.address and b.ended_at is null
+        limit 1) b on true)
     select (n - 1)::int as index, device_id as "deviceId", binding_id as "bindingId", is_news as "isNews",
       may_own as "mayOwn"
     from judged where is_news or is_later`.execute(db);
@@ -283,13 +286,18 @@ export async function openConflicts(
         and b.segment = a.segment
       where b.ended_at is null
       group by b.site_id, b.address, b.segment, b.mac),
+    -- Joined with itself, a batch of new addresses would take the square of its size.
+    contested as (
+      select site_id, address, segment, array_agg(mac) as macs, array_agg(first_seen) as firsts, array_agg(last_seen) as lasts
+      from owners group by site_id, address, segment having count(*) > 1),
     clashes as (
-      select a.site_id, a.address, a.segment, array_agg(distinct a.mac order by a.mac) as macs
-      from owners a join owners b on b.site_id = a.site_id and b.address = a.address and b.segment = a.segment
-        and b.mac <> a.mac
-      where a.first_seen < b.last_seen and b.first_seen < a.last_seen
+      select c.site_id, c.address, c.segment, array_agg(distinct a.mac order by a.mac) as macs
+      from contested c
+      cross join lateral unnest(c.macs, c.firsts, c.lasts) as a (mac, first_seen, last_seen)
+      cross join lateral unnest(c.macs, c.firsts, c.lasts) as b (mac, first_seen, last_seen)
+      where b.mac <> a.mac and a.first_seen < b.last_seen and b.first_seen < a.last_seen
         and a.last_seen > b.last_seen - interval '5 minutes' and b.last_seen > a.last_seen - interval '5 minutes'
-      group by a.site_id, a.address, a.segment)
+      group by c.site_id, c.address, c.segment)
     insert into ip_conflicts as held (site_id, address, segment, macs)
     select site_id, address, segment, macs from clashes c
     where not exists (select 1 from ip_conflicts p where p.site_id = c.site_id and p.address = c.address

@@ -50,7 +50,7 @@ export function collectUsage(usage: TelemetryMinute['usage'], nameApplication: N
   const pairs: NamedPair[] = [];
   const lan: Usage['lan'] = new Map();
   for (const row of usage) {
-    const named = { ...row, ...nameApplication(row) };
+    const named = withName(row, nameApplication(row));
     pairs.push(named);
     addFact(facts, named);
     if (row.direction !== 'internal') continue;
@@ -58,6 +58,25 @@ export function collectUsage(usage: TelemetryMinute['usage'], nameApplication: N
     addLan(lan, row.server, row.clientBytes, row.serverBytes);
   }
   return { facts: [...facts.values()], pairs, lan };
+}
+
+/** Field by field, which costs a third of two spreads: every row of telemetry passes here. */
+function withName(row: TelemetryUsageRow, given: ReturnType<NameApplication>): NamedPair {
+  return {
+    client: row.client,
+    server: row.server,
+    protocol: row.protocol,
+    serverPort: row.serverPort,
+    direction: row.direction,
+    name: given.name,
+    evidence: given.evidence ?? row.evidence,
+    isAttributed: given.isAttributed,
+    clientBytes: row.clientBytes,
+    serverBytes: row.serverBytes,
+    packets: row.packets,
+    clientLastSentMs: row.clientLastSentMs,
+    serverLastSentMs: row.serverLastSentMs,
+  };
 }
 
 /** Who of a usage row is local. */

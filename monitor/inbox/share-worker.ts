@@ -1,16 +1,9 @@
-import {
-  cutPastHolder,
-  isTrusted,
-  type Lease,
-  LeaseLost,
-  renewLease,
-  resignLease,
-  takeLease,
-} from '#service-kit/leases/index.ts';
+import { type Lease, LeaseLost } from '#service-kit/leases/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import { applyBatch } from './apply-batch.ts';
 import type { InboxParts } from './deps.ts';
-import { noteAbandoned, noteFailure } from './note-failure.ts';
+import { noteFailure } from './note-failure.ts';
+import { createShareLease } from './share-lease.ts';
 import { beginBatch, type PendingUpload, type Pick } from './store.ts';
 
 /** Sensors are divided into so many shares. */
@@ -37,40 +30,12 @@ export interface ShareWorker {
  * can't be applied costs only itself, whether it throws or takes the process with it.
  */
 export function createShareWorker(deps: InboxParts, share: number, holder: string): ShareWorker {
-  const name = `inbox ${share}`;
-  const holding = { db: deps.db, clock: deps.clock, ttlSeconds: deps.leaseSeconds ?? 15 };
-  let lease: Lease | null = null;
-  /** A term of this worker that ended by a failure of the database; its unfinished uploads count no attempt. */
-  let excusedTerm: number | null = null;
-
-  /** A lease with at least half of its time left. */
-  async function hold(): Promise<Lease | null> {
-    if (lease && isTrusted(holding, lease)) {
-      const half = (holding.ttlSeconds * 1000) / 2;
-      if (lease.trustedUntilMs - deps.clock.monotonicMs() > half) return lease;
-      if (await renewLease(holding, lease)) return lease;
-    }
-    const before = lease;
-    lease = null;
-    const taken = await takeLease(holding, name, holder);
-    if (!taken) {
-      await cutPastHolder(deps.db(), name, holding.ttlSeconds);
-      return null;
-    }
-    // The same term as before: no other worker had it in between; unfinished work is repeated below.
-    if (taken.term !== before?.term) {
-      const isExcused = excusedTerm !== null && taken.term === excusedTerm + 1;
-      await noteAbandoned(deps, share, taken, isExcused);
-    }
-    lease = taken;
-    excusedTerm = null;
-    return lease;
-  }
+  const own = createShareLease(deps, share, holder);
 
   async function runPick(pick: Pick): Promise<number> {
-    const held = await hold();
+    const held = await own.hold();
     if (!held) return 0;
-    const place = { share, shares, leaseName: name, term: held.term };
+    const place = { share, shares, leaseName: held.name, term: held.term };
     const batch = await beginBatch(deps.db(), place, pick);
     // The database knows better than our own clock whether the term is over.
     if (batch === null) throw new LeaseLost();
@@ -114,7 +79,7 @@ export function createShareWorker(deps: InboxParts, share: number, holder: strin
         if (fresh + failed === 0) break;
       } catch (error) {
         if (!(error instanceof LeaseLost)) throw error;
-        lease = null;
+        own.lose();
       }
     }
     return applied;
@@ -125,14 +90,11 @@ export function createShareWorker(deps: InboxParts, share: number, holder: strin
       try {
         return await runRounds(signal);
       } catch (error) {
-        excusedTerm = lease?.term ?? excusedTerm;
+        own.excuse();
         throw error;
       }
     },
-    async resign() {
-      if (lease) await resignLease(holding, lease).catch(() => {});
-      lease = null;
-    },
+    resign: own.resign,
   };
 }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Binding, placeMinutes, silenceSeconds } from './binding.ts';
+import { type Binding, placeMinutes } from './binding.ts';
+import { silenceSeconds } from './policy.ts';
 
 const start = 1_790_000_040;
 const at = (minute: number) => start + minute * 60;

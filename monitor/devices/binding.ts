@@ -6,6 +6,8 @@
  * (NET-3.3).
  */
 
+import { silenceSeconds } from './policy.ts';
+
 export type EndedBy = 'silence' | 'owner' | 'archive';
 
 /** An uninterrupted period in which a device owned an address. */
@@ -26,9 +28,6 @@ export interface PlacedMinutes {
   /** Ids of bindings that were joined into another. */
   removed: number[];
 }
-
-/** After a longer time without a sighting a new binding begins. */
-export const silenceSeconds = 3600;
 
 /**
  * Adds minutes to a device's bindings of one address. `releasedMs` is the end of the device's last machine: minutes

@@ -4,6 +4,7 @@ import { canonicalAddress } from '#common/ip/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { EndedBy } from './binding.ts';
 import { type Device, type DeviceMatch, isRandomizedMac } from './device.ts';
+import { foreignKeptSeconds } from './policy.ts';
 
 interface DeviceRow extends Omit<Device, 'match' | 'isRandomized'> {
   clusterId: number | null;
@@ -21,7 +22,7 @@ const deviceColumns = sql`
   d.matched_vm_name as "vmName", ${ms('d.matched_at')} as "matchedAtMs", ${ms('d.match_ended_at')} as "matchEndedAtMs",
   f.reason as "foreignReason"`;
 const joins = sql`left join device_names n on n.mac = d.mac
-    left join foreign_macs f on f.site_id = d.site_id and f.mac = d.mac and f.seen_at > svc_now() - interval '1 day'`;
+    left join foreign_macs f on f.site_id = d.site_id and f.mac = d.mac and f.seen_at > svc_now() - make_interval(secs => ${foreignKeptSeconds}::int)`;
 
 const joined = sql`devices d ${joins}`;
 

@@ -2,10 +2,19 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Binding, EndedBy } from './binding.ts';
+import {
+  conflictSettledSeconds,
+  foreignKeptSeconds,
+  foreignNotedSeconds,
+  lagSeconds,
+  lastMinuteSeconds,
+  overlapSeconds,
+  silenceSeconds,
+  supersededSeconds,
+} from './policy.ts';
 import type { ForeignMac, Observation } from './sighting.ts';
 
-/** How far the stored time of a sighting may lag while nothing else changes. */
-export const lagSeconds = 300;
+const seconds = (count: number) => sql`make_interval(secs => ${count}::int)`;
 
 /** The change that an observation needs. Observations without a change are left out. */
 export interface Need {
@@ -33,16 +42,16 @@ export async function findNeeds(db: Queryable, observations: readonly Observatio
           ${observations.map((one) => one.minutes[0]!)}::float8[], ${observations.map((one) => one.minutes.at(-1)!)}::float8[],
           ${observations.map((one) => one.isNeighbour)}::bool[], ${observations.map((one) => one.addressSegment)}::text[])
         with ordinality as o(site_id, segment, mac, address, first, last, is_neighbour, address_segment, n)
-      left join foreign_macs f on f.site_id = o.site_id and f.mac = o.mac and f.seen_at > svc_now() - interval '1 day'),
+      left join foreign_macs f on f.site_id = o.site_id and f.mac = o.mac and f.seen_at > svc_now() - ${seconds(foreignKeptSeconds)}),
     judged as (
       select s.n, d.id as device_id, b.id as binding_id, s.may_own,
         d.id is null or s.first < d.first_seen_at or d.archived_at <= s.last
           or (s.may_own and s.address is not null and (
-            b.id is null or s.first < b.first_seen_at or s.last > b.last_seen_at + interval '1 hour'
+            b.id is null or s.first < b.first_seen_at or s.last > b.last_seen_at + ${seconds(silenceSeconds)}
             or exists (select 1 from ip_bindings r where r.site_id = s.site_id and r.address = s.address
               and r.segment = s.address_segment and r.ended_at is null and r.mac <> s.mac))) as is_news,
         s.last >= least(d.last_seen_at, case when s.may_own then b.last_seen_at end)
-          + make_interval(secs => ${lagSeconds}) as is_later
+          + ${seconds(lagSeconds)} as is_later
       from seen s
       -- By its key, one each: a plan that reads all devices costs more, the more there are.
       left join lateral (select * from devices d where d.site_id = s.site_id and d.segment = s.segment and d.mac = s.mac
@@ -56,7 +65,7 @@ export async function findNeeds(db: Queryable, observations: readonly Observatio
 }
 
 /**
- * MACs that are not known as foreign, or were last reported an hour ago. A MAC with many addresses only stays foreign
+ * MACs that are not known as foreign, or were last reported more than `foreignNotedSeconds` ago. A MAC with many addresses only stays foreign
  * this way: becoming foreign requires a check against the inventory first.
  */
 export async function findNewForeign(db: Queryable, macs: readonly ForeignMac[]): Promise<ForeignMac[]> {
@@ -66,7 +75,7 @@ export async function findNewForeign(db: Queryable, macs: readonly ForeignMac[])
     from unnest(${macs.map((one) => one.siteId)}::bigint[], ${macs.map((one) => one.mac)}::text[],
         ${macs.map((one) => one.reason)}::text[]) as o(site_id, mac, reason)
     where not exists (select 1 from foreign_macs f where f.site_id = o.site_id and f.mac = o.mac
-      and f.seen_at > svc_now() - interval '1 hour' and (f.reason = o.reason or f.reason = 'sensor'))
+      and f.seen_at > svc_now() - ${seconds(foreignNotedSeconds)} and (f.reason = o.reason or f.reason = 'sensor'))
       and (o.reason <> 'many_addresses' or exists (select 1 from foreign_macs f
         where f.site_id = o.site_id and f.mac = o.mac and f.reason = 'many_addresses'))
     order by o.site_id, o.mac`.execute(db);
@@ -84,7 +93,7 @@ export async function upsertForeign(db: Queryable, macs: readonly ForeignMac[]):
     order by o.site_id, o.mac
     on conflict (site_id, mac) do update set seen_at = svc_now(), reason = excluded.reason
     returning site_id, mac, xmax = 0 as is_new)
-    update ip_bindings b set ended_at = b.last_seen_at + interval '1 minute', ended_by = 'owner'
+    update ip_bindings b set ended_at = b.last_seen_at + ${seconds(lastMinuteSeconds)}, ended_by = 'owner'
     from noted n join devices d on d.site_id = n.site_id and d.mac = n.mac
     where n.is_new and b.device_id = d.id and b.ended_at is null
     returning b.site_id as "siteId", host(b.address) as address, b.segment`.execute(db);
@@ -250,12 +259,12 @@ const ofAddresses = (addresses: readonly SiteAddress[]) => sql`
     ${addresses.map((one) => one.segment)}::text[]) as a(site_id, address, segment)`;
 
 /**
- * Ends live claims of owners without sightings while another owner was seen: after ten minutes, or an hour if they were
- * in conflict.
+ * Ends live claims of owners without sightings while another owner was seen for `supersededSeconds`, or for
+ * `conflictSettledSeconds` if they were in conflict.
  */
 export async function endSuperseded(db: Queryable, addresses: readonly SiteAddress[]): Promise<void> {
   await sql`
-    update ip_bindings old set ended_at = old.last_seen_at + interval '1 minute', ended_by = 'owner'
+    update ip_bindings old set ended_at = old.last_seen_at + ${seconds(lastMinuteSeconds)}, ended_by = 'owner'
     from ${ofAddresses(addresses)}
     where old.site_id = a.site_id and old.address = a.address and old.segment = a.segment and old.ended_at is null
       and exists (select 1 from ip_bindings b
@@ -264,7 +273,7 @@ export async function endSuperseded(db: Queryable, addresses: readonly SiteAddre
           and b.last_seen_at > old.last_seen_at + case when exists (
             select 1 from ip_conflicts p where p.site_id = a.site_id and p.address = a.address and p.segment = a.segment
               and p.resolved_at is null)
-            then interval '1 hour' else interval '10 minutes' end)`.execute(db);
+            then ${seconds(conflictSettledSeconds)} else ${seconds(supersededSeconds)} end)`.execute(db);
 }
 
 export interface OpenedConflict extends SiteAddress {
@@ -272,8 +281,8 @@ export interface OpenedConflict extends SiteAddress {
 }
 
 /**
- * Opens conflicts for addresses that different MACs claim at the same time: both within five minutes of the newest
- * sighting, and interleaved. One MAC after another is a hand-over, and one MAC on two segments is one owner.
+ * Opens conflicts for addresses that different MACs claim at the same time: both within `overlapSeconds` of the
+ * newest sighting, and interleaved. One MAC after another is a hand-over, and one MAC on two segments is one owner.
  */
 export async function openConflicts(
   db: Queryable,
@@ -296,7 +305,7 @@ export async function openConflicts(
       cross join lateral unnest(c.macs, c.firsts, c.lasts) as a (mac, first_seen, last_seen)
       cross join lateral unnest(c.macs, c.firsts, c.lasts) as b (mac, first_seen, last_seen)
       where b.mac <> a.mac and a.first_seen < b.last_seen and b.first_seen < a.last_seen
-        and a.last_seen > b.last_seen - interval '5 minutes' and b.last_seen > a.last_seen - interval '5 minutes'
+        and a.last_seen > b.last_seen - ${seconds(overlapSeconds)} and b.last_seen > a.last_seen - ${seconds(overlapSeconds)}
       group by c.site_id, c.address, c.segment)
     insert into ip_conflicts as held (site_id, address, segment, macs)
     select site_id, address, segment, macs from clashes c
@@ -349,7 +358,7 @@ export async function excludeCrowded(
       insert into foreign_macs (site_id, mac, reason) select site_id, mac, 'many_addresses' from crowded
       order by site_id, mac
       on conflict (site_id, mac) do update set seen_at = svc_now(), reason = excluded.reason)
-    update ip_bindings b set ended_at = b.last_seen_at + interval '1 minute', ended_by = 'owner'
+    update ip_bindings b set ended_at = b.last_seen_at + ${seconds(lastMinuteSeconds)}, ended_by = 'owner'
     from crowded c join devices d on d.site_id = c.site_id and d.mac = c.mac
     where b.device_id = d.id and b.ended_at is null
     returning b.site_id as "siteId", host(b.address) as address, b.segment`.execute(db);

@@ -8,7 +8,7 @@
  * is the only owner.
  */
 import fc from 'fast-check';
-import { lagSeconds } from '#monitor/devices/sightings-store.ts';
+import { lagSeconds } from '#monitor/devices/policy.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
 
 export const name = 'claims-model';

@@ -12,8 +12,6 @@ export const limits: Limits = {
   fileCircles: 0,
   longFunctions: {
     'monitor/facts/postgres/append-store.ts:copyFacts': 84,
-    'monitor/inbox/share-worker.ts:createShareWorker': 99,
-    'monitor/live/redis-store.ts:createRedisStore': 177,
   },
   foreignTables: {},
 };

@@ -5,10 +5,12 @@
  */
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { pairsKeptMs } from '../contract/facts.ts';
+import { findDirtyDays, recomputeDay } from './day-store.ts';
+import { beginHour, findDirtyHours, recomputeHour, type SiteHour } from './hour-store.ts';
 import * as minuteStore from './minute-store.ts';
 import type { PartitionMaker } from './partition-store.ts';
-import * as store from './rollup-store.ts';
 import { hourSeconds } from './span-store.ts';
+import { findDirtyBuckets, recomputeBucket } from './ten-minute-store.ts';
 
 /** Minutes of one transaction. */
 const marksMax = 500;
@@ -27,19 +29,19 @@ export async function rollUp(
   if (hours === 'none') return;
   const pairsFrom = ((await readNowMs(db)) - pairsKeptMs) / 1000;
   await judgeMinutes(db, partitions, hours, pairsFrom, mayGoOn);
-  for (const siteTen of await store.findDirtyTens(db)) {
+  for (const bucket of await findDirtyBuckets(db)) {
     if (!(await mayGoOn())) return;
-    await ensureRollUps(db, partitions, siteTen.start, pairsFrom);
-    await underLock(db, siteTen.siteId, (trx) => store.recomputeTen(trx, siteTen, pairsFrom));
+    await ensureRollUps(db, partitions, bucket.start, pairsFrom);
+    await underLock(db, bucket.siteId, (trx) => recomputeBucket(trx, bucket, pairsFrom));
   }
-  for (const siteHour of await store.findDirtyHours(db, hours)) {
+  for (const siteHour of await findDirtyHours(db, hours)) {
     if (!(await mayGoOn())) return;
     await rollUpHour(db, partitions, siteHour, pairsFrom);
   }
-  for (const siteDay of await store.findDirtyDays(db, hours)) {
+  for (const siteDay of await findDirtyDays(db, hours)) {
     if (!(await mayGoOn())) return;
     await ensureRollUps(db, partitions, siteDay.day, pairsFrom);
-    await underLock(db, siteDay.siteId, (trx) => store.recomputeDay(trx, siteDay));
+    await underLock(db, siteDay.siteId, (trx) => recomputeDay(trx, siteDay));
   }
 }
 
@@ -86,7 +88,7 @@ async function judgeMinutes(
 async function rollUpHour(
   db: Queryable,
   partitions: PartitionMaker,
-  siteHour: store.SiteHour,
+  siteHour: SiteHour,
   pairsFrom: number,
 ): Promise<void> {
   const { siteId, hour } = siteHour;
@@ -94,10 +96,10 @@ async function rollUpHour(
   const hasPairs = hour >= pairsFrom;
   await ensureRollUps(db, partitions, hour, pairsFrom);
   await underLock(db, siteId, async (trx) => {
-    if (!(await store.beginHour(trx, siteHour))) return;
+    if (!(await beginHour(trx, siteHour))) return;
     const left = await minuteStore.beginMinutes(trx, siteId, { from: hour, to: hour + hourSeconds });
     await minuteStore.judgeMinutes(trx, siteId, left, pairsFrom);
-    await store.recomputeHour(trx, siteHour, hasPairs);
+    await recomputeHour(trx, siteHour, hasPairs);
   });
 }
 

@@ -1,0 +1,56 @@
+/** What is made of judged minutes: ten minutes by name. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { nameColumns } from './name-store.ts';
+import { inSpans, preferHashing, tenSeconds } from './span-store.ts';
+
+/** Ten minutes of a site. */
+export interface TenMinuteBucket {
+  siteId: number;
+  start: number;
+}
+
+/** Ten minutes that have ended, all of which are judged, the newest first. */
+export async function findDirtyBuckets(db: Queryable): Promise<TenMinuteBucket[]> {
+  const { rows } = await sql<TenMinuteBucket>`
+    select t.site_id as "siteId", extract(epoch from t.start)::float8 as start from rolled_tens t
+    where t.is_dirty and t.start + interval '10 minutes' <= svc_now() and not exists (select from unjudged_minutes u
+      where u.site_id = t.site_id and u.minute >= t.start and u.minute < t.start + interval '10 minutes')
+    order by t.start desc, t.site_id limit 1000`.execute(db);
+  return rows;
+}
+
+/** Makes ten minutes of their minutes; nothing if one has changed or another process was first. */
+export async function recomputeBucket(
+  trx: Queryable,
+  { siteId, start }: TenMinuteBucket,
+  pairsFrom: number,
+): Promise<void> {
+  const span = { from: start, to: start + tenSeconds };
+  const at = sql`to_timestamp(${start}::float8)`;
+  const site = sql`${siteId}::bigint`;
+  const { rows } = await sql`
+    update rolled_tens set is_dirty = false, rolled_at = svc_now()
+    where site_id = ${siteId} and start = ${at} and is_dirty
+      and not exists (select from unjudged_minutes where site_id = ${siteId} and ${inSpans([span])}) returning 1`.execute(
+    trx,
+  );
+  if (rows.length === 0) return;
+  await preferHashing(trx);
+  for (const table of ['name_tens', 'name_pair_tens'])
+    await sql`delete from ${sql.table(table)} where site_id = ${siteId} and start = ${at}`.execute(trx);
+  const ofSite = sql`site_id = ${siteId} and ${inSpans([span])}`;
+  const key = sql`direction, name, protocol, server_port`;
+  await sql`
+    insert into name_tens (start, site_id, ${nameColumns}, locals)
+    select ${at}, ${site}, ${key}, sum(inbound_bytes), sum(outbound_bytes), max(evidence), bool_or(is_attributed), min(owner),
+      min(seen), max(last_sent_at), string_agg(locals, ''::bytea)
+    from name_minutes where ${ofSite} group by ${key}`.execute(trx);
+  // Of ten minutes that are partly too old for pairs none are kept; what is left of them is read by the minute.
+  if (start < pairsFrom) return;
+  await sql`
+    insert into name_pair_tens (start, site_id, ${key}, pairs)
+    select ${at}, ${site}, ${key}, string_agg(pairs, ''::bytea) from name_pair_minutes where ${ofSite} group by ${key}`.execute(
+    trx,
+  );
+}

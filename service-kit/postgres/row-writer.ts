@@ -29,98 +29,119 @@ export interface RowWriter {
 }
 
 export function createRowWriter(bytesExpected = 65_536): RowWriter {
-  let buffer = Buffer.allocUnsafe(Math.max(bytesExpected, 1024));
-  let view = viewOf(buffer);
-  let at = signature.copy(buffer);
-  let count = 0;
+  return new BufferRowWriter(bytesExpected);
+}
 
-  function room(bytes: number): void {
-    if (at + bytes <= buffer.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(buffer.length * 2, at + bytes));
-    buffer.copy(larger, 0, 0, at);
-    buffer = larger;
-    view = viewOf(buffer);
+/** A class, since every field of telemetry passes here: its methods are shared and its fields have fixed places. */
+class BufferRowWriter implements RowWriter {
+  count = 0;
+  private buffer: Buffer;
+  private view: DataView;
+  private at: number;
+
+  constructor(bytesExpected: number) {
+    this.buffer = Buffer.allocUnsafe(Math.max(bytesExpected, 1024));
+    this.view = viewOf(this.buffer);
+    this.at = signature.copy(this.buffer);
   }
-  function none(): void {
-    room(4);
-    view.setInt32(at, -1);
-    at += 4;
+
+  row(columns: number): void {
+    const at = this.take(2);
+    this.view.setInt16(at, columns);
+    this.count += 1;
   }
-  function whole(value: number): void {
+
+  smallint(value: number): void {
+    if ((value << 16) >> 16 !== value) throw outOfRange(value);
+    const at = this.take(6);
+    this.view.setInt32(at, 2);
+    this.view.setInt16(at + 4, value);
+  }
+
+  integer(value: number | null): void {
+    if (value === null) {
+      this.none();
+      return;
+    }
+    if ((value | 0) !== value) throw outOfRange(value);
+    const at = this.take(8);
+    this.view.setInt32(at, 4);
+    this.view.setInt32(at + 4, value);
+  }
+
+  bigint(value: number): void {
     if (!Number.isSafeInteger(value)) throw outOfRange(value);
-    room(12);
+    const at = this.take(12);
     const high = Math.floor(value / 0x1_0000_0000);
-    view.setInt32(at, 8);
-    view.setInt32(at + 4, high);
-    view.setUint32(at + 8, value - high * 0x1_0000_0000);
-    at += 12;
+    this.view.setInt32(at, 8);
+    this.view.setInt32(at + 4, high);
+    this.view.setUint32(at + 8, value - high * 0x1_0000_0000);
   }
 
-  return {
-    get count() {
-      return count;
-    },
-    row(columns) {
-      room(2);
-      view.setInt16(at, columns);
-      at += 2;
-      count += 1;
-    },
-    smallint(value) {
-      if ((value << 16) >> 16 !== value) throw outOfRange(value);
-      room(6);
-      view.setInt32(at, 2);
-      view.setInt16(at + 4, value);
-      at += 6;
-    },
-    integer(value) {
-      if (value === null) return none();
-      if ((value | 0) !== value) throw outOfRange(value);
-      room(8);
-      view.setInt32(at, 4);
-      view.setInt32(at + 4, value);
-      at += 8;
-    },
-    bigint: whole,
-    boolean(value) {
-      room(5);
-      view.setInt32(at, 1);
-      buffer[at + 4] = value ? 1 : 0;
-      at += 5;
-    },
-    text(value) {
-      // Three bytes a UTF-16 unit is the most that UTF-8 takes.
-      room(4 + value.length * 3);
-      const length = writeAscii(buffer, at + 4, value) ? value.length : buffer.write(value, at + 4, 'utf8');
-      view.setInt32(at, length);
-      at += 4 + length;
-    },
-    timestamp(unixMs) {
-      if (unixMs === null) none();
-      else whole((unixMs - epochMs) * 1000);
-    },
-    inet(address) {
-      if (address === null) return none();
-      const ipv4 = readIpv4(address);
-      if (ipv4 >= 0) {
-        room(12);
-        view.setInt32(at, 8);
-        view.setInt32(at + 4, ipv4Head);
-        view.setUint32(at + 8, ipv4);
-        at += 12;
-        return;
-      }
-      const bytes = inetBytes(address);
-      room(bytes.length);
-      at += bytes.copy(buffer, at);
-    },
-    finish() {
-      room(2);
-      view.setInt16(at, -1);
-      at += 2;
-      return buffer.subarray(0, at);
-    },
-  };
+  boolean(value: boolean): void {
+    const at = this.take(5);
+    this.view.setInt32(at, 1);
+    this.buffer[at + 4] = value ? 1 : 0;
+  }
+
+  text(value: string): void {
+    // Three bytes a UTF-16 unit is the most that UTF-8 takes.
+    this.room(4 + value.length * 3);
+    const { at, buffer } = this;
+    const length = writeAscii(buffer, at + 4, value) ? value.length : buffer.write(value, at + 4, 'utf8');
+    this.view.setInt32(at, length);
+    this.at += 4 + length;
+  }
+
+  timestamp(unixMs: number | null): void {
+    if (unixMs === null) this.none();
+    else this.bigint((unixMs - epochMs) * 1000);
+  }
+
+  inet(address: string | null): void {
+    if (address === null) {
+      this.none();
+      return;
+    }
+    const ipv4 = readIpv4(address);
+    if (ipv4 < 0) {
+      const bytes = inet6Bytes(address);
+      const at = this.take(bytes.length);
+      bytes.copy(this.buffer, at);
+      return;
+    }
+    const at = this.take(12);
+    this.view.setInt32(at, 8);
+    this.view.setInt32(at + 4, ipv4Head);
+    this.view.setUint32(at + 8, ipv4);
+  }
+
+  finish(): Uint8Array {
+    const at = this.take(2);
+    this.view.setInt16(at, -1);
+    return this.buffer.subarray(0, this.at);
+  }
+
+  private none(): void {
+    const at = this.take(4);
+    this.view.setInt32(at, -1);
+  }
+
+  /** Where the next so many bytes go. The buffer and its view may be others afterwards. */
+  private take(bytes: number): number {
+    this.room(bytes);
+    const { at } = this;
+    this.at += bytes;
+    return at;
+  }
+
+  private room(bytes: number): void {
+    if (this.at + bytes <= this.buffer.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(this.buffer.length * 2, this.at + bytes));
+    this.buffer.copy(larger, 0, 0, this.at);
+    this.buffer = larger;
+    this.view = viewOf(larger);
+  }
 }
 
 const outOfRange = (value: number) => new RangeError(`${value} does not fit its column`);
@@ -144,7 +165,7 @@ function writeAscii(buffer: Buffer, at: number, text: string): boolean {
 }
 
 /** The field of an IPv6 address: length, family, bits, "no network", length of the address, address. */
-function inetBytes(address: string): Buffer {
+function inet6Bytes(address: string): Buffer {
   const known = knownAddresses.get(address);
   if (known) return known;
   const bytes = parseAddress(address);

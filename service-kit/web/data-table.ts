@@ -20,6 +20,7 @@ import {
   tableValues,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { sendCsv } from './csv-file.ts';
 
 /** Maximum number of rows in a file. */
 const fileRowsMax = 10_000;
@@ -146,16 +147,13 @@ export function sendWantedFile(
   const isComplete = data.isComplete ?? data.rows.length < fileRowsMax;
   const path = request.url.split('?')[0]!.split('/').filter(Boolean);
   const name = [...(path.length > 0 ? path : [home]), data.id].join('-').replace(/[^\w.-]+/g, '-');
-  reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
   if (wanted.format === 'json') {
     const rows = tableValues(data.fields, data.rows);
     return reply
       .type('application/json; charset=utf-8')
+      .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
       .send(JSON.stringify({ table: data.id, is_complete: isComplete, rows }));
   }
   if (!isComplete) reply.header('x-more-rows', 'true');
-  return reply
-    .type('text/csv; charset=utf-8')
-    .header('content-disposition', `attachment; filename="${name}.csv"`)
-    .send(tableCsv(data.fields, data.rows));
+  return sendCsv(reply, `${name}.csv`, tableCsv(data.fields, data.rows));
 }

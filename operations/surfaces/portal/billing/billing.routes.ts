@@ -4,6 +4,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { formatQuanta, parseMoney } from '#operations/billing/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Tone } from '#service-kit/pages/index.ts';
+import { sendCsv } from '#service-kit/web/index.ts';
 import { labelOf } from './billing-ledger.ts';
 import { registerCards } from './cards.routes.ts';
 import { type BillingRoutesDeps, back, choose, filterOf, showBilling } from './show-billing.ts';
@@ -64,10 +65,8 @@ function registerLedger(app: App, deps: BillingRoutesDeps): void {
       ].join(','),
     );
     const name = `ledger-${tenant.slug}${filter.period ? `-${filter.period}` : ''}.csv`;
-    return reply
-      .type('text/csv; charset=utf-8')
-      .headers({ 'content-disposition': `attachment; filename="${name}"`, 'cache-control': 'no-store' })
-      .send(`${['id,time,source,what_for,description,amount,currency', ...lines].join('\r\n')}\r\n`);
+    const header = 'id,time,source,what_for,description,amount,currency';
+    return sendCsv(reply, name, `${[header, ...lines].join('\r\n')}\r\n`);
   });
 }
 

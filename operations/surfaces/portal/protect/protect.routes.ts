@@ -8,6 +8,7 @@ import type { MinuteRow, ProtectTraffic } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { type Range, readRange, sendPage } from '#service-kit/pages/index.ts';
+import { sendCsv } from '#service-kit/web/index.ts';
 import { findServerOf } from '../servers/guard-server.ts';
 import { applicationsCsv, minutesCsv } from './protect.csv.ts';
 import { protectPage, trafficChartJson } from './protect.page.ts';
@@ -127,19 +128,6 @@ async function readExactMinutes(
 
 function unusableRange(message: string): HttpError {
   return new HttpError(422, { code: 'validation_failed', reason: 'invalid_fields', message });
-}
-
-function sendCsv(
-  reply: { header(name: string, value: string): typeof reply; send(body: string): unknown },
-  name: string,
-  body: string,
-): unknown {
-  return reply
-    .header('content-type', 'text/csv; charset=utf-8')
-    .header('content-disposition', `attachment; filename="${name}"`)
-    .header('x-content-type-options', 'nosniff')
-    .header('cache-control', 'no-store')
-    .send(body);
 }
 
 function toWire(row: MinuteRow) {

@@ -110,27 +110,7 @@ export function isGlobalUnicast(address: AddressBytes, documentationIsGlobal = f
 }
 
 /** Blocks whose addresses mean something inside one network only; what is neither here nor multicast is one address. */
-const local = [
-  ...[
-    '0.0.0.0/8',
-    '10.0.0.0/8',
-    '100.64.0.0/10',
-    '127.0.0.0/8',
-    '169.254.0.0/16',
-    '172.16.0.0/12',
-    '192.0.0.0/24',
-  ],
-  ...[
-    '192.88.99.0/24',
-    '192.168.0.0/16',
-    '198.18.0.0/15',
-    '224.0.0.0/4',
-    '240.0.0.0/4',
-    '::/8',
-    'fc00::/6',
-    'ff00::/8',
-  ],
-].map((text) => parsePrefix(text)!);
+const local = [...nonGlobal, ...['::/8', 'fc00::/6', 'ff00::/8'].map((text) => parsePrefix(text)!)];
 
 /**
  * True when the address names one interface wherever it is seen. Private, shared (CGNAT), link-local and unique local

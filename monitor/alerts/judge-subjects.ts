@@ -1,5 +1,5 @@
 /** One round of judging: turns facts into episodes and notifications, in one transaction. */
-import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
+import { ifHeld, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { judge, type OpenEpisode, type Subject } from './episode.ts';
 import { type FindSubjectsDeps, findSubjects } from './find-subjects.ts';
@@ -19,33 +19,24 @@ export async function judgeSubjects(
   deps: FindSubjectsDeps & { db: () => Queryable },
   lease: Lease,
 ): Promise<JudgeCounts> {
-  const { watchingSeconds } = await deps
-    .db()
-    .transaction()
-    .execute(async (trx) =>
-      (await holdsTerm(trx, lease.name, lease.term)) ? noteWatch(trx) : { watchingSeconds: 0 },
-    );
-  const subjects = await findSubjects(deps, watchingSeconds);
-  return deps
-    .db()
-    .transaction()
-    .execute(async (trx) => {
-      const counts = { opened: 0, resolved: 0 };
-      if (!(await holdsTerm(trx, lease.name, lease.term))) return counts;
-      const { nowMs } = await noteWatch(trx);
-      const open = new Map((await listOpen(trx)).map((one) => [`${one.kind} ${one.subjectKey}`, one]));
-      for (const subject of subjects) {
-        const key = `${subject.kind} ${subject.key}`;
-        await judgeOne(trx, subject, open.get(key) ?? null, nowMs, counts);
-        open.delete(key);
-      }
-      // A subject that is in no list was removed.
-      for (const episode of open.values()) {
-        const step = judge(episode.kind, episode, 'gone', nowMs);
-        if (step.do === 'resolve') await resolve(trx, episode.id, step.resolution, counts);
-      }
-      return counts;
-    });
+  const watch = await ifHeld(deps.db(), lease, noteWatch);
+  const subjects = await findSubjects(deps, watch?.watchingSeconds ?? 0);
+  const counts = { opened: 0, resolved: 0 };
+  await ifHeld(deps.db(), lease, async (trx) => {
+    const { nowMs } = await noteWatch(trx);
+    const open = new Map((await listOpen(trx)).map((one) => [`${one.kind} ${one.subjectKey}`, one]));
+    for (const subject of subjects) {
+      const key = `${subject.kind} ${subject.key}`;
+      await judgeOne(trx, subject, open.get(key) ?? null, nowMs, counts);
+      open.delete(key);
+    }
+    // A subject that is in no list was removed.
+    for (const episode of open.values()) {
+      const step = judge(episode.kind, episode, 'gone', nowMs);
+      if (step.do === 'resolve') await resolve(trx, episode.id, step.resolution, counts);
+    }
+  });
+  return counts;
 }
 
 async function judgeOne(

@@ -5,7 +5,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { FactStore } from '#monitor/facts/index.ts';
-import { createLeasedLoop, holdsTerm, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { findRanking, type StoredRanking, saveRanking } from './store.ts';
 import { type ApplicationView, applicationViews, viewRange } from './views.ts';
@@ -42,13 +42,7 @@ export function createRankingLoop(deps: RankingDeps): LeasedLoop {
           if (signal.aborted || !(await renew())) return;
           const range = viewRange(siteId, view, toMs - dayMs, toMs);
           const use = await deps.facts.rankApplications({ ...range, limit: rowsMax });
-          await deps
-            .db()
-            .transaction()
-            .execute(async (trx) => {
-              if (await holdsTerm(trx, lease.name, lease.term))
-                await saveRanking(trx, { ...range, view, use });
-            });
+          await ifHeld(deps.db(), lease, (trx) => saveRanking(trx, { ...range, view, use }));
         }
       }
     },

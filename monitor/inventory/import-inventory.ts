@@ -3,7 +3,7 @@ import type { Devices } from '#monitor/devices/index.ts';
 import { type OpenConnection, OperationsError } from '#monitor/operations-client/index.ts';
 import { applyListing, type ChangedAddress } from '#monitor/placements/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
-import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
+import { ifHeld, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findMatches, placesOf, toMachine } from './inventory.ts';
 import { retireMachines } from './retire-machines.ts';
@@ -49,40 +49,36 @@ export async function importInventory(
   const listed = await listAll(client, Date.parse(startedAt), renew);
   if (!listed) return null;
   const siteOf = new Map((await deps.sites.listClusters()).map((entry) => [entry.clusterId, entry.siteId]));
-  return deps
-    .db()
-    .transaction()
-    .execute(async (trx) => {
-      await lockInventory(trx);
-      if (!(await holdsTerm(trx, lease.name, lease.term))) return null;
-      const destroyed = await listTombstonesSince(trx, startedAt);
-      const machines = listed
-        .map(toMachine)
-        .filter(({ clusterId, vmId }) => !destroyed.has(`${clusterId}/${vmId}`));
-      for (let i = 0; i < machines.length; i += batchSize) {
-        await upsertMachines(trx, machines.slice(i, i + batchSize));
-      }
-      // Before devices are locked: transactions that apply uploads take the two locks in this order.
-      const changed = await applyListing(trx, placesOf(machines), await readListedAt(trx));
-      if (changed.length > 0) await deps.onPlaced(trx, changed);
-      const keys = machines.map(({ clusterId, vmId }) => ({ clusterId, vmId }));
-      const unlisted = await listUnlisted(trx, keys);
-      const retired = await retireMachines(
-        deps,
-        trx,
-        unlisted.map((key) => ({ ...key, macs: [] })),
-        siteOf,
-      );
-      const counts: ImportCounts = {
-        virtual_machines: machines.length,
-        unmapped: machines.filter(({ clusterId }) => !siteOf.has(clusterId)).length,
-        devices_matched: await deps.devices.match(trx, findMatches(machines, siteOf)),
-        ...retired,
-        destroyed_skipped: listed.length - machines.length,
-      };
-      await writeSuccess(trx, counts, startedAt);
-      return counts;
-    });
+  const apply = async (trx: Queryable): Promise<ImportCounts> => {
+    const destroyed = await listTombstonesSince(trx, startedAt);
+    const machines = listed
+      .map(toMachine)
+      .filter(({ clusterId, vmId }) => !destroyed.has(`${clusterId}/${vmId}`));
+    for (let i = 0; i < machines.length; i += batchSize) {
+      await upsertMachines(trx, machines.slice(i, i + batchSize));
+    }
+    // Before devices are locked: transactions that apply uploads take the two locks in this order.
+    const changed = await applyListing(trx, placesOf(machines), await readListedAt(trx));
+    if (changed.length > 0) await deps.onPlaced(trx, changed);
+    const keys = machines.map(({ clusterId, vmId }) => ({ clusterId, vmId }));
+    const unlisted = await listUnlisted(trx, keys);
+    const retired = await retireMachines(
+      deps,
+      trx,
+      unlisted.map((key) => ({ ...key, macs: [] })),
+      siteOf,
+    );
+    const counts: ImportCounts = {
+      virtual_machines: machines.length,
+      unmapped: machines.filter(({ clusterId }) => !siteOf.has(clusterId)).length,
+      devices_matched: await deps.devices.match(trx, findMatches(machines, siteOf)),
+      ...retired,
+      destroyed_skipped: listed.length - machines.length,
+    };
+    await writeSuccess(trx, counts, startedAt);
+    return counts;
+  };
+  return ifHeld(deps.db(), lease, apply, lockInventory);
 }
 
 async function listAll(

@@ -9,7 +9,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { deleteExpiredEntries } from '#service-kit/audit/index.ts';
-import { createLeasedLoop, holdsTerm, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { KeptTable, Sweep } from './kept.ts';
 import {
@@ -82,13 +82,7 @@ export function createRetention(deps: RetentionDeps): Retention {
     renew: () => Promise<boolean>,
     counts: RetentionCounts,
   ): Promise<boolean> {
-    const fenced = (work: (trx: Queryable) => Promise<void>) =>
-      deps
-        .db()
-        .transaction()
-        .execute(async (trx) => {
-          if (await holdsTerm(trx, lease.name, lease.term)) await work(trx);
-        });
+    const fenced = (work: (trx: Queryable) => Promise<void>) => ifHeld(deps.db(), lease, work);
     const count = (name: string, added: number) => {
       if (added > 0) counts[name] = (counts[name] ?? 0) + added;
     };

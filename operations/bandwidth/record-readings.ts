@@ -10,7 +10,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import { type Hypervisors, type ObservedGuest, serverIdOfGuest } from '#operations/hypervisors/index.ts';
-import { createLeasedLoop, holdsTerm, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { compareReadings, type Reading, splitByDay } from './reading.ts';
 import * as store from './store.ts';
@@ -45,12 +45,7 @@ async function recordReadings(
     if (!(await renew())) return;
     try {
       const readings = readingsOf(await driver.observeGuests());
-      await deps
-        .db()
-        .transaction()
-        .execute(async (tx) => {
-          if (await holdsTerm(tx, lease.name, lease.term)) await bookReadings(tx, readings);
-        });
+      await ifHeld(deps.db(), lease, (tx) => bookReadings(tx, readings));
     } catch (error) {
       deps.reporter.warn('bandwidth of a node could not be read', { error: describeError(error) });
     }

@@ -1,6 +1,6 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { createLeasedLoop, holdsTerm, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
@@ -25,14 +25,10 @@ export function createRollupLoop(deps: {
     ...deps,
     async run(lease) {
       const days = round % roundsPerWhole === 0 ? wholeDays : recentDays;
-      await deps
-        .db()
-        .transaction()
-        .execute(async (tx) => {
-          if (!(await holdsTerm(tx, lease.name, lease.term))) return;
-          const today = Math.floor((await readNowMs(tx)) / dayMs) * dayMs;
-          await store.rollMinutes(tx, today - (days - 1) * dayMs);
-        });
+      await ifHeld(deps.db(), lease, async (tx) => {
+        const today = Math.floor((await readNowMs(tx)) / dayMs) * dayMs;
+        await store.rollMinutes(tx, today - (days - 1) * dayMs);
+      });
       round += 1;
     },
   });

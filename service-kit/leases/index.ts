@@ -1,81 +1,12 @@
 /**
  * Who runs a background loop now: a renewable database lease with a term, all times by the database's clock.
  *
- * Every effect of the loop must be fenced: its statement asks for `heldTerm`, or it calls `holdsTerm` in the same transaction, so that a holder that slept past its time changes nothing.
+ * Every effect of the loop must be fenced: its statement asks for `heldTerm`, or it runs in `underLease` or `ifHeld`, so
+ * that a holder that slept past its time changes nothing.
  */
-import { randomUUID } from 'node:crypto';
-import type { Clock } from '#common/clock/index.ts';
-import { describeError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts';
 
+export { createExpiryLoop } from './expiry-loop.ts';
 export { isTrusted, type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts';
+export { createLeasedLoop, type LeasedLoop, type LeasedLoopOptions } from './leased-loop.ts';
 export { cutPastHolder, heldTerm, holdsTerm, type LeaseState, listLeases, nameTerm } from './store.ts';
-export { LeaseLost, underLease } from './under-lease.ts';
-
-export interface LeasedLoopOptions {
-  name: string;
-  intervalMs: number;
-  /** How long the lease outlives its holder; one run must renew or end within it. */
-  ttlSeconds: number;
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-  /** One tick. `lease.term` fences its effects; `renew` returns false when the lease has been lost. */
-  run(lease: Lease, renew: () => Promise<boolean>, signal: AbortSignal): Promise<void>;
-}
-
-export interface LeasedLoop extends Part {
-  /** One tick now, outside the cadence; false when another process holds the lease. For commands and tests. */
-  runOnce(): Promise<boolean>;
-}
-
-/** A loop that any number of replicas may start: at most one runs at a time. An error is logged and the loop goes on. */
-export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
-  const holder = `${process.pid}-${randomUUID()}`;
-  let abort = new AbortController();
-  let finished: Promise<void> = Promise.resolve();
-  let lastError = '';
-  let held: Lease | null = null;
-
-  async function runOnce(): Promise<boolean> {
-    const lease = await takeLease(options, options.name, holder);
-    if (!lease) return false;
-    held = lease;
-    await options.run(lease, () => renewLease(options, lease), abort.signal);
-    return true;
-  }
-
-  async function loop(): Promise<void> {
-    while (!abort.signal.aborted) {
-      try {
-        await runOnce();
-        if (lastError) options.reporter.info('loop runs again', { loop: options.name });
-        lastError = '';
-      } catch (error) {
-        const text = describeError(error);
-        // The same fault every few seconds is one fact, not a thousand lines.
-        if (text !== lastError) options.reporter.error('loop failed', { loop: options.name, error: text });
-        lastError = text;
-      }
-      await options.clock.wait(options.intervalMs, abort.signal);
-    }
-  }
-
-  return {
-    name: `loop ${options.name}`,
-    runOnce,
-    async start() {
-      abort = new AbortController();
-      finished = loop();
-    },
-    async stop() {
-      abort.abort();
-      await finished;
-      // Also after `runOnce` alone: a command must not keep the loop of a running program waiting.
-      if (held) await resignLease(options, held).catch(() => {});
-    },
-  };
-}
+export { ifHeld, LeaseLost, underLease } from './under-lease.ts';

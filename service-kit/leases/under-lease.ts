@@ -6,15 +6,25 @@ import { holdsTerm } from './store.ts';
 export class LeaseLost extends Error {}
 
 /** A transaction that commits only under the lease's term; throws `LeaseLost`. `prepare` comes before the term is asked for. */
-export async function underLease(
+export async function underLease<T>(
   db: Queryable,
-  lease: Lease,
-  work: (trx: Queryable) => Promise<void>,
+  lease: Pick<Lease, 'name' | 'term'>,
+  work: (trx: Queryable) => Promise<T>,
   prepare?: (trx: Queryable) => Promise<void>,
-): Promise<void> {
-  await db.transaction().execute(async (trx) => {
+): Promise<T> {
+  return db.transaction().execute(async (trx) => {
     await prepare?.(trx);
     if (!(await holdsTerm(trx, lease.name, lease.term))) throw new LeaseLost();
-    await work(trx);
+    return work(trx);
   });
+}
+
+/** The same for work that another process will do anyway: null where the lease is lost. */
+export async function ifHeld<T>(...given: Parameters<typeof underLease<T>>): Promise<T | null> {
+  try {
+    return await underLease(...given);
+  } catch (error) {
+    if (error instanceof LeaseLost) return null;
+    throw error;
+  }
 }

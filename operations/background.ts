@@ -1,17 +1,7 @@
-/** The background work of operations: job workers and leased loops, each of which any number of replicas may run. */
+/** The background work of operations: the workers that all features share, and what each feature runs beside its calls. */
 import type { Part } from '#common/lifecycle/index.ts';
-import { createReadingLoop, createRollupLoop } from '#operations/bandwidth/index.ts';
-import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
-import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
-import { createIdempotencyRetention } from '#operations/idempotency/index.ts';
-import { createUsageThresholdLoop } from '#operations/metering/index.ts';
-import { createOrderLoop, createPasswordClearing } from '#operations/ordering/index.ts';
-import { createReconciliationLoop } from '#operations/payments/index.ts';
-import { createTrafficRetention } from '#operations/protect/index.ts';
-import { createPowerObserver } from '#operations/servers/index.ts';
-import { createWebhookSender, createWebhookUpkeep } from '#operations/webhooks/index.ts';
 import { createAuditRetention } from '#service-kit/audit/index.ts';
-import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
+import { createJobRunner, type FeatureWork, type JobRunner } from '#service-kit/jobs/index.ts';
 import type { Features } from './features.ts';
 
 /** Servers that are worked on at a time in one process. */
@@ -26,45 +16,36 @@ export interface Background {
   parts: readonly Part[];
 }
 
+/** Features with background work, in the order in which it starts; a new one is added here. */
+function listWorkers(features: Features): readonly { work: FeatureWork }[] {
+  return [
+    features.destroyNotices,
+    features.billingMaintenance,
+    features.ordering,
+    features.payments,
+    features.servers,
+    features.networks,
+    features.firewalls,
+    features.bandwidth,
+    features.idempotency,
+    features.protectTraffic,
+    features.webhooks,
+    features.metering,
+  ];
+}
+
 export function createBackground(features: Features): Background {
-  const { settings, db, clock, reporter } = features;
-  const loop = { db, clock, reporter };
-  const shared = { ...loop, claimSeconds };
+  const { db, clock, reporter } = features;
+  const work = listWorkers(features).map((feature) => feature.work);
+  const handlers = Object.assign({}, ...work.map(({ jobHandlers }) => jobHandlers));
   const workers = Array.from({ length: serverWorkers }, () =>
-    createJobRunner({ ...shared, handlers: features.jobHandlers }),
+    createJobRunner({ db, clock, reporter, claimSeconds, handlers }),
   );
   for (const worker of workers) features.onWork(() => worker.wake());
-  const notices: Part[] = [];
-  if (settings.noticeUrl !== null && settings.noticeSecret !== null) {
-    const monitor = {
-      url: settings.noticeUrl,
-      secret: settings.noticeSecret,
-      allowsInsecureHttp: settings.allowInsecureHttp,
-    };
-    // A worker of their own: a monitor that doesn't answer must not keep servers waiting.
-    notices.push(createJobRunner({ ...shared, handlers: destroyNoticeJobs({ ...loop, monitor }) }));
-  }
   const parts = [
     ...workers,
-    ...notices,
-    createBillingMaintenance({ ...features, ...loop }),
-    createOrderLoop(features.orderingDeps),
-    createReconciliationLoop({ ...features.paymentsDeps, ...loop }),
-    createPowerObserver({ ...loop, ...features }),
-    settings.bandwidthSource === 'hypervisor'
-      ? createReadingLoop({ ...loop, ...features })
-      : createRollupLoop(loop),
-    createIdempotencyRetention(loop),
-    createPasswordClearing(loop),
-    createTrafficRetention(loop),
-    createAuditRetention({ ...loop, name: 'operations-audit-retention' }),
-    createWebhookSender({
-      ...loop,
-      secrets: features.secrets,
-      rules: { allowPrivate: settings.webhookPrivateTargets },
-    }),
-    createUsageThresholdLoop({ ...loop, includedPerMonth: settings.includedPerMonth }),
-    createWebhookUpkeep(loop),
+    ...work.flatMap((one) => one.parts ?? []),
+    createAuditRetention({ db, clock, reporter, name: 'operations-audit-retention' }),
   ];
   return { workers, parts };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
+import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import { compose, partsOf } from './composition.ts';
 import { type OperationsSettings, readOperationsSettings } from './config.ts';
 import type { Overrides } from './overrides.ts';
@@ -18,16 +19,16 @@ test('serve starts the database and its secrets first, the work of every feature
     ...['database', 'secrets', 'notifications', 'jobs', 'jobs', 'jobs', 'jobs'],
     'loop operations.billing_maintenance',
     'loop operations.orders',
+    'loop operations.root_passwords',
     'loop operations.reconcile_charges',
     'loop operations.power_observer',
     'loop operations.bandwidth_readings',
     'loop operations.idempotency_retention',
-    'loop operations.root_passwords',
     'loop operations-traffic-retention',
-    'loop operations-audit-retention',
     'webhooks',
-    'loop metering.thresholds',
     'loop webhooks.upkeep',
+    'loop metering.thresholds',
+    'loop operations-audit-retention',
     'http',
   ]);
 });
@@ -46,12 +47,16 @@ test('settings decide which work there is', async () => {
 test('an override takes the place of the part that the settings would make, in every feature that uses it', async () => {
   const asked: string[] = [];
   const clock = createTestClock(Date.UTC(2026, 0, 1));
+  const hypervisors: Hypervisors = {
+    of: () => assert.fail('no guest is needed'),
+    preparedGuestsOf: () => [],
+  };
   const overrides: Overrides = {
     reporter: silentReporter,
     clock,
     hypervisors: () => {
       asked.push('hypervisors');
-      return { of: () => assert.fail('no guest is needed'), preparedGuestsOf: () => [] };
+      return hypervisors;
     },
     gateway: (usual) => ({ ...usual, name: 'stripe' }),
     apiKeys: (usual) => {
@@ -62,7 +67,7 @@ test('an override takes the place of the part that the settings would make, in e
   const settings = readOperationsSettings({ SVC_PAYMENT_GATEWAY: 'test' });
   const operations = await compose(settings, overrides);
   assert.deepEqual(asked, ['hypervisors', 'apiKeys']);
-  assert.equal(operations.hypervisors, operations.serversDeps.hypervisors);
+  assert.equal(operations.hypervisors, hypervisors);
   assert.equal(operations.payments.gatewayName, 'stripe');
   assert.equal(operations.clock, clock);
 });

@@ -5,36 +5,26 @@ import { type AdminProjects, createAdminProjects } from '#operations/admin-proje
 import { type ApiKeys, createApiKeys, revokeKeysOf } from '#operations/api-keys/index.ts';
 import { type Bandwidth, type BandwidthDeps, createBandwidth } from '#operations/bandwidth/index.ts';
 import { type Billing, createBilling } from '#operations/billing/index.ts';
+import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
 import { type Clusters, createClusters } from '#operations/clusters/index.ts';
+import { createDestroyNotices } from '#operations/destroy-notices/index.ts';
 import { type FeedReceiver, listPermissions } from '#operations/feeds/index.ts';
-import { createFirewalls, type Firewalls, firewallJobs } from '#operations/firewall/index.ts';
+import { createFirewalls, type Firewalls } from '#operations/firewall/index.ts';
 import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
-import { createNetworks, type Networks, networkJobs } from '#operations/networks/index.ts';
-import {
-  createOrdering,
-  createOrders,
-  type Ordering,
-  type OrderingDeps,
-} from '#operations/ordering/index.ts';
+import { createNetworks, type Networks } from '#operations/networks/index.ts';
+import { createOrdering, createOrders, type Ordering } from '#operations/ordering/index.ts';
 import {
   createGateway,
   createPayments,
+  type PaymentGateway,
   type Payments,
-  type PaymentsDeps,
 } from '#operations/payments/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect/index.ts';
-import {
-  createServers,
-  lockAttachable,
-  type Servers,
-  type ServersDeps,
-  serverJobs,
-} from '#operations/servers/index.ts';
+import { createServers, lockAttachable, type Servers } from '#operations/servers/index.ts';
 import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
-import type { JobHandler } from '#service-kit/jobs/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Overrides } from './overrides.ts';
@@ -46,6 +36,9 @@ interface Infrastructure {
   addresses: Addresses;
   catalog: Catalog;
   clusters: Clusters;
+  destroyNotices: ReturnType<typeof createDestroyNotices>;
+  /** What charges go through. */
+  gateway: PaymentGateway;
   hypervisors: Hypervisors;
   bandwidth: Bandwidth;
   firewalls: Firewalls;
@@ -53,14 +46,6 @@ interface Infrastructure {
   ordering: Ordering;
   payments: Payments;
   servers: Servers;
-  /** What the reconciliation of charges works with. */
-  paymentsDeps: PaymentsDeps;
-  /** What the loops of ordering work with. */
-  orderingDeps: OrderingDeps;
-  /** What the servers' background jobs work with. */
-  serversDeps: ServersDeps;
-  /** Of durable jobs, by kind: what features want done in the background. */
-  jobHandlers: Readonly<Record<string, JobHandler>>;
 }
 
 /** Customers, what they are charged, and the programs that call for them. */
@@ -69,6 +54,7 @@ interface Customers {
   adminProjects: AdminProjects;
   apiKeys: ApiKeys;
   billing: Billing;
+  billingMaintenance: ReturnType<typeof createBillingMaintenance>;
   idempotency: Idempotency;
   metering: Metering;
   protectTraffic: ProtectTraffic;
@@ -87,7 +73,6 @@ export async function createFeatures(platform: Platform, overrides: Overrides): 
 
 async function createInfrastructure(platform: Platform, overrides: Overrides): Promise<Infrastructure> {
   const { settings, db, pool, clock, reporter, wake } = platform;
-  const base = { db, pool, reporter, wake };
   const hypervisors =
     overrides.hypervisors?.({ db }) ??
     (await createHypervisors({
@@ -96,45 +81,30 @@ async function createInfrastructure(platform: Platform, overrides: Overrides): P
       db,
       clock,
     }));
-  const catalog = createCatalog(base);
-  const addresses = createAddresses(base);
+  const catalog = createCatalog({ db });
+  const addresses = createAddresses({ db });
   const clusters = createClusters({ db, hypervisors });
-  const gateway = await createGateway(gatewaySettings(settings), { db, clock, reporter });
-  const paymentsDeps: PaymentsDeps = { db, gateway: overrides.gateway?.(gateway) ?? gateway, reporter };
-  const payments = createPayments(paymentsDeps);
+  const made = await createGateway(gatewaySettings(settings), { db, clock, reporter });
+  const gateway = overrides.gateway?.(made) ?? made;
+  const payments = createPayments({ db, gateway, clock, reporter });
+  const base = { db, pool, clock, reporter, wake, hypervisors, clusters, catalog };
+  // Servers stands above networks, and ordering above servers, so these doors are handed down and across.
+  const networks = createNetworks({ ...base, lockServer: lockAttachable, networksMax: settings.networksMax });
   const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
-  const firewallsDeps = { ...base, hypervisors };
-  const networksDeps = {
-    ...firewallsDeps,
-    catalog,
-    clusters,
-    // Servers stands above networks, so its door is handed down.
-    lockServer: lockAttachable,
-    networksMax: settings.networksMax,
-  };
-  const networks = createNetworks(networksDeps);
   const { findRootPassword } = orders;
-  const serversDeps: ServersDeps = { ...firewallsDeps, catalog, addresses, networks, findRootPassword };
-  const orderingDeps: OrderingDeps = { ...firewallsDeps, catalog, networks, orders, clock };
   return {
     addresses,
     catalog,
     clusters,
+    gateway,
     hypervisors,
     networks,
-    ordering: createOrdering(orderingDeps),
-    orderingDeps,
+    ordering: createOrdering({ ...base, networks, orders }),
     payments,
-    paymentsDeps,
-    serversDeps,
-    bandwidth: createBandwidth(bandwidthDeps(settings, db)),
-    firewalls: createFirewalls(firewallsDeps),
-    servers: createServers(serversDeps),
-    jobHandlers: {
-      ...serverJobs(serversDeps),
-      ...networkJobs(networksDeps),
-      ...firewallJobs(firewallsDeps),
-    },
+    bandwidth: createBandwidth({ ...base, ...bandwidthRules(settings) }),
+    destroyNotices: createDestroyNotices({ db, clock, reporter, monitor: noticeMonitor(settings) }),
+    firewalls: createFirewalls(base),
+    servers: createServers({ ...base, addresses, networks, findRootPassword }),
   };
 }
 
@@ -143,9 +113,10 @@ function createCustomers(
   { addresses, payments }: Infrastructure,
   overrides: Overrides,
 ): Customers {
-  const { settings, db, pool, reporter, post, secrets } = platform;
+  const { settings, db, pool, clock, reporter, post, secrets } = platform;
+  const base = { db, clock, reporter };
   const protectTraffic = createProtectTraffic({
-    db,
+    ...base,
     addresses,
     isDocumentationGlobal: settings.allowDocumentationAddresses,
   });
@@ -156,7 +127,14 @@ function createCustomers(
     authFailuresMax: settings.adminAuthFailuresMax,
   });
   const apiKeys = createApiKeys({ db, pool, reporter });
-  const idempotency = createIdempotency({ db });
+  const idempotency = createIdempotency(base);
+  const metering = createMetering({
+    ...base,
+    pool,
+    includedPerMonth: settings.includedPerMonth,
+    price: { unitRequests: settings.overageUnitRequests, rateQuanta: settings.overageRateQuanta },
+    lockTimeoutMs: overrides.countLockTimeoutMs,
+  });
   return {
     protectTraffic,
     receivers,
@@ -169,16 +147,10 @@ function createCustomers(
     adminProjects: overrides.adminProjects?.(adminProjects) ?? adminProjects,
     apiKeys: overrides.apiKeys?.(apiKeys) ?? apiKeys,
     billing: createBilling({ db, pool, gateway: payments.gatewayName }),
+    billingMaintenance: createBillingMaintenance({ ...base, metering }),
     idempotency: overrides.idempotency?.(idempotency) ?? idempotency,
-    metering: createMetering({
-      db,
-      pool,
-      reporter,
-      includedPerMonth: settings.includedPerMonth,
-      price: { unitRequests: settings.overageUnitRequests, rateQuanta: settings.overageRateQuanta },
-      lockTimeoutMs: overrides.countLockTimeoutMs,
-    }),
-    webhooks: createWebhooks({ db, secrets, rules: { allowPrivate: settings.webhookPrivateTargets } }),
+    metering,
+    webhooks: createWebhooks({ ...base, secrets, rules: { allowPrivate: settings.webhookPrivateTargets } }),
   };
 }
 
@@ -194,9 +166,10 @@ function gatewaySettings(settings: OperationsSettings) {
 
 const gigabyteBytes = 1_000_000_000;
 
-function bandwidthDeps(settings: OperationsSettings, db: BandwidthDeps['db']): BandwidthDeps {
+function bandwidthRules(
+  settings: OperationsSettings,
+): Pick<BandwidthDeps, 'source' | 'poolCounts' | 'rules'> {
   return {
-    db,
     source: settings.bandwidthSource,
     poolCounts: settings.bandwidthPoolCounts,
     rules: {
@@ -206,4 +179,10 @@ function bandwidthDeps(settings: OperationsSettings, db: BandwidthDeps['db']): B
       tenureBytesMax: settings.bandwidthTenureMaxGb * gigabyteBytes,
     },
   };
+}
+
+/** The monitor that is told of destroyed servers; null where none is set up. */
+function noticeMonitor({ noticeUrl: url, noticeSecret: secret, allowInsecureHttp }: OperationsSettings) {
+  if (url === null || secret === null) return null;
+  return { url, secret, allowsInsecureHttp: allowInsecureHttp };
 }

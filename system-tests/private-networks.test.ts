@@ -8,7 +8,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createLab } from '#lab/index.ts';
 import type { CustomerActor } from '#operations/accounts/index.ts';
-import { createReadingLoop } from '#operations/bandwidth/index.ts';
+import { createReadingLoop } from '#operations/bandwidth/record-readings.ts';
 import { createLabDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld } from '#operations/testing/create-world.ts';

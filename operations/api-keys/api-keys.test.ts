@@ -35,7 +35,7 @@ test('API-2.1.2: every verdict costs one look-up by key id, also for unknown and
         return world.database.pool.query(query);
       },
     }) as unknown as typeof world.database.pool;
-  const keys = createApiKeys({ db: () => world.database.db, pool, reporter: world.serversDeps.reporter });
+  const keys = createApiKeys({ db: () => world.database.db, pool, reporter: world.reporter });
   assert.ok(await keys.verifyKey(token));
   assert.equal(await keys.verifyKey(mintCredential('svc').token), null);
   assert.equal(await keys.verifyKey('garbage'), null);

@@ -6,6 +6,7 @@
  * Every figure says when it was last sampled, and one that never was is told apart from a real zero. Days are UTC days.
  */
 import type { Actor } from '#operations/accounts/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { BandwidthDeps } from './deps.ts';
 import {
   type AccountBandwidth,
@@ -14,15 +15,17 @@ import {
   readAccount,
   readHistory,
 } from './read-bandwidth.ts';
+import { createReadingLoop } from './record-readings.ts';
+import { createRollupLoop } from './roll-telemetry.ts';
 import type { Source } from './store.ts';
 
 export type { BandwidthDeps } from './deps.ts';
 
 export type { AccountBandwidth, BandwidthHistory, BandwidthRow } from './read-bandwidth.ts';
-export { createReadingLoop } from './record-readings.ts';
-export { createRollupLoop } from './roll-telemetry.ts';
 
 export interface Bandwidth {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
   readonly source: Source;
   readonly poolCounts: BandwidthDeps['poolCounts'];
   /** Null for a server that is not there or another's. Throws `bandwidth.invalid` (details.fields). */
@@ -37,7 +40,10 @@ export interface Bandwidth {
 }
 
 export function createBandwidth(deps: BandwidthDeps): Bandwidth {
+  // Use comes from one source alone, so only the loop of that source runs.
+  const loop = deps.source === 'hypervisor' ? createReadingLoop(deps) : createRollupLoop(deps);
   return {
+    work: { parts: [loop] },
     source: deps.source,
     poolCounts: deps.poolCounts,
     readHistory: (actor, tenantId, serverId, query) => readHistory(deps, actor, tenantId, serverId, query),

@@ -7,12 +7,18 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { chargeServerHours } from '#operations/servers/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { chargeOverage } from './charge-overage.ts';
 import type { MaintenanceDeps } from './deps.ts';
 import { settleSuspensions } from './settle-suspensions.ts';
 
 export { chargeOverage } from './charge-overage.ts';
+
+interface MaintenanceLoopDeps extends MaintenanceDeps {
+  clock: Clock;
+  reporter: Reporter;
+}
 
 export interface MaintenanceResult {
   hours: number;
@@ -29,10 +35,12 @@ export async function maintainBilling(deps: MaintenanceDeps): Promise<Maintenanc
   return { hours, overages, ...(await settleSuspensions(deps)) };
 }
 
-/** The loop that does it every minute, on one of the replicas. */
-export function createBillingMaintenance(
-  deps: MaintenanceDeps & { clock: Clock; reporter: Reporter },
-): LeasedLoop {
+/** The feature is work alone: one tick a minute, on one of the replicas. */
+export function createBillingMaintenance(deps: MaintenanceLoopDeps): { work: FeatureWork } {
+  return { work: { parts: [createMaintenanceLoop(deps)] } };
+}
+
+function createMaintenanceLoop(deps: MaintenanceLoopDeps): LeasedLoop {
   return createLeasedLoop({
     name: 'operations.billing_maintenance',
     intervalMs: 60_000,

@@ -4,12 +4,15 @@
  * The notice is stored in the transaction that destroys the server and sent until the monitor has acknowledged it,
  * however long that takes; the monitor counts a redelivery as a duplicate. Where no monitor is set up, notices wait.
  */
-import { enqueueJob } from '#service-kit/jobs/index.ts';
+import { createJobRunner, enqueueJob, type FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type DestroyNoticesDeps, destroyNoticeJobs } from './send-notice.ts';
 import * as store from './store.ts';
 
-export { type DestroyNoticesDeps, destroyNoticeJobs } from './send-notice.ts';
 export type { DestroyNoticeRow } from './store.ts';
+
+/** A notice of a killed worker is taken up again after this long; sending one takes less. */
+const claimSeconds = 30;
 
 export interface NewDestroyNotice {
   clusterId: number;
@@ -26,4 +29,19 @@ export async function enqueueDestroyNotice(tx: Queryable, notice: NewDestroyNoti
 /** Notices that the monitor has not acknowledged yet, oldest first. */
 export function listPendingNotices(db: Queryable): Promise<store.DestroyNoticeRow[]> {
   return store.listPending(db);
+}
+
+/** Sends the notices that are stored; `monitor` is null where none is set up. */
+export function createDestroyNotices(
+  deps: Omit<DestroyNoticesDeps, 'monitor'> & { monitor: DestroyNoticesDeps['monitor'] | null },
+): { work: FeatureWork } {
+  const { monitor } = deps;
+  if (monitor === null) return { work: {} };
+  // A worker of their own: a monitor that doesn't answer must not keep servers waiting.
+  const worker = createJobRunner({
+    ...deps,
+    claimSeconds,
+    handlers: destroyNoticeJobs({ ...deps, monitor }),
+  });
+  return { work: { parts: [worker] } };
 }

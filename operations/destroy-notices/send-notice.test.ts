@@ -6,7 +6,8 @@ import { createTestClock, systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { noticePath, verifyNotice } from '#contracts/destroy-notice/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { destroyNoticeJobs, listPendingNotices } from '#operations/destroy-notices/index.ts';
+import { listPendingNotices } from '#operations/destroy-notices/index.ts';
+import { destroyNoticeJobs } from '#operations/destroy-notices/send-notice.ts';
 import { createWorld } from '#operations/testing/create-world.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 

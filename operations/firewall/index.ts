@@ -8,16 +8,17 @@
 import type { Actor } from '#operations/accounts/index.ts';
 import type { ImplicitRule } from '#operations/hypervisors/index.ts';
 import { findOwnedServer } from '#operations/views/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { changeFirewall, type FirewallChange } from './change-firewall.ts';
 import type { FirewallsDeps } from './deps.ts';
 import { type Firewall, fingerprintOf, untouchedFirewall } from './firewall.ts';
+import { firewallJobs } from './jobs.ts';
 import { driverOf, scopeOf } from './reach.ts';
 import * as store from './store.ts';
 
 export type { FirewallChange } from './change-firewall.ts';
 export type { FirewallsDeps } from './deps.ts';
 export type { Direction, Protocol, Rule, Verdict } from './firewall.ts';
-export { firewallJobs } from './jobs.ts';
 
 export interface EffectiveFirewall extends Firewall {
   fingerprint: string;
@@ -28,6 +29,8 @@ export interface EffectiveFirewall extends Firewall {
 }
 
 export interface Firewalls {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
   /** Null for a server that is not there or another's. */
   readFirewall(actor: Actor, tenantId: number | null, serverId: number): Promise<EffectiveFirewall | null>;
   /** Throws `firewall.not_found`, `firewall.changed`, `firewall.invalid`, `firewall.unsupported`. */
@@ -36,6 +39,7 @@ export interface Firewalls {
 
 export function createFirewalls(deps: FirewallsDeps): Firewalls {
   return {
+    work: { jobHandlers: firewallJobs(deps) },
     async readFirewall(actor, tenantId, serverId) {
       if ((await findOwnedServer(deps.db(), scopeOf(actor, tenantId), serverId)) === null) return null;
       const firewall = (await store.findFirewall(deps.db(), serverId)) ?? untouchedFirewall(serverId);

@@ -6,11 +6,11 @@
  * also when a process dies. Kept for 24 hours; only what the thing is, not how it was answered.
  */
 import { createHash } from 'node:crypto';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
-import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { IdempotencyDeps } from './deps.ts';
+import { createIdempotencyRetention } from './forget-keys.ts';
 import type { Result } from './result.ts';
 import * as store from './store.ts';
 
@@ -34,6 +34,8 @@ export interface Claim extends store.ClaimRow {
 }
 
 export interface Idempotency {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
   /**
    * Claims a call, or says what it made already. Throws `idempotency.reused` for another content under the same key and
    * `idempotency.in_progress` while the first call is under way.
@@ -46,8 +48,9 @@ export interface Idempotency {
 /** Longer than any call takes, the charge of a card included. */
 const claimSeconds = 120;
 
-export function createIdempotency(deps: { db: () => Queryable }): Idempotency {
+export function createIdempotency(deps: IdempotencyDeps): Idempotency {
   return {
+    work: { parts: [createIdempotencyRetention(deps)] },
     async begin({ keyId, method, path, idempotencyKey, content }) {
       const fingerprint = createHash('sha256').update(canonicalJson(content)).digest();
       const place = { keyId, method, path, idempotencyKey };
@@ -93,19 +96,4 @@ function canonicalJson(value: unknown): string {
         : part,
     ) ?? ''
   );
-}
-
-/** The loop that forgets keys after their 24 hours. */
-export function createIdempotencyRetention(deps: {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-}): LeasedLoop {
-  return createLeasedLoop({
-    name: 'operations.idempotency_retention',
-    intervalMs: 600_000,
-    ttlSeconds: 60,
-    ...deps,
-    run: () => store.deleteExpired(deps.db()),
-  });
 }

@@ -7,11 +7,14 @@
  * request still succeeds; that is reported, and nothing is made up (API-8.5).
  */
 import type pg from 'pg';
+import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { isLockTimeout, type Queryable } from '#service-kit/postgres/index.ts';
 import { createCounter } from './count-request.ts';
+import { createUsageThresholdLoop } from './notify-thresholds.ts';
 import {
   type AccountUsage,
   type FleetUsage,
@@ -23,12 +26,13 @@ import {
 import * as store from './store.ts';
 import { dueOverage, type OveragePrice, overageCount } from './usage.ts';
 
-export { createUsageThresholdLoop } from './notify-thresholds.ts';
 export { type AccountUsage, type FleetUsage, rowsPerPage } from './read-usage.ts';
 export type { FleetKey, MonthSum } from './store.ts';
 export type { OveragePrice } from './usage.ts';
 
 export interface Metering {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
   /** The request's number in its account's month, or null when it could not be recorded. Never rejects. */
   countRequest(tenantId: number, keyId: string): Promise<number | null>;
   /** Free requests of an account per month. */
@@ -81,6 +85,7 @@ export interface DueOverage {
 export interface MeteringDeps {
   db: () => Queryable;
   pool: () => pg.Pool;
+  clock: Clock;
   reporter: Reporter;
   includedPerMonth: number;
   price: OveragePrice;
@@ -96,6 +101,7 @@ export function createMetering(deps: MeteringDeps): Metering {
     ownLockTimeoutMs: deps.lockTimeoutMs,
   });
   return {
+    work: { parts: [createUsageThresholdLoop(deps)] },
     includedPerMonth: deps.includedPerMonth,
     price: deps.price,
     get failedCounts() {

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { takeUndispatched } from '#operations/events/index.ts';
-import { createUsageThresholdLoop } from '#operations/metering/index.ts';
 import { createWorld } from '#operations/testing/create-world.ts';
+import { createUsageThresholdLoop } from './notify-thresholds.ts';
 
 test('an account hears once of each share of its free requests, and anew in the next month', async () => {
   await using world = await createWorld({ includedPerMonth: 10 });

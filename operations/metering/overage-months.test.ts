@@ -34,7 +34,8 @@ test('API-8.6, API-8.7: months of any age that owe are found, and a closed one k
   const later = createMetering({
     db: () => world.database.db,
     pool: () => world.database.pool,
-    reporter: world.serversDeps.reporter,
+    clock: world.clock,
+    reporter: world.reporter,
     includedPerMonth: 1_000,
     price: { unitRequests: 100_000, rateQuanta: 10_000 },
   });
@@ -85,7 +86,8 @@ test('API-8.7: a closed month is shown with what was free in it, the open one wi
   const later = createMetering({
     db: () => world.database.db,
     pool: () => world.database.pool,
-    reporter: world.serversDeps.reporter,
+    clock: world.clock,
+    reporter: world.reporter,
     includedPerMonth: 30,
     price: { unitRequests: 100_000, rateQuanta: 10_000 },
   });

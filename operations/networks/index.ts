@@ -7,6 +7,7 @@
  */
 import type { Actor } from '#operations/accounts/index.ts';
 import { guestName, type PrivateInterface } from '#operations/hypervisors/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   type AttachInput,
@@ -29,7 +30,7 @@ import {
 import { type CreateNetworkInput, createNetwork, type OnCreated } from './create-network.ts';
 import type { NetworksDeps } from './deps.ts';
 import { noSuchServer } from './errors.ts';
-import { interfaceOf } from './jobs.ts';
+import { interfaceOf, networkJobs } from './jobs.ts';
 import type { Attachment, Network, NetworkMember } from './network.ts';
 import { driverOf } from './reach-hypervisors.ts';
 import * as store from './store.ts';
@@ -40,7 +41,6 @@ export type { ChangeNetworkInput, Precondition } from './change-network.ts';
 export { type CreateNetworkInput, immutableField } from './create-network.ts';
 export type { NetworksDeps } from './deps.ts';
 export { takeHold as releaseHeldNetwork } from './hold-store.ts';
-export { networkJobs } from './jobs.ts';
 export {
   type Attachment,
   type AttachmentState,
@@ -53,6 +53,8 @@ export type { LabelCondition, NetworkFilter } from './store.ts';
 
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
 export interface Networks {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
   /** The cap of one account. */
   readonly networksMax: number;
   createNetwork(actor: Actor, input: CreateNetworkInput, onCreated?: OnCreated): Promise<Network>;
@@ -115,6 +117,7 @@ export interface Networks {
 
 export function createNetworks(deps: NetworksDeps): Networks {
   return {
+    work: { jobHandlers: networkJobs(deps) },
     networksMax: deps.networksMax,
     createNetwork: (actor, input, onCreated) => createNetwork(deps, actor, input, onCreated),
     findNetwork: (actor, tenantId, id) => store.findNetwork(deps.db(), scopeOf(actor, tenantId), id),

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
-import { createOrderLoop } from '#operations/ordering/index.ts';
 import type { PaymentGateway } from '#operations/payments/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { loopOf } from '#operations/testing/loop-of.ts';
 
 let world: World;
 let call: ReturnType<typeof createApiClient>;
@@ -214,10 +214,10 @@ test('an order that is refused after its card was charged gives the charge back 
 test('a refund that the gateway does not answer is finished by reconciliation', async () => {
   const { tenant, create, networkId } = await customerWithCard('Refund lost');
   whileTaking = () => stealAddress(networkId);
-  const usual = world.paymentsDeps.gateway.undo;
-  world.paymentsDeps.gateway.undo = () => Promise.reject(new Error('no answer'));
+  const usual = world.gateway.undo;
+  world.gateway.undo = () => Promise.reject(new Error('no answer'));
   const refused = await create({ network_ip: '10.7.0.5' });
-  world.paymentsDeps.gateway.undo = usual;
+  world.gateway.undo = usual;
   assert.equal(refused.body.error.reason, 'order_refused');
   assert.deepEqual((await state(tenant)).charges, ['unconfirmed']);
   assert.equal((await state(tenant)).balance, 0);
@@ -246,7 +246,7 @@ test('what an order of a dead process held is free again once its charge was giv
     [tenant.id],
   );
   assert.equal(await world.payments.reconcile(), 1);
-  const loop = createOrderLoop(world.orderingDeps);
+  const loop = loopOf(world.ordering, 'operations.orders');
   await loop.runOnce();
   await loop.stop();
   assert.equal(await held(), 0);

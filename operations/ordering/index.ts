@@ -7,6 +7,9 @@
  * succeeds later; a paid order is queued even if the process that was paid has died.
  */
 import type { Actor } from '#operations/accounts/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
+import { createPasswordClearing } from './clear-passwords.ts';
+import { createOrderLoop } from './complete-orders.ts';
 import { type CreateServerResult, createServer, type OrderingOptions } from './create-server.ts';
 import type { OrderingDeps } from './deps.ts';
 import { findOrdered } from './find-ordered.ts';
@@ -14,8 +17,6 @@ import { forecastServer, type ServerForecast } from './forecast-server.ts';
 import type { CreateServerInput } from './order-request.ts';
 import type { Orders } from './orders.ts';
 
-export { createPasswordClearing } from './clear-passwords.ts';
-export { createOrderLoop } from './complete-orders.ts';
 export type { CreateServerResult } from './create-server.ts';
 export type { OrderingDeps } from './deps.ts';
 export type { ServerForecast } from './forecast-server.ts';
@@ -26,6 +27,8 @@ export type { OrderRefusal } from './refuse-order.ts';
 export type { ClosedOrder } from './store.ts';
 
 export interface Ordering extends Pick<Orders, 'deploysOf' | 'listPaidClosed'> {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
   /** `onOrdered` runs in the transaction that makes the order. */
   createServer(
     actor: Actor,
@@ -45,6 +48,7 @@ export interface Ordering extends Pick<Orders, 'deploysOf' | 'listPaidClosed'> {
 export function createOrdering(deps: OrderingDeps): Ordering {
   const { deploysOf, listPaidClosed } = deps.orders;
   return {
+    work: { parts: [createOrderLoop(deps), createPasswordClearing(deps)] },
     deploysOf,
     listPaidClosed,
     createServer: (actor, input, options) => createServer(deps, actor, input, options),

@@ -3,10 +3,11 @@ import { after, before, test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
-import { createOrderLoop, createPasswordClearing } from '#operations/ordering/index.ts';
+import { createPasswordClearing } from '#operations/ordering/clear-passwords.ts';
 import type { PaymentGateway } from '#operations/payments/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { loopOf } from '#operations/testing/loop-of.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 
 const month = 40_000;
@@ -81,7 +82,7 @@ test('API-3.2: without credit a saved card is charged exactly one month, before 
     const seen = await state(second.tenant);
     queuedBeforePaid = seen.servers + seen.jobs;
     assert.deepEqual([seen.orders, seen.charges], [['created'], ['prepared']]);
-    return world.paymentsDeps.gateway.read(reference).then(() => ({ kind: 'succeeded' as const }));
+    return world.gateway.read(reference).then(() => ({ kind: 'succeeded' as const }));
   };
   assert.equal((await second.create()).status, 201);
   assert.equal(queuedBeforePaid, 0);
@@ -132,7 +133,7 @@ test('API-3.3: an unconfirmed charge is a 402, and its late success is given bac
   await moveDatabaseClock(world.database, '10 minutes');
   assert.equal(await world.payments.reconcile(), 1);
   assert.equal(await world.payments.reconcile(), 0);
-  await createOrderLoop(world.orderingDeps).runOnce();
+  await loopOf(world.ordering, 'operations.orders').runOnce();
   assert.deepEqual(await state(tenant), {
     servers: 0,
     jobs: 0,

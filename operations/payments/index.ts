@@ -10,11 +10,12 @@ import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator, requireStaff, type Tenant } from '#operations/accounts/index.ts';
 import { quantaPerUnit } from '#operations/billing/index.ts';
 import { record } from '#service-kit/audit/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, ChargeOutcome, SavedCard } from './charge.ts';
 import type { PaymentsDeps } from './deps.ts';
 import type { PaymentGateway } from './gateway.ts';
-import { reconcileCharges, reconcileOrder } from './reconcile-charges.ts';
+import { createReconciliationLoop, reconcileCharges, reconcileOrder } from './reconcile-charges.ts';
 import { refundOrderCharge } from './refund-order-charge.ts';
 import {
   finishCardSetup,
@@ -37,7 +38,6 @@ export {
 export { createGateway } from './create-gateway.ts';
 export type { PaymentsDeps } from './deps.ts';
 export type { PaymentGateway } from './gateway.ts';
-export { createReconciliationLoop } from './reconcile-charges.ts';
 export { createTestGateway, type TestCard, testCards } from './test-gateway.ts';
 
 export interface NewOrderCharge {
@@ -47,6 +47,8 @@ export interface NewOrderCharge {
 }
 
 export interface Payments {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
   readonly gatewayName: PaymentGateway['name'];
   /** The default card first. */
   listCards(actor: Actor, tenantId: number): Promise<SavedCard[]>;
@@ -116,6 +118,7 @@ export function createPayments(deps: PaymentsDeps): Payments {
   }
 
   return {
+    work: { parts: [createReconciliationLoop(deps)] },
     gatewayName: gateway,
     async listCards(actor, tenantId) {
       requireReach(actor, tenantId);

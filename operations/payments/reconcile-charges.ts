@@ -3,9 +3,7 @@
  * refused after the payment. No call waits for them any more, so each ends unpaid: ended at the gateway before money was
  * taken, or given back. A late success never buys anything.
  */
-import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Charge } from './charge.ts';
 import type { PaymentsDeps } from './deps.ts';
@@ -58,9 +56,7 @@ async function undo(deps: PaymentsDeps, charge: Charge): Promise<'voided' | 'ref
 }
 
 /** The loop that does it, on one of the replicas; claims make it safe on all of them. */
-export function createReconciliationLoop(
-  deps: PaymentsDeps & { clock: Clock; reporter: Reporter },
-): LeasedLoop {
+export function createReconciliationLoop(deps: PaymentsDeps): LeasedLoop {
   return createLeasedLoop({
     name: 'operations.reconcile_charges',
     intervalMs: 15_000,

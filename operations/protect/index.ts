@@ -18,7 +18,6 @@ export type {
 export {
   createMinutesReceiver,
   createProtectTraffic,
-  createTrafficRetention,
   hasExactMinutes,
   isStale,
 } from './traffic/index.ts';

@@ -5,12 +5,15 @@
  * that never was give the same answer everywhere, because the owner is part of the query.
  */
 import type { Actor } from '#operations/accounts/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
 import { type ChangeHooks, changePower, destroyServer, type PowerRequest } from './change-server.ts';
 import { sumRemainingMonth } from './charge-store.ts';
 import type { ServersDeps } from './deps.ts';
 import { type DescribeServerInput, describeServer } from './describe-server.ts';
+import { serverJobs } from './jobs.ts';
+import { createPowerObserver } from './observe-power.ts';
 import {
   findFailureDetail,
   type Resolution,
@@ -27,9 +30,8 @@ export type { ChangeHooks, PowerRequest } from './change-server.ts';
 export { chargeServerHours } from './charge-server-hours.ts';
 export type { ServersDeps } from './deps.ts';
 export type { DescribeServerInput } from './describe-server.ts';
-export { serverJobs } from './jobs.ts';
 export { parseLabelSelector } from './label-selector.ts';
-export { createPowerObserver, observePower } from './observe-power.ts';
+export { observePower } from './observe-power.ts';
 export {
   macOf,
   type PowerCommand,
@@ -68,6 +70,8 @@ export interface InventoryPage {
 
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
 export interface Servers {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
   findServer(actor: Actor, tenantId: number | null, serverId: number): Promise<Server | null>;
   /** The same inside a transaction. */
   findServerIn(
@@ -142,6 +146,7 @@ export function createServers(deps: ServersDeps): Servers {
   const scope = (actor: Actor, tenantId: number | null) =>
     tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
   return {
+    work: { jobHandlers: serverJobs(deps), parts: [createPowerObserver(deps)] },
     findServer: (actor, tenantId, serverId) =>
       store.findServer(deps.pool(), scope(actor, tenantId), serverId),
     findServerIn: (tx, actor, tenantId, serverId) => store.findServerIn(tx, scope(actor, tenantId), serverId),

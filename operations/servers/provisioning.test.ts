@@ -7,7 +7,6 @@ import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { serverJobs } from '#operations/servers/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
@@ -72,7 +71,7 @@ test('a worker that was overtaken changes nothing, and removes the guest that it
   await releaseJobs(world);
   const second = createJobRunner({
     db: () => world.database.db,
-    handlers: serverJobs(world.serversDeps),
+    handlers: world.servers.work.jobHandlers!,
     clock: systemClock,
     reporter: silentReporter,
   });

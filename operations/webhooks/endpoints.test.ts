@@ -6,7 +6,8 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
 import type { World } from '#operations/testing/create-world.ts';
-import { createWebhooks, createWebhookUpkeep } from '#operations/webhooks/index.ts';
+import { createWebhooks } from '#operations/webhooks/index.ts';
+import { createWebhookUpkeep } from '#operations/webhooks/upkeep.ts';
 import { startWebhookWorld, type WebhookWorld } from './testing/webhook-world.ts';
 
 let hooks: WebhookWorld;
@@ -128,6 +129,8 @@ test('the rules of production refuse an address that is not https or not on the 
     db: () => world.database.db,
     secrets: world.secrets,
     rules: { allowPrivate: false },
+    clock: world.clock,
+    reporter: world.reporter,
   });
   const party = await hooks.createParty('Strict');
   const create = (url: string) =>

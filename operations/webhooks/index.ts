@@ -5,20 +5,23 @@
  * days. One worker serves one endpoint at a time, so a hanging receiver delays no other endpoint. Deliveries go to
  * addresses on the public internet only. Each endpoint has a log, and everything in it can be sent again.
  */
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
 import type { Delivery, Endpoint } from './endpoint.ts';
 import * as manage from './manage-endpoint.ts';
+import { createWebhookSender } from './send-deliveries.ts';
 import * as store from './store.ts';
+import { createWebhookUpkeep } from './upkeep.ts';
 
 export type { Delivery, Endpoint } from './endpoint.ts';
 export type { CreateEndpointInput, EndpointInput } from './manage-endpoint.ts';
 export { isQueueLate } from './queue-health.ts';
-export { createWebhookSender, type WebhookSender, type WebhookSenderDeps } from './send-deliveries.ts';
 export type { Attempt, FailingEndpoint, QueueHealth } from './store.ts';
-export { createWebhookUpkeep } from './upkeep.ts';
 
 /** Where webhooks keep sealed secrets. */
 export const webhookSecrets = [store.endpointSecret, store.formerSecret] as const;
@@ -27,10 +30,14 @@ export interface WebhooksDeps {
   db: () => Queryable;
   secrets: Secrets;
   rules: TargetRules;
+  clock: Clock;
+  reporter: Reporter;
 }
 
 /** Everything but `readQueueHealth` and `listFailing` is for owners of organizations; others see no endpoint at all. */
 export interface Webhooks {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
   listEndpoints(actor: Actor): Promise<Endpoint[]>;
   /** Throws `webhooks.not_found`, as all below. */
   findEndpoint(actor: Actor, id: number): Promise<Endpoint>;
@@ -63,6 +70,7 @@ export interface Webhooks {
 export function createWebhooks(deps: WebhooksDeps): Webhooks {
   const { db, secrets, rules } = deps;
   return {
+    work: { parts: [createWebhookSender(deps), createWebhookUpkeep(deps)] },
     listEndpoints: (actor) => store.listEndpoints(db(), manage.ownedBy(actor)),
     findEndpoint: (actor, id) => manage.findOwned(db(), actor, id),
     createEndpoint: (actor, input) => manage.createEndpoint(db(), secrets, rules, actor, input),

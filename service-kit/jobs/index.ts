@@ -8,20 +8,13 @@ import { createWorkLoop, type WorkLoop } from '#common/lifecycle/work-loop.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Job } from './job.ts';
+import type { Job, JobHandler } from './job.ts';
 import { claimJob, failJob, finishJob } from './store.ts';
 
-export type { Job } from './job.ts';
+export type { FeatureWork } from './feature-work.ts';
+export type { Job, JobHandler } from './job.ts';
 
 export { enqueueJob, finishJob } from './store.ts';
-
-export interface JobHandler {
-  /** Does the work. May call `finishJob` in its own last transaction; otherwise the runner finishes it. */
-  run(job: Job, signal: AbortSignal): Promise<void>;
-  /** After this many failed attempts `giveUp` is called once and the job ends. Absent: tries without end. */
-  attemptsMax?: number;
-  giveUp?(job: Job, error: string): Promise<void>;
-}
 
 export interface JobRunnerOptions {
   db: () => Queryable;

@@ -6,15 +6,17 @@
  * generation has one source, a site of an admin project; another one takes over when it has been silent for 15 minutes, or
  * when an operator says so.
  */
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
 import { requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createTrafficRetention } from './jobs.ts';
 import type { ProtectTraffic } from './protect-traffic.ts';
 import { readApplications, readLatest, readMinutes, readSteps, readTraffic } from './read-traffic.ts';
 import { type ReceiveTelemetryDeps, receiveTelemetry } from './receive-telemetry.ts';
 import * as sources from './source-store.ts';
 
-export { createTrafficRetention } from './jobs.ts';
 export { isStale } from './minute.ts';
 export { createMinutesReceiver } from './minutes-receiver.ts';
 export type { ProjectSources, ProtectTraffic } from './protect-traffic.ts';
@@ -28,10 +30,13 @@ const setAsideShown = 20;
 
 export interface ProtectTrafficDeps extends ReceiveTelemetryDeps {
   db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
 }
 
 export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
   return {
+    work: { parts: [createTrafficRetention(deps)] },
     receive: (scope, request) => receiveTelemetry(deps, scope, request),
     read: (actor, subject, range) => readTraffic(deps.db(), actor, subject, range),
     readSteps: (actor, subject, range) => readSteps(deps.db(), actor, subject, range),

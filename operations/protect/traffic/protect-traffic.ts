@@ -1,11 +1,14 @@
 import type { TelemetryReceipts, TelemetryRequest } from '#contracts/admin-api/schemas.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
 import type { ConflictRow, SetAsideRow, Source, SourceRow } from './source-store.ts';
 import type { ApplicationRow, LatestRow, MinuteRow, StepRow } from './store.ts';
 
 export interface ProtectTraffic {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
   /** Stores what belongs to a generation; throws `protect_traffic.invalid`. One receipt a target, in their order. */
   receive(scope: Sender, request: TelemetryRequest): Promise<TelemetryReceipts>;
   read(actor: Actor, subject: TrafficSubject, range: TrafficRange): Promise<Traffic>;

@@ -8,13 +8,19 @@ import { createSimulatedDriver, singleDriver } from '#operations/hypervisors/ind
 import { createNetworks } from '#operations/networks/index.ts';
 import { createOrders } from '#operations/ordering/index.ts';
 import { createPayments, createTestGateway } from '#operations/payments/index.ts';
-import { lockAttachable, serverJobs } from '#operations/servers/index.ts';
+import { lockAttachable } from '#operations/servers/index.ts';
+import { serverJobs } from '#operations/servers/jobs.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 
 const { pool, db: connected } = createPool(process.argv[2]!, 4);
 const db = () => connected;
-const payments = createPayments({ db, gateway: createTestGateway({ db }), reporter: silentReporter });
+const payments = createPayments({
+  db,
+  gateway: createTestGateway({ db }),
+  clock: systemClock,
+  reporter: silentReporter,
+});
 const hypervisors = singleDriver(
   createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 20 }),
 );
@@ -22,6 +28,8 @@ const shared = {
   db,
   catalog: createCatalog({ db }),
   hypervisors,
+  clusters: createClusters({ db, hypervisors }),
+  clock: systemClock,
   reporter: silentReporter,
   wake: () => {},
 };
@@ -31,7 +39,6 @@ const deps = {
   addresses: createAddresses({ db }),
   networks: createNetworks({
     ...shared,
-    clusters: createClusters({ db, hypervisors }),
     lockServer: lockAttachable,
     networksMax: 10,
   }),

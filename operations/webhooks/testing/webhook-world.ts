@@ -4,7 +4,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import type { CustomerActor, Person, Tenant } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
-import { createWebhookSender, type WebhookSenderDeps } from '#operations/webhooks/index.ts';
+import { createWebhookSender, type WebhookSenderDeps } from '#operations/webhooks/send-deliveries.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 
 /** A customer with an organization of their own. */

@@ -7,6 +7,7 @@
  */
 import fc from 'fast-check';
 import type pg from 'pg';
+import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { chargeOverage } from '#operations/billing-maintenance/index.ts';
 import { createMetering, type Metering, type OveragePrice } from '#operations/metering/index.ts';
@@ -232,6 +233,7 @@ async function tick(
   const metering = createMetering({
     db: () => clock.db,
     pool: () => clock.pool,
+    clock: systemClock,
     reporter: silentReporter,
     includedPerMonth: model.included,
     price,

@@ -10,9 +10,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import fc from 'fast-check';
 import { systemActor } from '#operations/accounts/index.ts';
-import { type CreateServerInput, createOrderLoop } from '#operations/ordering/index.ts';
+import type { CreateServerInput } from '#operations/ordering/index.ts';
 import { createTestGateway, type PaymentGateway, type Payments } from '#operations/payments/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { loopOf } from '#operations/testing/loop-of.ts';
 import { type Contest, type ContestRound, contests, openRound } from './contest-round.ts';
 import { createOrdering, type Ordering, type OrderingOptions } from './ordering.ts';
 
@@ -214,7 +215,7 @@ async function play(plan: Plan, round: ContestRound, processes: readonly Process
 /** What the processes that live on do within minutes. */
 async function settle(judge: Ordering): Promise<void> {
   await judge.payments.reconcile();
-  const loop = createOrderLoop(judge.orderingDeps);
+  const loop = loopOf(judge.ordering, 'operations.orders');
   await loop.runOnce();
   await loop.stop();
 }

@@ -12,11 +12,11 @@ import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { systemClock } from '#common/clock/index.ts';
-import { createOrderLoop } from '#operations/ordering/index.ts';
 import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
 import { type Behaviour, behaviours, type GatewayIntent } from '#operations/payments/testing/fake-stripe.ts';
 import { type FakeStripe, startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { loopOf } from '#operations/testing/loop-of.ts';
 import {
   type KillPoint,
   killPoints,
@@ -219,7 +219,7 @@ async function settle(world: World, judge: Ordering, stripe: FakeStripe, isPlant
     }
     await pool.query("update charges set next_attempt_at = svc_now() where state = 'unconfirmed'");
     await Promise.all([judge.payments.reconcile(), judge.payments.reconcile()]);
-    const loop = createOrderLoop(judge.orderingDeps);
+    const loop = loopOf(judge.ordering, 'operations.orders');
     await loop.runOnce();
     await loop.stop();
   }

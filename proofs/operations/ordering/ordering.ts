@@ -10,7 +10,6 @@ import {
   createOrdering as createFeature,
   createOrders,
   type Ordering as Feature,
-  type OrderingDeps,
   type Orders,
 } from '#operations/ordering/index.ts';
 import type { OrderWork } from '#operations/ordering/order-work.ts';
@@ -31,7 +30,6 @@ export interface Ordering extends AsyncDisposable {
   paymentsDeps: PaymentsDeps;
   orders: Orders;
   ordering: Feature;
-  orderingDeps: OrderingDeps;
   servers: Servers;
 }
 
@@ -50,9 +48,9 @@ export function createOrdering(url: string, options: OrderingOptions): Ordering 
   const opened = createPool(url, options.connections ?? 10);
   const db = () => opened.db;
   const pool = () => opened.pool;
-  const reporter = silentReporter;
   const abandonSeconds = options.abandonSeconds ?? 120;
-  const paymentsDeps = { db, gateway: options.gateway, reporter, abandonSeconds };
+  const base = { db, clock: systemClock, reporter: silentReporter };
+  const paymentsDeps = { ...base, gateway: options.gateway, abandonSeconds };
   const usual = createPayments(paymentsDeps);
   const payments = options.plantPayments?.(usual) ?? usual;
   const usualOrders = createOrders({
@@ -73,24 +71,21 @@ export function createOrdering(url: string, options: OrderingOptions): Ordering 
   const catalog = createCatalog({ db });
   const clusters = createClusters({ db, hypervisors });
   const networks = createNetworks({
-    db,
+    ...base,
     catalog,
     clusters,
     hypervisors,
-    reporter,
     lockServer: lockAttachable,
     networksMax: 10,
     wake: () => {},
   });
-  const shared = { db, catalog, networks, hypervisors, reporter, wake: () => {} };
-  const orderingDeps: OrderingDeps = { ...shared, orders, clock: systemClock };
+  const shared = { ...base, catalog, clusters, networks, hypervisors, wake: () => {} };
   return {
     ...opened,
     payments,
     paymentsDeps,
     orders,
-    ordering: createFeature(orderingDeps),
-    orderingDeps,
+    ordering: createFeature({ ...shared, orders }),
     servers: createServers({
       ...shared,
       pool,

@@ -4,7 +4,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, password, type World } from '#operations/testing/create-world.ts';
-import { createWebhookSender } from '#operations/webhooks/index.ts';
+import { createWebhookSender } from '#operations/webhooks/send-deliveries.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 
 let world: World;

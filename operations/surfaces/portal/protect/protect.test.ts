@@ -289,7 +289,7 @@ test('the next owner of an address sees nothing of the traffic before', async ()
 
 test('minutes older than three months are deleted by the retention loop, newer ones stay', async () => {
   await using old = await createWorld();
-  const { createTrafficRetention } = await import('#operations/protect/index.ts');
+  const { createTrafficRetention } = await import('#operations/protect/traffic/jobs.ts');
   const { systemClock } = await import('#common/clock/index.ts');
   const { silentReporter } = await import('#common/reporter/index.ts');
   const { tenant } = await old.createCustomer('Retained');

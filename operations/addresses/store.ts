@@ -123,6 +123,8 @@ export async function listBusyAddresses(
 /**
  * A free address of the pool, or null. Never used ones first, then the longest rested; `held` ones never.
  * The pool's history is grouped once and joined, so that a long-lived pool costs one pass and not one look per address.
+ * Of the pool's addresses as many are looked at as were ever taken, and two more: one is the gateway, the other was
+ * never used.
  */
 export async function findFreeAddress(
   tx: Queryable,
@@ -131,13 +133,16 @@ export async function findFreeAddress(
 ): Promise<string | null> {
   const { rows } = await sql<{ address: string }>`
     with pool as (select * from address_pools where id = ${poolId}),
-    candidates as (
-      select pool.first_address + n as address from pool,
-        generate_series(0, least(pool.last_address - pool.first_address, ${candidatesMax - 1})) as n
-      where pool.first_address + n <> pool.gateway),
     history as (
       select address, max(released_at) as rested_since, bool_or(released_at is null) as is_busy
-      from allocations where pool_id = ${poolId} group by address)
+      from allocations where pool_id = ${poolId} group by address),
+    taken as (
+      select (select count(*) from history) + ${held.length}
+        + (select count(*) from address_holds where pool_id = ${poolId}) as count),
+    candidates as (
+      select pool.first_address + n as address from pool, taken,
+        generate_series(0, least(pool.last_address - pool.first_address, ${candidatesMax - 1}, taken.count + 1)) as n
+      where pool.first_address + n <> pool.gateway)
     select host(c.address) as address
     from candidates c left join history h on h.address = c.address
     where h.is_busy is not true and not c.address = any(${[...held]}::inet[])

@@ -22,15 +22,22 @@ function plan(
   }
 }
 
-test('files of the server programs share processes of at most ten, others have their own', () => {
-  const names = Array.from({ length: 12 }, (_, i) => `monitor/a/${i}.test.ts`);
+test('files that start no program share processes of at most fifteen, others have their own', () => {
+  const names = Array.from({ length: 17 }, (_, i) => `monitor/a/${i}.test.ts`);
+  const alone = [
+    'lab/lab.test.ts',
+    'proofs/sensor/a.test.ts',
+    'sensor/commands/a.test.ts',
+    'tools/a.test.ts',
+  ];
+  const last = ['lab/a/b.test.ts', 'sensor/a/b.test.ts', 'system-tests/testing/c.test.ts'];
   const texts = Object.fromEntries(
-    [...names, 'sensor/a/b.test.ts', 'system-tests/c.test.ts'].map((file) => [file, "test('x', f);"]),
+    [...names, ...alone, ...last, 'system-tests/c.test.ts'].map((file) => [file, "test('x', f);"]),
   );
   assert.deepEqual(plan(texts).batches, [
-    names.slice(0, 10),
-    names.slice(10),
-    ['sensor/a/b.test.ts'],
+    names.slice(0, 15),
+    [...names.slice(15), ...last],
+    ...alone.map((file) => [file]),
     ['system-tests/c.test.ts'],
   ]);
 });

@@ -2,13 +2,14 @@
  * Which test files share a process, and in which order everything begins.
  *
  * A test file of a server program loads some 800 modules and compiles schemas and code that the next one needs again: in
- * a shared process this costs half of the processor time. Each test makes and ends a world of its own, so files do not
+ * a shared process this costs half of the processor time. A small one costs less than its process. Each test makes and ends a world of its own, so files do not
  * meet; a file that changes its process says so and has one of its own.
  */
 import { readFileSync } from 'node:fs';
 
-/** Files of these folders share processes. The others load little, or start programs and use interfaces of the machine. */
-const sharingFolders = /^(proofs\/)?(monitor|operations|service-kit)\//;
+/** Files of these folders share processes. The others start programs and use interfaces of the machine. */
+const sharingFolders =
+  /^((proofs\/)?(monitor|operations|service-kit)|clients|common|contracts|lab\/\w+|sensor(?!\/commands\/)|system-tests\/testing)\//;
 
 /** A hook of this file alone would run around the tests of every file in the process, and a marked file changes it. */
 const ownProcessPattern = /^(beforeEach|afterEach)\(|^\/\/ Own process: /m;
@@ -45,7 +46,7 @@ const firstTests: FirstTests = {
 };
 
 /** Files of one process: more would save little and hold more memory (some 60 MB for each). */
-const batchMax = 10;
+const batchMax = 15;
 
 export interface TestPlan {
   /** Each in a process of its own, all at once. */

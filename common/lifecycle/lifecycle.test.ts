@@ -1,3 +1,4 @@
+// Own process: the program in its text sets its exit code.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// Own process: it listens on interfaces of the machine.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { type TestContext, test } from 'node:test';

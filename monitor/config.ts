@@ -2,7 +2,6 @@
 import { join, resolve } from 'node:path';
 import {
   booleanSetting,
-  choiceSetting,
   databaseUrlSetting,
   httpUrlSetting,
   integerSetting,
@@ -13,7 +12,11 @@ import {
   smtpUrlSetting,
   textSetting,
 } from '#common/config/index.ts';
+import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts';
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
+import { mailFolderSetting } from '#service-kit/mail/settings.ts';
+import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts';
+import { webhookPrivateTargetsSetting } from '#service-kit/webhooks/settings.ts';
 import { cadencesOf, type Feed, installedFeeds, settingsOfFeeds } from './feeds/index.ts';
 
 /** The live store's URL; its password appears in no message. */
@@ -120,14 +123,8 @@ export const monitorSettings = {
     'svc monitor <monitor@localhost>',
     'Sender of alerts and of mails to people.',
   ),
-  mailFolder: optionalTextSetting(
-    'SVC_MAIL_FOLDER',
-    'Mails to people are written into this folder instead of being sent; for demo worlds, which show them at /dev/mail/.',
-  ),
-  breachedPasswordsFile: optionalTextSetting(
-    'SVC_BREACHED_PASSWORDS_FILE',
-    'A file of SHA-1 digests of leaked passwords in ascending order, as the downloader of haveibeenpwned.com/Passwords writes it; such passwords are refused. Unset: common passwords alone are refused.',
-  ),
+  mailFolder: mailFolderSetting,
+  breachedPasswordsFile: breachedPasswordsFileSetting,
   requireSecondFactor: booleanSetting(
     'SVC_REQUIRE_SECOND_FACTOR',
     false,
@@ -140,11 +137,7 @@ export const monitorSettings = {
     { min: 1, max: 3650, unit: 'days' },
     'Lifetime of rotated sensor credentials; sensors rotate them after two thirds of it.',
   ),
-  webhookPrivateTargets: booleanSetting(
-    'SVC_WEBHOOK_PRIVATE_TARGETS',
-    false,
-    'Webhooks may go over plain http and to addresses that are not on the internet; for lab and demo worlds.',
-  ),
+  webhookPrivateTargets: webhookPrivateTargetsSetting,
   liveStoreUrl: redisUrlSetting(
     'SVC_LIVE_STORE_URL',
     'Redis or Valkey for live windows, such as redis://:password@host:6379/0, for several machines; its maxmemory-policy must be noeviction. Unset: the database. Identical on every service.',
@@ -167,13 +160,8 @@ export const monitorSettings = {
     'The public registry in which "./svc monitor resolve_mac_vendors" looks up manufacturers that are missing in the bundled table. It receives 24 bits of a MAC, as 00-1B-21 in place of {prefix} or at the end of the path, and answers with a name as text. Empty keeps identification offline, as in the demo world.',
     { emptyIsNone: true },
   ),
-  logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'How log lines are written.'),
-  logLevel: choiceSetting(
-    'SVC_LOG_LEVEL',
-    ['debug', 'info', 'warn', 'error'],
-    'info',
-    'The lowest log level.',
-  ),
+  logFormat: logFormatSetting,
+  logLevel: logLevelSetting,
   allowDocumentationAddresses: booleanSetting(
     'SVC_ALLOW_DOCUMENTATION_ADDRESSES',
     false,

@@ -16,7 +16,11 @@ import {
 } from '#common/config/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts';
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
+import { mailFolderSetting } from '#service-kit/mail/settings.ts';
+import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts';
+import { webhookPrivateTargetsSetting } from '#service-kit/webhooks/settings.ts';
 
 export const secretsKeyPrefix = 'SVC_OPERATIONS_SECRETS_KEY';
 
@@ -179,24 +183,14 @@ export const operationsSettings = {
     'The mail server for links and notices to people, such as smtp://user:password@mail.example.com:587 or smtps://…; unset: no mail is sent, and operators hand links over.',
   ),
   smtpFrom: textSetting('SVC_SMTP_FROM', 'svc <no-reply@localhost>', 'Sender of the mails to people.'),
-  mailFolder: optionalTextSetting(
-    'SVC_MAIL_FOLDER',
-    'Mails to people are written into this folder instead of being sent; for demo worlds, which show them at /dev/mail/.',
-  ),
-  breachedPasswordsFile: optionalTextSetting(
-    'SVC_BREACHED_PASSWORDS_FILE',
-    'A file of SHA-1 digests of leaked passwords in ascending order, as the downloader of haveibeenpwned.com/Passwords writes it; such passwords are refused. Unset: common passwords alone are refused.',
-  ),
+  mailFolder: mailFolderSetting,
+  breachedPasswordsFile: breachedPasswordsFileSetting,
   requireSecondFactor: booleanSetting(
     'SVC_REQUIRE_SECOND_FACTOR',
     false,
     'Staff must have a second factor: without one the console opens nothing but the page on which it is set up.',
   ),
-  webhookPrivateTargets: booleanSetting(
-    'SVC_WEBHOOK_PRIVATE_TARGETS',
-    false,
-    'Webhooks may go over plain http and to addresses that are not on the internet; for lab and demo worlds.',
-  ),
+  webhookPrivateTargets: webhookPrivateTargetsSetting,
   allowDocumentationAddresses: booleanSetting(
     'SVC_ALLOW_DOCUMENTATION_ADDRESSES',
     false,
@@ -207,18 +201,8 @@ export const operationsSettings = {
     false,
     'Fill an empty system with a demo world and write its logins and keys to demo.json.',
   ),
-  logFormat: choiceSetting(
-    'SVC_LOG_FORMAT',
-    ['text', 'json'],
-    'text',
-    'Format of the log on standard error.',
-  ),
-  logLevel: choiceSetting(
-    'SVC_LOG_LEVEL',
-    ['debug', 'info', 'warn', 'error'],
-    'info',
-    'Least severity that is logged.',
-  ),
+  logFormat: logFormatSetting,
+  logLevel: logLevelSetting,
 };
 
 export type OperationsSettings = SettingValues<typeof operationsSettings>;

@@ -11,6 +11,7 @@ import {
   textSetting,
 } from '#common/config/index.ts';
 import { CodedError } from '#common/errors/index.ts';
+import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts';
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 import { type CaptureSpec, parseCaptures } from './collection/index.ts';
 import type { MonitorAddress } from './monitor-client/index.ts';
@@ -94,13 +95,8 @@ export const sensorSettings = {
     { min: 2, max: 2048, unit: 'MiB' },
     'Memory of the packet ring of each capture; the threads of a capture share it.',
   ),
-  logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'How log lines are written.'),
-  logLevel: choiceSetting(
-    'SVC_LOG_LEVEL',
-    ['debug', 'info', 'warn', 'error'],
-    'info',
-    'The lowest log level.',
-  ),
+  logFormat: logFormatSetting,
+  logLevel: logLevelSetting,
 };
 
 export interface SensorConfig {

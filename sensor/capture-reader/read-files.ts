@@ -10,7 +10,7 @@ import { AnswerLog } from './answer-log.ts';
 import { MinuteSums } from './minute-sums.ts';
 import { createPageFile } from './page-file.ts';
 import { isFiltered, matchesAnswer, matchesUsage, selectRows } from './read-filter.ts';
-import { type OpenCapture, readFrames } from './read-frames.ts';
+import { FrameReading, packetsIn } from './read-frames.ts';
 import { createProgress } from './read-progress.ts';
 import { parseQuery, type ReadOptions } from './read-query.ts';
 import { OutputClosedError, type TextOutput } from './text-output.ts';
@@ -38,14 +38,15 @@ export async function readFiles(
     const write = options.json
       ? (await import('./read-json.ts')).writeJson
       : (await import('./read-tables.ts')).tablesWriter(query, screen.look);
-    const captures = openInOrder(paths, screen.complain);
+    const captures = await findInOrder(paths, screen.complain);
     const progress = createProgress(screen.terminal);
     // A table shows the first answers, unless they are sorted by name.
     const isCut = !options.json && query.top > 0 && query.sort !== 'name';
     const answers = new AnswerLog(pages, isCut ? query.top : Number.POSITIVE_INFINITY);
     const minutes = options.minutes ? new MinuteSums() : null;
     const hasFilter = isFiltered(query);
-    const { facts, result, problems } = readFrames(captures, {
+    const packetsMax = captures.reduce((sum, capture) => sum + packetsIn(capture), 0);
+    const reading = new FrameReading(packetsMax, {
       local: query.local,
       from: query.from,
       to: query.to,
@@ -57,6 +58,11 @@ export async function readFiles(
       },
       countsUsage: hasFilter ? (usage) => matchesUsage(usage, query) : undefined,
     });
+    for (const { path, open } of captures) {
+      reading.read({ path, file: open() });
+      if (captures.length > 1) await nextTurn();
+    }
+    const { facts, result, problems } = reading.finish();
     progress?.clear();
     write(screen.out, { facts, result, selection: selectRows(result, query), answers, minutes });
     screen.out.end();
@@ -74,34 +80,57 @@ export async function readFiles(
   }
 }
 
+/** A file that is a capture. */
+interface FoundCapture extends Pick<CaptureFile, 'size'> {
+  path: string;
+  /** Call once. */
+  open(): CaptureFile;
+}
+
 /**
- * Opens the files, the one with the earliest first packet first, because the file names of a split capture do not sort
- * reliably. Of several files, unreadable ones are reported and left out.
+ * Looks at the files and puts the one with the earliest first packet first, because the file names of a split capture do
+ * not sort reliably. Of several files, unreadable ones are reported and left out. Each is opened only to be read, since an
+ * open file holds memory, and a compressed one a thread.
  */
-function openInOrder(paths: readonly string[], complain: ReadScreen['complain']): OpenCapture[] {
-  if (paths.length === 1) return [{ path: paths[0]!, file: openCaptureFile(paths[0]!) }];
-  const dated: { path: string; at: number }[] = [];
+async function findInOrder(
+  paths: readonly string[],
+  complain: ReadScreen['complain'],
+): Promise<FoundCapture[]> {
+  if (paths.length === 1) {
+    const file = openCaptureFile(paths[0]!);
+    return [{ path: paths[0]!, size: file.size, open: () => file }];
+  }
+  const found: (FoundCapture & { at: number })[] = [];
   let failure: NotACaptureError | null = null;
   for (const path of paths) {
     try {
       if (path === '-')
         throw new NotACaptureError('- (standard input) can not be combined with other files.');
-      dated.push({ path, at: firstTime(openCaptureFile(path)) });
+      const { size, at } = lookAt(openCaptureFile(path));
+      found.push({ path, size, at, open: () => openCaptureFile(path) });
     } catch (error) {
       if (!(error instanceof NotACaptureError)) throw error;
       if (failure) complain(failure.message);
       failure = error;
     }
+    await nextTurn();
   }
-  if (failure && dated.length === 0) throw failure;
+  if (failure && found.length === 0) throw failure;
   if (failure) complain(failure.message);
-  return dated.sort((a, b) => a.at - b.at).map(({ path }) => ({ path, file: openCaptureFile(path) }));
+  return found.sort((a, b) => a.at - b.at);
 }
 
-function firstTime(file: CaptureFile): number {
+/** Size of a file, and the time of its first packet. */
+function lookAt(file: CaptureFile): { size: number; at: number } {
+  const { size } = file;
   try {
-    return file.next() ? file.seconds + file.nanoseconds / 1e9 : Number.POSITIVE_INFINITY;
+    return { size, at: file.next() ? file.seconds + file.nanoseconds / 1e9 : Number.POSITIVE_INFINITY };
   } finally {
     file.close();
   }
+}
+
+/** The memory of a closed file's thread is given back in a turn of the event loop only. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -47,44 +47,45 @@ export interface FramesRead {
   problems: string[];
 }
 
-/**
- * Reads the files; returns the engine's results and the files' facts. Closes the files. Throws when no link type is
- * supported.
- */
-export function readFrames(captures: readonly OpenCapture[], options: FrameOptions): FramesRead {
-  const { local, onAnswer, pageFile = null, countsUsage } = options;
-  const reading = createReading({
-    registrableDomain,
-    local,
-    packetsMax: captures.reduce((sum, { file }) => sum + packetsIn(file), 0),
-    onAnswer,
-    pageFile,
-    countsUsage,
-  });
-  const pass = new Pass(reading, options);
-  for (const { path, file } of captures) {
+/** One reading of any number of files, one after the other. */
+export class FrameReading {
+  readonly #reading: Reading;
+  readonly #pass: Pass;
+  readonly #fileProblems: string[] = [];
+  #firstLinkType: number | null | undefined;
+
+  /** `packetsMax`: about as many packets as all files have at most. */
+  constructor(packetsMax: number, options: FrameOptions) {
+    const { local, onAnswer, pageFile = null, countsUsage } = options;
+    this.#reading = createReading({ registrableDomain, local, packetsMax, onAnswer, pageFile, countsUsage });
+    this.#pass = new Pass(this.#reading, options);
+  }
+
+  /** Reads a file to its end and closes it. Throws when none of its link types is supported. */
+  read({ path, file }: OpenCapture): void {
     try {
       requireSupported(path, file);
-      pass.read(file);
+      this.#pass.read(file);
       // An interface may be described after the first frames.
       requireSupported(path, file);
     } finally {
       file.close();
     }
+    this.#fileProblems.push(...file.problems);
+    if (this.#firstLinkType === undefined) this.#firstLinkType = file.linkTypes[0] ?? null;
   }
-  const result = reading.finish();
-  const problems = [
-    ...captures.flatMap(({ file }) => file.problems),
-    ...pass.problems(),
-    ...whatIsCut(result),
-  ];
-  const facts = { ...pass.facts(), linkType: captures[0]?.file.linkTypes[0] ?? null };
-  return { facts, result, problems };
+
+  /** The engine's results and the files' facts. */
+  finish(): FramesRead {
+    const result = this.#reading.finish();
+    const problems = [...this.#fileProblems, ...this.#pass.problems(), ...whatIsCut(result)];
+    return { facts: { ...this.#pass.facts(), linkType: this.#firstLinkType ?? null }, result, problems };
+  }
 }
 
-/** The smallest record of a packet has a header of 16 bytes and an IP header. */
-function packetsIn(file: CaptureFile): number {
-  return file.size > 0 ? Math.ceil(file.size / 36) : packetsOfPipeMax;
+/** How many packets a capture of this size has at most. The smallest record has a header of 16 bytes and an IP header. */
+export function packetsIn({ size }: Pick<CaptureFile, 'size'>): number {
+  return size > 0 ? Math.ceil(size / 36) : packetsOfPipeMax;
 }
 
 function requireSupported(path: string, { linkTypes }: CaptureFile): void {

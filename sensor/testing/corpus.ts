@@ -8,7 +8,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ListedAnswer, ListedEnd } from '#sensor/capture/index.ts';
 import { openCaptureFile } from '#sensor/capture-files/index.ts';
-import { readFrames } from '#sensor/capture-reader/read-frames.ts';
+import { FrameReading, packetsIn } from '#sensor/capture-reader/read-frames.ts';
 import { type WholeReading, wholeReading } from './captures.ts';
 
 const projectFolder = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -76,14 +76,16 @@ export function capturePath(file: string): string {
 }
 
 /** Reads one capture with our engine. */
-export function readCapture(file: string): WholeReading {
-  const path = capturePath(file);
+export function readCapture(name: string): WholeReading {
+  const path = capturePath(name);
   const answers: ListedAnswer[] = [];
-  const { result } = readFrames([{ path, file: openCaptureFile(path) }], {
+  const file = openCaptureFile(path);
+  const reading = new FrameReading(packetsIn(file), {
     local: { prefixes: [], addresses: [] },
     onAnswer: (answer) => answers.push(answer.make()),
   });
-  return wholeReading(result, answers);
+  reading.read({ path, file });
+  return wholeReading(reading.finish().result, answers);
 }
 
 /** Differences between our reading and the expected facts, packets and bytes first. */

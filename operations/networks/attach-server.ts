@@ -6,37 +6,18 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
-import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { addNic } from './add-nic.ts';
 import * as attachments from './attachment-store.ts';
 import { requireWriter, type Scope, scopeOf } from './authorise.ts';
 import type { Precondition } from './change-network.ts';
 import type { NetworksDeps } from './deps.ts';
-import { invalidField, limitExceeded, noSuchNetwork, noSuchServer } from './errors.ts';
-import * as holds from './hold-store.ts';
-import {
-  type Attachment,
-  attachmentMac,
-  lowestFreeAddress,
-  memberAddress,
-  memberCapacity,
-} from './network.ts';
+import { noSuchNetwork, noSuchServer } from './errors.ts';
+import { type Attachment, memberAddress } from './network.ts';
 import * as store from './store.ts';
 
 export interface AttachInput {
   serverId: number;
-  networkId: number;
-  /** Absent: the lowest free address of the block. */
-  ip?: string | undefined;
-}
-
-/** A server that is being ordered. */
-export interface JoiningServer {
-  serverId: number;
-  tenantId: number;
-  locationId: number;
-}
-
-export interface JoinInput {
   networkId: number;
   /** Absent: the lowest free address of the block. */
   ip?: string | undefined;
@@ -121,47 +102,6 @@ async function keepNic(
   return true;
 }
 
-/**
- * Holds an address of a network for a server that is being ordered, inside the order's transaction. Until
- * `joinHeldNetwork` or `releaseHeldNetwork`, the address is taken and the network stays. Throws as `attachServer` does;
- * a network of another account is `networks.not_found`.
- */
-export async function holdNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
-  const network = await store.lockNetwork(tx, [server.tenantId], input.networkId);
-  if (network === null) throw noSuchNetwork();
-  requireSameLocation(network, server);
-  const ip = await chooseAddress(tx, network, input.ip, 'network_ip');
-  await holds.insertHold(tx, { networkId: network.id, serverId: server.serverId, ip });
-}
-
-/**
- * Joins the server, whose row exists by now, to the network that its order held; its network interface is plugged in
- * when the guest is made.
- */
-export async function joinHeldNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
-  const network = await store.lockNetwork(tx, [server.tenantId], input.networkId);
-  if (network === null) throw noSuchNetwork();
-  const ip = (await holds.takeHold(tx, server.serverId)) ?? input.ip;
-  await addNic(tx, network, { ...server, ip }, 'network_ip');
-}
-
-/** The rules of `holdNetwork`, without holding anything. */
-export async function checkJoin(
-  deps: NetworksDeps,
-  server: Omit<JoiningServer, 'serverId'>,
-  input: JoinInput,
-): Promise<void> {
-  const network = await store.findNetwork(deps.db(), [server.tenantId], input.networkId);
-  if (network === null) throw noSuchNetwork();
-  requireSameLocation(network, server);
-  await chooseAddress(deps.db(), network, input.ip, 'network_ip');
-}
-
-function requireSameLocation(network: { locationId: number }, server: { locationId: number }): void {
-  if (server.locationId === network.locationId) return;
-  throw invalidField('network_id', 'other_location', 'The network is in another location than the server.');
-}
-
 async function insertNic(
   tx: Queryable,
   network: store.LockedNetwork,
@@ -183,68 +123,6 @@ function recordNic(
   return record(tx, actor, { operation, subject, tenantId, after: { networkId, ip } });
 }
 
-async function addNic(
-  tx: Queryable,
-  network: store.LockedNetwork,
-  server: { serverId: number; locationId: number; ip?: string | undefined },
-  ipField: string,
-): Promise<{ id: number; networkId: number; serverId: number; mac: string }> {
-  requireSameLocation(network, server);
-  const ip = await chooseAddress(tx, network, server.ip, ipField);
-  const id = await attachments.nextAttachmentId(tx);
-  const mac = attachmentMac(id);
-  try {
-    await attachments.insertAttachment(tx, {
-      id,
-      networkId: network.id,
-      serverId: server.serverId,
-      ip,
-      macAddress: mac,
-    });
-  } catch (error) {
-    // The network's lock makes this impossible; the constraint is the last line behind it.
-    if (isUniqueViolation(error, 'network_attachments_ip')) throw ipInUse(ip);
-    throw error;
-  }
-  return { id, networkId: network.id, serverId: server.serverId, mac };
-}
-
-async function chooseAddress(
-  tx: Queryable,
-  network: { id: number; cidr: string },
-  wanted: string | undefined,
-  field: string,
-): Promise<string> {
-  const taken = await attachments.listTakenAddresses(tx, network.id);
-  if (wanted === undefined) {
-    const free = lowestFreeAddress(network.cidr, taken);
-    if (free !== null) return free;
-    const max = memberCapacity(network.cidr);
-    throw limitExceeded(
-      'network_members',
-      max,
-      taken.length,
-      `Network ${network.id} (${network.cidr}) has no free address.`,
-    );
-  }
-  const ip = memberAddress(network.cidr, wanted);
-  if (ip === null)
-    throw invalidField(
-      field,
-      'not_in_network',
-      `must be an address that servers may have in ${network.cidr}: not the first two and not the last`,
-    );
-  if (taken.includes(ip)) throw ipInUse(ip);
-  return ip;
-}
-
-function ipInUse(ip: string): CodedError {
-  return new CodedError(
-    'networks.ip_in_use',
-    `${ip} belongs to another server of this network. Choose another address, or name none to be given a free one.`,
-  );
-}
-
 /**
  * Takes a server off a network. Throws `networks.not_found` when it is not on it, `networks.last_interface` when nothing
  * else would lead to the server. Asked again while it runs, it answers the same.
@@ -264,18 +142,22 @@ export async function detachServer(
   const before = await deps
     .db()
     .transaction()
-    .execute((tx) => markDetaching(deps, tx, actor, scope, input, precondition));
+    .execute((tx) => markDetaching(deps, tx, { actor, scope, input, precondition }));
   deps.wake();
   return before;
+}
+
+interface Detaching {
+  actor: Actor;
+  scope: Scope;
+  input: { serverId: number; networkId: number };
+  precondition: Precondition | undefined;
 }
 
 async function markDetaching(
   deps: NetworksDeps,
   tx: Queryable,
-  actor: Actor,
-  scope: Scope,
-  input: { serverId: number; networkId: number },
-  precondition: Precondition | undefined,
+  { actor, scope, input, precondition }: Detaching,
 ): Promise<Attachment> {
   // The server's lock lets only one of two detachments of its last two networks pass.
   const server = await deps.lockServer(tx, scope, input.serverId);

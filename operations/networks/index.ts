@@ -9,15 +9,7 @@ import type { Actor } from '#operations/accounts/index.ts';
 import { guestName, type PrivateInterface } from '#operations/hypervisors/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import {
-  type AttachInput,
-  type AttachResult,
-  attachServer,
-  checkJoin,
-  detachServer,
-  type JoinInput,
-  type JoiningServer,
-} from './attach-server.ts';
+import { type AttachInput, type AttachResult, attachServer, detachServer } from './attach-server.ts';
 import * as attachments from './attachment-store.ts';
 import { scopeOf } from './authorise.ts';
 import {
@@ -31,16 +23,17 @@ import { type CreateNetworkInput, createNetwork, type OnCreated } from './create
 import type { NetworksDeps } from './deps.ts';
 import { noSuchServer } from './errors.ts';
 import { interfaceOf, networkJobs } from './jobs.ts';
+import { checkJoin, type JoinInput, type JoiningServer } from './join-network.ts';
 import type { Attachment, Network, NetworkMember } from './network.ts';
 import { driverOf } from './reach-hypervisors.ts';
 import * as store from './store.ts';
 
-export { holdNetwork, joinHeldNetwork } from './attach-server.ts';
 export { deleteNicsOf, detachAll, markAttached } from './attachment-store.ts';
 export type { ChangeNetworkInput, Precondition } from './change-network.ts';
 export { type CreateNetworkInput, immutableField } from './create-network.ts';
 export type { NetworksDeps } from './deps.ts';
 export { takeHold as releaseHeldNetwork } from './hold-store.ts';
+export { holdNetwork, joinHeldNetwork } from './join-network.ts';
 export {
   type Attachment,
   type AttachmentState,

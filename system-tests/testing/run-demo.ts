@@ -75,6 +75,8 @@ export interface RunningDemo {
   until: typeof until;
   /** Ctrl-C. Resolves with the exit code when everything has ended. Deletes the data. */
   stop(): Promise<number | null>;
+  /** Ctrl-C, like `stop`; the data stays. */
+  leave(): Promise<number | null>;
   /** `kill -9` of the demo only, not of its programs. The data stays. */
   kill(): Promise<void>;
   /** Processes, namespaces and links that are still on the machine. */
@@ -89,8 +91,10 @@ export type Ports = readonly [operations: number, monitor: number];
 export interface DemoOptions {
   /** Use the simulated hypervisor and the recording, even if a lab is possible. */
   isSimulated?: boolean;
-  /** A killed demo: start again on its data and ports. */
+  /** A killed demo, or one that was left: start again on its data and ports. */
   after?: RunningDemo;
+  /** The checkout whose code runs; this one if not given. */
+  checkout?: string;
 }
 
 /** Starts the demo, on an empty data directory or after an earlier one, and waits until it is ready. */
@@ -99,7 +103,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
   const folder = process.env.SVC_TEST_MEMORY_DIR ?? tmpdir();
   const dataDir = options.after?.dataDir ?? mkdtempSync(join(folder, 'svc-system-'));
   const ports = options.after?.ports ?? (await findFreePorts());
-  const child = spawnDemo(dataDir, ports, options.isSimulated === true);
+  const child = spawnDemo(options.checkout ?? root, dataDir, ports, options.isSimulated === true);
   const said: Buffer[] = [];
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (piece: Buffer) => said.push(piece));
   const output = () => Buffer.concat(said).toString() + readLogEnds(dataDir);
@@ -146,6 +150,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
       return until(what, patienceMs, look, () => hasEnded(child) && `the demo ended:\n${output()}`);
     },
     stop,
+    leave: () => endDemo(child),
     async kill() {
       const exited = once(child, 'exit');
       child.kill('SIGKILL');
@@ -157,13 +162,14 @@ export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
 }
 
 function spawnDemo(
+  checkout: string,
   dataDir: string,
   [operationsPort, monitorPort]: Ports,
   isSimulated: boolean,
 ): ChildProcess {
-  const args = ['--disable-warning=ExperimentalWarning', join(root, 'svc.ts'), 'demo'];
+  const args = ['--disable-warning=ExperimentalWarning', join(checkout, 'svc.ts'), 'demo'];
   return spawn(process.execPath, isSimulated ? [...args, '--simulated'] : args, {
-    cwd: root,
+    cwd: checkout,
     env: {
       ...process.env,
       SVC_DATA_DIR: dataDir,

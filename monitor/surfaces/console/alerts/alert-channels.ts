@@ -18,6 +18,13 @@ import {
 import { dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 
+export interface TypedChannel {
+  kind: string;
+  name: string;
+  recipients?: string;
+  url?: string;
+}
+
 interface Options {
   channels: readonly Channel[];
   viewer: Viewer;
@@ -25,7 +32,7 @@ interface Options {
   /** A mail server is configured. */
   hasMail: boolean;
   /** Input of a refused form. */
-  typed: { kind: string; name: string; recipients?: string; url?: string } | undefined;
+  typed: TypedChannel | undefined;
 }
 
 export function channelsSection(request: FastifyRequest, options: Options): Content {

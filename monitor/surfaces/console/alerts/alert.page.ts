@@ -1,7 +1,5 @@
-/** `/alerts/{id}`: one alert, its acknowledgement and its mute. */
-import { Type } from 'typebox';
+/** The page of one alert, its acknowledgement and its mute. */
 import { type Episode, measuredOf, titleOf } from '#monitor/alerts/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   actionButton,
   badge,
@@ -16,77 +14,35 @@ import {
   pageHeader,
   section,
 } from '#service-kit/pages/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { faultText, sendConsolePage } from '../frame.ts';
-import { type Viewer, viewerOf } from '../guard.ts';
+import type { Viewer } from '../guard.ts';
 
-const muteHours = [1, 8, 24, 168] as const;
-const Params = Type.Object({ episodeId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
-const Note = Type.Object({ note: Type.Optional(Type.String({ maxLength: 500 })) });
-const Mute = Type.Object({
-  hours: Type.Union([0, ...muteHours].map((hours) => Type.Literal(String(hours)))),
-});
+export const muteHours = [1, 8, 24, 168] as const;
 
-export function registerEpisodePage(app: App, deps: ConsoleDeps): void {
-  app.get('/alerts/:episodeId', { schema: { params: Params } }, async (request, reply) => {
-    const nowMs = Date.now();
-    const viewer = viewerOf(request);
-    const episode = await deps.alerts.find(request.params.episodeId);
-    if (!episode) throw new HttpError(404, { code: 'not_found', message: 'This alert no longer exists.' });
-    const isOpen = episode.resolvedAtMs === null;
-    const content = [
-      pageHeader({
-        title: titleOf(episode),
-        state: isOpen
-          ? {
-              tone: 'bad',
-              text: `Open for ${formatDuration((nowMs - episode.openedAtMs) / 1000)}: ${measuredOf(episode)}.`,
-            }
-          : { tone: 'good', text: `Resolved: ${episode.resolution}.` },
-        actions: [
-          link(placeOf(episode), 'Show cause', { kind: 'button' }),
-          link('/alerts', 'All alerts', { kind: 'button' }),
-        ],
-      }),
-      definitionList([
-        { term: 'Site', value: episode.siteName },
-        { term: 'Opened', value: moment(episode.openedAtMs, nowMs) },
-        { term: 'Resolved', value: isOpen ? 'not yet' : moment(episode.resolvedAtMs, nowMs) },
-        { term: 'Measured', value: measuredOf(episode) },
-        { term: 'State', value: careOf(episode, nowMs) },
-      ]),
-      isOpen && viewer.canChange && forms(episode, viewer),
-    ];
-    return sendConsolePage(request, reply, { title: titleOf(episode), isNarrow: true }, content);
-  });
-
-  app.post(
-    '/alerts/:episodeId/acknowledge',
-    { schema: { params: Params, body: Note } },
-    async (request, reply) => {
-      const { actor, operator } = viewerOf(request);
-      const { episodeId } = request.params;
-      await done(deps.alerts.acknowledge(actor, episodeId, operator.name, request.body.note ?? ''), 'alert');
-      return reply.redirect('/alerts?saved=1', 303);
-    },
-  );
-  app.post('/alerts/:episodeId/mute', { schema: { params: Params, body: Mute } }, async (request, reply) => {
-    const { actor, operator } = viewerOf(request);
-    const { episodeId } = request.params;
-    await done(deps.alerts.mute(actor, episodeId, operator.name, Number(request.body.hours)), 'alert');
-    return reply.redirect('/alerts?saved=1', 303);
-  });
-}
-
-/** Throws a 404 when the action found nothing. */
-export async function done(action: Promise<boolean>, what: string): Promise<void> {
-  let isDone = false;
-  try {
-    isDone = await action;
-  } catch (error) {
-    faultText(error);
-  }
-  if (!isDone) throw new HttpError(404, { code: 'not_found', message: `This ${what} no longer exists.` });
+export function alertPage(episode: Episode, viewer: Viewer, nowMs: number): Content {
+  const isOpen = episode.resolvedAtMs === null;
+  return [
+    pageHeader({
+      title: titleOf(episode),
+      state: isOpen
+        ? {
+            tone: 'bad',
+            text: `Open for ${formatDuration((nowMs - episode.openedAtMs) / 1000)}: ${measuredOf(episode)}.`,
+          }
+        : { tone: 'good', text: `Resolved: ${episode.resolution}.` },
+      actions: [
+        link(placeOf(episode), 'Show cause', { kind: 'button' }),
+        link('/alerts', 'All alerts', { kind: 'button' }),
+      ],
+    }),
+    definitionList([
+      { term: 'Site', value: episode.siteName },
+      { term: 'Opened', value: moment(episode.openedAtMs, nowMs) },
+      { term: 'Resolved', value: isOpen ? 'not yet' : moment(episode.resolvedAtMs, nowMs) },
+      { term: 'Measured', value: measuredOf(episode) },
+      { term: 'State', value: careOf(episode, nowMs) },
+    ]),
+    isOpen && viewer.canChange && forms(episode, viewer),
+  ];
 }
 
 /** The page that shows the cause. */

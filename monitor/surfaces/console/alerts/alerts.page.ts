@@ -1,7 +1,7 @@
-/** `/alerts`: open and resolved alerts, and notification channels. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
+/** The page of open and resolved alerts, and of notification channels. */
+import type { FastifyRequest } from 'fastify';
 import {
+  type Channel,
   diskShare,
   downMinutes,
   type Episode,
@@ -15,7 +15,7 @@ import {
   spoolShare,
   titleOf,
 } from '#monitor/alerts/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { Site } from '#monitor/sites/index.ts';
 import {
   age,
   banner,
@@ -33,91 +33,39 @@ import {
   refreshing,
   section,
   type Tone,
-  toast,
 } from '#service-kit/pages/index.ts';
-import { dataTable, rowsLimit } from '#service-kit/web/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { faultText, sendConsolePage } from '../frame.ts';
-import { type Viewer, viewerOf } from '../guard.ts';
-import { careOf, done, placeOf, registerEpisodePage } from './alert.page.ts';
-import { channelsSection } from './alert-channels.ts';
+import { dataTable } from '#service-kit/web/index.ts';
+import type { Viewer } from '../guard.ts';
+import { careOf, placeOf } from './alert.page.ts';
+import { channelsSection, type TypedChannel } from './alert-channels.ts';
 
-const openShown = 200;
-const pastShown = 50;
-const Query = Type.Object({
-  site: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
-  saved: Type.Optional(Type.String()),
-});
-const ChannelParams = Type.Object({
-  channelId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
-const ChannelForm = Type.Object({
-  kind: Type.Union([Type.Literal('email'), Type.Literal('webhook')]),
-  name: Type.String({ maxLength: 200 }),
-  recipients: Type.Optional(Type.String({ maxLength: 5000 })),
-  url: Type.Optional(Type.String({ maxLength: 1000 })),
-});
-
-interface Shown {
+/** What the request before this page led to. */
+export interface ShownAnswer {
+  /** Of a new channel, shown only in this answer. */
   secret?: string;
+  /** Why a channel was not added, and what was typed. */
   fault?: string;
-  typed?: Static<typeof ChannelForm>;
+  typed?: TypedChannel;
 }
 
-export function registerAlertsPage(app: App, deps: ConsoleDeps): void {
-  app.get('/alerts', { schema: { querystring: Query } }, (request, reply) =>
-    showAlerts(deps, request, reply, {}),
-  );
-  registerEpisodePage(app, deps);
-  registerChannelActions(app, deps);
+export interface AlertsPage {
+  /** Alerts of this site alone; null: of all. */
+  siteId: number | null;
+  site: Site | null;
+  open: readonly Episode[];
+  past: readonly Episode[];
+  /** How many resolved ones were asked for. */
+  pastLimit: number;
+  channels: readonly Channel[];
+  hasMail: boolean;
+  shown: ShownAnswer;
+  viewer: Viewer;
+  nowMs: number;
 }
 
-function registerChannelActions(app: App, deps: ConsoleDeps): void {
-  app.post('/alerts/channels', { schema: { body: ChannelForm } }, async (request, reply) => {
-    try {
-      const { secret } = await deps.alerts.addChannel(viewerOf(request).actor, request.body);
-      if (secret === null) return await reply.redirect('/alerts?saved=1#channels', 303);
-      // Rendered here instead of a redirect: only this answer contains the secret.
-      return await showAlerts(deps, request, reply, { secret });
-    } catch (error) {
-      const fault = faultText(error, 'alerts.invalid', 'alerts.limit', 'webhooks.invalid');
-      return showAlerts(deps, request, reply, { fault, typed: request.body });
-    }
-  });
-  const actions: Record<string, (request: FastifyRequest, channelId: number) => Promise<boolean>> = {
-    test: (request, id) => deps.alerts.sendTest(viewerOf(request).actor, id),
-    enable: (request, id) => deps.alerts.setChannelEnabled(viewerOf(request).actor, id, true),
-    disable: (request, id) => deps.alerts.setChannelEnabled(viewerOf(request).actor, id, false),
-    delete: (request, id) => deps.alerts.deleteChannel(viewerOf(request).actor, id),
-  };
-  for (const [name, act] of Object.entries(actions)) {
-    app.post(
-      `/alerts/channels/:channelId/${name}`,
-      { schema: { params: ChannelParams } },
-      async (request, reply) => {
-        await done(act(request, request.params.channelId), 'channel').catch((error: unknown) => {
-          const message = faultText(error, 'alerts.test_limit');
-          throw new HttpError(429, { code: 'test_limit', message }, { 'retry-after': '300' });
-        });
-        return reply.redirect('/alerts?saved=1#channels', 303);
-      },
-    );
-  }
-}
-
-async function showAlerts(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply, shown: Shown) {
-  const nowMs = Date.now();
-  const viewer = viewerOf(request);
-  const query = request.query as Static<typeof Query>;
-  const siteId = query.site ?? null;
-  const pastLimit = rowsLimit(request, pastShown);
-  const [open, past, channels] = await Promise.all([
-    deps.alerts.listOpen(siteId, rowsLimit(request, openShown)),
-    deps.alerts.listResolved(siteId, pastLimit),
-    deps.alerts.listChannels(),
-  ]);
-  const site = siteId === null ? null : viewer.sites.find((one) => one.id === siteId);
-  const content = [
+export function alertsPage(request: FastifyRequest, page: AlertsPage): Content {
+  const { siteId, site, open, shown, viewer, nowMs } = page;
+  return [
     pageHeader({
       title: site ? `Alerts of ${site.name}` : 'Alerts',
       state: stateOf(open, nowMs),
@@ -131,17 +79,17 @@ async function showAlerts(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
     ),
     section(
       { title: 'Resolved', description: 'Kept for three months.' },
-      pastTable(request, past, pastLimit),
+      pastTable(request, page.past, page.pastLimit),
     ),
-    channelsSection(request, { channels, viewer, nowMs, hasMail: deps.alerts.hasMail, typed: shown.typed }),
+    channelsSection(request, {
+      channels: page.channels,
+      viewer,
+      nowMs,
+      hasMail: page.hasMail,
+      typed: shown.typed,
+    }),
     rulesSection(),
   ];
-  const options = {
-    title: 'Alerts',
-    status: shown.fault ? 422 : 200,
-    ...(query.saved ? { toast: toast('good', 'Saved.') } : {}),
-  };
-  return sendConsolePage(request, reply, options, content);
 }
 
 function stateOf(open: readonly Episode[], nowMs: number): { tone: Tone; text: Content } {

@@ -1,9 +1,7 @@
-/** `/sites/{id}/events`: events, newest first, by kind, sensor and time. */
+/** The page of a site's events, newest first. */
 import type { FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
 import type { MonitorEvent } from '#monitor/events/index.ts';
 import type { SensorState } from '#monitor/sensors/index.ts';
-import type { App } from '#service-kit/http/index.ts';
 import {
   type Content,
   field,
@@ -15,66 +13,39 @@ import {
   pageHeader,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { dataTable, rowsLimit, wantedFile } from '#service-kit/web/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { dataTable, wantedFile } from '#service-kit/web/index.ts';
 import { eventName } from '../parts/words.ts';
 import { describeEvent } from './describe-event.ts';
 
-const rowsShown = 100;
-const Query = Type.Object({
-  kind: Type.Optional(Type.String({ maxLength: 100 })),
-  sensor: Type.Optional(Type.String({ maxLength: 20 })),
-  from: Type.Optional(Type.String({ maxLength: 40 })),
-  to: Type.Optional(Type.String({ maxLength: 40 })),
-  after: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
-});
-type Query = Static<typeof Query>;
-
-export function registerEventsPage(app: App, deps: ConsoleDeps): void {
-  app.get(
-    '/sites/:siteId/events',
-    { schema: { params: SiteParams, querystring: Query } },
-    async (request, reply) => {
-      const nowMs = Date.now();
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const { query } = request;
-      const limit = rowsLimit(request, rowsShown);
-      const [found, kinds, sensors] = await Promise.all([
-        deps.events.list(site.id, limit + 1, filterOf(query)),
-        deps.events.listKinds(site.id),
-        deps.sensors.list(site.id),
-      ]);
-      const events = found.slice(0, limit);
-      const hasMore = found.length > limit;
-      const content = [
-        pageHeader({ title: 'Events', state: stateOf(query, events, hasMore) }),
-        eventTable(request, events, {
-          nowMs,
-          hasMore,
-          filter: filterForm(site.id, query, kinds, sensors),
-        }),
-      ];
-      return sendConsolePage(request, reply, { title: 'Events', site: { site, page: 'events' } }, content);
-    },
-  );
+/** The filter, as its form was filled in. */
+interface Query {
+  kind?: string;
+  sensor?: string;
+  from?: string;
+  to?: string;
+  /** Only events older than this one. */
+  after?: number;
 }
 
-function filterOf({ kind, sensor, from, to, after }: Query) {
-  return {
-    kind: kind || undefined,
-    sensorId: sensor && /^\d{1,15}$/.test(sensor) ? Number(sensor) : undefined,
-    fromMs: utc(from),
-    toMs: utc(to),
-    after,
-  };
+export interface EventsPage {
+  siteId: number;
+  query: Query;
+  events: readonly MonitorEvent[];
+  /** There are older ones. */
+  hasMore: boolean;
+  /** Of all the site's events. */
+  kinds: readonly string[];
+  sensors: readonly SensorState[];
+  nowMs: number;
 }
 
-/** A `datetime-local` field has no time zone: it is read as UTC, as its label says. */
-function utc(text: string | undefined): number | undefined {
-  if (!text || !/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z?$/.test(text)) return undefined;
-  const ms = Date.parse(`${text.replace(/Z$/, '')}Z`);
-  return Number.isNaN(ms) ? undefined : ms;
+export function eventsPage(request: FastifyRequest, page: EventsPage): Content {
+  const { siteId, query, events, hasMore, kinds, sensors, nowMs } = page;
+  const filter = filterForm(siteId, query, kinds, sensors);
+  return [
+    pageHeader({ title: 'Events', state: stateOf(query, events, hasMore) }),
+    eventTable(request, events, { nowMs, hasMore, filter }),
+  ];
 }
 
 function stateOf(query: Query, events: readonly MonitorEvent[], hasMore: boolean) {

@@ -1,16 +1,13 @@
-/** `/sites/{id}/live`: traffic of the last minutes in steps of ten seconds, and the top addresses. */
+/** The page of the last minutes' traffic in steps of ten seconds, and the top addresses. */
 import type { FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
-import { canonicalAddress } from '#common/ip/index.ts';
 import type { LiveAddress, LiveCapture, SiteLive } from '#monitor/live/index.ts';
 import type { SensorState } from '#monitor/sensors/index.ts';
-import type { App } from '#service-kit/http/index.ts';
 import {
   badge,
   banner,
   type ChartData,
+  type Content,
   chart,
-  chartJson,
   code,
   formatAge,
   formatBitRate,
@@ -26,107 +23,75 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { dataTable, offerData, pagedRows, rowsLimit } from '#service-kit/web/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 
-const windowMs = 10_000;
-const shownMs = 900_000;
+export const windowMs = 10_000;
 const addressesShown = 25;
 /** Maximum number of lines in one chart. */
 const capturesDrawn = 8;
-const captureRoles = ['uplink', 'bridge'] as const;
-const Query = Type.Object({
-  address: Type.Optional(Type.String({ maxLength: 64 })),
-  chart: Type.Optional(Type.String({ maxLength: 20 })),
-});
-type Query = Static<typeof Query>;
+export const captureRoles = ['uplink', 'bridge'] as const;
 
-export function registerLivePage(app: App, deps: ConsoleDeps): void {
-  const schema = { params: SiteParams, querystring: Query };
-  app.get('/sites/:siteId/live', { schema }, async (request, reply) => {
-    const nowMs = Date.now();
-    const site = await siteOf(deps.sites, request.params.siteId);
-    const address = addressOf(request.query);
-    const [{ live, problem, range }, sensors] = await Promise.all([
-      readLive(deps, site.id, nowMs, address),
-      deps.sensors.list(site.id),
-    ]);
-    const dataUrl = (name: string) =>
-      withQuery(`/sites/${site.id}/live.json`, { chart: name, address: address ?? undefined });
-    const content = [
-      pageHeader({
-        title: address ? ['Live: ', code(address)] : 'Live',
-        state: stateOf(live, problem, nowMs),
-        actions: address && link(`/sites/${site.id}/live`, 'All addresses', { kind: 'button' }),
-      }),
-      problem && banner({ tone: 'bad', title: 'Live windows are not stored', text: problem }),
-      live.isLimited &&
-        banner({
-          tone: 'warn',
-          title: 'Only the newest windows are shown',
-          text: 'There are too many windows to read at once; older ones are left out.',
-        }),
-      refreshing({ id: 'live-now', url: request.url, everySeconds: 10 }, newestStats(live, nowMs)),
-      chart({
-        id: 'live-traffic',
-        title: address ? `Traffic of ${address}` : 'Traffic of local addresses',
-        unit: 'bit/s',
-        data: trafficData(live, range),
-        dataUrl: dataUrl('traffic'),
-        refreshSeconds: 10,
-        source: 'ten-second windows, each address from its strongest capture; gaps stay empty',
-        emptyText: 'No live window has arrived in the last 15 minutes.',
-      }),
-      !address && captureRoles.map((role) => capturesChart(live, sensors, range, role, dataUrl(role))),
-      refreshing({ id: 'live-tables', url: request.url, everySeconds: 10 }, [
-        section(
-          { title: 'Top addresses', description: 'By traffic of the newest window.' },
-          addressTable(request, site.id, live, sensors),
-        ),
-        section(
-          {
-            title: 'Captures',
-            description: 'Traffic of each interface. Captures overlap, so they are never added up.',
-          },
-          captureTable(request, live, sensors, nowMs),
-        ),
-      ]),
-    ];
-    offerPoints(request, live);
-    return sendConsolePage(request, reply, { title: 'Live', site: { site, page: 'live' } }, content);
-  });
-
-  app.get('/sites/:siteId/live.json', { schema }, async (request) => {
-    const site = await siteOf(deps.sites, request.params.siteId);
-    const { live, range } = await readLive(deps, site.id, Date.now(), addressOf(request.query));
-    const role = captureRoles.find((one) => one === request.query.chart);
-    if (role === undefined) return chartJson('bit/s', trafficData(live, range));
-    return chartJson('bit/s', capturesData(live, await deps.sensors.list(site.id), range, role));
-  });
-}
-
-function addressOf(query: Query): string | null {
-  return query.address ? canonicalAddress(query.address.trim()) : null;
-}
-
-interface Range {
+export interface LiveRange {
   fromMs: number;
   toMs: number;
 }
 
-/** Without an answer of the store the page shows the reason. */
-async function readLive(
-  deps: ConsoleDeps,
-  siteId: number,
-  nowMs: number,
-  address: string | null,
-): Promise<{ live: SiteLive; problem: string | null; range: Range }> {
-  const toMs = Math.floor(nowMs / windowMs) * windowMs;
-  const range = { fromMs: toMs - shownMs, toMs };
-  const problem = await deps.live.findProblem();
-  if (problem) return { live: { points: [], addresses: [], captures: [], isLimited: false }, problem, range };
-  const live = await deps.live.readSite(siteId, range.fromMs, nowMs, address ?? undefined);
-  return { live, problem, range };
+export interface LivePage {
+  siteId: number;
+  /** Only this one; null: all of the site. */
+  address: string | null;
+  live: SiteLive;
+  /** Why live windows are not stored. */
+  problem: string | null;
+  range: LiveRange;
+  sensors: readonly SensorState[];
+  nowMs: number;
+}
+
+export function livePage(request: FastifyRequest, page: LivePage): Content {
+  const { siteId, address, live, problem, range, sensors, nowMs } = page;
+  const dataUrl = (name: string) =>
+    withQuery(`/sites/${siteId}/live.json`, { chart: name, address: address ?? undefined });
+  const content = [
+    pageHeader({
+      title: address ? ['Live: ', code(address)] : 'Live',
+      state: stateOf(live, problem, nowMs),
+      actions: address && link(`/sites/${siteId}/live`, 'All addresses', { kind: 'button' }),
+    }),
+    problem && banner({ tone: 'bad', title: 'Live windows are not stored', text: problem }),
+    live.isLimited &&
+      banner({
+        tone: 'warn',
+        title: 'Only the newest windows are shown',
+        text: 'There are too many windows to read at once; older ones are left out.',
+      }),
+    refreshing({ id: 'live-now', url: request.url, everySeconds: 10 }, newestStats(live, nowMs)),
+    chart({
+      id: 'live-traffic',
+      title: address ? `Traffic of ${address}` : 'Traffic of local addresses',
+      unit: 'bit/s',
+      data: trafficData(live, range),
+      dataUrl: dataUrl('traffic'),
+      refreshSeconds: 10,
+      source: 'ten-second windows, each address from its strongest capture; gaps stay empty',
+      emptyText: 'No live window has arrived in the last 15 minutes.',
+    }),
+    !address && captureRoles.map((role) => capturesChart(live, sensors, range, role, dataUrl(role))),
+    refreshing({ id: 'live-tables', url: request.url, everySeconds: 10 }, [
+      section(
+        { title: 'Top addresses', description: 'By traffic of the newest window.' },
+        addressTable(request, siteId, live, sensors),
+      ),
+      section(
+        {
+          title: 'Captures',
+          description: 'Traffic of each interface. Captures overlap, so they are never added up.',
+        },
+        captureTable(request, live, sensors, nowMs),
+      ),
+    ]),
+  ];
+  offerPoints(request, live);
+  return content;
 }
 
 function stateOf(live: SiteLive, problem: string | null, nowMs: number) {
@@ -166,7 +131,7 @@ function newestStats(live: SiteLive, nowMs: number) {
   );
 }
 
-function trafficData(live: SiteLive, range: Range): ChartData {
+export function trafficData(live: SiteLive, range: LiveRange): ChartData {
   // A window without addresses is unknown: a missing address was idle or had no room.
   const value = (known: number, addresses: number) => (addresses > 0 ? known : null);
   return {
@@ -184,7 +149,7 @@ function trafficData(live: SiteLive, range: Range): ChartData {
 function capturesChart(
   live: SiteLive,
   sensors: readonly SensorState[],
-  range: Range,
+  range: LiveRange,
   role: LiveCapture['role'],
   dataUrl: string,
 ) {
@@ -205,10 +170,10 @@ function capturesChart(
   });
 }
 
-function capturesData(
+export function capturesData(
   live: SiteLive,
   sensors: readonly SensorState[],
-  range: Range,
+  range: LiveRange,
   role: LiveCapture['role'],
 ): ChartData {
   const times = live.points.map((one) => one.startedAtMs);

@@ -1,14 +1,12 @@
 /**
- * `/sites/{id}/traffic/origin`: the sources of a number in the site's traffic. A minute is the sum of its addresses,
- * each from one capture; a longer step is the mean of its minutes.
+ * The page with the sources of a number in the site's traffic. A minute is the sum of its addresses, each from one
+ * capture; a longer step is the mean of its minutes.
  */
 import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
-import type { Site } from '#monitor/sites/index.ts';
 import type { Collection, SiteTraffic, TopAddress } from '#monitor/traffic/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   badge,
+  type Content,
   formatBitRate,
   formatCount,
   formatTime,
@@ -20,52 +18,36 @@ import {
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { dataTable, rowsLimit } from '#service-kit/web/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { dataTable } from '#service-kit/web/index.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
 import { bytesColumns } from '../parts/bytes-columns.ts';
-import { minuteText, readMinute } from '../parts/origin.ts';
+import { minuteText } from '../parts/origin.ts';
 
-const Query = Type.Object({ from: Type.String({ maxLength: 40 }), to: Type.String({ maxLength: 40 }) });
-const spanMaxSeconds = 86_400;
-const addressesShown = 200;
+export const addressesShown = 200;
 
-export function registerTrafficOriginPage(app: App, deps: ConsoleDeps): void {
-  app.get(
-    '/sites/:siteId/traffic/origin',
-    { schema: { params: SiteParams, querystring: Query } },
-    async (request, reply) => {
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const from = readMinute(request.query.from);
-      const to = readMinute(request.query.to);
-      if (from === null || to === null || to <= from || to - from > spanMaxSeconds) {
-        throw new HttpError(422, {
-          code: 'validation_failed',
-          message:
-            'Give from and to as whole minutes in UTC, such as 2026-11-21T10:05Z, at most a day apart.',
-        });
-      }
-      const isMinute = to - from === 60;
-      const [traffic, collection, addresses] = await Promise.all([
-        deps.traffic.readSiteTraffic(site.id, from * 1000, to * 1000, 60),
-        deps.traffic.readCollection(site.id, from * 1000, to * 1000),
-        isMinute
-          ? deps.traffic.listTopAddresses(site.id, from * 1000, to * 1000, rowsLimit(request, addressesShown))
-          : [],
-      ]);
-      const content = [
-        pageHeader({
-          title: `Sources for ${formatTime(from * 1000)}${isMinute ? '' : ` to ${formatTime(to * 1000).slice(11)}`}`,
-          state: stateOf(traffic, collection, isMinute),
-          actions: link(`/sites/${site.id}/traffic`, 'Traffic', { kind: 'button' }),
-        }),
-        collectionStats(collection),
-        isMinute ? addressTable(request, site, from, addresses) : minuteTable(request, site, traffic),
-      ];
-      return sendConsolePage(request, reply, { title: 'Sources', site: { site, page: 'traffic' } }, content);
-    },
-  );
+export interface TrafficOriginPage {
+  siteId: number;
+  /** Seconds since 1970, the end excluded. */
+  from: number;
+  to: number;
+  traffic: SiteTraffic;
+  collection: Collection;
+  /** Of a single minute; null for a longer step. */
+  addresses: readonly TopAddress[] | null;
+}
+
+export function trafficOriginPage(request: FastifyRequest, page: TrafficOriginPage): Content {
+  const { siteId, from, to, traffic, collection, addresses } = page;
+  const isMinute = addresses !== null;
+  return [
+    pageHeader({
+      title: `Sources for ${formatTime(from * 1000)}${isMinute ? '' : ` to ${formatTime(to * 1000).slice(11)}`}`,
+      state: stateOf(traffic, collection, isMinute),
+      actions: link(`/sites/${siteId}/traffic`, 'Traffic', { kind: 'button' }),
+    }),
+    collectionStats(collection),
+    isMinute ? addressTable(request, siteId, from, addresses) : minuteTable(request, siteId, traffic),
+  ];
 }
 
 function stateOf(traffic: SiteTraffic, collection: Collection, isMinute: boolean) {
@@ -102,7 +84,7 @@ function collectionStats(collection: Collection) {
   );
 }
 
-function addressTable(request: FastifyRequest, site: Site, minute: number, rows: readonly TopAddress[]) {
+function addressTable(request: FastifyRequest, siteId: number, minute: number, rows: readonly TopAddress[]) {
   const at = minuteText(minute);
   const around = { range: 'custom', from: minuteText(minute - 1800), to: minuteText(minute + 1800), at };
   return dataTable<TopAddress>(request, {
@@ -114,7 +96,7 @@ function addressTable(request: FastifyRequest, site: Site, minute: number, rows:
         key: 'address',
         header: 'Address',
         cell: (row) =>
-          link(`${addressHref(site.id, row, around)}#origin`, addressText(row), {
+          link(`${addressHref(siteId, row, around)}#origin`, addressText(row), {
             label: `${row.address}, the captures that counted it`,
           }),
         value: (row) => row.address,
@@ -141,7 +123,7 @@ interface Minute {
   addresses: number | null;
 }
 
-function minuteTable(request: FastifyRequest, site: Site, traffic: SiteTraffic) {
+function minuteTable(request: FastifyRequest, siteId: number, traffic: SiteTraffic) {
   const rows = traffic.timesMs
     .map((timeMs, index) => ({
       timeMs,
@@ -151,7 +133,7 @@ function minuteTable(request: FastifyRequest, site: Site, traffic: SiteTraffic) 
     }))
     .reverse();
   const inside = (row: Minute) =>
-    withQuery(`/sites/${site.id}/traffic/origin`, {
+    withQuery(`/sites/${siteId}/traffic/origin`, {
       from: minuteText(row.timeMs / 1000),
       to: minuteText(row.timeMs / 1000 + 60),
     });

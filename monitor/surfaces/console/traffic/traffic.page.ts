@@ -1,13 +1,12 @@
-/** `/sites/{id}/traffic`: traffic of the site's addresses, over time and by address, with its gaps. */
+/** The page of a site's traffic, over time and by address, with its gaps. */
 import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { type ApplicationRow, describeService } from '#monitor/applications/index.ts';
+import type { SensorState } from '#monitor/sensors/index.ts';
 import type { GapRow, SiteTraffic, TopAddress } from '#monitor/traffic/index.ts';
-import type { App } from '#service-kit/http/index.ts';
 import {
   type ChartData,
+  type Content,
   chart,
-  chartJson,
   formatAge,
   formatBitRate,
   formatBytes,
@@ -20,126 +19,80 @@ import {
   pageHeader,
   type Range,
   rangePicker,
-  readRange,
   refreshing,
   section,
   stat,
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { dataTable, fileHref, offerData, rowsLimit } from '#service-kit/web/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { dataTable, fileHref, offerData } from '#service-kit/web/index.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
 import { bytesColumns } from '../parts/bytes-columns.ts';
 import { minuteText } from '../parts/origin.ts';
 import { siteState } from '../parts/site-state.ts';
 import { gapReason } from '../parts/words.ts';
 
-const Query = Type.Object({
-  range: Type.Optional(Type.String()),
-  from: Type.Optional(Type.String()),
-  to: Type.Optional(Type.String()),
-});
-const dayMs = 86_400_000;
-const applicationsShown = 10;
+export const applicationsShown = 10;
 
-export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
-  app.get('/sites/:siteId', { schema: { params: SiteParams } }, async (request, reply) =>
-    reply.redirect(`/sites/${request.params.siteId}/traffic`, 303),
-  );
-
-  app.get(
-    '/sites/:siteId/traffic',
-    { schema: { params: SiteParams, querystring: Query } },
-    async (request, reply) => {
-      const nowMs = Date.now();
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const range = readRange(request.query, nowMs, '1h');
-      const topFromMs = Math.max(range.fromMs, range.toMs - dayMs);
-      const [{ traffic, data, gaps }, top, sensors, newest, use] = await Promise.all([
-        readChart(deps, site.id, range, rowsLimit(request, 50)),
-        deps.traffic.listTopAddresses(site.id, topFromMs, range.toMs, rowsLimit(request, 50)),
-        deps.sensors.list(site.id),
-        deps.traffic.newestMinutes(),
-        readUse(deps, site.id, range, topFromMs),
-      ]);
-      offerPoints(request, traffic);
-      const content = [
-        pageHeader({
-          title: 'Traffic',
-          state: siteState(sensors, newest.get(site.id), nowMs),
-          actions: rangePicker({ url: request.url, range, nowMs }),
-        }),
-        refreshing({ id: 'traffic', url: request.url, everySeconds: 60 }, [
-          newestStats(traffic, range, site.id),
-          trafficChart(request, site.id, data),
-          section(
-            {
-              title: 'Addresses',
-              description:
-                topFromMs > range.fromMs
-                  ? 'By bytes, over the last 24 hours of the range.'
-                  : 'By bytes in this range.',
-            },
-            addressTable(request, site.id, top, nowMs, sensors.length > 0),
-          ),
-          section(
-            {
-              title: 'Applications',
-              description: 'The largest of all directions, in the same time.',
-              actions: link(applicationsHref(request, site.id), 'All applications', { kind: 'button' }),
-            },
-            topApplications(request, site.id, use),
-          ),
-          section(
-            {
-              id: 'gaps',
-              title: 'Gaps',
-              description: 'Minutes that were not or only partly collected. Nothing is estimated.',
-            },
-            gapTable(request, gaps, sensors.length > 0),
-          ),
-        ]),
-      ];
-      return sendConsolePage(request, reply, { title: 'Traffic', site: { site, page: 'traffic' } }, content);
-    },
-  );
-
-  app.get(
-    '/sites/:siteId/traffic.json',
-    { schema: { params: SiteParams, querystring: Query } },
-    async (request) => {
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const { data } = await readChart(deps, site.id, readRange(request.query, Date.now(), '1h'));
-      return chartJson('bit/s', data);
-    },
-  );
+export interface TrafficPage {
+  siteId: number;
+  range: Range;
+  traffic: SiteTraffic;
+  gaps: readonly GapRow[];
+  /** Addresses and applications are of the time from here on. */
+  topFromMs: number;
+  top: readonly TopAddress[];
+  use: readonly ApplicationRow[];
+  sensors: readonly SensorState[];
+  newestMinuteMs: number | undefined;
+  nowMs: number;
 }
 
-/** A range of about a day that ends now is already ranked (NET-8.8). */
-async function readUse(
-  deps: ConsoleDeps,
-  siteId: number,
-  range: Range,
-  fromMs: number,
-): Promise<ApplicationRow[]> {
-  const isDay = range.name !== 'custom' && range.toMs - fromMs >= dayMs;
-  const ranking = isDay ? await deps.applications.ranking(siteId, 'all') : null;
-  const use =
-    ranking?.use ?? (await deps.applications.list(siteId, 'all', fromMs, range.toMs, applicationsShown));
-  return use.rows.slice(0, applicationsShown);
+export function trafficPage(request: FastifyRequest, page: TrafficPage): Content {
+  const { siteId, range, traffic, gaps, sensors, nowMs } = page;
+  const isObserved = sensors.length > 0;
+  offerPoints(request, traffic);
+  return [
+    pageHeader({
+      title: 'Traffic',
+      state: siteState(sensors, page.newestMinuteMs, nowMs),
+      actions: rangePicker({ url: request.url, range, nowMs }),
+    }),
+    refreshing({ id: 'traffic', url: request.url, everySeconds: 60 }, [
+      newestStats(traffic, range, siteId),
+      trafficChart(request, siteId, chartData(traffic, gaps, range)),
+      section(
+        {
+          title: 'Addresses',
+          description:
+            page.topFromMs > range.fromMs
+              ? 'By bytes, over the last 24 hours of the range.'
+              : 'By bytes in this range.',
+        },
+        addressTable(request, siteId, page.top, nowMs, isObserved),
+      ),
+      section(
+        {
+          title: 'Applications',
+          description: 'The largest of all directions, in the same time.',
+          actions: link(applicationsHref(request, siteId), 'All applications', { kind: 'button' }),
+        },
+        topApplications(request, siteId, page.use),
+      ),
+      section(
+        {
+          id: 'gaps',
+          title: 'Gaps',
+          description: 'Minutes that were not or only partly collected. Nothing is estimated.',
+        },
+        gapTable(request, gaps, isObserved),
+      ),
+    ]),
+  ];
 }
 
-async function readChart(
-  deps: ConsoleDeps,
-  siteId: number,
-  range: Range,
-  gapsMax = 50,
-): Promise<{ traffic: SiteTraffic; data: ChartData; gaps: GapRow[] }> {
-  const traffic = await deps.traffic.readSiteTraffic(siteId, range.fromMs, range.toMs, range.stepSeconds);
-  const gaps = await deps.traffic.listGaps(siteId, range.fromMs, range.toMs, gapsMax);
-  const data: ChartData = {
+export function chartData(traffic: SiteTraffic, gaps: readonly GapRow[], range: Range): ChartData {
+  return {
     areas: gaps.map((gap) => ({
       fromMs: Math.max(gap.fromMinute * 1000, range.fromMs),
       toMs: Math.min((gap.toMinute + 60) * 1000, range.toMs),
@@ -154,7 +107,6 @@ async function readChart(
       { label: 'Out', role: 'out', values: traffic.outBps },
     ],
   };
-  return { traffic, data, gaps };
 }
 
 function trafficChart(request: FastifyRequest, siteId: number, data: ChartData) {

@@ -1,16 +1,13 @@
-/** `/sites/{id}/devices/{id}`: one device: identity, owned addresses over time, WAN and LAN traffic. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
-import { type Claim, type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
+/** The page of one device: identity, owned addresses over time, WAN and LAN traffic. */
+import type { FastifyRequest } from 'fastify';
+import { type Device, labelDevice } from '#monitor/devices/index.ts';
 import type { DeviceStep, Limited } from '#monitor/traffic/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   banner,
   type ChartData,
   type ChartUnit,
   type Content,
   chart,
-  chartJson,
   field,
   form,
   formatBytes,
@@ -18,135 +15,51 @@ import {
   pageHeader,
   type Range,
   rangePicker,
-  readRange,
   refreshing,
   section,
   stat,
   stats,
-  toast,
 } from '#service-kit/pages/index.ts';
 import { fileHref, offerData } from '#service-kit/web/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { viewerOf } from '../guard.ts';
+import type { Viewer } from '../guard.ts';
 import { inventoryBanner } from '../parts/inventory-banner.ts';
 import {
   applicationTable,
   bindingTable,
   conflictTable,
-  type DeviceApplication,
   deviceEventTable,
   deviceState,
   identity,
 } from './device-parts.ts';
 import { limitedBanner } from './devices.page.ts';
+import type { DeviceData } from './read-device.ts';
 
-const Params = Type.Object({
-  ...SiteParams.properties,
-  deviceId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
-type Params = Static<typeof Params>;
-const Query = Type.Object({
-  saved: Type.Optional(Type.String()),
-  range: Type.Optional(Type.String()),
-  from: Type.Optional(Type.String()),
-  to: Type.Optional(Type.String()),
-});
-type Query = Static<typeof Query>;
-
-const dayMs = 86_400_000;
-/** Longer ranges are read in steps of a day (NET-2.2.10). */
-const finestMs = 7 * dayMs;
-/** Applications are summed from minutes, so over one hour and a limited number of addresses. */
-const applicationMs = 3_600_000;
-const addressesMax = 8;
-const eventsShown = 20;
-
-export function registerDevicePage(app: App, deps: ConsoleDeps): void {
-  app.get(
-    '/sites/:siteId/devices/:deviceId',
-    { schema: { params: Params, querystring: Query } },
-    (request, reply) => showDevice(deps, request, reply, request.params, request.query),
-  );
-
-  app.get(
-    '/sites/:siteId/devices/:deviceId/:side.json',
-    {
-      schema: {
-        params: Type.Object({
-          ...Params.properties,
-          side: Type.Union([Type.Literal('wan'), Type.Literal('lan')]),
-        }),
-        querystring: Query,
-      },
-    },
-    async (request) => {
-      const { siteId, deviceId, side } = request.params;
-      const device = await findDevice(deps, siteId, deviceId);
-      const range = deviceRange(request.query, Date.now());
-      const steps = await readSteps(deps, device, range);
-      return chartJson(unitOf(range), chartData(steps, side, range));
-    },
-  );
-
-  app.post(
-    '/sites/:siteId/devices/:deviceId/name',
-    { schema: { params: Params, body: Type.Object({ name: Type.String({ maxLength: 400 }) }) } },
-    async (request, reply) => {
-      const { siteId, deviceId } = request.params;
-      try {
-        const input = { siteId, deviceId, name: request.body.name };
-        if (!(await deps.devices.name(viewerOf(request).actor, input))) throw unknownDevice();
-      } catch (error) {
-        if (error instanceof HttpError) throw error;
-        const fault = faultText(error, 'devices.invalid');
-        return showDevice(deps, request, reply, request.params, {}, { fault, typed: request.body.name });
-      }
-      return reply.redirect(`/sites/${siteId}/devices/${deviceId}?saved=1`, 303);
-    },
-  );
+/** Input of a refused form for the name. */
+export interface RefusedName {
+  fault: string;
+  typed: string;
 }
 
-function unknownDevice(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'This device does not exist.' });
+export interface DevicePage extends DeviceData {
+  device: Device;
+  range: Range;
+  refused: RefusedName | undefined;
+  viewer: Viewer;
+  nowMs: number;
 }
 
-async function findDevice(deps: ConsoleDeps, siteId: number, deviceId: number): Promise<Device> {
-  const site = await siteOf(deps.sites, siteId);
-  const device = await deps.devices.find(site.id, deviceId);
-  if (!device) throw unknownDevice();
-  return device;
-}
-
-async function showDevice(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { siteId, deviceId }: Params,
-  query: Query,
-  refused?: { fault: string; typed: string },
-): Promise<FastifyReply> {
-  const nowMs = Date.now();
-  const site = await siteOf(deps.sites, siteId);
-  const device = await findDevice(deps, siteId, deviceId);
-  const range = deviceRange(query, nowMs);
-  const [connection, inventory, bindings, conflicts, events, steps] = await Promise.all([
-    deps.connection.view(),
-    deps.inventory.state(),
-    deps.devices.listBindings(device.id),
-    deps.devices.listConflicts(site.id, device.mac),
-    deps.events.list(site.id, eventsShown, { mac: device.mac }),
-    readSteps(deps, device, range),
-  ]);
-  const applications = await readApplications(deps, device, bindings, range, nowMs);
+export function devicePage(request: FastifyRequest, page: DevicePage): Content {
+  const { device, range, bindings, conflicts, steps, nowMs } = page;
   const { text } = labelDevice(device);
-  const content = [
+  return [
     pageHeader({
       title: text,
       state: deviceState(device, bindings, nowMs),
       actions: rangePicker({ url: pageUrl(request), range, nowMs }),
     }),
-    device.match && device.match.endedAtMs === null && inventoryBanner(connection, inventory, nowMs),
+    device.match &&
+      device.match.endedAtMs === null &&
+      inventoryBanner(page.connection, page.inventory, nowMs),
     refreshing({ id: 'device-traffic', url: pageUrl(request), everySeconds: 60 }, [
       steps.sourceLimited && limitedBanner(),
       trafficPart(request, device, steps, range),
@@ -157,14 +70,14 @@ async function showDevice(
         title: 'Name',
         description: 'Applies to the MAC on every segment. Leave empty for the automatic name.',
       },
-      nameForm(request, site.id, device, refused),
+      nameForm(device, page.viewer, page.refused),
     ),
     section(
       {
         title: 'Addresses',
         description: 'Owned addresses over time; kept for three months.',
       },
-      bindingTable(request, site.id, bindings, nowMs),
+      bindingTable(request, device.siteId, bindings, nowMs),
     ),
     conflicts.length > 0 &&
       section({ title: 'Conflicts' }, conflictTable(request, conflicts, device.mac, nowMs)),
@@ -173,21 +86,10 @@ async function showDevice(
         title: 'Applications',
         description: `Internet applications of its addresses in the last hour of the range, while it owned them.`,
       },
-      applicationTable(request, site.id, applications, formatBytes),
+      applicationTable(request, device.siteId, page.applications, formatBytes),
     ),
-    section({ title: 'Events' }, deviceEventTable(request, events, nowMs)),
+    section({ title: 'Events' }, deviceEventTable(request, page.events, nowMs)),
   ];
-  return sendConsolePage(
-    request,
-    reply,
-    {
-      title: text,
-      site: { site, page: 'devices' },
-      status: refused ? 422 : 200,
-      ...(query.saved === undefined ? {} : { toast: toast('good', 'Name saved.') }),
-    },
-    content,
-  );
 }
 
 /** The page's URL; in the answer to a refused form, the URL of the form's page. */
@@ -195,17 +97,11 @@ function pageUrl(request: FastifyRequest): string {
   return request.url.replace(/\/name(\?.*)?$/, '');
 }
 
-function nameForm(
-  request: FastifyRequest,
-  siteId: number,
-  device: Device,
-  refused: { fault: string; typed: string } | undefined,
-): Content {
-  const viewer = viewerOf(request);
+function nameForm(device: Device, viewer: Viewer, refused: RefusedName | undefined): Content {
   if (!viewer.canChange) return banner({ tone: 'info', title: 'Your role is read-only.' });
   return form(
     {
-      action: `/sites/${siteId}/devices/${device.id}/name`,
+      action: `/sites/${device.siteId}/devices/${device.id}/name`,
       csrfToken: viewer.csrfToken,
       submit: 'Save name',
     },
@@ -219,35 +115,17 @@ function nameForm(
   );
 }
 
-/** A month is read in whole days, shorter ranges as elsewhere. */
-function deviceRange(query: Query, nowMs: number): Range {
-  const range = readRange(query, nowMs, '24h');
-  if (range.toMs - range.fromMs <= finestMs) return range;
-  return {
-    ...range,
-    fromMs: Math.floor(range.fromMs / dayMs) * dayMs,
-    toMs: Math.ceil(range.toMs / dayMs) * dayMs,
-    stepSeconds: 86_400,
-  };
-}
-
 function isDaily(range: Range): boolean {
   return range.stepSeconds === 86_400;
 }
 
-function unitOf(range: Range): ChartUnit {
+export function unitOf(range: Range): ChartUnit {
   return isDaily(range) ? 'bytes' : 'bit/s';
-}
-
-async function readSteps(deps: ConsoleDeps, device: Device, range: Range): Promise<Limited<DeviceStep>> {
-  if (device.foreignReason !== null) return { items: [], sourceLimited: false };
-  const { fromMs, toMs, stepSeconds } = range;
-  return deps.traffic.readDevice(device.siteId, deviceKeyOf(device), fromMs, toMs, stepSeconds);
 }
 
 type Side = 'wan' | 'lan';
 
-function chartData(steps: Limited<DeviceStep>, side: Side, range: Range): ChartData {
+export function chartData(steps: Limited<DeviceStep>, side: Side, range: Range): ChartData {
   const scale = isDaily(range) ? 1 : 8 / range.stepSeconds;
   const values = (key: 'rxBytes' | 'txBytes') =>
     steps.items.map((step) => (step[side] === null ? null : step[side][key] * scale));
@@ -311,37 +189,4 @@ function trafficPart(
       }),
     ),
   ];
-}
-
-/** Applications of its addresses in the last hour of the range, only in minutes in which it owned them. */
-async function readApplications(
-  deps: ConsoleDeps,
-  device: Device,
-  bindings: readonly Claim[],
-  range: Range,
-  nowMs: number,
-): Promise<DeviceApplication[]> {
-  if (device.foreignReason !== null) return [];
-  const toMs = Math.min(range.toMs, Math.ceil(nowMs / 60_000) * 60_000);
-  const fromMs = Math.max(range.fromMs, toMs - applicationMs);
-  const owned = bindings.filter((one) => one.firstSeenMs < toMs && (one.endedAtMs ?? toMs) > fromMs);
-  const sums = new Map<string, DeviceApplication>();
-  const read = async (binding: Claim) => {
-    const from = Math.max(fromMs, binding.firstSeenMs) / 1000;
-    const to = Math.min(toMs, Math.ceil((binding.endedAtMs ?? toMs) / 60_000) * 60_000) / 1000;
-    return from < to
-      ? deps.applications.readAddressApplications(device.siteId, binding.address, from, to)
-      : [];
-  };
-  for (const uses of await Promise.all(owned.slice(0, addressesMax).map(read))) {
-    for (const { name, direction, inboundBytes, outboundBytes } of uses) {
-      const key = `${direction} ${name}`;
-      const sum = sums.get(key) ?? { name, direction, inboundBytes: 0, outboundBytes: 0 };
-      sum.inboundBytes += inboundBytes;
-      sum.outboundBytes += outboundBytes;
-      sums.set(key, sum);
-    }
-  }
-  const bytes = (one: DeviceApplication) => one.inboundBytes + one.outboundBytes;
-  return [...sums.values()].sort((a, b) => bytes(b) - bytes(a)).slice(0, 50);
 }

@@ -1,19 +1,16 @@
-/** `/sites/{id}/devices`: devices on a site's segments, with names, addresses and traffic. */
+/** The page of the devices on a site's segments, with names, addresses and traffic. */
 import type { FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
 import {
   type Claim,
   type Device,
   type DeviceCounts,
   type DeviceFilter,
-  type DeviceSort,
   deviceFilters,
-  deviceKeyOf,
-  deviceSorts,
   labelDevice,
 } from '#monitor/devices/index.ts';
-import type { DeviceTotals, Limited } from '#monitor/traffic/index.ts';
-import type { App } from '#service-kit/http/index.ts';
+import type { ImportState } from '#monitor/inventory/index.ts';
+import type { ConnectionView } from '#monitor/operations-client/index.ts';
+import type { DeviceTotals } from '#monitor/traffic/index.ts';
 import {
   age,
   badge,
@@ -29,83 +26,75 @@ import {
   isoTime,
   link,
   pageHeader,
+  type Range,
   rangePicker,
-  readRange,
   refreshing,
   type Sort,
   type Tone,
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable, rowsLimit } from '#service-kit/web/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import { addressHref } from '../parts/address-link.ts';
 import { inventoryBanner } from '../parts/inventory-banner.ts';
 import { labelSources, stateBadge } from './device-parts.ts';
 
-const rowsShown = 50;
+export const rowsShown = 50;
 const addressesShown = 2;
-const Query = Type.Object({
-  show: Type.Optional(Type.Union(deviceFilters.map((filter) => Type.Literal(filter)))),
-  q: Type.Optional(Type.String({ maxLength: 100 })),
-  page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
-  sort: Type.Optional(Type.Union(deviceSorts.map((sort) => Type.Literal(sort)))),
-  direction: Type.Optional(Type.Union([Type.Literal('asc'), Type.Literal('desc')])),
-  range: Type.Optional(Type.String()),
-  from: Type.Optional(Type.String()),
-  to: Type.Optional(Type.String()),
-});
-type Query = Static<typeof Query>;
+
+/** The filter, as it was asked for. */
+interface Query {
+  show?: DeviceFilter;
+  q?: string;
+  sort?: string;
+  direction?: 'asc' | 'desc';
+  range?: string;
+  from?: string;
+  to?: string;
+}
 
 /** A device with the data of its row. */
-interface DeviceLine {
+export interface DeviceLine {
   device: Device;
   claims: Claim[];
   totals: Pick<DeviceTotals, 'wan' | 'lan'>;
 }
 
-export function registerDevicesPage(app: App, deps: ConsoleDeps): void {
-  app.get(
-    '/sites/:siteId/devices',
-    { schema: { params: SiteParams, querystring: Query } },
-    async (request, reply) => {
-      const nowMs = Date.now();
-      const { query } = request;
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const range = readRange(query, nowMs, '1h');
-      const sort = sortOf(query);
-      const page = query.page ?? 1;
-      const [connection, inventory, counts, found] = await Promise.all([
-        deps.connection.view(),
-        deps.inventory.state(),
-        deps.devices.counts(site.id),
-        deps.devices.page(site.id, {
-          filter: query.show ?? 'all',
-          search: (query.q ?? '').trim(),
-          sort: sort.by as DeviceSort,
-          direction: sort.direction,
-          offset: (page - 1) * rowsShown,
-          limit: rowsLimit(request, rowsShown),
-        }),
-      ]);
-      const { lines, sourceLimited } = await readLines(deps, site.id, found.devices, range);
-      const content = [
-        pageHeader({
-          title: 'Devices',
-          state: stateOf(counts),
-          actions: rangePicker({ url: request.url, range, nowMs }),
-        }),
-        inventoryBanner(connection, inventory, nowMs),
-        filterTabs(request, query, counts),
-        refreshing({ id: 'devices', url: request.url, everySeconds: 60 }, [
-          sourceLimited && limitedBanner(),
-          deviceTable(request, lines, { total: found.total, page, sort, query, nowMs, siteId: site.id }),
-        ]),
-      ];
-      return sendConsolePage(request, reply, { title: 'Devices', site: { site, page: 'devices' } }, content);
-    },
-  );
+interface TableView {
+  siteId: number;
+  /** Of all devices that the filter lets through. */
+  total: number;
+  page: number;
+  sort: Sort;
+  query: Query;
+  nowMs: number;
+}
+
+export interface DevicesPage extends TableView {
+  /** Of this page. */
+  lines: readonly DeviceLine[];
+  sourceLimited: boolean;
+  range: Range;
+  counts: DeviceCounts;
+  connection: ConnectionView | null;
+  inventory: ImportState;
+}
+
+export function devicesPage(request: FastifyRequest, page: DevicesPage): Content {
+  const { lines, counts, range, nowMs } = page;
+  return [
+    pageHeader({
+      title: 'Devices',
+      state: stateOf(counts),
+      actions: rangePicker({ url: request.url, range, nowMs }),
+    }),
+    inventoryBanner(page.connection, page.inventory, nowMs),
+    filterTabs(request, page.query, counts),
+    refreshing({ id: 'devices', url: request.url, everySeconds: 60 }, [
+      page.sourceLimited && limitedBanner(),
+      deviceTable(request, lines, page),
+    ]),
+  ];
 }
 
 /** Banner for results that a limit cut (NET-2.2.10). */
@@ -115,33 +104,6 @@ export function limitedBanner(): Content {
     title: 'Too much data for one page',
     text: 'The figures of this range are lower bounds (source limited). A shorter range is exact.',
   });
-}
-
-async function readLines(
-  deps: ConsoleDeps,
-  siteId: number,
-  devices: readonly Device[],
-  range: { fromMs: number; toMs: number },
-): Promise<{ lines: DeviceLine[]; sourceLimited: boolean }> {
-  const keys = devices.filter((device) => device.foreignReason === null).map(deviceKeyOf);
-  const [claims, totals] = await Promise.all([
-    deps.devices.listClaims(devices.map((device) => device.id)),
-    keys.length === 0
-      ? ({ items: [], sourceLimited: false } satisfies Limited<DeviceTotals>)
-      : deps.traffic.sumDevices(siteId, keys, range.fromMs, range.toMs),
-  ]);
-  const claimsOf = Map.groupBy(claims, (claim) => claim.deviceId);
-  const totalsOf = new Map(totals.items.map((item) => [item.deviceKey, item]));
-  const lines = devices.map((device) => ({
-    device,
-    claims: claimsOf.get(device.id) ?? [],
-    totals: totalsOf.get(deviceKeyOf(device)) ?? { wan: null, lan: null },
-  }));
-  return { lines, sourceLimited: totals.sourceLimited };
-}
-
-function sortOf(query: Query): Sort {
-  return { by: query.sort ?? 'seen', direction: query.direction ?? (query.sort ? 'asc' : 'desc') };
 }
 
 function stateOf(counts: DeviceCounts): { tone: Tone; text: string } {
@@ -171,15 +133,6 @@ function filterTabs(request: FastifyRequest, query: Query, counts: DeviceCounts)
       count: counts[filter],
     })),
   );
-}
-
-interface TableView {
-  siteId: number;
-  total: number;
-  page: number;
-  sort: Sort;
-  query: Query;
-  nowMs: number;
 }
 
 function deviceTable(request: FastifyRequest, lines: readonly DeviceLine[], view: TableView) {

@@ -1,8 +1,6 @@
-/** `/settings`: people with access, and their roles. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
+/** The page of people with access, and their roles. */
+import type { FastifyRequest } from 'fastify';
 import type { Invited, ListedOperator } from '#monitor/operators/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   actionButton,
   askButton,
@@ -13,140 +11,37 @@ import {
   field,
   form,
   formatCount,
-  type Html,
   html,
   isoTime,
   moment,
   pageHeader,
   section,
-  toast,
 } from '#service-kit/pages/index.ts';
 import { linkDelivery } from '#service-kit/sign-in/index.ts';
 import { dataTable, passwordLinkButton, removeFactorsButton } from '#service-kit/web/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { faultText, sendConsolePage } from '../frame.ts';
-import { viewerOf } from '../guard.ts';
-import { processingSection } from './processing-section.ts';
+import type { Viewer } from '../guard.ts';
 
-interface Shown {
+/** What the request before this page led to. */
+export interface ShownAnswer {
   /** Input of a refused form for a new person. */
   invite?: { email: string; name: string; role: string; fault: string };
   fault?: string;
   /** How the password link was delivered. */
   invited?: Invited;
-  toast?: Html;
 }
 
-const Params = Type.Object({ operatorId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
-const Role = Type.Union([Type.Literal('operator'), Type.Literal('viewer')]);
-const Person = Type.Object({
-  email: Type.String({ maxLength: 320 }),
-  name: Type.Optional(Type.String({ maxLength: 200 })),
-  role: Role,
-});
-const Change = Type.Object({ role: Type.Optional(Role), access: Type.Optional(Type.String()) });
-
-export function registerPeoplePage(app: App, deps: ConsoleDeps): void {
-  app.get(
-    '/settings',
-    { schema: { querystring: Type.Object({ saved: Type.Optional(Type.String()) }) } },
-    async (request, reply) =>
-      showPeople(deps, request, reply, request.query.saved ? { toast: toast('good', 'Saved.') } : {}),
-  );
-
-  app.post(
-    '/settings/people',
-    { config: { isSensitive: true }, schema: { body: Person } },
-    async (request, reply) => {
-      const { email, name = '', role } = request.body;
-      try {
-        const invited = await deps.operators.invite(viewerOf(request).actor, { email, name, role });
-        // Rendered here instead of a redirect: without a mail server only this answer contains the link.
-        return await showPeople(deps, request, reply, { invited });
-      } catch (error) {
-        const fault = faultText(error, 'operators.invalid', 'operators.email_taken');
-        return showPeople(deps, request, reply, { invite: { email, name, role, fault } });
-      }
-    },
-  );
-
-  app.post(
-    '/settings/people/:operatorId',
-    { config: { isSensitive: true }, schema: { params: Params, body: Change } },
-    (request, reply) => changePerson(deps, request, reply, request.params.operatorId, request.body),
-  );
-
-  app.post(
-    '/settings/people/:operatorId/factors',
-    { config: { isSensitive: true }, schema: { params: Params } },
-    (request, reply) => removeFactors(deps, request, reply, request.params.operatorId),
-  );
-
-  app.post(
-    '/settings/people/:operatorId/link',
-    { config: { isSensitive: true }, schema: { params: Params } },
-    async (request, reply) => {
-      try {
-        const { actor } = viewerOf(request);
-        const invited = await deps.operators.sendAccessLink(actor, request.params.operatorId);
-        if (!invited) throw unknownPerson();
-        return await showPeople(deps, request, reply, { invited });
-      } catch (error) {
-        if (error instanceof HttpError) throw error;
-        return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own') });
-      }
-    },
-  );
+export interface PeoplePage {
+  people: readonly ListedOperator[];
+  shown: ShownAnswer;
+  viewer: Viewer;
+  nowMs: number;
 }
 
-/** For a person who lost every second factor. */
-async function removeFactors(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  operatorId: number,
-) {
-  try {
-    const removed = await deps.operators.removeSecondFactors(viewerOf(request).actor, operatorId);
-    if (!removed) throw unknownPerson();
-  } catch (error) {
-    if (error instanceof HttpError) throw error;
-    return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own') });
-  }
-  return reply.redirect('/settings?saved=1', 303);
-}
-
-async function changePerson(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  operatorId: number,
-  { role, access }: Static<typeof Change>,
-) {
-  const change = {
-    ...(role ? { role } : {}),
-    ...(access ? { isDisabled: access === 'ended' } : {}),
-  };
-  try {
-    if (!(await deps.operators.change(viewerOf(request).actor, operatorId, change))) throw unknownPerson();
-  } catch (error) {
-    if (error instanceof HttpError) throw error;
-    return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own', 'operators.last') });
-  }
-  return reply.redirect('/settings?saved=1', 303);
-}
-
-function unknownPerson(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'This person does not exist.' });
-}
-
-async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply, shown: Shown) {
-  const viewer = viewerOf(request);
-  const people = await deps.operators.list();
+export function peoplePage(request: FastifyRequest, { people, shown, viewer, nowMs }: PeoplePage): Content {
   const able = people.filter((person) => person.disabledAtMs === null);
   const operators = able.filter((person) => person.role === 'operator').length;
   const invite = inviteForm(viewer.csrfToken, shown.invite);
-  const content: Content[] = [
+  return [
     pageHeader({
       title: 'Settings',
       state: {
@@ -169,24 +64,12 @@ async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
         id: 'people',
         description: 'An operator can change everything; a read-only person can only read.',
       },
-      peopleTable(request, people, Date.now()),
+      peopleTable(request, people, viewer, nowMs),
     ),
   ];
-  content.push(processingSection(request, deps));
-  const isRefused = shown.invite ?? shown.fault;
-  return sendConsolePage(
-    request,
-    reply,
-    {
-      title: 'Settings',
-      status: isRefused === undefined ? 200 : 422,
-      ...(shown.toast ? { toast: shown.toast } : {}),
-    },
-    content,
-  );
 }
 
-function inviteForm(csrfToken: string, refused: Shown['invite']) {
+function inviteForm(csrfToken: string, refused: ShownAnswer['invite']) {
   const suffix = refused ? '-refused' : '';
   return form({ action: '/settings/people', csrfToken, submit: 'Add person' }, [
     field({
@@ -213,8 +96,12 @@ function inviteForm(csrfToken: string, refused: Shown['invite']) {
   ]);
 }
 
-function peopleTable(request: FastifyRequest, people: readonly ListedOperator[], nowMs: number) {
-  const viewer = viewerOf(request);
+function peopleTable(
+  request: FastifyRequest,
+  people: readonly ListedOperator[],
+  viewer: Viewer,
+  nowMs: number,
+) {
   return dataTable<ListedOperator>(request, {
     id: 'people',
     caption: 'People',

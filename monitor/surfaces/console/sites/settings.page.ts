@@ -1,128 +1,49 @@
-/** `/sites/{id}/settings`: local prefixes, and enrolment tokens. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
-import type { EnrolmentToken } from '#monitor/sensors/index.ts';
-import { localCidrsMax, type Site } from '#monitor/sites/index.ts';
-import type { App } from '#service-kit/http/index.ts';
+/** The page of a site's settings: local prefixes, and enrolment tokens. */
+import type { NodeName } from '#monitor/placements/index.ts';
+import { type ClusterMapping, localCidrsMax, type Site } from '#monitor/sites/index.ts';
 import {
   banner,
+  type Content,
   code,
   codeBlock,
   definitionList,
   field,
   form,
   formatTime,
-  type Html,
   html,
   link,
   pageHeader,
   section,
   type Tone,
-  toast,
 } from '#service-kit/pages/index.ts';
-import type { ConsoleDeps } from '../deps.ts';
-import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { type Viewer, viewerOf } from '../guard.ts';
-import { enrolCommand } from '../parts/enrol-command.ts';
-import {
-  NodeBody,
-  nodeFields,
-  nodeMissing,
-  readNode,
-  replaceField,
-  type TypedNode,
-} from '../parts/node-fields.ts';
+import type { Viewer } from '../guard.ts';
+import { nodeFields, replaceField, type TypedNode } from '../parts/node-fields.ts';
 
-interface Shown {
+/** What the request before this page led to. */
+export interface ShownAnswer {
   /** Input of a refused form. */
   cidrs?: { text: string; fault: string };
   name?: { text: string; fault: string };
-  token?: EnrolmentToken;
   /** Input of a refused token form. */
   node?: TypedNode;
-  toast?: Html;
+  /** A new token, in the command that uses it. */
+  token?: { expiresAtMs: number; command: string };
 }
 
-export function registerSettingsPage(app: App, deps: ConsoleDeps): void {
-  const Query = Type.Object({ saved: Type.Optional(Type.String()) });
-  app.get(
-    '/sites/:siteId/settings',
-    { schema: { params: SiteParams, querystring: Query } },
-    async (request, reply) => {
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const saved = request.query.saved === undefined ? {} : { toast: toast('good', 'Saved.') };
-      return showSettings(deps, request, reply, site, saved);
-    },
-  );
-
-  app.post(
-    '/sites/:siteId/settings/name',
-    { schema: { params: SiteParams, body: Type.Object({ name: Type.String({ maxLength: 200 }) }) } },
-    async (request, reply) => {
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const text = request.body.name;
-      try {
-        await deps.sites.rename(viewerOf(request).actor, site.id, text);
-      } catch (error) {
-        const fault = faultText(error, 'sites.invalid', 'sites.name_taken');
-        return showSettings(deps, request, reply, site, { name: { text, fault } });
-      }
-      return reply.redirect(`/sites/${site.id}/settings?saved=1`, 303);
-    },
-  );
-
-  const Cidrs = Type.Object({ local_cidrs: Type.String({ maxLength: 16_384 }) });
-  app.post(
-    '/sites/:siteId/settings/local-cidrs',
-    { schema: { params: SiteParams, body: Cidrs } },
-    async (request, reply) => {
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const text = request.body.local_cidrs;
-      const cidrs = text.split(/[\s,]+/).filter((part) => part !== '');
-      try {
-        await deps.sites.setLocalCidrs(viewerOf(request).actor, site.id, cidrs);
-      } catch (error) {
-        const fault = faultText(error, 'sites.invalid');
-        return showSettings(deps, request, reply, site, { cidrs: { text, fault } });
-      }
-      return reply.redirect(`/sites/${site.id}/settings?saved=1`, 303);
-    },
-  );
-
-  app.post(
-    '/sites/:siteId/settings/enrolment-tokens',
-    { config: { isSensitive: true }, schema: { params: SiteParams, body: Type.Optional(NodeBody) } },
-    async (request, reply) => {
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const { actor } = viewerOf(request);
-      const chosen = readNode(request.body);
-      if (!chosen && (await deps.sensors.listNodes(site.id)).length > 0) {
-        return showSettings(deps, request, reply, site, { node: { ...request.body, fault: nodeMissing } });
-      }
-      try {
-        const place = { node: chosen, replaces: request.body?.replaces !== undefined };
-        const token = await deps.sensors.createToken(actor, site.id, place);
-        // Rendered here instead of a redirect: only this answer contains the token.
-        return await showSettings(deps, request, reply, site, { token });
-      } catch (error) {
-        const fault = faultText(error, 'sensors.invalid', 'sensors.node_taken');
-        return showSettings(deps, request, reply, site, { node: { ...request.body, fault } });
-      }
-    },
-  );
+export interface SettingsPage {
+  site: Site;
+  /** Those of the site. */
+  clusters: readonly ClusterMapping[];
+  nodes: NodeName[];
+  /** Where missing manufacturer names are looked up; null: nowhere. */
+  registryHost: string | null;
+  shown: ShownAnswer;
+  viewer: Viewer;
 }
 
-async function showSettings(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  site: Site,
-  shown: Shown,
-): Promise<FastifyReply> {
-  const viewer = viewerOf(request);
-  const clusters = (await deps.sites.listClusters()).filter((mapping) => mapping.siteId === site.id);
-  const nodes = await deps.sensors.listNodes(site.id);
-  const content = [
+export function settingsPage(page: SettingsPage): Content {
+  const { site, clusters, shown, viewer } = page;
+  return [
     pageHeader({ title: 'Site settings', state: stateOf(site, clusters.length) }),
     section({ title: 'Name' }, viewer.canChange ? nameForm(site, viewer, shown) : site.name),
     section(
@@ -133,60 +54,55 @@ async function showSettings(
       },
       viewer.canChange ? cidrsForm(site, viewer, shown) : cidrsList(site),
     ),
-    section(
-      {
-        id: 'enrol',
-        title: 'Enrol a sensor',
-        description: 'A token enrols one sensor and is valid for an hour. It is shown once.',
-      },
-      shown.token
-        ? tokenBanner(deps, request, shown.token)
-        : viewer.canChange
-          ? form(
-              {
-                action: `/sites/${site.id}/settings/enrolment-tokens`,
-                csrfToken: viewer.csrfToken,
-                submit: 'Create enrolment token',
-              },
-              [nodeFields(nodes, shown.node ?? {}), replaceField(shown.node ?? {})],
-            )
-          : banner({ tone: 'info', title: 'Your role is read-only.' }),
-    ),
-    section(
-      {
-        title: 'Clusters',
-        description: 'Clusters of operations whose servers this site observes.',
-      },
-      [
-        definitionList([
-          {
-            term: 'Mapped here',
-            value:
-              clusters.length > 0
-                ? clusters.map((mapping) => `cluster ${mapping.clusterId}`).join(', ')
-                : 'none',
-          },
-        ]),
-        html`<p>${link('/operations#clusters', 'Map clusters')}</p>`,
-      ],
-    ),
+    enrolSection(page),
+    clusterSection(page),
     section(
       { id: 'manufacturers', title: 'Manufacturer names' },
-      html`<p>${manufacturerText(deps.vendors.registryHost)}</p>`,
+      html`<p>${manufacturerText(page.registryHost)}</p>`,
     ),
   ];
-  const isRefused = (shown.cidrs ?? shown.name ?? shown.node) !== undefined;
-  return sendConsolePage(
-    request,
-    reply,
+}
+
+function enrolSection({ site, nodes, shown, viewer }: SettingsPage): Content {
+  return section(
     {
-      title: 'Site settings',
-      site: { site, page: 'settings' },
-      isNarrow: true,
-      status: isRefused ? 422 : 200,
-      ...(shown.toast ? { toast: shown.toast } : {}),
+      id: 'enrol',
+      title: 'Enrol a sensor',
+      description: 'A token enrols one sensor and is valid for an hour. It is shown once.',
     },
-    content,
+    shown.token
+      ? tokenBanner(shown.token)
+      : viewer.canChange
+        ? form(
+            {
+              action: `/sites/${site.id}/settings/enrolment-tokens`,
+              csrfToken: viewer.csrfToken,
+              submit: 'Create enrolment token',
+            },
+            [nodeFields(nodes, shown.node ?? {}), replaceField(shown.node ?? {})],
+          )
+        : banner({ tone: 'info', title: 'Your role is read-only.' }),
+  );
+}
+
+function clusterSection({ clusters }: SettingsPage): Content {
+  return section(
+    {
+      title: 'Clusters',
+      description: 'Clusters of operations whose servers this site observes.',
+    },
+    [
+      definitionList([
+        {
+          term: 'Mapped here',
+          value:
+            clusters.length > 0
+              ? clusters.map((mapping) => `cluster ${mapping.clusterId}`).join(', ')
+              : 'none',
+        },
+      ]),
+      html`<p>${link('/operations#clusters', 'Map clusters')}</p>`,
+    ],
   );
 }
 
@@ -199,7 +115,7 @@ function stateOf(site: Site, clusters: number): { tone: Tone; text: string } {
   return { tone: 'info', text: `${local}; ${mapped} mapped here.` };
 }
 
-function nameForm(site: Site, viewer: Viewer, shown: Shown) {
+function nameForm(site: Site, viewer: Viewer, shown: ShownAnswer) {
   return form(
     { action: `/sites/${site.id}/settings/name`, csrfToken: viewer.csrfToken, submit: 'Rename' },
     field({
@@ -213,7 +129,7 @@ function nameForm(site: Site, viewer: Viewer, shown: Shown) {
   );
 }
 
-function cidrsForm(site: Site, viewer: Viewer, shown: Shown) {
+function cidrsForm(site: Site, viewer: Viewer, shown: ShownAnswer) {
   return form(
     {
       action: `/sites/${site.id}/settings/local-cidrs`,
@@ -242,17 +158,14 @@ function cidrsList(site: Site) {
   ]);
 }
 
-function tokenBanner(deps: ConsoleDeps, request: FastifyRequest, token: EnrolmentToken) {
+function tokenBanner({ expiresAtMs, command }: NonNullable<ShownAnswer['token']>): Content {
   return [
     banner({
       tone: 'good',
       title: 'This token is shown only now',
-      text: `Valid until ${formatTime(token.expiresAtMs)}, for one sensor.`,
+      text: `Valid until ${formatTime(expiresAtMs)}, for one sensor.`,
     }),
-    codeBlock({
-      label: 'On the hypervisor',
-      code: enrolCommand(deps.monitorUrl(), request, token.token),
-    }),
+    codeBlock({ label: 'On the hypervisor', code: command }),
   ];
 }
 

@@ -1,8 +1,6 @@
-/** `/system`: the state of the monitor itself: queue, workers, feeds, retention, and the sensors furthest behind. */
+/** The page of the monitor itself: queue, workers, feeds, retention, and the sensors furthest behind. */
 import type { FastifyRequest } from 'fastify';
-import type { Feeds } from '#monitor/feeds/index.ts';
-import type { Health, HealthReport } from '#monitor/health/index.ts';
-import type { App } from '#service-kit/http/index.ts';
+import type { HealthReport } from '#monitor/health/index.ts';
 import {
   age,
   badge,
@@ -21,7 +19,6 @@ import {
   stats,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
-import { sendConsolePage } from '../frame.ts';
 
 /** Maximum number of sensors in the table. */
 const sensorsShown = 20;
@@ -36,26 +33,24 @@ const ownLoopWork: Readonly<Record<string, string>> = {
   roll_up_hours: 'computes hourly sums',
 };
 
-export function registerSystemPage(app: App, deps: { health: Health; feeds: Pick<Feeds, 'all'> }): void {
-  const loopWork = new Map([
-    ...Object.entries(ownLoopWork),
-    ...deps.feeds.all.map(({ feed }): [string, string] => [feed.loop, feed.purpose]),
-  ]);
-  app.get('/system', async (request, reply) => {
-    const report = await deps.health.read();
-    const content = [
-      pageHeader({ title: 'System', state: sentence(report) }),
-      refreshing({ id: 'system', url: '/system', everySeconds: 15 }, [
-        report.problems.map((problem) => banner({ tone: 'warn', title: problem })),
-        figures(report),
-        workers(request, report, loopWork),
-        feeds(request, report),
-        retention(request, report),
-        sensors(request, report),
-      ]),
-    ];
-    return sendConsolePage(request, reply, { title: 'System' }, content);
-  });
+/** `feedWork`: the loop of each feed, and what it does. */
+export function systemPage(
+  request: FastifyRequest,
+  report: HealthReport,
+  feedWork: readonly (readonly [string, string])[],
+): Content {
+  const loopWork = new Map([...Object.entries(ownLoopWork), ...feedWork]);
+  return [
+    pageHeader({ title: 'System', state: sentence(report) }),
+    refreshing({ id: 'system', url: '/system', everySeconds: 15 }, [
+      report.problems.map((problem) => banner({ tone: 'warn', title: problem })),
+      figures(report),
+      workers(request, report, loopWork),
+      feeds(request, report),
+      retention(request, report),
+      sensors(request, report),
+    ]),
+  ];
 }
 
 function sentence({ problems, inbox }: HealthReport) {

@@ -7,7 +7,7 @@ import { sendConsolePage } from '../frame.ts';
 
 const path = '/audit';
 
-export function registerAuditPage(app: App, deps: ConsoleDeps): void {
+export function registerAudit(app: App, deps: ConsoleDeps): void {
   app.get(path, { schema: { querystring: AuditQuery } }, async (request, reply) => {
     const { query } = request;
     const filter = readAuditFilter(query);

@@ -10,8 +10,6 @@ export interface Limits {
 
 export const limits: Limits = {
   fileCircles: 0,
-  longFunctions: {
-    'monitor/facts/postgres/append-store.ts:copyFacts': 84,
-  },
+  longFunctions: {},
   foreignTables: {},
 };

@@ -6,9 +6,9 @@ import { sql } from 'kysely';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { zeroTotals } from '#contracts/sensor-api/telemetry-totals.ts';
 import { checkAddresses, type ForeignCheck, share } from '#monitor/placements/index.ts';
-import { copyRows, createRowWriter, type Queryable } from '#service-kit/postgres/index.ts';
+import { copyRows, createRowWriter, type Queryable, type RowWriter } from '#service-kit/postgres/index.ts';
 import { directionCode, evidenceCode, vantageCode } from '../contract/codes.ts';
-import { collectUsage, localAddressOf, type NameApplication } from '../contract/collect-facts.ts';
+import { collectUsage, localAddressOf, type NameApplication, type Usage } from '../contract/collect-facts.ts';
 import { type FactOrigin, type FactUpload, type GapInput, pairsKeptMs } from '../contract/facts.ts';
 import { segmentsOf } from '../contract/segments.ts';
 import { claimTokens } from './token-store.ts';
@@ -205,89 +205,124 @@ function sumCaptureMinutes(minutes: readonly OriginMinute[]): CaptureSum[] {
   return [...sums.values()];
 }
 
+/** What all rows of a capture's minute have in common. */
+interface RowPlace {
+  siteId: number;
+  captureId: number;
+  minuteMs: number;
+  vantage: number;
+  isForeign(address: string | null): boolean;
+  segmentOf(address: string | null): string;
+}
+
 async function copyFacts(
   trx: Queryable,
   minutes: readonly OriginMinute[],
   how: { nameApplication: NameApplication; isForeign: ForeignCheck; pairsFromMs: number },
 ): Promise<void> {
-  const { nameApplication, pairsFromMs } = how;
   const hosts = createRowWriter(256 * 1024);
   const facts = createRowWriter(1024 * 1024);
   const pairs = createRowWriter(1024 * 1024);
-  for (const { siteId, sensorId, captureId, minute } of minutes) {
-    const segmentOf = segmentsOf(minute);
-    const isForeign = (address: string | null) => {
-      if (address === null) return false;
-      const segment = segmentOf(address);
-      const segments = segment === '' ? undefined : [segment, minute.capture];
-      return how.isForeign(sensorId, address, minute.minute, segments);
-    };
-    const minuteMs = minute.minute * 1000;
-    const vantage = vantageCode(minute.role);
-    const usage = collectUsage(minute.usage, nameApplication);
-    for (const host of minute.hosts) {
-      if (!host.isLocal) continue;
-      const lan = usage.lan.get(host.address);
-      hosts.row(hostColumns.length);
-      hosts.bigint(siteId);
-      hosts.timestamp(minuteMs);
-      hosts.bigint(captureId);
-      hosts.inet(host.address);
-      hosts.bigint(host.rxBytes);
-      hosts.bigint(host.txBytes);
-      hosts.bigint(host.packets);
-      hosts.text(host.deviceKey);
-      hosts.bigint(lan?.rxBytes ?? 0);
-      hosts.bigint(lan?.txBytes ?? 0);
-      hosts.boolean(isForeign(host.address));
-      hosts.text(segmentOf(host.address));
-    }
-    for (const fact of usage.facts) {
-      facts.row(factColumns.length);
-      facts.bigint(siteId);
-      facts.timestamp(minuteMs);
-      facts.bigint(captureId);
-      facts.smallint(vantage);
-      facts.smallint(directionCode(fact.direction));
-      facts.inet(fact.localAddress);
-      facts.text(fact.name);
-      facts.smallint(fact.protocol);
-      facts.integer(fact.serverPort);
-      facts.smallint(evidenceCode(fact.evidence));
-      facts.boolean(fact.isAttributed);
-      facts.bigint(Math.min(fact.inboundBytes, counterMax));
-      facts.bigint(Math.min(fact.outboundBytes, counterMax));
-      facts.bigint(Math.min(fact.packets, counterMax));
-      facts.timestamp(fact.lastSentMs || null);
-      facts.boolean(isForeign(fact.localAddress));
-      facts.text(segmentOf(fact.localAddress));
-    }
+  for (const one of minutes) {
+    const place = placeOf(one, how.isForeign);
+    const usage = collectUsage(one.minute.usage, how.nameApplication);
+    writeHosts(hosts, place, one.minute.hosts, usage.lan);
+    writeFacts(facts, place, usage.facts);
     // Pairs older than their 24 hours are not stored at all.
-    if (minuteMs <= pairsFromMs) continue;
-    for (const pair of usage.pairs) {
-      pairs.row(pairColumns.length);
-      pairs.bigint(siteId);
-      pairs.timestamp(minuteMs);
-      pairs.bigint(captureId);
-      pairs.smallint(vantage);
-      pairs.smallint(directionCode(pair.direction));
-      pairs.inet(pair.client);
-      pairs.inet(pair.server);
-      pairs.text(pair.name);
-      pairs.smallint(pair.protocol);
-      pairs.integer(pair.serverPort);
-      pairs.smallint(evidenceCode(pair.evidence));
-      pairs.boolean(pair.isAttributed);
-      pairs.bigint(pair.clientBytes);
-      pairs.bigint(pair.serverBytes);
-      pairs.bigint(pair.packets);
-      pairs.boolean(isForeign(localAddressOf(pair)));
-      pairs.text(segmentOf(localAddressOf(pair)));
-    }
+    if (place.minuteMs > how.pairsFromMs) writePairs(pairs, place, usage.pairs);
   }
   if (hosts.count > 0) await copyRows(trx, 'host_minutes', hostColumns, hosts.finish());
   if (facts.count > 0) await copyRows(trx, 'application_facts', factColumns, facts.finish());
   if (pairs.count > 0) await copyRows(trx, 'endpoint_pairs', pairColumns, pairs.finish());
+}
+
+function placeOf({ siteId, sensorId, captureId, minute }: OriginMinute, check: ForeignCheck): RowPlace {
+  const segmentOf = segmentsOf(minute);
+  return {
+    siteId,
+    captureId,
+    minuteMs: minute.minute * 1000,
+    vantage: vantageCode(minute.role),
+    segmentOf,
+    isForeign(address) {
+      if (address === null) return false;
+      const segment = segmentOf(address);
+      const segments = segment === '' ? undefined : [segment, minute.capture];
+      return check(sensorId, address, minute.minute, segments);
+    },
+  };
+}
+
+function writeHosts(
+  to: RowWriter,
+  place: RowPlace,
+  hosts: TelemetryMinute['hosts'],
+  lan: Usage['lan'],
+): void {
+  for (const host of hosts) {
+    if (!host.isLocal) continue;
+    const internal = lan.get(host.address);
+    to.row(hostColumns.length);
+    to.bigint(place.siteId);
+    to.timestamp(place.minuteMs);
+    to.bigint(place.captureId);
+    to.inet(host.address);
+    to.bigint(host.rxBytes);
+    to.bigint(host.txBytes);
+    to.bigint(host.packets);
+    to.text(host.deviceKey);
+    to.bigint(internal?.rxBytes ?? 0);
+    to.bigint(internal?.txBytes ?? 0);
+    to.boolean(place.isForeign(host.address));
+    to.text(place.segmentOf(host.address));
+  }
+}
+
+function writeFacts(to: RowWriter, place: RowPlace, facts: Usage['facts']): void {
+  for (const fact of facts) {
+    to.row(factColumns.length);
+    to.bigint(place.siteId);
+    to.timestamp(place.minuteMs);
+    to.bigint(place.captureId);
+    to.smallint(place.vantage);
+    to.smallint(directionCode(fact.direction));
+    to.inet(fact.localAddress);
+    to.text(fact.name);
+    to.smallint(fact.protocol);
+    to.integer(fact.serverPort);
+    to.smallint(evidenceCode(fact.evidence));
+    to.boolean(fact.isAttributed);
+    to.bigint(Math.min(fact.inboundBytes, counterMax));
+    to.bigint(Math.min(fact.outboundBytes, counterMax));
+    to.bigint(Math.min(fact.packets, counterMax));
+    to.timestamp(fact.lastSentMs || null);
+    to.boolean(place.isForeign(fact.localAddress));
+    to.text(place.segmentOf(fact.localAddress));
+  }
+}
+
+function writePairs(to: RowWriter, place: RowPlace, pairs: Usage['pairs']): void {
+  for (const pair of pairs) {
+    const local = localAddressOf(pair);
+    to.row(pairColumns.length);
+    to.bigint(place.siteId);
+    to.timestamp(place.minuteMs);
+    to.bigint(place.captureId);
+    to.smallint(place.vantage);
+    to.smallint(directionCode(pair.direction));
+    to.inet(pair.client);
+    to.inet(pair.server);
+    to.text(pair.name);
+    to.smallint(pair.protocol);
+    to.integer(pair.serverPort);
+    to.smallint(evidenceCode(pair.evidence));
+    to.boolean(pair.isAttributed);
+    to.bigint(pair.clientBytes);
+    to.bigint(pair.serverBytes);
+    to.bigint(pair.packets);
+    to.boolean(place.isForeign(local));
+    to.text(place.segmentOf(local));
+  }
 }
 
 async function markMinutes(trx: Queryable, minutes: readonly OriginMinute[]): Promise<void> {

@@ -5,8 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { findFileCircles } from './circles.ts';
-import { type Limits, limits as recorded } from './limits.ts';
-import type { Module, Offence } from './module.ts';
+import type { Offence } from './module.ts';
 import { readModule } from './read-module.ts';
 import { checkCycles, rules } from './rules.ts';
 import { checkSizes, medianLines } from './sizes.ts';
@@ -19,12 +18,7 @@ export interface BoundaryReport {
 }
 
 /** Checks the files (paths relative to `root`); throws when fewer than `modulesMin` could be read. */
-export function checkBoundaries(
-  root: string,
-  files: readonly string[],
-  modulesMin: number,
-  limits: Limits = recorded,
-): BoundaryReport {
+export function checkBoundaries(root: string, files: readonly string[], modulesMin: number): BoundaryReport {
   const sources = files.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'));
   const modules = sources.map((file) => readModule(root, file));
   const importCount = modules.reduce((sum, module) => sum + module.imports.length, 0);
@@ -43,11 +37,15 @@ export function checkBoundaries(
   const circles = findFileCircles(modules);
   offences.push(
     ...checkCycles(modules),
-    ...checkCircles(circles, limits.fileCircles),
-    ...checkSizes(modules, limits.longFunctions),
-    ...checkTables(modules, readMigrations(root, files), limits.foreignTables),
+    ...circles.map((circle) => ({
+      rule: 'files import one another in no circle',
+      file: circle[0]!,
+      what: `${circle.join(', ')} import one another`,
+    })),
+    ...checkSizes(modules),
+    ...checkTables(modules, readMigrations(root, files)),
   );
-  return { offences, figures: describe(modules, circles, limits) };
+  return { offences, figures: `${modules.length} modules, median of ${medianLines(modules)} lines` };
 }
 
 function readMigrations(root: string, files: readonly string[]) {
@@ -55,29 +53,4 @@ function readMigrations(root: string, files: readonly string[]) {
     .filter((file) => /^[\w-]+\/migrations\/.*\.sql$/.test(file))
     .sort()
     .map((file) => ({ top: file.split('/')[0]!, text: readFileSync(`${root}/${file}`, 'utf8') }));
-}
-
-function checkCircles(circles: readonly string[][], limit: number): Offence[] {
-  const rule = 'files import one another in no circle';
-  if (circles.length > limit)
-    return circles.map((circle) => ({
-      rule,
-      file: circle[0]!,
-      what: `${circle.join(', ')} import one another; at most ${limit} such circles are allowed`,
-    }));
-  if (circles.length < limit)
-    return [
-      { rule, file: 'tools/boundaries/limits.ts', what: `lower the limit of circles to ${circles.length}` },
-    ];
-  return [];
-}
-
-function describe(modules: readonly Module[], circles: readonly string[][], limits: Limits): string {
-  return [
-    `${modules.length} modules`,
-    `${circles.length} circles of files`,
-    `${Object.keys(limits.longFunctions).length} functions too long`,
-    `${Object.keys(limits.foreignTables).length} pairs of features with SQL on each other's tables`,
-    `median of ${medianLines(modules)} lines`,
-  ].join(', ');
 }

@@ -11,10 +11,8 @@ export const functionLinesMax = 80;
 
 const hasNoLimit = (module: Module) => module.place.isTest || module.place.path.includes('/generated/');
 
-/** `known`: `file:function` → its length when it was recorded; it may only become shorter. */
-export function checkSizes(modules: readonly Module[], known: Readonly<Record<string, number>>): Offence[] {
+export function checkSizes(modules: readonly Module[]): Offence[] {
   const offences: Offence[] = [];
-  const found = new Set<string>();
   for (const module of modules) {
     const { path } = module.place;
     if (hasNoLimit(module)) continue;
@@ -22,24 +20,9 @@ export function checkSizes(modules: readonly Module[], known: Readonly<Record<st
       offences.push({ rule: 'files are short', file: path, what: `has ${module.lines} lines: split it` });
     for (const { name, lines, isExempt } of module.functions) {
       if (lines <= functionLinesMax || isExempt) continue;
-      const key = `${path}:${name}`;
-      found.add(key);
-      const limit = known[key] ?? functionLinesMax;
-      if (lines > limit)
-        offences.push({
-          rule: 'functions are short',
-          file: path,
-          what: `${name} has ${lines} lines, at most ${limit} are allowed`,
-        });
+      const what = `${name} has ${lines} lines, at most ${functionLinesMax} are allowed`;
+      offences.push({ rule: 'functions are short', file: path, what });
     }
-  }
-  for (const key of Object.keys(known)) {
-    if (found.has(key)) continue;
-    offences.push({
-      rule: 'functions are short',
-      file: key.split(':')[0]!,
-      what: `${key.split(':')[1]} is not too long any more: delete its line in tools/boundaries/limits.ts`,
-    });
   }
   return offences;
 }

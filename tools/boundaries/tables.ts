@@ -23,14 +23,8 @@ export const tableRules = {
 const isReadModel = (path: string) =>
   /^\w+\/(surfaces\/.*\/read-[a-z-]+-store|views\/(.*\/)?([a-z-]+-)?store)\.ts$/.test(path);
 
-/** `known`: `program: from → to` → uses that were there when the rule was made; the number may only fall. */
-export function checkTables(
-  modules: readonly Module[],
-  migrations: readonly Migration[],
-  known: Readonly<Record<string, number>>,
-): Offence[] {
+export function checkTables(modules: readonly Module[], migrations: readonly Migration[]): Offence[] {
   const offences: Offence[] = [];
-  const counts = new Map(Object.keys(known).map((pair) => [pair, 0]));
   const kit = ownersOf('service-kit', modules, migrations, offences);
   for (const program of programs) {
     const owners = new Map([...kit, ...ownersOf(program, modules, migrations, offences)]);
@@ -46,29 +40,11 @@ export function checkTables(
       for (const { table, text } of usesOf(module, tables)) {
         const owner = owners.get(table)!;
         if (owner === own) continue;
-        const pair = `${program}: ${own} → ${owner}`;
-        counts.set(pair, (counts.get(pair) ?? 0) + 1);
-        if (!(pair in known))
-          offences.push({
-            rule: tableRules.foreign,
-            file: path,
-            what: `names ${table} of ${owner}: ${text}`,
-          });
+        offences.push({ rule: tableRules.foreign, file: path, what: `names ${table} of ${owner}: ${text}` });
       }
     }
   }
-  for (const [pair, limit] of Object.entries(known))
-    offences.push(...compare(pair, counts.get(pair)!, limit));
   return offences;
-}
-
-function compare(pair: string, count: number, limit: number): Offence[] {
-  if (count === limit) return [];
-  const what =
-    count > limit
-      ? `${pair}: ${count} uses of tables, at most ${limit} are allowed`
-      : `${pair}: ${count === 0 ? 'delete its line' : `lower its limit to ${count}`}`;
-  return [{ rule: tableRules.foreign, file: 'tools/boundaries/limits.ts', what }];
 }
 
 const unitOf = (module: Module) =>

@@ -223,14 +223,14 @@ export class Engine {
     const { words, highWater } = this.flows;
     const marks = new Uint8Array(this.#names.count);
     this.#classifier.markNames(marks, this.now);
-    this.ledger.markNames(marks);
+    this.ledger.usage.markNames(marks);
     for (let base = 0; base < highWater; base += flowWords) {
       const name = words[base + Field.name]! - 1;
       if ((words[base + Field.flags]! & Flag.alive) !== 0 && name >= 0) marks[name] = 1;
     }
     const renumbered = this.#names.sweep(marks);
     this.#classifier.renumberNames(renumbered);
-    this.ledger.renumberNames(renumbered);
+    this.ledger.usage.renumberNames(renumbered);
     for (let base = 0; base < highWater; base += flowWords) {
       const name = words[base + Field.name]! - 1;
       if ((words[base + Field.flags]! & Flag.alive) !== 0 && name >= 0)

@@ -183,11 +183,11 @@ export class MinuteCapture implements Capture {
     this.#windowStart = 0;
     this.#windowEnd = this.#windowSeconds;
     const since = Math.max(startMs, this.#listeningSinceMs);
-    const { rows, leftOutPackets } = engine.ledger.usageRows(startMs, reportedRowsMax);
+    const { rows, leftOutPackets } = engine.ledger.usage.rows(startMs, reportedRowsMax);
     // A packet may have lost both its name and its row; it counts once.
     const truncated = engine.totals.detailTruncated + leftOutPackets;
     engine.totals.detailTruncated = Math.min(truncated, engine.totals.ipPackets);
-    const { rows: hosts, routerMacs } = engine.ledger.hostRows(
+    const { rows: hosts, routerMacs } = engine.ledger.hosts.rows(
       this.#options.name,
       this.#options.role === 'bridge',
     );

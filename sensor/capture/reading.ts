@@ -12,9 +12,9 @@ import { Field } from './flows/flow-record.ts';
 import { NameTable } from './names/name-table.ts';
 import { randomKey } from './random-key.ts';
 import { type CutCounts, FlowExport } from './reports/flow-export.ts';
-import { protocolLabel } from './reports/ledger.ts';
 import type { RawAnswer } from './reports/listed-answer.ts';
 import { ApplicationRows, ConversationRows, FlowRows, HostRows } from './reports/listed-rows.ts';
+import { protocolLabel } from './reports/row-names.ts';
 import type { PageFile } from './reports/row-store.ts';
 import type { CaptureTotals } from './totals.ts';
 

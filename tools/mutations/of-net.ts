@@ -47,7 +47,7 @@ export const mutationsOfNet: readonly Mutation[] = [
   {
     rule: 'NET-2.2.4',
     what: 'the AH label is given to IPv6 as well',
-    file: 'sensor/capture/reports/ledger.ts',
+    file: 'sensor/capture/reports/row-names.ts',
     find: "return version === 4 ? 'IPsec AH' : null;",
     replace: "return version > 0 ? 'IPsec AH' : null;",
   },

@@ -6,7 +6,8 @@
  * room for a usage row are counted as truncated; their addresses are counted first.
  */
 
-import { type Ledger, usageInput } from '../reports/ledger.ts';
+import type { Ledger } from '../reports/ledger.ts';
+import { usageInput } from '../reports/usage-table.ts';
 import { evidenceOf, Field, Flag } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
 
@@ -61,10 +62,10 @@ export class FlowAccounting {
       isNoise,
     );
     if (keepsOwners) this.#noteOwners(version, base, lowerIsLocal, higherIsLocal);
-    const mayHaveRow = !isNoise || ledger.usageCount < noiseRowsMax;
+    const mayHaveRow = !isNoise || ledger.usage.count < noiseRowsMax;
     if (mayHaveRow) {
       this.#fillShare(base, up, down, packets);
-      ledger.addUsage();
+      ledger.usage.add();
     }
     if (!mayHaveRow || !hasHosts) onTruncated(packets);
     sums[sum] = sums[sum + 1] = 0;
@@ -79,7 +80,7 @@ export class FlowAccounting {
     const hasSent = words[base + Field.lastSent] !== 0 || words[base + Field.lastSent + 1] !== 0;
     if (isOurs && hasSent && words[base + Field.name] !== 0) {
       this.#fillShare(base, 0, 0, 0);
-      this.#options.ledger.addUsage();
+      this.#options.ledger.usage.add();
     }
     words[base + Field.lastSent] = words[base + Field.lastSent + 1] = 0;
   }
@@ -102,19 +103,19 @@ export class FlowAccounting {
     const { ledger } = this.#options;
     if (isSameAddress(words, base)) {
       return (
-        ledger.addHost(lowerIsLocal, version, words, base, up + down, up + down, packets, isNoise) ||
+        ledger.hosts.add(lowerIsLocal, version, words, base, up + down, up + down, packets, isNoise) ||
         !lowerIsLocal
       );
     }
-    const passesLower = isNoise && !lowerIsLocal && ledger.isUnheard(words, base);
+    const passesLower = isNoise && !lowerIsLocal && ledger.hosts.isUnheard(words, base);
     const lower =
       passesLower ||
-      ledger.addHost(lowerIsLocal, version, words, base, down, up, packets, isNoise) ||
+      ledger.hosts.add(lowerIsLocal, version, words, base, down, up, packets, isNoise) ||
       !lowerIsLocal;
-    const passesHigher = isNoise && !higherIsLocal && ledger.isUnheard(words, base + 4);
+    const passesHigher = isNoise && !higherIsLocal && ledger.hosts.isUnheard(words, base + 4);
     const higher =
       passesHigher ||
-      ledger.addHost(higherIsLocal, version, words, base + 4, up, down, packets, isNoise) ||
+      ledger.hosts.add(higherIsLocal, version, words, base + 4, up, down, packets, isNoise) ||
       !higherIsLocal;
     return lower && higher;
   }
@@ -126,7 +127,7 @@ export class FlowAccounting {
       const isConflict = (words[base + Field.flags]! & (Flag.macConflict << side)) !== 0;
       if (words[at] === 0 && words[at + 1] === 0) continue;
       const isLocal = side === 0 ? lowerIsLocal : higherIsLocal;
-      this.#options.ledger.noteOwner(
+      this.#options.ledger.hosts.noteOwner(
         isLocal,
         version,
         words,

@@ -14,9 +14,9 @@ import type { Packet } from '../decode/packet.ts';
 import { evidenceOf, Field, Flag, flowWords } from '../flows/flow-record.ts';
 import type { FlowTable } from '../flows/flow-table.ts';
 import type { NameTable } from '../names/name-table.ts';
-import { protocolLabel } from './ledger.ts';
 import { answerAtHand, type RawAnswer } from './listed-answer.ts';
 import { FlowRow, flowRowWords } from './listed-rows.ts';
+import { protocolLabel } from './row-names.ts';
 import { type PageFile, RowStore } from './row-store.ts';
 import { SummingTable } from './summing-table.ts';
 

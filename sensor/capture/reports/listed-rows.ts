@@ -5,8 +5,8 @@ import { formatWords } from '../address-words.ts';
 import type { TunnelPaths } from '../decode/tunnels.ts';
 import type { NameTable } from '../names/name-table.ts';
 import { Evidence } from '../names/stream-units.ts';
-import { evidenceText, protocolLabel } from './ledger.ts';
 import type { NameEvidence } from './minute-report.ts';
+import { evidenceText, protocolLabel } from './row-names.ts';
 import type { RowStore } from './row-store.ts';
 import { keyAt } from './summing-table.ts';
 

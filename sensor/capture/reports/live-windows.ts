@@ -13,8 +13,8 @@ import { Field, Flag, flowWords } from '../flows/flow-record.ts';
 import { KeyedTable } from '../keyed-table.ts';
 import type { NameTable } from '../names/name-table.ts';
 import { type CaptureTotals, emptyTotals } from '../totals.ts';
-import { protocolLabel } from './ledger.ts';
 import type { WindowApplication, WindowHost } from './minute-report.ts';
+import { protocolLabel } from './row-names.ts';
 
 const hostKeyWords = 5;
 const hostSums = 3;
@@ -71,7 +71,7 @@ export class LiveWindows {
   /** Fills `#now` with each local address's traffic so far in this minute. */
   #sumUp(): void {
     this.#now.clear();
-    this.#engine.ledger.eachLocalHost((keys, at, rxBytes, txBytes, packets) =>
+    this.#engine.ledger.hosts.eachLocal((keys, at, rxBytes, txBytes, packets) =>
       this.#add(keys, at, keys[at + 4]!, rxBytes, txBytes, packets),
     );
     const { words, sums, highWater } = this.#engine.flows;
@@ -141,7 +141,7 @@ export class LiveWindows {
         now.set(key, { name, protocol, serverPort, clientBytes: client, serverBytes: server });
       }
     };
-    this.#engine.ledger.eachUsage(add);
+    this.#engine.ledger.usage.each(add);
     this.#eachOpenFlow(add);
     const rows: WindowApplication[] = [];
     for (const [key, row] of now) {

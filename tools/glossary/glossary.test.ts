@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { checkGlossary, type GlossaryExceptions, readRefusedTerms } from './index.ts';
+import { checkGlossary, readRefusedTerms } from './index.ts';
 
 const glossary = `| Term | Meaning | Where | Not |
 |---|---|---|---|
@@ -11,7 +11,7 @@ const glossary = `| Term | Meaning | Where | Not |
 | caller | who calls | everywhere | \`whoever\` |
 `;
 
-function check(t: TestContext, files: Record<string, string>, exceptions: Partial<GlossaryExceptions> = {}) {
+function check(t: TestContext, files: Record<string, string>, names: Record<string, string[]> = {}) {
   const root = mkdtempSync(join(tmpdir(), 'svc-glossary-'));
   t.after(() => rmSync(root, { recursive: true }));
   const all: Record<string, string> = { 'docs/glossary.md': glossary, ...files };
@@ -19,7 +19,7 @@ function check(t: TestContext, files: Record<string, string>, exceptions: Partia
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), text);
   }
-  const faults = checkGlossary(root, Object.keys(all), { unchecked: {}, namesOfOthers: {}, ...exceptions });
+  const faults = checkGlossary(root, Object.keys(all), names);
   return faults.map(({ file, what }) => `${file}: ${what}`);
 }
 
@@ -55,24 +55,10 @@ test('records of the past and applied migrations are not checked', (t) => {
   assert.deepEqual(check(t, { 'CHANGELOG.md': text, 'operations/migrations/0001-a.sql': text }), []);
 });
 
-test('an unchecked folder may have as many refused terms as listed, and no more', (t) => {
-  const files = { 'monitor/a.ts': 'whoever', 'monitor/b.ts': 'whoever' };
-  assert.deepEqual(check(t, files, { unchecked: { 'monitor/': 2 } }), []);
-  assert.deepEqual(check(t, files, { unchecked: { 'monitor/': 1 } }), [
-    'monitor/: has 2 refused terms, at most 1 are allowed',
-  ]);
-});
-
-test('a clean folder must leave the list of unchecked ones', (t) => {
-  assert.deepEqual(check(t, { 'monitor/a.ts': 'caller' }, { unchecked: { 'monitor/': 2 } }), [
-    'monitor/: has no refused term: delete its line in unchecked.ts',
-  ]);
-});
-
 test('a name of another system is ignored in its own file only', (t) => {
   const namesOfOthers = { 'lab/a.ts': ['--user whoever'] };
   const files = { 'lab/a.ts': 'run --user whoever', 'lab/b.ts': 'run --user whoever' };
-  assert.deepEqual(check(t, files, { namesOfOthers }), ['lab/b.ts:1: write another term for "whoever"']);
+  assert.deepEqual(check(t, files, namesOfOthers), ['lab/b.ts:1: write another term for "whoever"']);
 });
 
 test('a glossary without refused terms is an error, not a pass', () => {

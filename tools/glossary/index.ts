@@ -5,18 +5,11 @@
  * without such terms is an error, because a check that reads nothing must not pass.
  */
 import { readFileSync } from 'node:fs';
-import { namesOfOthers, unchecked } from './unchecked.ts';
+import { namesOfOthers } from './names-of-others.ts';
 
 export interface GlossaryFault {
   file: string;
   what: string;
-}
-
-export interface GlossaryExceptions {
-  /** Path prefix → the highest number of refused terms below it. */
-  unchecked: Readonly<Record<string, number>>;
-  /** File → texts that are ignored in it. */
-  namesOfOthers: Readonly<Record<string, readonly string[]>>;
 }
 
 const glossaryFile = 'docs/glossary.md';
@@ -58,31 +51,19 @@ function toPattern(term: string): string {
     .join('[\\s*/]+');
 }
 
-/** Checks the files (paths relative to `root`) against the glossary of that tree. */
+/** Checks the files (paths relative to `root`) against the glossary of that tree. `names`: file → texts that are ignored in it. */
 export function checkGlossary(
   root: string,
   files: readonly string[],
-  exceptions: GlossaryExceptions = { unchecked, namesOfOthers },
+  names: Readonly<Record<string, readonly string[]>> = namesOfOthers,
 ): GlossaryFault[] {
   const terms = readRefusedTerms(readFileSync(`${root}/${glossaryFile}`, 'utf8'));
-  const counts = new Map(Object.keys(exceptions.unchecked).map((prefix) => [prefix, 0]));
   const faults: GlossaryFault[] = [];
   for (const file of files.filter((each) => checkedEndings.test(each) && !recordPattern.test(each))) {
     let text = readFileSync(`${root}/${file}`, 'utf8');
-    for (const name of exceptions.namesOfOthers[file] ?? []) text = text.replaceAll(name, '');
-    const found = findRefusedTerms(text, terms);
-    const prefix = [...counts.keys()].find((each) => file.startsWith(each));
-    if (prefix === undefined)
-      for (const { line, term } of found)
-        faults.push({ file: `${file}:${line}`, what: `write another term for "${term}"` });
-    else counts.set(prefix, counts.get(prefix)! + found.length);
-  }
-  for (const [prefix, count] of counts) {
-    const limit = exceptions.unchecked[prefix]!;
-    if (count > limit)
-      faults.push({ file: prefix, what: `has ${count} refused terms, at most ${limit} are allowed` });
-    if (count === 0)
-      faults.push({ file: prefix, what: 'has no refused term: delete its line in unchecked.ts' });
+    for (const name of names[file] ?? []) text = text.replaceAll(name, '');
+    for (const { line, term } of findRefusedTerms(text, terms))
+      faults.push({ file: `${file}:${line}`, what: `write another term for "${term}"` });
   }
   return faults;
 }

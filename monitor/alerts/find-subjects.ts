@@ -9,6 +9,7 @@ import {
   type SectionCount,
   type SensorHealth,
   type Sensors,
+  silentAfterSeconds,
 } from '#monitor/sensors/index.ts';
 import type { CaptureLoss, Traffic } from '#monitor/traffic/index.ts';
 import {
@@ -24,8 +25,6 @@ import {
 import { copiedVerdict, endingVerdict } from './credential-health.ts';
 import { between, type Subject, type Verdict } from './episode.ts';
 
-/** A sensor has contact at least once a minute. */
-export const silentSeconds = 180;
 /** An older report of a sensor is not used. */
 const conditionSeconds = 300;
 /** Part of all packets; short bursts do not matter. */
@@ -188,7 +187,7 @@ function silenceOf(sensor: SensorHealth, watchingSeconds: number): Subject {
       ? 'unknown'
       : age <= heardSeconds
         ? 'good'
-        : age > silentSeconds && watchingSeconds > silentSeconds
+        : age > silentAfterSeconds && watchingSeconds > silentAfterSeconds
           ? 'bad'
           : 'unknown';
   return {

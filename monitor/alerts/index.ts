@@ -41,7 +41,6 @@ export {
   downMinutes,
   lossMinutes,
   lossShare,
-  silentSeconds,
   spoolShare,
 } from './find-subjects.ts';
 export { keptAlerts } from './kept.ts';

@@ -5,7 +5,7 @@
  */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { InboxTally } from '#monitor/inbox/index.ts';
-import { silentSecondsMax } from './problems.ts';
+import { isSilentFor } from '#monitor/sensors/index.ts';
 import type { Health, HealthReport } from './report.ts';
 
 /** Sensors with their own series, the first by id. */
@@ -106,9 +106,7 @@ function show(gauges: ReturnType<typeof createGauges>, report: HealthReport | nu
   }
   if (maintenance.lastSuccessAtMs !== null) gauges.maintenance.set(maintenance.lastSuccessAtMs / 1000);
   if (maintenance.lastSeconds !== null) gauges.maintenanceSeconds.set(maintenance.lastSeconds);
-  const heard = sensors.filter(
-    ({ silentSeconds }) => silentSeconds !== null && silentSeconds <= silentSecondsMax,
-  );
+  const heard = sensors.filter(({ silentSeconds }) => !isSilentFor(silentSeconds));
   gauges.sensors.set({ state: 'heard' }, heard.length);
   gauges.sensors.set({ state: 'silent' }, sensors.length - heard.length);
   gauges.lagMax.set(Math.max(0, ...heard.map(({ lagSeconds }) => lagSeconds ?? 0)));

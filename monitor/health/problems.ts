@@ -1,3 +1,4 @@
+import { isSilentFor } from '#monitor/sensors/index.ts';
 import type { HealthReport } from './report.ts';
 
 const minute = 60;
@@ -5,8 +6,6 @@ const minute = 60;
 const oldestSecondsMax = minute;
 /** Retention runs every hour. */
 const maintenanceMsMax = 2 * 3_600_000;
-/** A sensor sends every minute; a few minutes may be under way. */
-export const silentSecondsMax = 3 * minute;
 
 /** Problems that need attention, one sentence each. */
 export function findProblems(report: Omit<HealthReport, 'problems'>): string[] {
@@ -24,9 +23,7 @@ export function findProblems(report: Omit<HealthReport, 'problems'>): string[] {
   if (maintenance.lastError !== null) problems.push(`Retention failed: ${maintenance.lastError}`);
   else if (maintenance.lastSuccessAtMs !== null && asOfMs - maintenance.lastSuccessAtMs > maintenanceMsMax)
     problems.push('Retention has not run for more than two hours.');
-  const silent = sensors.filter(
-    ({ silentSeconds }) => silentSeconds === null || silentSeconds > silentSecondsMax,
-  );
+  const silent = sensors.filter(({ silentSeconds }) => isSilentFor(silentSeconds));
   if (silent.length > 0)
     problems.push(
       silent.length === 1

@@ -65,6 +65,7 @@ export {
 export type { SensorHealth } from './read-health.ts';
 export { leftOutOf } from './read-plan.ts';
 export type { RotationOutcome } from './rotate-credential.ts';
+export { isSilent, isSilentFor, silentAfterSeconds } from './silence.ts';
 export type { ChosenNode, Contact, EnrolledSensor, SensorState } from './store.ts';
 export type { SensorSummary } from './summary-store.ts';
 

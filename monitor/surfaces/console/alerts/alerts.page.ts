@@ -10,11 +10,11 @@ import {
   measuredOf,
   missingSeconds,
   refusedSeconds,
-  silentSeconds,
   skewSeconds,
   spoolShare,
   titleOf,
 } from '#monitor/alerts/index.ts';
+import { silentAfterSeconds } from '#monitor/sensors/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import {
   age,
@@ -241,7 +241,7 @@ function rulesSection() {
         'It is resolved after one or two minutes of good values without a break. Unmeasured values change nothing.',
     },
     definitionList([
-      { term: 'Sensor silent', value: `no contact for ${formatDuration(silentSeconds)}` },
+      { term: 'Sensor silent', value: `no contact for ${formatDuration(silentAfterSeconds)}` },
       { term: 'Capture down', value: 'the sensor has contact, but a capture does not listen' },
       {
         term: 'Sensor clock wrong',

@@ -1,12 +1,5 @@
-import type { SensorState } from '#monitor/sensors/index.ts';
+import { isSilent, type SensorState } from '#monitor/sensors/index.ts';
 import { type Content, formatAge, formatCount, type Tone } from '#service-kit/pages/index.ts';
-
-/** A sensor has contact at least once a minute; after this time it is silent. */
-export const lateMs = 180_000;
-
-export function isLate(sensor: SensorState, nowMs: number): boolean {
-  return sensor.lastContactAtMs === null || nowMs - sensor.lastContactAtMs > lateMs;
-}
 
 /** A one-sentence summary of a site's collection. */
 export function siteState(
@@ -16,7 +9,7 @@ export function siteState(
   /** Sensors with contact and a problem. */
   troubled = 0,
 ): { tone: Tone; text: Content } {
-  const silent = sensors.filter((sensor) => isLate(sensor, nowMs)).length;
+  const silent = sensors.filter((sensor) => isSilent(sensor, nowMs)).length;
   return collectionSentence({ sensors: sensors.length, silent, troubled }, newestMinuteMs, nowMs);
 }
 

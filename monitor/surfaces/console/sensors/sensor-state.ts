@@ -8,13 +8,12 @@ import {
   endingVerdict,
   lossShare,
   refusedSeconds,
-  silentSeconds,
   skewSeconds,
   skewSecondsOf,
   skewText,
 } from '#monitor/alerts/index.ts';
 import type { LiveRate } from '#monitor/live/index.ts';
-import { leftOutOf, type SensorHealth } from '#monitor/sensors/index.ts';
+import { isSilentFor, leftOutOf, type SensorHealth } from '#monitor/sensors/index.ts';
 import type { CaptureLoss, CaptureOutage } from '#monitor/traffic/index.ts';
 import { formatCount, formatDuration, formatPercent, type Tone } from '#service-kit/pages/index.ts';
 
@@ -44,7 +43,7 @@ export function troublesOf(sensorId: number, facts: StateFacts): SensorTrouble[]
   if (!sensor || sensor.contactAgeSeconds === null)
     return [{ tone: 'neutral', short: 'no contact yet', text: 'Enrolled, but no contact yet.' }];
   const silentFor = sensor.contactAgeSeconds;
-  if (silentFor > silentSeconds)
+  if (isSilentFor(silentFor))
     return [
       {
         tone: 'bad',

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import { skewSeconds, skewSecondsOf } from '#monitor/alerts/index.ts';
 import type { LiveRate } from '#monitor/live/index.ts';
-import type { KnownCondition, SensorState } from '#monitor/sensors/index.ts';
+import { isSilent, type KnownCondition, type SensorState } from '#monitor/sensors/index.ts';
 import type { CaptureState, GapRow } from '#monitor/traffic/index.ts';
 import {
   age,
@@ -20,7 +20,7 @@ import {
   section,
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
-import { isLate, siteState } from '../parts/site-state.ts';
+import { siteState } from '../parts/site-state.ts';
 import { captureTable, diskShareOf, fillText, freshCondition, spoolShareOf, untold } from './sensor-parts.ts';
 import { type SensorTrouble, type StateFacts, troublesOf } from './sensor-state.ts';
 
@@ -58,7 +58,7 @@ export function sensorsPage(
   const { siteId, sensors, nowMs } = page;
   const lines = sensors.map((sensor) => lineOf(sensor, page));
   const troubled = lines.filter(
-    ({ sensor, troubles }) => !isLate(sensor, nowMs) && troubles.some(({ tone }) => tone !== 'neutral'),
+    ({ sensor, troubles }) => !isSilent(sensor, nowMs) && troubles.some(({ tone }) => tone !== 'neutral'),
   ).length;
   return [
     pageHeader({
@@ -103,7 +103,7 @@ function sensorTable(
 ): Content {
   // Silent sensors first, then those with other problems, so that the first page of many has them.
   const weight = ({ sensor, troubles }: SensorLine) =>
-    Number(isLate(sensor, nowMs)) * 2 + Number(troubles.length > 0);
+    Number(isSilent(sensor, nowMs)) * 2 + Number(troubles.length > 0);
   return dataTable<SensorLine>(request, {
     ...pagedRows(
       request,

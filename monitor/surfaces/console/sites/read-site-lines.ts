@@ -1,9 +1,9 @@
 /** What the overview shows of each site, read from the features. */
 import type { Episode } from '#monitor/alerts/index.ts';
+import { silentAfterSeconds } from '#monitor/sensors/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import type { Collection, SiteTraffic } from '#monitor/traffic/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { lateMs } from '../parts/site-state.ts';
 
 export interface SiteLine {
   site: Site;
@@ -48,7 +48,7 @@ export async function readSiteLines(
 ): Promise<SitesOverview> {
   const [newest, summaries, open] = await Promise.all([
     deps.traffic.newestMinutes(),
-    deps.sensors.summarize(nowMs - lateMs),
+    deps.sensors.summarize(nowMs - silentAfterSeconds * 1000),
     deps.alerts.listOpen(null, alertsMax),
   ]);
   const alerts = Map.groupBy(open, (episode) => episode.siteId);

@@ -1,6 +1,7 @@
 /** `/api/integrations/operations/health`: state of the feeds and their dependencies, for signed-in people (NET-4.j). */
 import { type Static, Type } from 'typebox';
 import type { Health, HealthReport } from '#monitor/health/index.ts';
+import { isSilentFor } from '#monitor/sensors/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 
 const Moment = Type.Union([Type.String(), Type.Null()]);
@@ -97,7 +98,7 @@ function showReport(report: HealthReport): Static<typeof OperationsHealth> {
     },
     sensors: {
       enrolled: sensors.length,
-      silent: sensors.filter(({ silentSeconds }) => silentSeconds === null || silentSeconds > 180).length,
+      silent: sensors.filter(({ silentSeconds }) => isSilentFor(silentSeconds)).length,
     },
   };
 }

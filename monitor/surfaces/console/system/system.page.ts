@@ -1,6 +1,7 @@
 /** The page of the monitor itself: queue, workers, feeds, retention, and the sensors furthest behind. */
 import type { FastifyRequest } from 'fastify';
 import type { HealthReport } from '#monitor/health/index.ts';
+import { isSilentFor } from '#monitor/sensors/index.ts';
 import {
   age,
   badge,
@@ -22,7 +23,6 @@ import { dataTable } from '#service-kit/web/index.ts';
 
 /** Maximum number of sensors in the table. */
 const sensorsShown = 20;
-const lateSeconds = 180;
 /** Descriptions of loops; a loop without one is shown by its name. */
 const ownLoopWork: Readonly<Record<string, string>> = {
   alerts: 'evaluates alerts and notifies channels',
@@ -249,7 +249,7 @@ function sensors(request: FastifyRequest, { sensors: all }: HealthReport): Conte
     caption: `Sensors furthest behind, ${rows.length} of ${all.length}`,
     rows,
     isComplete: rows.length === all.length,
-    rowTone: ({ silentSeconds }) => (behind(silentSeconds) > lateSeconds ? 'warn' : undefined),
+    rowTone: ({ silentSeconds }) => (isSilentFor(silentSeconds) ? 'warn' : undefined),
     columns: [
       {
         key: 'host',

@@ -312,7 +312,7 @@ async function tryForms(desk: Desk, result: ForgeResult): Promise<void> {
   const forms = [
     ...[
       '',
-      '../../../monitor/surfaces/notices',
+      '.',
       '-',
       '+',
       '0',

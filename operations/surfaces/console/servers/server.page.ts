@@ -54,7 +54,7 @@ export function serverPage(options: ServerPageOptions): Html {
             upperFirst(statusOf(server)),
             ' since ',
             moment(server.statusChangedAt.getTime(), nowMs),
-            '..',
+            '.',
           ],
         },
         actions: powerButtons(options),

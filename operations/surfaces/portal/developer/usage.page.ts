@@ -121,7 +121,7 @@ function stateOf(usage: AccountUsage, currency: string): { tone: Tone; text: str
       text: `${used} used in ${formatMonth(usage.period)}${
         usage.isOpen && usage.projectedCount > usage.includedCount
           ? `; at this pace ${formatCount(usage.projectedCount)} by its end.`
-          : '..'
+          : '.'
       }`,
     };
   return {

@@ -57,5 +57,5 @@ const fieldOf: Record<string, string> = {
 
 /** A field's fault, which the API words as the end of a sentence, as one of its own. */
 export function sentence(words: string): string {
-  return `${words[0]!.toUpperCase()}${words.slice(1)}${words.endsWith('..') ? '' : '..'}`;
+  return `${words[0]!.toUpperCase()}${words.slice(1)}${words.endsWith('.') ? '' : '.'}`;
 }

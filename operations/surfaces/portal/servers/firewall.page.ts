@@ -68,7 +68,7 @@ function stateOf({ firewall, nowMs }: FirewallPageOptions): { tone: Tone; text: 
     text: [
       `Filtering by ${formatCount(count)} ${count === 1 ? 'rule' : 'rules'}, applied `,
       moment(firewall.appliedAt?.getTime(), nowMs),
-      '..',
+      '.',
     ],
   };
 }

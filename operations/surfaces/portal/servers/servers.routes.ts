@@ -144,7 +144,7 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
       } catch (error) {
         if (!(error instanceof CodedError) || error.code !== 'servers.invalid') throw error;
         for (const fault of error.details.fields as FieldFault[])
-          faults.set(fault.path.split('..')[0]!, `${fault.path}: ${fault.message}.`);
+          faults.set(fault.path.split('.')[0]!, `${fault.path}: ${fault.message}.`);
       }
     }
     const words = { name, hostname, labels: text, faults };

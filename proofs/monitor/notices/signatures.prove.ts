@@ -310,22 +310,7 @@ async function tryForms(desk: Desk, result: ForgeResult): Promise<void> {
   const now = String(nowSeconds);
   const body = Buffer.from('{"cluster_id":7,"virtual_machines":[]}');
   const forms = [
-    ...[
-      '',
-      '.',
-      '-',
-      '+',
-      '0',
-      '-0',
-      '00',
-      'NaN',
-      'Infinity',
-      'null',
-      'now',
-      '1e9',
-      '1.79e9',
-      '179e7',
-    ],
+    ...['', '.', '-', '+', '0', '-0', '00', 'NaN', 'Infinity', 'null', 'now', '1e9', '1.79e9', '179e7'],
     ...[
       `${now}.0`,
       `.${now}`,

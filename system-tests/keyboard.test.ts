@@ -7,7 +7,10 @@ import { after, before, describe, test } from 'node:test';
 import { NotFoundError } from '#clients/typescript/index.ts';
 import { type KeyboardUser, startKeyboardUser } from './testing/keyboard.ts';
 import { apiOf } from './testing/people.ts';
-import { type RunningDemo, runDemo } from './testing/run-demo.ts';
+import type { RunningDemo } from './testing/run-demo.ts';
+import { shareDemo } from './testing/shared-demo.ts';
+
+const shared = shareDemo();
 
 describe('a customer’s tasks by keyboard', () => {
   let demo: RunningDemo;
@@ -17,18 +20,19 @@ describe('a customer’s tasks by keyboard', () => {
   let serverId: number;
 
   before(async () => {
-    demo = await runDemo({ isSimulated: true });
+    demo = await shared.start();
     user = await startKeyboardUser();
     url = demo.file.operations_url;
   });
   after(async () => {
     await user?.[Symbol.asyncDispose]();
-    await demo?.stop();
+    await shared.stop();
   });
   const api = () => apiOf(demo.file, key);
 
   test('signing in: the first field has the focus', async () => {
     await user.open(`${url}/client/`);
+    await user.page.locator('input[name="email"]:focus').waitFor();
     await user.page.keyboard.type(demo.file.customer.email);
     await user.press('Tab');
     await user.page.keyboard.type(demo.file.customer.password);

@@ -8,7 +8,7 @@ import { planTests } from './plan-tests.ts';
 /** Plans these files, by their texts; `first` are those that begin before all others. */
 function plan(
   texts: Record<string, string>,
-  first: { waiting: string[]; longest: string[] } = { waiting: [], longest: [] },
+  first: { waiting: string[]; longest: string[][] } = { waiting: [], longest: [] },
 ) {
   const root = mkdtempSync(join(tmpdir(), 'svc-plan-'));
   try {
@@ -70,11 +70,14 @@ test('a file that changes its process without saying so is refused by name', () 
 });
 
 test('the longest begin first, those that wait run beside them, and a name of none is refused', () => {
-  const texts = { 'monitor/a.test.ts': '', 'monitor/long.test.ts': '', 'system-tests/waits.test.ts': '' };
-  const first = { waiting: ['system-tests/waits.test.ts'], longest: ['monitor/long.test.ts'] };
+  const long = ['system-tests/long.test.ts', 'monitor/long.test.ts'];
+  const texts = Object.fromEntries(
+    ['monitor/a.test.ts', ...long, 'system-tests/waits.test.ts'].map((file) => [file, '']),
+  );
+  const first = { waiting: ['system-tests/waits.test.ts'], longest: [long] };
   assert.deepEqual(plan(texts, first), {
     waiting: ['system-tests/waits.test.ts'],
-    batches: [['monitor/long.test.ts'], ['monitor/a.test.ts']],
+    batches: [long, ['monitor/a.test.ts']],
   });
-  assert.throws(() => plan(texts, { waiting: [], longest: ['gone.test.ts'] }), /gone\.test\.ts/);
+  assert.throws(() => plan(texts, { waiting: [], longest: [['gone.test.ts']] }), /gone\.test\.ts/);
 });

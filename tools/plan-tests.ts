@@ -22,26 +22,30 @@ const changingPattern =
 export interface FirstTests {
   /** They run whole programs through real minutes and mostly wait, so they go beside the others, which use the processor. */
   waiting: readonly string[];
-  /** Of the others they take longest: begun first, none of them runs alone when all others are done. */
-  longest: readonly string[];
+  /**
+   * Of the others they take longest: begun first, none of them runs alone when all others are done. Each list is one
+   * process.
+   */
+  longest: readonly (readonly string[])[];
 }
 
 const firstTests: FirstTests = {
   waiting: ['system-tests/journey.test.ts', 'system-tests/kills.test.ts', 'system-tests/replay.test.ts'],
   longest: [
-    'system-tests/every-page.test.ts',
-    'proofs/operations/customer-api/isolation.test.ts',
-    'service-kit/pages/browser.test.ts',
-    'proofs/sensor/spool/traced-cycles.test.ts',
-    'system-tests/keyboard.test.ts',
-    'system-tests/restart.test.ts',
-    'proofs/sensor/collection/clock-steps.test.ts',
-    'sensor/collection/live-capture.test.ts',
-    'proofs/sensor/spool/kill.test.ts',
-    'proofs/monitor/inbox/faults.test.ts',
-    'service-kit/postgres/backup.test.ts',
-    'proofs/sensor/spool/storage-full.test.ts',
-    'tools/package/package.test.ts',
+    // They share a demo, and when its pages are looked at, it has minutes of traffic to show.
+    ['system-tests/keyboard.test.ts', 'system-tests/every-page.test.ts'],
+    ['monitor/inbox/crash-points.test.ts'],
+    ['proofs/operations/customer-api/isolation.test.ts'],
+    ['service-kit/pages/browser.test.ts'],
+    ['proofs/sensor/spool/traced-cycles.test.ts'],
+    ['system-tests/restart.test.ts'],
+    ['proofs/sensor/collection/clock-steps.test.ts'],
+    ['sensor/collection/live-capture.test.ts'],
+    ['proofs/sensor/spool/kill.test.ts'],
+    ['proofs/monitor/inbox/faults.test.ts'],
+    ['service-kit/postgres/backup.test.ts'],
+    ['proofs/sensor/spool/storage-full.test.ts'],
+    ['tools/package/package.test.ts'],
   ],
 };
 
@@ -61,16 +65,17 @@ export function planTests(
   files: readonly string[],
   { waiting, longest } = firstTests,
 ): TestPlan {
-  const gone = [...waiting, ...longest].filter((file) => !files.includes(file));
+  const first = [...waiting, ...longest.flat()];
+  const gone = first.filter((file) => !files.includes(file));
   if (gone.length > 0) throw new Error(`tools/plan-tests.ts names files that are gone: ${gone.join(', ')}`);
-  const rest = files.filter((file) => !waiting.includes(file) && !longest.includes(file));
+  const rest = files.filter((file) => !first.includes(file));
   const shared = rest.filter((file) => maySharedProcess(root, file));
   const own = rest.filter((file) => !shared.includes(file));
   const batches: string[][] = [];
   for (let at = 0; at < shared.length; at += batchMax) batches.push(shared.slice(at, at + batchMax));
   return {
     waiting: files.filter((file) => waiting.includes(file)),
-    batches: [...longest.map((file) => [file]), ...batches, ...own.map((file) => [file])],
+    batches: [...longest.map((together) => [...together]), ...batches, ...own.map((file) => [file])],
   };
 }
 

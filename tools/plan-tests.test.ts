@@ -56,16 +56,17 @@ test('a file with a hook around each test, or that says so, has a process of its
   ]);
 });
 
-test('a file that changes its process without saying so is refused by name', () => {
+test('a file that changes or measures its process without saying so is refused by name', () => {
   for (const text of [
     "process.env.HOME = '/';",
     'delete process.env.HOME',
     'mock.timers.enable({});',
     "process.chdir('/');",
+    'process.memoryUsage().arrayBuffers',
   ])
     assert.throws(
       () => plan({ 'operations/a.test.ts': text }),
-      /operations\/a\.test\.ts changes its process/,
+      /operations\/a\.test\.ts changes or measures its process/,
     );
 });
 

@@ -2,8 +2,9 @@
  * Which test files share a process, and in which order everything begins.
  *
  * A test file of a server program loads some 800 modules and compiles schemas and code that the next one needs again: in
- * a shared process this costs half of the processor time. A small one costs less than its process. Each test makes and ends a world of its own, so files do not
- * meet; a file that changes its process says so and has one of its own.
+ * a shared process this costs half of the processor time. A small one costs less than its process. Each test makes and
+ * ends a world of its own, so files do not meet; a file that changes or measures its process says so and has one of its
+ * own.
  */
 import { readFileSync } from 'node:fs';
 
@@ -14,9 +15,9 @@ const sharingFolders =
 /** A hook of this file alone would run around the tests of every file in the process, and a marked file changes it. */
 const ownProcessPattern = /^(beforeEach|afterEach)\(|^\/\/ Own process: /m;
 
-/** Text that changes its process for the files behind it. */
+/** Text that changes its process for the files behind it, or measures what the files before it used. */
 const changingPattern =
-  /process\.env\.\w+ *(\?\?)?=[^=]|delete process\.env|Object\.assign\(process\.env|(?<!\bt\.)\bmock\.timers|process\.(chdir|umask|exitCode)|^after\(.*process\.exit/m;
+  /process\.(memoryUsage|cpuUsage|resourceUsage)\(|setFlagsFromString\(|process\.env\.\w+ *(\?\?)?=[^=]|delete process\.env|Object\.assign\(process\.env|(?<!\bt\.)\bmock\.timers|process\.(chdir|umask|exitCode)|^after\(.*process\.exit/m;
 
 /** Files that begin before all others. */
 export interface FirstTests {
@@ -84,6 +85,6 @@ function maySharedProcess(root: string, file: string): boolean {
   const text = readFileSync(`${root}/${file}`, 'utf8');
   if (ownProcessPattern.test(text)) return false;
   if (changingPattern.test(text))
-    throw new Error(`${file} changes its process: begin it with "// Own process: <reason>"`);
+    throw new Error(`${file} changes or measures its process: begin it with "// Own process: <reason>"`);
   return true;
 }

@@ -1,3 +1,4 @@
+// Own process: it measures the memory of its process.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';

@@ -1,3 +1,4 @@
+// Own process: it measures the memory of captures.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createCapture } from '#sensor/capture/index.ts';

@@ -44,7 +44,7 @@ test('settings decide which work there is', async () => {
   );
 });
 
-test('an override takes the place of the part that the settings would make, in every feature that uses it', async () => {
+test('an override takes the place of the part that the settings would make, and is asked once for all features', async () => {
   const asked: string[] = [];
   const clock = createTestClock(Date.UTC(2026, 0, 1));
   const hypervisors: Hypervisors = {

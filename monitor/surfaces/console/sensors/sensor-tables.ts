@@ -6,7 +6,6 @@ import {
   badge,
   code,
   formatAge,
-  formatBytes,
   formatCount,
   formatTime,
   html,
@@ -15,6 +14,7 @@ import {
   section,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
+import { bytesColumns } from '../parts/bytes-columns.ts';
 
 /** Maximum number of interfaces on the page; files have all. */
 const interfacesShown = 100;
@@ -94,22 +94,7 @@ export function foreignTable(request: FastifyRequest, siteId: number, rows: read
         cell: (row) => formatCount(row.minutes),
         value: (row) => row.minutes,
       },
-      {
-        key: 'in',
-        header: 'In',
-        kind: 'figure',
-        cell: (row) => formatBytes(row.rxBytes),
-        field: 'in_bytes',
-        value: (row) => row.rxBytes,
-      },
-      {
-        key: 'out',
-        header: 'Out',
-        kind: 'figure',
-        cell: (row) => formatBytes(row.txBytes),
-        field: 'out_bytes',
-        value: (row) => row.txBytes,
-      },
+      ...bytesColumns,
       {
         key: 'last',
         header: 'Last minute',

@@ -8,7 +8,11 @@ import { test } from 'node:test';
 const runner = new URL('./run-tests.ts', import.meta.url).href;
 
 /** Runs these files in one process as the gate does. */
-function runTogether(texts: Record<string, string>): { status: number | null; output: string } {
+function runTogether(texts: Record<string, string>): {
+  status: number | null;
+  output: string;
+  errors: string;
+} {
   const dir = mkdtempSync(join(tmpdir(), 'svc-run-tests-'));
   try {
     const files = Object.entries(texts).map(([name, text]) => {
@@ -24,7 +28,7 @@ function runTogether(texts: Record<string, string>): { status: number | null; ou
       env,
       encoding: 'utf8',
     });
-    return { status: result.status, output: result.stdout };
+    return { status: result.status, output: result.stdout, errors: result.stderr };
   } finally {
     rmSync(dir, { recursive: true });
   }
@@ -65,4 +69,30 @@ test('a process that dies fails, and so do the files that it had not run', () =>
   assert.equal(status, 1);
   assert.match(output, /The process of .* ended with SIGKILL/);
   assert.match(output, /c\.test\.mjs\n {6}The file ran no test/);
+});
+
+test('an error that no test awaits fails the run and is shown', () => {
+  const throwing = `
+    import { test } from 'node:test';
+    test('it leaves a rejection behind', async () => {
+      void Promise.reject(new Error('it is left alone'));
+      await new Promise((wake) => setImmediate(wake));
+    });`;
+  const { status, output, errors } = runTogether({ 'a.test.mjs': throwing });
+  assert.equal(status, 1);
+  assert.match(errors, /Error: it is left alone/);
+  assert.match(output, /[1-9] failed/);
+});
+
+test('tests inside a group run its hooks, and hooks of one group do not run around another', () => {
+  const grouped = (name: string) => `
+    import { before, describe, test } from 'node:test';
+    let ran = 0;
+    describe('${name}', () => {
+      before(() => { ran += 1; });
+      test('${name} inside', () => { if (ran !== 1) throw new Error('hook ran ' + ran + ' times'); });
+    });`;
+  const { status, output } = runTogether({ 'a.test.mjs': grouped('one'), 'b.test.mjs': grouped('two') });
+  assert.equal(status, 0, output);
+  assert.match(output, /2 passed, 0 failed/);
 });

@@ -3,7 +3,6 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { run } from 'node:test';
 import type { TestEvent } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import report from './test-reporter.ts';
@@ -37,22 +36,13 @@ export async function runTests(lanes: readonly Lane[]): Promise<number> {
 async function runLane({ batches, concurrency }: Lane, events: PassThrough): Promise<void> {
   const waiting = [...batches];
   const work = async () => {
-    for (let batch = waiting.shift(); batch; batch = waiting.shift()) {
-      if (batch.length > 1) await runShared(batch, events);
-      else await runAlone(batch[0]!, events);
-    }
+    for (let batch = waiting.shift(); batch; batch = waiting.shift()) await runBatch(batch, events);
   };
   await Promise.all(Array.from({ length: concurrency }, work));
 }
 
-async function runAlone(file: string, events: PassThrough): Promise<void> {
-  const stream = run({ files: [resolve(root, file)], concurrency: 1, timeout: hangsAfterMs, execArgv });
-  stream.pipe(events, { end: false });
-  await once(stream, 'end');
-}
-
 /** A file that told nothing, because it has no test or its process died, fails. */
-async function runShared(batch: Batch, events: PassThrough): Promise<void> {
+async function runBatch(batch: Batch, events: PassThrough): Promise<void> {
   const files = batch.map((file) => resolve(root, file));
   const silent = new Set(files);
   const child = fork(`${root}/tools/test-batch.ts`, files, {

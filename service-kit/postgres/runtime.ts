@@ -43,7 +43,7 @@ export async function prepareRuntime(folder: string, packaged = findBinaries()):
   const identity = await chooseIdentity();
   const isReadable = isPassable(packaged) && isPassable(folder);
   const copy = join(copiesFolder, createHash('sha256').update(packaged).digest('hex').slice(0, 16));
-  const native = isReadable ? packaged : await copyBinaries(packaged, join(copy, 'package', 'native'));
+  const native = isReadable ? packaged : await copyBinaries(packaged, join(copy, 'package'));
   const names = isReadable
     ? folder
     : join(copy, `names-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`);
@@ -91,40 +91,49 @@ function findBinaries(): string {
 }
 
 /**
- * Copies beside and renames, so that a copy that was cut off is never taken for a whole one; a newer package is copied
- * again. Several programs may start at once: a whole copy is never taken from under the one that made it.
+ * Copies a package's binaries into a folder named after the package, and returns the path of the copy. The copy is made
+ * beside and renamed, so that one that was cut off is never taken for a whole one. Several programs may start at once: the
+ * first copy stays, and no name is ever given to another package's. Copies of older packages go.
  */
-export async function copyBinaries(packaged: string, target: string): Promise<string> {
-  const wanted = await stampOf(packaged);
-  if ((await stampOf(target)) === wanted) return target;
-  const fresh = `${target}.new-${process.pid}-${randomBytes(4).toString('hex')}`;
-  await mkdir(dirname(target), { recursive: true, mode: 0o755 });
-  await cp(packaged, fresh, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
-  while (!(await isRenamed(fresh, target, ['ENOTEMPTY', 'EEXIST']))) {
-    if ((await stampOf(target)) === wanted) {
-      await rm(fresh, { recursive: true, force: true });
-      return target;
-    }
-    // An older package's: another process may have moved it by now.
-    const old = `${fresh}-old`;
-    if (await isRenamed(target, old, ['ENOENT'])) await rm(old, { recursive: true, force: true });
+export async function copyBinaries(packaged: string, folder: string): Promise<string> {
+  const stamp = await stampOf(packaged);
+  const target = join(folder, stamp);
+  const native = join(target, 'native');
+  if (!(await isWhole(native))) {
+    const fresh = join(folder, `${unfinished}${process.pid}-${randomBytes(4).toString('hex')}`);
+    await mkdir(fresh, { recursive: true, mode: 0o755 });
+    const options = { recursive: true, verbatimSymlinks: true, preserveTimestamps: true };
+    await cp(packaged, join(fresh, 'native'), options);
+    if (!(await isRenamed(fresh, target))) await rm(fresh, { recursive: true, force: true });
   }
-  return target;
+  for (const name of await readdir(folder))
+    if (name !== stamp && !name.startsWith(unfinished))
+      await rm(join(folder, name), { recursive: true, force: true });
+  return native;
 }
 
-/** Tells packages apart: size and time of the server's program, null without one. */
-async function stampOf(folder: string): Promise<string | null> {
-  const facts = await stat(join(folder, 'bin', 'postgres')).catch(() => null);
-  return facts && `${facts.size} ${Math.floor(facts.mtimeMs / 1000)}`;
+const unfinished = 'new-';
+
+/** Tells packages apart: size and time (in seconds) of the server's program. */
+async function stampOf(native: string): Promise<string> {
+  const { size, mtimeMs } = await stat(join(native, 'bin', 'postgres'));
+  return `${size}-${Math.floor(mtimeMs / 1000)}`;
 }
 
-/** Renames a folder; false when that ends in one of these errors. */
-async function isRenamed(folder: string, target: string, expected: readonly string[]): Promise<boolean> {
+function isWhole(native: string): Promise<boolean> {
+  return stat(native).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Renames a folder; false when another program's stands there. */
+async function isRenamed(folder: string, target: string): Promise<boolean> {
   try {
     await rename(folder, target);
     return true;
   } catch (error) {
-    if (expected.includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    if (['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
     throw error;
   }
 }

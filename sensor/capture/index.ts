@@ -7,6 +7,7 @@
  *
  * A frame passes `decode/` (link, IP, fragments, tunnels), `flows/` (the table of flows and their counters), `names/` (what
  * clients say and look up) and `reports/` (addresses, rows, minutes, the lists of a reading). `engine.ts` joins them.
+ * `attacks/` counts packets of protected addresses in one-second bins, for the detector.
  */
 
 import type { Capture, CaptureOptions } from './capture.ts';
@@ -32,6 +33,15 @@ export function createCapture(options: CaptureOptions): Capture {
   return new MinuteCapture(options);
 }
 
+export {
+  AttackCounters,
+  type AttackCountersOptions,
+  type DetailLimits,
+  Direction,
+} from './attacks/attack-counters.ts';
+export { Kind, kindCount } from './attacks/packet-kind.ts';
+export { Bin, binLength, type SlotTable } from './attacks/slot-table.ts';
+export type { HeavyPrefix, TrafficDetail } from './attacks/traffic-detail.ts';
 export { isSupportedLinkType } from './decode/decode-link.ts';
 export {
   type CountedUsage,

@@ -1,0 +1,81 @@
+/**
+ * What a packet is for the attack detector. Every IP packet has exactly one kind, so kinds add up to the total.
+ *
+ * A packet is two-way when the other end of its flow has sent data or an acknowledgement before. The other end of a
+ * spoofed packet never does.
+ */
+import { type Packet, Protocol } from '../decode/packet.ts';
+
+export const Kind = {
+  /** TCP SYN without ACK, and with it. */
+  opening: 0,
+  openingAnswer: 1,
+  /** Other TCP segments of one-way flows. */
+  segment: 2,
+  reset: 3,
+  /** TCP segments, and datagrams, of two-way flows; datagrams include ESP, GRE and other tunnels. */
+  twoWaySegment: 4,
+  twoWayDatagram: 5,
+  /** UDP from a port of a service that is used for amplification, on a one-way flow and on a two-way flow. */
+  reflection: 6,
+  twoWayReflection: 7,
+  /** Other UDP of one-way flows. */
+  datagram: 8,
+  icmp: 9,
+  /** ICMP that answers another packet: echo replies and errors. */
+  icmpAnswer: 10,
+  /** First and later fragments. */
+  fragment: 11,
+  /** GRE, IP in IP, ESP and AH of one-way flows. */
+  tunnel: 12,
+  other: 13,
+} as const;
+
+export const kindCount = 14;
+
+/**
+ * Source ports of amplification: QOTD, CharGEN, DNS, TFTP, portmap, NTP, NetBIOS, SNMP, CLDAP, SLP, RIPv1, OpenVPN,
+ * MSSQL, SSDP, ARD, STUN, WSD, SIP, Sentinel, mDNS, CoAP, BitTorrent DHT, Ubiquiti, memcached, Steam, Quake, DHDiscover.
+ */
+const amplificationPorts = [
+  17, 19, 53, 69, 111, 123, 137, 161, 389, 427, 520, 1194, 1434, 1900, 3283, 3478, 3702, 5060, 5093, 5353,
+  5683, 6881, 10001, 11211, 27015, 27960, 37810,
+];
+const isAmplificationPort = new Uint8Array(65_536);
+for (const port of amplificationPorts) isAmplificationPort[port] = 1;
+
+const icmpAnswers = new Set([0, 3, 4, 11, 12]);
+const icmp6Answers = new Set([1, 2, 3, 4, 129]);
+
+/** The packet's kind. `isTwoWay` is called only where it matters. */
+export function kindOf(p: Packet, isTwoWay: (p: Packet) => boolean): number {
+  if (p.isFragment) return Kind.fragment;
+  switch (p.protocol) {
+    case Protocol.tcp: {
+      const flags = Math.max(0, p.tcpFlags);
+      if ((flags & 4) !== 0) return Kind.reset;
+      if ((flags & 2) !== 0) return (flags & 16) !== 0 ? Kind.openingAnswer : Kind.opening;
+      return isTwoWay(p) ? Kind.twoWaySegment : Kind.segment;
+    }
+    case Protocol.udp:
+      if (isAmplificationPort[p.sourcePort] === 1)
+        return isTwoWay(p) ? Kind.twoWayReflection : Kind.reflection;
+      return isTwoWay(p) ? Kind.twoWayDatagram : Kind.datagram;
+    case Protocol.icmp:
+      return isAnswer(p, icmpAnswers) ? Kind.icmpAnswer : Kind.icmp;
+    case Protocol.icmp6:
+      return isAnswer(p, icmp6Answers) ? Kind.icmpAnswer : Kind.icmp;
+    case Protocol.gre:
+    case Protocol.ipip:
+    case Protocol.ipv6:
+    case Protocol.esp:
+    case Protocol.ah:
+      return isTwoWay(p) ? Kind.twoWayDatagram : Kind.tunnel;
+    default:
+      return isTwoWay(p) ? Kind.twoWayDatagram : Kind.other;
+  }
+}
+
+function isAnswer(p: Packet, types: ReadonlySet<number>): boolean {
+  return p.transportAt < p.payloadEnd && types.has(p.bytes[p.transportAt]!);
+}

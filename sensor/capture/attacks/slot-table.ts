@@ -1,0 +1,161 @@
+/**
+ * Counters of addresses or prefixes in one-second bins: the open second and the five before it, for each direction and
+ * kind of packet.
+ *
+ * A bin is set to zero when its slot first counts in a new second, so quiet slots cost nothing.
+ */
+import { formatWords } from '../address-words.ts';
+import { KeyedTable } from '../keyed-table.ts';
+import { kindCount } from './packet-kind.ts';
+
+/** Layout of one bin: packets by kind, IP bytes by kind, then two more counters. */
+export const Bin = {
+  packets: 0,
+  bytes: kindCount,
+  /** TCP connections whose handshake was completed in this second. */
+  opened: kindCount * 2,
+  /** How many more packets there were at most in frames that were merged out of an unknown number. */
+  unknown: kindCount * 2 + 1,
+} as const;
+
+/** Doubles of one bin. */
+export const binLength = kindCount * 2 + 2;
+/** The open second and five closed ones. */
+export const binsPerSlot = 6;
+
+const keyWords = 5;
+/** Words of a slot: the last second with a packet, its detail for each direction, its hosts (of a prefix). */
+export const SlotWord = { lastSecond: 0, detail: 1, hosts: 3 } as const;
+const slotWords = 4;
+
+export class SlotTable {
+  readonly slotsMax: number;
+  readonly #directions: number;
+  readonly #table: KeyedTable;
+
+  constructor(slotsMax: number, directions: 1 | 2, seed: number) {
+    this.slotsMax = slotsMax;
+    this.#directions = directions;
+    this.#table = new KeyedTable(
+      {
+        keyWords,
+        wordCount: slotWords,
+        sumCount: directions * binsPerSlot * binLength,
+        recordsMax: slotsMax,
+      },
+      seed,
+    );
+  }
+
+  get count(): number {
+    return this.#table.count;
+  }
+
+  /** The slot of an address of four words, or -1. */
+  find(version: number, w0: number, w1: number, w2: number, w3: number): number {
+    this.#setKey(version, w0, w1, w2, w3);
+    return this.#table.find();
+  }
+
+  /** The slot of an address, created when it is missing; -1 when the table is full. */
+  locate(version: number, w0: number, w1: number, w2: number, w3: number): number {
+    this.#setKey(version, w0, w1, w2, w3);
+    return this.#table.locate();
+  }
+
+  /** Adds packets to the bin of `second` and returns the position of the bin in `sums`. */
+  add(
+    slot: number,
+    direction: number,
+    second: number,
+    kind: number,
+    packets: number,
+    bytes: number,
+    unknown: number,
+    opened: number,
+  ): number {
+    const { words, sums } = this.#table;
+    if (words[slot * slotWords + SlotWord.lastSecond] !== second + 1) this.#turn(slot, second);
+    const base = this.#bin(slot, direction, second);
+    sums[base + kind]! += packets;
+    sums[base + Bin.bytes + kind]! += bytes;
+    if (unknown > 0) sums[base + Bin.unknown]! += unknown;
+    if (opened > 0) sums[base + Bin.opened]! += opened;
+    return base;
+  }
+
+  /** A counter of the last `add`, by the position that it returned. */
+  sum(at: number): number {
+    return this.#table.sums[at]!;
+  }
+
+  /** Adds the bin of a second to `into`. */
+  addBin(slot: number, direction: number, second: number, into: Float64Array): void {
+    const last = this.lastSecond(slot);
+    if (second > last || second <= last - binsPerSlot || direction >= this.#directions) return;
+    const { sums } = this.#table;
+    const base = this.#bin(slot, direction, second);
+    for (let i = 0; i < binLength; i += 1) into[i]! += sums[base + i]!;
+  }
+
+  /** The last second with a packet, -1 for none. */
+  lastSecond(slot: number): number {
+    return this.#table.words[slot * slotWords + SlotWord.lastSecond]! - 1;
+  }
+
+  word(slot: number, word: number): number {
+    return this.#table.words[slot * slotWords + word]!;
+  }
+
+  setWord(slot: number, word: number, value: number): void {
+    this.#table.words[slot * slotWords + word] = value;
+  }
+
+  /** IP version, and the words of the address. */
+  version(slot: number): number {
+    return this.#table.keys[slot * keyWords]!;
+  }
+
+  keyWord(slot: number, word: number): number {
+    return this.#table.keys[slot * keyWords + 1 + word]!;
+  }
+
+  /** The address as text. */
+  text(slot: number): string {
+    const { keys } = this.#table;
+    const at = slot * keyWords;
+    return formatWords(keys[at]!, keys[at + 1]!, keys[at + 2]!, keys[at + 3]!, keys[at + 4]!);
+  }
+
+  /** Removes every slot except these, which get new numbers in that order. */
+  keepOnly(slots: ArrayLike<number>): void {
+    this.#table.keepOnly(slots);
+  }
+
+  #setKey(version: number, w0: number, w1: number, w2: number, w3: number): void {
+    const { key } = this.#table;
+    key[0] = version;
+    key[1] = w0;
+    key[2] = w1;
+    key[3] = w2;
+    key[4] = w3;
+  }
+
+  #bin(slot: number, direction: number, second: number): number {
+    return ((slot * this.#directions + direction) * binsPerSlot + (second % binsPerSlot)) * binLength;
+  }
+
+  /** Sets the bins since the slot's last second to zero. */
+  #turn(slot: number, second: number): void {
+    const { words, sums } = this.#table;
+    const last = this.lastSecond(slot);
+    const first = Math.max(last + 1, second - binsPerSlot + 1);
+    for (let one = first; one <= second; one += 1) {
+      for (let direction = 0; direction < this.#directions; direction += 1) {
+        const base = this.#bin(slot, direction, one);
+        sums.fill(0, base, base + binLength);
+      }
+    }
+    words[slot * slotWords + SlotWord.lastSecond] = second + 1;
+  }
+}

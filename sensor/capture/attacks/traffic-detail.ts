@@ -1,0 +1,157 @@
+/**
+ * Where a target's traffic comes from and which ports it uses, in fixed memory: the heaviest remote prefixes (/24,
+ * /48), the heaviest ports of each kind, and about how many remote addresses there are.
+ *
+ * Heavy entries are found by the space-saving algorithm: a new entry takes the place of the lightest one with its count,
+ * which is then the new entry's possible error.
+ */
+import { formatWords } from '../address-words.ts';
+import { mixHash } from '../keyed-table.ts';
+
+const prefixesMax = 64;
+const portsMax = 64;
+/** Bits that addresses are hashed to; with more addresses than bits, "many" is all that is known. */
+const addressBits = 1024;
+/** Seconds after which the address bits begin again. */
+const secondsPerCount = 8;
+
+/** A share of the sampled packets. */
+export interface HeavyPrefix {
+  prefix: string;
+  share: number;
+}
+
+/** Space saving over keys of two words. */
+class HeavyKeys {
+  readonly first: Int32Array;
+  readonly second: Int32Array;
+  readonly counts: Float64Array;
+  readonly errors: Float64Array;
+  used = 0;
+  #hit = 0;
+
+  constructor(max: number) {
+    this.first = new Int32Array(max);
+    this.second = new Int32Array(max);
+    this.counts = new Float64Array(max);
+    this.errors = new Float64Array(max);
+  }
+
+  add(a: number, b: number, weight: number): void {
+    const { first, second, counts } = this;
+    const hit = this.#hit;
+    if (hit < this.used && first[hit] === a && second[hit] === b) {
+      counts[hit]! += weight;
+      return;
+    }
+    let lightest = 0;
+    for (let i = 0; i < this.used; i += 1) {
+      if (first[i] === a && second[i] === b) {
+        counts[i]! += weight;
+        this.#hit = i;
+        return;
+      }
+      if (counts[i]! < counts[lightest]!) lightest = i;
+    }
+    const isNew = this.used < first.length;
+    const at = isNew ? this.used : lightest;
+    if (isNew) this.used += 1;
+    this.errors[at] = isNew ? 0 : counts[at]!;
+    counts[at] = this.errors[at]! + weight;
+    first[at] = a;
+    second[at] = b;
+    this.#hit = at;
+  }
+
+  clear(): void {
+    this.used = 0;
+  }
+}
+
+export class TrafficDetail {
+  readonly #prefixes = new HeavyKeys(prefixesMax);
+  readonly #ports = new HeavyKeys(portsMax);
+  readonly #addresses = new Int32Array(addressBits >>> 5);
+  readonly #addressesBefore = new Int32Array(addressBits >>> 5);
+  #version = 0;
+  #weight = 0;
+  #countedSince = 0;
+
+  /** Begins for another target. */
+  reset(version: number, second: number): void {
+    this.#prefixes.clear();
+    this.#ports.clear();
+    this.#addresses.fill(0);
+    this.#addressesBefore.fill(0);
+    this.#version = version;
+    this.#weight = 0;
+    this.#countedSince = second;
+  }
+
+  /** Adds a packet that stands for `weight` packets, with its remote address. `port` is 0 for kinds without ports. */
+  add(
+    kind: number,
+    port: number,
+    w0: number,
+    w1: number,
+    w2: number,
+    w3: number,
+    weight: number,
+    second: number,
+  ): void {
+    this.#weight += weight;
+    if (this.#version === 4) this.#prefixes.add(w3 & ~255, 0, weight);
+    else this.#prefixes.add(w0, w1 & ~65_535, weight);
+    if (port > 0) this.#ports.add(kind, port, weight);
+    if (second - this.#countedSince >= secondsPerCount) {
+      this.#countedSince = second;
+      this.#addressesBefore.set(this.#addresses);
+      this.#addresses.fill(0);
+    }
+    const bit = mixHash(mixHash(mixHash(mixHash(0, w0), w1), w2), w3) & (addressBits - 1);
+    this.#addresses[bit >>> 5]! |= 1 << (bit & 31);
+  }
+
+  /** About how many remote addresses sent or received in the last seconds. */
+  remotes(): number {
+    let set = 0;
+    for (let i = 0; i < this.#addresses.length; i += 1) {
+      for (let bits = this.#addresses[i]! | this.#addressesBefore[i]!; bits !== 0; bits &= bits - 1) set += 1;
+    }
+    if (set === addressBits) return addressBits * Math.log(addressBits);
+    return Math.round(-addressBits * Math.log(1 - set / addressBits));
+  }
+
+  /** The heaviest remote prefixes. */
+  prefixes(max: number): HeavyPrefix[] {
+    const { first, second, counts, errors, used } = this.#prefixes;
+    return Array.from({ length: used }, (_, i) => ({
+      prefix:
+        this.#version === 4
+          ? `${formatWords(4, 0, 0, 0, first[i]!)}/24`
+          : `${formatWords(6, first[i]!, second[i]!, 0, 0)}/48`,
+      share: (counts[i]! - errors[i]!) / Math.max(1, this.#weight),
+    }))
+      .filter(({ share }) => share > 0)
+      .sort((a, b) => b.share - a.share || (a.prefix < b.prefix ? -1 : 1))
+      .slice(0, max);
+  }
+
+  /** The ports that have at least `share` of the packets of these kinds, heaviest first. */
+  ports(kinds: readonly number[], share: number, max: number): number[] {
+    const { first, second, counts, errors, used } = this.#ports;
+    const found = new Map<number, number>();
+    let total = 0;
+    for (let i = 0; i < used; i += 1) {
+      if (!kinds.includes(first[i]!)) continue;
+      // Counts of all entries add up to all packets, errors included.
+      total += counts[i]!;
+      found.set(second[i]!, (found.get(second[i]!) ?? 0) + counts[i]! - errors[i]!);
+    }
+    return [...found]
+      .filter(([, count]) => count > 0 && count >= share * total)
+      .sort((a, b) => b[1] - a[1] || a[0] - b[0])
+      .slice(0, max)
+      .map(([port]) => port);
+  }
+}

@@ -1,0 +1,126 @@
+/** Joins the counters, the clock of the packets and the judge. */
+import { AttackCounters, type AttackCountersOptions } from '#sensor/capture/index.ts';
+import { lookedAtFrom } from './heat.ts';
+import type { Incident } from './incident.ts';
+import { Judge } from './judge.ts';
+import type { Thresholds } from './thresholds.ts';
+import { WatchedTargets } from './watched-targets.ts';
+
+export interface DetectorOptions extends Pick<AttackCountersOptions, 'scope' | 'key'> {
+  thresholds: Thresholds;
+}
+
+export interface DetectorResult {
+  /** False when a second was not observed, an address had no counters of its own, or packets could not be counted. */
+  complete: boolean;
+  /** Seconds that were judged. */
+  ticks: number;
+  /** Addresses with counters of their own. */
+  hosts: number;
+  /** Packets to and from protected addresses without counters of their own. */
+  overflowed: number;
+  /** Pauses in the packets' times, and steps back, after which the seconds between were not observed. */
+  gaps: number;
+  /** Frames that were merged out of an unknown number of packets. */
+  mergedFrames: number;
+  incidents: readonly Incident[];
+  incidentsLost: number;
+}
+
+/** A link on which nothing is sent for longer was not observed. */
+const quietSecondsMax = 10;
+/** Packets of several queues arrive out of order by less than this. */
+const disorderSecondsMax = 2;
+/** Seconds of counters that a gap makes useless. */
+const forgottenSeconds = 6;
+
+export class Detector {
+  readonly #counters: AttackCounters;
+  readonly #judge: Judge;
+  readonly #targets: WatchedTargets;
+  /** Seconds of the counters go up by one; unix seconds of the packets may jump. */
+  #second = 0;
+  #unixSecond = -1;
+  #lastMs = 0;
+  #ticks = 0;
+  #gaps = 0;
+
+  constructor({ scope, thresholds, key }: DetectorOptions) {
+    const limits = lookedAtFrom(thresholds);
+    this.#counters = new AttackCounters({ scope, limits, ...(key && { key }) });
+    this.#judge = new Judge(thresholds);
+    this.#targets = new WatchedTargets(this.#counters, thresholds, limits);
+  }
+
+  /**
+   * Counts a frame at its own time; a frame of a later second has the seconds before judged. `segments` as in
+   * `Capture.observe`.
+   */
+  observe(
+    bytes: Uint8Array,
+    offset: number,
+    capturedLength: number,
+    wireLength: number,
+    seconds: number,
+    nanoseconds: number,
+    linkType: number,
+    segments: number,
+  ): void {
+    if (seconds !== this.#unixSecond) this.#advance(seconds);
+    this.#lastMs = seconds * 1000 + nanoseconds / 1e6;
+    this.#counters.observe(bytes, offset, capturedLength, wireLength, linkType, segments);
+  }
+
+  /** Judges the last second and returns everything. Call once. */
+  finish(): DetectorResult {
+    if (this.#unixSecond >= 0) this.#close(this.#lastMs, true);
+    const { overflowed, hostsSeen, mergedFrames } = this.#counters;
+    const { incidents, incidentsLost } = this.#judge;
+    const isCounted = overflowed === 0 && mergedFrames === 0 && incidentsLost === 0;
+    return {
+      complete: isCounted && this.#gaps === 0,
+      ticks: this.#ticks,
+      hosts: hostsSeen,
+      overflowed,
+      gaps: this.#gaps,
+      mergedFrames,
+      incidents,
+      incidentsLost,
+    };
+  }
+
+  #advance(seconds: number): void {
+    const step = seconds - this.#unixSecond;
+    if (this.#unixSecond < 0) {
+      this.#unixSecond = seconds;
+      return;
+    }
+    if (step < 0 && step >= -disorderSecondsMax) return;
+    const isContinued = step > 0 && step <= quietSecondsMax;
+    // Before a step back, a second may have been counted only in part.
+    this.#close((this.#unixSecond + 1) * 1000, step > 0);
+    if (!isContinued) {
+      this.#gaps += 1;
+      this.#judge.noteGap();
+      this.#second += forgottenSeconds;
+      this.#unixSecond = seconds;
+      this.#counters.open(this.#second);
+      return;
+    }
+    while (this.#unixSecond < seconds) {
+      this.#second += 1;
+      this.#unixSecond += 1;
+      this.#counters.open(this.#second);
+      if (this.#unixSecond < seconds) this.#close((this.#unixSecond + 1) * 1000, true);
+    }
+  }
+
+  /** Judges the open second. */
+  #close(judgedAt: number, isWhole: boolean): void {
+    this.#ticks += 1;
+    this.#judge.close(
+      { at: this.#unixSecond * 1000, judgedAt, isWhole },
+      this.#targets.windows(this.#second, this.#judge),
+    );
+  }
+}

@@ -1,0 +1,50 @@
+/** From which rates on a target is worth a closer look; far below every threshold. */
+import { Bin, type DetailLimits, Kind, kindCount } from '#sensor/capture/index.ts';
+import { type DirectionThresholds, directionNames, type Metric, type Thresholds } from './thresholds.ts';
+import { type Counts, totalOf } from './traffic.ts';
+
+/** Part of a threshold from which a target is looked at. */
+const lookedAtRatio = 0.2;
+
+const metricOf: Partial<Record<number, Metric>> = {
+  [Kind.opening]: 'syn_pps',
+  [Kind.datagram]: 'udp_pps',
+  [Kind.reflection]: 'udp_pps',
+  [Kind.icmp]: 'icmp_pps',
+  [Kind.icmpAnswer]: 'icmp_pps',
+  [Kind.fragment]: 'fragment_pps',
+};
+
+/** Rates of one second, by direction and kind. */
+export function lookedAtFrom(thresholds: Thresholds): DetailLimits {
+  const packets = directionNames.map((direction) =>
+    Array.from({ length: kindCount }, (_, kind) => packetLimit(thresholds[direction], kind)),
+  );
+  const bytes = directionNames.map((direction) => byteLimit(thresholds[direction]));
+  return { packets, bytes };
+}
+
+function packetLimit(thresholds: DirectionThresholds, kind: number): number {
+  const metric = metricOf[kind];
+  return Math.min(thresholds.pps, metric ? thresholds[metric] : thresholds.pps) * lookedAtRatio;
+}
+
+function byteLimit(one: DirectionThresholds): number {
+  const least = Math.min(one.bps, one.udp_bps, one.amplification_bps, one.amplification_spread_bps);
+  return (least / 8) * lookedAtRatio;
+}
+
+/** True when the counters of a second are worth a closer look. */
+export function isHot(
+  counts: Counts,
+  limits: DetailLimits,
+  direction: number,
+  thresholds: DirectionThresholds,
+): boolean {
+  const { packets, bytes } = totalOf(counts);
+  if (packets >= thresholds.pps * lookedAtRatio || bytes >= limits.bytes[direction]!) return true;
+  if (counts[Bin.opened]! >= thresholds.connections_per_second * lookedAtRatio) return true;
+  const byKind = limits.packets[direction]!;
+  for (let kind = 0; kind < kindCount; kind += 1) if (counts[kind]! >= byKind[kind]!) return true;
+  return false;
+}

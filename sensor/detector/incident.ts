@@ -1,0 +1,130 @@
+/** One incident: what it is, its own times, its rates, and when it is over. Times are unix milliseconds. */
+import type { HeavyPrefix } from '#sensor/capture/index.ts';
+import type { AttackClass, Severity, Vector, Verdict } from './classify.ts';
+import type { DirectionName } from './thresholds.ts';
+import type { Amount } from './traffic.ts';
+
+export interface Target {
+  kind: 'host' | 'prefix';
+  /** An address or a prefix in canonical text. */
+  value: string;
+}
+
+export interface Rate {
+  bps: number;
+  pps: number;
+}
+
+export interface Incident {
+  target: Target;
+  direction: DirectionName;
+  class: AttackClass;
+  severity: Severity;
+  vectors: Vector[];
+  state: 'active' | 'recovered';
+  startedAt: number;
+  detectedAt: number;
+  lastObservedAt: number;
+  recoveredAt: number | null;
+  /** Rates of the last second; null after the recovery. */
+  current: Rate | null;
+  peak: Rate & { bpsAt: number; ppsAt: number };
+  totals: Amount;
+  /** Partial when a second was not observed, or packets could not be counted. */
+  coverage: 'complete' | 'partial';
+  /** Inbound: the remote prefixes with the most packets. */
+  topSources: HeavyPrefix[];
+}
+
+/** What one second shows of an incident. */
+export interface Observation {
+  /** Start of the second. */
+  at: number;
+  amount: Amount;
+  /** Largest ratio to a threshold, and what it may have been at most. */
+  ratio: number;
+  ratioMax: number;
+}
+
+/** Below this ratio a second is healthy. */
+const healthyRatio = 0.7;
+const recoverySeconds = 60;
+
+/** An incident and the state of its recovery. */
+export class OpenIncident {
+  readonly incident: Incident;
+  #healthySeconds = 0;
+  #strongestRatio = 0;
+
+  constructor(incident: Incident) {
+    this.incident = incident;
+  }
+
+  /** Adds a second that was observed as a whole. Returns true when it was the strongest so far. */
+  observe({ at, amount, ratio, ratioMax }: Observation): boolean {
+    const { incident } = this;
+    const rate = { bps: amount.bytes * 8, pps: amount.packets };
+    incident.current = rate;
+    if (rate.bps > incident.peak.bps) [incident.peak.bps, incident.peak.bpsAt] = [rate.bps, at];
+    if (rate.pps > incident.peak.pps) [incident.peak.pps, incident.peak.ppsAt] = [rate.pps, at];
+    if (ratioMax < healthyRatio) {
+      this.#healthySeconds += 1;
+      if (this.#healthySeconds >= recoverySeconds) this.#recover(at + 1000);
+      return false;
+    }
+    this.#healthySeconds = 0;
+    incident.lastObservedAt = Math.max(incident.lastObservedAt, at + 1000);
+    const { totals } = incident;
+    totals.packets += amount.packets;
+    totals.bytes += amount.bytes;
+    const isStrongest = ratio > this.#strongestRatio;
+    if (isStrongest) this.#strongestRatio = ratio;
+    return isStrongest;
+  }
+
+  /** A part of the time was not observed. The recovery waits; it never follows from missing data. */
+  noteGap(): void {
+    this.incident.coverage = 'partial';
+  }
+
+  reopen(): void {
+    this.#healthySeconds = 0;
+    this.incident.state = 'active';
+    this.incident.recoveredAt = null;
+  }
+
+  #recover(at: number): void {
+    const { incident } = this;
+    incident.state = 'recovered';
+    // The clock of a capture may have been set back meanwhile.
+    incident.recoveredAt = Math.max(at, incident.detectedAt);
+    incident.current = null;
+  }
+}
+
+/** A new incident without any traffic yet. */
+export function newIncident(
+  target: Target,
+  direction: DirectionName,
+  verdict: Verdict,
+  startedAt: number,
+  detectedAt: number,
+): Incident {
+  return {
+    target,
+    direction,
+    class: verdict.class,
+    severity: verdict.severity,
+    vectors: verdict.vectors,
+    state: 'active',
+    startedAt,
+    detectedAt,
+    lastObservedAt: startedAt,
+    recoveredAt: null,
+    current: null,
+    peak: { bps: 0, bpsAt: startedAt, pps: 0, ppsAt: startedAt },
+    totals: { packets: 0, bytes: 0 },
+    coverage: 'complete',
+    topSources: [],
+  };
+}

@@ -1,0 +1,17 @@
+/**
+ * Detects attacks on protected addresses, and attacks that they send.
+ *
+ * Guarantees: a decision takes at most 3 seconds from the first packet at twice a threshold and 6 seconds at 1.1 times;
+ * one second alone is never enough. An incident ends only after 60 healthy seconds that were observed, never by missing
+ * data. Ordinary traffic in both directions is at most an incident of severity `info`. Memory is bounded for any
+ * input; what does not fit is counted.
+ *
+ * A packet passes the counters of `sensor/capture` (its kind, one-second bins). Each second `watched-targets.ts` finds the
+ * targets worth judging, `traffic.ts` takes ordinary traffic off, `ratios.ts` compares it with the thresholds,
+ * `trigger.ts` and `classify.ts` decide, and `judge.ts` opens, updates and ends the incidents. Only `detector.ts` knows
+ * packets and their clock.
+ */
+export type { Vector } from './classify.ts';
+export { Detector, type DetectorOptions, type DetectorResult } from './detector.ts';
+export type { Incident } from './incident.ts';
+export { defaultThresholds, parseThresholds, ThresholdError, type Thresholds } from './thresholds.ts';

@@ -1,0 +1,111 @@
+/**
+ * The counters of some seconds of one target and direction, and the part of them that may be an attack.
+ *
+ * Traffic of two-way flows is not part of an attack, because the other end of a flood does not wait for answers. Nor are
+ * answers to packets of the opposite direction: a server that answers a SYN flood does not attack its senders.
+ */
+import { Bin, binLength, Kind, kindCount } from '#sensor/capture/index.ts';
+
+/** Counters in the layout of one bin; a sum of several bins has the same layout. */
+export type Counts = Float64Array;
+
+/** Packets and bytes that stay; a number is only given where it is needed. */
+export interface Traffic {
+  /** By kind. */
+  packets: Float64Array;
+  bytes: Float64Array;
+  /** Connections that were completed and carried next to nothing. */
+  idleConnections: number;
+}
+
+export interface Amount {
+  packets: number;
+  bytes: number;
+}
+
+/** Datagrams of more remote addresses than this are not one transfer. */
+const transferRemotesMax = 4;
+/** A receiver acknowledges at least one packet in a hundred. */
+const acknowledgedMin = 0.01;
+/** Answers that are larger than their requests by this factor, and at least this long on average, are amplified. */
+const amplifiedBy = 4;
+export const amplifiedBytesMin = 200;
+/** Bytes of a connection that does something, such as a TLS handshake. */
+const busyConnectionBytes = 1000;
+
+export function emptyCounts(): Counts {
+  return new Float64Array(binLength);
+}
+
+/** All packets and bytes. */
+export function totalOf(counts: Counts): Amount {
+  const total = { packets: 0, bytes: 0 };
+  for (let kind = 0; kind < kindCount; kind += 1) {
+    total.packets += counts[kind]!;
+    total.bytes += counts[Bin.bytes + kind]!;
+  }
+  return total;
+}
+
+/** All packets and bytes of a part. */
+export function amountOf({ packets, bytes }: Traffic): Amount {
+  return {
+    packets: packets.reduce((sum, one) => sum + one, 0),
+    bytes: bytes.reduce((sum, one) => sum + one, 0),
+  };
+}
+
+/**
+ * The part of `counts` that may be an attack. `opposite` has the counters of the same seconds in the opposite direction,
+ * `remotes` the number of remote addresses, null when it is not known.
+ */
+export function attackPart(
+  counts: Counts,
+  opposite: Counts,
+  direction: 'inbound' | 'outbound',
+  remotes: number | null,
+): Traffic {
+  const packets = counts.slice(Bin.packets, kindCount);
+  const bytes = counts.slice(Bin.bytes, Bin.bytes + kindCount);
+  const keep = (kind: number, amount: number) => {
+    const before = packets[kind]!;
+    const after = Math.max(0, Math.min(before, amount));
+    packets[kind] = after;
+    bytes[kind] = before === 0 ? 0 : (bytes[kind]! * after) / before;
+  };
+  const other = (kind: number) => opposite[kind]!;
+  const opened = counts[Bin.opened]!;
+  keep(Kind.opening, packets[Kind.opening]! - opened);
+  keep(Kind.openingAnswer, packets[Kind.openingAnswer]! - other(Kind.opening));
+  const answeredByReset = other(Kind.opening) + other(Kind.openingAnswer) + other(Kind.segment);
+  keep(Kind.reset, packets[Kind.reset]! - answeredByReset);
+  const answeredByIcmp = other(Kind.icmp) + other(Kind.opening) + other(Kind.segment) + other(Kind.datagram);
+  keep(Kind.icmpAnswer, packets[Kind.icmpAnswer]! - answeredByIcmp);
+  keep(Kind.twoWaySegment, 0);
+  if (isTransfer(counts, opposite, direction, remotes)) keep(Kind.twoWayDatagram, 0);
+  if (!isAmplified(counts, opposite, direction)) keep(Kind.twoWayReflection, 0);
+  const carried = [counts, opposite].reduce((sum, one) => sum + one[Bin.bytes + Kind.twoWaySegment]!, 0);
+  return { packets, bytes, idleConnections: carried < opened * busyConnectionBytes ? opened : 0 };
+}
+
+/** True when two-way datagrams are ordinary: outbound answers, or a transfer between few ends that acknowledge. */
+function isTransfer(
+  counts: Counts,
+  opposite: Counts,
+  direction: 'inbound' | 'outbound',
+  remotes: number | null,
+): boolean {
+  if (direction === 'outbound') return true;
+  const acknowledged = opposite[Kind.twoWayDatagram]! + opposite[Kind.datagram]! + opposite[Kind.tunnel]!;
+  if (acknowledged < counts[Kind.twoWayDatagram]! * acknowledgedMin) return false;
+  return remotes === null || remotes <= transferRemotesMax;
+}
+
+/** True when a server sends large answers to small requests from few ports: it is used to attack others. */
+function isAmplified(counts: Counts, opposite: Counts, direction: 'inbound' | 'outbound'): boolean {
+  if (direction === 'inbound') return false;
+  const packets = counts[Kind.twoWayReflection]!;
+  const bytes = counts[Bin.bytes + Kind.twoWayReflection]!;
+  const asked = opposite[Bin.bytes + Kind.datagram]! + opposite[Bin.bytes + Kind.twoWayDatagram]!;
+  return bytes >= packets * amplifiedBytesMin && bytes >= asked * amplifiedBy;
+}

@@ -1,0 +1,31 @@
+/** When ratios of single seconds are enough for an incident. Pure; the newest second is last. */
+
+/** Seconds that a decision looks at. */
+export const windowSeconds = 5;
+/** Two of the last three seconds at this ratio decide at once: an attack at 2.0 has slack for its first, partial second. */
+const fastRatio = 1.8;
+const fastSeconds = 3;
+/** Seconds of at least this ratio belong to the attack. */
+const partOfAttack = 0.5;
+
+/** True when the seconds are enough. One second alone never is. */
+export function isTriggered(ratios: readonly number[]): boolean {
+  const loud = ratios.slice(-fastSeconds).filter((ratio) => ratio >= fastRatio).length;
+  if (loud >= 2) return true;
+  const mean = ratios.reduce((sum, ratio) => sum + ratio, 0) / windowSeconds;
+  return mean >= 1 && ratios.filter((ratio) => ratio >= 1).length >= 2;
+}
+
+/** Index of the second in which the attack began: the first of the unbroken run up to the last second of the attack. */
+export function firstSecondOf(ratios: readonly number[]): number {
+  let last = ratios.length - 1;
+  while (last > 0 && ratios[last]! < partOfAttack) last -= 1;
+  let first = last;
+  while (first > 0 && ratios[first - 1]! > 0.05) first -= 1;
+  return first;
+}
+
+/** Indices of the seconds that show what the attack consists of. */
+export function loudSeconds(ratios: readonly number[]): number[] {
+  return ratios.flatMap((ratio, i) => (ratio >= partOfAttack ? [i] : []));
+}

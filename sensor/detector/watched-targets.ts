@@ -1,0 +1,160 @@
+/**
+ * Finds the targets worth judging among the counters: hosts with much traffic, and prefixes whose hosts have much
+ * together while none of them has too much alone (carpet bombing).
+ */
+import {
+  type AttackCounters,
+  binLength,
+  type DetailLimits,
+  Direction,
+  type SlotTable,
+} from '#sensor/capture/index.ts';
+import { isHot } from './heat.ts';
+import type { Target } from './incident.ts';
+import type { Judge, TargetSecond, TargetWindow } from './judge.ts';
+import { attackRatios, largest } from './ratios.ts';
+import { type DirectionName, directionNames, type Thresholds } from './thresholds.ts';
+import { attackPart, type Counts, emptyCounts } from './traffic.ts';
+import { windowSeconds } from './trigger.ts';
+
+/** A host from this ratio on is a target of its own, not a part of its prefix. */
+const aloneRatio = 1;
+
+export class WatchedTargets {
+  readonly #counters: AttackCounters;
+  readonly #thresholds: Thresholds;
+  readonly #limits: DetailLimits;
+  readonly #counts = emptyCounts();
+
+  constructor(counters: AttackCounters, thresholds: Thresholds, limits: DetailLimits) {
+    this.#counters = counters;
+    this.#thresholds = thresholds;
+    this.#limits = limits;
+  }
+
+  /** The targets of the closed `second`. */
+  *windows(second: number, judge: Judge): Iterable<TargetWindow> {
+    const { hosts } = this.#counters;
+    const hostsOf = new Map<number, number[]>();
+    for (let slot = 0; slot < hosts.count; slot += 1) {
+      const last = hosts.lastSecond(slot);
+      if (last <= second - windowSeconds) continue;
+      const prefix = this.#counters.prefixOf(slot);
+      if (prefix >= 0) push(hostsOf, prefix, slot);
+      for (const direction of directionNames) yield* this.#hostWindow(slot, direction, second, judge);
+    }
+    yield* this.#prefixWindows(second, judge, hostsOf);
+  }
+
+  *#hostWindow(slot: number, direction: DirectionName, second: number, judge: Judge): Iterable<TargetWindow> {
+    const { hosts } = this.#counters;
+    const counts = this.#read(hosts, slot, Direction[direction], second);
+    const isWatched = isHot(counts, this.#limits, Direction[direction], this.#thresholds[direction]);
+    if (!isWatched && judge.openCount === 0) {
+      this.#counters.unwatch(hosts, slot, Direction[direction]);
+      return;
+    }
+    const target: Target = { kind: 'host', value: hosts.text(slot) };
+    if (!isWatched && !judge.hasOpen(target, direction)) {
+      this.#counters.unwatch(hosts, slot, Direction[direction]);
+      return;
+    }
+    const detail = this.#counters.detailOf(hosts, slot, Direction[direction]);
+    yield { target, direction, seconds: this.#secondsOf(slot, direction, second), detail };
+  }
+
+  *#prefixWindows(
+    second: number,
+    judge: Judge,
+    hostsOf: ReadonlyMap<number, readonly number[]>,
+  ): Iterable<TargetWindow> {
+    const { prefixes } = this.#counters;
+    for (let slot = 0; slot < prefixes.count; slot += 1) {
+      const hosts = hostsOf.get(slot) ?? [];
+      const hasRest = prefixes.lastSecond(slot) > second - windowSeconds;
+      if (hosts.length < 2 && !hasRest) {
+        this.#counters.unwatch(prefixes, slot, Direction.inbound);
+        continue;
+      }
+      const last = this.#read(prefixes, slot, Direction.inbound, second);
+      for (const host of hosts) this.#counters.hosts.addBin(host, Direction.inbound, second, last);
+      const target: Target = {
+        kind: 'prefix',
+        value: `${prefixes.text(slot)}/${prefixes.version(slot) === 4 ? 24 : 48}`,
+      };
+      if (
+        !isHot(last, this.#limits, Direction.inbound, this.#thresholds.inbound) &&
+        !judge.hasOpen(target, 'inbound')
+      ) {
+        this.#counters.unwatch(prefixes, slot, Direction.inbound);
+        continue;
+      }
+      this.#counters.watch(prefixes, slot, Direction.inbound);
+      const detail = this.#counters.detailOf(prefixes, slot, Direction.inbound);
+      const seconds = this.#prefixSeconds(slot, hosts, second, judge);
+      yield { target, direction: 'inbound', seconds, detail };
+    }
+  }
+
+  /** The sums of a prefix over its hosts, without those that are targets of their own. */
+  #prefixSeconds(slot: number, hosts: readonly number[], second: number, judge: Judge): TargetSecond[] {
+    const sums = secondsUpTo(second).map((at) => {
+      const counts = emptyCounts();
+      this.#counters.prefixes.addBin(slot, Direction.inbound, at, counts);
+      return { counts, opposite: emptyCounts() };
+    });
+    for (const host of hosts) {
+      const target: Target = { kind: 'host', value: this.#counters.hosts.text(host) };
+      if (judge.isAttacked(target, 'inbound')) continue;
+      const seconds = this.#secondsOf(host, 'inbound', second);
+      if (seconds.some((one) => this.#isAlone(one))) continue;
+      for (const [i, one] of seconds.entries()) {
+        addTo(sums[i]!.counts, one.counts);
+        addTo(sums[i]!.opposite, one.opposite);
+      }
+    }
+    return sums;
+  }
+
+  #isAlone({ counts, opposite }: TargetSecond): boolean {
+    if (!isHot(counts, this.#limits, Direction.inbound, this.#thresholds.inbound)) return false;
+    const part = attackPart(counts, opposite, 'inbound', null);
+    return largest(attackRatios(part, this.#thresholds.inbound, 1, null)) >= aloneRatio;
+  }
+
+  /** The last closed seconds of a host, the newest last. */
+  #secondsOf(slot: number, direction: DirectionName, second: number): TargetSecond[] {
+    const { hosts } = this.#counters;
+    const own = Direction[direction];
+    return secondsUpTo(second).map((at) => {
+      const counts = emptyCounts();
+      const opposite = emptyCounts();
+      hosts.addBin(slot, own, at, counts);
+      hosts.addBin(slot, 1 - own, at, opposite);
+      return { counts, opposite };
+    });
+  }
+
+  /** The bin of a slot, in an array that is used again. */
+  #read(table: SlotTable, slot: number, direction: number, second: number): Counts {
+    const counts = this.#counts.fill(0);
+    table.addBin(slot, direction, second, counts);
+    return counts;
+  }
+}
+
+function secondsUpTo(second: number): number[] {
+  return Array.from({ length: windowSeconds }, (_, i) => second - windowSeconds + 1 + i).filter(
+    (at) => at >= 0,
+  );
+}
+
+function addTo(sum: Counts, one: Counts): void {
+  for (let i = 0; i < binLength; i += 1) sum[i]! += one[i]!;
+}
+
+function push(lists: Map<number, number[]>, key: number, value: number): void {
+  const list = lists.get(key);
+  if (list) list.push(value);
+  else lists.set(key, [value]);
+}

@@ -2,7 +2,7 @@
  * The sensor's commands. Each loads its modules when it is called, so that reading a file starts fast.
  */
 import type { Command } from 'commander';
-import type { ReadOptions } from './capture-reader/index.ts';
+import type { DetectOptions, ReadOptions } from './capture-reader/index.ts';
 import { readArguments } from './commands/read-arguments.ts';
 
 const readExamples = `
@@ -13,6 +13,19 @@ Examples:
   read day.pcap --name '*.example.com' --from 12:00 --to 12:15
   tcpdump -i eth0 -c 100000 -w - | … read -     without a file`;
 
+const detectExamples = `
+Without --protect, every address that receives is protected. A threshold file is JSON; missing values are the defaults, and
+null is "not judged":
+  {"inbound": {"pps": 20000, "udp_bps": null}, "outbound": {"syn_pps": 1000}}
+Thresholds of one address, inbound / outbound: pps 50000 / 80000, bps 900000000 / 900000000, syn_pps 10000 / 3000; inbound only:
+udp_pps 30000, udp_bps 400000000, icmp_pps 5000, fragment_pps 5000, amplification_bps 150000000, amplification_spread_bps
+100000000 (more than 20 sources), connections_per_second 10000.
+
+Examples:
+  detect traffic.pcap                           attacks on every address, and what they consist of
+  detect uplink.pcap.zst --protect 192.0.2.0/24 --protect 2001:db8::/48
+  detect traffic.pcap --thresholds limits.json --json`;
+
 const runSettings = `
 Settings are environment variables. The most important ones:
   SVC_MONITOR_URL             the monitor's URL (http://127.0.0.1:8090)
@@ -22,8 +35,8 @@ Settings are environment variables. The most important ones:
   SVC_SENSOR_SPOOL_MIB        size limit of the spool (160)
 All settings: docs/settings.md, or man svc-sensor. To check this host: check.`;
 
-/** Adds the sensor's commands to its part of the command line. */
-export function addCommands(program: Command): void {
+/** Adds the commands that read capture files. */
+function addFileCommands(program: Command): void {
   const read = program
     .command('read')
     .description(
@@ -41,6 +54,28 @@ export function addCommands(program: Command): void {
     .action(async (files: string[], options: ReadOptions) => {
       process.exitCode = await (await import('./commands/read.ts')).read(files, options);
     });
+  program
+    .command('detect')
+    .description("Find attacks in a capture file by the detector's rules, with the file's own clock")
+    .argument('<file>', 'capture file (pcap or pcapng, also gzip or zstd); - for standard input')
+    .option('--json', 'print everything as JSON')
+    .option(
+      '--protect <prefix>',
+      'protected prefix or address; may be repeated',
+      (prefix: string, before: string[]) => [...before, prefix],
+      [] as string[],
+    )
+    .option('--thresholds <file>', 'JSON file with other thresholds')
+    .addHelpText('after', detectExamples)
+    .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
+    .action(async (file: string, options: DetectOptions) => {
+      process.exitCode = await (await import('./commands/detect.ts')).detect(file, options);
+    });
+}
+
+/** Adds the sensor's commands to its part of the command line. */
+export function addCommands(program: Command): void {
+  addFileCommands(program);
   program
     .command('run')
     .description('Listen on the interfaces of SVC_SENSOR_CAPTURES and report every minute to the monitor')

@@ -88,7 +88,8 @@ export function packetsIn({ size }: Pick<CaptureFile, 'size'>): number {
   return size > 0 ? Math.ceil(size / 36) : packetsOfPipeMax;
 }
 
-function requireSupported(path: string, { linkTypes }: CaptureFile): void {
+/** Throws when the file has link types, and none of them is supported. */
+export function requireSupported(path: string, { linkTypes }: Pick<CaptureFile, 'linkTypes'>): void {
   if (linkTypes.length === 0 || linkTypes.some(isSupportedLinkType)) return;
   const types = [...new Set(linkTypes)];
   const shown = `${types.slice(0, 5).join(', ')}${types.length > 5 ? ', …' : ''}`;

@@ -1,0 +1,151 @@
+/** Replays a capture file through the attack detector, with the file's own clock. */
+import { readFileSync } from 'node:fs';
+import { canonicalAddress, formatPrefix, parsePrefix } from '#common/ip/index.ts';
+import { isSupportedLinkType } from '#sensor/capture/index.ts';
+import { type CaptureFile, NotACaptureError, openCaptureFile } from '#sensor/capture-files/index.ts';
+import {
+  Detector,
+  type DetectorResult,
+  defaultThresholds,
+  parseThresholds,
+  ThresholdError,
+  type Thresholds,
+} from '#sensor/detector/index.ts';
+import { detectionJson } from './detect-json.ts';
+import { detectionLines } from './detect-tables.ts';
+import type { Detection } from './detection.ts';
+import type { InstantOfFrame } from './instants.ts';
+import type { ReadScreen } from './read-files.ts';
+import { requireSupported } from './read-frames.ts';
+import { createProgress, type Progress } from './read-progress.ts';
+import { OutputClosedError } from './text-output.ts';
+
+export interface DetectOptions {
+  json?: boolean;
+  /** Protected prefixes and addresses; without any, every address that receives is protected. */
+  protect?: string[];
+  /** Path of a threshold file. */
+  thresholds?: string;
+}
+
+/** An IP packet that is longer than a jumbo frame was merged by offload. */
+const frameBytesMax = 9240;
+const progressEvery = 1 << 16;
+
+/** Prints the incidents of a capture file and returns the exit code: 2 for invalid options and unreadable files. */
+export async function detectFile(path: string, options: DetectOptions, screen: ReadScreen): Promise<number> {
+  try {
+    const prefixes = (options.protect ?? []).map(protectedPrefix);
+    const scope = prefixes.length > 0 ? { prefixes, addresses: [] } : null;
+    const thresholds = readThresholds(options.thresholds);
+    const detector = new Detector({ scope, thresholds });
+    const progress = createProgress(screen.terminal);
+    const detection = replay(path, detector, progress);
+    progress?.clear();
+    if (options.json) screen.out.write(detectionJson(detection));
+    else for (const line of detectionLines(detection, screen.look)) screen.out.write(`${line}\n`);
+    screen.out.end();
+    for (const problem of detection.problems) screen.complain(problem);
+    return 0;
+  } catch (error) {
+    if (error instanceof OutputClosedError) return 0;
+    if (!(error instanceof NotACaptureError)) throw error;
+    screen.complain(error.message);
+    return 2;
+  }
+}
+
+function replay(path: string, detector: Detector, progress: Progress | null): Detection {
+  const file = openCaptureFile(path);
+  let packets = 0;
+  let truncated = 0;
+  let firstAt: InstantOfFrame | null = null;
+  let lastAt: InstantOfFrame | null = null;
+  const unsupported = new Map<number, number>();
+  try {
+    requireSupported(path, file);
+    while (file.next()) {
+      packets += 1;
+      if (progress && (packets & (progressEvery - 1)) === 0) progress.show(file, packets);
+      const { seconds, nanoseconds, linkType } = file;
+      if (!firstAt || isBefore(file, firstAt)) firstAt = { seconds, nanoseconds };
+      if (!lastAt) lastAt = { seconds, nanoseconds };
+      else if (!isBefore(file, lastAt)) [lastAt.seconds, lastAt.nanoseconds] = [seconds, nanoseconds];
+      if (file.capturedLength < file.wireLength) truncated += 1;
+      if (!isSupportedLinkType(linkType)) unsupported.set(linkType, (unsupported.get(linkType) ?? 0) + 1);
+      observe(detector, file);
+    }
+    requireSupported(path, file);
+  } finally {
+    file.close();
+  }
+  const result = detector.finish();
+  const links = file.linkTypes.length;
+  const problems = [
+    ...file.problems,
+    ...[...unsupported].map(
+      ([type, count]) =>
+        `${count} packets have link type ${type}, which is not supported; they were not judged.`,
+    ),
+    ...(links > 1
+      ? [
+          `The file has ${links} interfaces, which were judged together: a packet that several of them recorded counts several times. Judge one interface alone to be exact.`,
+        ]
+      : []),
+    ...(truncated > 0
+      ? [`${truncated} packets are truncated; they count with the length that their headers state.`]
+      : []),
+    ...problemsOf(result),
+  ];
+  const isWhole = file.problems.length === 0 && unsupported.size === 0 && links <= 1;
+  return { packets, firstAt, lastAt, result, isWhole, problems };
+}
+
+function observe(detector: Detector, file: CaptureFile): void {
+  const { bytes, offset, capturedLength, wireLength, seconds, nanoseconds, linkType } = file;
+  const segments = wireLength > frameBytesMax ? 0 : 1;
+  detector.observe(bytes, offset, capturedLength, wireLength, seconds, nanoseconds, linkType, segments);
+}
+
+function problemsOf({ gaps, overflowed, mergedFrames, incidentsLost }: DetectorResult): string[] {
+  return [
+    gaps > 0
+      ? `The times of the packets have ${gaps} gaps of more than 10 seconds or steps back; what happened there is unknown, and no incident recovered in them.`
+      : '',
+    overflowed > 0
+      ? `${overflowed} packets belong to addresses for which there was no room; they were judged by their prefixes only. Name fewer addresses with --protect.`
+      : '',
+    mergedFrames > 0
+      ? `${mergedFrames} frames were merged by offload out of an unknown number of packets: thresholds in bytes were judged, thresholds in packets only by the packets that there were at least. Record with offload disabled: ethtool -K INTERFACE gro off lro off tso off gso off.`
+      : '',
+    incidentsLost > 0 ? `${incidentsLost} further incidents are not listed.` : '',
+  ].filter((problem) => problem !== '');
+}
+
+function isBefore(a: InstantOfFrame, b: InstantOfFrame): boolean {
+  return a.seconds < b.seconds || (a.seconds === b.seconds && a.nanoseconds < b.nanoseconds);
+}
+
+function protectedPrefix(text: string): string {
+  const prefix = parsePrefix(text);
+  if (prefix) return formatPrefix(prefix);
+  const [address = '', length = ''] = text.split('/');
+  const hasHostBits = canonicalAddress(address) !== null && /^\d{1,3}$/.test(length);
+  throw new NotACaptureError(
+    hasHostBits
+      ? `--protect ${text} is not a prefix: its length is too large, or bits after it are not zero. For one address write ${address}.`
+      : `--protect takes an address or a prefix such as 192.0.2.0/24 or 2001:db8::/48, not ${JSON.stringify(text)}.`,
+  );
+}
+
+function readThresholds(path: string | undefined): Thresholds {
+  if (path === undefined) return defaultThresholds;
+  try {
+    return parseThresholds(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (error instanceof ThresholdError) throw new NotACaptureError(`--thresholds ${path}: ${error.message}`);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    throw new NotACaptureError(`--thresholds ${path} can not be read (${code}).`);
+  }
+}

@@ -1,0 +1,42 @@
+/** The incidents of a capture as JSON. */
+import type { Incident } from '#sensor/detector/index.ts';
+import type { Detection } from './detection.ts';
+import { formatInstant } from './instants.ts';
+
+/** One JSON object, with a line break at its end. */
+export function detectionJson({ packets, firstAt, lastAt, result, isWhole }: Detection): string {
+  const { complete, ticks, hosts, overflowed, incidents } = result;
+  const answer = {
+    capture: { packets, first_at: formatInstant(firstAt), last_at: formatInstant(lastAt) },
+    detector: { complete: complete && isWhole, ticks, hosts, overflowed },
+    incidents: incidents.map(incidentJson),
+  };
+  return `${JSON.stringify(answer, null, 2)}\n`;
+}
+
+function incidentJson(one: Incident) {
+  return {
+    target: one.target,
+    direction: one.direction,
+    class: one.class,
+    severity: one.severity,
+    vectors: one.vectors,
+    started_at: formatMs(one.startedAt),
+    detected_at: formatMs(one.detectedAt),
+    recovered_at: one.recoveredAt === null ? null : formatMs(one.recoveredAt),
+    peak: { bps: Math.round(one.peak.bps), pps: Math.round(one.peak.pps) },
+    bytes: Math.round(one.totals.bytes),
+    packets: Math.round(one.totals.packets),
+    top_sources: one.topSources.map(({ prefix, share }) => ({
+      prefix,
+      share: Math.round(share * 1e4) / 1e4,
+    })),
+  };
+}
+
+/** Unix milliseconds, with microseconds as a fraction, as text. */
+export function formatMs(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  const micros = Math.min(999_999, Math.round((ms - seconds * 1000) * 1000));
+  return formatInstant({ seconds, nanoseconds: micros * 1000 })!;
+}

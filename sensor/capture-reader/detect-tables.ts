@@ -1,0 +1,67 @@
+/** The incidents of a capture for people. */
+import type { Incident } from '#sensor/detector/index.ts';
+import { formatMs } from './detect-json.ts';
+import type { Detection } from './detection.ts';
+import { formatInstant } from './instants.ts';
+import { type Column, formatAmount, formatCount, paint, renderTable, type TextLook } from './text-table.ts';
+
+const columns: readonly Column[] = [
+  { title: 'Target', style: 'name', shrinksTo: 18 },
+  { title: 'Direction' },
+  { title: 'Class', style: 'strong' },
+  { title: 'Severity' },
+  { title: 'Started' },
+  { title: 'Decided', isNumber: true },
+  { title: 'Recovered' },
+  { title: 'Peak', isNumber: true },
+  { title: 'Peak', isNumber: true },
+  { title: 'Bytes', isNumber: true },
+];
+const sourcesShown = 5;
+
+/** Lines of the summary, the incidents and their vectors. */
+export function* detectionLines(detection: Detection, look: TextLook): Generator<string> {
+  const { packets, firstAt, lastAt, result } = detection;
+  const span = firstAt && lastAt ? `, ${formatInstant(firstAt)} to ${formatInstant(lastAt)}` : '';
+  yield `${formatCount(packets)} packets${span}; ${formatCount(result.hosts)} protected addresses, ${formatCount(result.ticks)} seconds judged.`;
+  if (result.incidents.length === 0) {
+    yield 'No incidents.';
+    return;
+  }
+  yield '';
+  yield paint(`Incidents (${formatCount(result.incidents.length)})`, 'strong', look);
+  yield* renderTable(columns, result.incidents.map(cellsOf), look);
+  for (const incident of result.incidents) yield* detailLines(incident, look);
+}
+
+function cellsOf(one: Incident): string[] {
+  return [
+    one.target.value,
+    one.direction,
+    one.class,
+    one.severity,
+    formatMs(one.startedAt).slice(0, 19),
+    `${((one.detectedAt - one.startedAt) / 1000).toFixed(1)} s`,
+    one.recoveredAt === null ? 'active' : formatMs(one.recoveredAt).slice(11, 19),
+    formatAmount(one.peak.bps, 'bit/s'),
+    formatAmount(one.peak.pps, 'p/s'),
+    formatAmount(one.totals.bytes, 'B'),
+  ];
+}
+
+function* detailLines(one: Incident, look: TextLook): Generator<string> {
+  yield '';
+  yield paint(`${one.class} ${one.direction}, ${one.target.value}`, 'strong', look);
+  for (const vector of one.vectors) {
+    const ports = vector.ports.length > 0 ? `, ports ${vector.ports.join(', ')}` : '';
+    yield `  ${vector.class}: ${percent(vector.packets_share)} of packets, ${percent(vector.bytes_share)} of bytes${ports}`;
+  }
+  const sources = one.topSources
+    .slice(0, sourcesShown)
+    .map(({ prefix, share }) => `${prefix} (${percent(share)})`);
+  if (sources.length > 0) yield `  from ${sources.join(', ')}`;
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+}

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { type DetectOptions, detectFile } from '#sensor/capture-reader/index.ts';
+import {
+  createFlood,
+  createLookups,
+  type FloodShape,
+  type Stream,
+  startSecond,
+  storedStreams,
+  victim,
+} from '#sensor/testing/attack-traffic.ts';
+import { pcapFile, pcapngFile } from '#sensor/testing/capture-files.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-detect-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const flood: FloodShape = { class: 'syn_flood', version: 4, direction: 'inbound', ratio: 1 };
+const streams: Stream[] = [
+  { step: createLookups(1), perSecond: 4, from: 0, to: 80 },
+  { step: createFlood(flood, 1), perSecond: 300, from: 5, to: 12 },
+];
+const frames = storedStreams(streams);
+const capture = stored('flood.pcap', pcapFile(frames));
+const limits = stored('limits.json', '{"inbound": {"syn_pps": 100}}');
+
+function stored(name: string, bytes: Uint8Array | string): string {
+  const path = join(folder, name);
+  writeFileSync(path, bytes);
+  return path;
+}
+
+/** Runs `sensor detect` in this process. */
+async function detect(path: string, options: DetectOptions = {}) {
+  const written: string[] = [];
+  const complaints: string[] = [];
+  const status = await detectFile(path, options, {
+    out: {
+      write: (text) => written.push(text),
+      writeBytes: (bytes) => written.push(Buffer.from(bytes).toString()),
+      end() {},
+    },
+    look: { width: null, isColored: false },
+    terminal: null,
+    complain: (sentence) => complaints.push(`${sentence}\n`),
+  });
+  return { status, stdout: written.join(''), stderr: complaints.join('') };
+}
+
+test('NET-1.1: detect --json has the capture, the detector and the incidents', async () => {
+  const { status, stdout, stderr } = await detect(capture, { json: true, thresholds: limits });
+  assert.deepEqual([status, stderr], [0, '']);
+  const found = JSON.parse(stdout);
+  const moment = (after: number) =>
+    new Date((startSecond + after) * 1000).toISOString().replace('.000Z', '.000000Z');
+  assert.equal(found.capture.packets, frames.length);
+  assert.equal(found.capture.first_at, moment(0));
+  assert.equal(found.detector.complete, true);
+  assert.equal(found.detector.overflowed, 0);
+  assert.equal(found.detector.ticks, 80);
+  assert.equal(found.incidents.length, 1);
+  const { top_sources: sources, vectors, ...incident } = found.incidents[0];
+  assert.deepEqual(incident, {
+    target: { kind: 'host', value: victim(4) },
+    direction: 'inbound',
+    class: 'syn_flood',
+    severity: 'attack',
+    started_at: moment(5),
+    detected_at: moment(7),
+    recovered_at: moment(72),
+    peak: { bps: 300 * 40 * 8, pps: 300 },
+    bytes: 2100 * 40,
+    packets: 2100,
+  });
+  assert.equal(vectors[0].class, 'syn_flood');
+  assert.deepEqual(vectors[0].ports, [443]);
+  assert.ok(vectors[0].packets_share > 0.99 && vectors[0].bytes_share > 0.98);
+  assert.ok(sources.length > 0 && sources.every((one: { share: number }) => one.share <= 1));
+});
+
+test('NET-1.1: detect prints a table for people', async () => {
+  const { status, stdout } = await detect(capture, { thresholds: limits });
+  assert.equal(status, 0);
+  assert.match(stdout, /Incidents \(1\)/);
+  assert.match(stdout, /192\.0\.2\.7 +inbound +syn_flood +attack/);
+  assert.match(stdout, /syn_flood: 100 % of packets, 100 % of bytes, ports 443/);
+  const quiet = await detect(capture);
+  assert.match(quiet.stdout, /No incidents\./);
+});
+
+test('NET-1.1: --protect limits detection to these addresses', async () => {
+  const options = { json: true, thresholds: limits };
+  const inside = await detect(capture, { ...options, protect: ['192.0.2.0/25', '2001:db8::/32'] });
+  assert.equal(JSON.parse(inside.stdout).incidents.length, 1);
+  const outside = await detect(capture, { ...options, protect: ['198.51.100.7'] });
+  assert.deepEqual(JSON.parse(outside.stdout).incidents, []);
+  assert.equal(JSON.parse(outside.stdout).detector.hosts, 0);
+});
+
+for (const [options, message] of [
+  [
+    { protect: ['192.0.2.7/24'] },
+    /--protect 192\.0\.2\.7\/24 is not a prefix.*For one address write 192\.0\.2\.7\./,
+  ],
+  [{ protect: ['example.com'] }, /--protect takes an address or a prefix such as 192\.0\.2\.0\/24/],
+  [{ thresholds: '/does/not/exist' }, /--thresholds \/does\/not\/exist can not be read \(ENOENT\)/],
+  [{ thresholds: capture }, /--thresholds .*: it is not JSON. Write for example/],
+] as const)
+  test(`NET-1.1: detect refuses ${JSON.stringify(options).slice(0, 40)} and says what to do`, async () => {
+    const { status, stdout, stderr } = await detect(capture, options as DetectOptions);
+    assert.deepEqual([status, stdout], [2, '']);
+    assert.match(stderr, message);
+  });
+
+test('NET-1.1: a truncated capture is judged up to the damage', async () => {
+  const whole = pcapFile(frames);
+  const path = stored('truncated.pcap', whole.subarray(0, Math.floor(whole.length / 2)));
+  const { status, stdout, stderr } = await detect(path, { json: true, thresholds: limits });
+  assert.equal(status, 0);
+  assert.match(stderr, /The file ends inside a packet.*the packets before were read/);
+  const found = JSON.parse(stdout);
+  assert.equal(found.incidents[0].class, 'syn_flood');
+  assert.equal(found.detector.complete, false);
+});
+
+test('NET-1.1: a file of several interfaces is judged and named as such', async () => {
+  const interfaces = [{ linkType: 1 }, { linkType: 1 }];
+  const path = stored('two.pcapng', pcapngFile(frames.slice(0, 50), { interfaces }));
+  const { status, stdout, stderr } = await detect(path, { json: true });
+  assert.equal(status, 0);
+  assert.match(stderr, /The file has 2 interfaces/);
+  assert.equal(JSON.parse(stdout).detector.complete, false);
+});
+
+test('NET-1.1: what is not a capture ends with exit code 2', async () => {
+  const { status, stderr } = await detect(stored('text', 'not a capture file at all'));
+  assert.equal(status, 2);
+  assert.match(stderr, /is not a capture file/);
+});
+
+test('NET-1.1: the command line has detect with its help and its errors', () => {
+  const runner = `
+    import { Command } from 'commander';
+    import { addCommands } from '#sensor/main.ts';
+    const program = new Command('sensor');
+    addCommands(program);
+    await program.parseAsync(process.argv.slice(1), { from: 'user' });
+  `;
+  const cwd = fileURLToPath(new URL('../..', import.meta.url));
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, ['--input-type=module', '-e', runner, '--', 'detect', ...args], {
+      cwd,
+      encoding: 'utf8',
+    });
+  const help = run('--help');
+  assert.equal(help.status, 0);
+  for (const option of ['--json', '--protect', '--thresholds', 'syn_pps'])
+    assert.ok(help.stdout.includes(option));
+  assert.equal(run().status, 2);
+  const found = run(capture, '--thresholds', limits, '--protect', '192.0.2.7', '--json');
+  assert.equal(found.status, 0, found.stderr);
+  assert.equal(JSON.parse(found.stdout).incidents.length, 1);
+});

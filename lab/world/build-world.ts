@@ -10,10 +10,11 @@
  */
 import { networkInterfaces } from 'node:os';
 import { CodedError } from '#common/errors/index.ts';
+import { formatPrefix } from '#common/ip/index.ts';
 import { serviceAddresses } from '../traffic/internet-plan.ts';
 import { truthRules } from '../truth/counters.ts';
 import type { WorldNames } from './name-world.ts';
-import { lanNetworks, links, macs, wan } from './networks.ts';
+import { attackSources, lanNetworks, links, macs, wan } from './networks.ts';
 import { nicRules } from './private-networks.ts';
 import { runIp, runTool, writeNetworkSettings } from './run-tool.ts';
 
@@ -39,7 +40,11 @@ export async function buildWorld(names: WorldNames, forwards: readonly number[])
     'ipv4/ip_forward': '1',
     'ipv6/conf/all/forwarding': '1',
   });
-  await writeNetworkSettings(names.internetNamespace, quietSettings);
+  await writeNetworkSettings(names.internetNamespace, {
+    ...quietSettings,
+    // A local route is enough to bind to an IPv6 address, as it is for IPv4.
+    'ipv6/ip_nonlocal_bind': '1',
+  });
   await buildBridge(names);
   await buildUplink(names);
   await buildManagementLink(names);
@@ -80,6 +85,7 @@ async function buildUplink(names: WorldNames): Promise<void> {
     ...wan.internetGateways.map((address) => fixedNeighbour(address, macs.internet, links.uplink)),
     // The resolver, the sites and the clients are further addresses of the internet's end.
     ...serviceAddresses.map((address) => fixedNeighbour(address, macs.internet, links.uplink)),
+    ...attackRoutes(),
   ]);
   await runIp(names.internetNamespace, [
     'link set lo up',
@@ -94,7 +100,22 @@ async function buildUplink(names: WorldNames): Promise<void> {
     ...lanNetworks.map((network, family) => {
       return `route add ${network.prefix} via ${wan.hypervisorGateways[family]} dev ${links.internet}`;
     }),
+    // Answers to spoofed addresses end here, without an error to their sender.
+    ...Object.values(attackSources.spoofed).map((prefix) => `route add blackhole ${formatPrefix(prefix)}`),
+    // Every address of these ranges is one of the internet's own.
+    ...Object.values(attackSources.connecting).map((prefix) => {
+      return `route add local ${formatPrefix(prefix)} dev lo`;
+    }),
   ]);
+}
+
+/** What guests answer to an attack leaves through the uplink as any other answer. */
+function attackRoutes(): string[] {
+  return Object.values(attackSources).flatMap(({ ipv4, ipv6 }) =>
+    [ipv4, ipv6].map((prefix, family) => {
+      return `route add ${formatPrefix(prefix)} via ${wan.internetGateways[family]} dev ${links.uplink}`;
+    }),
+  );
 }
 
 async function buildManagementLink(names: WorldNames): Promise<void> {

@@ -37,6 +37,16 @@ export const wan = {
   internetGateways: ['198.51.100.1', '2001:db8:51::1'],
 } as const;
 
+/**
+ * Where attacks come from: parts of the ranges for benchmarks (RFC 2544) and documentation (RFC 3849). Spoofed addresses
+ * belong to no host, so answers to them end in the lab's internet; connecting ones belong to the lab's internet, which holds
+ * their connections.
+ */
+export const attackSources = {
+  spoofed: { ipv4: parsePrefix('198.18.0.0/16')!, ipv6: parsePrefix('2001:db8:e000::/36')! },
+  connecting: { ipv4: parsePrefix('198.19.0.0/24')!, ipv6: parsePrefix('2001:db8:f000::/112')! },
+} as const;
+
 export const macs = {
   bridge: '52:54:00:5e:01:01',
   uplink: '52:54:00:5e:02:01',

@@ -1,4 +1,7 @@
-/** HTTP and TLS servers that answer `GET /bytes/N` with exactly N bytes; sites of the internet and guests run the same. */
+/**
+ * HTTP and TLS servers that answer `GET /bytes/N` with exactly N bytes and take in any `POST /discard`; sites of the
+ * internet and guests run the same.
+ */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -28,6 +31,10 @@ export async function startWebService(files: CertificateFiles): Promise<void> {
 function answerRequest(request: IncomingMessage, response: ServerResponse): void {
   const bytes = Number(/^\/bytes\/(\d{1,9})$/.exec(request.url ?? '')?.[1] ?? Number.NaN);
   request.resume();
+  if (request.method === 'POST' && request.url === '/discard') {
+    request.on('end', () => response.writeHead(204).end());
+    return;
+  }
   if (!(bytes <= bodyBytesMax)) {
     response.writeHead(404, { 'content-length': 0, connection: 'close' }).end();
     return;

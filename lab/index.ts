@@ -211,7 +211,8 @@ function describeWorld(names: WorldNames, forwards: readonly number[]): WorldFac
   };
 }
 
-function refuseWithoutRoot(): void {
+/** Throws `lab.root_needed`. */
+export function refuseWithoutRoot(): void {
   if (process.getuid?.() !== 0) {
     throw new CodedError('lab.root_needed', 'The lab makes network namespaces, which takes root on Linux');
   }

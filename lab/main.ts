@@ -1,7 +1,17 @@
-/** The lab's commands: `./svc lab up | down | status | record`. */
+/** The lab's commands: `./svc lab up | down | status | attack | record`. */
 import type { Command } from 'commander';
 import { runUntilSignal, sayFatal } from '#common/lifecycle/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
+import {
+  type AttackWords,
+  attackClasses,
+  describeProgress,
+  describeResult,
+  perSecondMax,
+  readOrder,
+  runAttack,
+  secondsMax,
+} from './attack/index.ts';
 import { readLabConfig } from './config.ts';
 import { createLab, inspectLab, removeLab } from './index.ts';
 import { recordTraffic } from './record/index.ts';
@@ -22,6 +32,7 @@ export function addCommands(program: Command): void {
     .description("show the data directory's world and its guests")
     .option('--json', 'as JSON')
     .action((options: { json?: boolean }) => finish(() => status(options.json === true)));
+  addAttack(program);
   program
     .command('record')
     .description(
@@ -34,6 +45,29 @@ export function addCommands(program: Command): void {
       'demo/recording.pcap',
     )
     .action((options: { minutes: string; out: string }) => finish(() => record(options)));
+}
+
+function addAttack(program: Command): void {
+  program
+    .command('attack')
+    .description(
+      "flood one guest of the running world with real packets from the lab's internet, to try what detects attacks; " +
+        'addresses outside the lab are refused',
+    )
+    .requiredOption('--target <address>', 'a public IPv4 or IPv6 address of a guest that is on')
+    .requiredOption('--class <class>', `what the packets are: ${attackClasses.join(', ')}`)
+    .option(
+      '--pps <count>',
+      `packets (connection_flood: connections) a second, at most ${perSecondMax}`,
+      '25000',
+    )
+    .option('--seconds <count>', `for how long, at most ${secondsMax}; Ctrl-C ends it at once`, '60')
+    .option(
+      '--from <source>',
+      '"outside": many sources; or one of the addresses that the lab attacks from',
+      'outside',
+    )
+    .action((words: AttackWords) => finish(() => attack(words)));
 }
 
 async function finish(command: () => Promise<number>): Promise<void> {
@@ -92,6 +126,28 @@ function describeStanding(world: NonNullable<Awaited<ReturnType<typeof inspectLa
     ...lines,
     '',
   ].join('\n');
+}
+
+async function attack(words: AttackWords): Promise<number> {
+  const order = readOrder(words);
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => (stopping.signal.aborted ? process.exit(130) : stopping.abort()));
+  }
+  const { isTTY } = process.stderr;
+  const result = await runAttack({
+    dataDir: readLabConfig(process.env).dataDir,
+    order,
+    signal: stopping.signal,
+    told: (progress) => {
+      if (isTTY) process.stderr.write(`\r\x1b[K${describeProgress(order, progress)}`);
+    },
+  }).finally(() => isTTY && process.stderr.write('\r\x1b[K'));
+  process.stdout.write(`${describeResult(order, result)}\n`);
+  if (result.end === 'stopped') return 130;
+  if (result.end === 'over') return 0;
+  process.stderr.write('svc: the attack ended early, because the lab or the guest went away\n');
+  return 1;
 }
 
 async function record(options: { minutes: string; out: string }): Promise<number> {

@@ -1,0 +1,256 @@
+/**
+ * What makes a packet of each class: its headers, and which fields differ from packet to packet.
+ *
+ * Every packet is valid: lengths and checksums are right, so the target's system answers as it would to a real attack.
+ */
+import type { PacketClass } from './attack-order.ts';
+import { fold, PacketWriter, sumWords } from './packet-writer.ts';
+import { reflectors } from './reflectors.ts';
+import type { Random32, Sources } from './sources.ts';
+
+/** Writes one packet after another. */
+export interface PacketShape {
+  /** No frame is longer. */
+  frameBytesMax: number;
+  /** Writes the next packet's frame at `at`; returns its length. */
+  write(bytes: Uint8Array, at: number): number;
+}
+
+export interface ShapeOptions {
+  target: string;
+  sources: Sources;
+  random: Random32;
+}
+
+const Tcp = { syn: 2, reset: 4, ack: 16 } as const;
+const Protocol = { icmp: 1, tcp: 6, udp: 17, fragment: 44, gre: 47, icmp6: 58 } as const;
+/** What guests serve. */
+const servedPort = 443;
+const udpDataBytes = 120;
+const echoDataBytes = 56;
+/** Of each fragment's data; a multiple of eight. */
+const pieceBytes = 512;
+const pieces = 3;
+const dnsPort = 53;
+
+const shapes: Record<PacketClass, (options: ShapeOptions) => PacketShape> = {
+  syn_flood: (options) => toService(options, Tcp.syn),
+  ack_flood: (options) => toService(options, Tcp.ack),
+  rst_flood: (options) => toService(options, Tcp.reset),
+  synack_reflection: (options) => fromService(options),
+  udp_flood: udpFlood,
+  icmp_flood: echoRequests,
+  gre_flood: greFlood,
+  amplification,
+  fragment_flood: fragments,
+};
+
+export function createShape(packetClass: PacketClass, options: ShapeOptions): PacketShape {
+  return shapes[packetClass](options);
+}
+
+function toService(options: ShapeOptions, flags: number): PacketShape {
+  return tcp(options, flags, (writer, random) => {
+    writer.setWord(0, anyPort(random()));
+    writer.setWord(2, servedPort);
+  });
+}
+
+/** What servers on the internet answer to openings that carried the target's address. */
+function fromService(options: ShapeOptions): PacketShape {
+  return tcp(options, Tcp.syn | Tcp.ack, (writer, random) => {
+    writer.setWord(0, servedPort);
+    writer.setWord(2, anyPort(random()));
+  });
+}
+
+function tcp(
+  { target, sources, random }: ShapeOptions,
+  flags: number,
+  setPorts: (writer: PacketWriter, random: Random32) => void,
+): PacketShape {
+  // Openings carry the option of the largest segment, as those of every system.
+  const options = flags & Tcp.syn ? [2, 4, 0x05, 0xb4] : [];
+  const payload = Buffer.alloc(20 + options.length);
+  payload[12] = (payload.length / 4) << 4;
+  payload[13] = flags;
+  payload.writeUInt16BE(64_240, 14);
+  payload.set(options, 20);
+  const pseudo = { protocol: Protocol.tcp, length: payload.length };
+  const writer = new PacketWriter({
+    target,
+    protocol: Protocol.tcp,
+    payload,
+    checksum: { at: 16, from: 0, pseudo },
+  });
+  return {
+    frameBytesMax: writer.frameBytes,
+    write(bytes, at) {
+      writer.begin(bytes, at);
+      writer.setSource(sources.next());
+      writer.setIdentification(random());
+      setPorts(writer, random);
+      writer.setWord(4, random());
+      writer.setWord(6, random());
+      if (flags & Tcp.ack) {
+        writer.setWord(8, random());
+        writer.setWord(10, random());
+      }
+      return writer.end();
+    },
+  };
+}
+
+/** To every port of the target, from ports of no reflector. */
+function udpFlood({ target, sources, random }: ShapeOptions): PacketShape {
+  const writer = udpWriter(target, Buffer.alloc(udpDataBytes, 'x'));
+  return {
+    frameBytesMax: writer.frameBytes,
+    write(bytes, at) {
+      writer.begin(bytes, at);
+      writer.setSource(sources.next());
+      writer.setIdentification(random());
+      writer.setWord(0, 40_000 + (random() % 20_000));
+      writer.setWord(2, anyPort(random()));
+      return writer.end();
+    },
+  };
+}
+
+function udpWriter(target: string, data: Uint8Array): PacketWriter {
+  const head = Buffer.alloc(8);
+  head.writeUInt16BE(8 + data.length, 4);
+  const payload = Buffer.concat([head, data]);
+  const pseudo = { protocol: Protocol.udp, length: payload.length };
+  return new PacketWriter({
+    target,
+    protocol: Protocol.udp,
+    payload,
+    checksum: { at: 6, from: 0, pseudo },
+  });
+}
+
+function echoRequests({ target, sources, random }: ShapeOptions): PacketShape {
+  const isIpv4 = !target.includes(':');
+  const payload = Buffer.alloc(8 + echoDataBytes, 'x');
+  payload.fill(0, 0, 8);
+  payload[0] = isIpv4 ? 8 : 128;
+  const protocol = isIpv4 ? Protocol.icmp : Protocol.icmp6;
+  // Only ICMPv6 includes the addresses.
+  const pseudo = isIpv4 ? null : { protocol, length: payload.length };
+  const writer = new PacketWriter({ target, protocol, payload, checksum: { at: 2, from: 0, pseudo } });
+  return {
+    frameBytesMax: writer.frameBytes,
+    write(bytes, at) {
+      writer.begin(bytes, at);
+      writer.setSource(sources.next());
+      writer.setIdentification(random());
+      writer.setWord(4, random());
+      writer.setWord(6, random());
+      return writer.end();
+    },
+  };
+}
+
+/** Generic routing encapsulation of IPv4 datagrams, of which the source port differs. */
+function greFlood({ target, sources, random }: ShapeOptions): PacketShape {
+  const inner = Buffer.alloc(20 + 8 + udpDataBytes, 'x');
+  // From 192.0.2.1 to 192.0.2.2, without a checksum of the datagram, which IPv4 allows.
+  inner.write(`4500${hex(inner.length)}0000000039110000c0000201c0000202`, 0, 'hex');
+  inner.writeUInt16BE(~fold(sumWords(inner, 0, 20)) & 0xffff, 10);
+  inner.write(`00000035${hex(8 + udpDataBytes)}0000`, 20, 'hex');
+  const payload = Buffer.concat([Buffer.from('00000800', 'hex'), inner]);
+  const writer = new PacketWriter({ target, protocol: Protocol.gre, payload, checksum: null });
+  return {
+    frameBytesMax: writer.frameBytes,
+    write(bytes, at) {
+      writer.begin(bytes, at);
+      writer.setSource(sources.next());
+      writer.setIdentification(random());
+      writer.setWord(24, anyPort(random()));
+      return writer.end();
+    },
+  };
+}
+
+/** Large answers of public services; every second packet is of DNS, so that one port leads, as in real attacks. */
+function amplification({ target, sources, random }: ShapeOptions): PacketShape {
+  const writers = reflectors.map(({ port, answer }) => ({ port, writer: udpWriter(target, answer) }));
+  const dns = writers.find(({ port }) => port === dnsPort)!;
+  const others = writers.filter((one) => one !== dns);
+  let turn = 0;
+  return {
+    frameBytesMax: Math.max(...writers.map(({ writer }) => writer.frameBytes)),
+    write(bytes, at) {
+      const { port, writer } = turn % 2 === 0 ? dns : others[(turn >>> 1) % others.length]!;
+      turn += 1;
+      writer.begin(bytes, at);
+      writer.setSource(sources.next());
+      writer.setIdentification(random());
+      writer.setWord(0, port);
+      writer.setWord(2, anyPort(random()));
+      return writer.end();
+    },
+  };
+}
+
+/** Whole datagrams in three fragments each: the target has to put them together. */
+function fragments({ target, sources, random }: ShapeOptions): PacketShape {
+  const writers = Array.from({ length: pieces }, (_, i) => fragmentWriter(target, i));
+  const source = new Uint16Array(target.includes(':') ? 8 : 2);
+  const headAt = target.includes(':') ? 8 : 0;
+  let piece = 0;
+  let id = 0;
+  return {
+    frameBytesMax: Math.max(...writers.map((writer) => writer.frameBytes)),
+    write(bytes, at) {
+      if (piece === 0) {
+        source.set(sources.next());
+        id = random() & 0xffff;
+      }
+      const writer = writers[piece]!;
+      writer.begin(bytes, at);
+      writer.setSource(source);
+      writer.setIdentification(id);
+      if (headAt > 0) writer.setUnsummed(6, id);
+      if (piece === 0) {
+        writer.setWord(headAt, 40_000 + (id % 20_000));
+        writer.setWord(headAt + 2, 9000);
+      }
+      piece = (piece + 1) % pieces;
+      return writer.end();
+    },
+  };
+}
+
+/** The data is zeros, so that the datagram's checksum, in its first fragment, needs that fragment only. */
+function fragmentWriter(target: string, piece: number): PacketWriter {
+  const isIpv4 = !target.includes(':');
+  const offset = piece * pieceBytes;
+  const hasMore = piece < pieces - 1;
+  const data = Buffer.alloc(pieceBytes);
+  if (piece === 0) data.writeUInt16BE(pieces * pieceBytes, 4);
+  const header = Buffer.alloc(isIpv4 ? 0 : 8);
+  if (!isIpv4) {
+    header[0] = Protocol.udp;
+    header.writeUInt16BE(offset | (hasMore ? 1 : 0), 2);
+  }
+  const from = header.length;
+  const pseudo = { protocol: Protocol.udp, length: pieces * pieceBytes };
+  return new PacketWriter({
+    target,
+    protocol: isIpv4 ? Protocol.udp : Protocol.fragment,
+    payload: Buffer.concat([header, data]),
+    checksum: piece === 0 ? { at: from + 6, from, pseudo } : null,
+    fragmentBits: (offset >> 3) | (hasMore ? 0x2000 : 0),
+  });
+}
+
+/** Neither a well-known port nor 0. */
+function anyPort(bits: number): number {
+  return 1024 + (bits % 64_512);
+}
+
+function hex(word: number): string {
+  return word.toString(16).padStart(4, '0');
+}

@@ -9,7 +9,7 @@ import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { createFactConsumer, createFactStore, type FactStore, openScope } from './facts/index.ts';
 import { createFeeds, type Feeds, installedFeeds } from './feeds/index.ts';
-import { createHealth, createMeters, type Health, type Meters } from './health/index.ts';
+import { createHealth, createMonitorMeters, type Health, type MonitorMeters } from './health/index.ts';
 import { createInbox, type Inbox } from './inbox/index.ts';
 import { createIntake, type Intake } from './intake/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
@@ -48,7 +48,7 @@ interface Observation {
 interface Reception {
   probes: Probes;
   sensors: Sensors;
-  meters: Meters;
+  meters: MonitorMeters;
   intake: Intake;
   inbox: Inbox;
   live: Live;
@@ -140,7 +140,7 @@ function createReception(platform: Platform, observation: Observation, overrides
     credentialDays: config.sensorCredentialDays,
     reporter,
   });
-  const meters = createMeters();
+  const meters = createMonitorMeters();
   const intake = createIntake({ clock });
   const inbox = createInbox({
     ...{ db, reader, clock, reporter, intake, sensors, events },

@@ -55,6 +55,10 @@ export const operationsSettings = {
     `${secretsKeyPrefix}_COMMAND`,
     'A program that wraps and unwraps the key of those secrets by a key management service, instead of a file; docs/operating/secrets-key.md describes what it is given.',
   ),
+  metricsToken: optionalTextSetting(
+    'SVC_OPERATIONS_METRICS_TOKEN',
+    'The bearer token under which Prometheus may read /metrics; without it there are no metrics.',
+  ),
   hypervisor: choiceSetting(
     'SVC_OPERATIONS_HYPERVISOR',
     ['simulated', 'lab'],

@@ -1,4 +1,5 @@
 /** The HTTP server of operations: which surface is served where. */
+import { createOperationsMeters } from '#operations/health/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
@@ -6,6 +7,7 @@ import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { type App, createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
 import { registerCaughtMail } from '#service-kit/mail/index.ts';
+import { registerMetrics } from '#service-kit/metrics/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
 import type { Features } from './features.ts';
 
@@ -23,6 +25,16 @@ export function createServer(features: Features, onApp?: (app: App) => void): Pr
     errorPage: renderErrorPage,
     async routes(app) {
       onApp?.(app);
+      if (settings.metricsToken !== null) {
+        const meters = createOperationsMeters(features);
+        meters.watch(app);
+        registerMetrics(app, {
+          token: settings.metricsToken,
+          tokenSetting: 'SVC_OPERATIONS_METRICS_TOKEN',
+          contentType: meters.contentType,
+          render: meters.render,
+        });
+      }
       registerAssets(app);
       // The gallery is for page development; production does not serve it.
       if (settings.demoWorld) registerGallery(app);

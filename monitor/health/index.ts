@@ -16,7 +16,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findProblems } from './problems.ts';
 import type { FeedRecord, Health } from './report.ts';
 
-export { createMeters, type Meters } from './meters.ts';
+export { createMonitorMeters, type MonitorMeters } from './meters.ts';
 export type { Health, HealthReport } from './report.ts';
 
 export interface HealthDeps {

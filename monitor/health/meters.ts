@@ -1,21 +1,21 @@
 /**
- * Metrics in the Prometheus format. Events in this process are counted at once; state is read on a scrape, at most
- * every few seconds for any number of scrapers. The number of series is bounded: sensors by name up to a limit, as
- * totals above it.
+ * Metrics of the monitor. The number of series is bounded: sensors by name up to a limit, as totals above it.
  */
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { InboxTally } from '#monitor/inbox/index.ts';
 import { isSilentFor } from '#monitor/sensors/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { createMeters, type Meters, meterRequests } from '#service-kit/metrics/index.ts';
 import type { Health, HealthReport } from './report.ts';
 
 /** Sensors with their own series, the first by id. */
 const sensorSeriesMax = 200;
-const reuseMs = 5_000;
 
-export interface Meters {
+export interface MonitorMeters {
   readonly contentType: string;
   /** Counts the uploads of this process. */
   readonly tally: InboxTally;
+  /** Times the requests of this server. */
+  watch(app: App): void;
   /** All metrics as text. Without an answer of the database, the metrics that need it are left out. */
   render(sources: MeterSources): Promise<string>;
 }
@@ -25,43 +25,25 @@ export interface MeterSources {
   pool: { totalCount: number; idleCount: number; waitingCount: number };
 }
 
-export function createMeters(): Meters {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry, prefix: 'svc_monitor_' });
-  const uploads = new Counter({
-    name: 'svc_monitor_inbox_uploads_total',
-    help: 'Uploads in this process by result.',
-    labelNames: ['outcome'],
-    registers: [registry],
-  });
-  const gauges = createGauges(registry);
-  let lastReadMs = Number.NEGATIVE_INFINITY;
+export function createMonitorMeters(): MonitorMeters {
+  const meters = createMeters('svc_monitor_');
+  const uploads = meters.counter('inbox_uploads_total', 'Uploads in this process by result.', ['outcome']);
+  const gauges = createGauges(meters);
   return {
-    contentType: registry.contentType,
+    contentType: meters.contentType,
     tally: (outcome, count) => uploads.inc({ outcome }, count),
-    async render({ health, pool }) {
-      gauges.pool.set({ state: 'open' }, pool.totalCount);
-      gauges.pool.set({ state: 'idle' }, pool.idleCount);
-      gauges.pool.set({ state: 'waiting' }, pool.waitingCount);
-      if (performance.now() - lastReadMs > reuseMs) {
-        const report = await health.read().catch(() => null);
-        gauges.isDatabaseUp.set(report ? 1 : 0);
-        show(gauges, report);
-        if (report) lastReadMs = performance.now();
-      }
-      return registry.metrics();
-    },
+    watch: (app) => meterRequests(app, meters),
+    render: ({ health, pool }) =>
+      meters.render(
+        pool,
+        () => health.read(),
+        (report) => show(gauges, report),
+      ),
   };
 }
 
-function createGauges(registry: Registry) {
-  const gauge = (name: string, help: string, labelNames: string[] = []) =>
-    new Gauge({ name: `svc_monitor_${name}`, help, labelNames, registers: [registry] });
+function createGauges({ gauge }: Meters) {
   return {
-    isDatabaseUp: gauge('database_up', '1 when the database answered this scrape.'),
-    pool: gauge('database_connections', 'Connections of this process, and queries that wait for one.', [
-      'state',
-    ]),
     pending: gauge('inbox_pending_uploads', 'Uploads that wait to be applied.'),
     oldest: gauge('inbox_oldest_pending_seconds', 'Age of the oldest waiting upload.'),
     failing: gauge('inbox_failing_uploads', 'Uploads that failed and are retried.'),
@@ -88,8 +70,7 @@ function createGauges(registry: Registry) {
 
 /** Without a report the gauges are removed, so that no stale value remains. */
 function show(gauges: ReturnType<typeof createGauges>, report: HealthReport | null): void {
-  for (const [name, gauge] of Object.entries(gauges))
-    if (name !== 'pool' && name !== 'isDatabaseUp') gauge.reset();
+  for (const gauge of Object.values(gauges)) gauge.reset();
   if (!report) {
     for (const gauge of [gauges.pending, gauges.oldest, gauges.failing, gauges.lagMax]) gauge.remove();
     return;

@@ -14,7 +14,7 @@ import { claimJob, failJob, finishJob } from './store.ts';
 export type { FeatureWork } from './feature-work.ts';
 export type { Job, JobHandler } from './job.ts';
 
-export { enqueueJob, finishJob } from './store.ts';
+export { enqueueJob, finishJob, type QueueState, readQueueState } from './store.ts';
 
 export interface JobRunnerOptions {
   db: () => Queryable;

@@ -44,3 +44,22 @@ export async function failJob(db: Queryable, job: Job, error: string, delayMs: n
       run_at = svc_now() + make_interval(secs => ${delayMs / 1000})
     where id = ${job.id} and term = ${job.term} and finished_at is null`.execute(db);
 }
+
+export interface QueueState {
+  /** Jobs whose time has come and that are not finished, those under way among them. */
+  due: number;
+  /** For how long the oldest of them has been due, in seconds; 0 where none is. */
+  oldestSeconds: number;
+  /** Unfinished jobs whose last attempt failed. */
+  failing: number;
+}
+
+export async function readQueueState(db: Queryable): Promise<QueueState> {
+  const { rows } = await sql<QueueState>`
+    select count(*) filter (where run_at <= svc_now())::int as due,
+      coalesce(extract(epoch from svc_now() - min(run_at) filter (where run_at <= svc_now())), 0)::float8
+        as "oldestSeconds",
+      count(*) filter (where last_error is not null)::int as failing
+    from jobs where finished_at is null`.execute(db);
+  return rows[0]!;
+}

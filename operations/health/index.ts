@@ -1,0 +1,121 @@
+/**
+ * Metrics of operations: what waits, what fails, and how long requests take. Series are bounded: none is named after a
+ * customer, a server or a node.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import { type Clusters, isAway } from '#operations/clusters/index.ts';
+import type { Payments } from '#operations/payments/index.ts';
+import type { ServerStatus, Servers } from '#operations/servers/index.ts';
+import type { QueueHealth, Webhooks } from '#operations/webhooks/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { type QueueState, readQueueState } from '#service-kit/jobs/index.ts';
+import { createMeters, type Meters, meterRequests } from '#service-kit/metrics/index.ts';
+import type { Database, Queryable } from '#service-kit/postgres/index.ts';
+
+export interface OperationsMetersDeps {
+  database: Pick<Database, 'pool'>;
+  db: () => Queryable;
+  clock: Clock;
+  clusters: Pick<Clusters, 'listNodes'>;
+  payments: Pick<Payments, 'listReconciled'>;
+  servers: Pick<Servers, 'countByStatus'>;
+  webhooks: Pick<Webhooks, 'readQueueHealth'>;
+}
+
+export interface OperationsMeters {
+  readonly contentType: string;
+  /** Times the requests of this server. */
+  watch(app: App): void;
+  /** All metrics as text. Without an answer of the database, the metrics that need it are left out. */
+  render(): Promise<string>;
+}
+
+/** More charges than these that wait for their gateway are counted as these. */
+const chargesMax = 1_000;
+
+interface OperationsState {
+  jobs: QueueState;
+  webhooks: QueueHealth;
+  servers: ReadonlyMap<ServerStatus, number>;
+  nodes: { away: number; answering: number };
+  charges: { unconfirmed: number; oldestSeconds: number };
+}
+
+export function createOperationsMeters(deps: OperationsMetersDeps): OperationsMeters {
+  const meters = createMeters('svc_operations_');
+  const gauges = createGauges(meters);
+  return {
+    contentType: meters.contentType,
+    watch: (app) => meterRequests(app, meters),
+    render: () =>
+      meters.render(
+        deps.database.pool,
+        () => readState(deps),
+        (state) => show(gauges, state),
+      ),
+  };
+}
+
+async function readState(deps: OperationsMetersDeps): Promise<OperationsState> {
+  const nowMs = deps.clock.nowMs();
+  const [jobs, webhooks, servers, nodes, charges] = await Promise.all([
+    readQueueState(deps.db()),
+    deps.webhooks.readQueueHealth(systemActor),
+    deps.servers.countByStatus(systemActor, null),
+    deps.clusters.listNodes(systemActor, null),
+    deps.payments.listReconciled(systemActor, chargesMax),
+  ]);
+  const away = nodes.filter((node) => isAway(node, nowMs)).length;
+  const waiting = charges.filter(({ state }) => state === 'unconfirmed');
+  const oldestMs = Math.min(nowMs, ...waiting.map(({ createdAt }) => createdAt.getTime()));
+  return {
+    jobs,
+    webhooks,
+    servers,
+    nodes: { away, answering: nodes.length - away },
+    charges: { unconfirmed: waiting.length, oldestSeconds: (nowMs - oldestMs) / 1000 },
+  };
+}
+
+function createGauges({ gauge }: Meters) {
+  return {
+    jobsDue: gauge('jobs_due', 'Jobs whose time has come and that are not finished.'),
+    jobsOldest: gauge('jobs_oldest_due_seconds', 'For how long the oldest of them has been due.'),
+    jobsFailing: gauge('jobs_failing', 'Unfinished jobs whose last attempt failed.'),
+    webhooksPending: gauge(
+      'webhook_pending_deliveries',
+      'Events and webhook deliveries on their way to receivers.',
+    ),
+    webhooksOldest: gauge('webhook_oldest_pending_seconds', 'Age of the oldest of them that is due.'),
+    webhooksFailing: gauge('webhook_failing_endpoints', 'Webhook endpoints whose receivers fail.'),
+    charges: gauge(
+      'payment_unconfirmed_charges',
+      `Charges of which the gateway has not said how they ended, up to ${chargesMax}.`,
+    ),
+    chargesOldest: gauge('payment_oldest_unconfirmed_seconds', 'Age of the oldest of them.'),
+    servers: gauge('servers', 'Servers by status.', ['status']),
+    nodes: gauge('nodes', 'Hypervisors by whether they answer.', ['state']),
+  };
+}
+
+function show(gauges: ReturnType<typeof createGauges>, state: OperationsState | null): void {
+  for (const gauge of Object.values(gauges)) gauge.reset();
+  if (state === null) {
+    const { servers: _, nodes: __, ...plain } = gauges;
+    for (const gauge of Object.values(plain)) gauge.remove();
+    return;
+  }
+  const { jobs, webhooks, servers, nodes, charges } = state;
+  gauges.jobsDue.set(jobs.due);
+  gauges.jobsOldest.set(jobs.oldestSeconds);
+  gauges.jobsFailing.set(jobs.failing);
+  gauges.webhooksPending.set(webhooks.pending);
+  gauges.webhooksOldest.set(webhooks.oldestSeconds);
+  gauges.webhooksFailing.set(webhooks.failingEndpoints);
+  gauges.charges.set(charges.unconfirmed);
+  gauges.chargesOldest.set(charges.oldestSeconds);
+  for (const [status, count] of servers) gauges.servers.set({ status }, count);
+  gauges.nodes.set({ state: 'away' }, nodes.away);
+  gauges.nodes.set({ state: 'answering' }, nodes.answering);
+}

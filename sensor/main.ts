@@ -62,8 +62,7 @@ function addFileCommands(program: Command): void {
     .option(
       '--protect <prefix>',
       'protected prefix or address; may be repeated',
-      (prefix: string, before: string[]) => [...before, prefix],
-      [] as string[],
+      (prefix: string, before: string[] = []) => [...before, prefix],
     )
     .option('--thresholds <file>', 'JSON file with other thresholds')
     .addHelpText('after', detectExamples)

@@ -13,11 +13,13 @@ const columns: readonly Column[] = [
   { title: 'Started' },
   { title: 'Decided', isNumber: true },
   { title: 'Recovered' },
-  { title: 'Peak', isNumber: true },
-  { title: 'Peak', isNumber: true },
+  { title: 'Peak bits', isNumber: true },
+  { title: 'Peak packets', isNumber: true },
   { title: 'Bytes', isNumber: true },
 ];
 const sourcesShown = 5;
+/** A flood from spoofed addresses has no network that is worth showing. */
+const shownShareMin = 0.01;
 
 /** Lines of the summary, the incidents and their vectors. */
 export function* detectionLines(detection: Detection, look: TextLook): Generator<string> {
@@ -57,9 +59,12 @@ function* detailLines(one: Incident, look: TextLook): Generator<string> {
     yield `  ${vector.class}: ${percent(vector.packets_share)} of packets, ${percent(vector.bytes_share)} of bytes${ports}`;
   }
   const sources = one.topSources
+    .filter(({ share }) => share >= shownShareMin)
     .slice(0, sourcesShown)
     .map(({ prefix, share }) => `${prefix} (${percent(share)})`);
   if (sources.length > 0) yield `  from ${sources.join(', ')}`;
+  else if (one.topSources.length > 0)
+    yield `  from many networks, none with ${percent(shownShareMin)} of the packets`;
 }
 
 function percent(share: number): string {

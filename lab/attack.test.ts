@@ -13,6 +13,7 @@ import { reflectors } from './attack/reflectors.ts';
 import { segmentBytes } from './attack/uploads.ts';
 import type { GuestInput, Lab } from './index.ts';
 import { captureLink } from './testing/capture-link.ts';
+import { detectCaptured } from './testing/detect-captured.ts';
 import { makeDataDir, needsRoot, startLab } from './testing/lab-tests.ts';
 import type { SeenPacket } from './testing/seen-packets.ts';
 import { runTool } from './world/run-tool.ts';
@@ -106,7 +107,7 @@ test('lab attack: real packets reach a guest', needsRoot, async (t) => {
   await lab.put(guest);
   for (const attackClass of attackClasses) {
     await t.test(
-      `${attackClass}, by IPv4 and IPv6: each packet that was sent arrives, and the sensor reads it as that class`,
+      `${attackClass}, by IPv4 and IPv6: each packet that was sent arrives, and the sensor detects that class`,
       (each) => judgeClass(each, lab, dataDir, attackClass),
     );
   }
@@ -134,12 +135,9 @@ function isComplete(packets: SeenPacket[], attackClass: AttackClass, sent: numbe
 }
 
 async function judgeClass(t: TestContext, lab: Lab, dataDir: string, attackClass: AttackClass) {
-  const capture = await captureLink(t, {
-    prefix: lab.inGuest(guest.name, []),
-    interfaceName: 'eth0',
-    file: join(dataDir, `${attackClass}.pcap`),
-    isInbound: true,
-  });
+  const file = join(dataDir, `${attackClass}.pcap`);
+  const prefix = lab.inGuest(guest.name, []);
+  const capture = await captureLink(t, { prefix, interfaceName: 'eth0', file, isInbound: false });
   const results = await Promise.all(
     targets.map((target) => runAttack({ dataDir, order: orderOf(target, attackClass), signal: never })),
   );
@@ -160,6 +158,11 @@ async function judgeClass(t: TestContext, lab: Lab, dataDir: string, attackClass
     assert.ok(packets.every((packet) => prefixContains(allowed, parseAddress(packet.source)!)));
   }
   await capture.stop();
+  const severity = attackClass === 'high_volume' ? 'info' : 'attack';
+  assert.deepEqual(
+    await detectCaptured(file, targets),
+    targets.map((target) => `${target} inbound ${attackClass} ${severity}`).toSorted(),
+  );
 }
 
 /** Counters of wrong checksums that are not zero. */

@@ -9,6 +9,9 @@ export interface Sources {
 /** A function that returns 32 random bits. */
 export type Random32 = () => number;
 
+/** 2^32 divided by the golden ratio: its multiples lie far apart. */
+const scatter = 0x9e37_79b1;
+
 /** Sources of `prefix`, or only `from`. `hostsMax` bounds how many different ones there are. */
 export function createSources(
   prefix: Prefix,
@@ -21,12 +24,13 @@ export function createSources(
   const bits = prefix.bytes.length * 8 - prefix.length;
   // Addresses differ in the bits after the prefix: in IPv6 these are networks, as of many real senders.
   const spread = Math.min(bits, 32);
-  const hosts = Math.min(hostsMax, 2 ** spread);
+  const isAny = hostsMax >= 2 ** spread;
   const shift = bits - spread;
   const base = prefix.bytes;
   return {
     next() {
-      fillWords(words, base, random() % hosts, shift);
+      const value = isAny ? random() : Math.imul(1 + (random() % hostsMax), scatter);
+      fillWords(words, base, value >>> (32 - spread), shift);
       // No network or gateway address: hosts end in an odd number.
       words[words.length - 1]! |= 1;
       return words;

@@ -6,7 +6,7 @@ const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
 /** `12 s: 300,000 packets, 25,000/s`. */
 export function describeProgress(order: AttackOrder, progress: FloodProgress): string {
-  const seconds = Math.floor(progress.elapsedMs / 1000);
+  const seconds = Math.round(progress.elapsedMs / 1000);
   return `${seconds} s: ${grouped.format(progress.sent)} ${unitOf(order)}, ${perSecond(progress)}/s`;
 }
 

@@ -4,6 +4,7 @@ import { lookedAtFrom } from './heat.ts';
 import type { Incident } from './incident.ts';
 import { Judge } from './judge.ts';
 import type { Thresholds } from './thresholds.ts';
+import { windowSeconds } from './trigger.ts';
 import { WatchedTargets } from './watched-targets.ts';
 
 export interface DetectorOptions extends Pick<AttackCountersOptions, 'scope' | 'key'> {
@@ -41,6 +42,8 @@ export class Detector {
   /** Seconds of the counters go up by one; unix seconds of the packets may jump. */
   #second = 0;
   #unixSecond = -1;
+  /** The last second with a packet. */
+  #countedSecond = 0;
   #lastMs = 0;
   #ticks = 0;
   #gaps = 0;
@@ -67,6 +70,7 @@ export class Detector {
     segments: number,
   ): void {
     if (seconds !== this.#unixSecond) this.#advance(seconds);
+    this.#countedSecond = this.#second;
     this.#lastMs = seconds * 1000 + nanoseconds / 1e6;
     this.#counters.observe(bytes, offset, capturedLength, wireLength, linkType, segments);
   }
@@ -118,9 +122,8 @@ export class Detector {
   /** Judges the open second. */
   #close(judgedAt: number, isWhole: boolean): void {
     this.#ticks += 1;
-    this.#judge.close(
-      { at: this.#unixSecond * 1000, judgedAt, isWhole },
-      this.#targets.windows(this.#second, this.#judge),
-    );
+    const isQuiet = this.#second - this.#countedSecond >= windowSeconds;
+    const windows = isQuiet ? [] : this.#targets.windows(this.#second, this.#judge);
+    this.#judge.close({ at: this.#unixSecond * 1000, judgedAt, isWhole }, windows);
   }
 }

@@ -9,8 +9,7 @@ import { attackRatios, largest, largestPossible, volumeRatio } from './ratios.ts
 import {
   type DirectionName,
   type DirectionThresholds,
-  type Metric,
-  metrics,
+  prefixThresholds,
   type Thresholds,
 } from './thresholds.ts';
 import {
@@ -48,8 +47,6 @@ export interface ClosedSecond {
   isWhole: boolean;
 }
 
-/** A prefix is attacked as a whole from twice the threshold of one address on. */
-const prefixFactor = 2;
 /** Two-way traffic of this share is ordinary, however much it is. */
 const ordinaryShare = 0.95;
 /** Ratio of packets or bytes of the other part from which a mixture is called an attack. */
@@ -73,7 +70,7 @@ export class Judge {
   readonly #recovered = new Map<string, OpenIncident>();
 
   constructor(thresholds: Thresholds) {
-    this.#thresholds = { host: thresholds, prefix: multiply(thresholds, prefixFactor) };
+    this.#thresholds = { host: thresholds, prefix: prefixThresholds(thresholds) };
   }
 
   /** Judges a closed second of every target with traffic worth judging. Targets with open incidents may be missing. */
@@ -294,12 +291,6 @@ function volumeVerdict(observed: Observed): Verdict {
 function addTo(sum: Amount, one: Amount): void {
   sum.packets += one.packets;
   sum.bytes += one.bytes;
-}
-
-function multiply(thresholds: Thresholds, factor: number): Thresholds {
-  const of = (one: DirectionThresholds) =>
-    Object.fromEntries(metrics.map((metric) => [metric, one[metric] * factor])) as Record<Metric, number>;
-  return { inbound: of(thresholds.inbound), outbound: of(thresholds.outbound) };
 }
 
 function keyOf(target: Target, direction: DirectionName, severity: Severity): string {

@@ -58,6 +58,19 @@ export const defaultThresholds: Thresholds = {
 /** Sources above which amplification is judged by `amplification_spread_bps`. */
 export const spreadSources = 20;
 
+/** A prefix is attacked as a whole from twice the threshold of one address on. */
+const prefixFactor = 2;
+
+/** The thresholds of a prefix whose addresses have these. */
+export function prefixThresholds(thresholds: Thresholds): Thresholds {
+  const of = (one: DirectionThresholds) =>
+    Object.fromEntries(metrics.map((metric) => [metric, one[metric] * prefixFactor])) as Record<
+      Metric,
+      number
+    >;
+  return { inbound: of(thresholds.inbound), outbound: of(thresholds.outbound) };
+}
+
 /** Problem of a threshold file, as a sentence that says what to write. */
 export class ThresholdError extends Error {}
 

@@ -2,18 +2,12 @@
  * Finds the targets worth judging among the counters: hosts with much traffic, and prefixes whose hosts have much
  * together while none of them has too much alone (carpet bombing).
  */
-import {
-  type AttackCounters,
-  binLength,
-  type DetailLimits,
-  Direction,
-  type SlotTable,
-} from '#sensor/capture/index.ts';
-import { isHot } from './heat.ts';
+import { type AttackCounters, type DetailLimits, Direction, type SlotTable } from '#sensor/capture/index.ts';
+import { isHot, lookedAtFrom } from './heat.ts';
 import type { Target } from './incident.ts';
 import type { Judge, TargetSecond, TargetWindow } from './judge.ts';
 import { attackRatios, largest } from './ratios.ts';
-import { type DirectionName, directionNames, type Thresholds } from './thresholds.ts';
+import { type DirectionName, directionNames, prefixThresholds, type Thresholds } from './thresholds.ts';
 import { attackPart, type Counts, emptyCounts } from './traffic.ts';
 import { windowSeconds } from './trigger.ts';
 
@@ -24,12 +18,16 @@ export class WatchedTargets {
   readonly #counters: AttackCounters;
   readonly #thresholds: Thresholds;
   readonly #limits: DetailLimits;
+  readonly #prefixThresholds: Thresholds;
+  readonly #prefixLimits: DetailLimits;
   readonly #counts = emptyCounts();
 
   constructor(counters: AttackCounters, thresholds: Thresholds, limits: DetailLimits) {
     this.#counters = counters;
     this.#thresholds = thresholds;
     this.#limits = limits;
+    this.#prefixThresholds = prefixThresholds(thresholds);
+    this.#prefixLimits = lookedAtFrom(this.#prefixThresholds);
   }
 
   /** The targets of the closed `second`. */
@@ -83,7 +81,7 @@ export class WatchedTargets {
         value: `${prefixes.text(slot)}/${prefixes.version(slot) === 4 ? 24 : 48}`,
       };
       if (
-        !isHot(last, this.#limits, Direction.inbound, this.#thresholds.inbound) &&
+        !isHot(last, this.#prefixLimits, Direction.inbound, this.#prefixThresholds.inbound) &&
         !judge.hasOpen(target, 'inbound')
       ) {
         this.#counters.unwatch(prefixes, slot, Direction.inbound);
@@ -98,26 +96,35 @@ export class WatchedTargets {
 
   /** The sums of a prefix over its hosts, without those that are targets of their own. */
   #prefixSeconds(slot: number, hosts: readonly number[], second: number, judge: Judge): TargetSecond[] {
-    const sums = secondsUpTo(second).map((at) => {
+    const table = this.#counters.hosts;
+    const seconds = secondsUpTo(second);
+    const sums = seconds.map((at) => {
       const counts = emptyCounts();
       this.#counters.prefixes.addBin(slot, Direction.inbound, at, counts);
       return { counts, opposite: emptyCounts() };
     });
     for (const host of hosts) {
-      const target: Target = { kind: 'host', value: this.#counters.hosts.text(host) };
-      if (judge.isAttacked(target, 'inbound')) continue;
-      const seconds = this.#secondsOf(host, 'inbound', second);
-      if (seconds.some((one) => this.#isAlone(one))) continue;
-      for (const [i, one] of seconds.entries()) {
-        addTo(sums[i]!.counts, one.counts);
-        addTo(sums[i]!.opposite, one.opposite);
+      if (seconds.some((at) => this.#isAlone(host, at)) || this.#isAttacked(host, judge)) continue;
+      for (const [i, at] of seconds.entries()) {
+        table.addBin(host, Direction.inbound, at, sums[i]!.counts);
+        table.addBin(host, Direction.outbound, at, sums[i]!.opposite);
       }
     }
     return sums;
   }
 
-  #isAlone({ counts, opposite }: TargetSecond): boolean {
+  #isAttacked(host: number, judge: Judge): boolean {
+    if (judge.openCount === 0) return false;
+    return judge.isAttacked({ kind: 'host', value: this.#counters.hosts.text(host) }, 'inbound');
+  }
+
+  /** True when a host exceeds a threshold in a second by itself. */
+  #isAlone(host: number, second: number): boolean {
+    const table = this.#counters.hosts;
+    const counts = this.#read(table, host, Direction.inbound, second);
     if (!isHot(counts, this.#limits, Direction.inbound, this.#thresholds.inbound)) return false;
+    const opposite = emptyCounts();
+    table.addBin(host, Direction.outbound, second, opposite);
     const part = attackPart(counts, opposite, 'inbound', null);
     return largest(attackRatios(part, this.#thresholds.inbound, 1, null)) >= aloneRatio;
   }
@@ -147,10 +154,6 @@ function secondsUpTo(second: number): number[] {
   return Array.from({ length: windowSeconds }, (_, i) => second - windowSeconds + 1 + i).filter(
     (at) => at >= 0,
   );
-}
-
-function addTo(sum: Counts, one: Counts): void {
-  for (let i = 0; i < binLength; i += 1) sum[i]! += one[i]!;
 }
 
 function push(lists: Map<number, number[]>, key: number, value: number): void {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dividedThresholds, observeFrame, startSecond } from '#sensor/testing/attack-traffic.ts';
-import { ethernet, udp } from '#sensor/testing/frames.ts';
-import { Detector } from './index.ts';
+import { ethernet, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
+import { Detector, defaultThresholds } from './index.ts';
 
 test('NET-1.1: a flood over a /16 takes bounded memory; what has no room is counted and still seen', () => {
   const before = process.memoryUsage().arrayBuffers;
@@ -29,4 +29,25 @@ test('NET-1.1: a flood over a /16 takes bounded memory; what has no room is coun
   assert.equal(result.complete, false);
   const prefixes = result.incidents.filter(({ target }) => target.kind === 'prefix');
   assert.equal(prefixes.length, 256);
+});
+
+test('NET-3.2: a flood that fills the memory of flows goes on looking one-way, and recovers only after its end', () => {
+  for (const scope of [{ prefixes: ['192.0.2.0/24'], addresses: [] }, null]) {
+    const detector = new Detector({ scope, thresholds: defaultThresholds });
+    const ends = { from: '11.0.0.1', fromPort: 1000, to: '192.0.2.7', toPort: 443 };
+    const frame = ethernet(tcp(ends, Tcp.ack, 1));
+    const perSecond = defaultThresholds.inbound.pps * 1.5;
+    const seconds = 28;
+    for (let i = 0; i < perSecond * seconds; i += 1) {
+      frame[27] = i >>> 16;
+      frame[28] = i >>> 8;
+      frame[29] = i;
+      frame[34] = 4 + (i % 200);
+      observeFrame(detector, frame, startSecond + i / perSecond);
+    }
+    const [attack] = detector.finish().incidents;
+    assert.deepEqual([attack!.class, attack!.severity, attack!.state], ['ack_flood', 'attack', 'active']);
+    assert.equal(attack!.lastObservedAt, (startSecond + seconds) * 1000);
+    assert.ok(attack!.current!.pps > perSecond * 0.85, `${attack!.current!.pps} packets of ${perSecond}`);
+  }
 });

@@ -11,7 +11,7 @@ import { Packet, Protocol, Verdict } from '../decode/packet.ts';
 import { compileLocalScope, type LocalRanges } from '../local-scope.ts';
 import { randomKey } from '../random-key.ts';
 import { FlowMemory, hashDirection } from './flow-memory.ts';
-import { Kind, kindOf } from './packet-kind.ts';
+import { isTwoWayKind, Kind, kindOf } from './packet-kind.ts';
 import { Bin, binsPerSlot, SlotTable, SlotWord } from './slot-table.ts';
 import { TrafficDetail } from './traffic-detail.ts';
 
@@ -138,16 +138,20 @@ export class AttackCounters {
     const sides = this.#sides(p);
     if (sides === 0) return;
     const kind = kindOf(p, this.#isTwoWay);
-    const opened = this.#remember(p, kind) ? 1 : 0;
+    const { version, source0, source1, source2, source3, target0, target1, target2, target3 } = p;
+    const { hosts } = this;
+    let target = (sides & 2) === 0 ? -1 : hosts.find(version, target0, target1, target2, target3);
+    let source = (sides & 1) === 0 ? -1 : hosts.find(version, source0, source1, source2, source3);
+    const isFlood =
+      this.#isFlooded(target, Direction.inbound, kind) || this.#isFlooded(source, Direction.outbound, kind);
+    const opened = this.#remember(p, kind, isFlood) ? 1 : 0;
     if ((sides & 2) !== 0) {
-      const { version, target0, target1, target2, target3 } = p;
-      let slot = this.hosts.find(version, target0, target1, target2, target3);
-      const needsPrefix = slot < 0 || this.#watchedPrefixes > 0;
+      const needsPrefix = target < 0 || this.#watchedPrefixes > 0;
       const prefix = needsPrefix ? this.#prefixSlot(version, target0, target1, target3) : -1;
-      if (slot < 0) slot = this.#newHost(prefix, version, target0, target1, target2, target3);
+      if (target < 0) target = this.#newHost(prefix, version, target0, target1, target2, target3);
       if (prefix >= 0 && this.prefixes.word(prefix, SlotWord.detail) !== 0)
         this.#addDetail(this.prefixes, prefix, Direction.inbound, p, kind, packets, 0);
-      if (slot >= 0) this.#add(slot, Direction.inbound, p, kind, packets, unknown, opened);
+      if (target >= 0) this.#add(target, Direction.inbound, p, kind, packets, unknown, opened);
       else {
         this.overflowed += packets;
         if (prefix >= 0)
@@ -155,15 +159,21 @@ export class AttackCounters {
       }
     }
     if ((sides & 1) !== 0) {
-      const { version, source0, source1, source2, source3 } = p;
-      let slot = this.hosts.find(version, source0, source1, source2, source3);
-      if (slot < 0 && this.#scope !== null) {
+      if (source < 0 && this.#scope !== null) {
         const prefix = this.#prefixSlot(version, source0, source1, source3);
-        slot = this.#newHost(prefix, version, source0, source1, source2, source3);
-        if (slot < 0) this.overflowed += packets;
+        source = this.#newHost(prefix, version, source0, source1, source2, source3);
+        if (source < 0) this.overflowed += packets;
       }
-      if (slot >= 0) this.#add(slot, Direction.outbound, p, kind, packets, unknown, opened);
+      if (source >= 0) this.#add(source, Direction.outbound, p, kind, packets, unknown, opened);
     }
+  }
+
+  /** True when a host had so many packets of this kind in the open second that more say nothing about their flows. */
+  #isFlooded(slot: number, direction: number, kind: number): boolean {
+    if (slot < 0) return false;
+    return (
+      this.hosts.packetsSoFar(slot, direction, this.#second, kind) >= this.#limits.packets[direction]![kind]!
+    );
   }
 
   /** Bit 0: the source is protected; bit 1: the target is. */
@@ -184,10 +194,14 @@ export class AttackCounters {
     return this.#scope.sides(p.version, ends, 0);
   }
 
-  /** Remembers who sent. Returns true when the packet completes a TCP handshake. */
-  #remember(p: Packet, kind: number): boolean {
+  /**
+   * Remembers who sent. Returns true when the packet completes a TCP handshake. One-way packets of a flood are not
+   * remembered: they would fill the memory until the flood itself looks two-way.
+   */
+  #remember(p: Packet, kind: number, isFlood: boolean): boolean {
     if (kind === Kind.opening || kind === Kind.reset || kind === Kind.fragment) return false;
     if (kind === Kind.icmp || kind === Kind.icmpAnswer) return false;
+    if (isFlood && !isTwoWayKind(kind) && kind !== Kind.openingAnswer) return false;
     const hash = hashDirection(p, false, this.#key);
     if (kind === Kind.openingAnswer) {
       this.#answered.add(hash);

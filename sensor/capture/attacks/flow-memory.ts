@@ -1,8 +1,8 @@
 /**
  * Remembers in fixed memory which ends of which flows have sent, for 20 to 40 seconds of capture time.
  *
- * Two bit maps of keyed hashes: the current one and the one before. A flood fills them, which may make a one-way packet
- * look two-way with the probability of a set bit; it never makes a two-way packet look one-way.
+ * Two bit maps of keyed hashes: the current one and the one before. A one-way packet looks two-way with the probability
+ * of a set bit, so the caller keeps floods out; a two-way packet never looks one-way because of others.
  */
 import type { Packet } from '../decode/packet.ts';
 import { mixEnd, mixPair, mixSix } from '../flows/flow-hash.ts';

@@ -76,6 +76,11 @@ export function kindOf(p: Packet, isTwoWay: (p: Packet) => boolean): number {
   }
 }
 
+/** True for kinds of two-way flows. */
+export function isTwoWayKind(kind: number): boolean {
+  return kind === Kind.twoWaySegment || kind === Kind.twoWayDatagram || kind === Kind.twoWayReflection;
+}
+
 function isAnswer(p: Packet, types: ReadonlySet<number>): boolean {
   return p.transportAt < p.payloadEnd && types.has(p.bytes[p.transportAt]!);
 }

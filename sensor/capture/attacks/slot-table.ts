@@ -84,6 +84,12 @@ export class SlotTable {
     return base;
   }
 
+  /** Packets of a kind so far in the open second. */
+  packetsSoFar(slot: number, direction: number, second: number, kind: number): number {
+    if (this.lastSecond(slot) !== second) return 0;
+    return this.#table.sums[this.#bin(slot, direction, second) + kind]!;
+  }
+
   /** A counter of the last `add`, by the position that it returned. */
   sum(at: number): number {
     return this.#table.sums[at]!;

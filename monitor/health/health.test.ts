@@ -50,8 +50,10 @@ test('NET-4.j, NET-2.9: health shows stored state to signed-in people only, incl
   const body = compressUpload(encodeUpload(createSpool().upload([captureMinute()])));
   await server.monitor.inbox.receive(sensor, body, 'zstd');
   await enrol('node-2.example');
+  await enrol('node-3.example');
   await server.database.pool.query(
-    "update inbox_uploads set received_at = svc_now() - interval '5 minutes'; update inventory_state set last_error = 'operations refused the token'",
+    "update inbox_uploads set received_at = svc_now() - interval '5 minutes'; update inventory_state set last_error = 'operations refused the token';" +
+      "update sensors set enrolled_at = svc_now() - interval '4 minutes' where host_name = 'node-2.example'",
   );
   await server.monitor.retention.runOnce();
   const after = JSON.parse((await viewer.get(path)).text) as Body;
@@ -64,7 +66,7 @@ test('NET-4.j, NET-2.9: health shows stored state to signed-in people only, incl
       'The sensor on node-2.example is silent.',
     ],
   );
-  assert.deepEqual([after.inbox.pending, after.sensors], [1, { enrolled: 2, silent: 1 }]);
+  assert.deepEqual([after.inbox.pending, after.sensors], [1, { enrolled: 3, silent: 1 }]);
   assert.ok(after.maintenance.last_success_at);
   const { rows } = await server.database.pool.query('select state from inbox_uploads');
   assert.deepEqual(rows, [{ state: 'pending' }], 'nothing ran');
@@ -112,6 +114,7 @@ test('metrics need the token, and do not exist without one', async () => {
     'svc_monitor_inbox_pending_uploads 1',
     'svc_monitor_database_up 1',
     'svc_monitor_sensors{state="silent"} 1',
+    'svc_monitor_sensors{state="enrolled"} 1',
     'svc_monitor_feed_failing{feed="inventory"} 1',
   ])
     assert.ok(text.includes(`${line}\n`), line);

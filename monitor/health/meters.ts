@@ -58,7 +58,11 @@ function createGauges({ gauge }: Meters) {
       'Time of the last successful run of retention.',
     ),
     maintenanceSeconds: gauge('maintenance_last_run_seconds', 'Duration of the last run of retention.'),
-    sensors: gauge('sensors', 'Enrolled sensors by contact state.', ['state']),
+    sensors: gauge(
+      'sensors',
+      'Sensors by contact: heard, silent, or enrolled moments ago and not heard yet.',
+      ['state'],
+    ),
     lagMax: gauge('sensor_lag_seconds_max', 'The largest lag of a sensor with contact.'),
     lag: gauge(
       'sensor_lag_seconds',
@@ -87,9 +91,11 @@ function show(gauges: ReturnType<typeof createGauges>, report: HealthReport | nu
   }
   if (maintenance.lastSuccessAtMs !== null) gauges.maintenance.set(maintenance.lastSuccessAtMs / 1000);
   if (maintenance.lastSeconds !== null) gauges.maintenanceSeconds.set(maintenance.lastSeconds);
-  const heard = sensors.filter(({ silentSeconds }) => !isSilentFor(silentSeconds));
+  const speaking = sensors.filter(({ silentSeconds }) => !isSilentFor(silentSeconds));
+  const heard = speaking.filter(({ hasContact }) => hasContact);
   gauges.sensors.set({ state: 'heard' }, heard.length);
-  gauges.sensors.set({ state: 'silent' }, sensors.length - heard.length);
+  gauges.sensors.set({ state: 'enrolled' }, speaking.length - heard.length);
+  gauges.sensors.set({ state: 'silent' }, sensors.length - speaking.length);
   gauges.lagMax.set(Math.max(0, ...heard.map(({ lagSeconds }) => lagSeconds ?? 0)));
   for (const { sensorId, hostName, lagSeconds } of sensors.slice(0, sensorSeriesMax))
     if (lagSeconds !== null) gauges.lag.set({ sensor: String(sensorId), host: hostName }, lagSeconds);

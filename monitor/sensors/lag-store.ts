@@ -6,9 +6,11 @@ export interface SensorLag {
   sensorId: number;
   siteId: number;
   hostName: string;
-  /** Since the end of the newest minute it sent, and since it was heard; null: never. */
+  /** Since the end of the newest minute it sent; null: it never sent one. */
   lagSeconds: number | null;
-  silentSeconds: number | null;
+  /** Since it was heard, or enrolled where it never was. */
+  silentSeconds: number;
+  hasContact: boolean;
 }
 
 /** The sensors that may still speak, by id; at most `limit`. */
@@ -16,7 +18,8 @@ export async function listLags(db: Queryable, limit: number): Promise<SensorLag[
   const { rows } = await sql<SensorLag>`
     select s.id as "sensorId", s.site_id as "siteId", s.host_name as "hostName",
       case when c.newest_minute is not null then greatest(extract(epoch from svc_now() - c.newest_minute) - 60, 0)::float8 end as "lagSeconds",
-      extract(epoch from svc_now() - c.last_contact_at)::float8 as "silentSeconds"
+      extract(epoch from svc_now() - coalesce(c.last_contact_at, s.enrolled_at))::float8 as "silentSeconds",
+      c.last_contact_at is not null as "hasContact"
     from sensors s left join sensor_contacts c on c.sensor_id = s.id
     where s.revoked_at is null order by s.id limit ${limit}`.execute(db);
   return rows;

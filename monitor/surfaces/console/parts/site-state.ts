@@ -28,6 +28,8 @@ export function collectionSentence(
     const some = `${formatCount(troubled)} of ${formatCount(sensors)} sensors ${troubled === 1 ? 'needs' : 'need'} attention`;
     return { tone: 'warn', text: `${newest}; ${some}.` };
   }
+  if (silent === 0 && newestMinuteMs === undefined)
+    return { tone: 'neutral', text: `${newest}; the first one ends within two minutes of a sensor’s start.` };
   if (silent === 0) {
     const all = sensors === 1 ? 'the sensor reports' : `all ${formatCount(sensors)} sensors report`;
     return { tone: 'good', text: `${newest}; ${all}.` };

@@ -268,9 +268,9 @@ function sensors(request: FastifyRequest, { sensors: all }: HealthReport): Conte
         key: 'silent',
         header: 'Last contact',
         kind: 'figure',
-        cell: ({ silentSeconds }) =>
-          silentSeconds === null ? 'never' : `${formatDuration(silentSeconds)} ago`,
-        value: ({ silentSeconds }) => silentSeconds,
+        cell: ({ silentSeconds, hasContact }) =>
+          hasContact ? `${formatDuration(silentSeconds)} ago` : 'never',
+        value: ({ silentSeconds, hasContact }) => (hasContact ? silentSeconds : null),
       },
     ],
     empty: { title: 'No sensors yet', text: 'Enrol one in a site’s settings.' },

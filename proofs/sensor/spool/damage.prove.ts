@@ -164,25 +164,37 @@ function decode(body: Uint8Array): TelemetryUpload {
   return upload;
 }
 
-function deliver(spool: Spool) {
-  const uploads = [];
+/**
+ * Delivers what waits as a monitor takes it: an upload that comes again under its identity counts once. Damage that shows
+ * only when the spool writes takes back the removal of an upload that was received already.
+ */
+function deliver(spool: Spool): { uploads: TelemetryUpload[]; wrong: string[] } {
+  const received = new Map<string, Uint8Array>();
+  const uploads: TelemetryUpload[] = [];
+  const wrong: string[] = [];
   for (let next = spool.oldest(); next; next = spool.oldest()) {
-    uploads.push(decode(next.body));
+    const upload = decode(next.body);
+    const identity = `${upload.spoolId} ${upload.sequence}`;
+    const earlier = received.get(identity);
+    if (!earlier) uploads.push(upload);
+    else if (Buffer.compare(earlier, next.body) !== 0)
+      wrong.push(`upload ${upload.sequence} came again with other bytes`);
+    received.set(identity, next.body);
     spool.acknowledge(next, 'accepted');
   }
-  return uploads;
+  return { uploads, wrong };
 }
 
 function fateOf(directory: string, plant: Plant): { gaps: number; wrong: string[] } {
-  let uploads: ReturnType<typeof deliver>;
+  let uploads: TelemetryUpload[];
+  let wrong: string[];
   try {
     const { spool } = openSpool(directory);
-    uploads = deliver(spool);
+    ({ uploads, wrong } = deliver(spool));
     spool.close();
   } catch (error) {
     return { gaps: 0, wrong: [`the spool does not open: ${(error as Error).message}`] };
   }
-  const wrong: string[] = [];
   let gaps = 0;
   const reported = plant === 'damage_unreported' ? [] : uploads.flatMap((upload) => upload.gaps);
   for (let index = delivered; index < delivered + pending; index += 1) {

@@ -9,7 +9,7 @@ import { statSync } from 'node:fs';
 import type { Clock } from '#common/clock/index.ts';
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
 import { addRange, type MinuteRange, subtractRanges } from './minute-ranges.ts';
-import { readPageRecords } from './page-records.ts';
+import { type RecordValue, readPageRecords } from './page-records.ts';
 import type { RecordKind } from './record-kind.ts';
 import { nextSpoolFile, readStateCopy, type SpoolFile, takeOver } from './spool-file.ts';
 import { fromStored, type SpoolState, spoolFormat } from './spool-state.ts';
@@ -99,11 +99,11 @@ function readWhatIsLeft(deps: SalvageDeps): WhatIsLeft {
     } else if (values.length === 9) {
       const [, spoolId, sequence, madeAtMs, kind, covers, coversSha256, payload, sha256] = values;
       const row = {
-        spoolId,
+        spoolId: asText(spoolId),
         sequence,
         madeAtMs,
-        kind,
-        covers,
+        kind: asText(kind),
+        covers: asText(covers),
         coversSha256,
         payload,
         sha256,
@@ -124,6 +124,11 @@ function readWhatIsLeft(deps: SalvageDeps): WhatIsLeft {
     if (waits) distinct.set(`${row.spoolId} ${row.sequence}`, row);
   }
   return { state, rows: [...distinct.values()].sort((a, b) => a.position - b.position) };
+}
+
+/** One bit in a record's header tells text from bytes of the same length; the digests fit both, the new file takes text. */
+function asText(value: RecordValue | undefined): RecordValue | undefined {
+  return value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : value;
 }
 
 /** The last minute that was delivered. */

@@ -338,6 +338,38 @@ test('a file that was cut short or is no database goes aside; what is intact goe
   }
 });
 
+test('a flipped bit that turns a column of text into bytes costs nothing', (t) => {
+  const columns = { spool_id: 1, kind: 4, covers: 5 };
+  for (const [name, column] of Object.entries(columns)) {
+    const directory = temporaryFolder(t);
+    const { spool } = openSpool(directory);
+    for (let index = 0; index < 3; index += 1) spool.append([sampleMinute(at(index), index)], []);
+    const { spoolId } = spool.status();
+    spool.close();
+    const path = join(directory, 'spool-1.sqlite');
+    const bytes = readFileSync(path);
+    // The header of a record stands right before its values; types of text are odd, those of bytes one less.
+    const firstTypes = Buffer.from([0, 36 * 2 + 13]);
+    let text = bytes.indexOf(spoolId);
+    while (text - bytes.lastIndexOf(firstTypes, text) > 20) text = bytes.indexOf(spoolId, text + 1);
+    const header = bytes.lastIndexOf(firstTypes, text);
+    let type = header + 1;
+    for (let i = 1; i < column; i += 1) while (bytes[type++]! & 0x80);
+    while (bytes[type]! & 0x80) type += 1;
+    assert.equal(bytes[type]! & 1, 1, `${name} is text`);
+    bytes[type]! ^= 1;
+    writeFileSync(path, bytes);
+    const damaged = openSpool(directory);
+    const uploads = drain(damaged.spool);
+    damaged.spool.close();
+    assert.deepEqual(
+      uploads.map((one) => [one.spoolId, one.minutes.map(({ totals }) => totals.ipBytes), one.gaps.length]),
+      [0, 1, 2].map((index) => [spoolId, [index], 0]),
+      name,
+    );
+  }
+});
+
 test('a salvage that was interrupted before the new file took its place begins again', (t) => {
   const directory = temporaryFolder(t);
   const bytes = filledFile(directory, 4);

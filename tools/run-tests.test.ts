@@ -86,11 +86,14 @@ test('an error that no test awaits fails the run and is shown', () => {
 
 test('tests inside a group run its hooks, and hooks of one group do not run around another', () => {
   const grouped = (name: string) => `
-    import { before, describe, test } from 'node:test';
-    let ran = 0;
+    import { beforeEach, describe, test } from 'node:test';
+    globalThis.ranHooks ??= [];
     describe('${name}', () => {
-      before(() => { ran += 1; });
-      test('${name} inside', () => { if (ran !== 1) throw new Error('hook ran ' + ran + ' times'); });
+      beforeEach(() => void ranHooks.push('${name}'));
+      test('${name} inside', () => {
+        const ran = ranHooks.splice(0).join();
+        if (ran !== '${name}') throw new Error('hooks ran: ' + ran);
+      });
     });`;
   const { status, output } = runTogether({ 'a.test.mjs': grouped('one'), 'b.test.mjs': grouped('two') });
   assert.equal(status, 0, output);

@@ -49,6 +49,20 @@ export function createShape(packetClass: PacketClass, options: ShapeOptions): Pa
   return shapes[packetClass](options);
 }
 
+/** Packets of one writer: source and identification differ in each, and what `vary` writes. */
+function shapeOf(writer: PacketWriter, { sources, random }: ShapeOptions, vary: () => void): PacketShape {
+  return {
+    frameBytesMax: writer.frameBytes,
+    write(bytes, at) {
+      writer.begin(bytes, at);
+      writer.setSource(sources.next());
+      writer.setIdentification(random());
+      vary();
+      return writer.end();
+    },
+  };
+}
+
 function toService(options: ShapeOptions, flags: number): PacketShape {
   return tcp(options, flags, (writer, random) => {
     writer.setWord(0, anyPort(random()));
@@ -65,10 +79,11 @@ function fromService(options: ShapeOptions): PacketShape {
 }
 
 function tcp(
-  { target, sources, random }: ShapeOptions,
+  given: ShapeOptions,
   flags: number,
   setPorts: (writer: PacketWriter, random: Random32) => void,
 ): PacketShape {
+  const { target, random } = given;
   // Openings carry the option of the largest segment, as those of every system.
   const options = flags & Tcp.syn ? [2, 4, 0x05, 0xb4] : [];
   const payload = Buffer.alloc(20 + options.length);
@@ -83,38 +98,25 @@ function tcp(
     payload,
     checksum: { at: 16, from: 0, pseudo },
   });
-  return {
-    frameBytesMax: writer.frameBytes,
-    write(bytes, at) {
-      writer.begin(bytes, at);
-      writer.setSource(sources.next());
-      writer.setIdentification(random());
-      setPorts(writer, random);
-      writer.setWord(4, random());
-      writer.setWord(6, random());
-      if (flags & Tcp.ack) {
-        writer.setWord(8, random());
-        writer.setWord(10, random());
-      }
-      return writer.end();
-    },
-  };
+  return shapeOf(writer, given, () => {
+    setPorts(writer, random);
+    writer.setWord(4, random());
+    writer.setWord(6, random());
+    if (flags & Tcp.ack) {
+      writer.setWord(8, random());
+      writer.setWord(10, random());
+    }
+  });
 }
 
 /** To every port of the target, from ports of no reflector. */
-function udpFlood({ target, sources, random }: ShapeOptions): PacketShape {
+function udpFlood(given: ShapeOptions): PacketShape {
+  const { target, random } = given;
   const writer = udpWriter(target, Buffer.alloc(udpDataBytes, 'x'));
-  return {
-    frameBytesMax: writer.frameBytes,
-    write(bytes, at) {
-      writer.begin(bytes, at);
-      writer.setSource(sources.next());
-      writer.setIdentification(random());
-      writer.setWord(0, 40_000 + (random() % 20_000));
-      writer.setWord(2, anyPort(random()));
-      return writer.end();
-    },
-  };
+  return shapeOf(writer, given, () => {
+    writer.setWord(0, 40_000 + (random() % 20_000));
+    writer.setWord(2, anyPort(random()));
+  });
 }
 
 function udpWriter(target: string, data: Uint8Array): PacketWriter {
@@ -130,7 +132,8 @@ function udpWriter(target: string, data: Uint8Array): PacketWriter {
   });
 }
 
-function echoRequests({ target, sources, random }: ShapeOptions): PacketShape {
+function echoRequests(given: ShapeOptions): PacketShape {
+  const { target, random } = given;
   const isIpv4 = !target.includes(':');
   const payload = Buffer.alloc(8 + echoDataBytes, 'x');
   payload.fill(0, 0, 8);
@@ -139,21 +142,15 @@ function echoRequests({ target, sources, random }: ShapeOptions): PacketShape {
   // Only ICMPv6 includes the addresses.
   const pseudo = isIpv4 ? null : { protocol, length: payload.length };
   const writer = new PacketWriter({ target, protocol, payload, checksum: { at: 2, from: 0, pseudo } });
-  return {
-    frameBytesMax: writer.frameBytes,
-    write(bytes, at) {
-      writer.begin(bytes, at);
-      writer.setSource(sources.next());
-      writer.setIdentification(random());
-      writer.setWord(4, random());
-      writer.setWord(6, random());
-      return writer.end();
-    },
-  };
+  return shapeOf(writer, given, () => {
+    writer.setWord(4, random());
+    writer.setWord(6, random());
+  });
 }
 
 /** Generic routing encapsulation of IPv4 datagrams, of which the source port differs. */
-function greFlood({ target, sources, random }: ShapeOptions): PacketShape {
+function greFlood(given: ShapeOptions): PacketShape {
+  const { target, random } = given;
   const inner = Buffer.alloc(20 + 8 + udpDataBytes, 'x');
   // From 192.0.2.1 to 192.0.2.2, without a checksum of the datagram, which IPv4 allows.
   inner.write(`4500${hex(inner.length)}0000000039110000c0000201c0000202`, 0, 'hex');
@@ -161,16 +158,9 @@ function greFlood({ target, sources, random }: ShapeOptions): PacketShape {
   inner.write(`00000035${hex(8 + udpDataBytes)}0000`, 20, 'hex');
   const payload = Buffer.concat([Buffer.from('00000800', 'hex'), inner]);
   const writer = new PacketWriter({ target, protocol: Protocol.gre, payload, checksum: null });
-  return {
-    frameBytesMax: writer.frameBytes,
-    write(bytes, at) {
-      writer.begin(bytes, at);
-      writer.setSource(sources.next());
-      writer.setIdentification(random());
-      writer.setWord(24, anyPort(random()));
-      return writer.end();
-    },
-  };
+  return shapeOf(writer, given, () => {
+    writer.setWord(24, anyPort(random()));
+  });
 }
 
 /** Large answers of public services; every second packet is of DNS, so that one port leads, as in real attacks. */

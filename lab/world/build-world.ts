@@ -109,7 +109,7 @@ async function buildUplink(names: WorldNames): Promise<void> {
   ]);
 }
 
-/** What guests answer to an attack leaves through the uplink as any other answer. */
+/** What guests answer to an attack leaves through the uplink, like all their answers. */
 function attackRoutes(): string[] {
   return Object.values(attackSources).flatMap(({ ipv4, ipv6 }) =>
     [ipv4, ipv6].map((prefix, family) => {

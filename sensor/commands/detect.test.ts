@@ -16,6 +16,7 @@ import {
   victim,
 } from '#sensor/testing/attack-traffic.ts';
 import { pcapFile, pcapngFile } from '#sensor/testing/capture-files.ts';
+import { printInProcess } from '#sensor/testing/read-in-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-detect-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -35,22 +36,8 @@ function stored(name: string, bytes: Uint8Array | string): string {
   return path;
 }
 
-/** Runs `sensor detect` in this process. */
-async function detect(path: string, options: DetectOptions = {}) {
-  const written: string[] = [];
-  const complaints: string[] = [];
-  const status = await detectFile(path, options, {
-    out: {
-      write: (text) => written.push(text),
-      writeBytes: (bytes) => written.push(Buffer.from(bytes).toString()),
-      end() {},
-    },
-    look: { width: null, isColored: false },
-    terminal: null,
-    complain: (sentence) => complaints.push(`${sentence}\n`),
-  });
-  return { status, stdout: written.join(''), stderr: complaints.join('') };
-}
+const detect = (path: string, options: DetectOptions = {}) =>
+  printInProcess((screen) => detectFile(path, options, screen));
 
 test('NET-1.1: detect --json has the capture, the detector and the incidents', async () => {
   const { status, stdout, stderr } = await detect(capture, { json: true, thresholds: limits });

@@ -1,5 +1,5 @@
-/** Runs `sensor read` in this process; returns its output, its messages and its exit code. */
-import { type ReadOptions, readFiles } from '#sensor/capture-reader/index.ts';
+/** Runs a reader of capture files in this process; returns its output, its messages and its exit code. */
+import { type ReadOptions, type ReadScreen, readFiles } from '#sensor/capture-reader/index.ts';
 
 export interface PrintedReading {
   status: number;
@@ -8,13 +8,17 @@ export interface PrintedReading {
 }
 
 /** Reads the files with these options. */
-export async function readInProcess(
-  paths: readonly string[],
-  options: ReadOptions = {},
+export function readInProcess(paths: readonly string[], options: ReadOptions = {}): Promise<PrintedReading> {
+  return printInProcess((screen) => readFiles(paths, options, screen));
+}
+
+/** What `print` writes to a screen without a terminal; it resolves with the exit code. */
+export async function printInProcess(
+  print: (screen: ReadScreen) => Promise<number>,
 ): Promise<PrintedReading> {
   const written: string[] = [];
   const complaints: string[] = [];
-  const status = await readFiles(paths, options, {
+  const status = await print({
     out: {
       write: (text) => written.push(text),
       writeBytes: (bytes) => written.push(Buffer.from(bytes).toString()),

@@ -3,6 +3,9 @@ import { createHmac } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { createAnswerChecker } from '#contracts/customer-api/testing/check-answer.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
+import { incidentOf, secondsAgo } from '#operations/testing/incident-of.ts';
+import { switchViews } from '#operations/testing/switch-views.ts';
 import {
   ApiError,
   answerOf,
@@ -278,6 +281,77 @@ describe('against the API itself', () => {
     const sizes: number[] = [];
     for await (const page of api.listServers({ limit: 2 }).pages()) sizes.push(page.servers.length);
     assert.deepEqual(sizes, [2, 2, 1]);
+  });
+
+  test('traffic is read by range, step and address; what was not observed is null', async () => {
+    const customer = await world.createCustomer('Traffic');
+    const reader = createClient({
+      url: world.url,
+      key: await world.createKey(customer, 'read'),
+      fetch: checked,
+    });
+    const { serverId } = await world.deploy(customer.tenant, 'busy');
+    await world.backdate(serverId, '3 hours');
+    const [first, second] = await world.addresses.listAllocationsOfServers([serverId]);
+    const fromMs = (Math.floor(Date.now() / 3_600_000) - 1) * 3_600_000;
+    const monitor = await world.createToken(['protect_telemetry_ingest']);
+    await deliverMinutes(world, monitor, first!, [[fromMs + 60_000, { in: 750, out: 75 }]]);
+    await deliverMinutes(world, monitor, second!, [[fromMs + 60_000, { in: 75, out: 75 }]]);
+    const range = { from: new Date(fromMs).toISOString(), to: new Date(fromMs + 180_000).toISOString() };
+    const all = await reader.readServerTraffic(serverId, range);
+    assert.deepEqual(
+      all.points.map((point) => point.inbound_bps),
+      [null, 110, null],
+    );
+    const one = await reader.readServerTraffic(serverId, {
+      ...range,
+      step: 'hour',
+      address: second!.address,
+    });
+    assert.deepEqual([one.points.length, one.points[0]?.outbound_bytes], [1, 75]);
+    await assert.rejects(
+      reader.readServerTraffic(serverId, { from: '2026-11-22' }),
+      (thrown) => thrown instanceof ValidationError && thrown.fields[0]?.path === 'from',
+    );
+    await assert.rejects(api.readServerTraffic(serverId), NotFoundError);
+  });
+
+  test('attacks of a server are walked through page by page, and hidden ones say why', async () => {
+    const customer = await world.createCustomer('Attacked');
+    const reader = createClient({
+      url: world.url,
+      key: await world.createKey(customer, 'read'),
+      fetch: checked,
+    });
+    const { serverId } = await world.deploy(customer.tenant, 'attacked');
+    await world.backdate(serverId, '3 hours');
+    const [first] = await world.addresses.listAllocationsOfServers([serverId]);
+    const attacks = [5, 4, 3].map((minutes) =>
+      incidentOf(first!.address, { started_at: secondsAgo(minutes * 60) }),
+    );
+    const monitor = await world.createToken(['ddos_incident_ingest']);
+    const delivered = await fetch(`${world.url}/api/admin/v1/protect/incidents/`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${monitor}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        contract_version: 1,
+        source_site_id: 1,
+        cluster_ids: [world.clusterId],
+        incidents: attacks,
+      }),
+    });
+    assert.equal(delivered.status, 200);
+    const found: string[] = [];
+    for await (const attack of reader.listServerIncidents(serverId, { state: 'active', limit: 2 })) {
+      assert.deepEqual([attack.class, attack.vectors[0]?.ports], ['syn_flood', [443]]);
+      found.push(attack.id);
+    }
+    assert.deepEqual(found, attacks.map(({ id }) => id).toReversed());
+    await switchViews(world, customer, serverId, false);
+    await assert.rejects(
+      async () => await reader.listServerIncidents(serverId),
+      (thrown) => thrown instanceof NotFoundError && thrown.reason === 'protect_disabled',
+    );
   });
 
   test('refusals are typed, and say what was wrong', async () => {

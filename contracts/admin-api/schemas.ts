@@ -74,6 +74,20 @@ export const TelemetryApplication = Type.Object(
 );
 export type TelemetryApplication = Static<typeof TelemetryApplication>;
 
+/** Why the attack values of a minute are unknown: its detector did not watch all of it, no epoch covered the address, or an attack can't be assigned. */
+export const unknownReasons = ['detector_incomplete', 'no_epoch', 'unassignable'] as const;
+/** Why a minute is not a full one. */
+export const partialReasons = [
+  'sensor_down',
+  'capture_failed',
+  'packets_lost',
+  'clock',
+  'not_finished',
+  'expired',
+] as const;
+export const MinuteReason = Type.Enum([...partialReasons, ...unknownReasons]);
+export type MinuteReason = Static<typeof MinuteReason>;
+
 /** Rates are `bytes * 8 / 60`, not rounded, so that bytes come back exactly. */
 export const TelemetryPoint = Type.Object(
   {
@@ -87,6 +101,7 @@ export const TelemetryPoint = Type.Object(
     ddos_pps: Rate,
     coverage: Nullable(Type.Number({ minimum: 0, maximum: 1 })),
     applications: Type.Array(TelemetryApplication, { maxItems: 20 }),
+    reason: Type.Optional(MinuteReason),
   },
   { additionalProperties: false },
 );
@@ -154,7 +169,12 @@ export const inventoryContract = {
 export const minutesContract = {
   permission: 'protect_telemetry_ingest',
   required: { protect_telemetry_ingest: true, protect_telemetry_contract_version: 1 },
-  optional: { protect_application_identity: true, protect_application_identity_version: 1 },
+  optional: {
+    protect_application_identity: true,
+    protect_application_identity_version: 1,
+    protect_telemetry_reason: true,
+    protect_telemetry_reason_version: 1,
+  },
   path: '/protect/telemetry/',
   request: TelemetryRequest,
   answer: TelemetryReceipts,

@@ -5,10 +5,12 @@
 
 import { bandwidthEndpoints } from './bandwidth-endpoints.ts';
 import { firewallEndpoints } from './firewall-endpoints.ts';
+import { incidentEndpoints } from './incident-endpoints.ts';
 import { keyEndpoints } from './key-endpoints.ts';
 import { networkEndpoints } from './network-endpoints.ts';
 import { serverEndpoints } from './server-endpoints.ts';
 import { tenantEndpoints } from './tenant-endpoints.ts';
+import { trafficEndpoints } from './traffic-endpoints.ts';
 import { usageEndpoints } from './usage-endpoints.ts';
 
 export const endpoints = [
@@ -16,6 +18,8 @@ export const endpoints = [
   ...serverEndpoints,
   ...networkEndpoints,
   ...bandwidthEndpoints,
+  ...trafficEndpoints,
+  ...incidentEndpoints,
   ...firewallEndpoints,
   ...keyEndpoints,
   ...usageEndpoints,

@@ -54,6 +54,7 @@ export const errorKinds = [
   kind(403, 'forbidden', 'account_closed', 'The account is closed.'),
   kind(403, 'forbidden', 'read_only_key', 'A read key may use GET and HEAD only.'),
   kind(404, 'not_found', null, 'No resource with this id, or it belongs to another account.'),
+  kind(404, 'not_found', 'protect_disabled', 'The protection views of the server are off.'),
   kind(405, 'method_not_allowed', null, 'The path exists, but not with this method; see `Allow`.'),
   kind(409, 'conflict', 'provisioning_failed', 'Provisioning failed; support must resolve it first.'),
   kind(409, 'conflict', 'server_busy', 'Another action of the server is running: `details.action_id`.'),

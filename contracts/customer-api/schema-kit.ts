@@ -56,6 +56,9 @@ export const namePattern = `^(?!\\s)[^${unseenCharacters}]*(?<!\\s)$`;
 /** What people call a thing of theirs. */
 export const Name = Type.String({ minLength: 1, maxLength: 64, pattern: namePattern });
 export const hostnamePattern = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$';
+/** RFC 3339 of this century, with its offset: without one the time zone would be a guess. */
+export const momentPattern =
+  '^20\\d{2}-\\d{2}-\\d{2}[Tt]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)$';
 export const monthPattern = '^20\\d{2}-(0[1-9]|1[0-2])$';
 export const monthOrDayPattern = '^20\\d{2}-(0[1-9]|1[0-2])(-\\d{2})?$';
 

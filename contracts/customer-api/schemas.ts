@@ -2,9 +2,11 @@
 export * from './bandwidth-schemas.ts';
 
 export * from './firewall-schemas.ts';
+export * from './incident-schemas.ts';
 export * from './key-schemas.ts';
 export * from './network-schemas.ts';
 export * from './schema-kit.ts';
 export * from './server-schemas.ts';
 export * from './tenant-schemas.ts';
+export * from './traffic-schemas.ts';
 export * from './usage-schemas.ts';

@@ -9,6 +9,15 @@ import { Id, Moment, Nullable, OneOf } from './schema-kit.ts';
 
 const Href = Type.String({ description: 'API path of the resource.' });
 const aboutServer = Type.Object({ server_id: Id, tenant_id: Id, href: Href }, { title: 'ServerEventData' });
+const aboutAttack = Type.Object(
+  {
+    incident_id: Type.String({ format: 'uuid', description: 'The same at the start and at the end.' }),
+    server_id: Id,
+    tenant_id: Id,
+    href: Href,
+  },
+  { title: 'AttackEventData' },
+);
 const aboutNetwork = Type.Object(
   { network_id: Id, tenant_id: Id, href: Href },
   { title: 'NetworkEventData' },
@@ -57,6 +66,16 @@ export const webhookEvents = [
     type: 'server.destroyed',
     summary: 'A server was destroyed, its addresses are released.',
     data: aboutServer,
+  },
+  {
+    type: 'server.attack_started',
+    summary: 'An attack on a server, or from it, was detected.',
+    data: aboutAttack,
+  },
+  {
+    type: 'server.attack_ended',
+    summary: 'The attack has ended. Sent only after its start.',
+    data: aboutAttack,
   },
   {
     type: 'network.synced',

@@ -5,6 +5,7 @@
  * Sensors authenticate as hosts with `Authorization: Bearer svcsen_<id>_<secret>` (NET-5.3).
  */
 import { type Static, Type } from 'typebox';
+import { PlanDetection } from './detection.ts';
 
 export const EnrolRequest = Type.Object(
   {
@@ -89,6 +90,12 @@ export const SensorPlan = Type.Object({
     Type.Literal(1, { description: 'The monitor takes results of probes; missing from older ones.' }),
   ),
   probes: Type.Optional(Type.Array(PlanProbe, { maxItems: 32 })),
+  detection_version: Type.Optional(
+    Type.Literal(1, {
+      description: 'The monitor takes incidents, detector minutes and epochs; missing from older ones.',
+    }),
+  ),
+  detection: Type.Optional(PlanDetection),
   credential_version: Type.Optional(
     Type.Literal(1, { description: 'The monitor issues new credentials; missing from older ones.' }),
   ),

@@ -1,4 +1,15 @@
 /** How much a telemetry upload and a live upload may hold; checked before they are decoded. */
+import {
+  detectorRowsMax,
+  epochPrefixesMax,
+  epochsMax,
+  incidentSecondsMax,
+  incidentsMax,
+  metricsMax,
+  remotesMax,
+  vectorPortsMax,
+  vectorsMax,
+} from './detection.ts';
 import { liveHostsMax, liveWindowsMax } from './live.ts';
 import { LiveUploadSchema } from './live_pb.js';
 import {
@@ -46,6 +57,23 @@ export const uploadBounds = compileBounds(TelemetryUploadSchema, {
   'HostInventory.neighbours': { max: neighboursMax, label: 'inventory.neighbours', plainBytes: 128 },
   'HostInterface.addresses': { max: interfaceAddressesMax, label: 'inventory.interfaces.addresses' },
   ...columnsOf('ProbeColumns', probeColumns, probeResultsMax, 'probes'),
+  'TelemetryUpload.incidents': { max: incidentsMax, plainBytes: 512 },
+  'Incident.vectors': { max: vectorsMax, label: 'incidents.vectors', plainBytes: 128 },
+  'IncidentVector.ports': { max: vectorPortsMax, label: 'incidents.vectors.ports' },
+  ...columnsOf('Incident', ['remote_prefix', 'remote_share'], remotesMax, 'incidents.remotes'),
+  ...columnsOf('IncidentSeconds', ['at', 'bps', 'pps'], incidentSecondsMax, 'incidents.seconds'),
+  'TelemetryUpload.epochs': { max: epochsMax, plainBytes: 128 },
+  'DetectorEpoch.prefixes': { max: epochPrefixesMax, label: 'epochs.prefixes' },
+  ...columnsOf(
+    'DetectorMinute',
+    ['address', 'is_outbound', 'attack_bytes', 'attack_packets'],
+    detectorRowsMax,
+    'detector',
+  ),
+  // A newer sensor may have more metrics than we know.
+  'DetectorMinute.maxima': { max: metricsMax, label: 'detector.maxima' },
+  'DetectorMaxima.one_second': { max: detectorRowsMax, label: 'detector.maxima' },
+  'DetectorMaxima.ten_seconds': { max: detectorRowsMax, label: 'detector.maxima' },
 });
 
 export const liveBounds = compileBounds(LiveUploadSchema, {

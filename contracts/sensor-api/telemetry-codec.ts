@@ -31,6 +31,13 @@ import {
   TelemetryUploadSchema,
 } from './telemetry_pb.js';
 import { uploadBounds } from './telemetry-bounds.ts';
+import {
+  decodeDetectorMinute,
+  decodeEpochs,
+  encodeDetectorMinute,
+  encodeEpoch,
+} from './telemetry-detector.ts';
+import { decodeIncidents, encodeIncident } from './telemetry-incidents.ts';
 import { decodeInventory, encodeInventory } from './telemetry-inventory.ts';
 import { decodeProbes, encodeProbes } from './telemetry-probes.ts';
 import { arePlausible, decodeTotals, encodeTotals } from './telemetry-totals.ts';
@@ -62,6 +69,8 @@ export function encodeUpload(upload: TelemetryUpload): Uint8Array {
       minutes: upload.minutes.map(encodeMinute),
       ...(upload.inventory ? { inventory: encodeInventory(upload.inventory) } : {}),
       ...(upload.probes ? { probes: encodeProbes(upload.probes) } : {}),
+      incidents: (upload.incidents ?? []).map(encodeIncident),
+      epochs: (upload.epochs ?? []).map(encodeEpoch),
       gaps: upload.gaps.map((gap) =>
         create(GapSchema, {
           fromMinute: BigInt(gap.fromMinute),
@@ -107,9 +116,9 @@ export function* decodeUploadSliced(
     if ('hosts' in decoded) minutes.push(decoded);
     else gaps.push(decoded);
   }
-  const { inventory, probes } = message;
+  const { inventory, probes, incidents } = message;
   // Bounded by their limits to less than a slice each.
-  const others = message.gaps.length + (probes?.probe.length ?? 0);
+  const others = message.gaps.length + (probes?.probe.length ?? 0) + incidents.length;
   if (slice.isFullFor(others)) yield slice.end();
   slice.add(others);
   const upload: TelemetryUpload = {
@@ -120,6 +129,8 @@ export function* decodeUploadSliced(
     gaps,
     ...(inventory ? { inventory: yield* decodeInventory(inventory, slice) } : {}),
     ...(probes ? { probes: decodeProbes(probes) } : {}),
+    ...(incidents.length > 0 ? { incidents: decodeIncidents(incidents) } : {}),
+    ...(message.epochs.length > 0 ? { epochs: yield* decodeEpochs(message.epochs, slice) } : {}),
   };
   const seen = new Set<string>();
   for (const { minute, capture } of upload.minutes) {
@@ -150,6 +161,7 @@ function encodeMinute(minute: TelemetryMinute): CaptureMinuteMessage {
         }),
       ),
     usage: encodeUsage(minute.usage, minute.minute * 1000),
+    ...(minute.detector ? { detector: encodeDetectorMinute(minute.detector) } : {}),
   });
 }
 
@@ -194,7 +206,9 @@ function* decodeMinute(
   const usage = message.usage ? yield* decodeUsage(message.usage, minute * 1000, slice, leftOut) : [];
   // What an application exchanged is known in part only.
   totals.detailTruncated += leftOut.rows;
-  return { minute, capture, role, observedMs: message.observedMs, totals, hosts, usage };
+  const detector = message.detector && (yield* decodeDetectorMinute(message.detector, slice));
+  const { observedMs } = message;
+  return { minute, capture, role, observedMs, totals, hosts, usage, ...(detector && { detector }) };
 }
 
 function isHostPlausible(point: MetricPointMessage, hasMergedFrames: boolean): boolean {

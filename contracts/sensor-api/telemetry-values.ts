@@ -1,6 +1,6 @@
 /** Checks of single values on the telemetry wire. Each throws `telemetry.malformed` and names the field. */
 import { CodedError } from '#common/errors/index.ts';
-import { canonicalAddress } from '#common/ip/index.ts';
+import { canonicalAddress, formatPrefix, parsePrefix } from '#common/ip/index.ts';
 
 /** Longest name or device key on the wire, in UTF-16 units; DNS names end at 253. */
 export const textMax = 255;
@@ -55,4 +55,24 @@ export function minuteOf(value: bigint, field: string): number {
   const minute = countOf(value, field);
   if (minute % 60 !== 0 || minute > lastMinute) throw malformed(`${field} is not the start of a UTC minute`);
   return minute;
+}
+
+/** An address, or a prefix without host bits, in canonical text. */
+export function canonicalPrefixText(text: string, field: string): string {
+  if (!text.includes('/')) return canonicalAddressText(text, field);
+  const prefix = parsePrefix(text);
+  if (!prefix || formatPrefix(prefix) !== text) throw malformed(`${field} is not a prefix in canonical text`);
+  return text;
+}
+
+export function uuidOf(text: string, field: string): string {
+  if (!uuidShape.test(text)) throw malformed(`${field} is not a UUID in canonical text`);
+  return text;
+}
+
+/** Unix milliseconds before the year 10000. */
+export function momentOf(value: bigint, field: string): number {
+  const moment = countOf(value, field);
+  if (moment > lastMinute * 1000) throw malformed(`${field} is out of range`);
+  return moment;
 }

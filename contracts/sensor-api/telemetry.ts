@@ -5,6 +5,7 @@
  */
 
 import type { Message } from '@bufbuild/protobuf';
+import type { DetectorEpoch, DetectorMinute, IncidentObservation } from './detection.ts';
 import type { InterfaceTotals } from './telemetry_pb.js';
 
 /** Version of this contract (NET-9.1). */
@@ -49,6 +50,10 @@ export interface TelemetryUpload {
   inventory?: HostInventory;
   /** What probes measured; older sensors send none. */
   probes?: ProbeResult[];
+  /** What the detector sees of incidents; older sensors send none. */
+  incidents?: IncidentObservation[];
+  /** What the detector protected; older sensors send none. */
+  epochs?: DetectorEpoch[];
 }
 
 /** What one capture saw in one UTC minute. */
@@ -65,6 +70,8 @@ export interface TelemetryMinute {
   hosts: TelemetryHost[];
   /** Rows of one key may occur twice; they add. */
   usage: TelemetryUsageRow[];
+  /** Missing from older sensors, and where nothing is protected. */
+  detector?: DetectorMinute;
 }
 
 type WireTotals = Omit<InterfaceTotals, keyof Message>;

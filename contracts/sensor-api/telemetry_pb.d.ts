@@ -67,6 +67,20 @@ export declare type TelemetryUpload = Message<"svc.sensor.v1.TelemetryUpload"> &
    * @generated from field: svc.sensor.v1.ProbeColumns probes = 8;
    */
   probes?: ProbeColumns | undefined;
+
+  /**
+   * What the detector sees of incidents; in an upload of their own, sent to /incidents. Missing from older sensors.
+   *
+   * @generated from field: repeated svc.sensor.v1.Incident incidents = 9;
+   */
+  incidents: Incident[];
+
+  /**
+   * What the detector protected, from when on; once for each epoch. Missing from older sensors.
+   *
+   * @generated from field: repeated svc.sensor.v1.DetectorEpoch epochs = 10;
+   */
+  epochs: DetectorEpoch[];
 };
 
 /**
@@ -123,6 +137,13 @@ export declare type CaptureMinute = Message<"svc.sensor.v1.CaptureMinute"> & {
    * @generated from field: svc.sensor.v1.UsageColumns usage = 7;
    */
   usage?: UsageColumns | undefined;
+
+  /**
+   * What the detector can say of this minute. Missing from older sensors, and where nothing is protected.
+   *
+   * @generated from field: svc.sensor.v1.DetectorMinute detector = 8;
+   */
+  detector?: DetectorMinute | undefined;
 };
 
 /**
@@ -573,6 +594,393 @@ export declare type ProbeColumns = Message<"svc.sensor.v1.ProbeColumns"> & {
  * Use `create(ProbeColumnsSchema)` to create a new message.
  */
 export declare const ProbeColumnsSchema: GenMessage<ProbeColumns>;
+
+/**
+ * One observation of an incident by one sensor; a higher revision stands for all before. Times are unix milliseconds.
+ *
+ * @generated from message svc.sensor.v1.Incident
+ */
+export declare type Incident = Message<"svc.sensor.v1.Incident"> & {
+  /**
+   * UUID, canonical text.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * From 1.
+   *
+   * @generated from field: uint32 revision = 2;
+   */
+  revision: number;
+
+  /**
+   * @generated from field: string capture = 3;
+   */
+  capture: string;
+
+  /**
+   * host, prefix, capture
+   *
+   * @generated from field: string target_kind = 4;
+   */
+  targetKind: string;
+
+  /**
+   * Canonical address or prefix, or the capture's name.
+   *
+   * @generated from field: string target = 5;
+   */
+  target: string;
+
+  /**
+   * inbound, outbound: as the target sees it.
+   *
+   * @generated from field: string direction = 6;
+   */
+  direction: string;
+
+  /**
+   * Names as in detection.ts; one that the receiver does not know is "other".
+   *
+   * @generated from field: string class = 7;
+   */
+  class: string;
+
+  /**
+   * attack, info
+   *
+   * @generated from field: string severity = 8;
+   */
+  severity: string;
+
+  /**
+   * @generated from field: repeated svc.sensor.v1.IncidentVector vectors = 9;
+   */
+  vectors: IncidentVector[];
+
+  /**
+   * @generated from field: int64 started_at = 10;
+   */
+  startedAt: bigint;
+
+  /**
+   * @generated from field: int64 detected_at = 11;
+   */
+  detectedAt: bigint;
+
+  /**
+   * @generated from field: int64 last_observed_at = 12;
+   */
+  lastObservedAt: bigint;
+
+  /**
+   * 0 while it is active.
+   *
+   * @generated from field: int64 recovered_at = 13;
+   */
+  recoveredAt: bigint;
+
+  /**
+   * Of the last second; both 0 after the recovery.
+   *
+   * @generated from field: uint64 current_bps = 14;
+   */
+  currentBps: bigint;
+
+  /**
+   * @generated from field: uint64 current_pps = 15;
+   */
+  currentPps: bigint;
+
+  /**
+   * @generated from field: uint64 peak_bps = 16;
+   */
+  peakBps: bigint;
+
+  /**
+   * @generated from field: int64 peak_bps_at = 17;
+   */
+  peakBpsAt: bigint;
+
+  /**
+   * @generated from field: uint64 peak_pps = 18;
+   */
+  peakPps: bigint;
+
+  /**
+   * @generated from field: int64 peak_pps_at = 19;
+   */
+  peakPpsAt: bigint;
+
+  /**
+   * @generated from field: uint64 bytes = 20;
+   */
+  bytes: bigint;
+
+  /**
+   * @generated from field: uint64 packets = 21;
+   */
+  packets: bigint;
+
+  /**
+   * complete, partial, unknown
+   *
+   * @generated from field: string coverage = 22;
+   */
+  coverage: string;
+
+  /**
+   * Visible local "segment|MAC" of the target's packets; blank when unknown or contradictory.
+   *
+   * @generated from field: string device_key = 23;
+   */
+  deviceKey: string;
+
+  /**
+   * The threshold that was exceeded most; blank and 0 where there is none.
+   *
+   * @generated from field: string threshold_metric = 24;
+   */
+  thresholdMetric: string;
+
+  /**
+   * @generated from field: uint64 threshold_value = 25;
+   */
+  thresholdValue: bigint;
+
+  /**
+   * The heaviest remote prefixes and their shares of the packets, in millionths.
+   *
+   * @generated from field: repeated string remote_prefix = 26;
+   */
+  remotePrefix: string[];
+
+  /**
+   * @generated from field: repeated uint32 remote_share = 27;
+   */
+  remoteShare: number[];
+
+  /**
+   * Seconds that were observed since the revision before.
+   *
+   * @generated from field: svc.sensor.v1.IncidentSeconds seconds = 28;
+   */
+  seconds?: IncidentSeconds | undefined;
+
+  /**
+   * @generated from field: bool drill = 29;
+   */
+  drill: boolean;
+
+  /**
+   * @generated from field: bool has_evidence = 30;
+   */
+  hasEvidence: boolean;
+};
+
+/**
+ * Describes the message svc.sensor.v1.Incident.
+ * Use `create(IncidentSchema)` to create a new message.
+ */
+export declare const IncidentSchema: GenMessage<Incident>;
+
+/**
+ * @generated from message svc.sensor.v1.IncidentSeconds
+ */
+export declare type IncidentSeconds = Message<"svc.sensor.v1.IncidentSeconds"> & {
+  /**
+   * @generated from field: repeated int64 at = 1;
+   */
+  at: bigint[];
+
+  /**
+   * @generated from field: repeated uint64 bps = 2;
+   */
+  bps: bigint[];
+
+  /**
+   * @generated from field: repeated uint64 pps = 3;
+   */
+  pps: bigint[];
+};
+
+/**
+ * Describes the message svc.sensor.v1.IncidentSeconds.
+ * Use `create(IncidentSecondsSchema)` to create a new message.
+ */
+export declare const IncidentSecondsSchema: GenMessage<IncidentSeconds>;
+
+/**
+ * @generated from message svc.sensor.v1.IncidentVector
+ */
+export declare type IncidentVector = Message<"svc.sensor.v1.IncidentVector"> & {
+  /**
+   * @generated from field: string class = 1;
+   */
+  class: string;
+
+  /**
+   * In millionths.
+   *
+   * @generated from field: uint32 packets_share = 2;
+   */
+  packetsShare: number;
+
+  /**
+   * @generated from field: uint32 bytes_share = 3;
+   */
+  bytesShare: number;
+
+  /**
+   * @generated from field: repeated uint32 ports = 4;
+   */
+  ports: number[];
+};
+
+/**
+ * Describes the message svc.sensor.v1.IncidentVector.
+ * Use `create(IncidentVectorSchema)` to create a new message.
+ */
+export declare const IncidentVectorSchema: GenMessage<IncidentVector>;
+
+/**
+ * What was protected since a moment.
+ *
+ * @generated from message svc.sensor.v1.DetectorEpoch
+ */
+export declare type DetectorEpoch = Message<"svc.sensor.v1.DetectorEpoch"> & {
+  /**
+   * UUID, canonical text.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Unix milliseconds.
+   *
+   * @generated from field: int64 since = 2;
+   */
+  since: bigint;
+
+  /**
+   * Canonical prefixes and addresses.
+   *
+   * @generated from field: repeated string prefixes = 3;
+   */
+  prefixes: string[];
+};
+
+/**
+ * Describes the message svc.sensor.v1.DetectorEpoch.
+ * Use `create(DetectorEpochSchema)` to create a new message.
+ */
+export declare const DetectorEpochSchema: GenMessage<DetectorEpoch>;
+
+/**
+ * What the detector of one capture can say of one minute.
+ *
+ * @generated from message svc.sensor.v1.DetectorMinute
+ */
+export declare type DetectorMinute = Message<"svc.sensor.v1.DetectorMinute"> & {
+  /**
+   * Seconds that were observed as a whole and judged in time, at most 60.
+   *
+   * @generated from field: uint32 ticks = 1;
+   */
+  ticks: number;
+
+  /**
+   * The epoch that lasted the whole minute; blank where none did.
+   *
+   * @generated from field: string epoch_id = 2;
+   */
+  epochId: string;
+
+  /**
+   * @generated from field: uint64 overflowed = 3;
+   */
+  overflowed: bigint;
+
+  /**
+   * @generated from field: uint32 incidents_lost = 4;
+   */
+  incidentsLost: number;
+
+  /**
+   * @generated from field: uint64 merged_frames = 5;
+   */
+  mergedFrames: bigint;
+
+  /**
+   * A row for each protected address with traffic and each direction.
+   *
+   * @generated from field: repeated string address = 6;
+   */
+  address: string[];
+
+  /**
+   * @generated from field: repeated bool is_outbound = 7;
+   */
+  isOutbound: boolean[];
+
+  /**
+   * Traffic of incidents of severity attack whose target is the address.
+   *
+   * @generated from field: repeated uint64 attack_bytes = 8;
+   */
+  attackBytes: bigint[];
+
+  /**
+   * @generated from field: repeated uint64 attack_packets = 9;
+   */
+  attackPackets: bigint[];
+
+  /**
+   * @generated from field: repeated svc.sensor.v1.DetectorMaxima maxima = 10;
+   */
+  maxima: DetectorMaxima[];
+};
+
+/**
+ * Describes the message svc.sensor.v1.DetectorMinute.
+ * Use `create(DetectorMinuteSchema)` to create a new message.
+ */
+export declare const DetectorMinuteSchema: GenMessage<DetectorMinute>;
+
+/**
+ * A value for each row of the minute.
+ *
+ * @generated from message svc.sensor.v1.DetectorMaxima
+ */
+export declare type DetectorMaxima = Message<"svc.sensor.v1.DetectorMaxima"> & {
+  /**
+   * A name as in detection.ts; one that the receiver does not know is left out.
+   *
+   * @generated from field: string metric = 1;
+   */
+  metric: string;
+
+  /**
+   * The largest rate of one second, and the largest mean of ten seconds.
+   *
+   * @generated from field: repeated uint64 one_second = 2;
+   */
+  oneSecond: bigint[];
+
+  /**
+   * @generated from field: repeated uint64 ten_seconds = 3;
+   */
+  tenSeconds: bigint[];
+};
+
+/**
+ * Describes the message svc.sensor.v1.DetectorMaxima.
+ * Use `create(DetectorMaximaSchema)` to create a new message.
+ */
+export declare const DetectorMaximaSchema: GenMessage<DetectorMaxima>;
 
 /**
  * @generated from enum svc.sensor.v1.CaptureRole

@@ -13,9 +13,12 @@ import type {
   CreateNetworkRequest,
   CreateServerRequest,
   CreatedServer,
+  Incident,
+  IncidentList,
   Key,
   ListNetworksQuery,
   ListServerActionsQuery,
+  ListServerIncidentsQuery,
   ListServersQuery,
   Network,
   NetworkList,
@@ -23,6 +26,7 @@ import type {
   PrivateNetworkAttachment,
   ReadServerBandwidthQuery,
   ReadServerQuery,
+  ReadServerTrafficQuery,
   ReadUsageQuery,
   Server,
   ServerAction,
@@ -31,6 +35,7 @@ import type {
   ServerFirewall,
   ServerForecast,
   ServerList,
+  ServerTraffic,
   Tenant,
   TenantList,
   UpdateServerRequest,
@@ -139,6 +144,16 @@ export class Api extends Caller {
   /** Read the bandwidth of a server. Traffic of the server by UTC month or day, newest first; the last twelve months unless `from` and `to` are set. The present month is always included: with zeros and `sampled: false` before the first measurement. */
   readServerBandwidth(id: number, options: ReadServerBandwidthQuery & CallOptions = {}): Promise<ServerBandwidth> {
     return this.call<ServerBandwidth>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/bandwidth`, query: ['from', 'to', 'granularity'], options });
+  }
+
+  /** Read the traffic of a server. Rates of the server’s public addresses, one point for each step of the range, oldest first. Without `from` and `to`: the last 60 steps. The range is extended to whole UTC steps and has at most 1,500 points. A step without observation is a point with null: its traffic is unknown, not zero. A minute arrives one to two minutes after its end; minutes are kept for three months. While the protection views of the server are off, `expected_bps`, `expected_pps`, `attack_bps` and `attack_pps` are null. */
+  readServerTraffic(id: number, options: ReadServerTrafficQuery & CallOptions = {}): Promise<ServerTraffic> {
+    return this.call<ServerTraffic>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/traffic`, query: ['from', 'to', 'step', 'address'], options });
+  }
+
+  /** List attacks of a server. Attacks on the addresses of the server, or from them, newest first. An attack is `active` until the sensor reports its end (`recovered`); `stale` means that the sensor reports nothing, so it is unknown whether the attack goes on. Attacks are kept for a year. While the protection views of the server are off, the answer is a `404` (`protect_disabled`). */
+  listServerIncidents(id: number, options: ListServerIncidentsQuery & CallOptions = {}): List<IncidentList, Incident> {
+    return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/incidents`, query: ['state', 'severity', 'limit', 'cursor'], options }, 'incidents');
   }
 
   /** Read the firewall of a server. The firewall at the public network interface of the server: default actions, rules in order, the platform’s rules, and whether the hypervisor has the newest version. Rules are edited in the portal. */

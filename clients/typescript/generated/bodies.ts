@@ -18,18 +18,22 @@ export type Account = {
   };
   limits: {
     servers: {
+      /** Null: no limit. */
       max: number | null;
       used: number;
     };
     networks: {
+      /** Null: no limit. */
       max: number | null;
       used: number;
     };
     keys: {
+      /** Null: no limit. */
       max: number | null;
       used: number;
     };
     deploys_per_hour: {
+      /** Null: no limit. */
       max: number | null;
       used: number;
     };
@@ -107,6 +111,15 @@ export type AttachRequest = {
   network_id: number;
   /** An address of the network. Default: the lowest free one. */
   ip?: string | undefined;
+};
+
+export type AttackEventData = {
+  /** The same at the start and at the end. */
+  incident_id: string;
+  server_id: number;
+  tenant_id: number;
+  /** API path of the resource. */
+  href: string;
 };
 
 export type BandwidthRow = {
@@ -267,6 +280,80 @@ export type ErrorBody = {
     message: string;
     doc_url: string;
   };
+};
+
+export type Incident = {
+  id: string;
+  server_id: number;
+  /** Address of the server that is attacked, or that attacks. */
+  address: string;
+  /** `outbound`: the server sends the attack. */
+  direction: 'inbound' | 'outbound';
+  /** The largest part of the attack. `high_volume`: traffic above the threshold without a known pattern. */
+  class: 'fragment_flood' | 'amplification' | 'syn_flood' | 'synack_reflection' | 'ack_flood' | 'rst_flood' | 'udp_flood' | 'icmp_flood' | 'gre_flood' | 'connection_flood' | 'high_volume' | 'other';
+  /** `info`: unusual traffic that is not judged as an attack. */
+  severity: 'attack' | 'info';
+  /** `stale`: the sensor reports nothing since `last_observed_at`. */
+  state: 'active' | 'stale' | 'recovered';
+  /** True: started by our operators as a test, without real traffic. */
+  drill: boolean;
+  /** First second of the attack. */
+  started_at: string;
+  /** Time of the decision. */
+  detected_at: string;
+  /** Newest observation of the attack. */
+  last_observed_at: string;
+  /** Reported end; null before it. */
+  recovered_at: string | null;
+  /** Rates now. Null: unknown, or over. */
+  current: {
+    /** Bits per second. */
+    bps: number;
+    /** Packets per second. */
+    pps: number;
+  } | null;
+  peak: {
+    /** Bits per second. */
+    bps: number;
+    /** Time of `bps`. */
+    bps_at: string;
+    /** Packets per second. */
+    pps: number;
+    /** Time of `pps`. */
+    pps_at: string;
+  };
+  totals: {
+    /** Bytes of the attack so far. */
+    bytes: number;
+    /** Packets of the attack so far. */
+    packets: number;
+  };
+  /** `partial`: part of the attack was not observed; rates and totals are lower bounds. */
+  coverage: 'complete' | 'partial' | 'unknown';
+  /** Parts of the attack, strongest first, at most three. */
+  vectors: {
+    class: 'fragment_flood' | 'amplification' | 'syn_flood' | 'synack_reflection' | 'ack_flood' | 'rst_flood' | 'udp_flood' | 'icmp_flood' | 'gre_flood' | 'connection_flood' | 'high_volume' | 'other';
+    /** Part of the packets. */
+    packets_share: number;
+    /** Part of the bytes. */
+    bytes_share: number;
+    /** Most frequent ports. */
+    ports: number[];
+  }[];
+  /** Measures against the attack. */
+  actions: {
+    /** `blackholed`: all traffic to the address is dropped in the network. `filtered`: attack traffic is dropped. */
+    kind: 'alerted' | 'blackholed' | 'filtered' | 'command' | 'webhook';
+    /** Time of the measure. */
+    at: string;
+    /** End of the measure. */
+    ended_at: string | null;
+  }[];
+};
+
+export type IncidentList = {
+  incidents: Incident[];
+  pagination: Pagination;
 };
 
 export type Key = {
@@ -518,6 +605,7 @@ export type ServerAction = {
   progress: number;
   /** False when the server was already in the requested state. */
   changed: boolean;
+  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. */
   outcome: 'stopped' | 'signal_sent' | 'timeout' | null;
   requested_by_key: string | null;
   created_at: string;
@@ -580,6 +668,7 @@ export type ServerFirewall = {
     direction: 'inbound' | 'outbound';
     action: 'accept' | 'drop';
     protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+    /** Destination port: `80` or `8000-9000`; null: all. */
     ports: string | null;
     sources: string[];
     destinations: string[];
@@ -601,19 +690,41 @@ export type ServerForecast = {
   would_create: boolean;
   /** Whether the account may deploy this plan. */
   eligible: boolean;
+  /** Why it would not be created: the error of the real call. */
   reason: string | null;
+  /** Charge to the saved card, which is added to the credit. */
   due_now: string | null;
   /** Decimal text. */
   price_hourly: string;
   /** Decimal text. */
   price_monthly_cap: string;
   currency: string;
+  /** Decimal text; remaining credit after this order. */
   credit_after_first_day: string | null;
 };
 
 export type ServerList = {
   servers: Server[];
   pagination: Pagination;
+};
+
+export type ServerTraffic = {
+  server_id: number;
+  /** Start of the first step. */
+  from: string;
+  /** End of the last step. */
+  to: string;
+  step: 'minute' | '5m' | '15m' | '30m' | 'hour' | '6h' | 'day';
+  /** Length of a step. */
+  step_seconds: number;
+  /** The only address in the rates; null: the sum of all addresses. */
+  address: string | null;
+  /** Public addresses of the server, and former ones that were observed. */
+  addresses: string[];
+  /** End of the newest observed minute in the range. */
+  last_observed_at: string | null;
+  /** Oldest first, every step of the range. */
+  points: TrafficPoint[];
 };
 
 export type Tenant = {
@@ -643,7 +754,39 @@ export type TenantList = {
 
 export type TestEventData = {
   endpoint_id: number;
+  /** API path of the resource. */
   href: string | null;
+};
+
+export type TrafficPoint = {
+  /** Start of the step. */
+  timestamp: string;
+  /** Bits per second to the server. Of longer steps: the mean of the observed minutes. */
+  inbound_bps: number | null;
+  /** Bits per second from the server. */
+  outbound_bps: number | null;
+  /** Packets per second, both directions together. */
+  pps: number | null;
+  /** Exact bytes of IP packets in the observed minutes. */
+  inbound_bytes: number | null;
+  /** Exact bytes of IP packets in the observed minutes. */
+  outbound_bytes: number | null;
+  /** Usual rate before this time, both directions together. Null until enough minutes were observed. */
+  expected_bps: number | null;
+  /** Usual packets per second. */
+  expected_pps: number | null;
+  /** Part of the traffic that belongs to a detected attack. Zero only if all minutes and addresses of the step were checked completely; null: unknown. */
+  attack_bps: number | null;
+  /** Packets per second of a detected attack. */
+  attack_pps: number | null;
+  /** Observed part of the observed minutes. Null: not known, for example after packet loss. */
+  coverage: number | null;
+  /** Why a value of the point is unknown, where the cause is known; of several causes one. `detector_incomplete`, `no_epoch` and `unassignable`: of the attack rates alone. */
+  reason: 'sensor_down' | 'capture_failed' | 'packets_lost' | 'clock' | 'not_finished' | 'expired' | 'detector_incomplete' | 'no_epoch' | 'unassignable' | null;
+  /** Minutes of the step with an observation. */
+  observed_minutes: number;
+  /** Number of addresses that the rates contain; of longer steps: in the minute with the fewest. */
+  observed_addresses: number;
 };
 
 export type UpdateServerRequest = {
@@ -684,6 +827,7 @@ export type Usage = {
   as_of: string;
   /** Keys, most requests first. */
   keys: {
+    /** Null: all revoked keys together. */
     key_id: string | null;
     name: string;
     count: number;
@@ -694,8 +838,11 @@ export type Usage = {
     count: number;
   }[];
   group_by: 'day' | 'key' | null;
+  /** The month by `group_by`; null without it. */
   groups: {
+    /** The day or the key’s id; null: all revoked keys. */
     group: string | null;
+    /** The key’s name. */
     name: string | null;
     count: number;
   }[] | null;
@@ -748,6 +895,7 @@ export type ErrorReason =
   | 'not_found'
   | 'order_refused'
   | 'payload_too_large'
+  | 'protect_disabled'
   | 'provisioning_failed'
   | 'read_only_key'
   | 'server_busy'
@@ -794,6 +942,20 @@ export type WebhookEvent =
     /** Time of the event, not of the delivery. */
     timestamp: string;
     data: ServerEventData;
+  }
+  /** An attack on a server, or from it, was detected. */
+  | {
+    type: 'server.attack_started';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: AttackEventData;
+  }
+  /** The attack has ended. Sent only after its start. */
+  | {
+    type: 'server.attack_ended';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: AttackEventData;
   }
   /** All hypervisors have the present state of the network. */
   | {
@@ -898,6 +1060,26 @@ export interface ReadServerBandwidthQuery {
   to?: string | undefined;
   /** Default `month`. */
   granularity?: 'month' | 'day' | undefined;
+}
+
+export interface ReadServerTrafficQuery {
+  /** A time in RFC 3339 format with offset, such as `2026-11-22T10:00:00Z`. Default: 60 steps before `to`. */
+  from?: string | undefined;
+  /** A time in RFC 3339 format with offset, not included. Default, and for times to come: now. */
+  to?: string | undefined;
+  /** Default `minute`. */
+  step?: 'minute' | '5m' | '15m' | '30m' | 'hour' | '6h' | 'day' | undefined;
+  /** One of `addresses`. Default: the sum of all addresses. */
+  address?: string | undefined;
+}
+
+export interface ListServerIncidentsQuery {
+  /** One or more of `active`, `stale`, `recovered`, separated by commas. */
+  state?: string | undefined;
+  /** Default: both. */
+  severity?: 'attack' | 'info' | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
 }
 
 export interface ReadUsageQuery {

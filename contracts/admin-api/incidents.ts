@@ -1,0 +1,128 @@
+/** The incident feed (NET-4.g, NET-3.2): what the monitor says of attacks, and what operations made of it. */
+import { type Static, type TSchema, Type } from 'typebox';
+import type { FeedContract } from './contract.ts';
+
+const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const Id = Type.Integer({ minimum: 1 });
+const Uuid = Type.String({
+  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+});
+const Timestamp = Type.String({ format: 'date-time' });
+const Rate = Type.Number({ minimum: 0 });
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Share = Type.Number({ minimum: 0, maximum: 1 });
+const strict = { additionalProperties: false } as const;
+
+/** In the order in which a sensor considers them. */
+export const incidentClasses = [
+  'fragment_flood',
+  'amplification',
+  'syn_flood',
+  'synack_reflection',
+  'ack_flood',
+  'rst_flood',
+  'udp_flood',
+  'icmp_flood',
+  'gre_flood',
+  'connection_flood',
+  'high_volume',
+  'other',
+] as const;
+const IncidentClass = Type.Enum(incidentClasses);
+export type IncidentClass = Static<typeof IncidentClass>;
+
+const IncidentState = Type.Enum(['active', 'stale', 'recovered']);
+export type IncidentState = Static<typeof IncidentState>;
+
+/** What was done about an incident. */
+export const IncidentAction = Type.Object(
+  {
+    kind: Type.Enum(['alerted', 'blackholed', 'filtered', 'command', 'webhook']),
+    at: Timestamp,
+    ended_at: Nullable(Timestamp),
+  },
+  strict,
+);
+export type IncidentAction = Static<typeof IncidentAction>;
+
+/** One incident of the monitor. `revision` grows with every change; times are the sensor's own. No source address crosses. */
+export const Incident = Type.Object(
+  {
+    id: Uuid,
+    revision: Type.Integer({ minimum: 1 }),
+    target: Type.Object(
+      {
+        kind: Type.Enum(['host', 'prefix', 'capture']),
+        value: Type.String({ minLength: 1, maxLength: 64 }),
+      },
+      strict,
+    ),
+    direction: Type.Enum(['inbound', 'outbound']),
+    class: IncidentClass,
+    severity: Type.Enum(['attack', 'info']),
+    vectors: Type.Array(
+      Type.Object(
+        {
+          class: IncidentClass,
+          packets_share: Share,
+          bytes_share: Share,
+          ports: Type.Array(Type.Integer({ minimum: 0, maximum: 65_535 }), { maxItems: 8 }),
+        },
+        strict,
+      ),
+      { maxItems: 3 },
+    ),
+    state: IncidentState,
+    started_at: Timestamp,
+    last_observed_at: Timestamp,
+    recovered_at: Nullable(Timestamp),
+    detected_at: Timestamp,
+    current: Nullable(Type.Object({ bps: Rate, pps: Rate }, strict)),
+    peak: Type.Object({ bps: Rate, bps_at: Timestamp, pps: Rate, pps_at: Timestamp }, strict),
+    totals: Type.Object({ bytes: Count, packets: Count }, strict),
+    coverage: Type.Enum(['complete', 'partial', 'unknown']),
+    drill: Type.Boolean(),
+    actions: Type.Array(IncidentAction, { maxItems: 8 }),
+  },
+  strict,
+);
+export type Incident = Static<typeof Incident>;
+
+export const IncidentsRequest = Type.Object(
+  {
+    contract_version: Type.Literal(1),
+    source_site_id: Id,
+    cluster_ids: Type.Array(Id, { maxItems: 100 }),
+    incidents: Type.Array(Incident, { maxItems: 100 }),
+  },
+  strict,
+);
+export type IncidentsRequest = Static<typeof IncidentsRequest>;
+
+/**
+ * `unmatched`: no eligible resource had the target's address (NET-4.1). `identity_conflict` and `terminal`: an incident that
+ * is bound to a resource could not be applied.
+ */
+export const IncidentOutcome = Type.Enum([
+  'applied',
+  'unchanged',
+  'unmatched',
+  'identity_conflict',
+  'terminal',
+]);
+export type IncidentOutcome = Static<typeof IncidentOutcome>;
+
+/** Outcomes in the order in which the incidents were sent. */
+export const IncidentOutcomes = Type.Object({
+  outcomes: Type.Array(Type.Object({ id: Uuid, outcome: IncidentOutcome, allocation_id: Nullable(Id) })),
+});
+export type IncidentOutcomes = Static<typeof IncidentOutcomes>;
+
+export const incidentsContract = {
+  permission: 'ddos_incident_ingest',
+  required: { ddos_incident_ingest: true, ddos_incident_contract_version: 1 },
+  path: '/protect/incidents/',
+  request: IncidentsRequest,
+  answer: IncidentOutcomes,
+  bodyBytesMax: 8 * 1024 * 1024,
+} as const satisfies FeedContract;

@@ -1,0 +1,133 @@
+/** Bodies about attacks. Sources of an attack are in none of them. */
+import { type Static, Type } from 'typebox';
+import { Id, Nullable, OneOf, Pagination } from './schema-kit.ts';
+
+const incidentClasses = [
+  'fragment_flood',
+  'amplification',
+  'syn_flood',
+  'synack_reflection',
+  'ack_flood',
+  'rst_flood',
+  'udp_flood',
+  'icmp_flood',
+  'gre_flood',
+  'connection_flood',
+  'high_volume',
+  'other',
+] as const;
+export const incidentStates = ['active', 'stale', 'recovered'] as const;
+const incidentSeverities = ['attack', 'info'] as const;
+
+const time = (description: string, example: string) =>
+  Type.String({ format: 'date-time', description, examples: [example] });
+const number = (description: string, example: number) =>
+  Type.Number({ minimum: 0, description, examples: [example] });
+const count = (description: string, example: number) =>
+  Type.Integer({ minimum: 0, description, examples: [example] });
+const share = (description: string, example: number) =>
+  Type.Number({ minimum: 0, maximum: 1, description, examples: [example] });
+
+export const Incident = Type.Object(
+  {
+    id: Type.String({ format: 'uuid', examples: ['0b0e8c1a-5d7f-4c57-9a3e-2f1d6b8c4e90'] }),
+    server_id: Id,
+    address: Type.String({ description: 'Address of the server that is attacked, or that attacks.' }),
+    direction: OneOf(['inbound', 'outbound'], '`outbound`: the server sends the attack.'),
+    class: Type.Unsafe<(typeof incidentClasses)[number]>({
+      type: 'string',
+      enum: [...incidentClasses],
+      description:
+        'The largest part of the attack. `high_volume`: traffic above the threshold without a known pattern.',
+      examples: ['syn_flood'],
+    }),
+    severity: OneOf(incidentSeverities, '`info`: unusual traffic that is not judged as an attack.'),
+    state: Type.Unsafe<(typeof incidentStates)[number]>({
+      type: 'string',
+      enum: [...incidentStates],
+      description: '`stale`: the sensor reports nothing since `last_observed_at`.',
+      examples: ['recovered'],
+    }),
+    drill: Type.Boolean({
+      description: 'True: started by our operators as a test, without real traffic.',
+      examples: [false],
+    }),
+    started_at: time('First second of the attack.', '2026-11-22T10:02:11.000Z'),
+    detected_at: time('Time of the decision.', '2026-11-22T10:02:13.000Z'),
+    last_observed_at: time('Newest observation of the attack.', '2026-11-22T10:04:40.000Z'),
+    recovered_at: Nullable(time('Reported end; null before it.', '2026-11-22T10:05:40.000Z')),
+    current: Type.Union(
+      [
+        Type.Object({
+          bps: number('Bits per second.', 12_000_000),
+          pps: number('Packets per second.', 25_000),
+        }),
+        Type.Null(),
+      ],
+      { description: 'Rates now. Null: unknown, or over.', examples: [null] },
+    ),
+    peak: Type.Object({
+      bps: number('Bits per second.', 14_000_000),
+      bps_at: time('Time of `bps`.', '2026-11-22T10:03:02.000Z'),
+      pps: number('Packets per second.', 31_000),
+      pps_at: time('Time of `pps`.', '2026-11-22T10:03:04.000Z'),
+    }),
+    totals: Type.Object({
+      bytes: count('Bytes of the attack so far.', 212_000_000),
+      packets: count('Packets of the attack so far.', 3_530_000),
+    }),
+    coverage: OneOf(
+      ['complete', 'partial', 'unknown'],
+      '`partial`: part of the attack was not observed; rates and totals are lower bounds.',
+    ),
+    vectors: Type.Array(
+      Type.Object({
+        class: OneOf(incidentClasses),
+        packets_share: share('Part of the packets.', 0.97),
+        bytes_share: share('Part of the bytes.', 0.95),
+        ports: Type.Array(Type.Integer({ minimum: 0, maximum: 65_535 }), {
+          description: 'Most frequent ports.',
+          examples: [[443]],
+        }),
+      }),
+      { description: 'Parts of the attack, strongest first, at most three.' },
+    ),
+    actions: Type.Array(
+      Type.Object({
+        kind: OneOf(
+          ['alerted', 'blackholed', 'filtered', 'command', 'webhook'],
+          '`blackholed`: all traffic to the address is dropped in the network. `filtered`: attack traffic is dropped.',
+        ),
+        at: time('Time of the measure.', '2026-11-22T10:02:14.000Z'),
+        ended_at: Nullable(time('End of the measure.', '2026-11-22T10:05:41.000Z')),
+      }),
+      { description: 'Measures against the attack.' },
+    ),
+  },
+  { title: 'Incident' },
+);
+export type Incident = Static<typeof Incident>;
+
+export const IncidentList = Type.Object(
+  { incidents: Type.Array(Incident), pagination: Pagination },
+  { title: 'IncidentList' },
+);
+
+const oneState = `(${incidentStates.join('|')})`;
+
+export const ListIncidentsQuery = Type.Object(
+  {
+    state: Type.Optional(
+      Type.String({
+        maxLength: 60,
+        pattern: `^${oneState}( ?, ?${oneState})*$`,
+        description: 'One or more of `active`, `stale`, `recovered`, separated by commas.',
+      }),
+    ),
+    severity: Type.Optional(OneOf(incidentSeverities, 'Default: both.')),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+    cursor: Type.Optional(Type.String({ maxLength: 200 })),
+  },
+  { additionalProperties: false },
+);
+export type ListIncidentsQuery = Static<typeof ListIncidentsQuery>;

@@ -1,0 +1,134 @@
+/** Bodies about observed traffic. */
+import { type Static, Type } from 'typebox';
+import { Id, momentPattern, Nullable, OneOf } from './schema-kit.ts';
+
+/** Lengths of the steps, in seconds. */
+export const trafficSteps = {
+  minute: 60,
+  '5m': 300,
+  '15m': 900,
+  '30m': 1_800,
+  hour: 3_600,
+  '6h': 21_600,
+  day: 86_400,
+} as const;
+export type TrafficStep = keyof typeof trafficSteps;
+const stepNames = Object.keys(trafficSteps) as TrafficStep[];
+
+/** Points of one answer: a day of minutes, and an hour for ranges that do not begin on a whole step. */
+export const trafficPointsMax = 1_500;
+
+/** Why traffic is unknown or observed in part. */
+const trafficReasons = [
+  'sensor_down',
+  'capture_failed',
+  'packets_lost',
+  'clock',
+  'not_finished',
+  'expired',
+] as const;
+/** Why an attack value is unknown, where the traffic is known. */
+export const attackReasons = ['detector_incomplete', 'no_epoch', 'unassignable'] as const;
+const reasons = [...trafficReasons, ...attackReasons] as const;
+
+const rate = (description: string, example: number) =>
+  Nullable(Type.Number({ minimum: 0, description, examples: [example] }));
+const bytes = (description: string, example: number) =>
+  Nullable(Type.Integer({ minimum: 0, description, examples: [example] }));
+const time = (description: string, example: string) =>
+  Type.String({ format: 'date-time', description, examples: [example] });
+
+const TrafficPoint = Type.Object(
+  {
+    timestamp: time('Start of the step.', '2026-11-22T10:00:00.000Z'),
+    inbound_bps: rate(
+      'Bits per second to the server. Of longer steps: the mean of the observed minutes.',
+      18_400_000,
+    ),
+    outbound_bps: rate('Bits per second from the server.', 2_350_400),
+    pps: rate('Packets per second, both directions together.', 2_641.5),
+    inbound_bytes: bytes('Exact bytes of IP packets in the observed minutes.', 138_000_000),
+    outbound_bytes: bytes('Exact bytes of IP packets in the observed minutes.', 17_628_000),
+    expected_bps: rate(
+      'Usual rate before this time, both directions together. Null until enough minutes were observed.',
+      19_875_200,
+    ),
+    expected_pps: rate('Usual packets per second.', 2_580),
+    attack_bps: rate(
+      'Part of the traffic that belongs to a detected attack. Zero only if all minutes and addresses of the step were checked completely; null: unknown.',
+      0,
+    ),
+    attack_pps: rate('Packets per second of a detected attack.', 0),
+    coverage: Nullable(
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description: 'Observed part of the observed minutes. Null: not known, for example after packet loss.',
+        examples: [1],
+      }),
+    ),
+    reason: Type.Union([OneOf(reasons), Type.Null()], {
+      description:
+        'Why a value of the point is unknown, where the cause is known; of several causes one. `detector_incomplete`, `no_epoch` and `unassignable`: of the attack rates alone.',
+      examples: [null],
+    }),
+    observed_minutes: Type.Integer({
+      minimum: 0,
+      description: 'Minutes of the step with an observation.',
+      examples: [1],
+    }),
+    observed_addresses: Type.Integer({
+      minimum: 0,
+      examples: [2],
+      description:
+        'Number of addresses that the rates contain; of longer steps: in the minute with the fewest.',
+    }),
+  },
+  { title: 'TrafficPoint' },
+);
+export type TrafficPoint = Static<typeof TrafficPoint>;
+
+export const ServerTraffic = Type.Object(
+  {
+    server_id: Id,
+    from: time('Start of the first step.', '2026-11-22T10:00:00.000Z'),
+    to: time('End of the last step.', '2026-11-22T10:01:00.000Z'),
+    step: OneOf(stepNames),
+    step_seconds: Type.Integer({ minimum: 1, description: 'Length of a step.', examples: [60] }),
+    address: Type.Union([Type.String(), Type.Null()], {
+      description: 'The only address in the rates; null: the sum of all addresses.',
+      examples: [null],
+    }),
+    addresses: Type.Array(Type.String(), {
+      description: 'Public addresses of the server, and former ones that were observed.',
+      examples: [['203.0.113.10', '2001:db8:2a::10']],
+    }),
+    last_observed_at: Nullable(
+      time('End of the newest observed minute in the range.', '2026-11-22T10:01:00.000Z'),
+    ),
+    points: Type.Array(TrafficPoint, { description: 'Oldest first, every step of the range.' }),
+  },
+  { title: 'ServerTraffic' },
+);
+export type ServerTraffic = Static<typeof ServerTraffic>;
+
+const Time = (description: string) => Type.String({ maxLength: 40, pattern: momentPattern, description });
+
+export const TrafficQuery = Type.Object(
+  {
+    from: Type.Optional(
+      Time(
+        'A time in RFC 3339 format with offset, such as `2026-11-22T10:00:00Z`. Default: 60 steps before `to`.',
+      ),
+    ),
+    to: Type.Optional(
+      Time('A time in RFC 3339 format with offset, not included. Default, and for times to come: now.'),
+    ),
+    step: Type.Optional(OneOf(stepNames, 'Default `minute`.')),
+    address: Type.Optional(
+      Type.String({ maxLength: 64, description: 'One of `addresses`. Default: the sum of all addresses.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type TrafficQuery = Static<typeof TrafficQuery>;

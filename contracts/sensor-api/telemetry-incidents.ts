@@ -1,0 +1,196 @@
+/** What a sensor sees of incidents, on the wire. */
+import { create } from '@bufbuild/protobuf';
+import {
+  attackClasses,
+  attackDirections,
+  type IncidentObservation,
+  type IncidentTarget,
+  type IncidentVector,
+  type Metric,
+  metrics,
+  severities,
+} from './detection.ts';
+import { captureNameMax } from './telemetry.ts';
+import { type Incident, IncidentSchema, IncidentVectorSchema } from './telemetry_pb.js';
+import {
+  canonicalAddressText,
+  canonicalPrefixText,
+  countOf,
+  malformed,
+  momentOf,
+  plainText,
+  uuidOf,
+} from './telemetry-values.ts';
+
+const targetKinds = ['host', 'prefix', 'capture'] as const;
+const coverages = ['complete', 'partial', 'unknown'] as const;
+const million = 1_000_000;
+
+const whole = (value: number) => BigInt(Math.round(value));
+const millionths = (share: number) => Math.round(Math.min(1, Math.max(0, share)) * million);
+
+export function encodeIncident(one: IncidentObservation): Incident {
+  return create(IncidentSchema, {
+    id: one.id,
+    revision: one.revision,
+    capture: one.capture,
+    targetKind: one.target.kind,
+    target: one.target.value,
+    direction: one.direction,
+    class: one.class,
+    severity: one.severity,
+    vectors: one.vectors.map((vector) =>
+      create(IncidentVectorSchema, {
+        class: vector.class,
+        packetsShare: millionths(vector.packetsShare),
+        bytesShare: millionths(vector.bytesShare),
+        ports: vector.ports,
+      }),
+    ),
+    startedAt: whole(one.startedAtMs),
+    detectedAt: whole(one.detectedAtMs),
+    lastObservedAt: whole(one.lastObservedAtMs),
+    recoveredAt: whole(one.recoveredAtMs ?? 0),
+    currentBps: whole(one.current?.bps ?? 0),
+    currentPps: whole(one.current?.pps ?? 0),
+    peakBps: whole(one.peak.bps),
+    peakBpsAt: whole(one.peak.bpsAtMs),
+    peakPps: whole(one.peak.pps),
+    peakPpsAt: whole(one.peak.ppsAtMs),
+    bytes: whole(one.totals.bytes),
+    packets: whole(one.totals.packets),
+    coverage: one.coverage,
+    deviceKey: one.deviceKey,
+    thresholdMetric: one.threshold?.metric ?? '',
+    thresholdValue: whole(one.threshold?.value ?? 0),
+    remotePrefix: one.remotes.map(({ prefix }) => prefix),
+    remoteShare: one.remotes.map(({ share }) => millionths(share)),
+    seconds: {
+      at: one.seconds.map(({ atMs }) => whole(atMs)),
+      bps: one.seconds.map(({ bps }) => whole(bps)),
+      pps: one.seconds.map(({ pps }) => whole(pps)),
+    },
+    drill: one.drill,
+    hasEvidence: one.hasEvidence,
+  });
+}
+
+/** The observations in these messages. Throws `telemetry.malformed`. */
+export function decodeIncidents(messages: readonly Incident[]): IncidentObservation[] {
+  const incidents = messages.map(decodeIncident);
+  const keys = new Set(incidents.map(({ id, revision }) => `${id} ${revision}`));
+  if (keys.size !== incidents.length) throw malformed('a revision of an incident occurs twice');
+  return incidents;
+}
+
+function decodeIncident(message: Incident): IncidentObservation {
+  const field = (name: string) => `incidents.${name}`;
+  if (message.revision < 1) throw malformed('incidents.revision starts at 1');
+  const startedAtMs = momentOf(message.startedAt, field('started_at'));
+  const detectedAtMs = momentOf(message.detectedAt, field('detected_at'));
+  const lastObservedAtMs = momentOf(message.lastObservedAt, field('last_observed_at'));
+  const recoveredAtMs =
+    message.recoveredAt === 0n ? null : momentOf(message.recoveredAt, field('recovered_at'));
+  if (lastObservedAtMs < startedAtMs) throw malformed('an incident was last observed before it started');
+  if (recoveredAtMs !== null && recoveredAtMs < startedAtMs) {
+    throw malformed('an incident recovered before it started');
+  }
+  const current = {
+    bps: countOf(message.currentBps, field('current_bps')),
+    pps: countOf(message.currentPps, field('current_pps')),
+  };
+  return {
+    id: uuidOf(message.id, field('id')),
+    revision: message.revision,
+    capture: plainText(message.capture, captureNameMax, field('capture')),
+    target: decodeTarget(message),
+    direction: nameOf(message.direction, attackDirections, field('direction')),
+    class: classOf(message.class),
+    severity: nameOf(message.severity, severities, field('severity')),
+    vectors: message.vectors.map(
+      (vector): IncidentVector => ({
+        class: classOf(vector.class),
+        packetsShare: shareOf(vector.packetsShare),
+        bytesShare: shareOf(vector.bytesShare),
+        ports: vector.ports.map(portOf),
+      }),
+    ),
+    state: recoveredAtMs === null ? 'active' : 'recovered',
+    startedAtMs,
+    detectedAtMs,
+    lastObservedAtMs,
+    recoveredAtMs,
+    current: recoveredAtMs === null ? current : null,
+    peak: {
+      bps: countOf(message.peakBps, field('peak_bps')),
+      bpsAtMs: momentOf(message.peakBpsAt, field('peak_bps_at')),
+      pps: countOf(message.peakPps, field('peak_pps')),
+      ppsAtMs: momentOf(message.peakPpsAt, field('peak_pps_at')),
+    },
+    totals: {
+      bytes: countOf(message.bytes, field('bytes')),
+      packets: countOf(message.packets, field('packets')),
+    },
+    coverage: nameOf(message.coverage, coverages, field('coverage')),
+    deviceKey: plainText(message.deviceKey, 255, field('device_key')),
+    threshold: decodeThreshold(message),
+    ...decodeColumns(message),
+    drill: message.drill,
+    hasEvidence: message.hasEvidence,
+  };
+}
+
+function decodeTarget({ targetKind, target }: Incident): IncidentTarget {
+  const kind = nameOf(targetKind, targetKinds, 'incidents.target_kind');
+  if (kind === 'host') return { kind, value: canonicalAddressText(target, 'incidents.target') };
+  if (kind === 'prefix') return { kind, value: canonicalPrefixText(target, 'incidents.target') };
+  return { kind, value: plainText(target, captureNameMax, 'incidents.target') };
+}
+
+/** The threshold; one of a metric that we don't know is none. */
+function decodeThreshold({ thresholdMetric, thresholdValue }: Incident): IncidentObservation['threshold'] {
+  const metric = metrics.find((known) => known === thresholdMetric);
+  return metric
+    ? { metric: metric as Metric, value: countOf(thresholdValue, 'incidents.threshold_value') }
+    : null;
+}
+
+function decodeColumns(message: Incident): Pick<IncidentObservation, 'remotes' | 'seconds'> {
+  const { remotePrefix, remoteShare } = message;
+  const { at, bps, pps } = message.seconds ?? { at: [], bps: [], pps: [] };
+  const isEven =
+    remotePrefix.length === remoteShare.length && at.length === bps.length && at.length === pps.length;
+  if (!isEven) throw malformed('the columns of an incident differ in length');
+  return {
+    remotes: remotePrefix.map((prefix, i) => ({
+      prefix: canonicalPrefixText(prefix, 'incidents.remote_prefix'),
+      share: shareOf(remoteShare[i]!),
+    })),
+    seconds: at.map((moment, i) => ({
+      atMs: momentOf(moment, 'incidents.seconds.at'),
+      bps: countOf(bps[i]!, 'incidents.seconds.bps'),
+      pps: countOf(pps[i]!, 'incidents.seconds.pps'),
+    })),
+  };
+}
+
+/** A newer sensor may know classes that we don't. */
+function classOf(name: string): IncidentObservation['class'] {
+  return attackClasses.find((known) => known === plainText(name, 32, 'incidents.class')) ?? 'other';
+}
+
+function nameOf<Name extends string>(text: string, names: readonly Name[], field: string): Name {
+  const known = names.find((name) => name === text);
+  if (!known) throw malformed(`${field} must be one of ${names.join(', ')}`);
+  return known;
+}
+
+function shareOf(value: number): number {
+  if (value > million) throw malformed('a share of an incident is over 1');
+  return value / million;
+}
+
+function portOf(port: number): number {
+  if (port > 65_535) throw malformed('a port of an incident is over 65535');
+  return port;
+}

@@ -8,6 +8,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { type Collection, createCollection } from '#sensor/collection/index.ts';
 import type { SensorConfig } from '#sensor/config.ts';
+import { createDetection, type Detection } from '#sensor/detection/index.ts';
 import type { SensorIdentity } from '#sensor/enrolment/index.ts';
 import {
   createHostTime,
@@ -25,7 +26,7 @@ import { recordKinds } from '#sensor/records/index.ts';
 import { createRotation, type Rotation } from '#sensor/rotation/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
 import { createSupervision, type Supervision } from '#sensor/supervision/index.ts';
-import { createUplink } from '#sensor/uplink/index.ts';
+import { createUplink, type Uplink } from '#sensor/uplink/index.ts';
 import { sensorVersion } from '#sensor/version.ts';
 
 /** Timeout of the request for the monitor's time. */
@@ -102,7 +103,13 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
   });
   const prober = createProber({ clock, reporter });
   const noteOutage = createOutageNote(spool, clock, reporter);
+  const detection = createDetection({
+    ...{ stateDirectory, spool, clock, reporter, hostTime: time.host },
+    captures: config.captures.map(({ name }) => name),
+    onCommitted: () => uplink.wake(),
+  });
   const collection = createCollection({
+    detection,
     captures: config.captures,
     spool,
     reporter,
@@ -118,19 +125,27 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
       status.publish(window);
     },
     foreignMacs: () => interfaces.foreignMacs(),
-    records: [interfaces, prober],
+    records: [interfaces, prober, detection.epochs],
   });
-  const status = createStatus(platform, identity, { spool, collection, live });
-  const plan = followPlan({ ...platform, client }, { rotation, live, prober, collection });
+  const status = createStatus(platform, identity, { spool, collection, live, detection });
+  const plan = followPlan({ ...platform, client }, { rotation, live, prober, collection, detection, uplink });
   // The collection stops before the uplink and the spool; it counts nothing before the first plan. The prober stops
   // first, so that its last minute is committed with the collection's.
-  return [spoolPart(spool, reporter), status, interfaces, uplink, live, rotation, plan, collection, prober];
+  const parts = [spoolPart(spool, reporter), status, interfaces, uplink, live, rotation, plan];
+  return [...parts, detection, collection, prober];
 }
 
 /** Each section of the plan goes to the part that it is for. */
 function followPlan(
   { config, client, clock, reporter }: Platform,
-  parts: { rotation: Rotation; live: LiveUplink; prober: Prober; collection: Collection },
+  parts: {
+    rotation: Rotation;
+    live: LiveUplink;
+    prober: Prober;
+    collection: Collection;
+    detection: Detection;
+    uplink: Uplink;
+  },
 ): Part {
   return createPlanFollower({
     client,
@@ -141,6 +156,8 @@ function followPlan(
       parts.live.announce(next.takesLive);
       parts.prober.follow(next.probes);
       parts.collection.follow(next);
+      parts.detection.follow(next);
+      parts.uplink.announce(next.detection !== null);
     },
     onCredential: (isDue) => parts.rotation.follow(isDue),
   });
@@ -149,7 +166,12 @@ function followPlan(
 function createStatus(
   { config, clock, reporter }: Platform,
   identity: SensorIdentity,
-  { spool, collection, live }: { spool: Spool; collection: Collection; live: LiveUplink },
+  {
+    spool,
+    collection,
+    live,
+    detection,
+  }: { spool: Spool; collection: Collection; live: LiveUplink; detection: Detection },
 ) {
   const startedAtMs = clock.nowMs();
   return createStatusServer({
@@ -163,6 +185,7 @@ function createStatus(
       captures: collection.states(),
       spool: spool.status(),
       live: live.status(),
+      incidents: detection.active(),
     }),
   });
 }

@@ -27,7 +27,7 @@ function incidentJson(one: Incident) {
     peak: { bps: Math.round(one.peak.bps), pps: Math.round(one.peak.pps) },
     bytes: Math.round(one.totals.bytes),
     packets: Math.round(one.totals.packets),
-    top_sources: one.topSources.map(({ prefix, share }) => ({
+    top_sources: sourcesOf(one).map(({ prefix, share }) => ({
       prefix,
       share: Math.round(share * 1e4) / 1e4,
     })),
@@ -39,4 +39,9 @@ export function formatMs(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   const micros = Math.min(999_999, Math.round((ms - seconds * 1000) * 1000));
   return formatInstant({ seconds, nanoseconds: micros * 1000 })!;
+}
+
+/** The sources of an inbound incident. */
+export function sourcesOf({ direction, remotes }: Incident): Incident['remotes'] {
+  return direction === 'inbound' ? remotes : [];
 }

@@ -1,6 +1,6 @@
 /** The incidents of a capture for people. */
 import type { Incident } from '#sensor/detector/index.ts';
-import { formatMs } from './detect-json.ts';
+import { formatMs, sourcesOf } from './detect-json.ts';
 import type { Detection } from './detection.ts';
 import { formatInstant } from './instants.ts';
 import { type Column, formatAmount, formatCount, paint, renderTable, type TextLook } from './text-table.ts';
@@ -58,12 +58,12 @@ function* detailLines(one: Incident, look: TextLook): Generator<string> {
     const ports = vector.ports.length > 0 ? `, ports ${vector.ports.join(', ')}` : '';
     yield `  ${vector.class}: ${percent(vector.packets_share)} of packets, ${percent(vector.bytes_share)} of bytes${ports}`;
   }
-  const sources = one.topSources
+  const sources = sourcesOf(one)
     .filter(({ share }) => share >= shownShareMin)
     .slice(0, sourcesShown)
     .map(({ prefix, share }) => `${prefix} (${percent(share)})`);
   if (sources.length > 0) yield `  from ${sources.join(', ')}`;
-  else if (one.topSources.length > 0)
+  else if (sourcesOf(one).length > 0)
     yield `  from many networks, none with ${percent(shownShareMin)} of the packets`;
 }
 

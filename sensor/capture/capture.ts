@@ -1,3 +1,4 @@
+import type { PacketTap } from './packet-tap.ts';
 import type { CaptureRole, MinuteReport, WindowReport } from './reports/minute-report.ts';
 
 /** Local prefixes (`192.0.2.0/24`, `2001:db8::/48`) and exact addresses, as canonical text. */
@@ -58,6 +59,12 @@ export interface Capture {
   ): void;
   /** Replaces the local scope; the direction of open flows is decided again. */
   setLocal(local: LocalScope): void;
+  /** Passes counted packets to a tap from the open second on; null: to none. */
+  setTap(tap: PacketTap | null): void;
+  /** Ends the seconds before this time (unix ms) for the tap, also without a frame. */
+  turnTap(nowMs: number): void;
+  /** The clock was set: the tap goes on with the second of this time, whichever came before. */
+  restartTap(nowMs: number): void;
   /** Adds packets that the kernel dropped since the last call to the open minute. */
   addKernelDropped(packets: number): void;
   /** Sets when this capture began to listen (unix ms), so that `observedMs` is right for its first minute. */

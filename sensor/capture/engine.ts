@@ -14,10 +14,12 @@ import { FlowAccounting } from './flows/flow-accounting.ts';
 import { beginAgain, Field, Flag, flowWords, Meaning, noteMac, noteState } from './flows/flow-record.ts';
 import { FlowTable } from './flows/flow-table.ts';
 import { KnownPackets } from './flows/known-packets.ts';
+import { TouchedFlows } from './flows/touched-flows.ts';
 import { compileLocalScope, type LocalRanges } from './local-scope.ts';
 import { FlowClassifier } from './names/flow-classifier.ts';
 import type { NameTable } from './names/name-table.ts';
 import { defaultOuterNames } from './names/outer-names.ts';
+import type { PacketTap } from './packet-tap.ts';
 import type { FlowExport } from './reports/flow-export.ts';
 import { Ledger } from './reports/ledger.ts';
 import { type CaptureTotals, emptyTotals } from './totals.ts';
@@ -60,6 +62,7 @@ export class Engine {
   /** The side that sent the last counted packet. */
   #side = 0;
   readonly #keepsOwners: boolean;
+  #tap: PacketTap | null = null;
 
   constructor(
     options: CaptureOptions,
@@ -139,7 +142,8 @@ export class Engine {
     if (segments === 0) totals.mergedFrames += 1;
     totals.packets += packets;
     const end = Math.min(offset + capturedLength, bytes.length);
-    if (linkType === ethernet) {
+    // How many packets a merged frame was is told only of frames that come one by one.
+    if (linkType === ethernet && (segments !== 0 || this.#tap === null)) {
       const length = this.#known.count(bytes, offset, end, vlanTci, packets, this.now, this.offsetMs);
       if (length > 0) {
         totals.ipPackets += packets;
@@ -160,8 +164,21 @@ export class Engine {
     if (vlanTci >= 0 && (vlanTci & 0xfff) !== 0) p.vlan = vlanTci & 0xfff;
     totals.ipPackets += packets;
     totals.ipBytes += p.ipLength;
+    if (this.#tap !== null) this.#tap.packet(p, packets, segments === 0);
     if (p.isFragment) this.#observeFragment(p);
     else this.#count(p, p.ipLength, packets);
+  }
+
+  /** Passes counted packets to this tap from now on; null: to none. */
+  setTap(tap: PacketTap | null): void {
+    this.settleTap();
+    this.#tap = tap;
+    this.#known.touched = tap && new TouchedFlows(this.flows, tap);
+  }
+
+  /** Tells the tap of everything that was counted so far. */
+  settleTap(): void {
+    this.#known.touched?.settleAll();
   }
 
   /** Replaces the local scope. */
@@ -271,6 +288,7 @@ export class Engine {
       this.#classifier.onNewFlow(base, p, side, this.now);
     }
     this.#side = side;
+    if ((words[base + Field.flags]! & Flag.touched) !== 0) this.#known.touched!.settle(base);
     if (this.#keepsOwners && p.macAt >= 0) noteMac(words, base, side, p);
     // Before the counters are added: a handshake may restart the flow and a request may rename it, and both account the
     // earlier bytes.
@@ -349,6 +367,7 @@ export class Engine {
 
   /** A file's reader has its own sums: it has no minutes, and its tables may be larger than memory. */
   #account(base: number, isLast: boolean): void {
+    if ((this.flows.words[base + Field.flags]! & Flag.touched) !== 0) this.#known.touched!.settle(base);
     if (this.#flowExport === null) this.#accounting.account(base);
     else this.#flowExport.account(this.flows, base, isLast);
   }

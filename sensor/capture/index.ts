@@ -7,13 +7,13 @@
  *
  * A frame passes `decode/` (link, IP, fragments, tunnels), `flows/` (the table of flows and their counters), `names/` (what
  * clients say and look up) and `reports/` (addresses, rows, minutes, the lists of a reading). `engine.ts` joins them.
- * `attacks/` counts packets of protected addresses in one-second bins, for the detector.
+ * A `PacketTap` receives what is counted; `sensor/attack-counters` is one.
  */
 
 import type { Capture, CaptureOptions } from './capture.ts';
 import { MinuteCapture } from './minute-capture.ts';
 
-export type { Capture, CaptureOptions } from './capture.ts';
+export type { Capture, CaptureOptions, LocalScope } from './capture.ts';
 
 export type {
   CaptureRole,
@@ -33,16 +33,15 @@ export function createCapture(options: CaptureOptions): Capture {
   return new MinuteCapture(options);
 }
 
-export {
-  AttackCounters,
-  type AttackCountersOptions,
-  type DetailLimits,
-  Direction,
-} from './attacks/attack-counters.ts';
-export { Kind, kindCount } from './attacks/packet-kind.ts';
-export { Bin, binLength, type SlotTable } from './attacks/slot-table.ts';
-export type { HeavyPrefix, TrafficDetail } from './attacks/traffic-detail.ts';
-export { isSupportedLinkType } from './decode/decode-link.ts';
+export { formatWords, parseWords } from './address-words.ts';
+export { decodeFrame, isSupportedLinkType } from './decode/decode-link.ts';
+export { Packet, Protocol, Verdict } from './decode/packet.ts';
+export { hashPacket, sourceIsLower } from './flows/flow-hash.ts';
+export { Field } from './flows/flow-record.ts';
+export { KeyedTable, mixHash } from './keyed-table.ts';
+export { compileLocalScope, type LocalRanges } from './local-scope.ts';
+export type { PacketTap } from './packet-tap.ts';
+export { randomKey } from './random-key.ts';
 export {
   type CountedUsage,
   createReading,

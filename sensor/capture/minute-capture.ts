@@ -9,6 +9,7 @@
 import type { Capture, CaptureOptions, LocalScope } from './capture.ts';
 import { Engine } from './engine.ts';
 import { NameTable } from './names/name-table.ts';
+import type { PacketTap } from './packet-tap.ts';
 import { randomKey } from './random-key.ts';
 import { LiveWindows } from './reports/live-windows.ts';
 import type { MinuteReport, WindowReport } from './reports/minute-report.ts';
@@ -49,6 +50,9 @@ export class MinuteCapture implements Capture {
   #windowStart = 0;
   #windowEnd: number;
   #windows: WindowReport[] = [];
+  #tap: PacketTap | null = null;
+  /** The tap's open second. */
+  #tapSecond = Number.POSITIVE_INFINITY;
 
   constructor(options: CaptureOptions) {
     const key = options.hashKey ?? randomKey();
@@ -81,11 +85,28 @@ export class MinuteCapture implements Capture {
       second = this.#options.clampTime?.(seconds) ?? seconds;
       this.#turnTo(second, nanoseconds);
     }
+    if (second > this.#tapSecond) this.#turnTap(second);
     const engine = this.#engine;
     const offsetSeconds = Math.max(0, second - this.#minute);
     engine.now = second;
     engine.offsetMs = offsetSeconds * 1000 + ((nanoseconds / 1_000_000) | 0) + 1;
     engine.observe(bytes, offset, capturedLength, wireLength, vlanTci, segments);
+  }
+
+  setTap(tap: PacketTap | null): void {
+    this.#engine.setTap(tap);
+    this.#tap = tap;
+    // Without a tap no second ends.
+    this.#tapSecond = tap ? 0 : Number.POSITIVE_INFINITY;
+  }
+
+  turnTap(nowMs: number): void {
+    const second = Math.floor(nowMs / 1000);
+    if (second > this.#tapSecond) this.#turnTap(second);
+  }
+
+  restartTap(nowMs: number): void {
+    if (this.#tap) this.#turnTap(Math.floor(nowMs / 1000));
   }
 
   setLocal(local: LocalScope): void {
@@ -125,6 +146,12 @@ export class MinuteCapture implements Capture {
       this.#listeningSinceMs = -1;
     }
     return closed;
+  }
+
+  #turnTap(second: number): void {
+    this.#engine.settleTap();
+    this.#tapSecond = second;
+    this.#tap!.turn(second);
   }
 
   #turnTo(seconds: number, nanoseconds: number): void {

@@ -9,6 +9,8 @@ import type { Clock } from '#common/clock/index.ts';
 import type { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { CountingOrder } from '#sensor/attack-counters/index.ts';
+import type { CaptureDetection } from '#sensor/detection/index.ts';
 import type { LocalAddresses, ReadySource, WorkerInput } from './capture-messages.ts';
 import type { CaptureSpec } from './capture-spec.ts';
 import { MemberReports } from './member-reports.ts';
@@ -34,6 +36,8 @@ export interface CaptureGroupOptions {
   onMinute(minute: TelemetryMinute, reason: GapReason | null): void;
   onWindow(window: LocalWindow): void;
   onFailed(): void;
+  /** Where seconds go; absent where nothing is detected. */
+  detection?: CaptureDetection | undefined;
 }
 
 /** State of a capture, for people. */
@@ -82,13 +86,17 @@ class Group implements CaptureGroup {
   /** Why a member ended before all were ready. */
   #endedEarly: CodedError | null = null;
   #listeningSince: number[] = [];
+  #counting: CountingOrder | null = null;
+  /** Threads that count frames. */
+  readonly #begun = new WeakSet<MemberThread>();
 
   constructor(options: CaptureGroupOptions) {
     this.#options = options;
     this.#source = options.spec.source;
-    const { spec, foreignMacs, onMinute, onWindow } = options;
+    const { spec, foreignMacs, onMinute, onWindow, detection } = options;
     const membersNow = () => this.#members.length;
-    this.#reports = new MemberReports({ spec, foreignMacs, onMinute, onWindow, membersNow });
+    this.#reports = new MemberReports({ spec, foreignMacs, onMinute, onWindow, membersNow, detection });
+    detection?.onOrder((order) => this.#setCounting(order));
   }
 
   get name(): string {
@@ -111,7 +119,7 @@ class Group implements CaptureGroup {
     this.#trouble = null;
     this.#isOpen = true;
     this.#warnOfFallback(this.#opened!);
-    if (this.#local) for (const member of this.#members) member.setLocal(this.#local);
+    if (this.#local) for (const member of this.#members) this.#begin(member, this.#local);
     return null;
   }
 
@@ -122,7 +130,20 @@ class Group implements CaptureGroup {
   setLocal(local: LocalAddresses): void {
     this.#local = local;
     this.#reports.setProtected(local.addresses);
-    if (this.#isOpen) for (const member of this.#members) member.setLocal(local);
+    if (this.#isOpen) for (const member of this.#members) this.#begin(member, local);
+  }
+
+  #begin(member: MemberThread, local: LocalAddresses): void {
+    const hasBegun = this.#begun.has(member);
+    member.setLocal(local);
+    if (!hasBegun && this.#counting) member.setCounting(this.#counting);
+    this.#begun.add(member);
+  }
+
+  #setCounting(order: CountingOrder | null): void {
+    this.#counting = order;
+    if (this.#isOpen)
+      for (const member of this.#members) if (this.#begun.has(member)) member.setCounting(order);
   }
 
   state(): CaptureState {
@@ -173,6 +194,8 @@ class Group implements CaptureGroup {
       onListening: (sinceMs, offsetMs) => this.#noteListening(sinceMs, offsetMs),
       onReports: (reports) => this.#reports.takeMinutes(reports),
       onWindows: (windows) => this.#reports.takeWindows(windows),
+      onSeconds: (seconds) => this.#options.detection?.take(seconds, this.#members.length),
+      onStepped: (byMs) => this.#options.detection?.noteStep(this.#members.indexOf(member), byMs),
       onEnded: (why) => {
         if (this.#isOpen) void this.#fail(why);
         else this.#endedEarly = why;
@@ -215,6 +238,7 @@ class Group implements CaptureGroup {
     await this.#stopMembers();
     this.#reports.flushMinutes();
     this.#reports.dropWindows();
+    this.#options.detection?.noteFailure();
     this.#options.onFailed();
     // Counting merged packets as one is better than losing them.
     const isHeader = why.code === 'capture.offload_header';

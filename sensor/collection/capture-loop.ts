@@ -8,6 +8,7 @@
  */
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
+import { type CountingOrder, LiveCounters } from '#sensor/attack-counters/index.ts';
 import { type Capture, createCapture, type MinuteReport } from '#sensor/capture/index.ts';
 import { type HostTime, offsetOf } from '#sensor/host-time/index.ts';
 import type { ObserveFrame, PacketSource } from '#sensor/packet-source/index.ts';
@@ -18,6 +19,8 @@ import type { WallWatch } from './wall-watch.ts';
 const pollMs = 100;
 /** A window may close before its last block came from the ring; late frames count in the next window. */
 const windowSettleMs = 250;
+/** How long the detector waits at most for frames of a second that is over. */
+const secondSettleMaxMs = 250;
 
 const discard: ObserveFrame = () => {};
 
@@ -33,6 +36,8 @@ export interface CaptureLoop {
   /** Starts counting frames. */
   begin(local: LocalAddresses): void;
   setLocal(local: LocalAddresses): void;
+  /** Counts for the detector from now on; null: no more. */
+  setCounting(order: CountingOrder | null): void;
   /** Reads ready frames, or waits up to 100 ms for them, and reports closed minutes and windows. */
   turn(): Promise<void>;
   /** Reads the frames that were under way at a stop. */
@@ -50,6 +55,8 @@ class SourceLoop implements CaptureLoop {
   readonly #deps: CaptureLoopDeps;
   #capture: Capture | null = null;
   #observeFrame = discard;
+  #counters: LiveCounters | null = null;
+  readonly #secondSettleMs: number;
   #local: LocalAddresses = { prefixes: [], addresses: [] };
   #reasonOfOpenMinute: GapReason | null = null;
   /** Wall time when draining of the source began. */
@@ -58,6 +65,7 @@ class SourceLoop implements CaptureLoop {
   constructor(deps: CaptureLoopDeps) {
     this.#deps = deps;
     this.#drainedMs = deps.watch.look().nowMs;
+    this.#secondSettleMs = Math.min(deps.source.lingerMs / 2, secondSettleMaxMs);
   }
 
   begin(local: LocalAddresses): void {
@@ -70,15 +78,24 @@ class SourceLoop implements CaptureLoop {
     this.#capture?.setLocal(local);
   }
 
+  setCounting(order: CountingOrder | null): void {
+    this.#counters = order && new LiveCounters(order);
+    this.#capture?.setTap(this.#counters);
+  }
+
   async turn(): Promise<void> {
     const { source, watch } = this.#deps;
-    await source.poll(pollMs, this.#observeFrame);
+    await source.poll(this.#pollMs(), this.#observeFrame);
     const dropped = source.takeDropped();
-    if (dropped > 0) this.#capture?.addKernelDropped(dropped);
+    if (dropped > 0) {
+      this.#capture?.addKernelDropped(dropped);
+      this.#counters?.noteDropped(dropped);
+    }
     const { nowMs, stepMs } = watch.look();
     this.#followClock(nowMs, stepMs);
     const overMs = this.#drainedMs + stepMs;
     this.#drainedMs = nowMs;
+    this.#sendSeconds(overMs - this.#secondSettleMs);
     if (this.#capture) this.#sendReports(this.#capture.closeMinutes(overMs - source.settleMs), null);
     this.#sendWindows(overMs - Math.max(windowSettleMs, source.settleMs - 750));
   }
@@ -106,6 +123,7 @@ class SourceLoop implements CaptureLoop {
     // Bound, because an arrow function with rest arguments would allocate an array for every packet.
     this.#observeFrame = begun.observe.bind(begun);
     this.#capture = begun;
+    if (this.#counters) begun.setTap(this.#counters);
   }
 
   #listenNow(begun: Capture): void {
@@ -118,6 +136,7 @@ class SourceLoop implements CaptureLoop {
   #followClock(nowMs: number, stepMs: number): void {
     if (stepMs === 0) return;
     const oldNowMs = nowMs - stepMs;
+    this.#breakSeconds(nowMs, stepMs);
     if (this.#capture) {
       this.#sendReports(this.#capture.closeAll(oldNowMs), 'clock_step');
       this.#sendWindows(oldNowMs);
@@ -126,6 +145,30 @@ class SourceLoop implements CaptureLoop {
       else this.#listen();
     }
     this.#reasonOfOpenMinute = 'clock_step';
+  }
+
+  /** How long to wait for frames: with a detector, not past the end of a second. */
+  #pollMs(): number {
+    if (!this.#counters) return pollMs;
+    const intoSecond = (this.#drainedMs - this.#secondSettleMs) % 1000;
+    return Math.min(pollMs, Math.max(1, Math.ceil(1000 - intoSecond)));
+  }
+
+  #sendSeconds(untilMs: number): void {
+    if (!this.#counters) return;
+    this.#capture?.turnTap(untilMs);
+    const seconds = this.#counters.takeSeconds();
+    if (seconds.length > 0) this.#deps.say({ kind: 'seconds', seconds });
+  }
+
+  /** The clock was set: hands over what was counted by the old time. */
+  #breakSeconds(nowMs: number, byMs: number): void {
+    if (!this.#counters) return;
+    this.#counters.noteBreak();
+    this.#capture?.restartTap(nowMs);
+    const seconds = this.#counters.takeSeconds();
+    if (seconds.length > 0) this.#deps.say({ kind: 'seconds', seconds });
+    this.#deps.say({ kind: 'stepped', byMs });
   }
 
   #sendReports(reports: MinuteReport[], lastReason: GapReason | null): void {

@@ -1,5 +1,6 @@
 /** Messages between a capture's thread and the sensor's main thread. */
 import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
+import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
 import type { MinuteReport, WindowReport } from '#sensor/capture/index.ts';
 import type { CaptureMethod, SourceSpec } from '#sensor/packet-source/index.ts';
 import type { CaptureRole } from './capture-spec.ts';
@@ -24,7 +25,11 @@ export interface WorkerInput {
 
 export type ToWorker =
   /** Starts counting frames. */
-  { kind: 'begin'; local: LocalAddresses } | { kind: 'local'; local: LocalAddresses } | { kind: 'stop' };
+  | { kind: 'begin'; local: LocalAddresses }
+  | { kind: 'local'; local: LocalAddresses }
+  /** Counts for the detector from now on; null: no more. */
+  | { kind: 'count'; order: CountingOrder | null }
+  | { kind: 'stop' };
 
 /** An open source. */
 export interface ReadySource {
@@ -48,5 +53,8 @@ export type FromWorker =
   | { kind: 'listening'; sinceMs: number; offsetMs: number }
   | { kind: 'reports'; reports: MemberMinute[] }
   | { kind: 'windows'; windows: WindowReport[] }
+  | { kind: 'seconds'; seconds: MemberSecond[] }
+  /** The clock was set by so much; seconds from here on are by the new time. */
+  | { kind: 'stepped'; byMs: number }
   /** The source failed or could not be opened; the thread ends. */
   | { kind: 'failed'; code: string; message: string };

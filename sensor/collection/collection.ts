@@ -4,6 +4,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { liveWindowMs } from '#contracts/sensor-api/live.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { Detection } from '#sensor/detection/index.ts';
 import { createHostTime, type HostTime } from '#sensor/host-time/index.ts';
 import { downgradeForMonitor, type SensorPlan } from '#sensor/plan/index.ts';
 import { type CaptureGroup, type CaptureState, createCaptureGroup } from './capture-group.ts';
@@ -38,6 +39,8 @@ export interface CollectionOptions {
   foreignMacs?(): ReadonlySet<string>;
   /** Records of other parts for the next commit. */
   records?: MinuteCollectorOptions['records'];
+  /** Gets the seconds of the captures; without it nothing is detected. */
+  detection?: Pick<Detection, 'of'>;
   /** Length of live windows. */
   windowMs?: number;
 }
@@ -125,6 +128,7 @@ function createGroups(
       onWindow: (window) => options.onWindow?.(window),
       clock,
       reporter,
+      detection: options.detection?.of(spec.name),
       onListening: (sinceMs, offsetMs) => {
         collector.listening(spec.name, sinceMs, offsetMs);
         options.onStateChanged?.();

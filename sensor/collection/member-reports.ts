@@ -1,6 +1,7 @@
 /** Joins what the members of one capture report of the same minute, and of the same live window. */
 import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { WindowReport } from '#sensor/capture/index.ts';
+import type { CaptureDetection } from '#sensor/detection/index.ts';
 import type { MemberMinute } from './capture-messages.ts';
 import type { CaptureSpec } from './capture-spec.ts';
 import { mergeMembers } from './merge-minutes.ts';
@@ -17,6 +18,7 @@ export interface MemberReportsDeps {
   foreignMacs(): ReadonlySet<string>;
   onMinute(minute: TelemetryMinute, reason: GapReason | null): void;
   onWindow(window: LocalWindow): void;
+  detection?: CaptureDetection | undefined;
 }
 
 export class MemberReports {
@@ -68,7 +70,17 @@ export class MemberReports {
     // Without a member's report, the minute lacks that member's flows.
     const isShort = parts.length < membersNow();
     if (isShort) merged.observedMs = Math.min(merged.observedMs, 59_999);
+    this.#addDetector(merged);
     onMinute(merged, isShort ? (reason ?? 'capture_failed') : reason);
+  }
+
+  #addDetector(merged: TelemetryMinute): void {
+    const { detection } = this.#deps;
+    const detector = detection?.takeMinute(merged.minute);
+    if (!detector) return;
+    merged.detector = detector;
+    const owned = merged.hosts.filter(({ address }) => this.#protectedAddresses.has(address));
+    detection!.noteOwners(new Map(owned.map(({ address, deviceKey }) => [address, deviceKey])));
   }
 
   #flushWindow(startedAtMs: number): void {

@@ -2,6 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
+import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
 import type { WindowReport } from '#sensor/capture/index.ts';
 import type {
   FromWorker,
@@ -23,6 +24,8 @@ export interface MemberThreadOptions {
   onListening(sinceMs: number, offsetMs: number): void;
   onReports(reports: MemberMinute[]): void;
   onWindows(windows: WindowReport[]): void;
+  onSeconds(seconds: MemberSecond[]): void;
+  onStepped(byMs: number): void;
   /** The thread ended after its source was open. */
   onEnded(why: CodedError): void;
 }
@@ -32,6 +35,8 @@ export interface MemberThread {
   start(): Promise<ReadySource>;
   /** Sets the local addresses. Frames count from the first call on. */
   setLocal(local: LocalAddresses): void;
+  /** Counts for the detector from now on; null: no more. Only after `setLocal`. */
+  setCounting(order: CountingOrder | null): void;
   /** Resolves after the last reports have arrived. */
   stop(): Promise<void>;
 }
@@ -60,6 +65,12 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
         return null;
       case 'windows':
         options.onWindows(message.windows);
+        return null;
+      case 'seconds':
+        options.onSeconds(message.seconds);
+        return null;
+      case 'stepped':
+        options.onStepped(message.byMs);
         return null;
       case 'failed':
         return new CodedError(message.code, message.message);
@@ -98,6 +109,9 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
       tell({ kind: hasBegun ? 'local' : 'begin', local });
       hasBegun = true;
     },
+    setCounting(order) {
+      tell({ kind: 'count', order });
+    },
     async stop() {
       const stubborn = worker;
       tell({ kind: 'stop' });
@@ -124,6 +138,8 @@ export async function compileThread(): Promise<void> {
     onListening() {},
     onReports() {},
     onWindows() {},
+    onSeconds() {},
+    onStepped() {},
     onEnded() {},
   });
   await thread.start().catch(() => {});

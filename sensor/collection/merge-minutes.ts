@@ -2,6 +2,7 @@
  * Merges parts of one minute: from fanout members, which saw different flows at the same time, or from one capture that
  * restarted within the minute and saw all flows in sequence. Counters add in both cases.
  */
+import { type DetectorMinute, type DetectorRow, detectorRowsMax } from '#contracts/sensor-api/detection.ts';
 import type {
   TelemetryHost,
   TelemetryMinute,
@@ -73,7 +74,40 @@ export function joinParts(first: TelemetryMinute, second: TelemetryMinute): Tele
     return earlier === undefined || earlier === host.deviceKey ? host.deviceKey : '';
   });
   const observedMs = Math.min(first.observedMs + second.observedMs, 59_999);
-  return { ...first, observedMs, hosts, ...addDetail([first, second]) };
+  const detector = joinDetectors(first.detector, second.detector);
+  return { ...first, observedMs, hosts, ...addDetail([first, second]), ...(detector && { detector }) };
+}
+
+/** What the detector says of two parts of a minute. */
+function joinDetectors(
+  first: DetectorMinute | undefined,
+  second: DetectorMinute | undefined,
+): DetectorMinute | undefined {
+  if (!first || !second) return first ?? second;
+  const rows = new Map(first.rows.map((row) => [`${row.direction} ${row.address}`, row]));
+  for (const row of second.rows) {
+    const key = `${row.direction} ${row.address}`;
+    const other = rows.get(key);
+    rows.set(key, other ? joinRows(other, row) : row);
+  }
+  return {
+    ticks: Math.min(59, first.ticks + second.ticks),
+    epochId: first.epochId === second.epochId ? first.epochId : '',
+    overflowed: first.overflowed + second.overflowed,
+    incidentsLost: first.incidentsLost + second.incidentsLost,
+    mergedFrames: first.mergedFrames + second.mergedFrames,
+    rows: [...rows.values()].slice(0, detectorRowsMax),
+  };
+}
+
+function joinRows(a: DetectorRow, b: DetectorRow): DetectorRow {
+  return {
+    ...a,
+    oneSecond: a.oneSecond.map((rate, i) => Math.max(rate, b.oneSecond[i]!)),
+    tenSeconds: a.tenSeconds.map((rate, i) => Math.max(rate, b.tenSeconds[i]!)),
+    attackBytes: a.attackBytes + b.attackBytes,
+    attackPackets: a.attackPackets + b.attackPackets,
+  };
 }
 
 function addHosts(rows: readonly TelemetryHost[], keyOf: (host: TelemetryHost) => string): TelemetryHost[] {

@@ -80,6 +80,13 @@ function runningFindings(status: SensorStatus | null): Finding[] {
       'running',
       `Version ${status.version} since ${since}Z, ${pendingUploads} uploads wait${room}.`,
     ),
+    ...(status.incidents ?? []).map((one) =>
+      finding(
+        'info',
+        `running ${one.capture}`,
+        `${one.class} ${one.direction} on ${one.target} since ${new Date(one.startedAtMs).toISOString().slice(0, 19)}Z${one.drill ? ' (drill)' : ''}.`,
+      ),
+    ),
     ...status.captures.map((capture) => {
       const subject = `running ${capture.name}`;
       if (!capture.isListening)

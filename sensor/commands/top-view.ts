@@ -41,6 +41,12 @@ export function renderTop(state: TopState, width: number, height: number): strin
   const windows = [...state.windows.values()].sort((a, b) => (a.capture < b.capture ? -1 : 1));
   const lines = [headLine(state, windows), ...statusLines(state), ''];
   lines.push(...interfaceLines(state, windows, width), '');
+  const incidents = incidentRows(state.status?.incidents ?? []);
+  if (incidents.length > 0)
+    lines.push(
+      ...tableLines(incidentColumns, incidents, width, Math.min(incidents.length, incidentsShown) + 1),
+      '',
+    );
   const room = Math.max(2, height - lines.length - 1);
   const hosts = hostRows(windows, state.sorting);
   const applications = applicationRows(windows);
@@ -69,6 +75,16 @@ export function renderPlain(window: LocalWindow): string {
     application ? `top application ${application[0]} ${formatMbit(application[2])}` : 'no application',
   ];
   return printable(parts.join('  '));
+}
+
+/** One line for each incident that a capture sees, for logs and pipes. */
+export function renderPlainIncidents(status: SensorStatus | null, capture: string): string[] {
+  return incidentRows((status?.incidents ?? []).filter((one) => one.capture === capture)).map(
+    ([target, name, direction, bps, packets, since]) =>
+      printable(
+        `  attacked ${target}  ${name} ${direction}  ${formatMbit(Number(bps))}  ${packets} packets/s  since ${since}`,
+      ),
+  );
 }
 
 function headLine(state: TopState, windows: readonly LocalWindow[]): string {
@@ -130,6 +146,33 @@ function interfaceLines(state: TopState, windows: readonly LocalWindow[], width:
     ];
   });
   return tableLines(columns, rows, width, rows.length + 1);
+}
+
+const incidentsShown = 8;
+const incidentColumns: Column[] = [
+  { title: 'ATTACKED' },
+  { title: 'CLASS' },
+  { title: 'DIRECTION', fromWidth: 80 },
+  { title: 'RATE', isRate: true },
+  { title: 'PACKETS/S', isFigure: true, fromWidth: 60 },
+  { title: 'SINCE' },
+  { title: 'SEEN AT', fromWidth: 90 },
+];
+
+/** Incidents that go on, attacks first, the largest first. */
+function incidentRows(incidents: SensorStatus['incidents']): Cell[][] {
+  const rank = (one: SensorStatus['incidents'][number]) => (one.severity === 'attack' ? 1 : 0);
+  return [...incidents]
+    .sort((a, b) => rank(b) - rank(a) || b.pps - a.pps)
+    .map((one) => [
+      one.target,
+      `${one.class}${one.drill ? ' (drill)' : one.severity === 'info' ? ' (info)' : ''}`,
+      one.direction,
+      one.bps,
+      formatCount(one.pps),
+      new Date(one.startedAtMs).toISOString().slice(11, 19),
+      one.capture,
+    ]);
 }
 
 const hostColumns: Column[] = [

@@ -14,7 +14,7 @@ import {
   type StatusLine,
 } from '#sensor/local-status/index.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
-import { renderPlain, renderTop, type TopState } from './top-view.ts';
+import { renderPlain, renderPlainIncidents, renderTop, type TopState } from './top-view.ts';
 
 const totals = {
   packets: 12_000,
@@ -73,6 +73,7 @@ const status: SensorStatus = {
   ],
   spool: { pendingUploads: 3, pendingBytes: 12_000, roomMinutes: 600 },
   live: { isAnnounced: true, posted: 9, dropped: 1, waiting: 0 },
+  incidents: [],
 };
 
 const state: TopState = {
@@ -85,6 +86,28 @@ const state: TopState = {
   isPaused: false,
   note: null,
 };
+
+test('top shows the incidents that go on: target, class, rate and since when, attacks first', () => {
+  const incident = (target: string, severity: 'attack' | 'info', drill = false) => ({
+    ...{ capture: 'eth0', target, direction: 'inbound' as const, severity, drill },
+    ...{ class: 'syn_flood' as const, startedAtMs: Date.UTC(2026, 0, 1, 12, 3, 4), bps: 20e6, pps: 25_000 },
+  });
+  const incidents = [incident('192.0.2.11', 'info'), incident('192.0.2.10', 'attack', true)];
+  const shown = { ...status, incidents };
+  const text = renderTop({ ...state, status: shown }, 120, 40).join('\n');
+  const lines = text.split('\n').filter((line) => line.includes('syn_flood'));
+  assert.deepEqual(
+    lines.map((line) => line.trim().split(/\s{2,}/)),
+    [
+      ['192.0.2.10', 'syn_flood (drill)', 'inbound', '20.00', '25,000', '12:03:04', 'eth0'],
+      ['192.0.2.11', 'syn_flood (info)', 'inbound', '20.00', '25,000', '12:03:04', 'eth0'],
+    ],
+  );
+  assert.equal(renderTop(state, 120, 40).join('\n').includes('ATTACKED'), false);
+  assert.equal(renderPlainIncidents(shown, 'eth0').length, 2);
+  assert.match(renderPlainIncidents(shown, 'eth0')[0]!, /attacked 192\.0\.2\.10 .* since 12:03:04/);
+  assert.deepEqual(renderPlainIncidents(shown, 'br0'), []);
+});
 
 test('top fits any terminal, keeps the most important lines, and outputs no control characters from the wire', () => {
   for (const [width, height] of [

@@ -11,7 +11,14 @@ import { createReporter } from '#common/reporter/index.ts';
 import { createCollection, createUnkeptMinutes, type LocalWindow } from '#sensor/collection/index.ts';
 import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { followSensor } from '#sensor/local-status/index.ts';
-import { renderPlain, renderTop, type Sorting, sortings, type TopState } from './top-view.ts';
+import {
+  renderPlain,
+  renderPlainIncidents,
+  renderTop,
+  type Sorting,
+  sortings,
+  type TopState,
+} from './top-view.ts';
 
 /** Shorter than the monitor's windows, for interactive use. */
 const ownWindowMs = 2000;
@@ -128,6 +135,7 @@ async function captureHere(
     takesProtocolNames: true,
     takesLive: false,
     probes: [],
+    detection: null,
     omissions: [],
   });
   return () => collection.stop();
@@ -135,9 +143,14 @@ async function captureHere(
 
 /** Lines for pipes and logs. */
 function openLines(): Screen {
+  let running: TopState['status'] = null;
   return {
-    show: (window) => process.stdout.write(`${renderPlain(window)}\n`),
-    update({ note }) {
+    show(window) {
+      for (const line of [renderPlain(window), ...renderPlainIncidents(running, window.capture)])
+        process.stdout.write(`${line}\n`);
+    },
+    update({ note, status }) {
+      if (status !== undefined) running = status;
       if (note) process.stderr.write(`${note}\n`);
     },
     close() {},

@@ -1,24 +1,11 @@
 /** Names the class of an attack and its largest vectors, from the traffic of the seconds that triggered it. */
-import { Kind, type TrafficDetail } from '#sensor/capture/index.ts';
+import type { AttackClass, Severity } from '#contracts/sensor-api/detection.ts';
+import { Kind, type TrafficDetail } from '#sensor/attack-counters/index.ts';
 import type { Ratios } from './ratios.ts';
 import type { Metric } from './thresholds.ts';
 import { type Amount, amountOf, amplifiedBytesMin, type Traffic } from './traffic.ts';
 
-export type AttackClass =
-  | 'fragment_flood'
-  | 'amplification'
-  | 'syn_flood'
-  | 'synack_reflection'
-  | 'ack_flood'
-  | 'rst_flood'
-  | 'udp_flood'
-  | 'icmp_flood'
-  | 'gre_flood'
-  | 'connection_flood'
-  | 'high_volume'
-  | 'other';
-
-export type Severity = 'attack' | 'info';
+export type { AttackClass, Severity };
 
 export interface Vector {
   class: AttackClass;

@@ -15,7 +15,7 @@ import {
   startSecond,
   victim,
 } from '#sensor/testing/attack-traffic.ts';
-import { ethernet, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
+import { ethernet, ip, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
 import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import { Detector } from './index.ts';
 
@@ -93,7 +93,7 @@ test('NET-1.1: vectors name the share and the ports of an attack', () => {
   );
   const share = attack!.vectors.reduce((sum, vector) => sum + vector.packets_share, 0);
   assert.ok(Math.abs(share - 1) < 0.01);
-  assert.ok(attack!.topSources.length > 0 && attack!.topSources.length <= 20);
+  assert.ok(attack!.remotes.length > 0 && attack!.remotes.length <= 20);
 });
 
 test('NET-1.1: the largest source of an attack is first, with its share', () => {
@@ -104,8 +104,8 @@ test('NET-1.1: the largest source of an attack is first, with its share', () => 
     observeFrame(detector, frame, startSecond + i / 1000);
   }
   const [attack] = attacksOf(detector.finish());
-  assert.equal(attack!.topSources[0]!.prefix, '198.51.100.0/24');
-  assert.ok(Math.abs(attack!.topSources[0]!.share - 0.5) < 0.1);
+  assert.equal(attack!.remotes[0]!.prefix, '198.51.100.0/24');
+  assert.ok(Math.abs(attack!.remotes[0]!.share - 0.5) < 0.1);
 });
 
 test('NET-1.1: traffic below its threshold, and a burst within one second, is no incident', () => {
@@ -258,6 +258,22 @@ test('NET-1.1: a server that answers a flood is not blamed for its answers', () 
   );
 });
 
+test('NET-1.1: a server that refuses the packets of a flood is not blamed for its refusals', () => {
+  for (const name of ['gre_flood', 'other', 'fragment_flood', 'amplification', 'udp_flood'] as const) {
+    const shape: FloodShape = { class: name, version: 4, direction: 'inbound', ratio: 1 };
+    const flood = createFlood(shape, 1);
+    const unreachable = new Uint8Array([3, 2, 0, 0, 0, 0, 0, 0]);
+    const refusal = ethernet(ip(unreachable, { from: victim(4), to: '11.6.7.9', protocol: 1 }));
+    // Its refusals alone are over the threshold of all packets.
+    const perSecond = thresholds.outbound.pps * 2;
+    const result = detect([{ step: () => [...flood(), refusal], perSecond, from: 0, to: 6 }]);
+    assert.deepEqual(
+      attacksOf(result).map((one) => [one.class, one.direction]),
+      [[name, 'inbound']],
+    );
+  }
+});
+
 test('NET-1.1: carpet bombing over a prefix is one incident of the prefix', () => {
   for (const version of [4, 6] as const) {
     let next = 0;
@@ -279,7 +295,7 @@ test('NET-1.1: carpet bombing over a prefix is one incident of the prefix', () =
     );
     const [attack] = attacksOf(result);
     assert.ok(attack!.detectedAt <= (startSecond + 3.4) * 1000);
-    assert.ok(attack!.topSources.length > 0);
+    assert.ok(attack!.remotes.length > 0);
   }
 });
 

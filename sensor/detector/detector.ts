@@ -1,8 +1,8 @@
 /** Joins the counters, the clock of the packets and the judge. */
-import { AttackCounters, type AttackCountersOptions } from '#sensor/capture/index.ts';
-import { lookedAtFrom } from './heat.ts';
+import { AttackCounters, type AttackCountersOptions } from '#sensor/attack-counters/index.ts';
 import type { Incident } from './incident.ts';
 import { Judge } from './judge.ts';
+import { thresholdSet } from './threshold-book.ts';
 import type { Thresholds } from './thresholds.ts';
 import { windowSeconds } from './trigger.ts';
 import { WatchedTargets } from './watched-targets.ts';
@@ -49,10 +49,10 @@ export class Detector {
   #gaps = 0;
 
   constructor({ scope, thresholds, key }: DetectorOptions) {
-    const limits = lookedAtFrom(thresholds);
-    this.#counters = new AttackCounters({ scope, limits, ...(key && { key }) });
-    this.#judge = new Judge(thresholds);
-    this.#targets = new WatchedTargets(this.#counters, thresholds, limits);
+    const set = thresholdSet(thresholds);
+    this.#counters = new AttackCounters({ scope, limits: [set.hostLimits], ...(key && { key }) });
+    this.#judge = new Judge();
+    this.#targets = new WatchedTargets(this.#counters, [set]);
   }
 
   /**
@@ -124,6 +124,6 @@ export class Detector {
     this.#ticks += 1;
     const isQuiet = this.#second - this.#countedSecond >= windowSeconds;
     const windows = isQuiet ? [] : this.#targets.windows(this.#second, this.#judge);
-    this.#judge.close({ at: this.#unixSecond * 1000, judgedAt, isWhole }, windows);
+    this.#judge.close({ at: this.#unixSecond * 1000, judgedAt, isWhole, isLossy: false }, windows);
   }
 }

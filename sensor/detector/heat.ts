@@ -1,5 +1,5 @@
 /** From which rates on a target is worth a closer look; far below every threshold. */
-import { Bin, type DetailLimits, Kind, kindCount } from '#sensor/capture/index.ts';
+import { Bin, type DetailLimits, Kind, kindCount } from '#sensor/attack-counters/index.ts';
 import { type DirectionThresholds, directionNames, type Metric, type Thresholds } from './thresholds.ts';
 import { type Counts, totalOf } from './traffic.ts';
 

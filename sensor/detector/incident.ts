@@ -1,7 +1,7 @@
 /** One incident: what it is, its own times, its rates, and when it is over. Times are unix milliseconds. */
-import type { HeavyPrefix } from '#sensor/capture/index.ts';
+import type { HeavyPrefix } from '#sensor/attack-counters/index.ts';
 import type { AttackClass, Severity, Vector, Verdict } from './classify.ts';
-import type { DirectionName } from './thresholds.ts';
+import type { DirectionName, Metric } from './thresholds.ts';
 import type { Amount } from './traffic.ts';
 
 export interface Target {
@@ -16,6 +16,10 @@ export interface Rate {
 }
 
 export interface Incident {
+  /** UUID. */
+  id: string;
+  /** An operator's drill, not traffic. */
+  drill: boolean;
   target: Target;
   direction: DirectionName;
   class: AttackClass;
@@ -32,8 +36,12 @@ export interface Incident {
   totals: Amount;
   /** Partial when a second was not observed, or packets could not be counted. */
   coverage: 'complete' | 'partial';
-  /** Inbound: the remote prefixes with the most packets. */
-  topSources: HeavyPrefix[];
+  /** The threshold that was exceeded most when it was detected. */
+  threshold: { metric: Metric; value: number } | null;
+  /** The remote prefixes with the most packets: sources of an inbound attack, destinations of an outbound one. */
+  remotes: HeavyPrefix[];
+  /** The latest seconds that were observed; who reads them empties them. */
+  seconds: (Rate & { at: number })[];
 }
 
 /** What one second shows of an incident. */
@@ -49,6 +57,8 @@ export interface Observation {
 /** Below this ratio a second is healthy. */
 const healthyRatio = 0.7;
 const recoverySeconds = 60;
+/** Seconds that an incident keeps for its reader. */
+const secondsMax = 64;
 
 /** An incident and the state of its recovery. */
 export class OpenIncident {
@@ -60,15 +70,20 @@ export class OpenIncident {
     this.incident = incident;
   }
 
-  /** Adds a second that was observed as a whole. Returns true when it was the strongest so far. */
-  observe({ at, amount, ratio, ratioMax }: Observation): boolean {
+  /**
+   * Adds a second that was observed as a whole. Returns true when it was the strongest so far. `isHealthy` false: packets
+   * were lost in it, so that it is no step of the recovery.
+   */
+  observe({ at, amount, ratio, ratioMax }: Observation, isHealthy = true): boolean {
     const { incident } = this;
     const rate = { bps: amount.bytes * 8, pps: amount.packets };
     incident.current = rate;
+    incident.seconds.push({ at, ...rate });
+    if (incident.seconds.length > secondsMax) incident.seconds.shift();
     if (rate.bps > incident.peak.bps) [incident.peak.bps, incident.peak.bpsAt] = [rate.bps, at];
     if (rate.pps > incident.peak.pps) [incident.peak.pps, incident.peak.ppsAt] = [rate.pps, at];
     if (ratioMax < healthyRatio) {
-      this.#healthySeconds += 1;
+      if (isHealthy) this.#healthySeconds += 1;
       if (this.#healthySeconds >= recoverySeconds) this.#recover(at + 1000);
       return false;
     }
@@ -85,6 +100,16 @@ export class OpenIncident {
   /** A part of the time was not observed. The recovery waits; it never follows from missing data. */
   noteGap(): void {
     this.incident.coverage = 'partial';
+  }
+
+  /** The clock was set by so much. */
+  shiftTimes(ms: number): void {
+    const { incident } = this;
+    for (const field of ['startedAt', 'detectedAt', 'lastObservedAt'] as const) incident[field] += ms;
+    if (incident.recoveredAt !== null) incident.recoveredAt += ms;
+    incident.peak.bpsAt += ms;
+    incident.peak.ppsAt += ms;
+    for (const second of incident.seconds) second.at += ms;
   }
 
   reopen(): void {
@@ -111,6 +136,8 @@ export function newIncident(
   detectedAt: number,
 ): Incident {
   return {
+    id: crypto.randomUUID(),
+    drill: false,
     target,
     direction,
     class: verdict.class,
@@ -125,6 +152,8 @@ export function newIncident(
     peak: { bps: 0, bpsAt: startedAt, pps: 0, ppsAt: startedAt },
     totals: { packets: 0, bytes: 0 },
     coverage: 'complete',
-    topSources: [],
+    threshold: null,
+    remotes: [],
+    seconds: [],
   };
 }

@@ -6,12 +6,15 @@
  * data. Ordinary traffic in both directions is at most an incident of severity `info`. Memory is bounded for any
  * input; what does not fit is counted.
  *
- * A packet passes the counters of `sensor/capture` (its kind, one-second bins). Each second `watched-targets.ts` finds the
+ * A packet passes the counters of `sensor/attack-counters` (its kind, one-second bins). Each second `watched-targets.ts` finds the
  * targets worth judging, `traffic.ts` takes ordinary traffic off, `ratios.ts` compares it with the thresholds,
- * `trigger.ts` and `classify.ts` decide, and `judge.ts` opens, updates and ends the incidents. Only `detector.ts` knows
- * packets and their clock.
+ * `trigger.ts` and `classify.ts` decide, and `judge.ts` opens, updates and ends the incidents. `detector.ts` knows
+ * the packets of a file and their clock; `live-detector.ts` gets the seconds of running captures.
  */
 export type { Vector } from './classify.ts';
 export { Detector, type DetectorOptions, type DetectorResult } from './detector.ts';
+export type { Drill } from './drills.ts';
 export type { Incident } from './incident.ts';
+export { type DetectionOrder, LiveDetector } from './live-detector.ts';
+export { createThresholdBook, type ThresholdBook, type ThresholdGroup } from './threshold-book.ts';
 export { defaultThresholds, parseThresholds, ThresholdError, type Thresholds } from './thresholds.ts';

@@ -2,16 +2,12 @@
  * Opens, updates and ends incidents from the counters of closed seconds. It has no clock and reads no packet: the caller
  * passes every second once, with the seconds before it.
  */
-import { Bin, type TrafficDetail } from '#sensor/capture/index.ts';
+import { remotesMax } from '#contracts/sensor-api/detection.ts';
+import { Bin, type TrafficDetail } from '#sensor/attack-counters/index.ts';
 import { classify, highVolume, type Severity, type Verdict } from './classify.ts';
 import { type Incident, newIncident, type Observation, OpenIncident, type Target } from './incident.ts';
 import { attackRatios, largest, largestPossible, volumeRatio } from './ratios.ts';
-import {
-  type DirectionName,
-  type DirectionThresholds,
-  prefixThresholds,
-  type Thresholds,
-} from './thresholds.ts';
+import { type DirectionName, type DirectionThresholds, metrics } from './thresholds.ts';
 import {
   type Amount,
   amountOf,
@@ -32,6 +28,9 @@ export interface TargetSecond {
 export interface TargetWindow {
   target: Target;
   direction: DirectionName;
+  thresholds: DirectionThresholds;
+  /** Counters of a drill. Its incidents are apart from those of traffic. */
+  isDrill?: boolean;
   /** The last closed seconds, the newest last. */
   seconds: readonly TargetSecond[];
   detail: TrafficDetail | null;
@@ -45,6 +44,15 @@ export interface ClosedSecond {
   judgedAt: number;
   /** False when the second is known only in part, or is judged late: then no incident begins and none recovers. */
   isWhole: boolean;
+  /** Packets were lost in it: an incident may begin, for there were at least so many, and none recovers. */
+  isLossy: boolean;
+}
+
+export interface JudgeOptions {
+  /** Keep every incident in `incidents`. False: only open ones and those that may be reopened are kept. */
+  keepsAll?: boolean;
+  /** Called for each second of traffic that counts in the totals of an incident. */
+  onAmount?(incident: Incident, at: number, amount: Amount): void;
 }
 
 /** Two-way traffic of this share is ordinary, however much it is. */
@@ -55,9 +63,9 @@ const mixtureRatio = 0.5;
 const worthLooking = 0.3;
 /** Time after a recovery in which the same attack continues the same incident. */
 const reopenMs = 300_000;
-const topSourcesMax = 20;
-/** Incidents that are kept; further ones are counted. */
+/** Incidents that are kept, and of those that are open or may be reopened; further ones are counted. */
 const incidentsMax = 10_000;
+const openMax = 2000;
 
 export class Judge {
   /** Every incident, in the order of detection. */
@@ -65,22 +73,30 @@ export class Judge {
   /** Number of incidents without room. */
   incidentsLost = 0;
 
-  readonly #thresholds: Record<Target['kind'], Thresholds>;
+  readonly #options: JudgeOptions;
   readonly #open = new Map<string, OpenIncident>();
   readonly #recovered = new Map<string, OpenIncident>();
 
-  constructor(thresholds: Thresholds) {
-    this.#thresholds = { host: thresholds, prefix: prefixThresholds(thresholds) };
+  #ended: Incident[] = [];
+  /** Seconds of hosts over a threshold that belong to no incident yet. */
+  readonly #pending = new Map<string, number[]>();
+
+  constructor(options: JudgeOptions = {}) {
+    this.#options = options;
   }
 
   /** Judges a closed second of every target with traffic worth judging. Targets with open incidents may be missing. */
   close(second: ClosedSecond, windows: Iterable<TargetWindow>): void {
+    for (const [key, seconds] of this.#pending)
+      if (second.at - seconds.at(-1)! > windowSeconds * 1000) this.#pending.delete(key);
     const seen = new Set<OpenIncident>();
     for (const window of windows) this.#judge(second, window, seen);
     for (const open of this.#open.values()) {
       if (seen.has(open)) continue;
-      if (!second.isWhole) open.noteGap();
-      else open.observe({ at: second.at, amount: { packets: 0, bytes: 0 }, ratio: 0, ratioMax: 0 });
+      if (!second.isWhole || second.isLossy) open.noteGap();
+      if (!second.isWhole) continue;
+      const nothing = { at: second.at, amount: { packets: 0, bytes: 0 }, ratio: 0, ratioMax: 0 };
+      open.observe(nothing, !second.isLossy);
     }
     this.#keepRecovered(second.judgedAt);
   }
@@ -88,6 +104,40 @@ export class Judge {
   /** A part of the time was not observed. */
   noteGap(): void {
     for (const open of this.#open.values()) open.noteGap();
+  }
+
+  /** The clock was set by so much. */
+  shiftTimes(ms: number): void {
+    for (const open of [...this.#open.values(), ...this.#recovered.values()]) open.shiftTimes(ms);
+  }
+
+  /** Continues an incident that was open when the sensor stopped. */
+  restore(incident: Incident): void {
+    const { target, direction, severity, drill } = incident;
+    this.#open.set(keyOf(target, direction, severity, drill), new OpenIncident(incident));
+  }
+
+  /** Forgets an incident that is not observed any more. */
+  drop(incident: Incident): void {
+    for (const [key, open] of this.#open) if (open.incident === incident) this.#open.delete(key);
+  }
+
+  /** How many seconds of this time may still turn out to belong to an attack. */
+  pendingIn(fromMs: number, toMs: number): number {
+    const seconds = new Set([...this.#pending.values()].flat());
+    return [...seconds].filter((at) => at >= fromMs && at < toMs).length;
+  }
+
+  /** The open incidents, in the order of detection. */
+  openIncidents(): Incident[] {
+    return Array.from(this.#open.values(), ({ incident }) => incident);
+  }
+
+  /** The incidents that recovered since the last call. */
+  takeRecovered(): Incident[] {
+    const ended = this.#ended;
+    this.#ended = [];
+    return ended;
   }
 
   /** True while the target has an open incident of severity attack. */
@@ -107,31 +157,38 @@ export class Judge {
 
   #judge(second: ClosedSecond, window: TargetWindow, seen: Set<OpenIncident>): void {
     const { target, direction } = window;
-    const observed = new Observed(second, window, this.#thresholds[target.kind][direction]);
+    const observed = new Observed(second, window);
+    const isDrill = window.isDrill ?? false;
     for (const severity of ['attack', 'info'] as const) {
-      const open = this.#open.get(keyOf(target, direction, severity));
+      const open = this.#open.get(keyOf(target, direction, severity, isDrill));
       if (!open) continue;
       seen.add(open);
       this.#update(open, observed);
     }
-    if (!second.isWhole || this.isAttacked(target, direction)) return;
+    if (!second.isWhole || this.#open.has(keyOf(target, direction, 'attack', isDrill))) return;
     const { last } = observed;
+    if (target.kind === 'host' && !isDrill && observed.attackAt(last) >= 1)
+      push(this.#pending, keyOf(target, direction, 'attack'), second.at);
+    let begun: OpenIncident | null = null;
     if (observed.attackAt(last) >= worthLooking && isTriggered(observed.attack))
-      this.#begin(observed, verdictOf(observed, observed.attack), observed.attack);
+      begun = this.#begin(observed, verdictOf(observed, observed.attack), observed.attack);
     // A prefix is many servers: much ordinary traffic of all of them is no incident.
     else if (
       target.kind === 'host' &&
       observed.volumeAt(last) >= worthLooking &&
       isTriggered(observed.volume)
     )
-      this.#begin(observed, volumeVerdict(observed), observed.volume);
+      begun = this.#begin(observed, volumeVerdict(observed), observed.volume);
+    if (begun) seen.add(begun);
   }
 
-  #begin(observed: Observed, verdict: Verdict, ratios: readonly number[]): void {
+  /** Opens an incident, or the same one again. Returns it; null without room, or when one is open. */
+  #begin(observed: Observed, verdict: Verdict, ratios: readonly number[]): OpenIncident | null {
     const { second, window } = observed;
     const { target, direction, seconds } = window;
-    const key = keyOf(target, direction, verdict.severity);
-    if (this.#open.has(key)) return;
+    const key = keyOf(target, direction, verdict.severity, window.isDrill ?? false);
+    this.#pending.delete(key);
+    if (this.#open.has(key)) return null;
     const recoveredKey = `${key} ${verdict.class}`;
     const before = this.#recovered.get(recoveredKey);
     if (before) {
@@ -139,21 +196,28 @@ export class Judge {
       before.reopen();
       this.#open.set(key, before);
       this.#update(before, observed);
-      return;
+      return before;
     }
-    if (this.incidents.length >= incidentsMax) {
+    const { keepsAll = true } = this.#options;
+    const isFull = keepsAll
+      ? this.incidents.length >= incidentsMax
+      : this.#open.size + this.#recovered.size >= openMax;
+    if (isFull) {
       this.incidentsLost += 1;
-      return;
+      return null;
     }
     const first = firstSecondOf(ratios);
     const timeOf = (i: number) => second.at - (seconds.length - 1 - i) * 1000;
     const incident = newIncident(target, direction, verdict, timeOf(first), second.judgedAt);
+    incident.drill = window.isDrill ?? false;
+    incident.threshold = observed.exceeded(verdict.class === 'high_volume');
     const open = new OpenIncident(incident);
-    this.incidents.push(incident);
+    if (keepsAll) this.incidents.push(incident);
     this.#open.set(key, open);
     for (let i = first; i < seconds.length; i += 1)
-      open.observe(observationOf(observed, i, incident, timeOf(i)));
+      this.#observe(open, observationOf(observed, i, incident, timeOf(i)), second);
     noteDetail(incident, observed);
+    return open;
   }
 
   #update(open: OpenIncident, observed: Observed): void {
@@ -165,8 +229,8 @@ export class Judge {
     }
     const { last } = observed;
     const observation = observationOf(observed, last, incident, second.at);
-    if (observed.window.seconds[last]!.counts[Bin.unknown]! > 0) open.noteGap();
-    const isStrongest = open.observe(observation);
+    if (second.isLossy || observed.window.seconds[last]!.counts[Bin.unknown]! > 0) open.noteGap();
+    const isStrongest = this.#observe(open, observation, second);
     if (!isStrongest) return;
     noteDetail(incident, observed);
     if (incident.class !== 'high_volume') {
@@ -175,11 +239,21 @@ export class Judge {
     }
   }
 
+  #observe(open: OpenIncident, observation: Observation, second: ClosedSecond): boolean {
+    const { incident } = open;
+    const { packets } = incident.totals;
+    const isStrongest = open.observe(observation, !second.isLossy);
+    if (incident.totals.packets > packets)
+      this.#options.onAmount?.(incident, observation.at, observation.amount);
+    return isStrongest;
+  }
+
   /** Moves recovered incidents aside, and forgets them when the same attack would be a new incident. */
   #keepRecovered(now: number): void {
     for (const [key, open] of this.#open) {
       if (open.incident.state === 'active') continue;
       this.#open.delete(key);
+      if (!(this.#options.keepsAll ?? true)) this.#ended.push(open.incident);
       this.#recovered.set(`${key} ${open.incident.class}`, open);
     }
     for (const [key, { incident }] of this.#recovered) {
@@ -199,11 +273,11 @@ class Observed {
   readonly last: number;
   readonly #parts: Traffic[] = [];
 
-  constructor(second: ClosedSecond, window: TargetWindow, thresholds: DirectionThresholds) {
+  constructor(second: ClosedSecond, window: TargetWindow) {
     const seconds = window.seconds.slice(-windowSeconds);
     this.second = second;
     this.window = { ...window, seconds };
-    this.thresholds = thresholds;
+    this.thresholds = window.thresholds;
     this.remotes = window.detail?.remotes() ?? null;
     this.last = seconds.length - 1;
   }
@@ -223,6 +297,21 @@ class Observed {
   /** Ratio of all traffic of a second. */
   volumeAt(i: number): number {
     return volumeRatio(totalOf(this.window.seconds[i]!.counts), this.thresholds);
+  }
+
+  /** The threshold that the window's strongest second exceeds most. */
+  exceeded(isVolume: boolean): Incident['threshold'] {
+    const ratios = isVolume ? this.volume : this.attack;
+    const strongest = ratios.indexOf(Math.max(...ratios));
+    const { pps, bps } = this.thresholds;
+    if (isVolume) {
+      const { packets, bytes } = totalOf(this.window.seconds[strongest]!.counts);
+      const isBps = (bytes * 8) / bps > packets / pps;
+      return isBps ? { metric: 'bps', value: bps } : { metric: 'pps', value: pps };
+    }
+    const byMetric = attackRatios(this.partAt(strongest), this.thresholds, 1, this.remotes);
+    const metric = metrics.reduce((most, one) => (byMetric[one] > byMetric[most] ? one : most));
+    return { metric, value: this.thresholds[metric] };
   }
 
   get attack(): number[] {
@@ -250,9 +339,8 @@ function observationOf(observed: Observed, i: number, incident: Incident, at: nu
 }
 
 function noteDetail(incident: Incident, { window }: Observed): void {
-  if (incident.direction !== 'inbound' || window.detail === null) return;
-  const sources = window.detail.prefixes(topSourcesMax);
-  if (sources.length > 0) incident.topSources = sources;
+  const remotes = window.detail?.prefixes(remotesMax) ?? [];
+  if (remotes.length > 0) incident.remotes = remotes;
 }
 
 /** The class of the attack in the window's loud seconds. */
@@ -288,11 +376,17 @@ function volumeVerdict(observed: Observed): Verdict {
   return highVolume(window.detail);
 }
 
+function push(lists: Map<string, number[]>, key: string, value: number): void {
+  const list = lists.get(key);
+  if (!list) lists.set(key, [value]);
+  else if (list.push(value) > windowSeconds) list.shift();
+}
+
 function addTo(sum: Amount, one: Amount): void {
   sum.packets += one.packets;
   sum.bytes += one.bytes;
 }
 
-function keyOf(target: Target, direction: DirectionName, severity: Severity): string {
-  return `${target.kind} ${target.value} ${direction} ${severity}`;
+function keyOf(target: Target, direction: DirectionName, severity: Severity, isDrill = false): string {
+  return `${target.kind} ${target.value} ${direction} ${severity}${isDrill ? ' drill' : ''}`;
 }

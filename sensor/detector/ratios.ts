@@ -1,24 +1,19 @@
 /** How far traffic exceeds the thresholds: rate divided by threshold, for each metric. */
-import { Bin, Kind } from '#sensor/capture/index.ts';
+import { Bin, Kind } from '#sensor/attack-counters/index.ts';
 import { type DirectionThresholds, type Metric, metrics, spreadSources } from './thresholds.ts';
 import { type Amount, amountOf, type Counts, type Traffic, totalOf } from './traffic.ts';
 
 /** Ratios by metric; 1 is the threshold. */
 export type Ratios = Readonly<Record<Metric, number>>;
 
-/** The ratios of a part that may be an attack, over `seconds`. */
-export function attackRatios(
-  part: Traffic,
-  thresholds: DirectionThresholds,
-  seconds: number,
-  remotes: number | null,
-): Ratios {
+/** The rates of a part that may be an attack, as sums. */
+export function attackRates(part: Traffic, remotes: number | null): Record<Metric, number> {
   const { packets, bytes } = part;
   const total = amountOf(part);
   const udpKinds = [Kind.datagram, Kind.reflection, Kind.twoWayDatagram, Kind.twoWayReflection];
   const sumOf = (values: Float64Array) => udpKinds.reduce((sum, kind) => sum + values[kind]!, 0);
   const amplified = (bytes[Kind.reflection]! + bytes[Kind.twoWayReflection]!) * 8;
-  const rates: Record<Metric, number> = {
+  return {
     pps: total.packets,
     bps: total.bytes * 8,
     syn_pps: packets[Kind.opening]!,
@@ -30,6 +25,16 @@ export function attackRatios(
     amplification_spread_bps: remotes !== null && remotes > spreadSources ? amplified : 0,
     connections_per_second: part.idleConnections,
   };
+}
+
+/** The ratios of a part that may be an attack, over `seconds`. */
+export function attackRatios(
+  part: Traffic,
+  thresholds: DirectionThresholds,
+  seconds: number,
+  remotes: number | null,
+): Ratios {
+  const rates = attackRates(part, remotes);
   for (const metric of metrics) rates[metric] /= thresholds[metric] * seconds;
   return rates;
 }

@@ -3,56 +3,35 @@
  *
  * A metric without a threshold has the value infinity and is not judged.
  */
+import {
+  type AttackDirection,
+  attackDirections,
+  type Metric,
+  metrics,
+  type ThresholdValues,
+  thresholdDefaults,
+  thresholdMax,
+  thresholdMin,
+} from '#contracts/sensor-api/detection.ts';
 
-/** Names as in threshold files. */
-export const metrics = [
-  'pps',
-  'bps',
-  'syn_pps',
-  'udp_pps',
-  'udp_bps',
-  'icmp_pps',
-  'fragment_pps',
-  'amplification_bps',
-  'amplification_spread_bps',
-  'connections_per_second',
-] as const;
+export { type Metric, metrics } from '#contracts/sensor-api/detection.ts';
 
-export type Metric = (typeof metrics)[number];
-export type DirectionName = 'inbound' | 'outbound';
-export const directionNames = ['inbound', 'outbound'] as const;
+export type DirectionName = AttackDirection;
+export const directionNames = attackDirections;
 
 export type DirectionThresholds = Readonly<Record<Metric, number>>;
 export type Thresholds = Readonly<Record<DirectionName, DirectionThresholds>>;
 
 const none = Number.POSITIVE_INFINITY;
 
-/** Defaults for one address. Outbound, other attacks are seen by their packets and bytes. */
+/** Rates that are compared; a metric that is not judged has none to reach. */
+const judged = (values: ThresholdValues) =>
+  Object.fromEntries(metrics.map((metric) => [metric, values[metric] ?? none])) as Record<Metric, number>;
+
+/** The defaults of the contract. */
 export const defaultThresholds: Thresholds = {
-  inbound: {
-    pps: 50_000,
-    bps: 900e6,
-    syn_pps: 10_000,
-    udp_pps: 30_000,
-    udp_bps: 400e6,
-    icmp_pps: 5000,
-    fragment_pps: 5000,
-    amplification_bps: 150e6,
-    amplification_spread_bps: 100e6,
-    connections_per_second: 10_000,
-  },
-  outbound: {
-    pps: 80_000,
-    bps: 900e6,
-    syn_pps: 3000,
-    udp_pps: none,
-    udp_bps: none,
-    icmp_pps: none,
-    fragment_pps: none,
-    amplification_bps: none,
-    amplification_spread_bps: none,
-    connections_per_second: none,
-  },
+  inbound: judged(thresholdDefaults.inbound),
+  outbound: judged(thresholdDefaults.outbound),
 };
 
 /** Sources above which amplification is judged by `amplification_spread_bps`. */
@@ -96,10 +75,10 @@ function parseDirection(value: unknown, direction: DirectionName): Partial<Recor
   if (value === undefined) return {};
   const found: Partial<Record<Metric, number>> = {};
   for (const [name, one] of Object.entries(requireObject(value, `"${direction}"`, metrics))) {
-    const isRate = typeof one === 'number' && one >= 1 && one <= 1e15;
+    const isRate = typeof one === 'number' && one >= thresholdMin && one <= thresholdMax;
     if (one !== null && !isRate)
       throw new ThresholdError(
-        `"${direction}.${name}" must be a number of at least 1, or null for "not judged".`,
+        `"${direction}.${name}" must be a number of at least ${thresholdMin}, or null for "not judged".`,
       );
     found[name as Metric] = one === null ? none : one;
   }

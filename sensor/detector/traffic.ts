@@ -4,7 +4,7 @@
  * Traffic of two-way flows is not part of an attack, because the other end of a flood does not wait for answers. Nor are
  * answers to packets of the opposite direction: a server that answers a SYN flood does not attack its senders.
  */
-import { Bin, binLength, Kind, kindCount } from '#sensor/capture/index.ts';
+import { Bin, binLength, Kind, kindCount } from '#sensor/attack-counters/index.ts';
 
 /** Counters in the layout of one bin; a sum of several bins has the same layout. */
 export type Counts = Float64Array;
@@ -32,6 +32,12 @@ const amplifiedBy = 4;
 export const amplifiedBytesMin = 200;
 /** Bytes of a connection that does something, such as a TLS handshake. */
 const busyConnectionBytes = 1000;
+
+/** What errors and echo replies answer, also a protocol or a port that the target does not serve. */
+const icmpAnswered: readonly number[] = [
+  ...[Kind.icmp, Kind.opening, Kind.segment, Kind.datagram],
+  ...[Kind.reflection, Kind.fragment, Kind.tunnel, Kind.other],
+];
 
 export function emptyCounts(): Counts {
   return new Float64Array(binLength);
@@ -79,7 +85,7 @@ export function attackPart(
   keep(Kind.openingAnswer, packets[Kind.openingAnswer]! - other(Kind.opening));
   const answeredByReset = other(Kind.opening) + other(Kind.openingAnswer) + other(Kind.segment);
   keep(Kind.reset, packets[Kind.reset]! - answeredByReset);
-  const answeredByIcmp = other(Kind.icmp) + other(Kind.opening) + other(Kind.segment) + other(Kind.datagram);
+  const answeredByIcmp = icmpAnswered.reduce((sum, kind) => sum + other(kind), 0);
   keep(Kind.icmpAnswer, packets[Kind.icmpAnswer]! - answeredByIcmp);
   keep(Kind.twoWaySegment, 0);
   if (isTransfer(counts, opposite, direction, remotes)) keep(Kind.twoWayDatagram, 0);

@@ -1,16 +1,21 @@
-/** When ratios of single seconds are enough for an incident. Pure; the newest second is last. */
+/**
+ * When ratios of single seconds are enough for an incident. Pure; the newest second is last.
+ *
+ * The ratio of the fast trigger leaves an attack at 2.0 slack for its first, partial second, and for the time until the
+ * second is known to be over.
+ */
+import { fastTriggerRatio } from '#contracts/sensor-api/detection.ts';
 
 /** Seconds that a decision looks at. */
 export const windowSeconds = 5;
-/** Two of the last three seconds at this ratio decide at once: an attack at 2.0 has slack for its first, partial second. */
-const fastRatio = 1.8;
+/** Seconds of the fast trigger; two of them decide. */
 const fastSeconds = 3;
 /** Seconds of at least this ratio belong to the attack. */
 const partOfAttack = 0.5;
 
 /** True when the seconds are enough. One second alone never is. */
 export function isTriggered(ratios: readonly number[]): boolean {
-  const loud = ratios.slice(-fastSeconds).filter((ratio) => ratio >= fastRatio).length;
+  const loud = ratios.slice(-fastSeconds).filter((ratio) => ratio >= fastTriggerRatio).length;
   if (loud >= 2) return true;
   const mean = ratios.reduce((sum, ratio) => sum + ratio, 0) / windowSeconds;
   return mean >= 1 && ratios.filter((ratio) => ratio >= 1).length >= 2;

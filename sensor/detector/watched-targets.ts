@@ -2,32 +2,38 @@
  * Finds the targets worth judging among the counters: hosts with much traffic, and prefixes whose hosts have much
  * together while none of them has too much alone (carpet bombing).
  */
-import { type AttackCounters, type DetailLimits, Direction, type SlotTable } from '#sensor/capture/index.ts';
-import { isHot, lookedAtFrom } from './heat.ts';
+import { type AttackCounters, Direction, type SlotTable, SlotWord } from '#sensor/attack-counters/index.ts';
+import { isHot } from './heat.ts';
 import type { Target } from './incident.ts';
 import type { Judge, TargetSecond, TargetWindow } from './judge.ts';
 import { attackRatios, largest } from './ratios.ts';
-import { type DirectionName, directionNames, prefixThresholds, type Thresholds } from './thresholds.ts';
+import type { ThresholdSet } from './threshold-book.ts';
+import { type DirectionName, directionNames } from './thresholds.ts';
 import { attackPart, type Counts, emptyCounts } from './traffic.ts';
 import { windowSeconds } from './trigger.ts';
 
 /** A host from this ratio on is a target of its own, not a part of its prefix. */
 const aloneRatio = 1;
 
+/** Counters of several seconds, by slots. */
+export type CountedTargets = Pick<
+  AttackCounters,
+  'hosts' | 'prefixes' | 'prefixOf' | 'detailOf' | 'watch' | 'unwatch'
+>;
+
 export class WatchedTargets {
-  readonly #counters: AttackCounters;
-  readonly #thresholds: Thresholds;
-  readonly #limits: DetailLimits;
-  readonly #prefixThresholds: Thresholds;
-  readonly #prefixLimits: DetailLimits;
+  readonly #counters: CountedTargets;
+  readonly #sets: readonly ThresholdSet[];
   readonly #counts = emptyCounts();
 
-  constructor(counters: AttackCounters, thresholds: Thresholds, limits: DetailLimits) {
+  /** `sets`: by the group of a slot. */
+  constructor(counters: CountedTargets, sets: readonly ThresholdSet[]) {
     this.#counters = counters;
-    this.#thresholds = thresholds;
-    this.#limits = limits;
-    this.#prefixThresholds = prefixThresholds(thresholds);
-    this.#prefixLimits = lookedAtFrom(this.#prefixThresholds);
+    this.#sets = sets;
+  }
+
+  #setOf(table: SlotTable, slot: number): ThresholdSet {
+    return this.#sets[table.word(slot, SlotWord.group)]!;
   }
 
   /** The targets of the closed `second`. */
@@ -47,7 +53,9 @@ export class WatchedTargets {
   *#hostWindow(slot: number, direction: DirectionName, second: number, judge: Judge): Iterable<TargetWindow> {
     const { hosts } = this.#counters;
     const counts = this.#read(hosts, slot, Direction[direction], second);
-    const isWatched = isHot(counts, this.#limits, Direction[direction], this.#thresholds[direction]);
+    const set = this.#setOf(hosts, slot);
+    const thresholds = set.host[direction];
+    const isWatched = isHot(counts, set.hostLimits, Direction[direction], thresholds);
     if (!isWatched && judge.openCount === 0) {
       this.#counters.unwatch(hosts, slot, Direction[direction]);
       return;
@@ -58,7 +66,7 @@ export class WatchedTargets {
       return;
     }
     const detail = this.#counters.detailOf(hosts, slot, Direction[direction]);
-    yield { target, direction, seconds: this.#secondsOf(slot, direction, second), detail };
+    yield { target, direction, thresholds, seconds: this.#secondsOf(slot, direction, second), detail };
   }
 
   *#prefixWindows(
@@ -80,8 +88,10 @@ export class WatchedTargets {
         kind: 'prefix',
         value: `${prefixes.text(slot)}/${prefixes.version(slot) === 4 ? 24 : 48}`,
       };
+      const set = this.#setOf(prefixes, slot);
+      const thresholds = set.prefix.inbound;
       if (
-        !isHot(last, this.#prefixLimits, Direction.inbound, this.#prefixThresholds.inbound) &&
+        !isHot(last, set.prefixLimits, Direction.inbound, thresholds) &&
         !judge.hasOpen(target, 'inbound')
       ) {
         this.#counters.unwatch(prefixes, slot, Direction.inbound);
@@ -90,7 +100,7 @@ export class WatchedTargets {
       this.#counters.watch(prefixes, slot, Direction.inbound);
       const detail = this.#counters.detailOf(prefixes, slot, Direction.inbound);
       const seconds = this.#prefixSeconds(slot, hosts, second, judge);
-      yield { target, direction: 'inbound', seconds, detail };
+      yield { target, direction: 'inbound', thresholds, seconds, detail };
     }
   }
 
@@ -122,11 +132,12 @@ export class WatchedTargets {
   #isAlone(host: number, second: number): boolean {
     const table = this.#counters.hosts;
     const counts = this.#read(table, host, Direction.inbound, second);
-    if (!isHot(counts, this.#limits, Direction.inbound, this.#thresholds.inbound)) return false;
+    const { host: thresholds, hostLimits } = this.#setOf(table, host);
+    if (!isHot(counts, hostLimits, Direction.inbound, thresholds.inbound)) return false;
     const opposite = emptyCounts();
     table.addBin(host, Direction.outbound, second, opposite);
     const part = attackPart(counts, opposite, 'inbound', null);
-    return largest(attackRatios(part, this.#thresholds.inbound, 1, null)) >= aloneRatio;
+    return largest(attackRatios(part, thresholds.inbound, 1, null)) >= aloneRatio;
   }
 
   /** The last closed seconds of a host, the newest last. */

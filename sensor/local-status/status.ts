@@ -1,4 +1,5 @@
 import type { CaptureState, LocalWindow } from '#sensor/collection/index.ts';
+import type { ActiveIncident } from '#sensor/detection/index.ts';
 import type { LiveStatus } from '#sensor/live/index.ts';
 import type { SpoolStatus } from '#sensor/spool/index.ts';
 
@@ -10,6 +11,7 @@ export interface SensorStatus {
   captures: CaptureState[];
   spool: Pick<SpoolStatus, 'pendingUploads' | 'pendingBytes' | 'roomMinutes'>;
   live: LiveStatus;
+  incidents: ActiveIncident[];
 }
 
 /** One line of the socket. */

@@ -63,6 +63,7 @@ test('the plan is fetched with the credential, and again with its ETag; what has
       takesUsage: true,
       takesProtocolNames: true,
       takesLive: false,
+      detection: null,
       probes: [],
       omissions: [],
     },

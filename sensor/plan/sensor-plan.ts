@@ -3,6 +3,7 @@
  * is ignored, and entries that find no use are counted.
  */
 import { type CaptureSection, readCapture } from './sections/capture.ts';
+import { type DetectionSection, readDetection } from './sections/detection.ts';
 import { type LiveSection, readLive } from './sections/live.ts';
 import { type ProbesSection, readProbes } from './sections/probes.ts';
 import { type ProtectionSection, readProtection } from './sections/protection.ts';
@@ -23,7 +24,8 @@ export interface SensorPlan
     CaptureSection,
     LiveSection,
     ProtectionSection,
-    ProbesSection {
+    ProbesSection,
+    DetectionSection {
   /** Of the sections that have any. */
   omissions: Omission[];
 }
@@ -46,7 +48,8 @@ export function parsePlan(body: unknown): SensorPlan | null {
   const live = readLive(fields);
   const protection = readProtection(fields);
   const probes = readProbes(fields);
-  const omissions = Object.entries({ site, capture, live, protection, probes }).flatMap(
+  const detection = readDetection(fields);
+  const omissions = Object.entries({ site, capture, live, protection, probes, detection }).flatMap(
     ([section, { ignored, leftOut }]) => (ignored + leftOut > 0 ? [{ section, ignored, leftOut }] : []),
   );
   return {
@@ -55,6 +58,7 @@ export function parsePlan(body: unknown): SensorPlan | null {
     ...live.values,
     ...protection.values,
     ...probes.values,
+    ...detection.values,
     omissions,
   };
 }

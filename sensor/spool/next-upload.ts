@@ -16,6 +16,16 @@ export function nextUpload(queue: SpoolQueue): PendingUpload | null {
   }
 }
 
+/** The first upload that is not urgent, or null. */
+export function nextBulkUpload(queue: SpoolQueue): PendingUpload | null {
+  for (;;) {
+    const row = queue.firstOfBulk();
+    if (!row) return null;
+    if (payloadIsIntact(row)) return queue.toPending(row);
+    dropDamaged(queue, row);
+  }
+}
+
 /** A damaged record goes; its gap takes its place. */
 function dropDamaged(queue: SpoolQueue, row: UploadRow): void {
   const gaps = coversOrGap(row).map(

@@ -48,7 +48,12 @@ export class SpoolQueue {
     deps.room.learn(store.payloadBytesPerMinute());
     this.#lastPosition = store.lastPosition();
     this.#positionAtOpen = this.#lastPosition;
-    this.#firstAtOpen = [store.firstUpload()?.position ?? null, this.#pending.firstUrgent];
+    this.#firstAtOpen = [this.firstOfBulk()?.position ?? null, this.#pending.firstUrgent];
+  }
+
+  /** The first upload that is not urgent. */
+  firstOfBulk(): UploadRow | null {
+    return this.store.firstUploadExcept(this.#urgentKinds);
   }
 
   get state(): SpoolState {
@@ -109,6 +114,7 @@ export class SpoolQueue {
   toPending(row: UploadRow): PendingUpload {
     return {
       position: row.position,
+      kind: row.kind,
       spoolId: row.spoolId,
       sequence: row.sequence,
       madeAtMs: row.madeAtMs,

@@ -7,7 +7,7 @@
 import { appendCommit } from './append-commit.ts';
 import { renumberUploads, restampUpload } from './change-uploads.ts';
 import { hasMinute, lastBefore } from './minute-ranges.ts';
-import { nextUpload, settleUpload } from './next-upload.ts';
+import { nextBulkUpload, nextUpload, settleUpload } from './next-upload.ts';
 import { openQueue } from './open-queue.ts';
 import type { QueueDeps, SpoolQueue } from './queue.ts';
 import { salvage } from './salvage.ts';
@@ -42,6 +42,7 @@ export function createSpool(options: SpoolOptions): Spool {
     close: () => file.close(),
     append: (minutes, gaps, extras) => file.use((queue) => appendCommit(queue, minutes, gaps, extras)),
     oldest: () => file.use(nextUpload),
+    oldestOfBulk: () => file.use(nextBulkUpload),
     acknowledge: (upload, receipt) =>
       file.use((queue) => {
         if (acknowledgeUpload(queue, upload, receipt)) truncateLongLog(queue);

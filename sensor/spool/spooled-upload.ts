@@ -9,6 +9,8 @@ import type { CommittedBy, StampedBy } from './stamps.ts';
 export interface PendingUpload {
   /** Place in the queue. */
   position: number;
+  /** `minutes`, the name of an urgent kind of record, or `gaps` for anything else. */
+  kind: string;
   spoolId: string;
   sequence: number;
   madeAtMs: number;
@@ -67,6 +69,8 @@ export interface Spool {
   append(minutes: readonly TelemetryMinute[], gaps: readonly TelemetryGap[], extras?: CommitExtras): void;
   /** The first urgent upload, else the first of all, verified against its digest, or null. */
   oldest(): PendingUpload | null;
+  /** As `oldest`, without urgent ones: for a monitor that does not take them. */
+  oldestOfBulk(): PendingUpload | null;
   /** Deletes the upload and stores its receipt, in one transaction. */
   acknowledge(upload: PendingUpload, receipt: 'accepted' | 'duplicate'): void;
   /**

@@ -152,6 +152,14 @@ export class SpoolStore {
     this.#prepare('DELETE FROM uploads WHERE position = ?').run(position);
   }
 
+  /** The first upload of no such kind. */
+  firstUploadExcept(kinds: readonly string[]): UploadRow | null {
+    return this.#upload(
+      'WHERE kind NOT IN (SELECT value FROM json_each(?)) ORDER BY position LIMIT 1',
+      JSON.stringify(kinds),
+    );
+  }
+
   firstUpload(): UploadRow | null {
     return this.#upload('ORDER BY position LIMIT 1');
   }
@@ -231,7 +239,7 @@ export class SpoolStore {
     return statement;
   }
 
-  #upload(where: string, ...values: number[]): UploadRow | null {
+  #upload(where: string, ...values: (number | string)[]): UploadRow | null {
     const row = this.#prepare(`SELECT ${uploadColumns} FROM uploads ${where}`).get(...values);
     return (row as UploadRow | undefined) ?? null;
   }

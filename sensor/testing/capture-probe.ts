@@ -84,6 +84,7 @@ async function whileCapturing(
     takesProtocolNames: true,
     takesLive: true,
     probes: [],
+    detection: null,
     omissions: [],
   });
   while (listens === 0) await wait(20);

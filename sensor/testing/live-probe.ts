@@ -154,6 +154,7 @@ async function collect(): Promise<unknown> {
     takesProtocolNames: true,
     takesLive: true,
     probes: [],
+    detection: null,
     omissions: [],
   });
   // Frames sent before both threads listen would not be counted.

@@ -4,7 +4,7 @@
  * Promises: an upload leaves the spool only on a receipt that names it, or on a refusal that says never to send it
  * again; then a gap takes its place. Everything else is tried again without end. The same upload always carries the
  * same number, so the monitor can tell a repetition from a new one. What a wrong clock
- * stamped waits until the clock is set, and is stamped again then. A monitor that does not know Zstandard gets gzip.
+ * stamped waits until the clock is set, and is stamped again then. Incidents go first, to a monitor that takes them. A monitor that does not know Zstandard gets gzip.
  */
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
@@ -38,6 +38,8 @@ export interface UplinkOptions {
 }
 
 export interface Uplink extends Part {
+  /** Whether the monitor takes incidents. Until it does they wait, and nothing waits for them. */
+  announce(takesIncidents: boolean): void;
   /** Says that the spool has something new. */
   wake(): void;
 }
@@ -50,6 +52,7 @@ export function createUplink(options: UplinkOptions): Uplink {
   const inFlight = new AbortController();
   let rest = new AbortController();
   let isSending = false;
+  let takesIncidents = false;
   let running: Promise<void> = Promise.resolve();
   const times = options.time ? createTimeCheck({ ...options.time, spool, reporter, clock }) : null;
   const outcomes = new Outcomes({ spool, reporter, times, random: options.random });
@@ -61,7 +64,7 @@ export function createUplink(options: UplinkOptions): Uplink {
   }
 
   async function step(): Promise<void> {
-    const upload = spool.oldest();
+    const upload = takesIncidents ? spool.oldest() : spool.oldestOfBulk();
     if (!upload) return pause(idleWaitMs, true);
     const isUncertain = upload.mayBeSent || outcomes.wasAttempted(upload);
     const check = await times?.check(upload, isUncertain);
@@ -101,6 +104,10 @@ export function createUplink(options: UplinkOptions): Uplink {
       grace.abort();
       inFlight.abort();
       await running;
+    },
+    announce(takes) {
+      takesIncidents = takes;
+      rest.abort();
     },
     wake() {
       rest.abort();

@@ -39,7 +39,7 @@ export async function sendUpload(deps: SendUploadDeps, upload: PendingUpload): P
   try {
     const answer = await deps.client.request({
       method: 'POST',
-      path: '/telemetry',
+      path: pathOf(upload),
       headers: {
         'content-type': telemetryContentType,
         ...(deps.encoding === 'identity' ? {} : { 'content-encoding': deps.encoding }),
@@ -52,6 +52,11 @@ export async function sendUpload(deps: SendUploadDeps, upload: PendingUpload): P
   } catch (error) {
     return { kind: 'trouble', message: describeError(error), waitMs: 0 };
   }
+}
+
+/** Incidents have an address of their own. */
+function pathOf({ kind }: PendingUpload): string {
+  return kind === 'incidents' ? '/incidents' : '/telemetry';
 }
 
 /** The spool keeps uploads as Zstandard. */

@@ -69,6 +69,8 @@ export const Flag = {
   exchange: 131072,
   /** A TCP segment with data came from either side. */
   data: 262144,
+  /** The fast path counted it since the tap was told; only with a tap. */
+  touched: 524288,
 } as const;
 
 /** True after a reset, or a FIN from both ends. */

@@ -11,12 +11,15 @@ import { isTunnelPort } from '../decode/tunnels.ts';
 import { Mode } from '../names/stream-units.ts';
 import { Field, Flag } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
+import type { TouchedFlows } from './touched-flows.ts';
 
 const dnsPort = 53;
 const tcpHeaderBytes = 20;
 const udpHeaderBytes = 8;
 
 export class KnownPackets {
+  /** Flows that are counted here, for a tap; null without one. */
+  touched: TouchedFlows | null = null;
   readonly #flows: FlowTable;
   readonly #keepsOwners: boolean;
   #bytes: Uint8Array = new Uint8Array(0);
@@ -115,6 +118,10 @@ export class KnownPackets {
       // A different MAC than the last one, or the first.
       if (words[mac] !== (view.getUint16(at + 6) | (vlan << 16)) || words[mac + 1] !== view.getInt32(at + 8))
         return 0;
+    }
+    if ((before & Flag.touched) === 0 && this.touched !== null) {
+      this.touched.note(base);
+      flags |= Flag.touched;
     }
     if (flags !== before) words[base + Field.flags] = flags;
     flows.sums[((base + Field.bytes) >> 1) + side]! += length;

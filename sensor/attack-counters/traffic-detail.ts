@@ -5,8 +5,7 @@
  * Heavy entries are found by the space-saving algorithm: a new entry takes the place of the lightest one with its count,
  * which is then the new entry's possible error.
  */
-import { formatWords } from '../address-words.ts';
-import { mixHash } from '../keyed-table.ts';
+import { formatWords, mixHash } from '#sensor/capture/index.ts';
 
 const prefixesMax = 64;
 const portsMax = 64;
@@ -19,6 +18,22 @@ const secondsPerCount = 8;
 export interface HeavyPrefix {
   prefix: string;
   share: number;
+}
+
+/** What a detail holds, for another thread. */
+export interface DetailSummary {
+  version: number;
+  weight: number;
+  prefixes: HeavySummary;
+  ports: HeavySummary;
+  addresses: Int32Array;
+}
+
+interface HeavySummary {
+  first: Int32Array;
+  second: Int32Array;
+  counts: Float64Array;
+  errors: Float64Array;
 }
 
 /** Space saving over keys of two words. */
@@ -66,6 +81,24 @@ class HeavyKeys {
   clear(): void {
     this.used = 0;
   }
+
+  summary(): HeavySummary {
+    const { first, second, counts, errors, used } = this;
+    return {
+      first: first.slice(0, used),
+      second: second.slice(0, used),
+      counts: counts.slice(0, used),
+      errors: errors.slice(0, used),
+    };
+  }
+
+  /** Adds the entries of a summary. An entry that takes the place of another keeps that one's count as its error. */
+  join(one: HeavySummary): void {
+    for (let i = 0; i < one.first.length; i += 1) {
+      this.add(one.first[i]!, one.second[i]!, one.counts[i]!);
+      this.errors[this.#hit]! += one.errors[i]!;
+    }
+  }
 }
 
 export class TrafficDetail {
@@ -110,6 +143,25 @@ export class TrafficDetail {
     }
     const bit = mixHash(mixHash(mixHash(mixHash(0, w0), w1), w2), w3) & (addressBits - 1);
     this.#addresses[bit >>> 5]! |= 1 << (bit & 31);
+  }
+
+  summary(): DetailSummary {
+    return {
+      version: this.#version,
+      weight: this.#weight,
+      prefixes: this.#prefixes.summary(),
+      ports: this.#ports.summary(),
+      addresses: this.#addresses.map((bits, i) => bits | this.#addressesBefore[i]!),
+    };
+  }
+
+  /** Adds what another thread saw of the same target. */
+  join(one: DetailSummary): void {
+    this.#version = one.version;
+    this.#weight += one.weight;
+    this.#prefixes.join(one.prefixes);
+    this.#ports.join(one.ports);
+    for (let i = 0; i < this.#addresses.length; i += 1) this.#addresses[i]! |= one.addresses[i]!;
   }
 
   /** About how many remote addresses sent or received in the last seconds. */

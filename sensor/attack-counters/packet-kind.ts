@@ -4,7 +4,7 @@
  * A packet is two-way when the other end of its flow has sent data or an acknowledgement before. The other end of a
  * spoofed packet never does.
  */
-import { type Packet, Protocol } from '../decode/packet.ts';
+import { type Packet, Protocol } from '#sensor/capture/index.ts';
 
 export const Kind = {
   /** TCP SYN without ACK, and with it. */
@@ -79,6 +79,12 @@ export function kindOf(p: Packet, isTwoWay: (p: Packet) => boolean): number {
 /** True for kinds of two-way flows. */
 export function isTwoWayKind(kind: number): boolean {
   return kind === Kind.twoWaySegment || kind === Kind.twoWayDatagram || kind === Kind.twoWayReflection;
+}
+
+/** False for kinds that say nothing about who answers. */
+export function mayRemember(kind: number): boolean {
+  if (kind === Kind.opening || kind === Kind.reset || kind === Kind.fragment) return false;
+  return kind !== Kind.icmp && kind !== Kind.icmpAnswer;
 }
 
 function isAnswer(p: Packet, types: ReadonlySet<number>): boolean {

@@ -1,11 +1,9 @@
 /**
- * Counters of addresses or prefixes in one-second bins: the open second and the five before it, for each direction and
- * kind of packet.
+ * Counters of addresses or prefixes in one-second bins: the latest seconds, for each direction and kind of packet.
  *
  * A bin is set to zero when its slot first counts in a new second, so quiet slots cost nothing.
  */
-import { formatWords } from '../address-words.ts';
-import { KeyedTable } from '../keyed-table.ts';
+import { formatWords, KeyedTable } from '#sensor/capture/index.ts';
 import { kindCount } from './packet-kind.ts';
 
 /** Layout of one bin: packets by kind, IP bytes by kind, then two more counters. */
@@ -20,27 +18,30 @@ export const Bin = {
 
 /** Doubles of one bin. */
 export const binLength = kindCount * 2 + 2;
-/** The open second and five closed ones. */
-export const binsPerSlot = 6;
-
 const keyWords = 5;
-/** Words of a slot: the last second with a packet, its detail for each direction, its hosts (of a prefix). */
-export const SlotWord = { lastSecond: 0, detail: 1, hosts: 3 } as const;
-const slotWords = 4;
+/** Words of a slot: the last second with a packet, its detail for each direction, its hosts (of a prefix), its thresholds. */
+export const SlotWord = { lastSecond: 0, detail: 1, hosts: 3, group: 4 } as const;
+const slotWords = 5;
 
 export class SlotTable {
-  readonly slotsMax: number;
+  /** Seconds that are kept: the open one among them. */
+  readonly bins: number;
+  /** The slots with packets in the second of the latest packet. */
+  readonly active: Int32Array;
+  activeCount = 0;
+  activeSecond = -1;
   readonly #directions: number;
   readonly #table: KeyedTable;
 
-  constructor(slotsMax: number, directions: 1 | 2, seed: number) {
-    this.slotsMax = slotsMax;
+  constructor(slotsMax: number, directions: 1 | 2, bins: number, seed: number) {
+    this.bins = bins;
+    this.active = new Int32Array(slotsMax);
     this.#directions = directions;
     this.#table = new KeyedTable(
       {
         keyWords,
         wordCount: slotWords,
-        sumCount: directions * binsPerSlot * binLength,
+        sumCount: directions * bins * binLength,
         recordsMax: slotsMax,
       },
       seed,
@@ -84,6 +85,14 @@ export class SlotTable {
     return base;
   }
 
+  /** Adds a whole bin to the bin of `second`; its counters are in `from` from `at` on. */
+  addAll(slot: number, direction: number, second: number, from: Float64Array, at: number): void {
+    const { words, sums } = this.#table;
+    if (words[slot * slotWords + SlotWord.lastSecond] !== second + 1) this.#turn(slot, second);
+    const base = this.#bin(slot, direction, second);
+    for (let i = 0; i < binLength; i += 1) sums[base + i]! += from[at + i]!;
+  }
+
   /** Packets of a kind so far in the open second. */
   packetsSoFar(slot: number, direction: number, second: number, kind: number): number {
     if (this.lastSecond(slot) !== second) return 0;
@@ -95,13 +104,13 @@ export class SlotTable {
     return this.#table.sums[at]!;
   }
 
-  /** Adds the bin of a second to `into`. */
-  addBin(slot: number, direction: number, second: number, into: Float64Array): void {
+  /** Adds the bin of a second to `into`, from `at` on. */
+  addBin(slot: number, direction: number, second: number, into: Float64Array, at = 0): void {
     const last = this.lastSecond(slot);
-    if (second > last || second <= last - binsPerSlot || direction >= this.#directions) return;
+    if (second > last || second <= last - this.bins || direction >= this.#directions) return;
     const { sums } = this.#table;
     const base = this.#bin(slot, direction, second);
-    for (let i = 0; i < binLength; i += 1) into[i]! += sums[base + i]!;
+    for (let i = 0; i < binLength; i += 1) into[at + i]! += sums[base + i]!;
   }
 
   /** The last second with a packet, -1 for none. */
@@ -135,6 +144,7 @@ export class SlotTable {
 
   /** Removes every slot except these, which get new numbers in that order. */
   keepOnly(slots: ArrayLike<number>): void {
+    this.activeCount = 0;
     this.#table.keepOnly(slots);
   }
 
@@ -148,14 +158,20 @@ export class SlotTable {
   }
 
   #bin(slot: number, direction: number, second: number): number {
-    return ((slot * this.#directions + direction) * binsPerSlot + (second % binsPerSlot)) * binLength;
+    return ((slot * this.#directions + direction) * this.bins + (second % this.bins)) * binLength;
   }
 
   /** Sets the bins since the slot's last second to zero. */
   #turn(slot: number, second: number): void {
+    if (second !== this.activeSecond) {
+      this.activeSecond = second;
+      this.activeCount = 0;
+    }
+    this.active[this.activeCount] = slot;
+    this.activeCount += 1;
     const { words, sums } = this.#table;
     const last = this.lastSecond(slot);
-    const first = Math.max(last + 1, second - binsPerSlot + 1);
+    const first = Math.max(last + 1, second - this.bins + 1);
     for (let one = first; one <= second; one += 1) {
       for (let direction = 0; direction < this.#directions; direction += 1) {
         const base = this.#bin(slot, direction, one);

@@ -5,24 +5,38 @@
  * An address without room counts in its prefix (/24, /48), so a flood over many addresses is still seen as a whole;
  * `overflowed` counts these packets. Seconds are numbers that the caller increases; the caller owns the clock.
  */
-import type { LocalScope } from '../capture.ts';
-import { decodeFrame } from '../decode/decode-link.ts';
-import { Packet, Protocol, Verdict } from '../decode/packet.ts';
-import { compileLocalScope, type LocalRanges } from '../local-scope.ts';
-import { randomKey } from '../random-key.ts';
-import { FlowMemory, hashDirection } from './flow-memory.ts';
-import { isTwoWayKind, Kind, kindOf } from './packet-kind.ts';
-import { Bin, binsPerSlot, SlotTable, SlotWord } from './slot-table.ts';
-import { TrafficDetail } from './traffic-detail.ts';
+import {
+  compileLocalScope,
+  decodeFrame,
+  Field,
+  type LocalRanges,
+  type LocalScope,
+  Packet,
+  type PacketTap,
+  Protocol,
+  parseWords,
+  randomKey,
+  Verdict,
+} from '#sensor/capture/index.ts';
+import { FlowMemory } from './flow-memory.ts';
+import { isTwoWayKind, Kind, kindOf, mayRemember } from './packet-kind.ts';
+import type { PrefixGroups } from './prefix-groups.ts';
+import { Bin, SlotTable, SlotWord } from './slot-table.ts';
+import type { TrafficDetail } from './traffic-detail.ts';
+import { WatchedSlots } from './watched-slots.ts';
 
-const hostsMax = 4096;
-const prefixesMax = 1024;
+export const countedHostsMax = 4096;
+export const countedPrefixesMax = 1024;
+/** Bins of a table: the open second and those that a decision looks at. */
+const binsOfHistory = 6;
 /** One prefix takes at most this many host slots, so that a sweep over a /48 leaves room for others. */
 const hostsPrefixMax = 1024;
-const detailsMax = 64;
-/** Packets of a slot's bin after which only every eighth, chosen at random, adds to its detail. */
-const sampledFrom = 2000;
-const sampleEvery = 8;
+/** Seconds without a packet after which a slot may be removed, and how often that is done. */
+const quietSecondsMax = binsOfHistory;
+const removeEverySeconds = 2;
+/** Packets of a slot's bin after which only one of so many, chosen at random, adds to its detail. */
+const sampledFrom = 128;
+const sampleEvery = 32;
 /** Smallest usual segment: the upper bound of packets in a merged frame. */
 const segmentBytesMin = 536;
 
@@ -37,54 +51,91 @@ export interface DetailLimits {
 export interface AttackCountersOptions {
   /** The protected addresses; null for every unicast address that receives. */
   scope: LocalScope | null;
-  limits: DetailLimits;
+  /** Of addresses in no group, then of each group. */
+  limits: readonly DetailLimits[];
+  /** Addresses with limits of their own. */
+  groups?: PrefixGroups;
+  /** Seconds that are kept; by default what a decision looks at. */
+  bins?: number;
   /** Key of the hashes; random by default. */
   key?: readonly [number, number];
 }
 
-export class AttackCounters {
+export class AttackCounters implements PacketTap {
   readonly hosts: SlotTable;
   readonly prefixes: SlotTable;
   /** Packets of protected addresses that had no slot of their own. */
   overflowed = 0;
+  /** Packets of all addresses. */
+  packetsSeen = 0;
   /** Addresses that got a slot. */
   hostsSeen = 0;
   /** Number of frames that were merged out of an unknown number of packets. */
   mergedFrames = 0;
 
   readonly #scope: LocalRanges | null;
-  readonly #limits: DetailLimits;
+  protected readonly limits: readonly DetailLimits[];
+  readonly #groups: PrefixGroups | null;
+  /** The first slots belong to the exact addresses of the scope, and stay. */
+  readonly #pinned: number;
   readonly #key: readonly [number, number];
   readonly #packet = new Packet();
+  /** Packets of the fast path are acknowledgements or datagrams. */
+  readonly #known = Object.assign(new Packet(), { tcpFlags: 0x10 });
   readonly #ends = new Int32Array(8);
-  readonly #sent = new FlowMemory();
-  readonly #answered = new FlowMemory();
-  readonly #details: TrafficDetail[] = [];
-  readonly #freeDetails: number[] = [];
+  readonly #flows: FlowMemory;
+  readonly #watched = new WatchedSlots();
   #watchedPrefixes = 0;
+  #removedAt = 0;
   #second = 0;
   #random = 1;
   /** A server that answered an opening waits for what follows. */
   readonly #isTwoWay = (p: Packet) => {
-    const hash = hashDirection(p, true, this.#key);
-    return this.#sent.has(hash) || (p.protocol === Protocol.tcp && this.#answered.has(hash));
+    this.#flows.find(p);
+    return this.#flows.hasOtherSent() || (p.protocol === Protocol.tcp && this.#flows.hasOtherAnswered());
   };
 
   constructor(options: AttackCountersOptions) {
+    const { bins = binsOfHistory } = options;
     this.#key = options.key ?? randomKey();
     this.#scope = options.scope && compileLocalScope(options.scope);
-    this.#limits = options.limits;
+    this.limits = options.limits;
+    this.#groups = options.groups ?? null;
     this.#random = this.#key[0] | 1;
-    this.hosts = new SlotTable(hostsMax, 2, this.#key[0]);
-    this.prefixes = new SlotTable(prefixesMax, 1, this.#key[1]);
+    this.#flows = new FlowMemory(this.#key);
+    this.hosts = new SlotTable(countedHostsMax, 2, bins, this.#key[0]);
+    this.prefixes = new SlotTable(countedPrefixesMax, 1, bins, this.#key[1]);
+    for (const address of options.scope?.addresses ?? []) {
+      const { version, words } = parseWords(address);
+      this.#newSlot(version, ...words);
+    }
+    this.#pinned = this.hosts.count;
+  }
+
+  /** The second that is counted now. */
+  protected get second(): number {
+    return this.#second;
+  }
+
+  /** True when some slot has a detail. */
+  protected get hasDetails(): boolean {
+    return !this.#watched.isEmpty;
+  }
+
+  /** The limits of a slot's addresses. */
+  protected limitsOf(table: SlotTable, slot: number): DetailLimits {
+    return this.limits[table.word(slot, SlotWord.group)]!;
   }
 
   /** Opens a later second. */
   open(second: number): void {
     this.#second = second;
-    this.#sent.turn(second);
-    this.#answered.turn(second);
-    if (this.hosts.count > (hostsMax * 3) / 4) this.#removeQuiet();
+    this.#flows.turn(second);
+    const { count } = this.hosts;
+    if (count <= this.#pinned || count <= (countedHostsMax * 3) / 4) return;
+    if (second - this.#removedAt < removeEverySeconds) return;
+    this.#removedAt = second;
+    this.#removeQuiet();
   }
 
   /** Counts one frame. `segments` as in `Capture.observe`. */
@@ -100,41 +151,59 @@ export class AttackCounters {
     p.attach(bytes);
     p.end = Math.min(offset + capturedLength, bytes.length);
     p.wireEnd = Math.max(offset + wireLength, p.end);
-    if (decodeFrame(p, linkType, offset) === Verdict.ip) this.#count(p, segments);
+    if (decodeFrame(p, linkType, offset) === Verdict.ip)
+      this.packet(p, Math.max(1, segments), segments === 0);
   }
 
   /** The detail of a slot, null without one. */
   detailOf(table: SlotTable, slot: number, direction: number): TrafficDetail | null {
-    const number = table.word(slot, SlotWord.detail + direction);
-    return number === 0 ? null : this.#details[number - 1]!;
+    return this.#watched.detailOf(table, slot, direction);
   }
 
   /** Gives a slot a detail, if one is free. */
   watch(table: SlotTable, slot: number, direction: number): void {
-    if (table.word(slot, SlotWord.detail + direction) !== 0) return;
-    let number = this.#freeDetails.pop();
-    if (number === undefined) {
-      if (this.#details.length === detailsMax) return;
-      number = this.#details.push(new TrafficDetail());
-    }
-    this.#details[number - 1]!.reset(table.version(slot), this.#second);
-    table.setWord(slot, SlotWord.detail + direction, number);
-    if (table === this.prefixes) this.#watchedPrefixes += 1;
+    if (this.#watched.watch(table, slot, direction, this.#second) && table === this.prefixes)
+      this.#watchedPrefixes += 1;
   }
 
   /** Takes a slot's detail back. */
   unwatch(table: SlotTable, slot: number, direction: number): void {
-    const number = table.word(slot, SlotWord.detail + direction);
-    if (number === 0) return;
-    table.setWord(slot, SlotWord.detail + direction, 0);
-    if (table === this.prefixes) this.#watchedPrefixes -= 1;
-    this.#freeDetails.push(number);
+    if (this.#watched.unwatch(table, slot, direction) && table === this.prefixes) this.#watchedPrefixes -= 1;
   }
 
-  #count(p: Packet, segments: number): void {
-    const packets = segments > 0 ? segments : 1;
-    const unknown = segments > 0 ? 0 : Math.ceil(p.ipLength / segmentBytesMin) - 1;
-    if (segments === 0) this.mergedFrames += 1;
+  packet(p: Packet, packets: number, isUnknown: boolean): void {
+    if (isUnknown) this.mergedFrames += 1;
+    const unknown = isUnknown ? Math.ceil(p.ipLength / segmentBytesMin) - 1 : 0;
+    this.#count(p, packets, p.ipLength, unknown);
+  }
+
+  /** A later second begins. */
+  turn(second: number): void {
+    this.open(second);
+  }
+
+  flow(words: Int32Array, base: number, side: number, packets: number, bytes: number): void {
+    const p = this.#known;
+    const source = base + side * 4;
+    const target = base + 4 - side * 4;
+    p.source0 = words[source]!;
+    p.source1 = words[source + 1]!;
+    p.source2 = words[source + 2]!;
+    p.source3 = words[source + 3]!;
+    p.target0 = words[target]!;
+    p.target1 = words[target + 1]!;
+    p.target2 = words[target + 2]!;
+    p.target3 = words[target + 3]!;
+    const ports = words[base + Field.ports]!;
+    p.sourcePort = side === 0 ? ports >>> 16 : ports & 0xffff;
+    p.targetPort = side === 0 ? ports & 0xffff : ports >>> 16;
+    p.protocol = words[base + Field.meta]! & 0xff;
+    p.version = (words[base + Field.meta]! >> 8) & 0xff;
+    this.#count(p, packets, bytes, 0);
+  }
+
+  #count(p: Packet, packets: number, bytes: number, unknown: number): void {
+    this.packetsSeen += packets;
     const sides = this.#sides(p);
     if (sides === 0) return;
     const kind = kindOf(p, this.#isTwoWay);
@@ -142,20 +211,17 @@ export class AttackCounters {
     const { hosts } = this;
     let target = (sides & 2) === 0 ? -1 : hosts.find(version, target0, target1, target2, target3);
     let source = (sides & 1) === 0 ? -1 : hosts.find(version, source0, source1, source2, source3);
-    const isFlood =
-      this.#isFlooded(target, Direction.inbound, kind) || this.#isFlooded(source, Direction.outbound, kind);
-    const opened = this.#remember(p, kind, isFlood) ? 1 : 0;
+    const opened = mayRemember(kind) && this.#remember(p, kind, source, target) ? 1 : 0;
     if ((sides & 2) !== 0) {
       const needsPrefix = target < 0 || this.#watchedPrefixes > 0;
       const prefix = needsPrefix ? this.#prefixSlot(version, target0, target1, target3) : -1;
       if (target < 0) target = this.#newHost(prefix, version, target0, target1, target2, target3);
       if (prefix >= 0 && this.prefixes.word(prefix, SlotWord.detail) !== 0)
         this.#addDetail(this.prefixes, prefix, Direction.inbound, p, kind, packets, 0);
-      if (target >= 0) this.#add(target, Direction.inbound, p, kind, packets, unknown, opened);
+      if (target >= 0) this.#add(target, Direction.inbound, p, kind, packets, bytes, unknown, opened);
       else {
         this.overflowed += packets;
-        if (prefix >= 0)
-          this.prefixes.add(prefix, 0, this.#second, kind, packets, p.ipLength, unknown, opened);
+        if (prefix >= 0) this.prefixes.add(prefix, 0, this.#second, kind, packets, bytes, unknown, opened);
       }
     }
     if ((sides & 1) !== 0) {
@@ -164,7 +230,7 @@ export class AttackCounters {
         source = this.#newHost(prefix, version, source0, source1, source2, source3);
         if (source < 0) this.overflowed += packets;
       }
-      if (source >= 0) this.#add(source, Direction.outbound, p, kind, packets, unknown, opened);
+      if (source >= 0) this.#add(source, Direction.outbound, p, kind, packets, bytes, unknown, opened);
     }
   }
 
@@ -172,7 +238,8 @@ export class AttackCounters {
   #isFlooded(slot: number, direction: number, kind: number): boolean {
     if (slot < 0) return false;
     return (
-      this.hosts.packetsSoFar(slot, direction, this.#second, kind) >= this.#limits.packets[direction]![kind]!
+      this.hosts.packetsSoFar(slot, direction, this.#second, kind) >=
+      this.limitsOf(this.hosts, slot).packets[direction]![kind]!
     );
   }
 
@@ -198,18 +265,21 @@ export class AttackCounters {
    * Remembers who sent. Returns true when the packet completes a TCP handshake. One-way packets of a flood are not
    * remembered: they would fill the memory until the flood itself looks two-way.
    */
-  #remember(p: Packet, kind: number, isFlood: boolean): boolean {
-    if (kind === Kind.opening || kind === Kind.reset || kind === Kind.fragment) return false;
-    if (kind === Kind.icmp || kind === Kind.icmpAnswer) return false;
-    if (isFlood && !isTwoWayKind(kind) && kind !== Kind.openingAnswer) return false;
-    const hash = hashDirection(p, false, this.#key);
+  #remember(p: Packet, kind: number, source: number, target: number): boolean {
+    if (!isTwoWayKind(kind) && kind !== Kind.openingAnswer) {
+      if (this.#isFlooded(target, Direction.inbound, kind)) return false;
+      if (this.#isFlooded(source, Direction.outbound, kind)) return false;
+    }
+    const flows = this.#flows;
     if (kind === Kind.openingAnswer) {
-      this.#answered.add(hash);
+      flows.find(p);
+      flows.noteAnswered();
       return false;
     }
-    const isFirst = p.protocol === Protocol.tcp && !this.#sent.has(hash);
-    this.#sent.add(hash);
-    return isFirst && this.#answered.has(hashDirection(p, true, this.#key));
+    // The kind was found by the flow, so it is looked at already.
+    const isFirst = p.protocol === Protocol.tcp && !flows.hasSent();
+    flows.noteSent();
+    return isFirst && flows.hasOtherAnswered();
   }
 
   #prefixSlot(version: number, w0: number, w1: number, w3: number): number {
@@ -221,10 +291,17 @@ export class AttackCounters {
   #newHost(prefix: number, version: number, w0: number, w1: number, w2: number, w3: number): number {
     const hosts = prefix < 0 ? 0 : this.prefixes.word(prefix, SlotWord.hosts);
     if (hosts >= hostsPrefixMax) return -1;
-    const slot = this.hosts.locate(version, w0, w1, w2, w3);
+    const slot = this.#newSlot(version, w0, w1, w2, w3);
     if (slot < 0) return -1;
     this.hostsSeen += 1;
     if (prefix >= 0) this.prefixes.setWord(prefix, SlotWord.hosts, hosts + 1);
+    return slot;
+  }
+
+  #newSlot(version: number, w0: number, w1: number, w2: number, w3: number): number {
+    const slot = this.hosts.locate(version, w0, w1, w2, w3);
+    if (slot >= 0 && this.#groups)
+      this.hosts.setWord(slot, SlotWord.group, this.#groups.of(version, w0, w1, w2, w3));
     return slot;
   }
 
@@ -234,16 +311,18 @@ export class AttackCounters {
     p: Packet,
     kind: number,
     packets: number,
+    bytes: number,
     unknown: number,
     opened: number,
   ): void {
     const { hosts } = this;
-    const bin = hosts.add(slot, direction, this.#second, kind, packets, p.ipLength, unknown, opened);
+    const bin = hosts.add(slot, direction, this.#second, kind, packets, bytes, unknown, opened);
     const inBin = hosts.sum(bin + kind);
     if (hosts.word(slot, SlotWord.detail + direction) === 0) {
+      const limits = this.limitsOf(hosts, slot);
       const isBusy =
-        inBin >= this.#limits.packets[direction]![kind]! ||
-        hosts.sum(bin + Bin.bytes + kind) >= this.#limits.bytes[direction]!;
+        inBin >= limits.packets[direction]![kind]! ||
+        hosts.sum(bin + Bin.bytes + kind) >= limits.bytes[direction]!;
       if (!isBusy) return;
       this.watch(hosts, slot, direction);
     }
@@ -288,21 +367,22 @@ export class AttackCounters {
     const recent = (table: SlotTable) => {
       const kept: number[] = [];
       for (let slot = 0; slot < table.count; slot += 1) {
-        if (table.lastSecond(slot) > this.#second - binsPerSlot) kept.push(slot);
+        const isPinned = table === this.hosts && slot < this.#pinned;
+        if (isPinned || table.lastSecond(slot) > this.#second - quietSecondsMax) kept.push(slot);
         else for (const direction of [0, 1]) this.unwatch(table, slot, direction);
       }
       return kept;
     };
     this.hosts.keepOnly(recent(this.hosts));
     const hostsOf = new Map<number, number>();
-    for (let slot = 0; slot < this.hosts.count; slot += 1) {
+    for (let slot = this.#pinned; slot < this.hosts.count; slot += 1) {
       const prefix = this.prefixOf(slot);
       if (prefix >= 0) hostsOf.set(prefix, (hostsOf.get(prefix) ?? 0) + 1);
     }
     const kept: number[] = [];
     for (let prefix = 0; prefix < this.prefixes.count; prefix += 1) {
       this.prefixes.setWord(prefix, SlotWord.hosts, hostsOf.get(prefix) ?? 0);
-      if (hostsOf.has(prefix) || this.prefixes.lastSecond(prefix) > this.#second - binsPerSlot)
+      if (hostsOf.has(prefix) || this.prefixes.lastSecond(prefix) > this.#second - quietSecondsMax)
         kept.push(prefix);
       else this.unwatch(this.prefixes, prefix, 0);
     }

@@ -1,0 +1,230 @@
+/**
+ * The counters of one capture thread: every second they are handed over as a whole and begin again, so that the seconds of
+ * several threads can be added before they are judged.
+ *
+ * A thread decides by itself whose traffic it looks at more closely: slots with much traffic, until ten quiet seconds.
+ */
+import type { LocalScope } from '#sensor/capture/index.ts';
+import { AttackCounters, type DetailLimits, Direction } from './attack-counters.ts';
+import { PrefixGroups } from './prefix-groups.ts';
+import { Bin, binLength, type SlotTable } from './slot-table.ts';
+import type { DetailSummary } from './traffic-detail.ts';
+
+/** What the threads of a capture are asked to count. */
+export interface CountingOrder {
+  /** Its number; seconds carry it. */
+  number: number;
+  scope: LocalScope;
+  /** Canonical prefixes of the addresses with limits of their own. */
+  groups: readonly (readonly string[])[];
+  /** Of addresses in no group, then of each group. */
+  limits: readonly DetailLimits[];
+}
+
+/** One second of one thread. */
+export interface MemberSecond {
+  /** Unix seconds. */
+  second: number;
+  /** The number of the order by which all of it was counted. */
+  order: number;
+  /** False when the thread did not listen, or not by this order, in all of it. */
+  isWhole: boolean;
+  /** Packets of all addresses, and those that the kernel dropped. */
+  packets: number;
+  dropped: number;
+  overflowed: number;
+  mergedFrames: number;
+  /** Rows of `rowLength` numbers. */
+  hosts: Float64Array;
+  prefixes: Float64Array;
+  details: SlotDetail[];
+}
+
+/** A row: version, four words, direction, and the counters. */
+export const rowLength = 6 + binLength;
+export const rowCounters = 6;
+
+export interface SlotDetail {
+  isPrefix: boolean;
+  version: number;
+  words: readonly [number, number, number, number];
+  direction: number;
+  summary: DetailSummary;
+}
+
+/** Prefixes are looked at from so many times a host's limits on. */
+const prefixFactor = 2;
+const quietSecondsMax = 10;
+/** Seconds without a frame that are handed over one by one; more were not observed. */
+const emptySecondsMax = 10;
+/** Seconds that wait to be taken. */
+const waitingMax = 64;
+
+export class LiveCounters extends AttackCounters {
+  readonly #order: number;
+  /** Since which second each detail is quiet, by table, slot and direction. */
+  readonly #quiet = new Map<string, number>();
+  readonly #counts = new Float64Array(binLength);
+  #isWhole = false;
+  #isBroken = false;
+  #dropped = 0;
+  #waiting: MemberSecond[] = [];
+
+  constructor({ number, scope, groups, limits }: CountingOrder) {
+    super({ scope, limits, groups: new PrefixGroups(groups), bins: 1 });
+    this.#order = number;
+  }
+
+  /** Packets that the kernel dropped in the open second. */
+  noteDropped(packets: number): void {
+    this.#dropped += packets;
+  }
+
+  /** The clock was set: neither the open second nor the next one is whole, and none lies between them. */
+  noteBreak(): void {
+    this.#isBroken = true;
+  }
+
+  override turn(second: number): void {
+    const ended = this.second;
+    if (ended > 0) {
+      this.#isWhole &&= !this.#isBroken;
+      this.#waiting.push(this.#handOver(ended));
+      if (!this.#isBroken && second - ended <= emptySecondsMax)
+        for (let one = ended + 1; one < second; one += 1) this.#waiting.push(this.#handOver(one));
+      if (this.#waiting.length > waitingMax) this.#waiting.splice(0, this.#waiting.length - waitingMax);
+      this.#isWhole = !this.#isBroken;
+      this.#isBroken = false;
+    }
+    super.turn(second);
+  }
+
+  /** Seconds that have ended, oldest first. */
+  takeSeconds(): MemberSecond[] {
+    const taken = this.#waiting;
+    this.#waiting = [];
+    return taken;
+  }
+
+  #handOver(second: number): MemberSecond {
+    if (second === this.second) this.#watchPrefixes();
+    const ended: MemberSecond = {
+      second,
+      order: this.#order,
+      isWhole: this.#isWhole,
+      packets: this.packetsSeen,
+      dropped: this.#dropped,
+      overflowed: this.overflowed,
+      mergedFrames: this.mergedFrames,
+      hosts: this.#rowsOf(this.hosts, 2, second),
+      prefixes: this.#rowsOf(this.prefixes, 1, second),
+      details: [...this.#detailsOf(this.hosts, 2, second), ...this.#detailsOf(this.prefixes, 1, second)],
+    };
+    this.packetsSeen = this.overflowed = this.mergedFrames = this.#dropped = 0;
+    this.#isWhole = !this.#isBroken;
+    return ended;
+  }
+
+  #rowsOf(table: SlotTable, directions: number, second: number): Float64Array {
+    const active = table.activeSecond === second ? table.activeCount : 0;
+    const rows = new Float64Array(active * directions * rowLength);
+    let at = 0;
+    for (let i = 0; i < active; i += 1) {
+      const slot = table.active[i]!;
+      for (let direction = 0; direction < directions; direction += 1) {
+        rows[at] = table.version(slot);
+        for (let word = 0; word < 4; word += 1) rows[at + 1 + word] = table.keyWord(slot, word);
+        rows[at + 5] = direction;
+        table.addBin(slot, direction, second, rows, at + rowCounters);
+        at += rowLength;
+      }
+    }
+    return rows;
+  }
+
+  /** The details of slots that have one. A detail of a slot that stays quiet is given back. */
+  #detailsOf(table: SlotTable, directions: number, second: number): SlotDetail[] {
+    const details: SlotDetail[] = [];
+    if (!this.hasDetails) return details;
+    const isPrefix = table === this.prefixes;
+    for (let slot = 0; slot < table.count; slot += 1) {
+      for (let direction = 0; direction < directions; direction += 1) {
+        const detail = this.detailOf(table, slot, direction);
+        if (!detail) continue;
+        const word = (at: number) => table.keyWord(slot, at);
+        const words = [word(0), word(1), word(2), word(3)] as const;
+        const version = table.version(slot);
+        details.push({ isPrefix, version, words, direction, summary: detail.summary() });
+        const key = `${isPrefix} ${version} ${words.join(' ')} ${direction}`;
+        const isBusy = isPrefix
+          ? this.#busyPrefixes.has(slot)
+          : this.#isBusy(this.#bin(table, slot, direction, second), this.limitsOf(table, slot), direction, 1);
+        if (isBusy) this.#quiet.delete(key);
+        else if (second - (this.#quiet.get(key) ?? second) < quietSecondsMax)
+          this.#quiet.set(key, this.#quiet.get(key) ?? second);
+        else {
+          this.#quiet.delete(key);
+          this.unwatch(table, slot, direction);
+        }
+      }
+    }
+    return details;
+  }
+
+  readonly #busyPrefixes = new Set<number>();
+
+  /** Looks at prefixes whose hosts have much traffic together. */
+  #watchPrefixes(): void {
+    const { hosts, prefixes, second } = this;
+    this.#busyPrefixes.clear();
+    if (hosts.activeSecond !== second && prefixes.activeSecond !== second) return;
+    if (!this.#mayBeBusy(second)) return;
+    const sums = new Map<number, Float64Array>();
+    const sumOf = (prefix: number) => {
+      const sum = sums.get(prefix) ?? new Float64Array(binLength);
+      sums.set(prefix, sum);
+      return sum;
+    };
+    const active = hosts.activeSecond === second ? hosts.activeCount : 0;
+    for (let i = 0; i < active; i += 1) {
+      const slot = hosts.active[i]!;
+      const prefix = this.prefixOf(slot);
+      if (prefix >= 0) hosts.addBin(slot, Direction.inbound, second, sumOf(prefix));
+    }
+    for (let prefix = 0; prefix < prefixes.count; prefix += 1) {
+      if (prefixes.lastSecond(prefix) === second)
+        prefixes.addBin(prefix, Direction.inbound, second, sumOf(prefix));
+      const sum = sums.get(prefix);
+      if (!sum || !this.#isBusy(sum, this.limitsOf(prefixes, prefix), Direction.inbound, prefixFactor))
+        continue;
+      this.#busyPrefixes.add(prefix);
+      this.watch(prefixes, prefix, Direction.inbound);
+    }
+  }
+
+  /** True when all traffic of the second together would be enough for one prefix. */
+  #mayBeBusy(second: number): boolean {
+    const total = this.#counts.fill(0);
+    for (const table of [this.hosts, this.prefixes]) {
+      const active = table.activeSecond === second ? table.activeCount : 0;
+      for (let i = 0; i < active; i += 1) table.addBin(table.active[i]!, Direction.inbound, second, total);
+    }
+    return this.limits.some((one) => this.#isBusy(total, one, Direction.inbound, prefixFactor));
+  }
+
+  #bin(table: SlotTable, slot: number, direction: number, second: number): Float64Array {
+    this.#counts.fill(0);
+    table.addBin(slot, direction, second, this.#counts);
+    return this.#counts;
+  }
+
+  #isBusy(counts: Float64Array, limits: DetailLimits, direction: number, factor: number): boolean {
+    const packets = limits.packets[direction]!;
+    const bytes = limits.bytes[direction]!;
+    for (let kind = 0; kind < Bin.bytes; kind += 1) {
+      if (counts[kind]! >= packets[kind]! * factor || counts[Bin.bytes + kind]! >= bytes * factor)
+        return true;
+    }
+    return false;
+  }
+}

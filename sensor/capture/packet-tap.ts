@@ -1,0 +1,18 @@
+/**
+ * Receives the packets that an engine counts, so that others need not decode them again.
+ *
+ * Packets of the fast path come summed: one call for each flow, side and second. Everything else comes one by one.
+ */
+import type { Packet } from './decode/packet.ts';
+
+export interface PacketTap {
+  /**
+   * A decoded packet, which stands for `packets` merged ones; `isUnknown`: for an unknown number. The object is used
+   * again for the next packet. Fragments come as they arrive, not as they are put together.
+   */
+  packet(packet: Packet, packets: number, isUnknown: boolean): void;
+  /** Packets that one side (0: the lower socket) of the flow at `base` sent since the last call. */
+  flow(words: Int32Array, base: number, side: number, packets: number, bytes: number): void;
+  /** A later second begins. What came before belongs to earlier ones. */
+  turn(second: number): void;
+}

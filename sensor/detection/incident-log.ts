@@ -1,0 +1,157 @@
+/**
+ * Gives incidents their revisions and makes them durable: one at the detection, one every ten seconds, one at the recovery.
+ *
+ * The list of open incidents is written first, then the observations go to the spool. So an incident whose revision is in
+ * the spool is always in the list, and a sensor that is killed between the two goes on with the next revision.
+ */
+import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { type IncidentObservation, incidentsMax } from '#contracts/sensor-api/detection.ts';
+import type { Incident } from '#sensor/detector/index.ts';
+import { type HostTime, offsetOf } from '#sensor/host-time/index.ts';
+import type { Spool } from '#sensor/spool/index.ts';
+import { joinObservations, observe } from './observation.ts';
+import type { OpenIncidentsFile, StoredIncident } from './open-incidents-file.ts';
+
+const heartbeatMs = 10_000;
+/** While the monitor is away uploads wait; then seconds are told less often, so that they leave room for minutes. */
+const crowdedUploads = 360;
+const crowdedHeartbeatMs = 60_000;
+/** Incidents that are due a little later go with those that are due. */
+const gatherMs = 600;
+
+interface Entry {
+  capture: string;
+  revision: number;
+  toldAtMs: number;
+  deviceKey: string;
+  isEnded: boolean;
+}
+
+/** What one capture has to tell. */
+export interface CaptureIncidents {
+  capture: string;
+  open: readonly Incident[];
+  recovered: readonly Incident[];
+  abandoned: readonly Incident[];
+  /** The device of a target, blank when it is not known. */
+  deviceKeyOf(incident: Incident): string;
+}
+
+export interface IncidentLogDeps {
+  spool: Pick<Spool, 'append' | 'status'>;
+  file: OpenIncidentsFile;
+  hostTime: HostTime;
+  reporter: Reporter;
+  onCommitted(): void;
+}
+
+export class IncidentLog {
+  readonly #deps: IncidentLogDeps;
+  readonly #entries = new WeakMap<Incident, Entry>();
+  /** Observations that no disk has taken yet, by incident. */
+  #unstored = new Map<string, IncidentObservation>();
+  #isFailing = false;
+
+  constructor(deps: IncidentLogDeps) {
+    this.#deps = deps;
+  }
+
+  /** Incidents that were open when the sensor stopped. */
+  readOpen(): StoredIncident[] {
+    return this.#deps.file.read();
+  }
+
+  /** An incident of the run before goes on. */
+  restore({ incident, capture, revision, deviceKey }: StoredIncident): void {
+    const toldAtMs = Number.NEGATIVE_INFINITY;
+    this.#entries.set(incident, { capture, revision, toldAtMs, deviceKey, isEnded: false });
+  }
+
+  /** Tells what is due. `nowMs` is monotonic. */
+  tell(captures: readonly CaptureIncidents[], nowMs: number): void {
+    const due = captures.flatMap((one) => this.#dueOf(one, nowMs));
+    for (const one of due) {
+      const before = this.#unstored.get(one.id);
+      this.#unstored.set(one.id, before ? joinObservations(before, one) : one);
+    }
+    if (this.#unstored.size > 0) this.#store(captures);
+  }
+
+  #dueOf(one: CaptureIncidents, nowMs: number): IncidentObservation[] {
+    const open = one.open.filter((incident) => this.#isDue(incident, nowMs));
+    return [
+      ...open.map((incident) => this.#observe(one, incident, nowMs, false)),
+      ...one.recovered.map((incident) => this.#observe(one, incident, nowMs, false)),
+      ...one.abandoned.map((incident) => this.#observe(one, incident, nowMs, true)),
+    ];
+  }
+
+  #isDue(incident: Incident, nowMs: number): boolean {
+    const entry = this.#entries.get(incident);
+    if (!entry || entry.isEnded) return true;
+    const isCrowded = this.#deps.spool.status().pendingUploads > crowdedUploads;
+    return nowMs - entry.toldAtMs >= (isCrowded ? crowdedHeartbeatMs : heartbeatMs) - gatherMs;
+  }
+
+  #observe(one: CaptureIncidents, incident: Incident, nowMs: number, isAbandoned: boolean) {
+    const known = this.#entries.get(incident);
+    const entry = known ?? { capture: one.capture, revision: 0, toldAtMs: 0, deviceKey: '', isEnded: false };
+    if (!known) this.#entries.set(incident, entry);
+    entry.revision += 1;
+    entry.toldAtMs = nowMs;
+    entry.deviceKey = one.deviceKeyOf(incident) || entry.deviceKey;
+    entry.isEnded = isAbandoned || incident.state === 'recovered';
+    this.#logChange(incident, entry, isAbandoned);
+    return observe(incident, { ...entry, isAbandoned });
+  }
+
+  #logChange(incident: Incident, { capture, revision }: Entry, isAbandoned: boolean): void {
+    const { reporter } = this.#deps;
+    const { class: name, direction, severity, target, drill } = incident;
+    const about = {
+      capture,
+      target: target.value,
+      direction,
+      class: name,
+      severity,
+      ...(drill && { drill }),
+    };
+    if (isAbandoned)
+      reporter.info('an incident is not observed any more: its target is not protected', about);
+    else if (incident.state === 'recovered') reporter.info('an incident has recovered', about);
+    else if (revision === 1) reporter.warn('an incident was detected', about);
+  }
+
+  #store(captures: readonly CaptureIncidents[]): void {
+    const { spool, file, hostTime, reporter, onCommitted } = this.#deps;
+    const now = hostTime.read();
+    const stampedBy = {
+      bootId: hostTime.bootId,
+      offsetMs: offsetOf(now),
+      since: Math.floor(now.wallMs / 60_000) * 60,
+    };
+    try {
+      file.write(captures.flatMap(({ open }) => open.map((incident) => this.#stored(incident))));
+      const waiting = [...this.#unstored.values()];
+      for (let at = 0; at < waiting.length; at += incidentsMax) {
+        const incidents = waiting.slice(at, at + incidentsMax);
+        spool.append([], [], { records: { incidents }, ...(hostTime.bootId === '' ? {} : { stampedBy }) });
+        for (const { id } of incidents) this.#unstored.delete(id);
+      }
+    } catch (error) {
+      if (!this.#isFailing)
+        reporter.error('incidents can not be stored, trying again', { why: describeError(error) });
+      this.#isFailing = true;
+      return;
+    }
+    if (this.#isFailing) reporter.info('incidents are stored again');
+    this.#isFailing = false;
+    onCommitted();
+  }
+
+  #stored(incident: Incident): StoredIncident {
+    const { capture, revision, deviceKey } = this.#entries.get(incident)!;
+    return { capture, revision, deviceKey, incident };
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * Attack detection of the running sensor: follows the plan, gets the seconds of all captures, and tells the monitor.
+ *
+ * Guarantees: nothing is detected and nothing sent unless the plan has a `detection_version` (NET-9.2). An incident is on
+ * disk before it is sent, and keeps its id through restarts. It ends by a recovery that was observed, never by missing data;
+ * one whose target is not protected any more gets a last revision of unknown coverage. Traffic that several captures
+ * see is judged by each of them alone.
+ *
+ * The packets are counted in `sensor/attack-counters` and judged in `sensor/detector`.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { formatPrefix, type Prefix, parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { AttackClass, AttackDirection, Severity } from '#contracts/sensor-api/detection.ts';
+import { createThresholdBook, type DetectionOrder, type Incident } from '#sensor/detector/index.ts';
+import type { HostTime } from '#sensor/host-time/index.ts';
+import type { SensorPlan } from '#sensor/plan/index.ts';
+import type { RecordSource, Spool } from '#sensor/spool/index.ts';
+import { type CaptureDetection, DetectedCapture } from './capture-detection.ts';
+import { Epochs } from './epochs.ts';
+import { IncidentLog } from './incident-log.ts';
+import { createOpenIncidentsFile, type StoredIncident } from './open-incidents-file.ts';
+
+export type { CaptureDetection } from './capture-detection.ts';
+
+const tickMs = 250;
+
+export interface DetectionOptions {
+  captures: readonly string[];
+  stateDirectory: string;
+  spool: Pick<Spool, 'append' | 'status'>;
+  clock: Clock;
+  hostTime: HostTime;
+  reporter: Reporter;
+  /** Called when incidents lie in the spool. */
+  onCommitted(): void;
+}
+
+/** An incident that is going on, for people on this host. */
+export interface ActiveIncident {
+  capture: string;
+  target: string;
+  direction: AttackDirection;
+  class: AttackClass;
+  severity: Severity;
+  drill: boolean;
+  startedAtMs: number;
+  bps: number;
+  pps: number;
+}
+
+export interface Detection extends Part {
+  /** Applies a plan. */
+  follow(plan: Pick<SensorPlan, 'protectedAddresses' | 'detection'>): void;
+  /** The detection of a capture of `captures`. */
+  of(capture: string): CaptureDetection;
+  /** The epochs that go with the next minutes. */
+  epochs: RecordSource<'epochs'>;
+  active(): ActiveIncident[];
+}
+
+/** Creates the detection; it tells nothing before `start`. */
+export function createDetection(options: DetectionOptions): Detection {
+  return new PlannedDetection(options);
+}
+
+class PlannedDetection implements Detection {
+  readonly name = 'detection';
+  readonly epochs = new Epochs();
+  readonly #options: DetectionOptions;
+  readonly #captures: ReadonlyMap<string, DetectedCapture>;
+  readonly #log: IncidentLog;
+  readonly #stopping = new AbortController();
+  #number = 0;
+  #running: Promise<void> = Promise.resolve();
+  /** Incidents of the run before, until the first plan. */
+  #stored: StoredIncident[] | null = null;
+
+  constructor(options: DetectionOptions) {
+    const { captures, clock, stateDirectory, reporter } = options;
+    this.#options = options;
+    this.#captures = new Map(captures.map((name) => [name, new DetectedCapture(name, clock.nowMs)]));
+    this.#log = new IncidentLog({ ...options, file: createOpenIncidentsFile(stateDirectory, reporter) });
+  }
+
+  async start(): Promise<void> {
+    this.#running = this.#run();
+  }
+
+  /** The captures have stopped: tells what they saw last. Incidents stay open for the next run. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    this.#tell();
+  }
+
+  follow(plan: Pick<SensorPlan, 'protectedAddresses' | 'detection'>): void {
+    const order = this.#orderOf(plan);
+    for (const capture of this.#captures.values()) capture.follow(order);
+    if (order) this.#restore(order);
+    else this.epochs.end();
+  }
+
+  of(capture: string): CaptureDetection {
+    return this.#captures.get(capture)!;
+  }
+
+  active(): ActiveIncident[] {
+    return [...this.#captures.values()].flatMap(({ name, detector }) =>
+      (detector?.openIncidents() ?? []).map((one) => ({
+        capture: name,
+        target: one.target.value,
+        direction: one.direction,
+        class: one.class,
+        severity: one.severity,
+        drill: one.drill,
+        startedAtMs: one.startedAt,
+        bps: one.current?.bps ?? 0,
+        pps: one.current?.pps ?? 0,
+      })),
+    );
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#options;
+    while (!this.#stopping.signal.aborted) {
+      for (const capture of this.#captures.values()) capture.tick();
+      this.#tell();
+      await clock.wait(tickMs, this.#stopping.signal);
+    }
+  }
+
+  #tell(): void {
+    const captures = [...this.#captures.values()].flatMap((capture) => {
+      const { name, detector } = capture;
+      if (!detector) return [];
+      const deviceKeyOf = (incident: Incident) => capture.deviceKeyOf(incident);
+      return [{ capture: name, open: detector.openIncidents(), ...detector.takeEnded(), deviceKeyOf }];
+    });
+    this.#log.tell(captures, this.#options.clock.monotonicMs());
+  }
+
+  #orderOf({ protectedAddresses, detection }: Pick<SensorPlan, 'protectedAddresses' | 'detection'>) {
+    if (!detection) return null;
+    const { thresholds, groups, additionalPrefixes, drills } = detection;
+    const scope = { prefixes: additionalPrefixes, addresses: protectedAddresses };
+    const epoch = this.epochs.of({ ...scope, thresholds, groups }, this.#options.clock.nowMs());
+    if (epoch.isNew) this.#number += 1;
+    const order: DetectionOrder = {
+      number: this.#number,
+      epochId: epoch.id,
+      scope,
+      groups,
+      book: createThresholdBook(thresholds, groups),
+      drills,
+      isProtected: protectionOf(protectedAddresses, additionalPrefixes),
+    };
+    return order;
+  }
+
+  /** Incidents of the run before go on; those of a capture that is gone are abandoned by the first one. */
+  #restore({ isProtected }: DetectionOrder): void {
+    this.#stored ??= this.#log.readOpen();
+    const stored = this.#stored;
+    this.#stored = [];
+    const [anyCapture] = this.#captures.values();
+    for (const one of stored) {
+      this.#log.restore(one);
+      const capture = this.#captures.get(one.capture);
+      if (capture) capture.detector?.restore(one.incident);
+      else anyCapture?.detector?.abandon(one.incident);
+    }
+    const kept = stored.filter(({ incident }) => isProtected(incident.target)).length;
+    if (kept > 0) this.#options.reporter.info('incidents of the run before go on', { incidents: kept });
+  }
+}
+
+/** Tells whether a target is protected: a host that is, or a prefix that has something that is. */
+function protectionOf(addresses: readonly string[], prefixes: readonly string[]) {
+  const exact = new Set(addresses);
+  const ranges = prefixes.flatMap((text) => parsePrefix(text) ?? []);
+  const covers = (text: string) => {
+    const bytes = parseAddress(text);
+    return bytes !== null && ranges.some((range) => prefixContains(range, bytes));
+  };
+  return ({ kind, value }: Incident['target']): boolean => {
+    if (kind === 'host') return exact.has(value) || covers(value);
+    const prefix = parsePrefix(value);
+    if (!prefix) return false;
+    return covers(formatPrefix(prefix).split('/')[0]!) || hasPartOf(prefix, addresses, ranges);
+  };
+}
+
+function hasPartOf(prefix: Prefix, addresses: readonly string[], ranges: readonly Prefix[]): boolean {
+  return (
+    ranges.some((range) => prefixContains(prefix, range.bytes)) ||
+    addresses.some((text) => prefixContains(prefix, parseAddress(text)!))
+  );
+}

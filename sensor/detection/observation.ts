@@ -1,0 +1,57 @@
+/** An incident of the detector as it is told to the monitor. */
+import { type IncidentObservation, incidentSecondsMax, vectorsMax } from '#contracts/sensor-api/detection.ts';
+import type { Incident } from '#sensor/detector/index.ts';
+
+export interface ObservedBy {
+  capture: string;
+  revision: number;
+  deviceKey: string;
+  /** The target is not protected any more, so nothing more will be observed. */
+  isAbandoned: boolean;
+}
+
+/** The observation; the seconds of the incident are in it, and no longer in the incident. */
+export function observe(incident: Incident, by: ObservedBy): IncidentObservation {
+  const seconds = incident.seconds.splice(0).sort((a, b) => a.at - b.at);
+  const { peak, current, state } = incident;
+  const isSeen = seconds.length > 0 && !by.isAbandoned;
+  return {
+    id: incident.id,
+    revision: by.revision,
+    capture: by.capture,
+    target: incident.target,
+    direction: incident.direction,
+    class: incident.class,
+    severity: incident.severity,
+    vectors: incident.vectors.slice(0, vectorsMax).map((vector) => ({
+      class: vector.class,
+      packetsShare: vector.packets_share,
+      bytesShare: vector.bytes_share,
+      ports: vector.ports,
+    })),
+    state,
+    startedAtMs: Math.round(incident.startedAt),
+    detectedAtMs: Math.round(incident.detectedAt),
+    lastObservedAtMs: Math.round(Math.max(incident.startedAt, incident.lastObservedAt)),
+    recoveredAtMs: incident.recoveredAt === null ? null : Math.round(incident.recoveredAt),
+    current: state === 'recovered' ? null : (current ?? { bps: 0, pps: 0 }),
+    peak: { bps: peak.bps, bpsAtMs: Math.round(peak.bpsAt), pps: peak.pps, ppsAtMs: Math.round(peak.ppsAt) },
+    totals: incident.totals,
+    coverage: isSeen ? incident.coverage : 'unknown',
+    deviceKey: by.deviceKey,
+    threshold: incident.threshold,
+    remotes: incident.remotes,
+    seconds: seconds.slice(-incidentSecondsMax).map(({ at, bps, pps }) => ({ atMs: at, bps, pps })),
+    drill: incident.drill,
+    hasEvidence: false,
+  };
+}
+
+/** One observation for two of the same incident: the later revision stands for both, with the seconds of both. */
+export function joinObservations(
+  earlier: IncidentObservation,
+  later: IncidentObservation,
+): IncidentObservation {
+  const seconds = [...earlier.seconds, ...later.seconds].slice(-incidentSecondsMax);
+  return { ...later, seconds };
+}

@@ -1,0 +1,65 @@
+/** Synthetic counters for an operator's drill: they are judged as traffic is, apart from it, and never counted. */
+import type { AttackClass, AttackDirection } from '#contracts/sensor-api/detection.ts';
+import { Bin, Kind } from '#sensor/attack-counters/index.ts';
+import type { TargetSecond, TargetWindow } from './judge.ts';
+import type { DirectionThresholds } from './thresholds.ts';
+import { emptyCounts } from './traffic.ts';
+import { windowSeconds } from './trigger.ts';
+
+export interface Drill {
+  /** A canonical address. */
+  target: string;
+  direction: AttackDirection;
+  class: AttackClass;
+  pps: number;
+  bps: number;
+  startedAtMs: number;
+  seconds: number;
+}
+
+/** The kind of packets that a class consists of. */
+const kindOfClass: Record<AttackClass, number> = {
+  fragment_flood: Kind.fragment,
+  amplification: Kind.reflection,
+  syn_flood: Kind.opening,
+  synack_reflection: Kind.openingAnswer,
+  ack_flood: Kind.segment,
+  rst_flood: Kind.reset,
+  udp_flood: Kind.datagram,
+  icmp_flood: Kind.icmp,
+  gre_flood: Kind.tunnel,
+  connection_flood: Kind.opening,
+  high_volume: Kind.twoWaySegment,
+  other: Kind.other,
+};
+
+/** The window of a drill up to a closed second, null when it has nothing in it. */
+export function drillWindow(drill: Drill, unixSecond: number, thresholds: DirectionThresholds) {
+  const first = Math.ceil(drill.startedAtMs / 1000);
+  const last = first + drill.seconds - 1;
+  if (unixSecond < first || unixSecond - windowSeconds + 1 > last) return null;
+  const seconds = Array.from({ length: windowSeconds }, (_, i): TargetSecond => {
+    const at = unixSecond - windowSeconds + 1 + i;
+    const counts = at >= first && at <= last ? countsOf(drill) : emptyCounts();
+    return { counts, opposite: emptyCounts() };
+  });
+  const { target, direction } = drill;
+  const window: TargetWindow = {
+    target: { kind: 'host', value: target },
+    direction,
+    thresholds,
+    isDrill: true,
+    seconds,
+    detail: null,
+  };
+  return window;
+}
+
+function countsOf(drill: Drill): Float64Array {
+  const counts = emptyCounts();
+  const kind = kindOfClass[drill.class];
+  counts[Bin.packets + kind] = drill.pps;
+  counts[Bin.bytes + kind] = drill.bps / 8;
+  if (drill.class === 'connection_flood') counts[Bin.opened] = drill.pps;
+  return counts;
+}

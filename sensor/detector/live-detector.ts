@@ -1,0 +1,255 @@
+/**
+ * The detector of one running capture: adds the seconds of its threads, judges each second once, and sums up the minutes.
+ *
+ * A second is judged when every thread has handed it over, or three seconds after its end. What comes later than that, what
+ * a thread did not observe as a whole, and what a clock step cut, is not observed: no incident begins or recovers by it, and
+ * nothing of it is spread over other seconds.
+ */
+import type { DetectorMinute } from '#contracts/sensor-api/detection.ts';
+import { Bin, Direction, type MemberSecond } from '#sensor/attack-counters/index.ts';
+import type { LocalScope } from '#sensor/capture/index.ts';
+import { type Drill, drillWindow } from './drills.ts';
+import { isHot } from './heat.ts';
+import type { Incident } from './incident.ts';
+import { Judge, type TargetWindow } from './judge.ts';
+import { MergedCounters } from './merged-counters.ts';
+import { coarseRates, MinuteTally } from './minute-tally.ts';
+import { attackRates } from './ratios.ts';
+import type { ThresholdBook, ThresholdGroup } from './threshold-book.ts';
+import { directionNames, metrics } from './thresholds.ts';
+import { attackPart, emptyCounts } from './traffic.ts';
+import { WatchedTargets } from './watched-targets.ts';
+
+/** What is protected, by which thresholds. */
+export interface DetectionOrder {
+  /** One higher with each order; the seconds of the threads carry it. */
+  number: number;
+  epochId: string;
+  scope: LocalScope;
+  book: ThresholdBook;
+  groups: readonly ThresholdGroup[];
+  drills: readonly Drill[];
+  isProtected(target: Incident['target']): boolean;
+}
+
+/** Later than this after its end, a second was not judged in time. */
+const lateMs = 3000;
+/** Clocks of threads may differ by less than this; a second that ends later has not been observed. */
+const earlyMs = 1500;
+/** Part of lost packets from which a second is no step of a recovery. */
+const lossMax = 0.01;
+/** Seconds that wait for other threads. */
+const waitingMax = 16;
+/** Minutes that are kept until they are taken. */
+const minutesMax = 4;
+
+export class LiveDetector {
+  #order: DetectionOrder;
+  readonly #judge: Judge;
+  readonly #counters: MergedCounters;
+  #targets: WatchedTargets;
+  readonly #waiting = new Map<number, MemberSecond[]>();
+  readonly #minutes = new Map<number, MinuteTally>();
+  readonly #counts = emptyCounts();
+  /** Seconds of the counters go up by one; unix seconds may jump. */
+  #second = 16;
+  #unixSecond = -1;
+  #abandoned: Incident[] = [];
+
+  constructor(order: DetectionOrder) {
+    this.#order = order;
+    this.#counters = new MergedCounters(order.book.groups);
+    this.#targets = new WatchedTargets(this.#counters, order.book.sets);
+    this.#judge = new Judge({
+      keepsAll: false,
+      onAmount: (incident, at, { packets, bytes }) => {
+        const { target, severity, drill, direction } = incident;
+        if (target.kind !== 'host' || severity !== 'attack' || drill) return;
+        this.#tallyOf(at / 1000)?.noteAttack(target.value, Direction[direction], packets, bytes);
+      },
+    });
+  }
+
+  /** Protects something else, or by other thresholds. Incidents of what is not protected any more are abandoned. */
+  follow(order: DetectionOrder): void {
+    this.#order = order;
+    this.#counters.regroup(order.book.groups);
+    this.#targets = new WatchedTargets(this.#counters, order.book.sets);
+    for (const incident of this.#judge.openIncidents()) {
+      if (order.isProtected(incident.target)) continue;
+      this.#judge.drop(incident);
+      this.abandon(incident);
+    }
+  }
+
+  /** Takes one thread's second. `members`: how many threads hand seconds over. */
+  take(part: MemberSecond, members: number, nowMs: number): void {
+    // Stamped by a clock that was set since.
+    if ((part.second + 1) * 1000 - nowMs > earlyMs) return;
+    const parts = this.#waiting.get(part.second) ?? [];
+    this.#waiting.set(part.second, parts);
+    parts.push(part);
+    this.#judgeWaiting(members, nowMs);
+  }
+
+  /** Judges seconds whose threads did not all come in time. */
+  tick(members: number, nowMs: number): void {
+    this.#judgeWaiting(members, nowMs);
+  }
+
+  /** The clock was set by so much. Seconds that wait belong to the old time. */
+  noteStep(ms: number, nowMs: number): void {
+    this.#judgeAll(nowMs);
+    this.#judge.shiftTimes(ms);
+    this.#forget();
+  }
+
+  /** The capture does not listen any more. */
+  noteFailure(nowMs: number): void {
+    this.#judgeAll(nowMs);
+    this.#forget();
+  }
+
+  /** What there is to say of a minute that is over. */
+  takeMinute(minute: number): DetectorMinute {
+    const tally = this.#minutes.get(minute) ?? new MinuteTally(minute);
+    this.#minutes.delete(minute);
+    return tally.close(this.#judge.pendingIn(minute * 1000, (minute + 60) * 1000));
+  }
+
+  /** Continues an incident of the run before. */
+  restore(incident: Incident): void {
+    if (this.#order.isProtected(incident.target)) this.#judge.restore(incident);
+    else this.abandon(incident);
+  }
+
+  /** Nothing more will be observed of an incident. */
+  abandon(incident: Incident): void {
+    this.#abandoned.push(incident);
+  }
+
+  openIncidents(): Incident[] {
+    return this.#judge.openIncidents();
+  }
+
+  /** Incidents that recovered, and those whose target is not protected any more, since the last call. */
+  takeEnded(): { recovered: Incident[]; abandoned: Incident[] } {
+    const abandoned = this.#abandoned;
+    this.#abandoned = [];
+    return { recovered: this.#judge.takeRecovered(), abandoned };
+  }
+
+  #judgeWaiting(members: number, nowMs: number): void {
+    const seconds = [...this.#waiting.keys()].sort((a, b) => a - b);
+    for (const [i, second] of seconds.entries()) {
+      const isComplete = this.#waiting.get(second)!.length >= members;
+      const isOverdue = nowMs - (second + 1) * 1000 > lateMs || seconds.length - i > waitingMax;
+      if (!isComplete && !isOverdue) return;
+      this.#judgeSecond(second, members, nowMs);
+    }
+  }
+
+  #judgeAll(nowMs: number): void {
+    for (const second of [...this.#waiting.keys()].sort((a, b) => a - b))
+      this.#judgeSecond(second, Number.POSITIVE_INFINITY, nowMs);
+  }
+
+  #judgeSecond(unixSecond: number, members: number, nowMs: number): void {
+    const parts = this.#waiting.get(unixSecond)!;
+    this.#waiting.delete(unixSecond);
+    // A thread that was late with it; it was judged without.
+    if (this.#unixSecond >= 0 && unixSecond <= this.#unixSecond) return;
+    this.#advance(unixSecond);
+    const endMs = (unixSecond + 1) * 1000;
+    const { number, epochId } = this.#order;
+    const isInTime = nowMs - endMs <= lateMs;
+    const isWhole = isInTime && parts.length >= members && parts.every((part) => part.isWhole);
+    const packets = parts.reduce((sum, part) => sum + part.packets, 0);
+    const dropped = parts.reduce((sum, part) => sum + part.dropped, 0);
+    const isLossy = dropped > (packets + dropped) * lossMax;
+    const lostBefore = this.#judge.incidentsLost;
+    let overflowed = 0;
+    for (const part of parts) overflowed += part.overflowed + this.#counters.add(this.#second, part);
+    const at = unixSecond * 1000;
+    this.#judge.close({ at, judgedAt: Math.max(endMs, nowMs), isWhole, isLossy }, this.#windows(unixSecond));
+    const tally = this.#tallyOf(unixSecond);
+    if (!tally) return;
+    if (isWhole && !isLossy) tally.ticks += 1;
+    tally.overflowed += overflowed;
+    tally.mergedFrames += parts.reduce((sum, part) => sum + part.mergedFrames, 0);
+    tally.incidentsLost += this.#judge.incidentsLost - lostBefore;
+    tally.epochs.add(parts.every((part) => part.order === number) ? epochId : '');
+    this.#noteRates(tally, unixSecond);
+  }
+
+  #advance(unixSecond: number): void {
+    if (this.#unixSecond >= 0 && unixSecond !== this.#unixSecond + 1) this.#forget();
+    this.#second += 1;
+    this.#unixSecond = unixSecond;
+    this.#counters.open(this.#second);
+  }
+
+  /** Time passed that was not observed: what was counted before it decides nothing any more. */
+  #forget(): void {
+    this.#judge.noteGap();
+    this.#second += 8;
+    this.#unixSecond = -1;
+  }
+
+  *#windows(unixSecond: number): Iterable<TargetWindow> {
+    yield* this.#targets.windows(this.#second, this.#judge);
+    const { drills, book } = this.#order;
+    for (const drill of drills) {
+      const window = drillWindow(
+        drill,
+        unixSecond,
+        book.sets[book.groups.ofText(drill.target)]!.host[drill.direction],
+      );
+      if (window) yield window;
+    }
+  }
+
+  #noteRates(tally: MinuteTally, unixSecond: number): void {
+    const { hosts } = this.#counters;
+    const { sets } = this.#order.book;
+    for (let slot = 0; slot < hosts.count; slot += 1) {
+      if (hosts.lastSecond(slot) !== this.#second) continue;
+      const address = hosts.text(slot);
+      const { host, hostLimits } = sets[this.#counters.groupOf(slot)]!;
+      for (const direction of directionNames) {
+        const own = Direction[direction];
+        const counts = this.#counts.fill(0);
+        hosts.addBin(slot, own, this.#second, counts);
+        if (!hasTraffic(counts)) continue;
+        let rates = coarseRates(counts);
+        if (isHot(counts, hostLimits, own, host[direction])) {
+          const opposite = emptyCounts();
+          hosts.addBin(slot, 1 - own, this.#second, opposite);
+          const remotes = this.#counters.detailOf(hosts, slot, own)?.remotes() ?? null;
+          const exact = attackRates(attackPart(counts, opposite, direction, remotes), remotes);
+          rates = Float64Array.from(metrics, (metric) => exact[metric]);
+        }
+        tally.noteRates(address, own, unixSecond, rates);
+      }
+    }
+  }
+
+  /** The tally of the minute of a second; null when it was taken already. */
+  #tallyOf(unixSecond: number): MinuteTally | null {
+    const minute = Math.floor(unixSecond / 60) * 60;
+    const known = this.#minutes.get(minute);
+    if (known) return known;
+    const newest = Math.max(-1, ...this.#minutes.keys(), Math.floor(this.#unixSecond / 60) * 60);
+    if (minute < newest) return null;
+    const made = new MinuteTally(minute);
+    this.#minutes.set(minute, made);
+    for (const old of [...this.#minutes.keys()].sort((a, b) => a - b))
+      if (this.#minutes.size > minutesMax) this.#minutes.delete(old);
+    return made;
+  }
+}
+
+function hasTraffic(counts: Float64Array): boolean {
+  for (let kind = 0; kind < Bin.bytes; kind += 1) if (counts[kind]! > 0) return true;
+  return false;
+}

@@ -1,0 +1,177 @@
+/**
+ * The live path of detection in one process, with a clock that the test moves: capture threads over rings that the test
+ * fills, their reports, the detection, and a spool on disk.
+ */
+import { createTestClock, type TestClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
+import {
+  decodeUpload,
+  decompressUpload,
+  type TelemetryMinute,
+} from '#contracts/sensor-api/telemetry-codec.ts';
+import { createCaptureLoop } from '#sensor/collection/capture-loop.ts';
+import type { FromWorker } from '#sensor/collection/capture-messages.ts';
+import { MemberReports } from '#sensor/collection/member-reports.ts';
+import { createWallWatch } from '#sensor/collection/wall-watch.ts';
+import { createDetection, type Detection } from '#sensor/detection/index.ts';
+import { createHostTime } from '#sensor/host-time/index.ts';
+import type { ObserveFrame } from '#sensor/packet-source/index.ts';
+import { parsePlan, type SensorPlan } from '#sensor/plan/index.ts';
+import { recordKinds } from '#sensor/records/index.ts';
+import { createSpool, type Spool } from '#sensor/spool/index.ts';
+import { playStreams, type Stream, startSecond } from './attack-traffic.ts';
+
+const stepMs = 20;
+const capture = 'eth0';
+
+interface Frame {
+  at: number;
+  bytes: Uint8Array;
+}
+
+export interface DetectingSensor {
+  clock: TestClock;
+  detection: Detection;
+  spool: Spool;
+  minutes: TelemetryMinute[];
+  /** Frames of these streams arrive in time at these members, in turn by stream; moves the clock to `until` (seconds). */
+  play(streams: readonly Stream[], until: number): Promise<void>;
+  /** Moves the clock without a turn of the capture threads, as when they are stopped. */
+  stall(seconds: number): Promise<void>;
+  /** The kernel dropped so many packets. */
+  drop(packets: number): void;
+  follow(plan: SensorPlan): void;
+  stop(): Promise<void>;
+  /** What lies in the spool, in the order in which it leaves. */
+  incidents(): IncidentObservation[];
+}
+
+/** A plan that protects the victims, with these thresholds. */
+export function detectionPlan(detection: Record<string, unknown> | null, more: Record<string, unknown> = {}) {
+  return parsePlan({
+    plan_version: 1,
+    application_usage_version: 1,
+    application_protocol_version: 1,
+    local_cidrs: ['192.0.2.0/24', '2001:db8:7::/48'],
+    protected_targets: ['192.0.2.7', '2001:db8:7::7'],
+    ...(detection ? { detection_version: 1, detection } : {}),
+    ...more,
+  })!;
+}
+
+/** Starts a sensor at `startSecond` plus `from`; `directory` keeps its spool and its open incidents. */
+export async function createDetectingSensor(
+  directory: string,
+  { members = 1, from = 0, uptimeFrom = 0 }: { members?: number; from?: number; uptimeFrom?: number } = {},
+): Promise<DetectingSensor> {
+  const clock = createTestClock((startSecond + from) * 1000);
+  const hostTime = createHostTime(clock, () => clock.monotonicMs() + uptimeFrom, 'boot');
+  const kinds = recordKinds;
+  const options = { directory, bytesMax: 8 << 20, sensorVersion: '0.1.0', kinds, clock };
+  const spool = createSpool({ ...options, reporter: silentReporter });
+  spool.open();
+  const detection = createDetection({
+    ...{ captures: [capture], stateDirectory: directory, spool, clock, hostTime },
+    reporter: silentReporter,
+    onCommitted() {},
+  });
+  const minutes: TelemetryMinute[] = [];
+  const own = detection.of(capture);
+  const reports = new MemberReports({
+    spec: {
+      name: capture,
+      role: 'uplink',
+      source: { kind: 'live', interfaceName: capture, ringMiB: 2, method: 'ring' },
+    },
+    membersNow: () => members,
+    foreignMacs: () => new Set(),
+    onMinute: (minute) => minutes.push(minute),
+    onWindow() {},
+    detection: own,
+  });
+  const rings: Frame[][] = Array.from({ length: members }, () => []);
+  let dropped = 0;
+  const hear = (member: number) => (message: FromWorker) => {
+    if (message.kind === 'seconds') own.take(structuredClone(message.seconds), members);
+    if (message.kind === 'stepped') own.noteStep(member, message.byMs);
+    if (message.kind === 'reports') reports.takeMinutes(message.reports);
+  };
+  const loops = rings.map((ring, member) =>
+    createCaptureLoop({
+      input: {
+        name: capture,
+        role: 'uplink',
+        share: 1 / members,
+        windowMs: 10_000,
+        windowApplicationsMax: 10,
+      },
+      watch: createWallWatch(clock.nowMs, clock.monotonicMs),
+      hostTime,
+      say: hear(member),
+      source: {
+        ...{ linkType: 1, settleMs: 1000, lingerMs: 120 },
+        takeDropped() {
+          const now = member === 0 ? dropped : 0;
+          if (member === 0) dropped = 0;
+          return now;
+        },
+        poll(_, observe: ObserveFrame) {
+          for (const { at, bytes } of ring.splice(0))
+            observe(bytes, 0, bytes.length, bytes.length, Math.floor(at), (at % 1) * 1e9, -1, 1);
+        },
+      },
+    }),
+  );
+  own.onOrder((order) => {
+    for (const loop of loops) loop.setCounting(order);
+  });
+  for (const loop of loops) loop.begin({ prefixes: ['192.0.2.0/24', '2001:db8:7::/48'], addresses: [] });
+  await detection.start();
+
+  async function turn(): Promise<void> {
+    for (const loop of loops) await loop.turn();
+  }
+
+  return {
+    ...{ clock, detection, spool, minutes },
+    async play(streams, until) {
+      const queues = streams.map((stream) => playStreams([stream]));
+      const next = queues.map((queue) => queue.next());
+      while (clock.nowMs() < (startSecond + until) * 1000) {
+        await clock.advance(stepMs);
+        const nowSeconds = clock.nowMs() / 1000;
+        for (const [i, queue] of queues.entries()) {
+          for (; !next[i]!.done && next[i]!.value!.at <= nowSeconds; next[i] = queue.next()) {
+            const { at, frame } = next[i]!.value!;
+            rings[i % members]!.push({ at, bytes: frame });
+          }
+        }
+        for (const ring of rings) ring.sort((a, b) => a.at - b.at);
+        await turn();
+      }
+    },
+    async stall(seconds) {
+      await clock.advance(seconds * 1000);
+    },
+    drop(packets) {
+      dropped += packets;
+    },
+    follow: (plan) => detection.follow(plan),
+    async stop() {
+      await detection.stop();
+      spool.close();
+    },
+    incidents: () => readIncidents(spool),
+  };
+}
+
+/** Takes the observations of incidents out of a spool. */
+export function readIncidents(spool: Spool): IncidentObservation[] {
+  const found: IncidentObservation[] = [];
+  for (let upload = spool.oldest(); upload?.kind === 'incidents'; upload = spool.oldest()) {
+    found.push(...(decodeUpload(decompressUpload(upload.body, 'zstd')).incidents ?? []));
+    spool.acknowledge(upload, 'accepted');
+  }
+  return found;
+}

@@ -9,6 +9,7 @@ import { createRankingLoop } from './applications/index.ts';
 import type { MonitorConfig } from './config.ts';
 import { createRollUpLoop } from './facts/index.ts';
 import { createFeatures, type Features } from './features.ts';
+import { createIncidentWake, incidents as incidentFeed, type RunningFeed } from './feeds/index.ts';
 import type { Overrides } from './overrides.ts';
 import { createPlatform } from './platform.ts';
 import { createNamesLoop } from './search/index.ts';
@@ -25,16 +26,25 @@ export function compose(config: MonitorConfig, overrides: Overrides = {}): Monit
 }
 
 function createLoops(features: Features): Part[] {
-  const { config, live, inbox, inventory, feeds, alerts, retention } = features;
+  const { config, live, inbox, incidents, inventory, feeds, alerts, retention } = features;
   return [
     live.part,
     ...(config.hasInboxWorker ? [inbox.worker] : []),
+    incidents.loop,
     createRollUpLoop(features),
     ...(config.hasRanking ? [createRankingLoop(features)] : []),
     createNamesLoop(features),
     ...(config.hasInventorySync ? [inventory.loop] : []),
-    ...feeds.all.filter(({ cadence }) => cadence.isOn).map(({ loop }) => loop),
+    ...feeds.all.filter(({ cadence }) => cadence.isOn).flatMap((feed) => partsOfFeed(features, feed)),
     ...(config.hasAlerts ? alerts.parts : []),
     ...(config.hasMaintenance ? [retention.loop] : []),
   ];
+}
+
+/** A feed's loop; that of incidents is also woken by their changes. */
+export function partsOfFeed(
+  { database }: { database: Pick<Features['database'], 'pool'> },
+  { feed, loop }: RunningFeed,
+): Part[] {
+  return feed.name === incidentFeed.name ? [loop, createIncidentWake(() => database.pool, loop)] : [loop];
 }

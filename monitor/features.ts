@@ -3,24 +3,35 @@
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { listMissingMigrations } from '#service-kit/postgres/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
-import { type Alerts, createAlerts } from './alerts/index.ts';
+import { type Alerts, createAlerts, noteIncidents } from './alerts/index.ts';
 import { type Applications, createApplications, nameApplication } from './applications/index.ts';
+import { createDetection, type Detection } from './detection/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { createFactConsumer, createFactStore, type FactStore, openScope } from './facts/index.ts';
 import { createFeeds, type Feeds, installedFeeds } from './feeds/index.ts';
 import { createHealth, createMonitorMeters, type Health, type MonitorMeters } from './health/index.ts';
 import { createInbox, type Inbox } from './inbox/index.ts';
+import { createIncidents, type Incidents } from './incidents/index.ts';
 import { createIntake, type Intake } from './intake/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { keptTables, sweepsOf } from './kept.ts';
-import { createLive, createPostgresStore, createRedisStore, type Live, liveSection } from './live/index.ts';
+import {
+  createLive,
+  createPostgresStore,
+  createRedisStore,
+  createWindowReader,
+  type Live,
+  type LiveStore,
+  liveSection,
+} from './live/index.ts';
 import { type Connection, createConnection } from './operations-client/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
 import type { Overrides } from './overrides.ts';
 import { type ChangedAddress, checkAddresses } from './placements/index.ts';
 import { migrations, type Platform } from './platform.ts';
 import { createProbes, type Probes } from './probes/index.ts';
+import { createProtection, type Protection } from './protection/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
 import { createSearch, type Search } from './search/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
@@ -34,6 +45,9 @@ interface Observation {
   sites: Sites;
   events: Events;
   facts: FactStore;
+  incidents: Incidents;
+  detection: Detection;
+  meters: MonitorMeters;
   setAsides: SetAsides;
   traffic: Traffic;
   applications: Applications;
@@ -41,14 +55,15 @@ interface Observation {
   devices: Devices;
   connection: Connection;
   inventory: Inventory;
+  liveStore: LiveStore;
   feeds: Feeds;
 }
 
 /** What sensors are asked for, and what becomes of what they send. */
 interface Reception {
   probes: Probes;
+  protection: Protection;
   sensors: Sensors;
-  meters: MonitorMeters;
   intake: Intake;
   inbox: Inbox;
   live: Live;
@@ -73,9 +88,12 @@ export function createFeatures(platform: Platform, overrides: Overrides): Featur
   return { ...known, ...createCare(known) };
 }
 
-/** A server moved: facts of its addresses are judged again. */
-function rejudgeWith(facts: FactStore) {
-  return (trx: Queryable, changed: readonly ChangedAddress[]) => facts.rejudge(changed, openScope(trx));
+/** A server moved: facts and incidents of its addresses are judged again. */
+function rejudgeWith(facts: FactStore, incidents: Incidents) {
+  return async (trx: Queryable, changed: readonly ChangedAddress[]) => {
+    await facts.rejudge(changed, openScope(trx));
+    await incidents.rejudge(trx, changed);
+  };
 }
 
 function createObservation(platform: Platform, overrides: Overrides): Observation {
@@ -84,6 +102,10 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
   const sites = createSites({ db, reader });
   const events = createEvents({ db });
   const facts = overrides.facts ?? createFactStore({ db, nameApplication });
+  const detection = createDetection({ db, reader });
+  const meters = createMonitorMeters();
+  const tally = meters.tallyIncidents;
+  const incidents = createIncidents({ ...base, reader, events, tally, onChange: noteIncidents });
   const setAsides = createSetAsides({ db });
   const traffic = createTraffic({ db, facts, setAsides });
   const { rankingHoldSeconds } = config;
@@ -98,9 +120,10 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     connection,
     devices,
     sites,
-    onPlaced: rejudgeWith(facts),
+    onPlaced: rejudgeWith(facts, incidents),
     intervalSeconds: config.inventorySyncSeconds,
   });
+  const liveStore = createLiveStore(platform);
   const feeds = createFeeds({
     ...base,
     feeds: overrides.feeds ?? installedFeeds,
@@ -110,6 +133,8 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     sites,
     traffic,
     applications,
+    incidents,
+    live: createWindowReader(liveStore),
     documentationIsGlobal: config.allowDocumentationAddresses,
     ...overrides.feedDeps,
   });
@@ -117,6 +142,9 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     sites,
     events,
     facts,
+    incidents,
+    detection,
+    meters,
     setAsides,
     traffic,
     applications,
@@ -124,23 +152,38 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     devices,
     connection,
     inventory,
+    liveStore,
     feeds,
   };
 }
 
+function createLiveStore({ config, db, reporter }: Platform): LiveStore {
+  const bounds = { historySeconds: config.liveHistorySeconds, historyMax: config.liveHistoryMax };
+  return config.liveStoreUrl
+    ? createRedisStore({ ...bounds, url: config.liveStoreUrl, reporter })
+    : createPostgresStore(db, bounds);
+}
+
 function createReception(platform: Platform, observation: Observation, overrides: Overrides): Reception {
   const { config, db, reader, clock, reporter } = platform;
-  const { facts, feeds, setAsides, devices, events } = observation;
+  const { facts, incidents, detection, feeds, setAsides, devices, events, sites } = observation;
+  const { liveStore, meters } = observation;
   const probes = createProbes({ db, reader });
+  const protection = createProtection({ db, reader, sites });
   const sensors = createSensors({
     db,
     reader,
-    sections: overrides.sections ?? [captureSection, liveSection, feeds.protection, probes.section],
-    onPlaced: rejudgeWith(facts),
+    sections: overrides.sections ?? [
+      captureSection,
+      liveSection,
+      feeds.protection,
+      protection.section,
+      probes.section,
+    ],
+    onPlaced: rejudgeWith(facts, incidents),
     credentialDays: config.sensorCredentialDays,
     reporter,
   });
-  const meters = createMonitorMeters();
   const intake = createIntake({ clock });
   const inbox = createInbox({
     ...{ db, reader, clock, reporter, intake, sensors, events },
@@ -148,25 +191,24 @@ function createReception(platform: Platform, observation: Observation, overrides
     ...(config.hasInboxWorker ? {} : { decodedBytesMax: 0 }),
     consumers: [
       createFactConsumer(facts),
+      detection.consumer,
       probes.consumer,
       setAsides.consumer,
       sensors.inventoryConsumer,
+      incidents.consumer,
       devices.consumer,
       ...(overrides.consumers ?? []),
     ],
     ...overrides.inbox,
   });
-  const liveBounds = { historySeconds: config.liveHistorySeconds, historyMax: config.liveHistoryMax };
   const live = createLive({
     intake,
-    store: config.liveStoreUrl
-      ? createRedisStore({ ...liveBounds, url: config.liveStoreUrl, reporter })
-      : createPostgresStore(db, liveBounds),
+    store: liveStore,
     noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
     noteSetAside: (sensorId, rows) => setAsides.noteLive(sensorId, rows),
     checkAddresses: (spoken) => checkAddresses(db(), spoken),
   });
-  return { probes, sensors, meters, intake, inbox, live };
+  return { probes, protection, sensors, intake, inbox, live };
 }
 
 function createCare(known: Platform & Observation & Reception): Care {

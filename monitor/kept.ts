@@ -1,14 +1,17 @@
 /** Retention of the whole monitor. A feature that declares lines is added here. */
 import { keptAlerts } from './alerts/index.ts';
+import { keptDetection } from './detection/index.ts';
 import { keptDevices } from './devices/index.ts';
 import { keptEvents } from './events/index.ts';
 import { keptFacts } from './facts/index.ts';
-import { cursorsKeptMs, type Feeds } from './feeds/index.ts';
+import { cursorsKeptMs, type Feeds, keptFeeds } from './feeds/index.ts';
 import type { Inbox } from './inbox/index.ts';
+import { keptIncidents } from './incidents/index.ts';
 import { keptTombstones } from './inventory/index.ts';
 import type { Live } from './live/index.ts';
 import { keptPlacements } from './placements/index.ts';
 import { keptProbes } from './probes/index.ts';
+import { keptProtection } from './protection/index.ts';
 import type { Sweep } from './retention/index.ts';
 import { keptNames } from './search/index.ts';
 import { keptSetAsides } from './set-asides/index.ts';
@@ -17,12 +20,16 @@ import { keptSetAsides } from './set-asides/index.ts';
 export const keptTables = [
   ...keptFacts,
   ...keptProbes,
+  ...keptDetection,
+  ...keptFeeds,
+  ...keptProtection,
   ...keptAlerts,
   ...keptSetAsides,
   ...keptDevices,
   ...keptPlacements,
   ...keptNames,
   ...keptTombstones,
+  ...keptIncidents,
   ...keptEvents,
 ];
 

@@ -24,11 +24,19 @@ export function addCommands(program: Command): void {
     });
   program
     .command('sync_ops_ddos')
-    .description('deliver observed minutes to operations: one tick, with its result')
+    .description('deliver incidents and observed minutes to operations: one tick of each, with its result')
     .option('--loop', 'repeat every SVC_OPS_DDOS_SYNC_SECONDS until Ctrl-C')
     .action(async (options: { loop?: boolean }) => {
       const { syncTraffic } = await import('./commands/sync-traffic.ts');
       await run((environment) => syncTraffic(environment, options.loop ?? false));
+    });
+  program
+    .command('sync_ops_protect_live')
+    .description('deliver live traffic to operations: one tick, with its result')
+    .option('--loop', 'repeat every SVC_OPS_PROTECT_LIVE_SYNC_SECONDS until Ctrl-C')
+    .action(async (options: { loop?: boolean }) => {
+      const { syncLive } = await import('./commands/sync-live.ts');
+      await run((environment) => syncLive(environment, options.loop ?? false));
     });
   program
     .command('maintain_metrics')

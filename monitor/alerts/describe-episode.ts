@@ -1,10 +1,12 @@
 /** Texts about episodes, the same in mails, in webhooks and on pages. */
 
+import { formatBitRate, formatCount } from '#service-kit/pages/index.ts';
 import { endingText } from './credential-health.ts';
 import type { AlertKind } from './episode.ts';
 import type { Episode } from './read-episodes.ts';
 
 export const kindNames: Record<AlertKind, string> = {
+  attack_detected: 'Attack',
   sensor_silent: 'Sensor silent',
   capture_dead: 'Capture down',
   capture_loss: 'Capture loses packets',
@@ -28,6 +30,11 @@ export function titleOf(episode: Pick<Episode, 'kind' | 'subjectName'>): string 
 export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>): string {
   const percent = (value: unknown) => `${(Number(value) * 100).toFixed(1)} %`;
   switch (kind) {
+    case 'attack_detected':
+      return (
+        `${details.title}${details.drill ? ' (an operator’s drill)' : ''}: ` +
+        `up to ${formatCount(Number(details.peak_pps))} packets/s, ${formatBitRate(Number(details.peak_bps))}`
+      );
     case 'sensor_silent':
       return `no contact for ${Math.floor(Number(details.silent_seconds) / 60)} min`;
     case 'capture_dead':

@@ -1,6 +1,7 @@
 /** Episodes, and the rules for opening and resolving them. */
 
 export const alertKinds = [
+  'attack_detected',
   'sensor_silent',
   'capture_dead',
   'capture_loss',
@@ -16,13 +17,16 @@ export const alertKinds = [
 ] as const;
 export type AlertKind = (typeof alertKinds)[number];
 
+/** Kinds that follow another feature's state (`note-incidents.ts`), not the judging loop. */
+export const fedKinds: ReadonlySet<AlertKind> = new Set(['attack_detected']);
+
 /** Verdict of the newest facts about one subject. `unknown` includes values between bad and good. */
 export type Verdict = 'bad' | 'good' | 'unknown';
 
 /** Something that is judged, in its present state. A subject that is in no list was removed. */
 export interface Subject {
   kind: AlertKind;
-  /** `sensor:4`, `capture:4:eth0`, `probe:7`. */
+  /** `sensor:4`, `capture:4:eth0`, `probe:7`, `incident:` and its UUID. */
   key: string;
   siteId: number;
   name: string;
@@ -41,6 +45,8 @@ export interface OpenEpisode {
 
 /** How long a subject must be good without a break before its episode is resolved. */
 export const resolveSeconds: Record<AlertKind, number> = {
+  // Resolved by its incident, at once.
+  attack_detected: 0,
   sensor_silent: 60,
   capture_dead: 60,
   capture_loss: 120,

@@ -1,7 +1,7 @@
 /** One round of judging: turns facts into episodes and notifications, in one transaction. */
 import { ifHeld, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { judge, type OpenEpisode, type Subject } from './episode.ts';
+import { fedKinds, judge, type OpenEpisode, type Subject } from './episode.ts';
 import { type FindSubjectsDeps, findSubjects } from './find-subjects.ts';
 import { enqueueOpened, enqueueResolved } from './outbox-store.ts';
 import { insertEpisode, listOpen, noteWatch, resolveEpisode, setGoodSince, updateDetails } from './store.ts';
@@ -32,6 +32,7 @@ export async function judgeSubjects(
     }
     // A subject that is in no list was removed.
     for (const episode of open.values()) {
+      if (fedKinds.has(episode.kind)) continue;
       const step = judge(episode.kind, episode, 'gone', nowMs);
       if (step.do === 'resolve') await resolve(trx, episode.id, step.resolution, counts);
     }

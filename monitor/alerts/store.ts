@@ -24,6 +24,18 @@ export async function listOpen(trx: Queryable): Promise<OpenEpisode[]> {
   return rows;
 }
 
+/** Ids of the open episodes of a kind, by the keys of their subjects. */
+export async function findOpenBySubject(
+  trx: Queryable,
+  kind: AlertKind,
+  keys: readonly string[],
+): Promise<Map<string, number>> {
+  const { rows } = await sql<{ key: string; id: number }>`
+    select subject_key as key, id from alert_episodes
+    where kind = ${kind} and subject_key = any(${[...keys]}::text[]) and resolved_at is null`.execute(trx);
+  return new Map(rows.map(({ key, id }) => [key, id]));
+}
+
 /** The new episode's id; null when the subject already has an open one. */
 export async function insertEpisode(trx: Queryable, subject: Subject): Promise<number | null> {
   const { rows } = await sql<{ id: number }>`

@@ -1,31 +1,58 @@
-/** `./svc monitor sync_ops_ddos`: one delivery tick with readable status, or only the loop (NET-4.5, NET-4.6). */
+/**
+ * `./svc monitor sync_ops_ddos`: one tick of incidents and one of minutes with readable status, or only their loops (NET-4.5,
+ * NET-4.6).
+ */
 import { runUntilSignal, startParts } from '#common/lifecycle/index.ts';
-import { compose } from '../composition.ts';
+import { compose, partsOfFeed } from '../composition.ts';
 import { readConfig } from '../config.ts';
-import { type FeedState, minutes, type TickResult } from '../feeds/index.ts';
+import { type FeedState, incidents, minutes, type TickResult } from '../feeds/index.ts';
 
 export async function syncTraffic(environment: NodeJS.ProcessEnv, isLoop: boolean): Promise<number> {
-  const { database, secrets, feeds, reporter } = compose(readConfig(environment), {
-    mayJoin: true,
-  });
-  const { loop, runOnce, state } = feeds.find(minutes.name);
-  if (isLoop) return runUntilSignal([database, secrets.part, loop], reporter, () => reporter.info('ready'));
+  const monitor = compose(readConfig(environment), { mayJoin: true });
+  const { database, secrets, feeds, reporter } = monitor;
+  const [attacks, traffic] = [feeds.find(incidents.name), feeds.find(minutes.name)];
+  if (isLoop) {
+    const loops = [attacks, traffic].flatMap((feed) => partsOfFeed(monitor, feed));
+    return runUntilSignal([database, secrets.part, ...loops], reporter, () => reporter.info('ready'));
+  }
   const stop = await startParts([database, secrets.part], reporter);
   try {
-    const result = await runOnce();
-    process.stdout.write(`${describeTick(result)}\n${describeState(await state())}\n`);
-    return typeof result !== 'string' && result.error !== null ? 1 : 0;
+    const delivered = await attacks.runOnce();
+    process.stdout.write(
+      `${describeIncidents(delivered)}\n${describeState(await attacks.state(), 'incident')}\n\n`,
+    );
+    const result = await traffic.runOnce();
+    process.stdout.write(`${describeTick(result)}\n${describeState(await traffic.state())}\n`);
+    const hasFailed = [delivered, result].some((one) => typeof one !== 'string' && one.error !== null);
+    return hasFailed ? 1 : 0;
   } finally {
-    await loop.stop();
+    await attacks.loop.stop();
+    await traffic.loop.stop();
     await stop();
   }
 }
 
+const idleTexts = {
+  held: 'Another process delivers already (serve, or the loop); this one did nothing.',
+  idle: 'No connection to operations is enabled; nothing was sent.',
+} as const;
+
+/** The result of a tick of incidents, as text. */
+export function describeIncidents(result: TickResult | 'held' | 'idle'): string {
+  if (typeof result === 'string') return `Incidents     ${idleTexts[result]}`;
+  const { counts, error } = result;
+  const lines = [
+    `Incidents     ${counts.due} changed or active, ${counts.visited} sent`,
+    `Outcomes      ${counts.applied} applied, ${counts.unchanged} unchanged, ${counts.unmatched} unmatched, ${counts.identity_conflict} in conflict, ${counts.terminal} terminal`,
+    `Failed        ${counts.failed}, ${counts.refused} that operations refused`,
+  ];
+  if (error !== null) lines.push(`Error         ${error}`);
+  return lines.join('\n');
+}
+
 /** The result of a tick, as text. */
 export function describeTick(result: TickResult | 'held' | 'idle'): string {
-  if (result === 'held')
-    return 'Another process delivers already (serve, or the loop); this one did nothing.';
-  if (result === 'idle') return 'No connection to operations is enabled; nothing was sent.';
+  if (typeof result === 'string') return idleTexts[result];
   const { counts, error } = result;
   const lines = [
     `Allocations   ${counts.targets} known, ${counts.unsupported} unsupported, ${counts.unmapped} in unmapped clusters`,
@@ -38,15 +65,18 @@ export function describeTick(result: TickResult | 'held' | 'idle'): string {
   return lines.join('\n');
 }
 
-/** The feed's state, after the last run of any process (NET-2.9). */
-export function describeState(state: FeedState | null): string {
+/** A feed's state, after the last run of any process (NET-2.9). */
+export function describeState(
+  state: FeedState | null,
+  noun: 'minute' | 'bucket' | 'incident' = 'minute',
+): string {
   if (!state) return 'This feed has never run.';
   const time = (ms: number | null) => (ms === null ? 'never' : formatTime(ms));
-  const minute = state.latestAcknowledged;
+  const newest = state.latestAcknowledged;
   return [
     `Last run      ${time(state.lastRunAtMs)}`,
     `Last receipt  ${time(state.lastReceiptAtMs)}`,
-    `Newest minute ${minute === null ? 'none acknowledged yet' : formatTime(minute * 1000)}`,
+    `Newest ${noun} ${newest === null ? 'none acknowledged yet' : formatTime(newest * 1000)}`,
     `Last error    ${state.lastError ?? 'none'}`,
   ].join('\n');
 }

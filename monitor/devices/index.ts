@@ -29,7 +29,14 @@ import * as store from './store.ts';
 import { writeManufacturers } from './write-manufacturers.ts';
 
 export type { AddressConflict, AddressOwner, AddressPlace } from './address-store.ts';
-export { type Device, type DeviceLabel, deviceKeyOf, labelDevice, parseMac } from './device.ts';
+export {
+  type Device,
+  type DeviceLabel,
+  deviceKeyOf,
+  labelDevice,
+  parseDeviceKey,
+  parseMac,
+} from './device.ts';
 export { keptDevices } from './kept.ts';
 export {
   type Claim,

@@ -36,7 +36,8 @@ export async function deliverDue(deps: RunDeps, turn: Turn, round: Round, run: R
     const halves = await sendParcel(deps, round, sent, visits, faults);
     for (const half of halves) if (!run.isHalted && !turn.signal.aborted) await deliver(half);
   };
-  const [first, ...others] = chunksOf(items, batch.itemsPerRequest);
+  const groupOf = deps.work.groupOf ?? (() => '');
+  const [first, ...others] = chunksOf(items, batch.itemsPerRequest, groupOf);
   const queue = others.values();
   const work = async () => {
     for (const chunk of queue) {
@@ -157,8 +158,15 @@ function createFaultLimit(run: Run) {
   };
 }
 
-function chunksOf(items: readonly FeedItem[], size: number): FeedItem[][] {
+/** Items of a group, at most so many together; groups in the order of their first items. */
+function chunksOf(
+  items: readonly FeedItem[],
+  size: number,
+  groupOf: (item: FeedItem) => string,
+): FeedItem[][] {
   const chunks: FeedItem[][] = [];
-  for (let i = 0; i < items.length; i += size) chunks.push(items.slice(i, i + size));
+  for (const group of Map.groupBy(items, groupOf).values()) {
+    for (let i = 0; i < group.length; i += size) chunks.push(group.slice(i, i + size));
+  }
   return chunks;
 }

@@ -8,6 +8,8 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Setting } from '#common/config/index.ts';
 import type { FeedContract } from '#contracts/admin-api/contract.ts';
 import type { Applications } from '#monitor/applications/index.ts';
+import type { Incidents } from '#monitor/incidents/index.ts';
+import type { Live } from '#monitor/live/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -66,6 +68,8 @@ export interface FeedSources {
   sites: Pick<Sites, 'listClusters'>;
   traffic: Pick<Traffic, 'readAddressesMinutes' | 'listCaptures'>;
   applications: Pick<Applications, 'readAddressesApplications'>;
+  live: Pick<Live, 'listWindows'>;
+  incidents: Pick<Incidents, 'listDeliverable' | 'noteDelivered' | 'readAttackPeriods'>;
 }
 
 export interface FeedWork<Item extends FeedItem, Request, Answer> {
@@ -73,6 +77,8 @@ export interface FeedWork<Item extends FeedItem, Request, Answer> {
   prepare?(round: Round): Promise<void>;
   /** The items that waited longest, at most `round.limit`; fewer than that say that no other one is due. */
   due(round: Round): Promise<{ items: readonly Item[]; counts?: Readonly<Record<string, number>> }>;
+  /** Items of one request have the same group, such as a site; absent: all of them have. */
+  groupOf?(item: Item): string;
   /** The request for these items, at most `itemsPerRequest` of them. */
   build(items: readonly Item[], round: Round): Promise<Parcel<Request, Answer>>;
   /** Called with visits in the transaction that writes their cursors. */

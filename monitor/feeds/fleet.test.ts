@@ -5,6 +5,7 @@ import { createTestClock } from '#common/clock/index.ts';
 import type { TelemetryRequest } from '#contracts/admin-api/schemas.ts';
 import { addMinutes, addSensor, minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld } from '#monitor/testing/world.ts';
+import { minutes } from './index.ts';
 
 /** What a simulated receiver takes for one request. */
 const requestMs = 40;
@@ -46,6 +47,7 @@ test('NET-4.3: ticks of 50 follow one another while allocations are due, one req
   };
   const feed = world.createFeed({
     clock,
+    feeds: [minutes],
     cadences: { telemetry: { isOn: true, intervalSeconds } },
     sites: {
       listClusters: () => {
@@ -58,7 +60,7 @@ test('NET-4.3: ticks of 50 follow one another while allocations are due, one req
       listCaptures: async () => [],
       readAddressesMinutes: async (ranges) =>
         ranges.map(({ fromMinute: minute }) => [
-          { isGap: false as const, minute, rxBytes: 1, txBytes: 1, packets: 1, coverage: 1 },
+          { isGap: false as const, minute, captureId: 1, rxBytes: 1, txBytes: 1, packets: 1, coverage: 1 },
         ]),
     },
     applications: { readAddressesApplications: async (ranges) => ranges.map(() => []) },
@@ -116,7 +118,7 @@ test('NET-4.3: what a tick asks of the database does not grow with its allocatio
     assert.equal(world.operations.posted.length, allocations);
     return statements() - before;
   };
-  const minutes = Array.from({ length: 50 }, (_, i) =>
+  const observed = Array.from({ length: 50 }, (_, i) =>
     [40, 30, 3, 2].map((ago) => ({
       minute: minutesAgo(ago),
       address: `203.0.113.${i}`,
@@ -124,7 +126,7 @@ test('NET-4.3: what a tick asks of the database does not grow with its allocatio
       packets: 1,
     })),
   );
-  await addMinutes(world, sensor, minutes.flat());
+  await addMinutes(world, sensor, observed.flat());
   const [few, many] = [await sentIn(5), await sentIn(50)];
   assert.ok(many <= few + 2, `${few} statements for 5 allocations, ${many} for 50`);
 });

@@ -9,6 +9,8 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Applications } from '#monitor/applications/index.ts';
+import type { Incidents } from '#monitor/incidents/index.ts';
+import type { Live } from '#monitor/live/index.ts';
 import type { Connection } from '#monitor/operations-client/index.ts';
 import type { PlanSection } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
@@ -24,7 +26,11 @@ import * as store from './store.ts';
 
 export { type Cadences, cadencesOf, settingsOfFeeds } from './cadence.ts';
 export { defineFeed, type Feed } from './feed.ts';
+export { incidents } from './incidents/index.ts';
+export { createIncidentWake } from './incidents/wake.ts';
 export { installedFeeds } from './installed.ts';
+export { keptFeeds } from './kept.ts';
+export { live } from './live/index.ts';
 export { minutes } from './minutes/index.ts';
 export type { FeedItem } from './round.ts';
 export type { TickResult } from './run-feed.ts';
@@ -68,6 +74,8 @@ export interface FeedsDeps {
   sites: Pick<Sites, 'listClusters'>;
   traffic: Pick<Traffic, 'readAddressesMinutes' | 'listCaptures'>;
   applications: Pick<Applications, 'readAddressesApplications'>;
+  live: Pick<Live, 'listWindows'>;
+  incidents: Pick<Incidents, 'listDeliverable' | 'noteDelivered' | 'readAttackPeriods'>;
   clock: Clock;
   reporter: Reporter;
   /** Documentation ranges count as globally routable: lab and demo worlds alone. */

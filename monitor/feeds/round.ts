@@ -46,6 +46,8 @@ export interface Round {
   readonly limit: number;
   /** Items visited since then are not due; null: all are. */
   readonly notVisitedSince: Date | null;
+  /** Adds to a declared count of the run: what belongs to no item. */
+  count(name: string, added: number): void;
   /** Renews the lease during long preparations; ends the tick when it was lost. */
   renew(): Promise<void>;
   /** Runs a transaction that commits only while the lease is held. */

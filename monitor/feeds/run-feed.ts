@@ -101,6 +101,9 @@ function createRound({ db, feed }: RunDeps, turn: Turn, open: OpenConnection, ru
     capabilities: open.capabilities,
     limit,
     notVisitedSince,
+    count(name, added) {
+      run.counts[name] = (run.counts[name] ?? 0) + added;
+    },
     async renew() {
       if (!(await turn.renew())) throw new LeaseLost();
     },

@@ -43,6 +43,8 @@ test('NET-4.j, NET-2.9: health shows stored state to signed-in people only, incl
     [
       ['inventory', null],
       ['telemetry', null],
+      ['incidents', null],
+      ['live', null],
     ],
   );
 

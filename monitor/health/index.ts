@@ -7,6 +7,7 @@
 import { describeError } from '#common/errors/index.ts';
 import type { Feeds } from '#monitor/feeds/index.ts';
 import type { Inbox } from '#monitor/inbox/index.ts';
+import type { Incidents } from '#monitor/incidents/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Retention } from '#monitor/retention/index.ts';
@@ -27,6 +28,7 @@ export interface HealthDeps {
   retention: Pick<Retention, 'state'>;
   sensors: Pick<Sensors, 'listLags'>;
   live: Pick<Live, 'findProblem'>;
+  incidents: Pick<Incidents, 'countOpen'>;
   /** Names of migrations that were not applied. */
   missingMigrations: () => Promise<string[]>;
 }
@@ -39,20 +41,24 @@ export const backlogSeconds = 60;
 export function createHealth(deps: HealthDeps): Health {
   return {
     async read() {
-      const [inbox, leases, inventory, delivered, maintenance, sensors, liveProblem] = await Promise.all([
-        deps.inbox.state(),
-        listLeases(deps.reader()),
-        deps.inventory.state(),
-        readFeeds(deps.feeds),
-        deps.retention.state(),
-        deps.sensors.listLags(sensorsMax),
-        deps.live.findProblem(),
-      ]);
+      const [inbox, leases, inventory, delivered, maintenance, sensors, liveProblem, open] =
+        await Promise.all([
+          deps.inbox.state(),
+          listLeases(deps.reader()),
+          deps.inventory.state(),
+          readFeeds(deps.feeds),
+          deps.retention.state(),
+          deps.sensors.listLags(sensorsMax),
+          deps.live.findProblem(),
+          deps.incidents.countOpen(),
+        ]);
       const feeds: FeedRecord[] = [
         { feed: 'inventory', title: 'Inventory', ...inventory, newestMinute: null },
         ...delivered,
       ];
-      const report = { asOfMs: Date.now(), inbox, leases, feeds, maintenance, sensors };
+      const sum = (name: 'attacks' | 'stale' | 'info') => open.reduce((total, site) => total + site[name], 0);
+      const incidents = { active: sum('attacks'), stale: sum('stale'), info: sum('info') };
+      const report = { asOfMs: Date.now(), inbox, leases, feeds, maintenance, sensors, incidents };
       return { ...report, problems: [...findProblems(report), ...(liveProblem ? [liveProblem] : [])] };
     },
     async check() {

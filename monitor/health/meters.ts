@@ -14,6 +14,8 @@ export interface MonitorMeters {
   readonly contentType: string;
   /** Counts the uploads of this process. */
   readonly tally: InboxTally;
+  /** Counts the observations of incidents that this process applied. */
+  readonly tallyIncidents: (outcome: 'applied' | 'foreign' | 'repeated', count: number) => void;
   /** Times the requests of this server. */
   watch(app: App): void;
   /** All metrics as text. Without an answer of the database, the metrics that need it are left out. */
@@ -28,8 +30,14 @@ export interface MeterSources {
 export function createMonitorMeters(): MonitorMeters {
   const meters = createMeters('svc_monitor_');
   const uploads = meters.counter('inbox_uploads_total', 'Uploads in this process by result.', ['outcome']);
+  const observations = meters.counter(
+    'incident_observations_total',
+    'Observations of incidents in this process by result; foreign ones are applied and make no incident.',
+    ['outcome'],
+  );
   const gauges = createGauges(meters);
   return {
+    tallyIncidents: (outcome, count) => observations.inc({ outcome }, count),
     contentType: meters.contentType,
     tally: (outcome, count) => uploads.inc({ outcome }, count),
     watch: (app) => meterRequests(app, meters),
@@ -58,6 +66,9 @@ function createGauges({ gauge }: Meters) {
       'Time of the last successful run of retention.',
     ),
     maintenanceSeconds: gauge('maintenance_last_run_seconds', 'Duration of the last run of retention.'),
+    incidents: gauge('incidents', 'Incidents that are not over: attacks active or stale, and info.', [
+      'state',
+    ]),
     sensors: gauge(
       'sensors',
       'Sensors by contact: heard, silent, or enrolled moments ago and not heard yet.',
@@ -79,7 +90,7 @@ function show(gauges: ReturnType<typeof createGauges>, report: HealthReport | nu
     for (const gauge of [gauges.pending, gauges.oldest, gauges.failing, gauges.lagMax]) gauge.remove();
     return;
   }
-  const { inbox, leases, feeds, maintenance, sensors } = report;
+  const { inbox, leases, feeds, maintenance, sensors, incidents } = report;
   gauges.pending.set(inbox.pending);
   gauges.oldest.set(inbox.oldestSeconds ?? 0);
   gauges.failing.set(inbox.failing);
@@ -96,6 +107,9 @@ function show(gauges: ReturnType<typeof createGauges>, report: HealthReport | nu
   gauges.sensors.set({ state: 'heard' }, heard.length);
   gauges.sensors.set({ state: 'enrolled' }, speaking.length - heard.length);
   gauges.sensors.set({ state: 'silent' }, sensors.length - speaking.length);
+  gauges.incidents.set({ state: 'active' }, incidents.active);
+  gauges.incidents.set({ state: 'stale' }, incidents.stale);
+  gauges.incidents.set({ state: 'info' }, incidents.info);
   gauges.lagMax.set(Math.max(0, ...heard.map(({ lagSeconds }) => lagSeconds ?? 0)));
   for (const { sensorId, hostName, lagSeconds } of sensors.slice(0, sensorSeriesMax))
     if (lagSeconds !== null) gauges.lag.set({ sensor: String(sensorId), host: hostName }, lagSeconds);

@@ -26,6 +26,8 @@ export interface HealthReport {
   feeds: FeedRecord[];
   maintenance: MaintenanceState;
   sensors: SensorLag[];
+  /** Incidents that are not over. */
+  incidents: { active: number; stale: number; info: number };
 }
 
 export interface Readiness {

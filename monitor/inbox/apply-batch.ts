@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { decodedBytesMax } from '#contracts/sensor-api/decode-slices.ts';
-import type { DecodedUpload, UploadConsumer } from '#monitor/intake/index.ts';
+import type { DecodedUpload, ReadUpload, UploadConsumer } from '#monitor/intake/index.ts';
 import type { Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { UploadKey } from './decoded-uploads.ts';
@@ -8,10 +8,12 @@ import type { InboxParts } from './deps.ts';
 import {
   endAttempt,
   finishUploads,
+  lockPending,
   lockUploads,
   type PendingUpload,
   readBodies,
   type StoredBody,
+  type UploadIdentity,
 } from './store.ts';
 import { underShare } from './under-share.ts';
 
@@ -45,6 +47,32 @@ export async function applyBatch(
   });
   deps.decoded.forget(selected.map(({ key }) => key));
   return selected.length;
+}
+
+/**
+ * Applies one upload at once, without a lease: the lock of its row and its state decide that it is applied once. Does
+ * nothing where a worker has applied it meanwhile. Only for consumers that have nothing to prepare.
+ */
+export async function applyAtOnce(
+  deps: InboxParts,
+  identity: UploadIdentity,
+  { upload, setAside, digest }: ReadUpload,
+): Promise<void> {
+  const isApplied = await deps
+    .db()
+    .transaction()
+    .execute(async (trx) => {
+      const pending = await lockPending(trx, identity);
+      if (!pending) return false;
+      const { id, siteId, sensorId, nowMs } = pending;
+      const arrived = { siteId, sensorId, nowMs, upload, setAside };
+      const records = deps.consumers.map((consumer) => consumer.select(arrived));
+      await applyRecords(deps.consumers, trx, [{ id, key: pending, records }]);
+      await finishUploads(trx, [id], 'applied');
+      return true;
+    });
+  if (isApplied) deps.tally?.('applied', 1);
+  deps.decoded.forget([{ ...identity, digest }]);
 }
 
 /** The records of an upload, one entry for each consumer in their order; null where it has none for that one. */

@@ -10,14 +10,15 @@
  * (NET-6.2); failures of the database itself never count. What comes at the same time is stored in one transaction and
  * applied in one, because a commit costs the same for a hundred as for one.
  */
-import { CodedError } from '#common/errors/index.ts';
+import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
 import { createIntake } from '#monitor/intake/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
+import { applyAtOnce } from './apply-batch.ts';
 import { createDecodedUploads } from './decoded-uploads.ts';
 import type { InboxDeps } from './deps.ts';
-import { createReceiving } from './receive-upload.ts';
+import { createReceiving, type UploadCheck } from './receive-upload.ts';
 import { type InboxState, type KeptUpload, listKeptUploads, pruneUploads, readInboxState } from './store.ts';
 import { createInboxWorker } from './worker.ts';
 
@@ -32,6 +33,17 @@ export interface Inbox {
    * speaks of a time that has not come, which the sensor keeps. What was not taken is noted with its sensor.
    */
   receive(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Promise<TelemetryReceipt>;
+  /**
+   * Like `receive`, for urgent records in an upload of their own: it is applied before the receipt is given and waits for no
+   * other upload. Where that fails it is applied by a worker like any other. `require` throws for an upload that holds
+   * something else.
+   */
+  receiveUrgent(
+    sensor: EnrolledSensor,
+    body: Uint8Array,
+    encoding: string | undefined,
+    require: UploadCheck,
+  ): Promise<TelemetryReceipt>;
   /** Applies what is due until nothing is that this worker may touch; for commands and tests. */
   drain(): Promise<void>;
   /** Forgets tombstones older than two days whose numbers are covered (NET-8). */
@@ -49,20 +61,39 @@ export function createInbox(given: InboxDeps): Inbox {
   const deps = { ...given, intake: given.intake ?? createIntake(given), decoded };
   const worker = createInboxWorker(deps);
   const receiveUpload = createReceiving(deps);
+  async function noteOutcome<T extends { receipt: TelemetryReceipt }>(
+    sensor: EnrolledSensor,
+    received: Promise<T>,
+  ): Promise<T> {
+    try {
+      const done = await received;
+      deps.tally?.(done.receipt.receipt, 1);
+      return done;
+    } catch (error) {
+      if (error instanceof CodedError) {
+        deps.tally?.('refused', 1);
+        await deps.sensors.noteRefusal(sensor.id, { code: error.code, message: error.message });
+      }
+      throw error;
+    }
+  }
   return {
     async receive(sensor, body, encoding) {
+      const { receipt } = await noteOutcome(sensor, receiveUpload(sensor, body, encoding));
+      if (receipt.receipt === 'accepted') worker.wake();
+      return receipt;
+    },
+    async receiveUrgent(sensor, body, encoding, require) {
+      const { receipt, read } = await noteOutcome(sensor, receiveUpload(sensor, body, encoding, require));
+      if (receipt.receipt === 'duplicate') return receipt;
+      const { spoolId, sequence } = read.upload;
       try {
-        const receipt = await receiveUpload(sensor, body, encoding);
-        deps.tally?.(receipt.receipt, 1);
-        if (receipt.receipt === 'accepted') worker.wake();
-        return receipt;
+        await applyAtOnce(deps, { sensorId: sensor.id, spoolId, sequence }, read);
       } catch (error) {
-        if (error instanceof CodedError) {
-          deps.tally?.('refused', 1);
-          await deps.sensors.noteRefusal(sensor.id, { code: error.code, message: error.message });
-        }
-        throw error;
+        deps.reporter.warn('urgent upload is left to a worker', { error: describeError(error) });
+        worker.wake();
       }
+      return receipt;
     },
     drain: () => worker.drain(),
     prune: () => pruneUploads(deps.db()),

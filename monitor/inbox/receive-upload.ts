@@ -27,6 +27,9 @@ const transactionsMax = 2;
 const clockAheadMessage =
   'this upload speaks of a time more than 5 minutes ahead; set the clock of this host and send it again';
 
+/** Throws `telemetry.malformed` for an upload that was sent to the wrong address. */
+export type UploadCheck = (upload: TelemetryUpload) => void;
+
 interface Received {
   row: UploadRow;
   contact: Contact;
@@ -42,7 +45,12 @@ interface Received {
  */
 export function createReceiving(
   deps: InboxParts,
-): (sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined) => Promise<TelemetryReceipt> {
+): (
+  sensor: EnrolledSensor,
+  body: Uint8Array,
+  encoding: string | undefined,
+  require?: UploadCheck,
+) => Promise<{ receipt: TelemetryReceipt; read: ReadUpload }> {
   const store = createBatching<Received, Verdict>({
     itemsMax: storedMax,
     weigh: ({ row }) => row.body.length,
@@ -50,8 +58,8 @@ export function createReceiving(
     batchesMax: transactionsMax,
     run: (received) => storeTogether(deps, received),
   });
-  return async (sensor, body, encoding) => {
-    const received = await readReceived(deps.consumers, deps.intake, sensor, body, encoding);
+  return async (sensor, body, encoding, require) => {
+    const received = await readReceived(deps.consumers, deps.intake, sensor, body, encoding, require);
     const { row } = received;
     // Held before it is stored, because a worker may begin with it as soon as it is.
     const forget = deps.decoded.hold(row, received.read);
@@ -66,8 +74,9 @@ export function createReceiving(
       if (!isStored) forget();
     }
     const receipt = { spool_id: row.spoolId, sequence: row.sequence, receipt: judge(row, verdict) };
-    const setAside = countSetAside(received.read.setAside);
-    return setAside > 0 ? { ...receipt, set_aside: setAside } : receipt;
+    const { read } = received;
+    const setAside = countSetAside(read.setAside);
+    return { receipt: setAside > 0 ? { ...receipt, set_aside: setAside } : receipt, read };
   };
 }
 
@@ -77,8 +86,10 @@ async function readReceived(
   sensor: EnrolledSensor,
   body: Uint8Array,
   encoding: string | undefined,
+  require?: UploadCheck,
 ): Promise<Received> {
   const read = await intake.readUpload(sensor.id, body, encoding);
+  require?.(read.upload);
   const { upload, digest } = read;
   const { spoolId, sequence, sensorVersion } = upload;
   const { firstMinute, lastMinute, throughMinute } = timesOf(consumers, upload);

@@ -203,6 +203,25 @@ export async function lockUploads(trx: Queryable, ids: readonly number[]): Promi
   return new Set(rows.map((row) => row.id));
 }
 
+/** What an upload is recognised by. */
+export interface UploadIdentity {
+  sensorId: number;
+  spoolId: string;
+  sequence: number;
+}
+
+/** Locks an upload for this transaction; null when it has been finished meanwhile. */
+export async function lockPending(trx: Queryable, identity: UploadIdentity): Promise<PendingUpload | null> {
+  const { rows } = await sql<PendingUpload>`
+    select id, sensor_id as "sensorId", site_id as "siteId", spool_id as "spoolId", sequence, digest,
+      extract(epoch from first_minute)::float8 as "firstMinute", extract(epoch from last_minute)::float8 as "lastMinute",
+      (extract(epoch from svc_now()) * 1000)::float8 as "nowMs"
+    from inbox_uploads
+    where sensor_id = ${identity.sensorId} and spool_id = ${identity.spoolId} and sequence = ${identity.sequence}
+      and state = 'pending' for update`.execute(trx);
+  return rows[0] ?? null;
+}
+
 /** Ends uploads; what remains are the tombstones that recognise redeliveries. */
 export async function finishUploads(
   trx: Queryable,

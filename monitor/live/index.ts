@@ -14,7 +14,7 @@ import { createIntake } from '#monitor/intake/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
 import type { LiveDeps } from './deps.ts';
 import { withoutForeign } from './foreign-hosts.ts';
-import type { LiveRate, WindowList } from './live-store.ts';
+import type { LiveRate, LiveStore, WindowList } from './live-store.ts';
 import { createSiteReader } from './read-site.ts';
 import type { SiteLive } from './sum-windows.ts';
 
@@ -49,12 +49,21 @@ export interface Live {
 
 /** Maximum host rows of one read (NET-8: live source limit). */
 const hostRowsMax = 100_000;
+/** Maximum bytes of one read, decoded (NET-2.5.3). */
+const readBytesMax = 16 * 1024 * 1024;
+
+/** Reads windows alone, for features that are made before reception. */
+export function createWindowReader(store: Pick<LiveStore, 'list'>): Pick<Live, 'listWindows'> {
+  return {
+    listWindows: (siteId, sinceMs, limit) =>
+      store.list({ siteId, sinceMs, limit, hostsMax: hostRowsMax, bytesMax: readBytesMax }),
+  };
+}
 
 export function createLive(deps: LiveDeps): Live {
   const { store } = deps;
   const intake = deps.intake ?? createIntake({ clock: systemClock });
-  const listWindows = (siteId: number, sinceMs: number, limit: number) =>
-    store.list({ siteId, sinceMs, limit, hostsMax: hostRowsMax });
+  const { listWindows } = createWindowReader(store);
   return {
     async receive(sensor, body, encoding) {
       const { upload, setAside } = await intake.readLive(sensor.id, body, encoding);

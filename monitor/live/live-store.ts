@@ -44,10 +44,17 @@ export interface WindowRange {
   siteId: number;
   /** Windows that began at or after this time. */
   sinceMs: number;
-  /** Maximum number of windows, and of host rows in all of them; the first window is returned in any case. */
+  /**
+   * Maximum number of windows, of host rows in all of them, and of decoded bytes (`decodedBytes`); the first window is
+   * returned in any case.
+   */
   limit: number;
   hostsMax: number;
+  bytesMax: number;
 }
+
+/** Memory of a decoded window, and of each host row in it, from above: texts in both are short. */
+export const decodedBytes = { window: 512, host: 160 } as const;
 
 export interface WindowList {
   /** Newest first; of windows with the same start, the last stored first. */

@@ -4,6 +4,7 @@ import type { LiveReceipt } from '#contracts/sensor-api/http.ts';
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import {
+  decodedBytes,
   isKept,
   type LiveBounds,
   type LiveRate,
@@ -115,13 +116,15 @@ async function listWindows(
       rx_bytes::float8[] as "rxBytes", tx_bytes::float8[] as "txBytes", host_packets::float8[] as "hostPackets"
     from (
       select *, count(*) over ()::int as matching, row_number() over newest_first as place,
-        sum(cardinality(addresses)) over newest_first as host_rows
+        sum(cardinality(addresses)) over newest_first as host_rows,
+        sum(${decodedBytes.window}::int + ${decodedBytes.host}::int * cardinality(addresses)) over newest_first as bytes
       from live_windows
       where site_id = ${range.siteId} and started_at >= to_timestamp(${range.sinceMs / 1000}::float8)
         and started_at > to_timestamp(${cutoffMs / 1000}::float8)
       window newest_first as (order by started_at desc, id desc)
     ) listed
-    where place <= ${Math.min(range.limit, historyMax)} and (host_rows <= ${range.hostsMax} or place = 1)
+    where place <= ${Math.min(range.limit, historyMax)} 
+      and (host_rows <= ${range.hostsMax} and bytes <= ${range.bytesMax} or place = 1)
     order by place`.execute(db);
   const windows = rows.map(({ addresses, rxBytes, txBytes, hostPackets, matching: _, ...window }) => ({
     ...window,

@@ -65,19 +65,23 @@ export const trimScript = `${common}
 return trim(nowMs(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]))
 `;
 
-/** ARGV: now or '', history in ms, since in ms, most windows, most host rows, '1' for windows without hosts. */
+/**
+ * ARGV: now or '', history in ms, since in ms, most windows, most host rows, '1' for windows without hosts, most bytes, bytes
+ * of a window, bytes of a host row.
+ */
 export const listScript = `${common}
 local after, since = nowMs(ARGV[1]) - tonumber(ARGV[2]), tonumber(ARGV[3])
 local from = since > after and string.format('%.0f', since) or '(' .. string.format('%.0f', after)
 local matching = redis.call('ZCOUNT', KEYS[2], from, '+inf')
 local places = redis.call('ZREVRANGEBYSCORE', KEYS[2], '+inf', from, 'LIMIT', 0, ARGV[4])
-local found, rows = {}, 0
+local found, rows, bytes = {}, 0, 0
 for _, place in ipairs(places) do
   local id = streamId(place)
   local entry = redis.call('XRANGE', KEYS[1], id, id)[1]
   if entry then
     rows = rows + tonumber(entry[2][4])
-    if rows > tonumber(ARGV[5]) and #found > 0 then break end
+    bytes = bytes + tonumber(ARGV[8]) + tonumber(ARGV[9]) * tonumber(entry[2][4])
+    if (rows > tonumber(ARGV[5]) or bytes > tonumber(ARGV[7])) and #found > 0 then break end
     found[#found + 1] = entry[2][6]
     if ARGV[6] ~= '1' then found[#found + 1] = entry[2][8] end
   end

@@ -10,12 +10,14 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { LiveHost, LiveWindow } from '#contracts/sensor-api/live.ts';
 import {
   aheadMs,
+  decodedBytes,
   type LiveBounds,
   type LiveRate,
   type LiveStore,
   rateOf,
   rateSeconds,
   type StoredWindow,
+  type WindowRange,
 } from './live-store.ts';
 import { createRedisConnection } from './redis-connection.ts';
 import { addScript, listScript, trimScript } from './redis-scripts.ts';
@@ -59,6 +61,7 @@ export function createRedisStore(options: RedisStoreOptions): LiveStore {
         sinceMs: nowMs - rateSeconds * 1000 + 1,
         limit: options.historyMax,
         hostsMax: Number.MAX_SAFE_INTEGER,
+        bytesMax: Number.MAX_SAFE_INTEGER,
       };
       const { found } = await windows.read(siteId, range, true);
       return newestRates(found.map((text) => JSON.parse(text.toString()) as Head));
@@ -114,14 +117,15 @@ function createWindows(
     /** How many windows there are, and those within the limits: their heads alone, or each with its hosts after it. */
     async read(
       siteId: number,
-      { sinceMs, limit, hostsMax }: { sinceMs: number; limit: number; hostsMax: number },
+      { sinceMs, limit, hostsMax, bytesMax }: Omit<WindowRange, 'siteId'>,
       headsOnly: boolean,
     ): Promise<{ matching: number; found: Buffer[] }> {
       const given = [sinceMs, Math.min(limit, historyMax), hostsMax].map(String);
+      const size = [bytesMax, decodedBytes.window, decodedBytes.host].map(String);
       const answer = await ask(() =>
         bytes.eval(listScript, {
           keys: keysOf(siteId),
-          arguments: [nowText(), historyMs, ...given, headsOnly ? '1' : '0'],
+          arguments: [nowText(), historyMs, ...given, headsOnly ? '1' : '0', ...size],
         }),
       );
       const [matching, found] = answer as unknown as [number, Buffer[]];

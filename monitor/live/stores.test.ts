@@ -55,7 +55,7 @@ test('NET-8.7, NET-2.2.6: windows in Redis keep parser drops, expire with the ne
   await Promise.all([store.start(), other.start()]);
   const windows = [makeWindow(20), makeWindow(30), makeWindow(40), makeWindow(50)];
   assert.deepEqual(await store.add(sensor, randomUUID(), windows), { stored: 4, duplicates: 0, too_old: 0 });
-  const read = await other.list({ siteId: 7, sinceMs: 0, limit: 10, hostsMax: 100 });
+  const read = await other.list({ siteId: 7, sinceMs: 0, limit: 10, hostsMax: 100, bytesMax: 1e9 });
   assert.deepEqual(
     read.windows.map((one) => [one.startedAtMs, one.parserDropped]),
     windows.slice(0, 3).map((one) => [one.startedAtMs, 7]),
@@ -103,7 +103,7 @@ test('NET-8.7: a store with eviction is refused with its name; a full one refuse
   };
   await assert.rejects(fill(), (error) => hasCode(error, 'live.store_full'));
   assert.ok(stored > 10, `${stored} windows were stored`);
-  const { windows } = await again.list({ siteId: 7, sinceMs: 0, limit: 1000, hostsMax: 1e9 });
+  const { windows } = await again.list({ siteId: 7, sinceMs: 0, limit: 1000, hostsMax: 1e9, bytesMax: 1e9 });
   assert.equal(windows.length, stored, 'all acknowledged windows are stored');
   await redis.cli('config', 'set', 'maxmemory', '64mb');
   assert.equal((await again.add(sensor, runId, [makeWindow(0)])).stored, 1);

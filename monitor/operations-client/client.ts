@@ -44,7 +44,8 @@ export type OperationsFault =
   | 'refused'
   | 'failed'
   | 'malformed'
-  | 'stale';
+  | 'stale'
+  | 'source_limited';
 
 const sentences: Record<OperationsFault, string> = {
   insecure:
@@ -61,6 +62,8 @@ const sentences: Record<OperationsFault, string> = {
   malformed: 'The answer from operations was invalid or incomplete. The next run tries again.',
   stale:
     'The inventory from operations has a time stamp more than 15 minutes old, so it was not imported. Check the clocks, and whether operations reads from a lagging replica.',
+  source_limited:
+    'Nothing was sent: a limit of one read was reached before any live window that can be used. Check the live store and the clocks of the sensors.',
 };
 
 /** A failed call; `message` is one of the fixed sentences and may be shown and stored. */
@@ -85,7 +88,7 @@ export class OperationsError extends CodedError {
 
 /** True when every other call would fail in the same way. */
 export function concernsEveryCall(fault: OperationsFault): boolean {
-  return fault !== 'refused' && fault !== 'failed' && fault !== 'malformed';
+  return !['refused', 'failed', 'malformed', 'source_limited'].includes(fault);
 }
 
 /** The sentence for any thrown value; for other errors, a sentence without details. */

@@ -17,7 +17,7 @@ import * as store from './store.ts';
 export { keptPlacements } from './kept.ts';
 export { covers, isForeign, type Place, type Placement } from './placement.ts';
 export type { Spoken } from './spoken.ts';
-export { type ChangedAddress, listNodes, type NodeName } from './store.ts';
+export { type ChangedAddress, listNodes, type NodeName, type SpokenInterface } from './store.ts';
 
 /**
  * Returns whether a sensor's report about an address or MAC in a minute is foreign. An address that is not unique is
@@ -64,6 +64,17 @@ export async function checkMacs(db: Queryable, spoken: readonly Spoken[]): Promi
   const known = createKnown();
   await readPlacements(db, spoken, store.findMacPlacements, known);
   return judgeBy(known);
+}
+
+/**
+ * Of these reports, by their index, those whose address and MAC a server of the sensor's node had: only then is it certain
+ * which server sent.
+ */
+export function checkInterfaces(
+  db: Queryable,
+  spoken: readonly store.SpokenInterface[],
+): Promise<ReadonlySet<number>> {
+  return spoken.length === 0 ? Promise.resolve(new Set()) : store.findOwnInterfaces(db, spoken);
 }
 
 const anywhere = [''];

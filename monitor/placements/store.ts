@@ -44,6 +44,32 @@ export async function findMacPlacements(
   return rows;
 }
 
+/** An address and the MAC that sent for it, in a sensor's report. */
+export interface SpokenInterface {
+  sensorId: number;
+  address: string;
+  mac: string;
+  /** Start of the minute, seconds since 1970. */
+  minute: number;
+}
+
+/** By the index of the question in the list: those of which a server of the sensor's node had both in that minute. */
+export async function findOwnInterfaces(
+  db: Queryable,
+  spoken: readonly SpokenInterface[],
+): Promise<Set<number>> {
+  const { rows } = await sql<{ index: number }>`
+    select distinct (q.n - 1)::int as index
+    from unnest(${spoken.map((one) => one.sensorId)}::bigint[], ${spoken.map((one) => one.address)}::inet[],
+      ${spoken.map((one) => one.mac)}::text[], ${spoken.map((one) => one.minute)}::float8[])
+      with ordinality as q(sensor_id, address, mac, minute, n)
+    cross join lateral interface_placements(q.sensor_id, q.address, q.mac) p
+    where p.speaks and p.began_at < to_timestamp(q.minute + 60) and p.ended_at > to_timestamp(q.minute)`.execute(
+    db,
+  );
+  return new Set(rows.map(({ index }) => index));
+}
+
 /** Changes by a listing: new places, and ids of rows that it no longer has. */
 export interface Changes {
   begun: Place[];

@@ -126,6 +126,8 @@ function sampleOf(type: string, n: number): string {
     text: `'x${n}'`,
     inet: `'192.0.2.${n}'`,
     'inet[]': "'{}'",
+    'text[]': "'{}'",
+    'bigint[]': "'{}'",
     uuid: 'gen_random_uuid()',
     jsonb: "'{}'",
     bytea: "'\\x00'",
@@ -193,13 +195,16 @@ test('NET-8.R1, NET-8.R2, NET-8.R3: pairs of endpoints and tokens are kept for a
   const ofOneDay = [
     'appended_uploads',
     'endpoint_pairs',
+    'minute_verdicts',
     'pair_hours',
     'name_pair_minutes',
     'name_pair_tens',
     'name_pair_hours',
   ];
+  // Suspects, destinations, seconds and transitions are deleted with the rows of these.
+  const ofAttacks = ['incidents', 'incident_observations', 'site_correlations'];
   for (const { table, only, keptFor } of keptTables) {
-    const isAttack = only === "kind = 'ddos_detected'";
+    const isAttack = only === "kind = 'ddos_detected'" || ofAttacks.includes(table);
     const expected = isAttack ? '1 year' : ofOneDay.includes(table) ? '24 hours' : '3 months';
     assert.deepEqual([table, only, keptFor], [table, only, expected]);
   }

@@ -73,6 +73,7 @@ test('a sensor’s page shows its lists, what they leave out, and when its serve
     JSON.parse((await visitor.get(`${page}?format=json&table=${table}`)).text).rows;
   assert.deepEqual(await file('plan'), [
     { list: 'protected addresses', entries: 0, max: 4096, left_out: 0 },
+    { list: 'groups of thresholds', entries: 0, max: 512, left_out: 0 },
     { list: 'probes', entries: 0, max: 32, left_out: 0 },
   ]);
   assert.deepEqual(await file('servers'), [
@@ -99,7 +100,7 @@ test('a sensor’s page shows its lists, what they leave out, and when its serve
   );
   const plan = await monitor.sensors.readPlan(siteId, made!.sensor_id);
   assert.equal(plan.probes!.length, 32);
-  assert.deepEqual((await file('plan'))[1], { list: 'probes', entries: 34, max: 32, left_out: 2 });
+  assert.deepEqual((await file('plan')).at(-1), { list: 'probes', entries: 34, max: 32, left_out: 2 });
   await monitor.alerts.loop.runOnce();
   assert.deepEqual(
     (await monitor.alerts.listOpen(siteId, 10)).map((one) => [one.kind, one.details]),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
+import { thresholdDefaults } from '#contracts/sensor-api/detection.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, host, testMinute } from '#monitor/testing/index.ts';
 import { planSections } from '#monitor/testing/plan-sections.ts';
@@ -100,6 +101,14 @@ test('NET-9.1, NET-9.4: the plan of the program has the versions of every sectio
     live_version: 1,
     probes_version: 1,
     probes: [],
+    detection_version: 1,
+    detection: {
+      additional_cidrs: [],
+      ...thresholdDefaults,
+      groups: [],
+      takes_evidence: false,
+      drills: [],
+    },
     local_cidrs: [],
     protected_targets: [],
   });

@@ -4,7 +4,7 @@
 import { silentReporter } from '#common/reporter/index.ts';
 import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
-import { type FeedsDeps, minutes } from '#monitor/feeds/index.ts';
+import { type FeedsDeps, incidents, live, minutes } from '#monitor/feeds/index.ts';
 import {
   type OperationsStub,
   startOperationsStub,
@@ -23,7 +23,11 @@ export async function createWorld() {
     ...readConfig({ SVC_LOG_LEVEL: 'error', SVC_MAC_VENDOR_LOOKUP_URL: '' }),
     allowDocumentationAddresses: true,
     inventorySyncSeconds: 5,
-    feeds: { [minutes.name]: { isOn: true, intervalSeconds: 5 } },
+    feeds: {
+      [minutes.name]: { isOn: true, intervalSeconds: 5 },
+      [live.name]: { isOn: true, intervalSeconds: 5 },
+      [incidents.name]: { isOn: true, intervalSeconds: 5 },
+    },
   };
   const composed = (feedDeps: Partial<FeedsDeps> = {}) =>
     compose(config, {

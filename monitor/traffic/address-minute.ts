@@ -7,6 +7,8 @@ export interface ObservedMinute {
   isGap: false;
   /** Start of the UTC minute, seconds since 1970. */
   minute: number;
+  /** The capture that counts. */
+  captureId: number;
   /** Bytes to and from the address at its strongest capture; IP total lengths. */
   rxBytes: number;
   txBytes: number;
@@ -62,8 +64,16 @@ export function joinMinutes(input: {
     const seen = sightings.get(minute);
     if (seen) {
       known = input.capturesSeen.get(minute) ?? [seen.captureId];
-      const { rxBytes, txBytes, packets } = seen;
-      minutes.push({ isGap: false, minute, rxBytes, txBytes, packets, coverage: coverageOf(seen) });
+      const { captureId, rxBytes, txBytes, packets } = seen;
+      minutes.push({
+        isGap: false,
+        minute,
+        captureId,
+        rxBytes,
+        txBytes,
+        packets,
+        coverage: coverageOf(seen),
+      });
       continue;
     }
     const silent = (listening.get(minute) ?? [])
@@ -71,7 +81,15 @@ export function joinMinutes(input: {
       .sort((a, b) => b.observedMs - a.observedMs)[0];
     minutes.push(
       silent
-        ? { isGap: false, minute, rxBytes: 0, txBytes: 0, packets: 0, coverage: coverageOf(silent) }
+        ? {
+            isGap: false,
+            minute,
+            captureId: silent.captureId,
+            rxBytes: 0,
+            txBytes: 0,
+            packets: 0,
+            coverage: coverageOf(silent),
+          }
         : { isGap: true, minute },
     );
   }

@@ -3,6 +3,16 @@
  * feature, so that any feature may use them.
  */
 
+export { type AddressEpoch, listEpochsOf } from './detector-epoch-store.ts';
+export {
+  countMaxima,
+  listLoudMaxima,
+  listSpeakers,
+  type MaximaRange,
+  readPercentilesOf,
+  type SpokenPeriod,
+} from './detector-maxima-store.ts';
+export { type DetectorReport, readDetectorReports } from './detector-report-store.ts';
 export { readCertainUntil } from './inventory-age-store.ts';
 export { type LeftOutRows, readLeftOut } from './left-out-store.ts';
 export { readPlanScope } from './plan-scope-store.ts';
@@ -28,4 +38,11 @@ export {
   type SiteHit,
 } from './search-store.ts';
 export { nameSensors } from './sensor-name-store.ts';
+export {
+  findServersOfAddress,
+  listAddressesOfServers,
+  nameServers,
+  type ServerAddress,
+  type ServerName,
+} from './server-address-store.ts';
 export { nameSites } from './site-name-store.ts';

@@ -30,8 +30,9 @@ export interface VisitContext {
   completeUntil: number;
   /** Minutes of an allocation that operations does not take as they were. */
   setAsideOf(target: StoredTarget): readonly SetAside[];
-  /** The receiver takes transport and port. */
+  /** The receiver takes transport and port; and why attack values are unknown. */
   withIdentity: boolean;
+  withReason: boolean;
 }
 
 const assignedFromOf = (target: Pick<StoredTarget, 'assignedAt'>) =>
@@ -47,10 +48,10 @@ function cursorOf({ position, ...target }: StoredTarget, completeUntil: number):
 export function rangesOf(target: StoredTarget, completeUntil: number): VisitRange[] {
   const visit = planVisit(cursorOf(target, completeUntil), assignedFromOf(target), completeUntil);
   if (!visit) return [];
-  const { address } = target;
+  const of = { item: target.key, address: target.address, assignedFrom: assignedFromOf(target) };
   return [
-    { address, fromMinute: visit.recentFrom, toMinute: visit.recentTo },
-    { address, fromMinute: visit.historyFrom, toMinute: visit.historyTo },
+    { ...of, fromMinute: visit.recentFrom, toMinute: visit.recentTo },
+    { ...of, fromMinute: visit.historyFrom, toMinute: visit.historyTo },
   ].filter((range) => range.fromMinute < range.toMinute);
 }
 
@@ -78,7 +79,7 @@ export async function buildParcel(context: VisitContext, target: StoredTarget): 
   // There is no complete minute yet.
   if (!visit) return done('waiting', cursor);
 
-  const { points: found, historyDone } = await readPoints(context, target.address, visit);
+  const { points: found, historyDone } = await readPoints(context, target, visit);
   const advanced = advanceCursor(cursor, visit, historyDone);
   const { sent: points, setAside } = dividePoints(found, context.setAsideOf(target));
   // A verified empty scan is a result too.
@@ -152,16 +153,16 @@ function namedPoints(fields: readonly string[]): number[] {
  */
 async function readPoints(
   context: VisitContext,
-  address: string,
+  target: StoredTarget,
   visit: Visit,
 ): Promise<{ points: TelemetryPoint[]; historyDone: number }> {
-  const recent = await readRange(context, address, visit.recentFrom, visit.recentTo);
+  const recent = await readRange(context, target, visit.recentFrom, visit.recentTo);
   let { historyFrom: from, historyTo: to } = visit;
-  let history = await readRange(context, address, from, to);
+  let history = await readRange(context, target, from, to);
   while (visit.isCatchingUp && history.length === 0 && to < visit.recentFrom) {
     from = to;
     to = Math.min(from + historySeconds, visit.recentFrom);
-    history = await readRange(context, address, from, to);
+    history = await readRange(context, target, from, to);
   }
   let bytes = recent.reduce((sum, point) => sum + JSON.stringify(point).length, 0);
   const kept: TelemetryPoint[] = [];
@@ -177,12 +178,15 @@ async function readPoints(
 
 async function readRange(
   context: VisitContext,
-  address: string,
+  target: StoredTarget,
   from: number,
   to: number,
 ): Promise<TelemetryPoint[]> {
   if (from >= to) return [];
-  const { minutes, applications } = await context.read({ address, fromMinute: from, toMinute: to });
-  if (minutes.every((minute) => minute.isGap)) return [];
-  return buildPoints(minutes, applications, context.withIdentity);
+  const content = await context.read({
+    ...{ item: target.key, address: target.address, assignedFrom: assignedFromOf(target) },
+    ...{ fromMinute: from, toMinute: to },
+  });
+  if (content.minutes.every((minute) => minute.isGap)) return [];
+  return buildPoints(content, context);
 }

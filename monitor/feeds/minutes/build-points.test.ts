@@ -97,8 +97,13 @@ test('NET-2.4.0: every point fits the contract and its bytes come back exactly',
   fc.assert(
     fc.property(bytes, bytes, fc.nat(), fc.array(anyUse, { maxLength: 40 }), (rx, tx, packets, rows) => {
       const minute = 1_790_000_040;
-      const observed = { isGap: false as const, minute, rxBytes: rx, txBytes: tx, packets, coverage: null };
-      const [point, ...more] = buildPoints([{ isGap: true, minute: minute - 60 }, observed], rows, true);
+      const counted = { captureId: 1, rxBytes: rx, txBytes: tx, packets, coverage: null };
+      const minutes = [
+        { isGap: true as const, minute: minute - 60 },
+        { isGap: false as const, minute, ...counted },
+      ];
+      const content = { minutes, applications: rows, verdicts: new Map() };
+      const [point, ...more] = buildPoints(content, { withIdentity: true, withReason: true });
       assert.equal(more.length, 0, 'a gap makes no point');
       assert.ok(Point.Check(point));
       assert.equal(Math.round((point!.inbound_bps! * 60) / 8), rx);

@@ -2,12 +2,11 @@
  * Minute facts of one address as the points of the feed (NET-2.4.0).
  *
  * Rates are `bytes * 8 / 60`, not rounded, so that the bytes come back exactly. A gap makes no point: nothing is filled
- * with zeros. Attack rates are unknown (null) and so are expected ones: without detector reports no minute can be
- * called free of attacks (NET-2.4.5, NET-2.4.6).
+ * with zeros. Attack and expected rates are those of the minute's verdict (NET-2.4.5, NET-2.4.6).
  */
 import type { TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
 import type { AddressApplication } from '#monitor/applications/index.ts';
-import type { AddressMinute } from '#monitor/traffic/index.ts';
+import type { RangeContent } from './read-ahead.ts';
 
 /** Identities of one minute (NET-2.4.1). */
 export const identitiesMax = 20;
@@ -30,30 +29,35 @@ const transports: Readonly<Record<number, string>> = {
 
 /** A point for each minute that was observed, in order. */
 export function buildPoints(
-  minutes: readonly AddressMinute[],
-  applications: readonly AddressApplication[],
-  withIdentity: boolean,
+  { minutes, applications, verdicts }: RangeContent,
+  { withIdentity, withReason }: { withIdentity: boolean; withReason: boolean },
 ): TelemetryPoint[] {
   const byMinute = Map.groupBy(applications, (row) => row.minute);
   const points: TelemetryPoint[] = [];
   for (const entry of minutes) {
     if (entry.isGap) continue;
     const rows = byMinute.get(entry.minute) ?? [];
+    const verdict = verdicts.get(entry.minute);
     points.push({
       timestamp: new Date(entry.minute * 1000).toISOString(),
       inbound_bps: (entry.rxBytes * 8) / 60,
       outbound_bps: (entry.txBytes * 8) / 60,
       pps: entry.packets === null ? null : entry.packets / 60,
-      expected_bps: null,
-      expected_pps: null,
-      ddos_bps: null,
-      ddos_pps: null,
-      coverage: entry.coverage,
+      expected_bps: verdict?.expectedBps ?? null,
+      expected_pps: verdict?.expectedPps ?? null,
+      ddos_bps: rateOf(verdict?.ddosBytes, 8),
+      ddos_pps: rateOf(verdict?.ddosPackets, 1),
+      // An attack minute that its own source did not check (NET-2.4.3).
+      coverage: verdict?.isChecked === false ? null : entry.coverage,
       applications: withIdentity ? listIdentities(rows) : listNames(rows),
+      ...(withReason && verdict?.reason ? { reason: verdict.reason } : {}),
     });
   }
   return points;
 }
+
+const rateOf = (amount: number | null | undefined, times: number) =>
+  amount === null || amount === undefined ? null : (amount * times) / 60;
 
 /**
  * At most 20 identities of name, transport and port: those that sent first, then by bytes; the rest is left out

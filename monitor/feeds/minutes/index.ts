@@ -4,7 +4,6 @@
  * Only complete minutes are sent, gaps are not sent at all, and what comes late is sent by the sweep that goes over the
  * last 24 hours again and again.
  */
-import { booleanSetting, integerSetting } from '#common/config/index.ts';
 import type { Capabilities } from '#contracts/admin-api/contract.ts';
 import {
   minutesContract,
@@ -13,6 +12,7 @@ import {
 } from '#contracts/admin-api/schemas.ts';
 import type { StoredTarget } from '../allocations/index.ts';
 import { defineFeed, type FeedSources } from '../feed.ts';
+import { opsDdosCadence } from '../ops-ddos-cadence.ts';
 import type { FeedItem, Round } from '../round.ts';
 import { buildParcel, rangesOf, type VisitContext } from './build-parcel.ts';
 import { completeUntil } from './plan-visit.ts';
@@ -34,19 +34,7 @@ export const minutes = defineFeed<MinuteItem, TelemetryRequest, TelemetryReceipt
   contract: minutesContract,
   items: 'allocations',
   batch: { itemsPerTick: 50, itemsPerRequest: 1, requestsAtOnce: 4 },
-  cadence: {
-    isOn: booleanSetting(
-      'SVC_OPS_DDOS_SYNC',
-      true,
-      'Whether serve also delivers minutes to operations; 0 leaves that to "./svc monitor sync_ops_ddos --loop".',
-    ),
-    seconds: integerSetting(
-      'SVC_OPS_DDOS_SYNC_SECONDS',
-      30,
-      { min: 5, max: 3600, unit: 's' },
-      'Pause between two deliveries to operations.',
-    ),
-  },
+  cadence: opsDdosCadence,
   outcomes: {
     ...{ accepted: 'acknowledged', unchanged: 'acknowledged' },
     ...{ unmatched: 'held_back', source_conflict: 'held_back', refused: 'held_back' },
@@ -104,7 +92,8 @@ function createContexts(
         siteId,
         clusterIds: [...siteOf].filter(([, site]) => site === siteId).map(([cluster]) => cluster),
         completeUntil: until,
-        withIdentity: takesIdentity(round.capabilities),
+        withIdentity: takes(round.capabilities, 'protect_application_identity'),
+        withReason: takes(round.capabilities, 'protect_telemetry_reason'),
         setAsideOf,
       };
     })();
@@ -113,7 +102,9 @@ function createContexts(
   };
 }
 
-/** True when application rows may carry transport and port (NET-2.4.0). */
-function takesIdentity(capabilities: Capabilities): boolean {
-  return Object.entries(minutesContract.optional).every(([flag, value]) => capabilities[flag] === value);
+/** True when the receiver takes what this flag and its version stand for (NET-2.4.0). */
+function takes(capabilities: Capabilities, flag: keyof typeof minutesContract.optional): boolean {
+  const { [flag]: isOffered, ...others } = minutesContract.optional;
+  const version = `${flag}_version` as keyof typeof others;
+  return capabilities[flag] === isOffered && capabilities[version] === minutesContract.optional[version];
 }

@@ -3,15 +3,18 @@
  * several, and planning them takes longer than reading its rows.
  */
 import type { AddressApplication, Applications } from '#monitor/applications/index.ts';
-import type { AddressMinute, Traffic } from '#monitor/traffic/index.ts';
+import type { AddressMinute } from '#monitor/traffic/index.ts';
+import { type JudgeDeps, judgeRanges, type Verdicts } from './judge-ranges.ts';
 
-export interface ReadAheadDeps {
-  traffic: Pick<Traffic, 'readAddressesMinutes'>;
+export interface ReadAheadDeps extends JudgeDeps {
   applications: Pick<Applications, 'readAddressesApplications'>;
 }
 
-/** Minutes of an address from one (inclusive) to another (exclusive), seconds since 1970. */
+/** Minutes of an allocation's address from one (inclusive) to another (exclusive), seconds since 1970. */
 export interface VisitRange {
+  /** The generation, and its first whole minute. */
+  item: string;
+  assignedFrom: number;
   address: string;
   fromMinute: number;
   toMinute: number;
@@ -20,6 +23,7 @@ export interface VisitRange {
 export interface RangeContent {
   minutes: AddressMinute[];
   applications: AddressApplication[];
+  verdicts: Verdicts;
 }
 
 export type ReadRange = (range: VisitRange) => Promise<RangeContent>;
@@ -40,18 +44,30 @@ export async function readAhead(
     ahead.get(keyOf(range)) ?? (await readRanges(deps, siteId, [range], Number.MAX_SAFE_INTEGER - 1))![0]!;
 }
 
-const keyOf = ({ address, fromMinute, toMinute }: VisitRange) => `${address} ${fromMinute} ${toMinute}`;
+const keyOf = ({ item, fromMinute, toMinute }: VisitRange) => `${item} ${fromMinute} ${toMinute}`;
 
 async function readRanges(
-  { traffic, applications }: ReadAheadDeps,
+  deps: ReadAheadDeps,
   siteId: number,
   ranges: readonly VisitRange[],
   applicationsMax: number,
 ): Promise<RangeContent[] | null> {
-  const asked = ranges.map((range) => ({ siteId, ...range }));
+  const { traffic, applications } = deps;
+  const asked = ranges.map(({ address, fromMinute, toMinute }) => ({
+    siteId,
+    address,
+    fromMinute,
+    toMinute,
+  }));
   const [minutes, used] = await Promise.all([
     traffic.readAddressesMinutes(asked),
     applications.readAddressesApplications(asked, applicationsMax),
   ]);
-  return used && ranges.map((_, i) => ({ minutes: minutes[i]!, applications: used[i]! }));
+  if (!used) return null;
+  const verdicts = await judgeRanges(
+    deps,
+    siteId,
+    ranges.map((range, i) => ({ ...range, minutes: minutes[i]! })),
+  );
+  return ranges.map((_, i) => ({ minutes: minutes[i]!, applications: used[i]!, verdicts: verdicts[i]! }));
 }

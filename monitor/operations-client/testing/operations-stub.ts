@@ -3,6 +3,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { IncidentOutcome, IncidentsRequest } from '#contracts/admin-api/incidents.ts';
 import type {
   AllocationTarget,
   InventoryVm,
@@ -23,6 +24,10 @@ export interface OperationsStub extends AsyncDisposable {
   readonly posted: TelemetryRequest[];
   /** The answer of the next minute requests for a target. */
   receipt: (request: TelemetryRequest) => ReceiptOutcome;
+  /** Complete incident requests. */
+  readonly postedIncidents: IncidentsRequest[];
+  /** The outcome of the next incidents. */
+  incidentOutcome: (incident: IncidentsRequest['incidents'][number]) => IncidentOutcome;
   /** Handles a request; returns true when it has answered, or never will. */
   intercept: (request: IncomingMessage, response: ServerResponse, path: string, body: string) => boolean;
 }
@@ -34,6 +39,8 @@ export const allCapabilities: Record<string, true | number> = {
   protect_telemetry_contract_version: 1,
   protect_application_identity: true,
   protect_application_identity_version: 1,
+  ddos_incident_ingest: true,
+  ddos_incident_contract_version: 1,
 };
 
 export async function startOperationsStub(): Promise<OperationsStub> {
@@ -66,6 +73,15 @@ export async function startOperationsStub(): Promise<OperationsStub> {
       const receipt = stub.receipt(posted);
       return send(response, 200, { receipts: posted.targets.map(({ id }) => ({ id, receipt })) });
     }
+    if (path === '/protect/incidents/') {
+      const posted = JSON.parse(body) as IncidentsRequest;
+      stub.postedIncidents.push(posted);
+      const outcomes = posted.incidents.map((incident) => {
+        const outcome = stub.incidentOutcome(incident);
+        return { id: incident.id, outcome, allocation_id: outcome === 'unmatched' ? null : 1 };
+      });
+      return send(response, 200, { outcomes });
+    }
     return send(response, 404, {});
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
@@ -78,6 +94,8 @@ export async function startOperationsStub(): Promise<OperationsStub> {
     pageSize: 2,
     posted: [],
     receipt: () => 'accepted',
+    postedIncidents: [],
+    incidentOutcome: () => 'applied',
     intercept: () => false,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -18,6 +18,7 @@ import { viewerOf } from './guard.ts';
 /** Global navigation. An entry is shown if its page is registered. */
 const places = [
   { path: '/', label: 'Overview', key: 'h' },
+  { path: '/incidents', label: 'Incidents', key: 'i' },
   { path: '/alerts', label: 'Alerts', key: 'w' },
   { path: '/operations', label: 'Operations', key: 'o' },
   { path: '/system', label: 'System', key: 'y' },
@@ -31,8 +32,10 @@ export const sitePages = [
   { path: 'traffic', label: 'Traffic', key: 't' },
   { path: 'applications', label: 'Applications', key: 'a' },
   { path: 'devices', label: 'Devices', key: 'd' },
+  { path: 'incidents', label: 'Incidents', key: 'k' },
   { path: 'events', label: 'Events', key: 'e' },
   { path: 'availability', label: 'Availability', key: 'v' },
+  { path: 'protection', label: 'Protection', key: 'n' },
   { path: 'sensors', label: 'Sensors', key: 's' },
   { path: 'settings', label: 'Site settings', key: 'c' },
 ] as const;

@@ -1,6 +1,7 @@
 /** The page of one address: its traffic, its owners, and the sources of each number. */
 import type { FastifyRequest } from 'fastify';
 import type { AddressConflict, AddressOwner, AddressPlace } from '#monitor/devices/index.ts';
+import type { Incident } from '#monitor/incidents/index.ts';
 import {
   banner,
   type ChartData,
@@ -25,6 +26,8 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { fileHref } from '#service-kit/web/index.ts';
+import { incidentTable } from '../parts/incident-table.ts';
+import { incidentHref, incidentSentence, incidentTone } from '../parts/incident-text.ts';
 import { minuteText, type OriginLine, originTable } from '../parts/origin.ts';
 import type { AddressPoint } from './address-points.ts';
 import { applicationTable, ownerTable, pointTable } from './address-tables.ts';
@@ -49,13 +52,19 @@ export function addressPage(request: FastifyRequest, page: AddressPage): Content
     pageHeader({
       title: segment === '' ? code(address, true) : html`${code(address, true)} on ${code(segment)}`,
       state: stateOf(points, owners, conflicts, nowMs),
-      actions: rangePicker({
-        url: withQuery(request.url, { at: undefined, step: undefined }),
-        range,
-        nowMs,
-      }),
+      actions: [
+        rangePicker({
+          url: withQuery(request.url, { at: undefined, step: undefined }),
+          range,
+          nowMs,
+        }),
+        link(`/sites/${siteId}/protection/addresses/${encodeURIComponent(address)}`, 'Protection', {
+          kind: 'button',
+        }),
+      ],
     }),
     otherSegments(request, page.others),
+    attackedBanner(page.incidents, nowMs),
     conflictBanner(conflicts, nowMs),
     origin && step && originSection(request, siteId, origin, step),
     addressStats(request, points, range),
@@ -64,6 +73,11 @@ export function addressPage(request: FastifyRequest, page: AddressPage): Content
       { title: 'Applications', description: useDescription(range) },
       applicationTable(request, siteId, page.used, nowMs),
     ),
+    page.incidents.length > 0 &&
+      section(
+        { title: 'Incidents', description: 'Attacks on and by this address, at any time of the last year.' },
+        incidentTable(request, page.incidents, nowMs),
+      ),
     section(
       {
         title: 'Owners',
@@ -79,6 +93,17 @@ export function addressPage(request: FastifyRequest, page: AddressPage): Content
       pointTable(request, points, range),
     ),
   ];
+}
+
+/** An attack that is not over comes before everything else. */
+function attackedBanner(incidents: readonly Incident[], nowMs: number): Content {
+  const open = incidents.find(({ state, severity }) => state !== 'recovered' && severity === 'attack');
+  if (!open) return false;
+  return banner({
+    tone: incidentTone(open),
+    title: open.state === 'active' ? 'Under attack' : 'Attack without news',
+    text: link(incidentHref(open), incidentSentence(open, nowMs)),
+  });
 }
 
 function originSection(

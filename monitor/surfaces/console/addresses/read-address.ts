@@ -1,6 +1,7 @@
 /** What the page of an address shows, read from the features. */
 import type { AddressUse } from '#monitor/applications/index.ts';
 import type { AddressConflict, AddressOwner, AddressPlace } from '#monitor/devices/index.ts';
+import type { Incident } from '#monitor/incidents/index.ts';
 import type { Range } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import type { OriginLine } from '../parts/origin.ts';
@@ -17,11 +18,14 @@ export interface AddressData {
   used: readonly AddressUse[];
   owners: readonly AddressOwner[];
   conflicts: readonly AddressConflict[];
+  /** Attacks on and by it, open ones first. */
+  incidents: readonly Incident[];
   /** Sources of the chosen step; null without one. */
   origin: readonly OriginLine[] | null;
 }
 
 const ownersMax = 100;
+const incidentsMax = 20;
 
 /** `step` is the chosen one, whose sources are read too. */
 export async function readAddress(
@@ -32,14 +36,15 @@ export async function readAddress(
   step: Step | null,
   nowMs: number,
 ): Promise<AddressData> {
-  const [points, used, owners, conflicts, origin] = await Promise.all([
+  const [points, used, owners, conflicts, origin, incidents] = await Promise.all([
     readPoints(deps, siteId, place, range, nowMs),
     readUse(deps, siteId, place, range),
     deps.devices.listOwners(siteId, place, ownersMax),
     deps.devices.listAddressConflicts(siteId, place, ownersMax),
     step === null ? null : readOrigin(deps, siteId, place, step.from, step.to),
+    deps.incidents.list({ siteId, address: place.address }, incidentsMax),
   ]);
-  return { points, used, owners, conflicts, origin };
+  return { points, used, owners, conflicts, origin, incidents };
 }
 
 /** A blank segment means that the address is globally unique or has no known owner. */

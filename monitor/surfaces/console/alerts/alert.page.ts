@@ -49,6 +49,7 @@ export function alertPage(episode: Episode, viewer: Viewer, nowMs: number): Cont
 export function placeOf(episode: Episode): string {
   const site = `/sites/${episode.siteId}`;
   const [, id] = episode.subjectKey.split(':');
+  if (episode.kind === 'attack_detected') return `${site}/incidents/${id}`;
   return episode.kind === 'probe_down' ? `${site}/availability/${id}` : `${site}/sensors/${id}`;
 }
 

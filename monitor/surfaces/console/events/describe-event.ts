@@ -1,5 +1,6 @@
 /** Describes an event in a sentence, with links to its subjects. */
 import type { MonitorEvent } from '#monitor/events/index.ts';
+import { titleOfIncident } from '#monitor/incidents/index.ts';
 import { type Content, code, html, link } from '#service-kit/pages/index.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
 
@@ -15,6 +16,7 @@ export function describeEvent(event: MonitorEvent): Content {
   const { address, segment, mac_addresses: macs, reason, sequence, spool_id: spool, error } = details;
   if (kind === 'telemetry_rejected' && sequence !== undefined)
     return html`Upload ${textOf(sequence)} of spool ${code(textOf(spool))} was skipped: ${textOf(error)}`;
+  if (kind === 'ddos_detected' && siteId !== null) return describeAttack(siteId, details);
   const holders = Array.isArray(macs)
     ? macs.map((mac, index) => html`${index > 0 ? ' and ' : ' '}${code(String(mac))}`)
     : '';
@@ -27,6 +29,17 @@ export function describeEvent(event: MonitorEvent): Content {
       name === 'address' ? addressLink(siteId, value, segment) : html`<span>${textOf(value)}</span>`;
     return html`${index > 0 ? '; ' : ''}${name.replaceAll('_', ' ')} ${shown}`;
   });
+}
+
+function describeAttack(siteId: number, details: MonitorEvent['details']): Content {
+  const title = titleOfIncident({
+    class: textOf(details.class) as never,
+    severity: 'attack',
+    direction: details.direction === 'outbound' ? 'outbound' : 'inbound',
+    target: { kind: details.target_kind === 'capture' ? 'capture' : 'host', value: textOf(details.target) },
+    isDrill: details.drill === true,
+  });
+  return link(`/sites/${siteId}/incidents/${textOf(details.incident_id)}`, title);
 }
 
 function addressLink(siteId: number | null, address: unknown, segment: unknown): Content {

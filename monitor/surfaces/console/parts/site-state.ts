@@ -10,15 +10,18 @@ export function siteState(
   troubled = 0,
 ): { tone: Tone; text: Content } {
   const silent = sensors.filter((sensor) => isSilent(sensor, nowMs)).length;
-  return collectionSentence({ sensors: sensors.length, silent, troubled }, newestMinuteMs, nowMs);
+  const unheard = sensors.filter((sensor) => sensor.lastContactAtMs === null && !isSilent(sensor, nowMs));
+  const counts = { sensors: sensors.length, silent, waiting: unheard.length, troubled };
+  return collectionSentence(counts, newestMinuteMs, nowMs);
 }
 
 /** The same from numbers, for one site or for all. */
 export function collectionSentence(
-  { sensors, silent, troubled = 0 }: { sensors: number; silent: number; troubled?: number },
+  counts: { sensors: number; silent: number; waiting: number; troubled?: number },
   newestMinuteMs: number | undefined,
   nowMs: number,
 ): { tone: Tone; text: string } {
+  const { sensors, silent, waiting, troubled = 0 } = counts;
   if (sensors === 0) return { tone: 'neutral', text: 'No sensor is enrolled yet.' };
   const newest =
     newestMinuteMs === undefined
@@ -30,6 +33,10 @@ export function collectionSentence(
   }
   if (silent === 0 && newestMinuteMs === undefined)
     return { tone: 'neutral', text: `${newest}; the first one ends within two minutes of a sensor’s start.` };
+  if (silent === 0 && waiting > 0) {
+    const some = `${formatCount(waiting)} of ${formatCount(sensors)} sensors had no contact yet`;
+    return { tone: 'neutral', text: `${newest}; ${some}.` };
+  }
   if (silent === 0) {
     const all = sensors === 1 ? 'the sensor reports' : `all ${formatCount(sensors)} sensors report`;
     return { tone: 'good', text: `${newest}; ${all}.` };

@@ -14,6 +14,7 @@ const gapReasons: Readonly<Record<string, string>> = {
 export const gapReason = (gap: { reason: string }): string => gapReasons[gap.reason] ?? gap.reason;
 
 const eventKinds: Readonly<Record<string, string>> = {
+  ddos_detected: 'attack detected',
   telemetry_rejected: 'upload rejected',
   ip_conflict_opened: 'address in conflict',
   ip_conflict_resolved: 'conflict resolved',

@@ -35,6 +35,8 @@ export interface OverviewPage extends SitesOverview {
   /** The number of this page; its lines are of some of the sites. */
   page: number;
   viewer: Viewer;
+  /** Attacks of all sites that are not over. */
+  attacks: number;
   /** The command that enrols a sensor. */
   enrolment: string;
   refused: RefusedSite | undefined;
@@ -42,19 +44,25 @@ export interface OverviewPage extends SitesOverview {
 }
 
 export function overviewPage(request: FastifyRequest, overview: OverviewPage): Content {
-  const { lines, page, sensors, silent, open, viewer, refused, nowMs } = overview;
+  const { lines, page, sensors, silent, waiting, open, viewer, refused, nowMs } = overview;
   const total = viewer.sites.length;
   const newSite = newSiteForm(viewer.csrfToken, refused);
   return [
     pageHeader({
       title: 'Sites',
-      state: total > 0 ? stateOf({ sensors, silent }, overview.newestMinuteMs, open, nowMs) : undefined,
+      state:
+        total > 0 ? stateOf({ sensors, silent, waiting }, overview.newestMinuteMs, open, nowMs) : undefined,
       actions: viewer.canChange && drawer({ id: 'new-site', open: 'New site', title: 'New site' }, newSite),
     }),
     refused && newSite,
     total > 0 && sensors === 0 && firstSensor(viewer, overview.enrolment),
     refreshing({ id: 'sites', url: request.url, everySeconds: 15 }, [
-      sensors > 0 && overallStats(lines, { sensors, silent, alerts: open.length }, nowMs),
+      sensors > 0 &&
+        overallStats(
+          lines,
+          { sensors, silent, waiting, alerts: open.length, attacks: overview.attacks },
+          nowMs,
+        ),
       sitesTable(request, lines, { page, shown: sitesShown, total }, nowMs),
     ]),
   ];
@@ -62,7 +70,7 @@ export function overviewPage(request: FastifyRequest, overview: OverviewPage): C
 
 /** Alerts first: they matter more than the age of the data. */
 function stateOf(
-  total: { sensors: number; silent: number },
+  total: { sensors: number; silent: number; waiting: number },
   newestMs: number | undefined,
   open: readonly Episode[],
   nowMs: number,
@@ -112,7 +120,13 @@ function firstSensor(viewer: Viewer, enrolment: string): Content {
 
 function overallStats(
   lines: readonly SiteLine[],
-  { sensors, silent, alerts }: { sensors: number; silent: number; alerts: number },
+  {
+    sensors,
+    silent,
+    waiting,
+    alerts,
+    attacks,
+  }: { sensors: number; silent: number; waiting: number; alerts: number; attacks: number },
   nowMs: number,
 ) {
   const sum = (values: (number | null)[]) =>
@@ -135,9 +149,16 @@ function overallStats(
     stat({ label: 'Out', value: rate(lines.map((line) => line.outBps)), source }),
     stat({
       label: 'Sensors reporting',
-      value: `${formatCount(sensors - silent)} of ${formatCount(sensors)}`,
+      value: `${formatCount(sensors - silent - waiting)} of ${formatCount(sensors)}`,
       source: 'contact within 3 min',
       tone: silent > 0 ? 'warn' : undefined,
+    }),
+    stat({
+      label: 'Attacks',
+      value: formatCount(attacks),
+      source: attacks > 0 ? 'in progress or without news' : 'none in progress',
+      tone: attacks > 0 ? 'bad' : undefined,
+      href: '/incidents',
     }),
     stat({
       label: 'Open alerts',

@@ -44,7 +44,12 @@ async function showOverview(
   const first = (page - 1) * sitesShown;
   const sites = viewer.sites.slice(first, first + sitesShown);
   const known = await readSiteLines(deps, sites, nowMs);
+  const open = await deps.incidents.countOpen();
+  const attacks = open.reduce((sum, site) => sum + site.attacks + site.stale, 0);
   const enrolment = enrolCommand(deps.monitorUrl(), request, 'TOKEN');
-  const content = overviewPage(request, { ...known, page, viewer, enrolment, refused, nowMs });
+  const content = overviewPage(request, {
+    ...known,
+    ...{ page, viewer, attacks, enrolment, refused, nowMs },
+  });
   return sendConsolePage(request, reply, { title: 'Overview', status: refused ? 422 : 200 }, content);
 }

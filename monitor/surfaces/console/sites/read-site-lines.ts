@@ -9,6 +9,8 @@ export interface SiteLine {
   site: Site;
   sensors: number;
   silent: number;
+  /** Enrolled moments ago and not heard yet. */
+  waiting: number;
   newestMinuteMs: number | undefined;
   /** The last six hours in steps of ten minutes, and the newest minute. */
   hours: SiteTraffic;
@@ -35,6 +37,8 @@ export interface SitesOverview {
   /** Of all sites, as all below. */
   sensors: number;
   silent: number;
+  /** Enrolled moments ago and not heard yet. */
+  waiting: number;
   newestMinuteMs: number | undefined;
   /** Open alerts. */
   open: Episode[];
@@ -55,8 +59,8 @@ export async function readSiteLines(
   const bySite = new Map(summaries.map((summary) => [summary.siteId, summary]));
   const lines = await Promise.all(
     sites.map((site) => {
-      const { sensors = 0, silent = 0 } = bySite.get(site.id) ?? {};
-      const known = { site, sensors, silent, alerts: alerts.get(site.id)?.length ?? 0 };
+      const { sensors = 0, silent = 0, waiting = 0 } = bySite.get(site.id) ?? {};
+      const known = { site, sensors, silent, waiting, alerts: alerts.get(site.id)?.length ?? 0 };
       return readLine(deps, { ...known, newestMinuteMs: newest.get(site.id) }, nowMs);
     }),
   );
@@ -65,13 +69,14 @@ export async function readSiteLines(
     open,
     sensors: summaries.reduce((sum, one) => sum + one.sensors, 0),
     silent: summaries.reduce((sum, one) => sum + one.silent, 0),
+    waiting: summaries.reduce((sum, one) => sum + one.waiting, 0),
     newestMinuteMs: newest.size > 0 ? Math.max(...newest.values()) : undefined,
   };
 }
 
 async function readLine(
   deps: ConsoleDeps,
-  known: Pick<SiteLine, 'site' | 'sensors' | 'silent' | 'alerts' | 'newestMinuteMs'>,
+  known: Pick<SiteLine, 'site' | 'sensors' | 'silent' | 'waiting' | 'alerts' | 'newestMinuteMs'>,
   nowMs: number,
 ): Promise<SiteLine> {
   const { site, newestMinuteMs } = known;

@@ -152,8 +152,9 @@ function lossOf({ lastHour: { packets, kernelDropped, parserDropped } }: SiteLin
   return all === 0 ? null : (kernelDropped + parserDropped) / all;
 }
 
-function stateBadge({ sensors, silent }: SiteLine) {
+function stateBadge({ sensors, silent, waiting }: SiteLine) {
   if (sensors === 0) return badge('neutral', 'no sensor');
+  if (sensors === waiting) return badge('neutral', 'no contact yet');
   if (silent === 0) return badge('good', 'reporting');
   return silent === sensors ? badge('bad', 'silent') : badge('warn', `${silent} silent`);
 }

@@ -45,6 +45,7 @@ const OperationsHealth = Type.Object({
     last_seconds: Figure,
   }),
   sensors: Type.Object({ enrolled: Type.Integer(), silent: Type.Integer() }),
+  incidents: Type.Object({ active: Type.Integer(), stale: Type.Integer(), info: Type.Integer() }),
 });
 
 /** Reads stored data and runs nothing. Viewers may read it, and caches may not store it. */
@@ -100,5 +101,6 @@ function showReport(report: HealthReport): Static<typeof OperationsHealth> {
       enrolled: sensors.length,
       silent: sensors.filter(({ silentSeconds }) => isSilentFor(silentSeconds)).length,
     },
+    incidents: report.incidents,
   };
 }

@@ -1,6 +1,7 @@
 /** The page of a site's traffic, over time and by address, with its gaps. */
 import type { FastifyRequest } from 'fastify';
 import { type ApplicationRow, describeService } from '#monitor/applications/index.ts';
+import type { OpenCounts } from '#monitor/incidents/index.ts';
 import type { SensorState } from '#monitor/sensors/index.ts';
 import type { GapRow, SiteTraffic, TopAddress } from '#monitor/traffic/index.ts';
 import {
@@ -28,6 +29,7 @@ import {
 import { dataTable, fileHref, offerData } from '#service-kit/web/index.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
 import { bytesColumns } from '../parts/bytes-columns.ts';
+import { attackBanner } from '../parts/incident-text.ts';
 import { minuteText } from '../parts/origin.ts';
 import { siteState } from '../parts/site-state.ts';
 import { gapReason } from '../parts/words.ts';
@@ -45,6 +47,8 @@ export interface TrafficPage {
   use: readonly ApplicationRow[];
   sensors: readonly SensorState[];
   newestMinuteMs: number | undefined;
+  /** Attacks of the site that are not over. */
+  attacks: OpenCounts | undefined;
   nowMs: number;
 }
 
@@ -59,6 +63,7 @@ export function trafficPage(request: FastifyRequest, page: TrafficPage): Content
       actions: rangePicker({ url: request.url, range, nowMs }),
     }),
     refreshing({ id: 'traffic', url: request.url, everySeconds: 60 }, [
+      attackBanner(page.attacks),
       newestStats(traffic, range, siteId),
       trafficChart(request, siteId, chartData(traffic, gaps, range)),
       section(

@@ -30,16 +30,18 @@ export function registerTraffic(app: App, deps: ConsoleDeps): void {
       const range = readRange(request.query, nowMs, '1h');
       const topFromMs = Math.max(range.fromMs, range.toMs - dayMs);
       const limit = rowsLimit(request, rowsShown);
-      const [chart, top, sensors, newest, use] = await Promise.all([
+      const [chart, top, sensors, newest, use, open] = await Promise.all([
         readChart(deps, site.id, range, limit),
         deps.traffic.listTopAddresses(site.id, topFromMs, range.toMs, limit),
         deps.sensors.list(site.id),
         deps.traffic.newestMinutes(),
         readUse(deps, site.id, range, topFromMs),
+        deps.incidents.countOpen(),
       ]);
       const known = { siteId: site.id, range, topFromMs, ...chart, top, use };
       const newestMinuteMs = newest.get(site.id);
-      const content = trafficPage(request, { ...known, sensors, newestMinuteMs, nowMs });
+      const attacks = open.find(({ siteId }) => siteId === site.id);
+      const content = trafficPage(request, { ...known, sensors, newestMinuteMs, attacks, nowMs });
       return sendConsolePage(request, reply, { title: 'Traffic', site: { site, page: 'traffic' } }, content);
     },
   );

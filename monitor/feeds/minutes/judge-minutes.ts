@@ -1,0 +1,169 @@
+/**
+ * Attack and expected traffic of an allocation's minutes. Pure.
+ *
+ * Attack traffic is what detectors counted for incidents of this very address, at the capture that saw most of it. Zero is
+ * said only where the capture that counts watched the whole minute inside one epoch that covers the address; everything else is
+ * unknown, with its reason (NET-2.4.5). Expected traffic is the mean of at least five minutes of the same allocation in the
+ * thirty before, observed as a whole and known to be without attacks (NET-2.4.6).
+ */
+import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
+import type { AttackPeriods, UnassignablePeriod } from '#monitor/incidents/index.ts';
+import type { ObservedMinute } from '#monitor/traffic/index.ts';
+import type { DetectorReport } from '#monitor/views/index.ts';
+
+/** Minutes that expected values are made of: how far back, and how many at least. */
+export const expectedSeconds = 30 * 60;
+const healthyMin = 5;
+/** A capture starts a minute some milliseconds late. */
+const healthyCoverage = 0.99;
+
+/** What was made of a minute, as it is stored and sent. */
+export interface Verdict {
+  /** Seconds since 1970. */
+  minute: number;
+  /** What it was judged by. */
+  input: string;
+  /** Both directions together. */
+  bytes: number;
+  packets: number | null;
+  isHealthy: boolean;
+  ddosBytes: number | null;
+  ddosPackets: number | null;
+  /** False for an attack minute whose own source did not check it (NET-2.4.3). */
+  isChecked: boolean;
+  expectedBps: number | null;
+  expectedPps: number | null;
+  reason: MinuteReason | null;
+}
+
+/** An attack as it concerns one address: its own, or one that no address can be told to have. */
+export interface Concern {
+  incidentId: string;
+  isOwn: boolean;
+  fromMs: number;
+  toMs: number;
+  /** Sensors whose captures it concerns; null: all. */
+  sensorIds: readonly number[] | null;
+}
+
+type Judged = Pick<Verdict, 'ddosBytes' | 'ddosPackets' | 'isChecked' | 'reason'>;
+
+/** Everything that a verdict depends on besides the minutes before it, as text. */
+function inputOf(minute: ObservedMinute, report: DetectorReport, concerns: readonly Concern[]): string {
+  const { rxBytes, txBytes, packets, coverage, captureId } = minute;
+  const { isComplete, isCovered, attack } = report;
+  const ids = during(minute.minute, report, concerns).map(
+    ({ incidentId, isOwn }) => `${incidentId}${isOwn ? '' : '?'}`,
+  );
+  return JSON.stringify([
+    rxBytes,
+    txBytes,
+    packets,
+    coverage,
+    captureId,
+    isComplete,
+    isCovered,
+    attack,
+    ids.sort(),
+  ]);
+}
+
+/** A minute without the values that depend on others. */
+export function judgeMinute(
+  minute: ObservedMinute,
+  report: DetectorReport,
+  concerns: readonly Concern[],
+): Omit<Verdict, 'expectedBps' | 'expectedPps'> {
+  const { rxBytes, txBytes, packets, coverage } = minute;
+  const judged = judgeAttack(minute, report, during(minute.minute, report, concerns));
+  return {
+    minute: minute.minute,
+    input: inputOf(minute, report, concerns),
+    bytes: rxBytes + txBytes,
+    packets,
+    isHealthy: judged.ddosBytes === 0 && coverage !== null && coverage >= healthyCoverage,
+    ...judged,
+  };
+}
+
+const unknown = (reason: MinuteReason): Judged => ({
+  ...{ ddosBytes: null, ddosPackets: null, isChecked: true },
+  reason,
+});
+
+function judgeAttack(
+  { captureId, packets }: ObservedMinute,
+  { isComplete, isCovered, attack }: DetectorReport,
+  concerns: readonly Concern[],
+): Judged {
+  if (concerns.some(({ isOwn }) => !isOwn)) return unknown('unassignable');
+  if (attack && attack.bytes > 0) {
+    // The sensor counted for an incident that the monitor did not find to be this address's.
+    if (concerns.length === 0) return unknown('unassignable');
+    return {
+      ddosBytes: attack.bytes,
+      ddosPackets: packets === null ? null : attack.packets,
+      isChecked: isComplete && attack.captureId === captureId,
+      reason: null,
+    };
+  }
+  if (!isComplete) return unknown('detector_incomplete');
+  if (!isCovered) return unknown('no_epoch');
+  return { ddosBytes: 0, ddosPackets: 0, isChecked: true, reason: null };
+}
+
+function during(minute: number, { sensorId }: DetectorReport, concerns: readonly Concern[]): Concern[] {
+  return concerns.filter(
+    ({ fromMs, toMs, sensorIds }) =>
+      fromMs < (minute + 60) * 1000 &&
+      toMs >= minute * 1000 &&
+      (sensorIds === null || sensorId === null || sensorIds.includes(sensorId)),
+  );
+}
+
+/** The attacks of a site as they concern an address; one on a capture concerns what its sensor observed. */
+export function concernsOf(
+  address: string,
+  { attacks, unassignable }: AttackPeriods,
+  isInPrefix: (address: string, prefix: string) => boolean,
+): Concern[] {
+  const of = (
+    {
+      incidentId,
+      startedAtMs,
+      endedAtMs,
+      isOver,
+    }: Pick<UnassignablePeriod, 'incidentId' | 'startedAtMs' | 'endedAtMs' | 'isOver'>,
+    isOwn: boolean,
+    sensorIds: readonly number[] | null = null,
+  ): Concern => ({
+    ...{ incidentId, isOwn, sensorIds, fromMs: startedAtMs },
+    // One that is not over may go on, observed or not.
+    toMs: isOver ? endedAtMs : Number.MAX_SAFE_INTEGER,
+  });
+  return [
+    ...attacks.filter((one) => one.address === address).map((one) => of(one, true)),
+    ...unassignable
+      .filter(({ kind, target }) => kind === 'capture' || isInPrefix(address, target))
+      .map((one) =>
+        of(one, false, one.kind === 'capture' ? one.captures.map(({ sensorId }) => sensorId) : null),
+      ),
+  ];
+}
+
+/** Expected traffic of a minute from those before it, in any order. */
+export function expect(
+  minute: number,
+  before: Iterable<Pick<Verdict, 'minute' | 'bytes' | 'packets' | 'isHealthy'>>,
+): Pick<Verdict, 'expectedBps' | 'expectedPps'> {
+  const healthy = [...before].filter(
+    (one) => one.isHealthy && one.minute < minute && one.minute >= minute - expectedSeconds,
+  );
+  const mean = (values: readonly number[]) =>
+    values.length < healthyMin ? null : values.reduce((sum, value) => sum + value, 0) / values.length / 60;
+  const bytes = mean(healthy.map((one) => one.bytes * 8));
+  return {
+    expectedBps: bytes,
+    expectedPps: mean(healthy.flatMap(({ packets }) => (packets === null ? [] : [packets]))),
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * When which address was attacked, for the attack columns of minute traffic (NET-2.4.5): exact-host incidents of severity
+ * attack, and apart from them attacks that can't be assigned to an address.
+ */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+/** One attack on, or by, one address. */
+export interface AttackPeriod {
+  incidentId: string;
+  address: string;
+  direction: 'inbound' | 'outbound';
+  startedAtMs: number;
+  /** The recovery, or the last observation of an incident that has not recovered. */
+  endedAtMs: number;
+  /** False: it may go on, observed or not. */
+  isOver: boolean;
+  /** Captures that observed it. */
+  captures: { sensorId: number; capture: string }[];
+}
+
+/** An attack on a prefix, on a capture, or of the class `other`: nothing tells how much of it was whose. */
+export interface UnassignablePeriod {
+  incidentId: string;
+  kind: 'host' | 'prefix' | 'capture';
+  /** The address, the prefix, or the capture's name. */
+  target: string;
+  startedAtMs: number;
+  endedAtMs: number;
+  isOver: boolean;
+  captures: { sensorId: number; capture: string }[];
+}
+
+export interface AttackPeriods {
+  attacks: AttackPeriod[];
+  /** Of the whole site; a prefix concerns its addresses, a capture all that it sees, `other` its host. */
+  unassignable: UnassignablePeriod[];
+}
+
+interface PeriodRow extends UnassignablePeriod {
+  direction: 'inbound' | 'outbound';
+  class: string;
+}
+
+/** Without drills. Incidents that overlap [fromMs, toMs), the earliest first. */
+export async function readAttackPeriods(
+  db: Queryable,
+  siteId: number,
+  addresses: readonly string[],
+  fromMs: number,
+  toMs: number,
+): Promise<AttackPeriods> {
+  const { rows } = await sql<PeriodRow>`
+    select i.id as "incidentId", i.target_kind as kind, i.target, i.direction, i.class,
+      (extract(epoch from i.started_at) * 1000)::float8 as "startedAtMs",
+      (extract(epoch from greatest(i.recovered_at, i.last_observed_at)) * 1000)::float8 as "endedAtMs",
+      i.state = 'recovered' as "isOver",
+      coalesce((select jsonb_agg(distinct jsonb_build_object('sensorId', o.sensor_id, 'capture', o.said ->> 'capture'))
+        from incident_observations o where o.incident_id = i.id), '[]') as captures
+    from incidents i
+    where i.site_id = ${siteId} and i.severity = 'attack' and not i.is_drill and not i.is_withdrawn
+      and i.merged_into is null and i.started_at < to_timestamp(${toMs} / 1000.0::float8)
+      and greatest(i.recovered_at, i.last_observed_at) >= to_timestamp(${fromMs} / 1000.0::float8)
+      and (i.target_kind <> 'host' or i.target = any(${[...addresses]}::text[]))
+    order by i.started_at, i.id`.execute(db);
+  const isAssigned = (row: PeriodRow) => row.kind === 'host' && row.class !== 'other';
+  return {
+    attacks: rows
+      .filter(isAssigned)
+      .map(({ kind: _, class: __, target, ...row }) => ({ ...row, address: target })),
+    unassignable: rows.filter((row) => !isAssigned(row)).map(({ direction: _, class: __, ...row }) => row),
+  };
+}

@@ -1,0 +1,44 @@
+/** Takes `incidents` out of uploads. */
+import { CodedError } from '#common/errors/index.ts';
+import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
+import type { TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
+import type { UploadConsumer } from '#monitor/intake/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { SensorObservations } from './apply-observations.ts';
+
+/** Retention would delete older ones within the hour. */
+const keptMs = 365 * 86_400_000;
+const minuteOf = (ms: number) => Math.floor(ms / 60_000) * 60;
+
+export function createIncidentConsumer(
+  apply: (trx: Queryable, uploads: readonly SensorObservations[]) => Promise<void>,
+): UploadConsumer<SensorObservations> {
+  return {
+    kind: 'incidents',
+    // Minutes of three months are refused when they are older (NET-7.1); incidents are kept a year.
+    times: ({ incidents = [] }) => ({
+      mentioned: incidents.flatMap((one) =>
+        [one.detectedAtMs, one.lastObservedAtMs, one.recoveredAtMs ?? 0].map(minuteOf),
+      ),
+    }),
+    select({ siteId, sensorId, nowMs, upload: { incidents = [] } }) {
+      const observations = incidents.filter(
+        ({ lastObservedAtMs: at }) => at > nowMs - keptMs && at < nowMs + 2 * aheadSecondsMax * 1000,
+      );
+      return observations.length === 0 ? null : { siteId, sensorId, observations };
+    },
+    apply,
+  };
+}
+
+/** Throws `telemetry.malformed` for an upload that is not one of incidents alone. */
+export function requireIncidentsAlone(upload: TelemetryUpload): void {
+  const { incidents = [], minutes, gaps, inventory, probes, epochs } = upload;
+  const isAlone =
+    incidents.length > 0 && minutes.length + gaps.length === 0 && !inventory && !probes && !epochs;
+  if (!isAlone)
+    throw new CodedError(
+      'telemetry.malformed',
+      'an upload to /incidents holds incidents and nothing else; send other records to /telemetry',
+    );
+}

@@ -1,0 +1,110 @@
+/**
+ * Incidents: attacks, made of what sensors observe of them.
+ *
+ * A sensor speaks only for servers of its own node. A revision of an observation is applied once, and a lower one than held
+ * changes nothing. Observations of one target and direction at one time are one incident with an id of our own, in any
+ * order they come; the strongest capture counts. An incident ends only when its sensors have said that it is over: without
+ * news for ninety seconds it is stale. Times are the sensors'.
+ */
+import type { UploadConsumer } from '#monitor/intake/index.ts';
+import type { ChangedAddress } from '#monitor/placements/index.ts';
+import type { LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { applyObservations, type SensorObservations } from './apply-observations.ts';
+import { type AttackPeriods, readAttackPeriods } from './attack-periods-store.ts';
+import { createIncidentConsumer } from './consume-incidents.ts';
+import { type DeliverableIncident, type Delivery, listDeliverable, noteDelivered } from './delivery-store.ts';
+import type { IncidentsDeps } from './deps.ts';
+import type { Incident } from './incident.ts';
+import * as read from './read-store.ts';
+import { rejudgeAddresses } from './rejudge.ts';
+import { createStaleLoop } from './watch-stale.ts';
+
+export type { SensorObservations } from './apply-observations.ts';
+export type { AttackPeriod, AttackPeriods, UnassignablePeriod } from './attack-periods-store.ts';
+export { requireIncidentsAlone } from './consume-incidents.ts';
+export type { DeliverableIncident, Delivery } from './delivery-store.ts';
+export type { IncidentChange, IncidentsDeps } from './deps.ts';
+export type { Incident, Observation, Transition } from './incident.ts';
+export { keptIncidents } from './kept.ts';
+export type {
+  CurvePoint,
+  OpenCounts,
+  RemotePrefix,
+  SensorView,
+  StoredIncident,
+  StoredTransition,
+} from './read-store.ts';
+export { comparedRate, isBitMetric, nameOfClass, titleOfIncident } from './words.ts';
+
+export interface Incidents {
+  /** Takes `incidents` of uploads. */
+  readonly consumer: UploadConsumer<SensorObservations>;
+  /** Judges again who speaks for these addresses, in the transaction that changed their placements. */
+  rejudge(trx: Queryable, changed: readonly ChangedAddress[]): Promise<void>;
+  /** Makes incidents without news stale; may run in any number of processes. */
+  readonly loop: LeasedLoop;
+  /** Attacks of a site that overlap [fromMs, toMs): those of these addresses, and those that are of no address. */
+  readAttackPeriods(
+    siteId: number,
+    addresses: readonly string[],
+    fromMs: number,
+    toMs: number,
+  ): Promise<AttackPeriods>;
+  /** Incidents of these sites and of exact addresses: those that changed since operations answered, and active ones. */
+  listDeliverable(siteIds: readonly number[]): Promise<DeliverableIncident[]>;
+  /** Operations has answered about these revisions; in the transaction that notes its receipts. */
+  noteDelivered(trx: Queryable, delivered: readonly Delivery[]): Promise<void>;
+  /** Open ones first, then the newest; without withdrawn and merged ones. */
+  list(filter: read.IncidentFilter, limit: number): Promise<Incident[]>;
+  find(siteId: number, id: string): Promise<read.StoredIncident | null>;
+  /** Everything that belongs to an incident, for its page. */
+  readDetail(id: string): Promise<IncidentDetail>;
+  /** Its rates, of each step the largest second of the strongest capture. */
+  readCurve(id: string, stepMs: number): Promise<read.CurvePoint[]>;
+  /** Incidents that are not over, of each site that has any; without drills. */
+  countOpen(): Promise<read.OpenCounts[]>;
+  /** What sensors of a site said of other nodes' servers, the newest first. */
+  listForeign(siteId: number, limit: number): Promise<read.SensorView[]>;
+}
+
+export interface IncidentDetail {
+  views: read.SensorView[];
+  transitions: read.StoredTransition[];
+  /** Sources or destinations. */
+  remotes: read.RemotePrefix[];
+}
+
+/** On the page of an incident. */
+const remotesShown = 50;
+
+export function createIncidents(deps: IncidentsDeps): Incidents {
+  const { db } = deps;
+  const reader = deps.reader ?? db;
+  async function apply(trx: Queryable, uploads: readonly SensorObservations[]): Promise<void> {
+    const { counts } = await applyObservations(deps, trx, uploads);
+    for (const name of ['applied', 'foreign', 'repeated'] as const) deps.tally?.(name, counts[name]);
+  }
+  return {
+    consumer: createIncidentConsumer(apply),
+    rejudge: (trx, changed) => rejudgeAddresses(deps, trx, changed),
+    loop: createStaleLoop(deps),
+    readAttackPeriods: (siteId, addresses, fromMs, toMs) =>
+      readAttackPeriods(reader(), siteId, addresses, fromMs, toMs),
+    listDeliverable: (siteIds) => listDeliverable(db(), siteIds),
+    noteDelivered: (trx, delivered) => noteDelivered(trx, delivered),
+    list: (filter, limit) => read.listIncidentsFor(reader(), filter, limit),
+    find: (siteId, id) => read.findIncident(reader(), siteId, id),
+    async readDetail(id) {
+      const [views, transitions, remotes] = await Promise.all([
+        read.listSensorViews(reader(), id),
+        read.listTransitions(reader(), id),
+        read.listRemotes(reader(), id, remotesShown),
+      ]);
+      return { views, transitions, remotes };
+    },
+    readCurve: (id, stepMs) => read.readCurve(reader(), id, stepMs),
+    countOpen: () => read.countOpen(reader()),
+    listForeign: (siteId, limit) => read.listForeign(reader(), siteId, limit),
+  };
+}

@@ -1,0 +1,42 @@
+/** Incidents in words, the same in alerts and on pages. */
+import type { AttackClass, Metric } from '#contracts/sensor-api/detection.ts';
+import type { Incident } from './incident.ts';
+
+const classNames: Readonly<Record<AttackClass, string>> = {
+  fragment_flood: 'Fragment flood',
+  amplification: 'Amplification',
+  syn_flood: 'SYN flood',
+  synack_reflection: 'SYN-ACK reflection',
+  ack_flood: 'ACK flood',
+  rst_flood: 'RST flood',
+  udp_flood: 'UDP flood',
+  icmp_flood: 'ICMP flood',
+  gre_flood: 'GRE flood',
+  connection_flood: 'Connection flood',
+  high_volume: 'High volume',
+  other: 'Other attack',
+};
+
+/** `SYN flood`; an incident of severity info is no attack. */
+export function nameOfClass(name: string, severity: Incident['severity'] = 'attack'): string {
+  if (name === 'other' && severity === 'info') return 'Scan';
+  return classNames[name as AttackClass] ?? name;
+}
+
+/** `SYN flood on 198.51.100.7`, `UDP flood by 198.51.100.7`. */
+export function titleOfIncident(
+  incident: Pick<Incident, 'class' | 'severity' | 'direction' | 'target' | 'isDrill'>,
+): string {
+  const word = incident.direction === 'inbound' ? 'on' : 'by';
+  const target =
+    incident.target.kind === 'capture' ? `a server behind ${incident.target.value}` : incident.target.value;
+  return `${incident.isDrill ? 'Drill: ' : ''}${nameOfClass(incident.class, incident.severity)} ${word} ${target}`;
+}
+
+/** True for metrics in bits a second; the others count packets or connections. */
+export const isBitMetric = (metric: Metric): boolean => metric.endsWith('bps');
+
+/** The rate that is compared with the threshold. */
+export function comparedRate(metric: Metric, rate: { bps: number; pps: number }): number {
+  return isBitMetric(metric) ? rate.bps : rate.pps;
+}

@@ -1,0 +1,9 @@
+import type { Sites } from '#monitor/sites/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+export interface ProtectionDeps {
+  db: () => Queryable;
+  /** Connections that only read, for what plans ask (NET-5.3). */
+  reader: () => Queryable;
+  sites: Pick<Sites, 'listClusters'>;
+}

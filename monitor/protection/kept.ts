@@ -1,0 +1,6 @@
+/** How long drills are kept. */
+import type { KeptTable } from '#monitor/retention/index.ts';
+
+export const keptProtection: readonly KeptTable[] = [
+  { table: 'protection_drills', column: 'starts_at', keptFor: '3 months', isPartitioned: false },
+];

@@ -1,0 +1,163 @@
+/** What is set of thresholds and additional prefixes, and the writes that only the version in the form may make. */
+import { sql } from 'kysely';
+import { CodedError } from '#common/errors/index.ts';
+import { attackDirections } from '#contracts/sensor-api/detection.ts';
+import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import type { HostGroup, ServerKey, ServerSettings, Settings, SiteSettings } from './settings.ts';
+import { noChoices, type ThresholdChoices } from './thresholds.ts';
+
+const revised = sql`revision, (extract(epoch from changed_at) * 1000)::float8 as "changedAtMs", changed_by as "changedBy"`;
+
+const unset: SiteSettings = {
+  thresholds: noChoices,
+  additionalCidrs: [],
+  revision: 0,
+  changedAtMs: null,
+  changedBy: null,
+};
+
+/** A row's thresholds may lack a direction. */
+function withBoth<Row extends { thresholds: ThresholdChoices }>(row: Row): Row {
+  const thresholds = Object.fromEntries(
+    attackDirections.map((direction) => [direction, row.thresholds[direction] ?? {}]),
+  ) as unknown as ThresholdChoices;
+  return { ...row, thresholds };
+}
+
+export async function readSiteSettings(db: Queryable, siteId: number): Promise<SiteSettings> {
+  const { rows } = await sql<SiteSettings>`
+    select thresholds, additional_cidrs as "additionalCidrs", ${revised}
+    from protection_sites where site_id = ${siteId}`.execute(db);
+  return rows[0] ? withBoth(rows[0]) : unset;
+}
+
+const groupColumns = sql`id, name, prefixes, thresholds, ${revised}`;
+
+export async function listGroups(db: Queryable, siteId: number): Promise<HostGroup[]> {
+  const { rows } = await sql<HostGroup>`
+    select ${groupColumns} from protection_groups where site_id = ${siteId} order by lower(name)`.execute(db);
+  return rows.map(withBoth);
+}
+
+export async function findGroup(db: Queryable, siteId: number, id: number): Promise<HostGroup | null> {
+  const { rows } = await sql<HostGroup>`
+    select ${groupColumns} from protection_groups where site_id = ${siteId} and id = ${id}`.execute(db);
+  return rows[0] ? withBoth(rows[0]) : null;
+}
+
+const serverColumns = sql`id, cluster_id as "clusterId", vm_id as "vmId", host(address) as address, thresholds, ${revised}`;
+
+export async function listServers(db: Queryable, siteId: number): Promise<ServerSettings[]> {
+  const { rows } = await sql<ServerSettings>`
+    select ${serverColumns} from protection_servers where site_id = ${siteId} order by id`.execute(db);
+  return rows.map(withBoth);
+}
+
+const isOf = (key: ServerKey) =>
+  'address' in key
+    ? sql`address = ${key.address}::inet`
+    : sql`cluster_id = ${key.clusterId} and vm_id = ${key.vmId}`;
+
+export async function findServer(
+  db: Queryable,
+  siteId: number,
+  key: ServerKey,
+): Promise<ServerSettings | null> {
+  const { rows } = await sql<ServerSettings>`
+    select ${serverColumns} from protection_servers where site_id = ${siteId} and ${isOf(key)}`.execute(db);
+  return rows[0] ? withBoth(rows[0]) : null;
+}
+
+/** Everything of a site. The three statements need no snapshot: a plan is fetched again in 30 seconds. */
+export async function readSettings(db: Queryable, siteId: number): Promise<Settings> {
+  const [site, groups, servers] = await Promise.all([
+    readSiteSettings(db, siteId),
+    listGroups(db, siteId),
+    listServers(db, siteId),
+  ]);
+  return { site, groups, servers };
+}
+
+/** Writes the settings of a site. The caller holds the lock of the site and has compared the revision. */
+export async function writeSite(
+  trx: Queryable,
+  siteId: number,
+  change: Pick<SiteSettings, 'thresholds' | 'additionalCidrs'>,
+  by: string,
+): Promise<void> {
+  await sql`
+    insert into protection_sites (site_id, thresholds, additional_cidrs, changed_by)
+    values (${siteId}, ${JSON.stringify(change.thresholds)}, ${change.additionalCidrs}, ${by})
+    on conflict (site_id) do update set thresholds = excluded.thresholds,
+      additional_cidrs = excluded.additional_cidrs, revision = excluded.revision,
+      changed_at = svc_now(), changed_by = excluded.changed_by`.execute(trx);
+}
+
+type GroupChange = Pick<HostGroup, 'name' | 'prefixes' | 'thresholds'>;
+
+export async function insertGroup(
+  trx: Queryable,
+  siteId: number,
+  group: GroupChange,
+  by: string,
+): Promise<number> {
+  return namedOnce(group.name, async () => {
+    const { rows } = await sql<{ id: number }>`
+      insert into protection_groups (site_id, name, prefixes, thresholds, changed_by)
+      values (${siteId}, ${group.name}, ${group.prefixes}, ${JSON.stringify(group.thresholds)}, ${by})
+      returning id`.execute(trx);
+    return rows[0]!.id;
+  });
+}
+
+export async function updateGroup(trx: Queryable, id: number, group: GroupChange, by: string): Promise<void> {
+  await namedOnce(group.name, async () => {
+    await sql`
+      update protection_groups set name = ${group.name}, prefixes = ${group.prefixes},
+        thresholds = ${JSON.stringify(group.thresholds)}, revision = nextval('protection_revisions'), changed_at = svc_now(), changed_by = ${by}
+      where id = ${id}`.execute(trx);
+  });
+}
+
+async function namedOnce<Result>(name: string, write: () => Promise<Result>): Promise<Result> {
+  try {
+    return await write();
+  } catch (error) {
+    if (!isUniqueViolation(error, 'protection_groups_name')) throw error;
+    const message = `This site already has a group named "${name}". Choose another name.`;
+    throw new CodedError('protection.invalid', message, { fields: { name: message } });
+  }
+}
+
+export async function deleteGroup(trx: Queryable, id: number): Promise<void> {
+  await sql`delete from protection_groups where id = ${id}`.execute(trx);
+}
+
+export async function insertServer(
+  trx: Queryable,
+  siteId: number,
+  key: ServerKey,
+  thresholds: ThresholdChoices,
+  by: string,
+): Promise<void> {
+  const { clusterId, vmId, address } = { clusterId: null, vmId: null, address: null, ...key };
+  await sql`
+    insert into protection_servers (site_id, cluster_id, vm_id, address, thresholds, changed_by)
+    values (${siteId}, ${clusterId}, ${vmId}, ${address}, ${JSON.stringify(thresholds)}, ${by})`.execute(trx);
+}
+
+export async function updateServer(
+  trx: Queryable,
+  id: number,
+  thresholds: ThresholdChoices,
+  by: string,
+): Promise<void> {
+  await sql`
+    update protection_servers set thresholds = ${JSON.stringify(thresholds)}, revision = nextval('protection_revisions'),
+      changed_at = svc_now(), changed_by = ${by}
+    where id = ${id}`.execute(trx);
+}
+
+export async function deleteServer(trx: Queryable, id: number): Promise<void> {
+  await sql`delete from protection_servers where id = ${id}`.execute(trx);
+}

@@ -1,0 +1,238 @@
+/** Tables of an incident's page. */
+import type { FastifyRequest } from 'fastify';
+import {
+  type Incident,
+  nameOfClass,
+  type RemotePrefix,
+  type SensorView,
+  type StoredTransition,
+} from '#monitor/incidents/index.ts';
+import {
+  badge,
+  type Content,
+  formatAge,
+  formatBitRate,
+  formatCount,
+  formatPercent,
+  formatTime,
+  html,
+  isoTime,
+  link,
+  moment,
+  shareBar,
+} from '#service-kit/pages/index.ts';
+import { dataTable } from '#service-kit/web/index.ts';
+
+type Vector = Incident['measured']['vectors'][number];
+type SensorNames = ReadonlyMap<number, { hostName: string; isRevoked: boolean }>;
+
+export function vectorTable(request: FastifyRequest, { measured, severity }: Incident): Content {
+  return dataTable<Vector>(request, {
+    id: 'vectors',
+    caption: 'Vectors',
+    rows: measured.vectors,
+    columns: [
+      {
+        key: 'class',
+        header: 'Class',
+        cell: (row) => nameOfClass(row.class, severity),
+        value: (row) => row.class,
+      },
+      {
+        key: 'packets_share',
+        header: 'Of packets',
+        kind: 'figure',
+        cell: (row) => formatPercent(row.packetsShare),
+        value: (row) => row.packetsShare,
+      },
+      {
+        key: 'bytes_share',
+        header: 'Of bytes',
+        kind: 'figure',
+        cell: (row) => formatPercent(row.bytesShare),
+        value: (row) => row.bytesShare,
+      },
+      {
+        key: 'ports',
+        header: 'Ports',
+        kind: 'code',
+        cell: (row) => row.ports.join(', ') || html`<span class="hint">none</span>`,
+        value: (row) => row.ports.join(' '),
+      },
+    ],
+    empty: { title: 'No vectors', text: 'The sensor told none.' },
+  });
+}
+
+export function remoteTable(
+  request: FastifyRequest,
+  remotes: readonly RemotePrefix[],
+  nowMs: number,
+): Content {
+  return dataTable<RemotePrefix>(request, {
+    id: 'remotes',
+    caption: 'Networks',
+    rows: remotes,
+    columns: [
+      {
+        key: 'prefix',
+        header: 'Network',
+        kind: 'code',
+        cell: (row) => row.prefix,
+        value: (row) => row.prefix,
+      },
+      {
+        key: 'share',
+        header: 'Largest share of packets',
+        kind: 'figure',
+        cell: (row) => shareBar(row.share),
+        value: (row) => row.share,
+      },
+      {
+        key: 'first',
+        header: 'First among the largest',
+        cell: (row) => moment(row.firstAtMs, nowMs),
+        field: 'first_at',
+        value: (row) => isoTime(row.firstAtMs),
+      },
+      {
+        key: 'last',
+        header: 'Last',
+        cell: (row) => moment(row.lastAtMs, nowMs),
+        field: 'last_at',
+        value: (row) => isoTime(row.lastAtMs),
+      },
+    ],
+    empty: { title: 'No networks', text: 'The sensors told none.' },
+  });
+}
+
+export function viewTable(
+  request: FastifyRequest,
+  views: readonly SensorView[],
+  sensors: SensorNames,
+  nowMs: number,
+): Content {
+  return dataTable<SensorView>(request, {
+    id: 'views',
+    caption: 'Observed by',
+    rows: views,
+    isStacked: true,
+    columns: [
+      {
+        key: 'sensor',
+        header: 'Sensor',
+        cell: (row) => html`${sensorName(sensors, row.sensorId)}, ${row.said.capture}`,
+        value: (row) => `${sensors.get(row.sensorId)?.hostName ?? ''} ${row.said.capture}`,
+      },
+      {
+        key: 'state',
+        header: 'State',
+        cell: (row) =>
+          row.said.recoveredAtMs === null ? badge('warn', 'not recovered') : badge('good', 'recovered'),
+        value: (row) => row.said.state,
+      },
+      {
+        key: 'class',
+        header: 'Class',
+        cell: (row) => nameOfClass(row.said.class, row.said.severity),
+        value: (row) => row.said.class,
+      },
+      {
+        key: 'started',
+        header: 'Started',
+        cell: (row) => formatTime(row.said.startedAtMs, 'seconds'),
+        field: 'started_at',
+        value: (row) => isoTime(row.said.startedAtMs),
+      },
+      {
+        key: 'observed',
+        header: 'Last observed',
+        cell: (row) => moment(row.said.lastObservedAtMs, nowMs),
+        field: 'last_observed_at',
+        value: (row) => isoTime(row.said.lastObservedAtMs),
+      },
+      {
+        key: 'packets',
+        header: 'Peak',
+        unit: 'packets/s',
+        kind: 'figure',
+        cell: (row) => formatCount(row.said.peak.pps),
+        field: 'peak_pps',
+        value: (row) => row.said.peak.pps,
+      },
+      {
+        key: 'bits',
+        header: 'Peak',
+        kind: 'figure',
+        cell: (row) => formatBitRate(row.said.peak.bps),
+        field: 'peak_bps',
+        value: (row) => row.said.peak.bps,
+      },
+    ],
+    empty: {
+      title: 'No observation counts',
+      text: 'The sensors that reported it do not speak for this address.',
+    },
+  });
+}
+
+const sensorName = (sensors: SensorNames, id: unknown): string => {
+  const found = sensors.get(Number(id));
+  return found ? `${found.hostName}${found.isRevoked ? ' (removed)' : ''}` : 'a removed sensor';
+};
+
+function describe({ kind, details }: StoredTransition, sensors: SensorNames, siteHref: string): Content {
+  switch (kind) {
+    case 'detected':
+      return `Detected as ${nameOfClass(String(details.class))}, ${formatCount(Number(details.pps))} packets/s, ${formatBitRate(Number(details.bps))}`;
+    case 'joined':
+      return `${String(details.capture)} of ${sensorName(sensors, details.sensor_id)} sees it too`;
+    case 'class_changed':
+      return `The strongest interface calls it ${nameOfClass(String(details.to))}, before ${nameOfClass(String(details.from))}`;
+    case 'stale':
+      return 'No news for 90 s: stale';
+    case 'observed_again':
+      return 'Observed again';
+    case 'recovered':
+      return 'Recovered: every sensor that saw it said so';
+    case 'reopened':
+      return 'Began again within 5 minutes';
+    case 'merged':
+      return html`Another incident turned out to be a part of this one: ${link(`${siteHref}/incidents/${String(details.incident_id)}`, 'show it')}`;
+    case 'withdrawn':
+      return 'Withdrawn: only sensors of other nodes had reported it';
+  }
+}
+
+export function transitionTable(
+  request: FastifyRequest,
+  transitions: readonly StoredTransition[],
+  sensors: SensorNames,
+  nowMs: number,
+): Content {
+  const siteHref = request.url.split('/incidents/')[0]!;
+  return dataTable<StoredTransition>(request, {
+    id: 'timeline',
+    caption: 'Timeline',
+    rows: transitions.toSorted((a, b) => b.atMs - a.atMs),
+    isStacked: true,
+    columns: [
+      {
+        key: 'at',
+        header: 'When',
+        cell: (row) =>
+          html`${formatTime(row.atMs, 'seconds')}, <span class="hint">${formatAge(row.atMs, nowMs)}</span>`,
+        value: (row) => isoTime(row.atMs),
+      },
+      {
+        key: 'what',
+        header: 'What',
+        kind: 'prose',
+        cell: (row) => describe(row, sensors, siteHref),
+        value: (row) => row.kind,
+      },
+    ],
+    empty: { title: 'Nothing yet', text: 'Each change of the incident appears here.' },
+  });
+}

@@ -1,0 +1,236 @@
+/** The page of one incident: its state, its curve, what it is made of, who saw it, and what happened to it. */
+import type { FastifyRequest } from 'fastify';
+import type {
+  CurvePoint,
+  Incident,
+  RemotePrefix,
+  SensorView,
+  StoredIncident,
+  StoredTransition,
+} from '#monitor/incidents/index.ts';
+import {
+  banner,
+  type Content,
+  chart,
+  definitionList,
+  formatBitRate,
+  formatBytes,
+  formatCount,
+  formatTime,
+  link,
+  moment,
+  pageHeader,
+  refreshing,
+  section,
+  stat,
+  stats,
+} from '#service-kit/pages/index.ts';
+import type { Viewer } from '../guard.ts';
+import { incidentTable } from '../parts/incident-table.ts';
+import {
+  incidentHref,
+  incidentSentence,
+  incidentTone,
+  stateBadge,
+  targetLink,
+} from '../parts/incident-text.ts';
+import { rateText } from '../protection/threshold-text.ts';
+import { curveData, curveUnit } from './curve.ts';
+import { remoteTable, transitionTable, vectorTable, viewTable } from './incident-tables.ts';
+
+export interface IncidentPage {
+  incident: StoredIncident;
+  views: readonly SensorView[];
+  transitions: readonly StoredTransition[];
+  remotes: readonly RemotePrefix[];
+  curve: readonly CurvePoint[];
+  /** Others that began together with it. */
+  related: readonly Incident[];
+  sensors: ReadonlyMap<number, { hostName: string; isRevoked: boolean }>;
+  viewer: Viewer;
+  nowMs: number;
+}
+
+export function incidentPage(request: FastifyRequest, page: IncidentPage): Content {
+  const { incident, nowMs, siteId } = { ...page, siteId: page.incident.siteId };
+  const actions = [
+    link(`/sites/${siteId}/incidents`, 'All incidents', { kind: 'button' }),
+    incident.target.kind === 'host' &&
+      link(
+        `/sites/${siteId}/protection/addresses/${encodeURIComponent(incident.target.value)}`,
+        'Protection',
+        {
+          kind: 'button',
+        },
+      ),
+  ];
+  return refreshing({ id: 'incident', url: request.url, everySeconds: 10 }, [
+    pageHeader({
+      title: incident.target.value,
+      state: { tone: incidentTone(incident), text: incidentSentence(incident, nowMs) },
+      actions,
+    }),
+    statements(incident),
+    figures(incident),
+    curveChart(incident, page.curve),
+    section(
+      {
+        title: 'Vectors',
+        description: 'The largest kinds of traffic in the strongest seconds, with their ports.',
+      },
+      vectorTable(request, incident),
+    ),
+    remoteSection(request, page),
+    section(
+      {
+        title: 'Observed by',
+        description: 'Each interface that saw the attack. The strongest counts; they are never added.',
+      },
+      viewTable(request, page.views, page.sensors, nowMs),
+    ),
+    section({ title: 'Why it was detected' }, explanation(incident, nowMs)),
+    section({ title: 'Timeline' }, transitionTable(request, page.transitions, page.sensors, nowMs)),
+    relatedSection(request, page),
+    section({ title: 'Delivery to operations' }, delivery(incident, nowMs)),
+  ]);
+}
+
+function statements(incident: StoredIncident): Content {
+  return [
+    incident.isDrill &&
+      banner({
+        tone: 'info',
+        title: 'This is a drill',
+        text: 'An operator started it. There is no such traffic.',
+      }),
+    incident.mergedInto !== null &&
+      banner({
+        tone: 'info',
+        title: 'Part of another incident',
+        text: link(incidentHref({ siteId: incident.siteId, id: incident.mergedInto }), 'Show that incident'),
+      }),
+  ];
+}
+
+function figures({ measured, state, startedAtMs }: StoredIncident): Content {
+  const { current, peak, totals } = measured;
+  const now = state === 'active' && current !== null;
+  return stats(
+    stat({
+      label: 'Now',
+      value: now ? `${formatCount(current.pps)} packets/s` : undefined,
+      source: now ? formatBitRate(current.bps) : 'not observed now',
+    }),
+    stat({
+      label: 'Peak',
+      value: `${formatCount(peak.pps)} packets/s`,
+      source: `at ${formatTime(peak.ppsAtMs, 'seconds').slice(11)}`,
+    }),
+    stat({
+      label: 'Peak',
+      value: formatBitRate(peak.bps),
+      source: `at ${formatTime(peak.bpsAtMs, 'seconds').slice(11)}`,
+    }),
+    stat({
+      label: 'Total',
+      value: formatBytes(totals.bytes),
+      source: `${formatCount(totals.packets)} packets since ${formatTime(startedAtMs, 'seconds').slice(11)}`,
+    }),
+  );
+}
+
+function curveChart(incident: StoredIncident, curve: readonly CurvePoint[]): Content {
+  return chart({
+    id: 'curve',
+    title: 'Traffic that may be an attack',
+    unit: curveUnit(incident),
+    data: curveData(incident, curve),
+    dataUrl: `${incidentHref(incident)}/curve.json`,
+    ...(incident.state === 'recovered' ? {} : { refreshSeconds: 10 }),
+    source: 'the strongest interface; dashed: the threshold',
+    emptyText: 'No second of this incident is stored.',
+  });
+}
+
+function remoteSection(request: FastifyRequest, { incident, remotes, viewer, nowMs }: IncidentPage): Content {
+  const isInbound = incident.direction === 'inbound';
+  if (!viewer.canChange)
+    return section(
+      { title: isInbound ? 'Sources' : 'Destinations' },
+      'Only operators see addresses of other networks.',
+    );
+  return section(
+    {
+      title: isInbound ? 'Sources' : 'Destinations',
+      description: isInbound
+        ? 'Networks with the most packets. Source addresses of a flood are often forged.'
+        : 'Networks that were sent the most packets.',
+    },
+    remoteTable(request, remotes, nowMs),
+  );
+}
+
+function explanation(incident: StoredIncident, nowMs: number): Content {
+  const { threshold } = incident.measured;
+  return definitionList([
+    {
+      term: 'Threshold',
+      value: threshold ? `${threshold.metric}: ${rateText(threshold.metric, threshold.value)}` : 'not known',
+    },
+    { term: 'First second', value: moment(incident.startedAtMs, nowMs) },
+    {
+      term: 'Detected',
+      value: `${formatTime(incident.detectedAtMs, 'seconds')}, after ${((incident.detectedAtMs - incident.startedAtMs) / 1000).toFixed(1)} s`,
+    },
+    {
+      term: 'Rule',
+      value:
+        'two of three seconds at 1.8 times the threshold, or the mean of five seconds at the threshold; one second alone is never enough',
+    },
+    { term: 'Counted in full', value: incident.measured.coverage },
+    { term: 'State', value: stateBadge(incident) },
+    { term: 'Target', value: targetLink(incident) },
+    { term: 'Device', value: incident.measured.deviceKey || 'not known' },
+  ]);
+}
+
+function relatedSection(request: FastifyRequest, { related, nowMs }: IncidentPage): Content {
+  if (related.length === 0) return false;
+  const suspects = related.filter(({ direction }) => direction === 'outbound').length;
+  return section(
+    {
+      title: 'Began together',
+      description:
+        suspects > 0
+          ? 'Attacks of this site within 60 s that share a class. Addresses that send are suspects.'
+          : 'Attacks of this site within 60 s that share a class.',
+    },
+    incidentTable(request, related, nowMs),
+  );
+}
+
+const outcomes: Readonly<Record<string, string>> = {
+  applied: 'shown to the customer of this address',
+  unchanged: 'shown to the customer of this address',
+  unmatched: 'no server has this address',
+  identity_conflict: 'the address has another server by now',
+  terminal: 'its server is destroyed, or the incident was final',
+};
+
+function delivery(incident: StoredIncident, nowMs: number): Content {
+  if (incident.target.kind !== 'host')
+    return 'Not delivered: only attacks on exact addresses are matched with servers.';
+  const { deliveredAtMs, deliveryOutcome, deliveredRevision, revision } = incident;
+  if (deliveredAtMs === null) return 'Not delivered yet. The state of the feed is under Operations.';
+  return definitionList([
+    { term: 'Answer', value: outcomes[deliveryOutcome ?? ''] ?? deliveryOutcome ?? 'none' },
+    { term: 'When', value: moment(deliveredAtMs, nowMs) },
+    {
+      term: 'Revision',
+      value:
+        deliveredRevision === revision
+          ? `${formatCount(revision)}, the newest`
+          : `${formatCount(deliveredRevision)} of ${formatCount(revision)}; the newest is on its way`,
+    },
+  ]);
+}

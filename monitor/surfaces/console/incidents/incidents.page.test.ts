@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
+import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { requireIncidentsAlone } from '#monitor/incidents/index.ts';
+import { createIncidentSpool, observation } from '#monitor/incidents/testing/observations.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import type { EnrolledSensor } from '#monitor/sensors/index.ts';
+import { type MonitorServer, startMonitorServer, type Visitor } from '#monitor/testing/server.ts';
+
+let server: MonitorServer;
+let operator: Visitor;
+let viewer: Visitor;
+let sensor: EnrolledSensor;
+const spool = createIncidentSpool();
+const now = Math.floor(Date.now() / 1000) * 1000;
+
+before(async () => {
+  server = await startMonitorServer({ SVC_MONITOR_METRICS_TOKEN: 'token-of-the-scraper' });
+  operator = await server.signIn('operator');
+  viewer = await server.signIn('viewer');
+  const { token } = await server.monitor.sensors.createToken(systemActor, server.siteId);
+  const request = { token, host_name: 'host-1', node: 'node-1', sensor_version: '0.2.0' };
+  sensor = (await server.monitor.sensors.authenticate(
+    (await server.monitor.sensors.enrol(request))!.credential,
+  ))!;
+});
+after(() => server[Symbol.asyncDispose]());
+
+const say = (...incidents: IncidentObservation[]) =>
+  server.monitor.inbox.receiveUrgent(
+    sensor,
+    compressUpload(encodeUpload(spool(...incidents))),
+    'zstd',
+    requireIncidentsAlone,
+  );
+const idOf = async (target: string) =>
+  (await server.database.pool.query<{ id: string }>('select id from incidents where target = $1', [target]))
+    .rows[0]!.id;
+
+test('the empty list says what will appear, and a page of an unknown incident is a 404', async () => {
+  const { text } = await viewer.get('/incidents');
+  assert.match(text, /No attack in progress/);
+  assert.match(text, /No incidents yet/);
+  const unknown = `/sites/${server.siteId}/incidents/00000000-0000-4000-8000-000000000000`;
+  assert.equal((await viewer.get(unknown)).status, 404);
+  assert.equal((await fetch(`${server.url}/incidents`, { redirect: 'manual' })).status, 303);
+});
+
+test('an attack is on the overview, the list, the site’s and the address’s page at once, and opens an alert', async () => {
+  const flood = observation({ startedAtMs: now - 60_000, lastObservedAtMs: now, target: '198.51.100.7' });
+  await say(
+    flood,
+    observation({
+      startedAtMs: now - 60_000,
+      lastObservedAtMs: now,
+      target: '198.51.100.9',
+      class: 'high_volume',
+      severity: 'info',
+    }),
+  );
+  const id = await idOf('198.51.100.7');
+  const href = `/sites/${server.siteId}/incidents/${id}`;
+  assert.match((await viewer.get('/')).text, /Attacks.*in progress or without news/s);
+  const list = (await viewer.get('/incidents')).text;
+  assert.match(list, /1 attack in progress/);
+  assert.ok(list.includes(href));
+  const traffic = (await viewer.get(`/sites/${server.siteId}/traffic`)).text;
+  assert.match(traffic, /Under attack/);
+  const address = (await viewer.get(`/sites/${server.siteId}/addresses/198.51.100.7`)).text;
+  assert.ok(address.includes(href));
+  const page = (await operator.get(href)).text;
+  assert.match(
+    page,
+    /SYN flood on 198\.51\.100\.7 since [0-9: -]+UTC, 25,000 packets\/s, 2\.5 times the threshold/,
+  );
+  assert.match(page, /syn_pps: 10,000 packets\/s/);
+  assert.match(page, /203\.0\.113\.0\/24/, 'sources');
+  assert.match(page, /host-1, eth0/);
+  assert.match(page, /Not delivered yet/);
+  const [alert, ...others] = await server.monitor.alerts.listOpen(server.siteId, 10);
+  assert.deepEqual([alert!.kind, others.length], ['attack_detected', 0], 'of the attack, not of the info');
+  const alertPage = (await viewer.get(`/alerts/${alert!.id}`)).text;
+  assert.match(alertPage, /SYN flood on 198\.51\.100\.7: up to 25,000 packets\/s/);
+  assert.ok(alertPage.includes(href));
+  const events = (await viewer.get(`/sites/${server.siteId}/events`)).text;
+  assert.match(events, /attack detected/);
+  assert.ok(events.includes(href));
+});
+
+test('sources of an attack are shown to operators and not to viewers, in no file either', async () => {
+  const href = `/sites/${server.siteId}/incidents/${await idOf('198.51.100.7')}`;
+  const seen = await viewer.get(href);
+  assert.equal(seen.status, 200);
+  assert.doesNotMatch(seen.text, /203\.0\.113/);
+  const file = await viewer.get(`${href}?format=json&table=remotes`);
+  assert.doesNotMatch(file.text, /203\.0\.113/);
+  assert.match((await operator.get(`${href}?format=json&table=remotes`)).text, /203\.0\.113/);
+});
+
+test('the list filters by state, severity and class, and is offered as CSV and JSON', async () => {
+  const rows = async (query: string) => {
+    const { text } = await viewer.get(`/incidents?${query}&format=json&table=incidents`);
+    return (JSON.parse(text) as { rows: { target: string }[] }).rows.map(({ target }) => target).sort();
+  };
+  assert.deepEqual(await rows('severity=attack'), ['198.51.100.7']);
+  assert.deepEqual(await rows('class=high_volume'), ['198.51.100.9']);
+  assert.deepEqual(await rows('state=recovered'), []);
+  assert.deepEqual(
+    await rows('state=nonsense'),
+    ['198.51.100.7', '198.51.100.9'],
+    'unknown words do not filter',
+  );
+  const csv = (await viewer.get('/incidents?format=csv&table=incidents')).text;
+  assert.match(csv, /peak_pps.*id/);
+  const curve = await viewer.get(
+    `/sites/${server.siteId}/incidents/${await idOf('198.51.100.7')}/curve.json`,
+  );
+  const data = JSON.parse(curve.text) as { unit: string; series: { label: string; values: number[] }[] };
+  assert.deepEqual(
+    [data.unit, data.series.map(({ label, values }) => [label, values[0]])],
+    [
+      'packets/s',
+      [
+        ['Attack', 25_000],
+        ['Threshold', 10_000],
+      ],
+    ],
+  );
+});
+
+test('metrics and health count incidents that are not over, and observations', async () => {
+  const metrics = await fetch(`${server.url}/metrics`, {
+    headers: { authorization: 'Bearer token-of-the-scraper' },
+  });
+  const text = await metrics.text();
+  assert.match(text, /svc_monitor_incidents\{state="active"\} 1/);
+  assert.match(text, /svc_monitor_incident_observations_total\{outcome="applied"\} 2/);
+  const health = await viewer.get('/api/integrations/operations/health');
+  assert.deepEqual(JSON.parse(health.text).incidents, { active: 1, stale: 0, info: 1 });
+});
+
+test('NET-3.2: the judging loop leaves the alert of an attack alone; the recovery resolves it, and a reopening opens another', async () => {
+  const flood = observation({ startedAtMs: now - 50_000, lastObservedAtMs: now, target: '198.51.100.8' });
+  await say(flood);
+  const open = async () =>
+    (await server.monitor.alerts.listOpen(server.siteId, 10)).filter(
+      ({ subjectName }) => subjectName === '198.51.100.8',
+    );
+  await server.monitor.alerts.loop.runOnce();
+  assert.equal((await open()).length, 1);
+  const over = { ...flood, revision: 2, state: 'recovered' as const, current: null, recoveredAtMs: now };
+  await say(over);
+  assert.equal((await open()).length, 0);
+  const [resolved] = await server.monitor.alerts.listResolved(server.siteId, 1);
+  assert.equal(resolved!.resolution, 'recovered');
+  await say({ ...flood, revision: 3, lastObservedAtMs: now });
+  assert.equal((await open()).length, 1);
+});
+
+test('NET-8.R2: attacks with their suspects, destinations and curves are deleted after a year', async () => {
+  const age = async (days: number) => {
+    await server.database.pool.query(
+      `update incidents set last_observed_at = svc_now() - make_interval(days => $1);`,
+      [days],
+    );
+    await server.monitor.retention.runOnce();
+    const tables = [
+      'incidents',
+      'incident_observations',
+      'incident_remotes',
+      'incident_seconds',
+      'incident_transitions',
+    ];
+    const counts = await Promise.all(
+      tables.map((table) => server.database.pool.query(`select 1 from ${table} limit 1`)),
+    );
+    return counts.map(({ rowCount }) => rowCount);
+  };
+  assert.deepEqual(await age(364), [1, 1, 1, 1, 1]);
+  assert.deepEqual(await age(367), [0, 0, 0, 0, 0]);
+});

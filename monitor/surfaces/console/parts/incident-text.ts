@@ -1,0 +1,104 @@
+/** An incident in words and links, the same on every page. */
+import {
+  comparedRate,
+  type Incident,
+  isBitMetric,
+  nameOfClass,
+  type OpenCounts,
+  titleOfIncident,
+} from '#monitor/incidents/index.ts';
+import {
+  badge,
+  banner,
+  type Content,
+  formatBitRate,
+  formatCount,
+  formatTime,
+  type Html,
+  html,
+  link,
+  type Tone,
+} from '#service-kit/pages/index.ts';
+import { addressHref } from './address-link.ts';
+
+export const incidentHref = ({ siteId, id }: Pick<Incident, 'siteId' | 'id'>): string =>
+  `/sites/${siteId}/incidents/${id}`;
+
+export function incidentTone({ state, severity }: Pick<Incident, 'state' | 'severity'>): Tone {
+  if (state === 'recovered') return 'good';
+  if (severity === 'info') return 'info';
+  return state === 'active' ? 'bad' : 'warn';
+}
+
+const stateNames = { active: 'active', stale: 'stale: no news', recovered: 'recovered' } as const;
+
+export function stateBadge(incident: Incident): Content {
+  const name =
+    incident.state === 'active' && incident.severity === 'info' ? 'active, info' : stateNames[incident.state];
+  return [badge(incidentTone(incident), name), incident.isDrill && html` ${badge('info', 'drill')}`];
+}
+
+/** `10:02:11`, with the day where it is another one than now. */
+export function clockText(ms: number, nowMs: number): string {
+  const text = formatTime(ms, 'seconds');
+  const isToday = formatTime(ms, 'day') === formatTime(nowMs, 'day');
+  return isToday ? `${text.slice(11, 19)} UTC` : text;
+}
+
+const packetText = (pps: number) => `${formatCount(Math.round(pps))} packets/s`;
+
+/** `2.5 times the threshold`, or nothing where the threshold is not known. */
+function ratioText(incident: Incident): string {
+  const { threshold, current, peak } = incident.measured;
+  if (threshold === null || threshold.value <= 0) return '';
+  const ratio = comparedRate(threshold.metric, current ?? peak) / threshold.value;
+  return `, ${ratio >= 10 ? formatCount(Math.round(ratio)) : ratio.toFixed(1)} times the threshold`;
+}
+
+/** The state in one sentence: what, on which target, since when, how strong. */
+export function incidentSentence(incident: Incident, nowMs: number): string {
+  const { measured, threshold } = { ...incident, threshold: incident.measured.threshold };
+  const rateOf = (rate: { bps: number; pps: number }) =>
+    threshold !== null && isBitMetric(threshold.metric) ? formatBitRate(rate.bps) : packetText(rate.pps);
+  const since = `${titleOfIncident(incident)} since ${clockText(incident.startedAtMs, nowMs)}`;
+  if (incident.isWithdrawn)
+    return `${titleOfIncident(incident)} was withdrawn: only sensors of other nodes had reported it.`;
+  if (incident.state === 'active')
+    return `${since}, ${rateOf(measured.current ?? measured.peak)}${ratioText(incident)}.`;
+  const peak = `peak ${rateOf(measured.peak)}${ratioText({ ...incident, measured: { ...measured, current: null } })}`;
+  if (incident.state === 'stale')
+    return `${since}, ${peak}. No news from its sensors since ${clockText(incident.lastObservedAtMs, nowMs)}.`;
+  return `${titleOfIncident(incident)} from ${clockText(incident.startedAtMs, nowMs)} to ${clockText(incident.recoveredAtMs!, nowMs)}, ${peak}. Recovered.`;
+}
+
+/** The target, with a link to its page where it is an address. */
+export function targetLink(incident: Incident): Content {
+  const { siteId, target, targetKey } = incident;
+  if (target.kind !== 'host') return target.kind === 'capture' ? `capture ${target.value}` : target.value;
+  const segment = targetKey.split(' ').slice(2).join(' ');
+  return link(addressHref(siteId, { address: target.value, segment }), target.value);
+}
+
+export const directionText = ({ direction }: Pick<Incident, 'direction'>): string =>
+  direction === 'inbound' ? 'in' : 'out';
+
+export const classText = (incident: Incident): string => nameOfClass(incident.class, incident.severity);
+
+/** What attacks are going on at a site; nothing without any. */
+export function attackBanner(counts: OpenCounts | undefined): Html | false {
+  if (!counts || counts.attacks + counts.stale === 0) return false;
+  const { attacks, stale, siteId } = counts;
+  const title =
+    attacks === 0
+      ? 'Attacks without news'
+      : attacks === 1
+        ? 'Under attack'
+        : `Under attack: ${formatCount(attacks)} incidents`;
+  const text =
+    stale > 0 ? `${formatCount(stale)} of them ended without a recovery: their sensors are silent. ` : '';
+  return banner({
+    tone: attacks > 0 ? 'bad' : 'warn',
+    title,
+    text: html`${attacks > 0 && stale > 0 ? text.replace('of them', 'more') : text}${link(`/sites/${siteId}/incidents?severity=attack`, 'Show incidents')}`,
+  });
+}

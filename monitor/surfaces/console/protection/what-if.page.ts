@@ -1,0 +1,239 @@
+/** What other thresholds would have found in the stored minutes of an address, and which would fit its traffic. */
+import type { FastifyRequest } from 'fastify';
+import {
+  type AddressProtection,
+  type Finding,
+  type Learned,
+  metricNames,
+  noChoices,
+  type ThresholdTexts,
+  type WhatIf,
+  whatIfDays,
+  withProposals,
+} from '#monitor/protection/index.ts';
+import type { Site } from '#monitor/sites/index.ts';
+import {
+  badge,
+  type Content,
+  code,
+  form,
+  formatCount,
+  formatTime,
+  type Html,
+  hiddenField,
+  html,
+  isoTime,
+  link,
+  pageHeader,
+  section,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
+import { dataTable } from '#service-kit/web/index.ts';
+import type { Viewer } from '../guard.ts';
+import { type Refused, thresholdFilter } from './threshold-parts.ts';
+import { rateText, textsOf, thresholdFields } from './threshold-text.ts';
+
+export interface WhatIfPage {
+  site: Site;
+  found: AddressProtection;
+  /** As typed; blank fields stand for the present thresholds. */
+  texts: ThresholdTexts;
+  /** Null: the texts were refused. */
+  answer: WhatIf | null;
+  refused: Refused | undefined;
+  /** Null: no proposals were asked for. */
+  learned: Learned | null;
+  viewer: Viewer;
+}
+
+export function whatIfPage(request: FastifyRequest, page: WhatIfPage): Content {
+  const { site, found, texts, answer, refused } = page;
+  const path = `/sites/${site.id}/protection/addresses/${encodeURIComponent(found.address)}`;
+  return [
+    pageHeader({
+      title: html`What if: ${code(found.address)}`,
+      state: answer ? stateOf(answer) : { tone: 'bad', text: 'Correct the marked thresholds.' },
+      actions: link(path, 'Protection of this address', { kind: 'button' }),
+    }),
+    answer &&
+      section(
+        {
+          id: 'findings',
+          title: 'Would have fired',
+          description: `In the last ${whatIfDays} days. Sensors decide by single seconds; stored are the largest second and the largest ten seconds of each minute, so some are only possible.`,
+          actions: hasTexts(texts) ? applyForm(page, texts, 'Use these thresholds') : null,
+        },
+        findingTable(request, answer),
+      ),
+    section(
+      { id: 'thresholds', title: 'Thresholds to try' },
+      thresholdFilter({
+        action: `${path}/what-if`,
+        submit: 'Replay',
+        id: 'what-if',
+        texts,
+        inherited: (direction, metric) => found.thresholds[direction][metric],
+        refused,
+      }),
+    ),
+    learnSection(page),
+  ];
+}
+
+function stateOf({ findings, present, minutes, fromMs }: WhatIf): { tone: Tone; text: Content } {
+  if (minutes === 0)
+    return {
+      tone: 'neutral',
+      text: 'No sensor has reported detector minutes of this address yet, so nothing can be replayed.',
+    };
+  const times = (n: number) => (n === 1 ? 'once' : `${formatCount(n)} times`);
+  const certain = findings.filter((one) => one.isCertain).length;
+  const sure =
+    findings.length === 0 || certain === findings.length
+      ? ''
+      : certain === 0
+        ? ', none of them certain'
+        : `, ${formatCount(certain)} of them certain`;
+  return {
+    tone: findings.length > 0 ? 'warn' : 'good',
+    text: `Would ${findings.length === 0 ? 'never have fired' : `have fired ${times(findings.length)}`}${sure}; the present thresholds ${present.length === 0 ? 'never' : times(present.length)}. From ${formatCount(minutes)} minutes with traffic since ${formatTime(fromMs, 'day')}.`,
+  };
+}
+
+function findingTable(request: FastifyRequest, { findings, minutes }: WhatIf): Html {
+  return dataTable<Finding>(request, {
+    id: 'findings',
+    caption: 'Would have fired',
+    isStacked: true,
+    rows: findings.toReversed(),
+    columns: [
+      {
+        key: 'from',
+        header: 'From',
+        cell: (row) => formatTime(row.fromMs),
+        value: (row) => isoTime(row.fromMs),
+      },
+      { key: 'to', header: 'To', cell: (row) => formatTime(row.toMs), value: (row) => isoTime(row.toMs) },
+      {
+        key: 'certainty',
+        header: 'Certainty',
+        cell: (row) => (row.isCertain ? badge('bad', 'certain') : badge('warn', 'possible')),
+        value: (row) => (row.isCertain ? 'certain' : 'possible'),
+      },
+      {
+        key: 'metric',
+        header: 'Exceeded most',
+        cell: (row) => html`${metricNames[row.metric]}, ${row.direction}`,
+        value: (row) => `${row.direction} ${row.metric}`,
+      },
+      {
+        key: 'peak',
+        header: 'Strongest second',
+        kind: 'figure',
+        cell: (row) => rateText(row.metric, row.rate),
+        value: (row) => row.rate,
+      },
+      {
+        key: 'ratio',
+        header: 'Times the threshold',
+        kind: 'figure',
+        cell: (row) => row.ratio.toFixed(2),
+        value: (row) => row.ratio,
+      },
+    ],
+    empty:
+      minutes === 0
+        ? {
+            title: 'Nothing to replay',
+            text: 'Minutes appear when a sensor that protects this address has reported them.',
+          }
+        : { title: 'Never', text: 'No stored minute reaches these thresholds.' },
+  });
+}
+
+const hasTexts = (texts: ThresholdTexts) =>
+  [texts.inbound, texts.outbound].some((one) => Object.values(one).some((text) => text.trim() !== ''));
+
+/** Sends thresholds to the form of the address: those that it sets already, with these on top. */
+function applyForm({ site, found, viewer }: WhatIfPage, texts: ThresholdTexts, submit: string): Html | null {
+  if (!viewer.canChange) return null;
+  const own = found.applying.address;
+  const stored = textsOf(own?.thresholds ?? noChoices);
+  const value = (name: string) => {
+    const [direction, metric] = name.split('.') as ['inbound' | 'outbound', keyof ThresholdTexts['inbound']];
+    return texts[direction][metric]?.trim() || (stored[direction][metric] ?? '');
+  };
+  return form(
+    {
+      action: `/sites/${site.id}/protection/addresses/${encodeURIComponent(found.address)}`,
+      csrfToken: viewer.csrfToken,
+      submit,
+      layout: 'inline',
+    },
+    [
+      hiddenField('revision', own?.revision ?? 0),
+      thresholdFields.map((name) => hiddenField(name, value(name))),
+    ],
+  );
+}
+
+function learnSection(page: WhatIfPage): Content {
+  const { learned, site, found } = page;
+  if (!learned) {
+    const path = `/sites/${site.id}/protection/addresses/${encodeURIComponent(found.address)}`;
+    return section(
+      {
+        id: 'learn',
+        title: 'Learn from its traffic',
+        description:
+          'Proposes thresholds from the 99.9th percentile of its strongest seconds. Nothing is saved.',
+        actions: link(`${path}/what-if?learn=1#learn`, 'Propose thresholds', { kind: 'button' }),
+      },
+      null,
+    );
+  }
+  const description = `Twice the 99.9th percentile of the strongest second of ${formatCount(learned.minutes)} minutes with traffic. Nothing changes until you apply it; values of attacks count too, so review them.`;
+  if (!learned.isEnough)
+    return section(
+      { id: 'learn', title: 'Learn from its traffic' },
+      html`<p class="hint">There are ${formatCount(learned.minutes)} minutes with traffic. A proposal needs at least 1,440, a day.</p>`,
+    );
+  return section(
+    {
+      id: 'learn',
+      title: 'Learn from its traffic',
+      description,
+      actions:
+        learned.proposals.length > 0
+          ? applyForm(page, textsOf(withProposals(noChoices, learned.proposals)), 'Apply proposals')
+          : null,
+    },
+    table<Learned['proposals'][number]>({
+      caption: 'Proposed thresholds',
+      isStacked: true,
+      rows: learned.proposals,
+      columns: [
+        {
+          key: 'metric',
+          header: 'Traffic',
+          cell: (row) => html`${metricNames[row.metric]}, ${row.direction}`,
+        },
+        {
+          key: 'percentile',
+          header: '99.9th percentile',
+          kind: 'figure',
+          cell: (row) => rateText(row.metric, row.percentile),
+        },
+        { key: 'now', header: 'Now', kind: 'figure', cell: (row) => rateText(row.metric, row.now) },
+        {
+          key: 'proposed',
+          header: 'Proposed',
+          kind: 'figure',
+          cell: (row) => rateText(row.metric, row.proposed),
+        },
+      ],
+      empty: { title: 'Nothing to change', text: 'The present thresholds fit its traffic.' },
+    }),
+  );
+}

@@ -21,7 +21,16 @@ export interface LeasedLoopOptions {
 export interface LeasedLoop extends Part {
   /** One tick now, outside the cadence; false when another process holds the lease. For commands and tests. */
   runOnce(): Promise<boolean>;
+  /**
+   * Ends the present pause, or the next one during a run: what was changed by then is seen. Many calls together are one; a
+   * loop that is woken without end runs a few times a second.
+   */
+  wake(): void;
 }
+
+/** Runs of a loop that is woken again and again, within a second. */
+const wokenRunsMax = 4;
+const wokenMs = 1_000;
 
 /** A loop that any number of replicas may start: at most one runs at a time. An error is logged and the loop goes on. */
 export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
@@ -30,6 +39,9 @@ export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
   let finished: Promise<void> = Promise.resolve();
   let lastError = '';
   let held: Lease | null = null;
+  let nap = new AbortController();
+  /** When the last runs began that a wake-up had started. */
+  let woken: number[] = [];
 
   async function runOnce(): Promise<boolean> {
     const lease = await takeLease(options, options.name, holder);
@@ -41,6 +53,7 @@ export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
 
   async function loop(): Promise<void> {
     while (!abort.signal.aborted) {
+      nap = new AbortController();
       try {
         await runOnce();
         if (lastError) options.reporter.info('loop runs again', { loop: options.name });
@@ -51,11 +64,20 @@ export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
         if (text !== lastError) options.reporter.error('loop failed', { loop: options.name, error: text });
         lastError = text;
       }
-      await options.clock.wait(options.intervalMs, abort.signal);
+      await options.clock.wait(options.intervalMs, AbortSignal.any([nap.signal, abort.signal]));
+      if (nap.signal.aborted) await holdBack();
     }
   }
 
+  /** After a few wake-ups within a second the next one waits for its end. */
+  async function holdBack(): Promise<void> {
+    const nowMs = options.clock.monotonicMs();
+    woken = [...woken.filter((at) => at > nowMs - wokenMs), nowMs];
+    if (woken.length > wokenRunsMax) await options.clock.wait(woken[0]! + wokenMs - nowMs, abort.signal);
+  }
+
   return {
+    wake: () => nap.abort(),
     name: `loop ${options.name}`,
     runOnce,
     async start() {

@@ -105,3 +105,48 @@ test('a loop that fails goes on, and a second replica does not run beside it', a
   assert.equal(await second.runOnce(), false);
   assert.equal(runs, 2);
 });
+
+test('a woken loop runs at once, also for what changed during a run, and a few times a second at most', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const clock = createTestClock(0);
+  let runs = 0;
+  let hasRun = Promise.withResolvers<void>();
+  const loop = createLeasedLoop({
+    ...{ name: 'feed', intervalMs: 60_000, ttlSeconds: 30, db: () => database.db, clock },
+    reporter: silentReporter,
+    run: async () => {
+      runs += 1;
+      // Something changes during the second run.
+      if (runs === 2) loop.wake();
+      hasRun.resolve();
+    },
+  });
+  const nextRun = async () => {
+    await hasRun.promise;
+    hasRun = Promise.withResolvers();
+  };
+  const waits = async (count: number) => {
+    while (clock.waiting() < count) await new Promise((done) => setImmediate(done));
+  };
+  await loop.start();
+  await nextRun();
+  await waits(1);
+  loop.wake();
+  await nextRun();
+  await nextRun();
+  assert.equal(runs, 3);
+  for (let i = 0; i < 2; i += 1) {
+    await waits(2 + i);
+    loop.wake();
+    await nextRun();
+  }
+  assert.equal(runs, 5, 'four were woken');
+  await waits(4);
+  loop.wake();
+  await waits(5);
+  assert.equal(runs, 5, 'the fifth waits for the end of the second');
+  await clock.advance(1_000);
+  await nextRun();
+  assert.equal(runs, 6);
+  await loop.stop();
+});

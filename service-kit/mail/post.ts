@@ -8,6 +8,8 @@ export interface Mail {
   to: string;
   subject: string;
   text: string;
+  /** Part of the Message-ID, for a mail that may be sent again; absent: a new one with each attempt. */
+  id?: string;
 }
 
 /** How a one-time link reached its reader: mailed, shown to the operator who asked, or not at all. */
@@ -51,9 +53,10 @@ export function createPost(options: PostOptions): Post {
   const pending = new Set<Promise<void>>();
 
   const send = async (mail: Mail): Promise<string | null> => {
-    if (folder !== null) return catchMail(folder, { at: new Date().toISOString(), ...mail });
+    const { id = randomUUID(), ...content } = mail;
+    if (folder !== null) return catchMail(folder, { at: new Date().toISOString(), ...content });
     if (smtp === null) return 'no mail server is set up (SVC_SMTP_URL)';
-    return sendBySmtp(smtp, { ...mail, to: [mail.to], id: randomUUID() });
+    return sendBySmtp(smtp, { ...content, to: [mail.to], id });
   };
   const attempt = async (work: () => Promise<Mail | null>) => {
     try {

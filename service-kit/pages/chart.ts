@@ -61,6 +61,8 @@ export interface ChartOptions {
   /** Answers `chartJson` of newer data; asked for every `refreshSeconds`. */
   dataUrl?: string | undefined;
   refreshSeconds?: number | undefined;
+  /** A button stops and resumes the refreshing. */
+  canPause?: boolean;
   /** Where the data comes from and how fresh it is. */
   source?: string | undefined;
   /** Height of the plot in pixels: `normal` 240, `small` 140. */
@@ -90,6 +92,7 @@ export function chart(options: ChartOptions): Html {
           'data-title': options.title,
           'data-empty-text': options.emptyText ?? EMPTY_TEXT,
           'data-zoom': options.canZoom ?? false,
+          'data-pause': options.canPause ?? false,
           'data-url': options.dataUrl && safeHref(options.dataUrl),
           'data-refresh-seconds': options.refreshSeconds,
         })}></svc-chart>${jsonScript(`${options.id}-data`, chartJson(options.unit, options.data))}<script type="module" src="${assetUrl('chart.js')}"></script>`

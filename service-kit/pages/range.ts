@@ -89,18 +89,29 @@ function readUtc(value: unknown): number | undefined {
  * The range's picker; `url` is this page's path and query, whose other values stay. With `nowMs` it also goes to
  * earlier and later and to twice the range, as dragging over a chart goes into it.
  */
-export function rangePicker(options: { url: string; range: Range; nowMs?: number }): Html {
-  const { url, range, nowMs } = options;
+export function rangePicker(options: {
+  url: string;
+  range: Range | 'live';
+  nowMs?: number;
+  /** The page has a live range too, `?range=live`; it has where that is the one shown. */
+  hasLive?: boolean;
+}): Html {
+  const { url, nowMs } = options;
+  const isLive = options.range === 'live';
+  const range = options.range === 'live' ? namedRange('15m', nowMs ?? Date.now()) : options.range;
+  const live = (options.hasLive || isLive) && rangeLink(url, 'live', 'Live', isLive);
   const named = Object.entries(spans).map(([name, span]) =>
-    link(withQuery(url, { range: name, from: undefined, to: undefined }), span.label, {
-      kind: 'quiet',
-      current: range.name === name,
-    }),
+    rangeLink(url, name, span.label, !isLive && range.name === name),
   );
-  return html`<div class="range-picker">${nowMs !== undefined && rangeMoves(url, range, nowMs)}<nav class="segments" aria-label="Time range">${named}<button type="button" popovertarget="range-custom" class="segment"${range.name === 'custom' ? html` aria-current="page"` : ''}>Custom</button></nav><div id="range-custom" class="popover" popover>${customForm(url, range)}</div>${
+  return html`<div class="range-picker">${nowMs !== undefined && rangeMoves(url, range, nowMs)}<nav class="segments" aria-label="Time range">${live}${named}<button type="button" popovertarget="range-custom" class="segment"${range.name === 'custom' ? html` aria-current="page"` : ''}>Custom</button></nav><div id="range-custom" class="popover" popover>${customForm(url, range)}</div>${
     range.error &&
     html`<p class="field-error" role="alert">■ ${range.error} Shown instead: ${spans[range.name as keyof typeof spans].label}.</p>`
   }</div>`;
+}
+
+function rangeLink(url: string, name: string, label: string, current: boolean): Html {
+  const href = withQuery(url, { range: name, from: undefined, to: undefined });
+  return link(href, label, { kind: 'quiet', current });
 }
 
 function rangeMoves(url: string, range: Range, nowMs: number): Html {

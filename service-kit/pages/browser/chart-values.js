@@ -41,8 +41,10 @@ export function formatScaled(unit, value) {
 
 const twoDigits = (number) => String(number).padStart(2, '0');
 
-export function formatMoment(ms) {
-  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+/** Steps below a minute are told by their second. */
+export function formatMoment(ms, stepMs = 60_000) {
+  const digits = stepMs !== null && stepMs < 60_000 ? 19 : 16;
+  return `${new Date(ms).toISOString().slice(0, digits).replace('T', ' ')} UTC`;
 }
 
 /** Day where a tick begins one or ticks are days apart, else the time of day; all in UTC. */

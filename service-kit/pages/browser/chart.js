@@ -43,7 +43,7 @@ class Chart extends HTMLElement {
     document.addEventListener('htmx:after:swap', this.reread);
     const seconds = Number(this.dataset.refreshSeconds);
     if (this.dataset.url && seconds > 0)
-      this.timer = setInterval(() => void this.refresh(), Math.max(5, seconds) * 1000);
+      this.timer = setInterval(() => void this.refresh(), Math.max(2, seconds) * 1000);
     this.read();
   }
 
@@ -67,7 +67,7 @@ class Chart extends HTMLElement {
   }
 
   async refresh() {
-    if (document.hidden) return;
+    if (document.hidden || this.isPaused) return;
     let data;
     try {
       const answer = await fetch(this.dataset.url, { headers: { accept: 'application/json' } });
@@ -75,6 +75,8 @@ class Chart extends HTMLElement {
     } catch {
       // Said below, in the legend.
     }
+    // Paused while the answer was on its way.
+    if (this.isPaused) return;
     this.isStale = data === undefined;
     if (data) this.data = data;
     this.draw();
@@ -151,7 +153,7 @@ class Chart extends HTMLElement {
           size: 28,
           gap: 4,
           space: 64,
-          ...(this.data.shape === 'bars'
+          ...(this.data.shape === 'bars' && barDistance(this.data) >= 60_000
             ? {
                 splits: (plot) => barTicks(this.data, plot.bbox.width / devicePixelRatio / 64),
                 values: (_plot, ticks) => formatBarTicks(this.data, ticks),
@@ -312,7 +314,23 @@ class Chart extends HTMLElement {
     const stale = document.createElement('span');
     stale.className = 'chart-stale';
     if (this.isStale) stale.textContent = '▲ Not refreshed: the server did not answer';
-    this.legend.replaceChildren(unit, ...(this.isStale ? [stale] : []), ...items, ...areas);
+    const pause = this.dataset.pause === undefined ? [] : [this.pauseButton()];
+    this.legend.replaceChildren(unit, ...(this.isStale ? [stale] : []), ...items, ...areas, ...pause);
+  }
+
+  /** Stops the moving of the chart, and shows the newest data again at once when it goes on. */
+  pauseButton() {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'chart-pause';
+    button.textContent = this.isPaused ? '▶ Resume' : '❚❚ Pause';
+    button.addEventListener('click', () => {
+      this.isPaused = !this.isPaused;
+      this.draw();
+      this.legend.querySelector('.chart-pause')?.focus();
+      if (!this.isPaused) void this.refresh();
+    });
+    return button;
   }
 
   swatch(index) {
@@ -333,7 +351,7 @@ class Chart extends HTMLElement {
     const area = (this.data.areas ?? []).find(
       (one) => ms >= one.fromMs && (one.toMs === null || ms < one.toMs),
     );
-    time.textContent = formatMoment(ms) + (area ? ` · ${area.label}` : '');
+    time.textContent = formatMoment(ms, this.data.stepMs) + (area ? ` · ${area.label}` : '');
     const values = document.createElement('table');
     this.data.series.forEach((series, index) => {
       if (this.hidden_.has(index)) return;

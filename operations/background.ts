@@ -28,7 +28,9 @@ function listWorkers(features: Features): readonly { work: FeatureWork }[] {
     features.firewalls,
     features.bandwidth,
     features.idempotency,
+    features.protectIncidents,
     features.protectTraffic,
+    features.protectLive,
     features.webhooks,
     features.metering,
   ];

@@ -22,7 +22,16 @@ import {
   type PaymentGateway,
   type Payments,
 } from '#operations/payments/index.ts';
-import { createProtectTraffic, type ProtectTraffic } from '#operations/protect/index.ts';
+import {
+  createProtectIncidents,
+  createProtectLive,
+  createProtectSettings,
+  createProtectTraffic,
+  type ProtectIncidents,
+  type ProtectLive,
+  type ProtectSettingsFeature,
+  type ProtectTraffic,
+} from '#operations/protect/index.ts';
 import { createServers, lockAttachable, type Servers } from '#operations/servers/index.ts';
 import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
@@ -57,7 +66,10 @@ interface Customers {
   billingMaintenance: ReturnType<typeof createBillingMaintenance>;
   idempotency: Idempotency;
   metering: Metering;
+  protectIncidents: ProtectIncidents;
+  protectSettings: ProtectSettingsFeature;
   protectTraffic: ProtectTraffic;
+  protectLive: ProtectLive;
   /** Of the feeds that monitors deliver. */
   receivers: readonly FeedReceiver[];
   webhooks: Webhooks;
@@ -115,12 +127,14 @@ function createCustomers(
 ): Customers {
   const { settings, db, pool, clock, reporter, post, secrets } = platform;
   const base = { db, clock, reporter };
-  const protectTraffic = createProtectTraffic({
-    ...base,
-    addresses,
-    isDocumentationGlobal: settings.allowDocumentationAddresses,
-  });
-  const receivers = [...createReceivers({ protectTraffic }), ...(overrides.receivers ?? [])];
+  const ofProtect = { ...base, addresses, isDocumentationGlobal: settings.allowDocumentationAddresses };
+  const protectTraffic = createProtectTraffic(ofProtect);
+  const protectIncidents = createProtectIncidents({ ...ofProtect, post });
+  const protectLive = createProtectLive(ofProtect);
+  const receivers = [
+    ...createReceivers({ protectTraffic, protectLive, protectIncidents }),
+    ...(overrides.receivers ?? []),
+  ];
   const adminProjects = createAdminProjects({
     db,
     permissions: listPermissions(receivers),
@@ -136,7 +150,10 @@ function createCustomers(
     lockTimeoutMs: overrides.countLockTimeoutMs,
   });
   return {
+    protectIncidents,
+    protectSettings: createProtectSettings({ db }),
     protectTraffic,
+    protectLive,
     receivers,
     accounts: createAccounts({
       db,

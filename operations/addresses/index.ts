@@ -23,6 +23,13 @@ export interface Addresses {
   findAllocation(id: number): Promise<Allocation | null>;
   /** The same inside a transaction: until it ends, the generation neither ends nor changes. */
   lockAllocation(tx: Queryable, id: number): Promise<Allocation | null>;
+  /** Generations of an address at a time, ended ones too, locked like that; at most one in each cluster. */
+  lockGenerationsAt(
+    tx: Queryable,
+    query: { address: string; at: Date; clusterIds: readonly number[] },
+  ): Promise<Allocation[]>;
+  /** The same of several generations. */
+  lockAllocations(tx: Queryable, ids: readonly number[]): Promise<Allocation[]>;
   /** Generations by their ids, active or ended, in any order. */
   findAllocations(ids: readonly number[]): Promise<Allocation[]>;
   /** Active generations of these servers, primary addresses first. */
@@ -46,6 +53,8 @@ export function createAddresses(deps: { db: () => Queryable }): Addresses {
       return (await store.findAllocations(deps.db(), [id]))[0] ?? null;
     },
     lockAllocation: (tx, id) => store.lockAllocation(tx, id),
+    lockGenerationsAt: (tx, query) => store.lockGenerationsAt(tx, query),
+    lockAllocations: (tx, ids) => store.lockAllocations(tx, ids),
     findAllocations: (ids) => store.findAllocations(deps.db(), ids),
     listAllocationsOfServers: (serverIds) => store.listAllocationsOfServers(deps.db(), serverIds),
     listPools: (actor, clusterId) => listPools(deps.db(), actor, clusterId),

@@ -204,6 +204,28 @@ export async function lockAllocation(tx: Queryable, id: number): Promise<Allocat
   return rows[0] ?? null;
 }
 
+/** Generations that had the address at this time, in these clusters, locked as `lockAllocation` does. */
+export async function lockGenerationsAt(
+  tx: Queryable,
+  { address, at, clusterIds }: { address: string; at: Date; clusterIds: readonly number[] },
+): Promise<Allocation[]> {
+  const { rows } = await sql<Allocation>`
+    select ${allocationColumns} from allocations
+    where address = ${address}::inet and assigned_at <= ${at} and (released_at is null or released_at > ${at})
+      and cluster_id = any(${[...clusterIds]}::bigint[])
+    order by id for share`.execute(tx);
+  return rows;
+}
+
+/** As `lockAllocation`, of several; in the order of their ids, so that two deliveries never wait for each other. */
+export async function lockAllocations(tx: Queryable, ids: readonly number[]): Promise<Allocation[]> {
+  const { rows } = await sql<Allocation>`
+    select ${allocationColumns} from allocations where id = any(${[...ids]}::bigint[]) order by id for share`.execute(
+    tx,
+  );
+  return rows;
+}
+
 export async function listAllocationsOfServers(
   db: Queryable,
   serverIds: readonly number[],

@@ -21,6 +21,8 @@ export interface AttentionFacts {
   /** The age of the oldest of them. */
   oldestChargeMs: number;
   webhooks: QueueHealth;
+  /** Attacks that go on, and the servers that they are on or from. */
+  attacks: { attacks: number; servers: number };
 }
 
 /** `now`: customers are affected. `soon`: they will be. */
@@ -33,6 +35,7 @@ export type AttentionItem = { urgency: 'now' | 'soon' } & (
   | { kind: 'charges_unconfirmed'; count: number; oldestMs: number }
   | { kind: 'customers_in_debt'; count: number }
   | { kind: 'webhooks_late'; seconds: number }
+  | { kind: 'attacks'; count: number; servers: number }
 );
 
 /** More nodes than these are one item: then it is the way to them that is broken. */
@@ -40,8 +43,18 @@ const awayMax = 3;
 
 /** The most urgent first. */
 export function findAttentionItems(facts: AttentionFacts, nowMs: number): AttentionItem[] {
-  const found = [...ofServers(facts), ...ofNodes(facts, nowMs), ...ofMoney(facts), ...ofDelivery(facts)];
+  const found = [
+    ...ofAttacks(facts),
+    ...ofServers(facts),
+    ...ofNodes(facts, nowMs),
+    ...ofMoney(facts),
+    ...ofDelivery(facts),
+  ];
   return found.sort((a, b) => Number(b.urgency === 'now') - Number(a.urgency === 'now'));
+}
+
+function ofAttacks({ attacks: { attacks: count, servers } }: AttentionFacts): AttentionItem[] {
+  return count === 0 ? [] : [{ kind: 'attacks', urgency: 'now', count, servers }];
 }
 
 function ofServers({ servers }: AttentionFacts): AttentionItem[] {

@@ -1,9 +1,32 @@
 /** What customers see of their traffic and what protects their servers. Each part is a sub-folder; this is their one door. */
+export {
+  type AttackQuery,
+  type AttackRow,
+  actionsOf,
+  createIncidentsReceiver,
+  createProtectIncidents,
+  describeClass,
+  type IncidentCursor,
+  type IncidentRow,
+  type IncidentVector,
+  type OpenAttack,
+  type ProjectOutcomes,
+  type ProtectIncidents,
+  type RefusalRow,
+} from './incidents/index.ts';
+export type { LiveRow, LiveStatus, ProtectLive } from './live/index.ts';
+export { createLiveReceiver, createProtectLive } from './live/index.ts';
+export {
+  createProtectSettings,
+  type ProtectSettings,
+  type ProtectSettingsFeature,
+} from './settings/index.ts';
 export type {
   ApplicationRow,
   ConflictRow,
   LatestRow,
   MinuteRow,
+  MinuteStatus,
   ProjectSources,
   ProtectTraffic,
   ProtectTrafficDeps,

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestClock, systemClock, type TestClock } from '#common/clock/index.ts';
+import type { Incident } from '#contracts/admin-api/incidents.ts';
 import { type Person, systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { appendLedgerEntry } from '#operations/billing/index.ts';
 import { compose } from '#operations/composition.ts';
@@ -94,6 +95,7 @@ export async function createWorld(options: WorldOptions = {}) {
   const clusterId = await seedCatalog(database.db);
 
   let made = 0;
+  let monitor: { id: number } | null = null;
   return {
     ...operations,
     database,
@@ -208,6 +210,20 @@ export async function createWorld(options: WorldOptions = {}) {
         clusterIds,
       });
       return (await adminProjects.issueToken(systemActor, project.id, null)).token;
+    },
+
+    /** Delivers incidents as a monitor does; their outcomes. */
+    async deliverIncidents(...incidents: Incident[]): Promise<string[]> {
+      monitor ??= await adminProjects.create(systemActor, {
+        name: 'monitor of incidents',
+        permissions: ['ddos_incident_ingest'],
+        clusterIds: null,
+      });
+      const { outcomes } = await operations.protectIncidents.receive(
+        { projectId: monitor.id, clusterIds: null },
+        { contract_version: 1, source_site_id: 1, cluster_ids: [clusterId], incidents },
+      );
+      return outcomes.map(({ outcome }) => outcome);
     },
 
     async [Symbol.asyncDispose]() {

@@ -3,10 +3,13 @@
 import { sql } from 'kysely';
 import type { WebhookEventType } from '#contracts/customer-api/index.ts';
 
+type AttackEventType = Extract<WebhookEventType, `server.attack_${string}`>;
+
 /** Whose event it is follows from the thing that it is about, never from what a caller says. */
 export type NewEvent =
+  | { type: AttackEventType; serverId: number; incidentId: string }
   | {
-      type: Extract<WebhookEventType, `server.${string}`>;
+      type: Exclude<Extract<WebhookEventType, `server.${string}`>, AttackEventType>;
       serverId: number;
     }
   | { type: Extract<WebhookEventType, 'action.finished'>; serverId: number; actionId: number }
@@ -33,6 +36,11 @@ export function eventRow(event: NewEvent) {
   if ('actionId' in event) {
     return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('action_id', ${event.actionId}::bigint,
         'server_id', s.id, 'tenant_id', t.id, 'href', '/api/v2/servers/' || s.id || '/actions?tenant=' || t.id)
+      from servers s join tenants t on t.id = s.tenant_id where s.id = ${event.serverId}`;
+  }
+  if ('incidentId' in event) {
+    return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('incident_id', ${event.incidentId}::text,
+        'server_id', s.id, 'tenant_id', t.id, 'href', '/api/v2/servers/' || s.id || '/incidents?tenant=' || t.id)
       from servers s join tenants t on t.id = s.tenant_id where s.id = ${event.serverId}`;
   }
   if ('serverId' in event) {

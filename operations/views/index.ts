@@ -22,6 +22,13 @@ export {
   type Nic,
 } from './attachment-store.ts';
 export {
+  type AttackQuery,
+  type AttackRow,
+  countOpenAttacks,
+  listAttacks,
+} from './attack-list-store.ts';
+export { type DueAttackMail, findDueMail, hasSubscriber, mailableMembers } from './attack-mail-store.ts';
+export {
   type BandwidthSource,
   listServersSince,
   listUse,

@@ -39,7 +39,14 @@ test('the demo world is made once, kept by later starts, and made of new keys wh
   const running = { order: 'oldest', limit: 10, statuses: ['running'] } as const;
   assert.equal((await features.servers.listServers(systemActor, first.tenant_id, running)).length, 1);
 
+  const [project] = await features.adminProjects.list(systemActor);
+  const { name, clusterIds, permissions } = project!;
+  assert.ok(permissions.includes('ddos_incident_ingest'));
+  const earlier = { name, clusterIds, permissions: ['vm_inventory_read'] };
+  await features.adminProjects.update(systemActor, project!.id, earlier);
   assert.deepEqual(await seed(), first, 'a later start keeps the file');
+  const [upgraded] = await features.adminProjects.list(systemActor);
+  assert.deepEqual(upgraded!.permissions, permissions, 'a later version may deliver more');
   await rm(join(dir, 'demo.json'));
   const second = await seed();
   assert.equal(await features.apiKeys.verifyKey(first.full_key), null, 'the old key is revoked');

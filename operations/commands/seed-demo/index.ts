@@ -11,7 +11,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import { readDemoFile, writeDemoFile } from './demo-file.ts';
 import type { DemoWorldDeps } from './deps.ts';
 import { seedCatalog } from './seed-catalog.ts';
-import { seedCustomers } from './seed-customers.ts';
+import { seedCustomers, seedProject } from './seed-customers.ts';
 import { ensureRunningServer } from './seed-server.ts';
 
 export function createDemoWorld(deps: DemoWorldDeps): Part {
@@ -22,6 +22,7 @@ export function createDemoWorld(deps: DemoWorldDeps): Part {
       const clusterId = await seedCatalog(deps.features, deps.driver ?? 'simulated');
       const known = await readDemoFile(file);
       const world = known ?? { ...(await seedCustomers(deps.features)), cluster_id: clusterId };
+      await seedProject(deps.features);
       await ensureRunningServer(deps, world.tenant_id, world.customer.email);
       if (known === null) await writeDemoFile(file, world);
       deps.reporter.info('demo world is ready', { file, is_new: known === null });

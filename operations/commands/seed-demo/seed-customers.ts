@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { inventoryContract, minutesContract } from '#contracts/admin-api/schemas.ts';
 import { type Person, systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { quantaPerUnit } from '#operations/billing/index.ts';
+import { listGrantable } from '#operations/feeds/index.ts';
 import type { Features } from '../../features.ts';
 import type { DemoFile, Login } from './demo-file.ts';
 
@@ -87,13 +87,26 @@ async function seedKey(
   return issued.token;
 }
 
-/** The monitor's project, with the permissions of the feeds that it delivers and one valid token. */
-async function seedAdminToken({ adminProjects }: Features): Promise<string> {
+/** One valid token of the monitor's project. */
+async function seedAdminToken(features: Features): Promise<string> {
+  const { adminProjects } = features;
+  const projectId = await seedProject(features);
+  for (const token of await adminProjects.listTokens(systemActor, projectId))
+    await adminProjects.revokeToken(systemActor, projectId, token.id);
+  return (await adminProjects.issueToken(systemActor, projectId, null)).token;
+}
+
+/**
+ * The monitor's project, with every permission that operations has an endpoint for; one of an earlier version has fewer.
+ * Returns its id.
+ */
+export async function seedProject({ adminProjects, receivers }: Features): Promise<number> {
   const name = 'Demo monitor';
-  const permissions = [inventoryContract.permission, minutesContract.permission];
+  const permissions = listGrantable(receivers).map(({ permission }) => permission);
+  const wanted = { name, permissions, clusterIds: null };
   const known = (await adminProjects.list(systemActor)).find((project) => project.name === name);
-  const project = known ?? (await adminProjects.create(systemActor, { name, permissions, clusterIds: null }));
-  for (const token of await adminProjects.listTokens(systemActor, project.id))
-    await adminProjects.revokeToken(systemActor, project.id, token.id);
-  return (await adminProjects.issueToken(systemActor, project.id, null)).token;
+  if (!known) return (await adminProjects.create(systemActor, wanted)).id;
+  const isWhole = permissions.every((permission) => known.permissions.includes(permission));
+  if (!isWhole) await adminProjects.update(systemActor, known.id, wanted);
+  return known.id;
 }

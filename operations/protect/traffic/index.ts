@@ -13,7 +13,15 @@ import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createTrafficRetention } from './jobs.ts';
 import type { ProtectTraffic } from './protect-traffic.ts';
-import { readApplications, readLatest, readMinutes, readSteps, readTraffic } from './read-traffic.ts';
+import {
+  readAddresses,
+  readApplications,
+  readLatest,
+  readMinutes,
+  readStatus,
+  readSteps,
+  readTraffic,
+} from './read-traffic.ts';
 import { type ReceiveTelemetryDeps, receiveTelemetry } from './receive-telemetry.ts';
 import * as sources from './source-store.ts';
 
@@ -22,8 +30,9 @@ export { createMinutesReceiver } from './minutes-receiver.ts';
 export type { ProjectSources, ProtectTraffic } from './protect-traffic.ts';
 export type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
 export { hasExactMinutes } from './read-traffic.ts';
-export type { ConflictRow, SetAsideRow, SourceRow } from './source-store.ts';
-export type { ApplicationRow, LatestRow, MinuteRow, SeriesRow, StepRow } from './store.ts';
+export type { ConflictRow, SetAsideRow, Source, SourceRow, Standing } from './source-store.ts';
+export { readStandings } from './source-store.ts';
+export type { ApplicationRow, LatestRow, MinuteRow, MinuteStatus, SeriesRow, StepRow } from './store.ts';
 
 /** Minutes set aside that a page shows. */
 const setAsideShown = 20;
@@ -40,6 +49,8 @@ export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
     receive: (scope, request) => receiveTelemetry(deps, scope, request),
     read: (actor, subject, range) => readTraffic(deps.db(), actor, subject, range),
     readSteps: (actor, subject, range) => readSteps(deps.db(), actor, subject, range),
+    readAddresses: (actor, subject) => readAddresses(deps.db(), actor, subject),
+    readStatus: (actor, subject) => readStatus(deps.db(), actor, subject),
     readApplications: (actor, subject) => readApplications(deps.db(), actor, subject),
     readLatest: (actor, serverIds) => readLatest(deps.db(), actor, serverIds),
     async readSources(actor, projectId) {

@@ -1,5 +1,5 @@
-/** What a minute of an allocation is, and which minutes belong to a generation. */
-import type { TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
+/** What a minute of an allocation is. */
+import type { MinuteReason, TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
 
 /** A point as it is stored: whole minute, rates as sent, bytes as whole numbers. */
 export interface StoredMinute {
@@ -14,6 +14,7 @@ export interface StoredMinute {
   ddosBps: number | null;
   ddosPps: number | null;
   coverage: number | null;
+  reason: MinuteReason | null;
   applications: StoredApplication[];
 }
 
@@ -25,7 +26,8 @@ export interface StoredApplication {
   outbound_bytes: number;
 }
 
-const minuteMs = 60_000;
+/** Of one minute. */
+export const minuteMs = 60_000;
 
 /** Delivery takes a minute or two after the minute's end; later than this something is wrong. */
 const staleMs = 5 * minuteMs;
@@ -53,6 +55,7 @@ export function toStoredMinute(point: TelemetryPoint): StoredMinute {
     ddosBps: point.ddos_bps,
     ddosPps: point.ddos_pps,
     coverage: point.coverage,
+    reason: point.reason ?? null,
     applications: point.applications.map(toStoredApplication),
   };
 }
@@ -65,22 +68,4 @@ function toStoredApplication(application: TelemetryApplication): StoredApplicati
     inbound_bytes: application.inbound_bytes,
     outbound_bytes: application.outbound_bytes,
   };
-}
-
-/**
- * True when the whole minute lies inside the generation: a minute in which the address changed hands holds traffic of
- * two owners and belongs to neither.
- */
-export function liesInGeneration(
-  startMs: number,
-  generation: { assignedAt: string; releasedAt: string | null },
-): boolean {
-  if (startMs < ceilMs(generation.assignedAt)) return false;
-  return generation.releasedAt === null || startMs + minuteMs <= Date.parse(generation.releasedAt);
-}
-
-/** Milliseconds of an RFC 3339 stamp, rounded up: `Date.parse` drops the microseconds. */
-function ceilMs(stamp: string): number {
-  const finer = /\.\d{3}(\d+)/.exec(stamp)?.[1] ?? '';
-  return Date.parse(stamp) + (/[1-9]/.test(finer) ? 1 : 0);
 }

@@ -4,7 +4,7 @@ import type { Sender } from '#operations/feeds/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
 import type { ConflictRow, SetAsideRow, Source, SourceRow } from './source-store.ts';
-import type { ApplicationRow, LatestRow, MinuteRow, StepRow } from './store.ts';
+import type { ApplicationRow, LatestRow, MinuteRow, MinuteStatus, StepRow } from './store.ts';
 
 export interface ProtectTraffic {
   /** What it does beside the calls. */
@@ -13,6 +13,9 @@ export interface ProtectTraffic {
   receive(scope: Sender, request: TelemetryRequest): Promise<TelemetryReceipts>;
   read(actor: Actor, subject: TrafficSubject, range: TrafficRange): Promise<Traffic>;
   readSteps(actor: Actor, subject: TrafficSubject, range: TrafficRange): Promise<StepRow[]>;
+  readAddresses(actor: Actor, subject: TrafficSubject): Promise<string[]>;
+  /** How the delivery of a server's minutes stands (NET-4.10). */
+  readStatus(actor: Actor, subject: TrafficSubject): Promise<MinuteStatus>;
   readApplications(actor: Actor, subject: TrafficSubject): Promise<ApplicationRow[]>;
   /** By server id: the newest minute of each server that was observed at all. */
   readLatest(actor: Actor, serverIds: readonly number[]): Promise<Map<number, LatestRow>>;

@@ -63,6 +63,15 @@ export async function readTraffic(
   };
 }
 
+/** How the delivery of a server's minutes stands (NET-4.10). */
+export async function readStatus(
+  db: Queryable,
+  actor: Actor,
+  subject: TrafficSubject,
+): Promise<store.MinuteStatus> {
+  return store.readStatus(db, scopeOf(actor, subject));
+}
+
 /** Only the chart's steps, for repeated requests. */
 export async function readSteps(
   db: Queryable,
@@ -71,6 +80,11 @@ export async function readSteps(
   range: TrafficRange,
 ): Promise<store.StepRow[]> {
   return store.listSteps(db, scopeOf(actor, subject), range);
+}
+
+/** Addresses of the server of which minutes were received: those that a reader may ask for, in the order of their assignment. */
+export async function readAddresses(db: Queryable, actor: Actor, subject: TrafficSubject): Promise<string[]> {
+  return store.listAddresses(db, scopeOf(actor, subject));
 }
 
 /** The applications of the last 24 hours alone. */

@@ -6,7 +6,6 @@
  * itself; a request that fails half-way is sent again, and what was stored is then `unchanged`. A minute that no link
  * carries is set aside by name and the others are stored.
  */
-import { canonicalAddress, isGlobalUnicast, parseAddress } from '#common/ip/index.ts';
 import { findImplausible } from '#contracts/admin-api/plausible.ts';
 import type {
   ReceiptOutcome,
@@ -15,11 +14,12 @@ import type {
   TelemetryRequest,
   TelemetryTarget,
 } from '#contracts/admin-api/schemas.ts';
-import type { Addresses, Allocation } from '#operations/addresses/index.ts';
+import type { Addresses } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { isTargetOf, liesInGeneration } from '../generation.ts';
 import { checkSeries } from './check-series.ts';
-import { liesInGeneration, type StoredMinute, toStoredMinute } from './minute.ts';
+import { minuteMs, type StoredMinute, toStoredMinute } from './minute.ts';
 import { claimSeries, noteSetAside, type Source } from './source-store.ts';
 import * as store from './store.ts';
 
@@ -61,11 +61,14 @@ async function receiveTarget(
   transaction: Queryable,
   sent: { target: TelemetryTarget; clusterIds: readonly number[]; source: Source },
 ): Promise<Received> {
-  const { target, source } = sent;
+  const { target, clusterIds, source } = sent;
   const just = (receipt: ReceiptOutcome): Received => ({ receipt, setAside: [] });
   const allocation = await deps.addresses.lockAllocation(transaction, target.id);
-  if (!allocation || !isTargetOf(allocation, sent, deps.isDocumentationGlobal)) return just('unmatched');
-  const points = target.series.filter((point) => liesInGeneration(Date.parse(point.timestamp), allocation));
+  if (!allocation || !isTargetOf(allocation, target, clusterIds, deps.isDocumentationGlobal))
+    return just('unmatched');
+  const points = target.series.filter((point) =>
+    liesInGeneration(Date.parse(point.timestamp), minuteMs, allocation),
+  );
   if (points.length === 0) return just(target.series.length === 0 ? 'unchanged' : 'unmatched');
 
   if (!(await claimSeries(transaction, allocation, source))) return just('source_conflict');
@@ -79,20 +82,4 @@ async function receiveTarget(
   if (setAside.length > 0) await noteSetAside(transaction, allocation.id, source, setAside);
   const isNew = minutes.length > 0 && (await store.upsertMinutes(transaction, allocation.id, minutes)) > 0;
   return { receipt: isNew ? 'accepted' : 'unchanged', setAside };
-}
-
-function isTargetOf(
-  allocation: Allocation,
-  sent: { target: TelemetryTarget; clusterIds: readonly number[] },
-  isDocumentationGlobal: boolean,
-): boolean {
-  const bytes = parseAddress(allocation.address);
-  return (
-    sent.clusterIds.includes(allocation.clusterId) &&
-    // The exact text: a generation's mark is echoed, not computed again.
-    sent.target.assigned_at === allocation.assignedAt &&
-    canonicalAddress(sent.target.address) === allocation.address &&
-    bytes !== null &&
-    isGlobalUnicast(bytes, isDocumentationGlobal)
-  );
 }

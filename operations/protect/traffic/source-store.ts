@@ -67,6 +67,23 @@ async function lockSeries(
   return rows[0] ?? null;
 }
 
+/** How a source stands to the minutes of a generation: it owns them, another one holds them, or they are open to all. */
+export type Standing = 'owned' | 'held' | 'open';
+
+/** By generation; one without minutes is absent. Claims nothing. */
+export async function readStandings(
+  tx: Queryable,
+  allocationIds: readonly number[],
+  { projectId, siteId }: Source,
+): Promise<Map<number, Standing>> {
+  const { rows } = await sql<{ id: number; standing: Standing }>`
+    select allocation_id as id, case
+      when source_site_id = ${siteId} and coalesce(source_project_id, ${projectId}) = ${projectId} then 'owned'
+      when source_seen_at <= svc_now() - ${silence}::interval then 'open' else 'held' end as standing
+    from protect_series where allocation_id = any(${[...allocationIds]}::bigint[])`.execute(tx);
+  return new Map(rows.map(({ id, standing }) => [id, standing]));
+}
+
 /** Notes minutes that were not stored. */
 export async function noteSetAside(
   tx: Queryable,
@@ -99,4 +116,22 @@ export async function handOver(
     db,
   );
   return Number(numAffectedRows ?? 0n);
+}
+
+/**
+ * How a source stands to a generation, without claiming it: `owner`, `refused` while another source owns it and delivers,
+ * which is noted for operators, or `free`.
+ */
+export async function readStanding(
+  tx: Queryable,
+  allocationId: number,
+  source: Source,
+): Promise<'owner' | 'refused' | 'free'> {
+  const series = await lockSeries(tx, allocationId, source);
+  if (series === null) return 'free';
+  if (series.isOwner) return 'owner';
+  if (series.isSilent) return 'free';
+  await sql`update protect_series set waiting_project_id = ${source.projectId}, waiting_site_id = ${source.siteId},
+      waiting_at = svc_now() where allocation_id = ${allocationId}`.execute(tx);
+  return 'refused';
 }

@@ -1,5 +1,6 @@
 /** Every statement on series and minutes of allocations. */
 import { sql } from 'kysely';
+import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { StoredApplication, StoredMinute } from './minute.ts';
 
@@ -19,24 +20,25 @@ export async function upsertMinutes(
   );
   const result = await sql`
     insert into protect_minutes (allocation_id, minute, inbound_bytes, outbound_bytes, inbound_bps,
-      outbound_bps, pps, expected_bps, expected_pps, ddos_bps, ddos_pps, coverage, applications)
+      outbound_bps, pps, expected_bps, expected_pps, ddos_bps, ddos_pps, coverage, applications, reason)
     select ${allocationId}, sent.minute, "inboundBytes", "outboundBytes", "inboundBps", "outboundBps", sent.pps,
-           "expectedBps", "expectedPps", "ddosBps", "ddosPps", sent.coverage, sent.applications
+           "expectedBps", "expectedPps", "ddosBps", "ddosPps", sent.coverage, sent.applications, sent.reason
     from jsonb_to_recordset(${payload}::jsonb) as sent(minute timestamptz, "inboundBytes" bigint,
       "outboundBytes" bigint, "inboundBps" double precision, "outboundBps" double precision, pps double precision,
       "expectedBps" double precision, "expectedPps" double precision, "ddosBps" double precision,
-      "ddosPps" double precision, coverage double precision, applications jsonb)
+      "ddosPps" double precision, coverage double precision, applications jsonb, reason text)
     left join protect_minutes held on held.allocation_id = ${allocationId} and held.minute = sent.minute
     where held.minute is null
       or (held.inbound_bps, held.outbound_bps, held.pps, held.expected_bps, held.expected_pps, held.ddos_bps, held.ddos_pps,
-          held.coverage, held.applications)
+          held.coverage, held.applications, held.reason)
         is distinct from ("inboundBps", "outboundBps", sent.pps, "expectedBps", "expectedPps", "ddosBps", "ddosPps",
-          sent.coverage, sent.applications)
+          sent.coverage, sent.applications, sent.reason)
     on conflict (allocation_id, minute) do update set
       inbound_bytes = excluded.inbound_bytes, outbound_bytes = excluded.outbound_bytes,
       inbound_bps = excluded.inbound_bps, outbound_bps = excluded.outbound_bps, pps = excluded.pps,
       expected_bps = excluded.expected_bps, expected_pps = excluded.expected_pps, ddos_bps = excluded.ddos_bps,
       ddos_pps = excluded.ddos_pps, coverage = excluded.coverage, applications = excluded.applications,
+      reason = excluded.reason,
       received_at = svc_now()`.execute(tx);
   return Number(result.numAffectedRows ?? 0n);
 }
@@ -74,6 +76,15 @@ export async function listSeries(db: Queryable, scope: SeriesScope): Promise<Ser
   return rows;
 }
 
+/** Every address of which the server has a series, present and former. */
+export async function listAddresses(db: Queryable, scope: SeriesScope): Promise<string[]> {
+  const { rows } = await sql<{ address: string }>`
+    select address from protect_series where ${seriesOf(scope)} group by address order by min(allocation_id)`.execute(
+    db,
+  );
+  return rows.map((row) => row.address);
+}
+
 export interface MinuteRow {
   allocationId: number;
   address: string;
@@ -88,6 +99,7 @@ export interface MinuteRow {
   ddosBps: number | null;
   ddosPps: number | null;
   coverage: number | null;
+  reason: MinuteReason | null;
   applications: StoredApplication[];
 }
 
@@ -101,7 +113,7 @@ export async function listMinutes(
     select allocation_id as "allocationId", address, minute, inbound_bytes as "inboundBytes",
            outbound_bytes as "outboundBytes", inbound_bps as "inboundBps", outbound_bps as "outboundBps", pps,
            expected_bps as "expectedBps", expected_pps as "expectedPps", ddos_bps as "ddosBps",
-           ddos_pps as "ddosPps", coverage, applications
+           ddos_pps as "ddosPps", coverage, reason, applications
     from protect_series join protect_minutes using (allocation_id)
     where ${seriesOf(scope)} and minute >= ${new Date(range.fromMs)} and minute < ${new Date(range.toMs)}
     order by minute, allocation_id`.execute(db);
@@ -116,13 +128,24 @@ export interface StepRow {
   outboundBps: number | null;
   pps: number | null;
   expectedBps: number | null;
+  expectedPps: number | null;
   ddosBps: number | null;
+  ddosPps: number | null;
+  coverage: number | null;
+  /** Why a value of it is unknown; of several reasons the first by name. */
+  reason: MinuteReason | null;
+  /** Minutes with observed traffic. */
   minutes: number;
+  /** Addresses with observed traffic, in that of these minutes which has the fewest; 0 without such a minute. */
+  addresses: number;
+  /** The newest of these minutes. */
+  lastMinute: Date | null;
 }
 
 /**
  * Sums over the addresses, minute by minute, then means over the observed minutes of each step: unobserved
- * minutes lower no mean, and a step without observed minutes is absent.
+ * minutes lower no mean, and a step without any row is absent. Of sums of which a part is unknown, the expected rate is
+ * unknown, and the attack rate is known only if it is above zero: zero is said only when every part is known to be zero.
  */
 export async function listSteps(
   db: Queryable,
@@ -131,18 +154,55 @@ export async function listSteps(
 ): Promise<StepRow[]> {
   const { rows } = await sql<StepRow>`
     with by_minute as (
-      select minute, sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes,
+      select minute, sum(inbound_bytes)::bigint as inbound_bytes, sum(outbound_bytes)::bigint as outbound_bytes,
              sum(inbound_bps) as inbound_bps, sum(outbound_bps) as outbound_bps, sum(pps) as pps,
-             sum(expected_bps) as expected_bps, sum(ddos_bps) as ddos_bps
+             case when count(expected_bps) = count(*) then sum(expected_bps) end as expected_bps,
+             case when count(expected_pps) = count(*) then sum(expected_pps) end as expected_pps,
+             case when count(ddos_bps) = count(*) or sum(ddos_bps) > 0 then sum(ddos_bps) end as ddos_bps,
+             case when count(ddos_pps) = count(*) or sum(ddos_pps) > 0 then sum(ddos_pps) end as ddos_pps,
+             case when count(coverage) = count(*) then avg(coverage) end as coverage,
+             min(reason) as reason, count(*) filter (where inbound_bps is not null or outbound_bps is not null) as addresses
       from protect_series join protect_minutes using (allocation_id)
       where ${seriesOf(scope)} and minute >= ${new Date(range.fromMs)} and minute < ${new Date(range.toMs)}
       group by minute)
-    select to_timestamp(floor(extract(epoch from minute) / ${range.stepSeconds}) * ${range.stepSeconds}) as at,
+    select date_bin(make_interval(secs => ${range.stepSeconds}), minute, 'epoch') as at,
            sum(inbound_bytes)::bigint as "inboundBytes", sum(outbound_bytes)::bigint as "outboundBytes",
            avg(inbound_bps) as "inboundBps", avg(outbound_bps) as "outboundBps", avg(pps) as pps,
-           avg(expected_bps) as "expectedBps", avg(ddos_bps) as "ddosBps", count(*)::int as minutes
+           avg(expected_bps) as "expectedBps", avg(expected_pps) as "expectedPps",
+           case when count(ddos_bps) = count(*) or sum(ddos_bps) > 0 then avg(ddos_bps) end as "ddosBps",
+           case when count(ddos_pps) = count(*) or sum(ddos_pps) > 0 then avg(ddos_pps) end as "ddosPps",
+           case when count(coverage) = count(*) then avg(coverage) end as coverage,
+           min(reason) as reason, count(*) filter (where addresses > 0)::int as minutes,
+           coalesce(min(addresses) filter (where addresses > 0), 0)::int as addresses,
+           max(minute) filter (where addresses > 0) as "lastMinute"
     from by_minute group by 1 order by 1`.execute(db);
   return rows;
+}
+
+/** How the delivery of a server's minutes stands. */
+export interface MinuteStatus {
+  attemptedAt: Date | null;
+  receivedAt: Date | null;
+  latestAt: Date | null;
+  /** Addresses with minutes, and the minutes of the last hour. */
+  addresses: number;
+  minutes: number;
+  /** Deliveries are tried and none of them was taken: another source owns the minutes. */
+  isRefused: boolean;
+}
+
+export async function readStatus(db: Queryable, scope: SeriesScope): Promise<MinuteStatus> {
+  const { rows } = await sql<MinuteStatus>`
+    select max(greatest(source_seen_at, waiting_at)) as "attemptedAt", max(source_seen_at) as "receivedAt",
+      max(latest.minute) as "latestAt", count(*)::int as addresses, coalesce(sum(hour.minutes), 0)::int as minutes,
+      coalesce(max(waiting_at) > max(source_seen_at) + interval '5 minutes', false) as "isRefused"
+    from protect_series series
+    left join lateral (select minute from protect_minutes
+      where allocation_id = series.allocation_id order by minute desc limit 1) latest on true
+    left join lateral (select count(*) as minutes from protect_minutes
+      where allocation_id = series.allocation_id and minute > svc_now() - interval '1 hour') hour on true
+    where ${seriesOf(scope)}`.execute(db);
+  return rows[0]!;
 }
 
 export interface LatestRow {

@@ -391,3 +391,22 @@ test('what was not observed stays unknown: null is stored as null and a missing 
     ],
   );
 });
+
+test('NET-2.4.5, NET-2.4.6: expected and attack rates are stored as sent, with why one is unknown; a changed reason replaces', async () => {
+  await freshAllocation('Reasons');
+  const known = { expected_bps: 80.5, expected_pps: 1.5, ddos_bps: 0, ddos_pps: 0 };
+  const series = (reason: TelemetryPoint['reason']) => [
+    point(minutesAgo(6), { in: 1, out: 1 }, known),
+    { ...point(minutesAgo(5), { in: 1, out: 1 }), ...(reason ? { reason } : {}) },
+  ];
+  assert.deepEqual(await receiptsOf(request([target(series('no_epoch'))])), ['accepted']);
+  assert.deepEqual(await receiptsOf(request([target(series('no_epoch'))])), ['unchanged']);
+  assert.deepEqual(await receiptsOf(request([target(series('unassignable'))])), ['accepted']);
+  assert.deepEqual(
+    (await stored()).map((row) => [row.expectedBps, row.expectedPps, row.ddosBps, row.ddosPps, row.reason]),
+    [
+      [80.5, 1.5, 0, 0, null],
+      [null, null, null, null, 'unassignable'],
+    ],
+  );
+});

@@ -87,11 +87,11 @@ test('support reads the projects and changes none of them', async () => {
 test('saving a project keeps the permissions that its form does not show', async () => {
   const project = await world.adminProjects.create(systemActor, {
     name: 'Keeps',
-    permissions: ['vm_inventory_read', 'ddos_incident_ingest'],
+    permissions: ['vm_inventory_read', 'protect_vulnerability_ingest'],
     clusterIds: [1],
   });
   const page = await (await get(`/console/projects/${project.id}`, operator)).text();
-  assert.match(page, /type="hidden" name="permissions" value="ddos_incident_ingest"/);
+  assert.match(page, /type="hidden" name="permissions" value="protect_vulnerability_ingest"/);
   const refused = await post(`/console/projects/${project.id}`, operator, { name: ' ' });
   assert.equal(refused.status, 422);
 });

@@ -12,6 +12,7 @@ export interface FrameOptions {
     | 'staff'
     | 'audit'
     | 'servers'
+    | 'attacks'
     | 'clusters'
     | 'projects'
     | 'usage'
@@ -38,6 +39,7 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
             { label: 'Overview', href: '/console/', key: 'o', current: current === 'overview' },
             { label: 'Customers', href: '/console/customers/', key: 'c', current: current === 'customers' },
             { label: 'Servers', href: '/console/servers/', key: 's', current: current === 'servers' },
+            { label: 'Attacks', href: '/console/attacks/', key: 'k', current: current === 'attacks' },
             { label: 'Clusters', href: '/console/clusters/', key: 'n', current: current === 'clusters' },
             { label: 'Catalog', href: '/console/catalog/', key: 'l', current: current === 'catalog' },
             {

@@ -168,6 +168,7 @@ test('what counts its own calls carries no tag; every other read answers 304 to 
     `${path}/actions`,
     `${path}/networks`,
     `${path}/firewall`,
+    `${path}/traffic?to=2026-11-01T00:00:00Z`,
     '/api/v2/networks',
     '/api/v2/tenants',
   ]) {

@@ -15,6 +15,7 @@ import type { Idempotency } from '#operations/idempotency/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
 import type { Ordering } from '#operations/ordering/index.ts';
+import type { ProtectIncidents, ProtectSettingsFeature, ProtectTraffic } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Notifications } from '#service-kit/notifications/index.ts';
@@ -31,7 +32,9 @@ import { addRefusedBudget } from './rate-headers.ts';
 import { noteMediaType, useBodyReader } from './read-body.ts';
 import { actionHandlers } from './servers/actions.routes.ts';
 import { firewallHandlers } from './servers/firewall.routes.ts';
+import { incidentHandlers } from './servers/incidents.routes.ts';
 import { serverHandlers } from './servers/servers.routes.ts';
+import { trafficHandlers } from './servers/traffic.routes.ts';
 import { createSlidingLog } from './sliding-log.ts';
 import { translateError } from './translate-error.ts';
 import { checkNoQuery } from './validate-input.ts';
@@ -44,6 +47,9 @@ export interface CustomerApiDeps {
   networks: Networks;
   bandwidth: Bandwidth;
   ordering: Ordering;
+  protectTraffic: ProtectTraffic;
+  protectSettings: ProtectSettingsFeature;
+  protectIncidents: ProtectIncidents;
   servers: Servers;
   idempotency: Idempotency;
   notifications: Notifications;
@@ -66,6 +72,8 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     ...actionHandlers(deps),
     ...networkHandlers(deps),
     ...accountHandlers(deps),
+    ...trafficHandlers(deps),
+    ...incidentHandlers(deps),
     ...firewallHandlers(deps.firewalls),
     ...tenantHandlers(deps),
     ...keyHandlers(deps),

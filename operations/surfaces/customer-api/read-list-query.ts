@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { type ListOrder, parseLabelSelector, type ServerFilter } from '#operations/servers/index.ts';
+import { isDay } from './read-moment.ts';
 import { invalidCursor } from './request-parts.ts';
 import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
 
@@ -63,12 +64,6 @@ function momentOf(text: string): Date {
   throw invalidFields([
     { path: 'created_after', code: 'format', message: 'must be RFC 3339, such as 2026-11-21T10:00:00Z' },
   ]);
-}
-
-/** Whether the calendar has this day: `new Date` turns 30 February into 2 March. */
-function isDay(text: string): boolean {
-  const day = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
 }
 
 /** Opaque to callers: the order that the list had, and where its page ended. */

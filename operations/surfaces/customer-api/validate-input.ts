@@ -130,6 +130,8 @@ const patternWords: Readonly<Record<string, string>> = {
   [schemas.plainTextPattern]:
     'must not contain control characters or characters that turn the direction of writing',
   [schemas.hostnamePattern]: 'must be a host name in lower case, such as web-1.example.net',
+  [schemas.momentPattern]:
+    'must be RFC 3339 with Z or an offset, such as 2026-11-21T10:00:00Z (in a URL, + is written %2B)',
   [schemas.monthPattern]: 'must be a month such as 2025-11',
   [schemas.monthOrDayPattern]: 'must be a month such as 2025-11, or a day such as 2025-11-30',
 };

@@ -5,6 +5,17 @@
  * These functions check no permission: the caller has checked that the person may see the data.
  */
 export { type ApiFacts, createApiReference } from './api-reference/index.ts';
+export {
+  durationOf,
+  incidentBadge,
+  isSilent,
+  openAttackBadge,
+  openAttackWords,
+  readIncidentCursor,
+  titleOfClass,
+  upperFirst,
+  writeIncidentCursor,
+} from './incident-words.ts';
 export { requestsByKeyTable } from './requests-by-key.ts';
 export { actionWords, serverActionsTable } from './server-actions.ts';
 export { changingStatuses } from './server-statuses.ts';

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { incidentOf } from '#operations/testing/incident-of.ts';
 
 let world: World;
 let cookie: string;
@@ -17,8 +18,11 @@ before(async () => {
   const { id: networkId } = await world.networks.createNetwork(systemActor, network);
   await world.jobs.drain();
   const order = { tenantId: tenant.id, plan: 'small', image: 'debian-12', name: 'web-1', networkId };
-  await world.ordering.createServer(systemActor, order);
+  const { serverId } = await world.ordering.createServer(systemActor, order);
   await world.jobs.drain();
+  await world.backdate(serverId, '1 day');
+  const [allocation] = await world.addresses.listAllocationsOfServers([serverId]);
+  await world.deliverIncidents(incidentOf(allocation!.address));
   await world.createKey(customer);
   await world.saveCard(tenant);
   await world.accounts.inviteMember(systemActor, tenant.organizationId, 'invited@walker.test');
@@ -62,8 +66,10 @@ const contentOf = (page: string, element: string) =>
 
 const attributeOf = (tag: string, name: string) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1];
 
+const kindOfPath = (path: string) => path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|\d+/g, '{id}');
+
 test('the walk by links finds every kind of page, and no link leads nowhere', () => {
-  const kinds = new Set([...pages.keys()].map((path) => path.split('?')[0]!.replace(/\d+/g, '{id}')));
+  const kinds = new Set([...pages.keys()].map((path) => kindOfPath(path.split('?')[0]!)));
   for (const kind of [
     '/client/',
     '/client/servers/new',
@@ -72,6 +78,8 @@ test('the walk by links finds every kind of page, and no link leads nowhere', ()
     '/client/servers/{id}/firewall',
     '/client/servers/{id}/bandwidth',
     '/client/servers/{id}/protect',
+    '/client/servers/{id}/protect/incidents',
+    '/client/servers/{id}/protect/incidents/{id}',
     '/client/networks/',
     '/client/networks/{id}',
     '/client/developer/',

@@ -16,7 +16,12 @@ import type { Metering } from '#operations/metering/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
 import type { Ordering } from '#operations/ordering/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
-import type { ProtectTraffic } from '#operations/protect/index.ts';
+import type {
+  ProtectIncidents,
+  ProtectLive,
+  ProtectSettingsFeature,
+  ProtectTraffic,
+} from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
@@ -35,7 +40,10 @@ import { registerUsage } from './developer/usage.routes.ts';
 import { registerWebhooks } from './developer/webhooks.routes.ts';
 import { guardPortal } from './guard.ts';
 import { registerNetworks } from './networks/networks.routes.ts';
+import { registerIncidents } from './protect/incidents.routes.ts';
+import { registerLive } from './protect/live.routes.ts';
 import { registerProtect } from './protect/protect.routes.ts';
+import { registerProtectSettings } from './protect/settings.routes.ts';
 import { registerBandwidth } from './servers/bandwidth.routes.ts';
 import { registerDeploy } from './servers/deploy.routes.ts';
 import { registerFirewall } from './servers/firewall.routes.ts';
@@ -58,7 +66,10 @@ export interface PortalDeps {
   sessions: Sessions;
   servers: Servers;
   webhooks: Webhooks;
+  protectIncidents: ProtectIncidents;
+  protectSettings: ProtectSettingsFeature;
   protectTraffic: ProtectTraffic;
+  protectLive: ProtectLive;
   clock: Clock;
   post: Post;
   factors: SecondFactors;
@@ -96,6 +107,9 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerBandwidth(routes, deps);
       registerWebhooks(routes, deps);
       registerProtect(routes, deps);
+      registerLive(routes, deps);
+      registerIncidents(routes, deps);
+      registerProtectSettings(routes, deps);
     },
     { prefix: '/client' },
   );

@@ -5,7 +5,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
+import type { Allocation } from '#operations/addresses/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { incidentOf } from '#operations/testing/incident-of.ts';
 import { plantSql, withoutOwner } from '#operations/testing/planted-sql.ts';
 import { visit } from '#operations/testing/visit.ts';
 
@@ -45,6 +47,11 @@ async function furnish(name: string, company: string) {
     serverIds.push((await world.ordering.createServer(systemActor, order)).serverId);
     await world.jobs.drain();
   }
+  const [first] = await world.addresses.listAllocationsOfServers(serverIds);
+  await world.backdate(serverIds[0]!, '1 day');
+  await deliverLive((await world.addresses.listAllocationsOfServers(serverIds))[0]!);
+  const incident = incidentOf(first!.address, { class: name === mark ? 'gre_flood' : 'syn_flood' });
+  await world.deliverIncidents(incident);
   const token = await world.createKey(customer);
   const keyId = token.split('_')[1]!;
   const { pool } = world.database;
@@ -67,9 +74,25 @@ async function furnish(name: string, company: string) {
   });
   const [serverId] = serverIds;
   const paths = [
-    ...['', '/networks', '/firewall', '/bandwidth', '/protect', '/actions'].map(
-      (part) => `/client/servers/${serverId}${part}`,
-    ),
+    ...[
+      '',
+      '/networks',
+      '/firewall',
+      '/bandwidth',
+      '/protect',
+      '/protect?range=live',
+      '/protect/live.json',
+      '/protect/live-chart.json',
+      '/protect/attacks',
+      '/protect/chart.json',
+      '/protect/minutes.json',
+      '/protect/applications.json',
+      '/protect/incidents',
+      '/protect/incidents?severity=info',
+      '/protect/incidents.json',
+      `/protect/incidents/${incident.id}`,
+      '/actions',
+    ].map((part) => `/client/servers/${serverId}${part}`),
     `/client/networks/${networkId}`,
     `/client/developer/webhooks/${endpointId}`,
     ...[
@@ -84,6 +107,26 @@ async function furnish(name: string, company: string) {
     ].flatMap((part) => [`/client/${part}`, `/client/${part}?tenant=${tenant.id}`]),
   ];
   return { ...customer, email, paths };
+}
+
+async function deliverLive({ id, address, assignedAt }: Allocation): Promise<void> {
+  const permissions = ['protect_live_ingest'];
+  const project = await world.adminProjects.create(systemActor, {
+    name: `live ${address}`,
+    permissions,
+    clusterIds: null,
+  });
+  const none = { expected_bps: null, expected_pps: null, ddos_bps: null, ddos_pps: null };
+  const timestamp = new Date(Math.floor(Date.now() / 10_000) * 10_000 - 60_000).toISOString();
+  const rates = { inbound_bps: 8, outbound_bps: 8, pps: 1, coverage: 1, observed_seconds: 10 };
+  const { receipts } = await world.protectLive.receive(
+    { projectId: project.id, clusterIds: null },
+    {
+      ...{ contract_version: 1, source_site_id: 1, cluster_ids: [world.clusterId] },
+      targets: [{ id, address, assigned_at: assignedAt, series: [{ timestamp, ...rates, ...none }] }],
+    },
+  );
+  assert.equal(receipts[0]!.receipt, 'accepted');
 }
 
 interface Seen {
@@ -170,7 +213,9 @@ test('every statement of a portal page on a table with tenants filters by the te
 
 /** Behind another filter of the same page, or such that the first row of all is the visitor's own. */
 const secondLines = [
-  /from protect_series/,
+  /from protect_(live_)?series/,
+  /from protect_settings/,
+  /from protect_incidents/,
   /from bandwidth_days/,
   /from credit_balances/,
   /from server_orders/,

@@ -32,6 +32,12 @@ const namesOf = (all: readonly { name: string }[]) => all.map((each) => each.nam
 
 function wordsOf(item: AttentionItem): ItemWords {
   switch (item.kind) {
+    case 'attacks':
+      return {
+        title: many(item.count, 'attack is going on', 'attacks are going on'),
+        text: `${many(item.servers, 'server is', 'servers are')} concerned. Customers are told according to their settings.`,
+        href: '/console/attacks/?state=open',
+      };
     case 'servers_failed':
       return {
         title: many(item.count, 'server failed to provision', 'servers failed to provision'),

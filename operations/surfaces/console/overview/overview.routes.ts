@@ -7,6 +7,7 @@ import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
+import type { ProtectIncidents } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -24,6 +25,7 @@ export interface OverviewDeps {
   clusters: Clusters;
   metering: Metering;
   payments: Payments;
+  protectIncidents: ProtectIncidents;
   servers: Servers;
   webhooks: Webhooks;
   clock: Clock;
@@ -42,7 +44,7 @@ export function registerOverview(app: App, deps: OverviewDeps): void {
 
 async function readFacts(deps: OverviewDeps, { actor }: Staff, nowMs: number): Promise<OverviewFacts> {
   const { catalog, clusters, adminProjects } = deps;
-  const [money, place, servers, webhooks, usage, projects] = await Promise.all([
+  const [money, place, servers, webhooks, usage, projects, attacks] = await Promise.all([
     readMoney(deps, actor, nowMs),
     Promise.all([
       clusters.listClusters(),
@@ -57,6 +59,7 @@ async function readFacts(deps: OverviewDeps, { actor }: Staff, nowMs: number): P
     deps.webhooks.readQueueHealth(actor),
     deps.metering.fleetUsage(actor, null),
     adminProjects.list(actor),
+    deps.protectIncidents.countOpen(actor),
   ]);
   const [allClusters, locations, nodes, pools, plans, images, days] = place;
   const tokens = await Promise.all(projects.map((project) => adminProjects.listTokens(actor, project.id)));
@@ -71,6 +74,7 @@ async function readFacts(deps: OverviewDeps, { actor }: Staff, nowMs: number): P
     images,
     days,
     webhooks,
+    attacks,
     // The running month has begun.
     usage: usage!,
     tokens: tokens.flat(),

@@ -1,7 +1,7 @@
 import type { AdminProject, AdminToken } from '#operations/admin-projects/index.ts';
 import type { Cluster } from '#operations/clusters/index.ts';
 import type { GrantablePermission } from '#operations/feeds/index.ts';
-import type { ProjectSources } from '#operations/protect/index.ts';
+import type { ProjectOutcomes, ProjectSources } from '#operations/protect/index.ts';
 import { defaultDays } from '#service-kit/credentials/index.ts';
 import {
   actionButton,
@@ -25,6 +25,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
+import { incidentsSection } from './project-incidents.ts';
 import { sourcesSection } from './project-sources.ts';
 import { namesOfClusters, projectFields } from './projects.page.ts';
 
@@ -35,6 +36,7 @@ export interface ProjectPageOptions {
   clusters: readonly Cluster[];
   grantable: readonly GrantablePermission[];
   traffic: ProjectSources;
+  incidents: ProjectOutcomes;
   nowMs: number;
   /** A token that was made by this very request: the only page that shows it. */
   token?: string;
@@ -70,6 +72,7 @@ export function projectPage(options: ProjectPageOptions): Html {
         [tokensTable(options), staff.canChange && issueForm(options)],
       ),
       sourcesSection(options),
+      incidentsSection(options),
       staff.canChange ? editSection(options) : factsSection(options),
     ],
   );

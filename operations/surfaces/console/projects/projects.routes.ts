@@ -8,7 +8,7 @@ import type { AdminProject, AdminProjects } from '#operations/admin-projects/ind
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import { type FeedReceiver, listGrantable } from '#operations/feeds/index.ts';
-import type { ProtectTraffic } from '#operations/protect/index.ts';
+import type { ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
 import { expiryOf } from '#service-kit/credentials/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
@@ -20,6 +20,7 @@ import { projectsPage } from './projects.page.ts';
 export interface ProjectsDeps {
   adminProjects: AdminProjects;
   protectTraffic: Pick<ProtectTraffic, 'readSources' | 'handOver'>;
+  protectIncidents: Pick<ProtectIncidents, 'readOutcomes'>;
   receivers: readonly FeedReceiver[];
   catalog: Catalog;
   clusters: Clusters;
@@ -148,14 +149,16 @@ async function showProject(
 ): Promise<FastifyReply> {
   const project: AdminProject | null = await deps.adminProjects.find(staff.actor, id);
   if (!project) throw noSuchPage();
-  const [tokens, clusters, traffic] = await Promise.all([
+  const [tokens, clusters, traffic, incidents] = await Promise.all([
     deps.adminProjects.listTokens(staff.actor, id),
     deps.clusters.listClusters(),
     deps.protectTraffic.readSources(staff.actor, id),
+    deps.protectIncidents.readOutcomes(staff.actor, id),
   ]);
   const isRefused = state.error !== undefined || state.tokenError !== undefined;
   const grantable = listGrantable(deps.receivers);
-  const page = { staff, project, tokens, clusters, grantable, traffic, nowMs: deps.clock.nowMs(), ...state };
+  const facts = { tokens, clusters, grantable, traffic, incidents };
+  const page = { staff, project, ...facts, nowMs: deps.clock.nowMs(), ...state };
   return sendPage(reply, projectPage(page), isRefused ? 422 : 200);
 }
 

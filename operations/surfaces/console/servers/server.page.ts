@@ -100,6 +100,7 @@ function facts({ server, tenant, nowMs }: ServerPageOptions): Html {
       term: 'Price',
       value: `${formatMoney(server.hourlyQuanta)} an hour, at most ${formatMoney(server.monthlyCapQuanta)} a month`,
     },
+    { term: 'Attacks', value: link(`/console/attacks/?server=${server.id}`, 'Attacks on it and from it') },
     { term: 'Order', value: code(String(server.orderId)) },
     { term: 'Created', value: moment(server.createdAt.getTime(), nowMs) },
   ]);

@@ -189,6 +189,7 @@ function fits(value: unknown, schema: Json): boolean {
 function textOf(schema: Json, name: string): string {
   if (schema.format === 'date-time') return '2026-11-03T09:01:40Z';
   if (schema.format === 'date') return '2026-11-03';
+  if (schema.format === 'uuid') return '0b0e8c1a-5d7f-4c57-9a3e-2f1d6b8c4e90';
   if (schema.pattern === '^-?\\d+\\.\\d{2,4}$') return '1.00';
   return name === '' ? 'text' : name.replaceAll('_', '-');
 }

@@ -71,12 +71,18 @@ export function fieldRows(schema: Json, places: Places, side: 'answer' | 'reques
     const row = {
       name: `${path}${name}`,
       type: typeOf(property, places),
-      text: html`${needed}${absent}${prose(String(property.description ?? ''))} ${boundsOf(property)}`,
+      text: html`${needed}${absent}${prose(textOf(property))} ${boundsOf(property)}`,
     };
     const suffix = property.type === 'array' ? '[].' : '.';
     const below = inner === null ? [] : fieldRows(inner, places, side, `${path}${name}${suffix}`);
     return [row, ...below];
   });
+}
+
+/** What the document says of a field: of itself, or of its value where that may be null. */
+function textOf(schema: Json): string {
+  const choices = ((schema.anyOf ?? schema.oneOf ?? []) as Json[]).filter((one) => one.type !== 'null');
+  return String(schema.description ?? (choices.length === 1 ? choices[0]!.description : undefined) ?? '');
 }
 
 /** The object that a field holds, itself or as the items of a list or beside null; null for anything else. */

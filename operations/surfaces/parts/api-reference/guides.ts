@@ -9,6 +9,7 @@ import {
   prose,
 } from '#service-kit/pages/index.ts';
 import type { Operation, ReferenceDocument } from './document.ts';
+import { attackGuide, observationGuide } from './observation-guide.ts';
 
 /** This installation's limits and prices. */
 export interface ApiFacts {
@@ -43,6 +44,8 @@ export function guidesOf(document: ReferenceDocument, options: GuideOptions): Gu
     listGuide(facts),
     takes(operations, 'header', 'Idempotency-Key') ? idempotencyGuide : null,
     waitingGuide(operations),
+    operations.some(({ id }) => id === 'readServerTraffic') ? observationGuide(facts.origin) : null,
+    operations.some(({ id }) => id === 'listServerIncidents') ? attackGuide(facts.origin) : null,
     rateGuide(facts),
     meteringGuide(facts),
     errorGuide,

@@ -3,7 +3,10 @@ import type { ApplicationRow, MinuteRow } from '#operations/protect/index.ts';
 /** Exact values; an empty cell was not observed. */
 export function minutesCsv(minutes: readonly MinuteRow[]): string {
   return toCsv(
-    ['timestamp', 'address', 'inbound_bytes', 'outbound_bytes', 'packets_per_second', 'coverage'],
+    [
+      ...['timestamp', 'address', 'inbound_bytes', 'outbound_bytes', 'packets_per_second', 'coverage'],
+      ...['expected_bps', 'expected_pps', 'attack_bps', 'attack_pps', 'reason'],
+    ],
     minutes.map((row) => [
       row.minute.toISOString(),
       row.address,
@@ -11,6 +14,11 @@ export function minutesCsv(minutes: readonly MinuteRow[]): string {
       row.outboundBytes,
       row.pps,
       row.coverage,
+      row.expectedBps,
+      row.expectedPps,
+      row.ddosBps,
+      row.ddosPps,
+      row.reason,
     ]),
   );
 }

@@ -6,13 +6,17 @@ import {
   type ApplicationRow,
   hasExactMinutes,
   isStale,
+  type LiveStatus,
   type MinuteRow,
+  type MinuteStatus,
+  type ProtectSettings,
   type StepRow,
   type Traffic,
 } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
   age,
+  type ChartArea,
   type ChartData,
   type Content,
   chart,
@@ -40,6 +44,11 @@ import {
 } from '#service-kit/pages/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
+import { attackColumns } from './attack-cell.ts';
+import { attackAreas, attackState, attacksNow, attacksSection, isHeadline } from './attacks.ts';
+import { deliverySection, liveCard, minutesCard } from './delivery-cards.ts';
+import type { AttacksOfPage } from './read-attacks.ts';
+import { settingsSection } from './settings.page.ts';
 
 export interface ProtectPageOptions {
   visitor: Visitor;
@@ -50,22 +59,29 @@ export interface ProtectPageOptions {
   range: Range;
   /** Only this address; null for all. */
   address: string | null;
+  settings: ProtectSettings;
+  /** How the delivery stands of what the page shows. */
+  delivery: { live: LiveStatus; minutes: MinuteStatus };
+  attacks: AttacksOfPage;
 }
 
 export function protectPage(options: ProtectPageOptions): Html {
-  const { visitor, server, traffic, range } = options;
+  const { visitor, server, traffic, range, attacks } = options;
   const path = `/client/servers/${server.id}/protect`;
   const url = pageUrl(options);
-  const header = refreshing({ id: 'protect-state', url, everySeconds: 15 }, [
-    pageHeader({ title: server.name, state: stateOf(traffic) }),
-  ]);
+  const header = [
+    refreshing({ id: 'protect-state', url, everySeconds: 15 }, [
+      pageHeader({ title: server.name, state: stateOf(options) }),
+    ]),
+    attacksNow(server, attacks.open, attacks.nowMs),
+  ];
   const body = [
-    html`<div class="toolbar">${rangePicker({ url, range })}${addressChoice(options)}</div>`,
+    html`<div class="toolbar">${rangePicker({ url, range, hasLive: true })}${addressChoice(options)}</div>`,
     chart({
       id: 'traffic',
       title: 'Traffic',
       unit: 'bit/s',
-      data: chartData(traffic.steps, range),
+      data: chartData(traffic.steps, range, attackAreas(attacks.inChart, attacks.nowMs)),
       dataUrl: withQuery(url.replace(path, `${path}/chart.json`), {}),
       refreshSeconds: 15,
       // No age here: the data is fetched again and again, this sentence is not.
@@ -75,25 +91,36 @@ export function protectPage(options: ProtectPageOptions): Html {
     }),
     refreshing({ id: 'protect-tables', url, everySeconds: 15 }, [
       latestStats(options),
+      attacksSection(server, attacks.listed, attacks.nowMs),
       applicationsSection(options, path),
       minutesSection(options, path),
+      deliverySection([
+        minutesCard(options.delivery.minutes, traffic.nowMs),
+        liveCard(options.delivery.live, traffic.nowMs),
+      ]),
     ]),
+    settingsSection(options),
   ];
   return serverFrame({ visitor, server, tab: 'protect' }, header, body);
 }
 
 /** What the chart asks for again and again. */
-export function trafficChartJson(steps: readonly StepRow[], range: Range): Record<string, unknown> {
-  return chartJson('bit/s', chartData(steps, range));
+export function trafficChartJson(
+  steps: readonly StepRow[],
+  range: Range,
+  areas: readonly ChartArea[],
+): Record<string, unknown> {
+  return chartJson('bit/s', chartData(steps, range, areas));
 }
 
-function chartData(steps: readonly StepRow[], range: Range): ChartData {
+function chartData(steps: readonly StepRow[], range: Range, areas: readonly ChartArea[]): ChartData {
   const hasExpected = steps.some((step) => step.expectedBps !== null);
   const attack = steps.some((step) => (step.ddosBps ?? 0) > 0);
   return {
     timesMs: steps.map((step) => step.at.getTime()),
     stepMs: range.stepSeconds * 1000,
     range: { fromMs: range.fromMs, toMs: range.toMs },
+    areas,
     series: [
       { label: 'In', role: 'in', values: steps.map((step) => step.inboundBps) },
       { label: 'Out', role: 'out', values: steps.map((step) => step.outboundBps) },
@@ -107,8 +134,10 @@ function chartData(steps: readonly StepRow[], range: Range): ChartData {
   };
 }
 
-function stateOf(traffic: Traffic): { tone: Tone; text: Content } {
+function stateOf({ traffic, attacks }: ProtectPageOptions): { tone: Tone; text: Content } {
   const { latestMinuteMs, nowMs } = traffic;
+  const now = attacks.open.filter((each) => isHeadline(each, nowMs));
+  if (now.length > 0) return attackState(now, nowMs);
   if (latestMinuteMs === null) {
     return {
       tone: 'neutral',
@@ -266,6 +295,7 @@ function minutesSection({ minutes, range, address }: ProtectPageOptions, path: s
           kind: 'figure',
           cell: (row) => (row.coverage === null ? null : formatPercent(row.coverage)),
         },
+        ...attackColumns,
       ],
       rows: minutes,
       csvHref: isExact ? withQuery(`${path}/minutes.csv`, query) : undefined,

@@ -1,22 +1,22 @@
 /** The Protect tab: what was observed of a server's addresses, as a page, and as exact values for programs. */
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { MinuteRow, ProtectTraffic } from '#operations/protect/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { type Range, readRange, sendPage } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
-import { findServerOf } from '../servers/guard-server.ts';
+import { attackAreas } from './attacks.ts';
+import { findProtectedOf, findSettingsOf, type ProtectedServer } from './guard-protect.ts';
+import { type LivePagesDeps, readLivePage } from './live.routes.ts';
 import { applicationsCsv, minutesCsv } from './protect.csv.ts';
 import { protectPage, trafficChartJson } from './protect.page.ts';
+import { type AttackReaderDeps, readAttacks, readAttacksInChart } from './read-attacks.ts';
+import { viewsOffPage } from './settings.page.ts';
 
-export interface ProtectDeps {
-  servers: Servers;
+export interface ProtectDeps extends LivePagesDeps, AttackReaderDeps {
   protectTraffic: ProtectTraffic;
-  clock: Clock;
 }
 
 const Id = Type.Object({ id: Type.String() });
@@ -38,24 +38,16 @@ type ProtectRequest = FastifyRequest<{
 export function registerProtect(app: App, deps: ProtectDeps): void {
   const path = '/servers/:id/protect';
 
-  app.get(path, { schema }, async (request, reply) => {
-    const { visitor, server, subject, range } = await readAsk(deps, request);
-    const traffic = await deps.protectTraffic.read(visitor.actor, subject, range);
-    // The newest minutes of the range, however long it is.
-    const endMs = Math.min(range.toMs, (traffic.latestMinuteMs ?? 0) + 60_000);
-    const fromMs = Math.max(range.fromMs, endMs - minutesShown * 60_000);
-    const minutes =
-      endMs > fromMs
-        ? await deps.protectTraffic.readMinutes(visitor.actor, subject, { fromMs, toMs: endMs })
-        : [];
-    const page = { visitor, server, traffic, minutes: newestFirst(minutes), range, address: subject.address };
-    return sendPage(reply, protectPage(page));
-  });
+  app.get(path, { schema }, (request, reply) => showPage(deps, request, reply));
 
   app.get(`${path}/chart.json`, { schema }, async (request, reply) => {
     const { visitor, subject, range } = await readAsk(deps, request);
-    const steps = await deps.protectTraffic.readSteps(visitor.actor, subject, range);
-    return reply.header('cache-control', 'no-store').send(trafficChartJson(steps, range));
+    const [steps, attacks] = await Promise.all([
+      deps.protectTraffic.readSteps(visitor.actor, subject, range),
+      readAttacksInChart(deps, visitor.actor, subject, range),
+    ]);
+    const areas = attackAreas(attacks, deps.clock.nowMs());
+    return reply.header('cache-control', 'no-store').send(trafficChartJson(steps, range, areas));
   });
 
   app.get(`${path}/minutes.json`, { schema }, async (request, reply) => {
@@ -96,20 +88,57 @@ export function registerProtect(app: App, deps: ProtectDeps): void {
   });
 }
 
+async function showPage(
+  deps: ProtectDeps,
+  request: ProtectRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const found = await findSettingsOf(deps, request);
+  if (!found.settings.viewsOn) return sendPage(reply, viewsOffPage(found), 404);
+  if (request.query.range === 'live')
+    return sendPage(reply, await readLivePage(deps, found, request.query.address));
+  const { visitor, server, settings, subject, range } = askOf(deps, request, found);
+  const [traffic, live, minuteStatus] = await Promise.all([
+    deps.protectTraffic.read(visitor.actor, subject, range),
+    deps.protectLive.readStatus(visitor.actor, subject),
+    deps.protectTraffic.readStatus(visitor.actor, subject),
+  ]);
+  // The newest minutes of the range, however long it is.
+  const endMs = Math.min(range.toMs, (traffic.latestMinuteMs ?? 0) + 60_000);
+  const fromMs = Math.max(range.fromMs, endMs - minutesShown * 60_000);
+  const minutes =
+    endMs > fromMs
+      ? await deps.protectTraffic.readMinutes(visitor.actor, subject, { fromMs, toMs: endMs })
+      : [];
+  const attacks = await readAttacks(deps, visitor.actor, subject, range);
+  const page = {
+    visitor,
+    server,
+    traffic,
+    minutes: newestFirst(minutes),
+    range,
+    address: subject.address,
+    settings,
+    delivery: { live, minutes: minuteStatus },
+    attacks,
+  };
+  return sendPage(reply, protectPage(page));
+}
+
 /** The order of addresses within a minute stays. */
 function newestFirst(minutes: readonly MinuteRow[]): MinuteRow[] {
   return minutes.toSorted((a, b) => b.minute.getTime() - a.minute.getTime());
 }
 
 async function readAsk(deps: ProtectDeps, request: ProtectRequest) {
-  const { visitor, server } = await findServerOf(deps.servers, request);
+  return askOf(deps, request, await findProtectedOf(deps, request));
+}
+
+function askOf(deps: ProtectDeps, request: ProtectRequest, found: ProtectedServer) {
   const wanted = request.query.address;
-  const subject = {
-    serverId: server.id,
-    tenantId: server.tenantId,
-    address: wanted ? (canonicalAddress(wanted) ?? wanted) : null,
-  };
-  return { visitor, server, subject, range: readRange(request.query, deps.clock.nowMs(), '6h') };
+  const address = wanted ? (canonicalAddress(wanted) ?? wanted) : null;
+  const range = readRange(request.query, deps.clock.nowMs(), '6h');
+  return { ...found, subject: { ...found.subject, address }, range };
 }
 
 async function readExactMinutes(
@@ -144,6 +173,7 @@ function toWire(row: MinuteRow) {
     ddos_bps: row.ddosBps,
     ddos_pps: row.ddosPps,
     coverage: row.coverage,
+    reason: row.reason,
     applications: row.applications,
   };
 }

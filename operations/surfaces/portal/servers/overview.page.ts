@@ -1,3 +1,4 @@
+import type { OpenAttack } from '#operations/protect/index.ts';
 import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
 import {
   actionButton,
@@ -20,7 +21,7 @@ import {
   section,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { actionWords, serverActionsTable } from '../../parts/index.ts';
+import { actionWords, openAttackWords, serverActionsTable, upperFirst } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { type OverviewTraffic, overviewFigures } from './overview-figures.ts';
 import { serverFrame, statusTone } from './server-frame.ts';
@@ -30,6 +31,8 @@ export interface OverviewOptions {
   server: Server;
   actions: readonly ServerAction[];
   traffic: OverviewTraffic;
+  /** Open attacks on it or from it. */
+  attack: OpenAttack | undefined;
   nowMs: number;
   toast?: { tone: Tone; text: Content };
   confirmError?: string;
@@ -44,6 +47,7 @@ export function overviewPage(options: OverviewOptions): Html {
   // Only state and history refresh: a refresh must not replace a form while a person fills it in.
   const header = refreshing({ id: 'server-state', url: path, everySeconds: 5 }, [
     pageHeader({ title: server.name, state: stateOf(server, options.nowMs), actions: powerButtons(options) }),
+    attackBanner(options),
     currentAction(server),
     server.provisioningState === 'ready' && overviewFigures(server, options.traffic, options.nowMs),
   ]);
@@ -68,6 +72,17 @@ export function overviewPage(options: OverviewOptions): Html {
     ),
     destroySection(options),
   ]);
+}
+
+function attackBanner({ server, attack }: OverviewOptions): Content {
+  if (attack === undefined) return '';
+  const { tone, text } = openAttackWords(attack);
+  return banner({
+    tone,
+    title: `${upperFirst(text)}.`,
+    text: 'Class, strength and duration are on the Protect page.',
+    actions: link(`/client/servers/${server.id}/protect`, 'Show', { kind: 'button' }),
+  });
 }
 
 function currentAction({ currentAction: action }: Server): Content {

@@ -33,29 +33,34 @@ const tabLabels = {
 } as const;
 export type ServerTab = keyof typeof tabLabels;
 
+const crumbsOf = (href: string, tab: ServerTab, part: string | undefined) =>
+  part === undefined ? [{ label: tabLabels[tab] }] : [{ label: tabLabels[tab], href }, { label: part }];
+
 /** A page about one server, with its tabs. */
 export function serverFrame(
   options: {
     visitor: Visitor;
     server: Server;
     tab: ServerTab;
+    /** The page below the tab, where there is one. */
+    part?: string;
     toast?: { tone: Tone; text: Content } | undefined;
   },
   header: Content,
   content: Content,
 ): Html {
-  const { server, tab, visitor } = options;
+  const { server, tab, visitor, part } = options;
   const path = `/client/servers/${server.id}`;
   const isOverview = tab === 'overview';
   return portalFrame(
     {
       visitor,
-      title: isOverview ? server.name : `${server.name}, ${tabLabels[tab]}`,
+      title: isOverview ? server.name : `${server.name}, ${part ?? tabLabels[tab]}`,
       current: 'servers',
       breadcrumb: [
         { label: 'Servers', href: '/client/' },
         isOverview ? { label: server.name } : { label: server.name, href: path },
-        ...(isOverview ? [] : [{ label: tabLabels[tab] }]),
+        ...(isOverview ? [] : crumbsOf(`${path}/${tab}`, tab, part)),
       ],
       toast: options.toast,
     },

@@ -1,5 +1,5 @@
 import type { Tenant } from '#operations/accounts/index.ts';
-import type { LatestRow } from '#operations/protect/index.ts';
+import type { LatestRow, OpenAttack } from '#operations/protect/index.ts';
 import { type Server, type ServerStatus, statusOf } from '#operations/servers/index.ts';
 import {
   age,
@@ -19,7 +19,7 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { changingStatuses } from '../../parts/index.ts';
+import { changingStatuses, openAttackBadge } from '../../parts/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { observedAtMs, rateNow } from './overview-figures.ts';
@@ -40,6 +40,8 @@ export interface ServersPageOptions {
   nextHref?: string | undefined;
   /** The newest observed minute, by server id. */
   traffic: ReadonlyMap<number, LatestRow>;
+  /** Open attacks, by server id. */
+  attacks: ReadonlyMap<number, OpenAttack>;
   nowMs: number;
 }
 
@@ -75,7 +77,7 @@ export function serversPage(options: ServersPageOptions): Html {
     refreshing({ id: 'servers', url, everySeconds: 15 }, [
       pageHeader({
         title: 'Servers',
-        state: stateOf(counts),
+        state: stateOf(options),
         actions: link('/client/servers/new', 'Deploy a server', { kind: 'primary' }),
       }),
       options.tenants.map(suspendedBanner),
@@ -86,7 +88,8 @@ export function serversPage(options: ServersPageOptions): Html {
         rows: servers,
         url,
         sort: readSort(options.query, columns, { by: 'created', direction: 'asc' }),
-        rowTone: (server) => (statusTone(server) === 'bad' ? 'bad' : undefined),
+        rowTone: (server) =>
+          statusTone(server) === 'bad' || isAttacked(options.attacks.get(server.id)) ? 'bad' : undefined,
         pages: pagesOf(options),
         empty: emptyOf(options),
       }),
@@ -104,6 +107,8 @@ function suspendedBanner({ id, name, status }: Tenant): Content {
     actions: link(`/client/billing/?tenant=${id}`, 'Go to billing', { kind: 'button' }),
   });
 }
+
+const isAttacked = (open: OpenAttack | undefined) => open?.isActive === true && !open.isDrill;
 
 const countOf = (counts: ServersPageOptions['counts'], statuses?: readonly ServerStatus[]) =>
   [...counts].reduce((sum, [status, count]) => (statuses?.includes(status) === false ? sum : sum + count), 0);
@@ -145,7 +150,7 @@ function emptyOf({ counts, query }: ServersPageOptions) {
   };
 }
 
-function columnsFor({ tenants, traffic, nowMs }: ServersPageOptions): Column<Server>[] {
+function columnsFor({ tenants, traffic, attacks, nowMs }: ServersPageOptions): Column<Server>[] {
   const names = new Map(tenants.map((tenant) => [tenant.id, tenant.name]));
   const rateOf = (server: Server, name: 'inboundBps' | 'outboundBps') =>
     rateNow(traffic.get(server.id), name, nowMs);
@@ -156,7 +161,11 @@ function columnsFor({ tenants, traffic, nowMs }: ServersPageOptions): Column<Ser
       sortable: true,
       cell: (server) => link(`/client/servers/${server.id}`, server.name),
     },
-    { key: 'status', header: 'Status', cell: statusBadge },
+    {
+      key: 'status',
+      header: 'Status',
+      cell: (server) => [statusBadge(server), ' ', openAttackBadge(attacks.get(server.id))],
+    },
     { key: 'in', header: 'In', kind: 'figure', cell: (server) => rateOf(server, 'inboundBps') },
     { key: 'out', header: 'Out', kind: 'figure', cell: (server) => rateOf(server, 'outboundBps') },
     {
@@ -191,8 +200,11 @@ function addressesOf(server: Server): Html {
   return html`${code(first!.address)}${others.length > 0 && html` <span class="hint" title="${more}">+${others.length}</span>`}`;
 }
 
-function stateOf(counts: ServersPageOptions['counts']): { tone: Tone; text: string } {
+function stateOf({ counts, attacks }: ServersPageOptions): { tone: Tone; text: string } {
   const total = countOf(counts);
+  const attacked = [...attacks.values()].filter(isAttacked).length;
+  if (attacked > 0)
+    return { tone: 'bad', text: `${formatCount(attacked)} of ${formatCount(total)} with an attack now.` };
   if (total === 0) return { tone: 'neutral', text: 'You have no servers.' };
   const running = counts.get('running') ?? 0;
   const told = `${formatCount(running)} of ${formatCount(total)} running`;

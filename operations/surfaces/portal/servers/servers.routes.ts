@@ -5,11 +5,12 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
-import type { ProtectTraffic } from '#operations/protect/index.ts';
+import type { ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
 import type { FieldFault, PowerCommand, ServerFilter, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
+import type { Visitor } from '../guard.ts';
 import { findServerOf } from './guard-server.ts';
 import { type OverviewOptions, overviewPage } from './overview.page.ts';
 import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
@@ -17,6 +18,7 @@ import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts
 export interface ServerPagesDeps {
   accounts: Accounts;
   servers: Servers;
+  protectIncidents: ProtectIncidents;
   protectTraffic: ProtectTraffic;
   bandwidth: Bandwidth;
   clock: Clock;
@@ -83,32 +85,9 @@ const outcomes: Record<string, string> = {
 };
 
 export function registerServers(app: App, deps: ServerPagesDeps): void {
-  app.get('/', { schema: { querystring: ListQuery } }, async (request, reply) => {
-    const visitor = request.visitor!;
-    const query = plainQuery(request.query);
-    const filter = filterOf(query);
-    const { after: _, ...whole } = filter;
-    const [found, total, counts, tenants] = await Promise.all([
-      deps.servers.listServers(visitor.actor, null, { ...filter, limit: pageSize + 1 }),
-      deps.servers.countServers(visitor.actor, null, whole),
-      deps.servers.countByStatus(visitor.actor, null),
-      deps.accounts.findTenants(visitor.actor.tenantIds),
-    ]);
-    const servers = found.slice(0, pageSize);
-    const traffic = await deps.protectTraffic.readLatest(
-      visitor.actor,
-      servers.map((server) => server.id),
-    );
-    const url = withQuery('/client/', query);
-    const last = servers.at(-1);
-    const nextHref =
-      found.length > pageSize && last ? withQuery(url, { after: `${last.id}.${last.name}` }) : undefined;
-    const nowMs = deps.clock.nowMs();
-    return sendPage(
-      reply,
-      serversPage({ visitor, servers, tenants, counts, query, url, total, nextHref, traffic, nowMs }),
-    );
-  });
+  app.get('/', { schema: { querystring: ListQuery } }, (request, reply) =>
+    showList(deps, request.visitor!, plainQuery(request.query), reply),
+  );
 
   app.get(
     '/servers/:id',
@@ -162,6 +141,49 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
   });
 }
 
+async function showList(
+  deps: ServerPagesDeps,
+  visitor: Visitor,
+  query: ServersQuery,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const filter = filterOf(query);
+  const { after: _, ...whole } = filter;
+  const [found, total, counts, tenants] = await Promise.all([
+    deps.servers.listServers(visitor.actor, null, { ...filter, limit: pageSize + 1 }),
+    deps.servers.countServers(visitor.actor, null, whole),
+    deps.servers.countByStatus(visitor.actor, null),
+    deps.accounts.findTenants(visitor.actor.tenantIds),
+  ]);
+  const servers = found.slice(0, pageSize);
+  const ids = servers.map((server) => server.id);
+  const [traffic, attacks] = await Promise.all([
+    deps.protectTraffic.readLatest(visitor.actor, ids),
+    deps.protectIncidents.readOpen(visitor.actor, ids),
+  ]);
+  const url = withQuery('/client/', query);
+  const last = servers.at(-1);
+  const nextHref =
+    found.length > pageSize && last ? withQuery(url, { after: `${last.id}.${last.name}` }) : undefined;
+  const nowMs = deps.clock.nowMs();
+  return sendPage(
+    reply,
+    serversPage({
+      visitor,
+      servers,
+      tenants,
+      counts,
+      query,
+      url,
+      total,
+      nextHref,
+      traffic,
+      attacks,
+      nowMs,
+    }),
+  );
+}
+
 async function showOverview(
   deps: ServerPagesDeps,
   { visitor, server }: Pick<OverviewOptions, 'visitor' | 'server'>,
@@ -170,13 +192,15 @@ async function showOverview(
   state: Pick<OverviewOptions, 'toast' | 'words' | 'confirmError'>,
 ): Promise<FastifyReply> {
   const { actor } = visitor;
-  const [actions, latest, history] = await Promise.all([
+  const [actions, latest, history, attacks] = await Promise.all([
     deps.servers.listActions(actor, null, server.id, 10),
     deps.protectTraffic.readLatest(actor, [server.id]),
     deps.bandwidth.readHistory(actor, null, server.id, { granularity: 'month' }),
+    deps.protectIncidents.readOpen(actor, [server.id]),
   ]);
   const traffic = { latest: latest.get(server.id), month: history?.current };
-  const page = { visitor, server, actions, traffic, nowMs: deps.clock.nowMs(), ...state };
+  const attack = attacks.get(server.id);
+  const page = { visitor, server, actions, traffic, attack, nowMs: deps.clock.nowMs(), ...state };
   return sendPage(reply, overviewPage(page), status);
 }
 

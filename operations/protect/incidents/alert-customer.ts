@@ -1,0 +1,87 @@
+/**
+ * Tells a customer of the start and the end of an attack, once each however often it is delivered.
+ *
+ * What is told is queued in the transaction that stores the incident: mails in `attack_mails`, webhooks as events. An
+ * incident that comes back within five minutes of its recovery continues its episode and is not told again. The end goes
+ * only where the start went. Drills and information (severity `info`) are never told.
+ */
+import type { Incident } from '#contracts/admin-api/incidents.ts';
+import { emit } from '#operations/events/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { channelsSince, findSettings, openChannels } from '../settings/index.ts';
+import * as store from './alert-store.ts';
+
+export interface AlertDeps {
+  /** Whether mails can be sent at all. */
+  canMail: boolean;
+}
+
+/** The server that the incident is bound to. */
+interface Subject {
+  serverId: number;
+  tenantId: number;
+}
+
+/** A reopening within this time of the recovery is the same attack. */
+const flapMs = 5 * 60_000;
+/** What was observed longer ago is history that is delivered late; it is on the page. */
+const lateMs = 24 * 3_600_000;
+
+/** Called after the incident was stored, with when it had recovered before this delivery. */
+export async function alertCustomer(
+  deps: AlertDeps,
+  tx: Queryable,
+  { of, incident, recoveredBefore, nowMs }: AlertInput,
+): Promise<void> {
+  if (incident.severity !== 'attack' || incident.drill) return;
+  const lastMs = Date.parse(incident.last_observed_at);
+  if (lastMs < nowMs - lateMs) return;
+  let told = await store.readTold(tx, incident.id);
+  const isOpen = incident.state !== 'recovered';
+  if (isOpen && told.isEndTold && recoveredBefore !== null && lastMs - recoveredBefore.getTime() > flapMs)
+    told = { episode: told.episode + 1, isStartTold: false, isEndTold: false, told: [] };
+  if (!told.isStartTold) told = await tellStart(deps, tx, of, incident, told.episode);
+  if (!isOpen && !told.isEndTold) await tellEnd(tx, of, incident, told);
+}
+
+interface AlertInput {
+  of: Subject;
+  incident: Incident;
+  recoveredBefore: Date | null;
+  nowMs: number;
+}
+
+async function tellStart(
+  deps: AlertDeps,
+  tx: Queryable,
+  of: Subject,
+  incident: Incident,
+  episode: number,
+): Promise<store.Told> {
+  const channels = channelsSince(await findSettings(tx, of), new Date(incident.started_at));
+  const isMailed =
+    channels.includes('mail') &&
+    deps.canMail &&
+    (await store.queueStartMails(tx, incident.id, episode, of.serverId)) > 0;
+  const hooks = channels.includes('webhook');
+  if (hooks)
+    await emit(tx, { type: 'server.attack_started', serverId: of.serverId, incidentId: incident.id });
+  const isHooked = hooks && (await store.hasSubscriber(tx, of.serverId, 'server.attack_started'));
+  const told = channels.filter((channel) => channel === 'webhook' || isMailed);
+  const reached = told.filter((channel) => channel === 'mail' || isHooked);
+  await store.noteStart(tx, incident.id, episode, told, reached);
+  return { episode, isStartTold: true, isEndTold: false, told };
+}
+
+async function tellEnd(
+  tx: Queryable,
+  of: Subject,
+  incident: Incident,
+  { episode, told }: store.Told,
+): Promise<void> {
+  const open = openChannels(await findSettings(tx, of)).filter((channel) => told.includes(channel));
+  if (open.includes('mail')) await store.queueEndMails(tx, incident.id, episode);
+  if (open.includes('webhook'))
+    await emit(tx, { type: 'server.attack_ended', serverId: of.serverId, incidentId: incident.id });
+  await store.noteEnd(tx, incident.id);
+}

@@ -1,0 +1,76 @@
+/** What an incident is as it is stored, and what a list of incidents can be asked for. */
+import type { IncidentAction, IncidentClass, IncidentState } from '#contracts/admin-api/incidents.ts';
+import type { AlertChannel } from '../settings/index.ts';
+
+export interface IncidentVector {
+  class: IncidentClass;
+  packets_share: number;
+  bytes_share: number;
+  ports: number[];
+}
+
+/** An incident of a server. Times are the sensor's own. */
+export interface IncidentRow {
+  /** A UUID, the monitor's. */
+  id: string;
+  serverId: number;
+  tenantId: number;
+  address: string;
+  direction: 'inbound' | 'outbound';
+  class: IncidentClass;
+  severity: 'attack' | 'info';
+  /** The strongest first. */
+  vectors: IncidentVector[];
+  state: IncidentState;
+  startedAt: Date;
+  detectedAt: Date;
+  lastObservedAt: Date;
+  recoveredAt: Date | null;
+  /** Null while it is unknown. */
+  currentBps: number | null;
+  currentPps: number | null;
+  peakBps: number;
+  peakBpsAt: Date;
+  peakPps: number;
+  peakPpsAt: Date;
+  totalBytes: number;
+  totalPackets: number;
+  coverage: 'complete' | 'partial' | 'unknown';
+  isDrill: boolean;
+  /** What was done about it, as the monitor says. */
+  actions: IncidentAction[];
+  /** When the customer was told of its start; null where there was no recipient. */
+  alertedAt: Date | null;
+  /** The channels by which that was. */
+  alertedBy: AlertChannel[];
+}
+
+/** Which incidents a list has. */
+export interface IncidentFilter {
+  states?: readonly IncidentState[] | undefined;
+  severity?: 'attack' | 'info' | undefined;
+  /** Only incidents that overlap this time. */
+  range?: { fromMs: number; toMs: number } | undefined;
+}
+
+export interface IncidentQuery extends IncidentFilter {
+  /** The last one of the page before. */
+  after?: IncidentCursor | undefined;
+  /** The largest page. */
+  limit: number;
+}
+
+/** The place of an incident in a list, newest first. */
+export interface IncidentCursor {
+  startedMs: number;
+  id: string;
+}
+
+/** What is not applied, and how it is answered. */
+export type Refusal = 'unmatched' | 'identity_conflict' | 'terminal';
+
+/** What was done about an incident: by the monitor, and our own alert to the customer. */
+export function actionsOf({ actions, alertedAt }: IncidentRow): IncidentAction[] {
+  if (alertedAt === null) return actions;
+  return [...actions, { kind: 'alerted', at: alertedAt.toISOString(), ended_at: null }];
+}

@@ -1,0 +1,14 @@
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { createExpiryLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { deleteExpired } from './store.ts';
+
+/** Deletes incidents a year after they were last observed. */
+export function createIncidentRetention(deps: {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+}): LeasedLoop {
+  return createExpiryLoop({ name: 'operations-incident-retention', ...deps, deleteExpired });
+}

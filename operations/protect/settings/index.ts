@@ -1,0 +1,31 @@
+/**
+ * Protection settings of a server: whether its customer sees the protection views, and by which channels attacks are told.
+ *
+ * Switching the views off hides pages, JSON and alerts; observing, storing and defending go on, and switching on again shows
+ * what was chosen and observed before (NET-1.6). Without a choice everything is on. Only customers change them, audited.
+ */
+import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { changeSettings } from './change-settings.ts';
+import type { ProtectSettings, StoredSettings } from './settings.ts';
+import * as store from './store.ts';
+
+export { type AlertChannel, channelsSince, openChannels, type ProtectSettings } from './settings.ts';
+export { findSettings } from './store.ts';
+
+export interface ProtectSettingsFeature {
+  /** Throws `accounts.forbidden`. */
+  find(actor: Actor, of: { serverId: number; tenantId: number }): Promise<StoredSettings>;
+  /** Throws `protect_settings.not_found`, `accounts.forbidden`. Customers only. */
+  change(actor: Actor, serverId: number, wanted: ProtectSettings): Promise<void>;
+}
+
+export function createProtectSettings(deps: { db: () => Queryable }): ProtectSettingsFeature {
+  return {
+    async find(actor, of) {
+      if (!reachesTenant(actor, of.tenantId)) throw forbidden('This server belongs to another account.');
+      return store.findSettings(deps.db(), of);
+    },
+    change: (actor, serverId, wanted) => changeSettings(deps.db(), actor, serverId, wanted),
+  };
+}

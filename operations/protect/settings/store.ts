@@ -1,0 +1,39 @@
+/** Every statement on the protection settings of servers. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { defaultSettings, type ProtectSettings, type StoredSettings } from './settings.ts';
+
+/** The settings of a server in this tenant; the defaults where nothing was chosen. */
+export async function findSettings(
+  db: Queryable,
+  of: { serverId: number; tenantId: number },
+): Promise<StoredSettings> {
+  const { rows } = await sql<StoredSettings>`
+    select views_on as "viewsOn", views_on_since as "viewsOnSince", attack_mail as "attackMail",
+      attack_mail_since as "attackMailSince", attack_webhook as "attackWebhook",
+      attack_webhook_since as "attackWebhookSince"
+    from protect_settings where server_id = ${of.serverId} and tenant_id = ${of.tenantId}`.execute(db);
+  return (
+    rows[0] ?? { ...defaultSettings, viewsOnSince: null, attackMailSince: null, attackWebhookSince: null }
+  );
+}
+
+/** Stores a choice. What goes from off to on is on since now; what stays as it is keeps its time. Without a row all was on. */
+export async function putSettings(
+  tx: Queryable,
+  of: { serverId: number; tenantId: number },
+  { viewsOn, attackMail, attackWebhook }: ProtectSettings,
+): Promise<void> {
+  await sql`
+    insert into protect_settings (server_id, tenant_id, views_on, attack_mail, attack_webhook)
+    values (${of.serverId}, ${of.tenantId}, ${viewsOn}, ${attackMail}, ${attackWebhook})
+    on conflict (server_id) do update set
+      views_on = excluded.views_on, attack_mail = excluded.attack_mail, attack_webhook = excluded.attack_webhook,
+      views_on_since = case when protect_settings.views_on or not excluded.views_on
+        then protect_settings.views_on_since else svc_now() end,
+      attack_mail_since = case when protect_settings.attack_mail or not excluded.attack_mail
+        then protect_settings.attack_mail_since else svc_now() end,
+      attack_webhook_since = case when protect_settings.attack_webhook or not excluded.attack_webhook
+        then protect_settings.attack_webhook_since else svc_now() end,
+      changed_at = svc_now()`.execute(tx);
+}

@@ -1,0 +1,79 @@
+/** `/console/attacks/`: attacks on all customers' servers, and from them. */
+import { Type } from 'typebox';
+import type { Clock } from '#common/clock/index.ts';
+import { incidentClasses } from '#contracts/admin-api/incidents.ts';
+import type { AttackQuery, ProtectIncidents } from '#operations/protect/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { sendPage, withQuery } from '#service-kit/pages/index.ts';
+import { readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
+import { type AttacksQuery, attacksPage, stateChoices } from './attacks.page.ts';
+
+export interface AttacksDeps {
+  protectIncidents: ProtectIncidents;
+  clock: Clock;
+}
+
+const pageSize = 100;
+const text = Type.Optional(Type.String({ maxLength: 60 }));
+const Query = Type.Object({
+  state: text,
+  class: text,
+  severity: text,
+  server: text,
+  tenant: text,
+  after: text,
+});
+
+export function registerAttacks(app: App, deps: AttacksDeps): void {
+  app.get('/attacks/', { schema: { querystring: Query } }, async (request, reply) => {
+    const staff = request.staff!;
+    const query = knownQuery(request.query);
+    const [found, open] = await Promise.all([
+      deps.protectIncidents.listAll(staff.actor, { ...filterOf(query), limit: pageSize + 1 }),
+      deps.protectIncidents.countOpen(staff.actor),
+    ]);
+    const attacks = found.slice(0, pageSize);
+    const last = attacks.at(-1);
+    const url = withQuery('/console/attacks/', { ...query, after: undefined });
+    const nextHref =
+      found.length > pageSize && last ? withQuery(url, { after: writeIncidentCursor(last) }) : undefined;
+    const nowMs = deps.clock.nowMs();
+    return sendPage(reply, attacksPage({ staff, attacks, open, query, url, nextHref, nowMs }));
+  });
+}
+
+const idPattern = /^[1-9]\d{0,14}$/;
+
+/** The query without what is empty or says nothing that is known. */
+function knownQuery(given: AttacksQuery): AttacksQuery {
+  const known: Record<string, (value: string) => boolean> = {
+    state: (value) => stateChoices.some((choice) => choice.value === value),
+    class: (value) => incidentClasses.some((name) => name === value),
+    severity: (value) => value === 'info',
+    server: (value) => idPattern.test(value),
+    tenant: (value) => idPattern.test(value),
+    after: (value) => readIncidentCursor(value) !== undefined,
+  };
+  return Object.fromEntries(
+    Object.entries(given).filter(([name, value]) => value !== undefined && known[name]?.(value)),
+  );
+}
+
+function filterOf({
+  state,
+  class: name,
+  severity,
+  server,
+  tenant,
+  after,
+}: AttacksQuery): Omit<AttackQuery, 'limit'> {
+  const numberOf = (value: string | undefined) => (value === undefined ? undefined : Number(value));
+  return {
+    states: stateChoices.find((choice) => choice.value === state)?.states,
+    severity: severity === 'info' ? 'info' : 'attack',
+    class: name,
+    serverId: numberOf(server),
+    tenantId: numberOf(tenant),
+    after: readIncidentCursor(after),
+  };
+}

@@ -1,0 +1,128 @@
+import type { FastifyRequest } from 'fastify';
+import { schemas } from '#contracts/customer-api/index.ts';
+import {
+  actionsOf,
+  type IncidentRow,
+  type ProtectIncidents,
+  type ProtectSettingsFeature,
+} from '#operations/protect/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import { HttpError } from '#service-kit/http/index.ts';
+import type { Handler } from '../call.ts';
+import { idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
+import { notFound } from '../select-tenant.ts';
+import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
+
+const checkQuery = compileValidator(schemas.ListIncidentsQuery);
+const limitDefault = 50;
+/** Milliseconds of at most 15 digits are a time that a date can be. */
+const cursorPattern = /^incidents:(\d{1,15}):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+interface IncidentRouteDeps {
+  servers: Servers;
+  protectIncidents: ProtectIncidents;
+  protectSettings: ProtectSettingsFeature;
+}
+
+type State = (typeof schemas.incidentStates)[number];
+
+/** Attacks of a server, as its Protect page lists them; a 404 while its protection views are off (NET-1.6). */
+export function incidentHandlers({ servers, protectIncidents, protectSettings }: IncidentRouteDeps): {
+  listServerIncidents: Handler;
+} {
+  return {
+    async listServerIncidents(call, request, reply) {
+      const { actor } = call;
+      // A missing server is a 404 before the query is validated.
+      const server = await servers.findServer(actor, call.tenant.id, idOf(request));
+      if (server === null) throw notFound();
+      const subject = { serverId: server.id, tenantId: server.tenantId };
+      if (!(await protectSettings.find(actor, subject)).viewsOn) throw protectDisabled();
+      const { limit, after, ...filter } = readQuery(request);
+      const [found, total] = await Promise.all([
+        protectIncidents.list(actor, subject, { ...filter, after, limit: limit + 1 }),
+        protectIncidents.count(actor, subject, filter),
+      ]);
+      const page = found.slice(0, limit);
+      const cursor = found.length > limit ? writeCursor(page.at(-1)!) : null;
+      if (cursor !== null) linkNextPage(request, reply, cursor);
+      return {
+        incidents: page.map(showIncident),
+        pagination: { limit, total, has_more: cursor !== null, next_cursor: cursor },
+      };
+    },
+  };
+}
+
+function protectDisabled(): HttpError {
+  return new HttpError(404, {
+    code: 'not_found',
+    reason: 'protect_disabled',
+    message: 'The protection views of this server are off. Turn them on on its Protect page in the portal.',
+  });
+}
+
+function readQuery(request: FastifyRequest) {
+  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+  // Before the schema, because this says what would be right.
+  if (typeof rest.state === 'string') statesOf(rest.state);
+  const converted = convertQuery(schemas.ListIncidentsQuery, rest);
+  checkQuery(converted);
+  const { state, severity, limit = limitDefault, cursor } = converted as schemas.ListIncidentsQuery;
+  return {
+    limit,
+    severity,
+    states: state === undefined ? undefined : statesOf(state),
+    after: cursor === undefined ? undefined : readCursor(cursor),
+  };
+}
+
+function statesOf(text: string): State[] {
+  const states = text.split(',').map((one) => one.trim());
+  const isState = (one: string): one is State => (schemas.incidentStates as readonly string[]).includes(one);
+  if (states.every(isState)) return states;
+  const allowed = [...schemas.incidentStates];
+  throw invalidFields([
+    { path: 'state', code: 'unknown_value', message: 'There is no such state.', allowed },
+  ]);
+}
+
+/** Opaque to callers: where the page ended. */
+function writeCursor({ startedAt, id }: IncidentRow): string {
+  return Buffer.from(`incidents:${startedAt.getTime()}:${id}`).toString('base64url');
+}
+
+function readCursor(cursor: string): { startedMs: number; id: string } {
+  const [, ms, id] = cursorPattern.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  if (ms === undefined || id === undefined) throw invalidCursor();
+  return { startedMs: Number(ms), id };
+}
+
+function showIncident(incident: IncidentRow): schemas.Incident {
+  const { currentBps, currentPps } = incident;
+  return {
+    id: incident.id,
+    server_id: incident.serverId,
+    address: incident.address,
+    direction: incident.direction,
+    class: incident.class,
+    severity: incident.severity,
+    state: incident.state,
+    drill: incident.isDrill,
+    started_at: incident.startedAt.toISOString(),
+    detected_at: incident.detectedAt.toISOString(),
+    last_observed_at: incident.lastObservedAt.toISOString(),
+    recovered_at: incident.recoveredAt?.toISOString() ?? null,
+    current: currentBps === null || currentPps === null ? null : { bps: currentBps, pps: currentPps },
+    peak: {
+      bps: incident.peakBps,
+      bps_at: incident.peakBpsAt.toISOString(),
+      pps: incident.peakPps,
+      pps_at: incident.peakPpsAt.toISOString(),
+    },
+    totals: { bytes: incident.totalBytes, packets: incident.totalPackets },
+    coverage: incident.coverage,
+    vectors: incident.vectors.map((vector) => ({ ...vector })),
+    actions: actionsOf(incident).map((action) => ({ ...action })),
+  };
+}

@@ -1,0 +1,139 @@
+import type { FastifyRequest } from 'fastify';
+import type { Clock } from '#common/clock/index.ts';
+import { canonicalAddress } from '#common/ip/index.ts';
+import { schemas } from '#contracts/customer-api/index.ts';
+import type { ProtectSettingsFeature, ProtectTraffic, StepRow } from '#operations/protect/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { Handler } from '../call.ts';
+import { readMoment } from '../read-moment.ts';
+import { idOf } from '../request-parts.ts';
+import { notFound } from '../select-tenant.ts';
+import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
+
+const checkQuery = compileValidator(schemas.TrafficQuery);
+/** Steps of a call that names no range. */
+const stepsDefault = 60;
+
+interface TrafficRouteDeps {
+  servers: Servers;
+  protectTraffic: ProtectTraffic;
+  protectSettings: ProtectSettingsFeature;
+  clock: Clock;
+}
+
+interface StepRange {
+  fromMs: number;
+  toMs: number;
+  stepSeconds: number;
+}
+
+/**
+ * Observed traffic, with the numbers of the portal's Protect page: both read the same steps. Every step of the range is a
+ * point; one that was not observed is unknown. While the protection views of the server are off, plain traffic stays and
+ * what a view would say of attacks is null.
+ */
+export function trafficHandlers(deps: TrafficRouteDeps): { readServerTraffic: Handler } {
+  const { servers, protectTraffic, protectSettings, clock } = deps;
+  return {
+    async readServerTraffic(call, request) {
+      const id = idOf(request);
+      // A missing server is a 404 before the query is validated.
+      const server = await servers.findServer(call.actor, call.tenant.id, id);
+      if (server === null) throw notFound();
+      const query = readQuery(request);
+      const range = rangeOf(query, clock.nowMs());
+      const subject = { serverId: id, tenantId: server.tenantId };
+      const [observed, { viewsOn }] = await Promise.all([
+        protectTraffic.readAddresses(call.actor, subject),
+        protectSettings.find(call.actor, subject),
+      ]);
+      const addresses = [...new Set([...server.addresses.map((one) => one.address), ...observed])];
+      const address = query.address === undefined ? null : addressOf(query.address, addresses);
+      const steps = await protectTraffic.readSteps(call.actor, { ...subject, address }, range);
+      return {
+        server_id: id,
+        from: new Date(range.fromMs).toISOString(),
+        to: new Date(range.toMs).toISOString(),
+        step: query.step ?? 'minute',
+        step_seconds: range.stepSeconds,
+        address,
+        addresses,
+        last_observed_at: lastObservedOf(steps),
+        points: showPoints(viewsOn ? steps : steps.map(withoutProtection), range),
+      } satisfies schemas.ServerTraffic;
+    },
+  };
+}
+
+function readQuery(request: FastifyRequest): schemas.TrafficQuery {
+  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+  const query = convertQuery(schemas.TrafficQuery, rest);
+  checkQuery(query);
+  return query as schemas.TrafficQuery;
+}
+
+/** The whole steps that hold the range. Ends with the step of now at the latest. */
+function rangeOf(query: schemas.TrafficQuery, nowMs: number): StepRange {
+  const stepSeconds = schemas.trafficSteps[query.step ?? 'minute'];
+  const stepMs = stepSeconds * 1_000;
+  const from = query.from === undefined ? null : readMoment('from', query.from);
+  const to = Math.min(query.to === undefined ? nowMs : readMoment('to', query.to), nowMs);
+  if (from !== null && from >= to) {
+    const message = from >= nowMs ? 'must be in the past' : 'must be before `to`';
+    throw invalidFields([{ path: 'from', code: 'range', message }]);
+  }
+  const toMs = Math.ceil(to / stepMs) * stepMs;
+  const fromMs = from === null ? toMs - stepsDefault * stepMs : Math.floor(from / stepMs) * stepMs;
+  const points = (toMs - fromMs) / stepMs;
+  if (points > schemas.trafficPointsMax) {
+    const message = `is ${points} steps before the end of the range, at most ${schemas.trafficPointsMax} are possible; choose a later \`from\` or a longer \`step\``;
+    throw invalidFields([{ path: 'from', code: 'range', message }]);
+  }
+  return { fromMs, toMs, stepSeconds };
+}
+
+function addressOf(text: string, addresses: readonly string[]): string {
+  const found = addresses.find((one) => one === (canonicalAddress(text) ?? text));
+  if (found !== undefined) return found;
+  const message = 'The server has no such public address, and no traffic of it was observed.';
+  throw invalidFields([{ path: 'address', code: 'unknown_value', message, allowed: [...addresses] }]);
+}
+
+function withoutProtection(step: StepRow): StepRow {
+  const isOfAttack = (schemas.attackReasons as readonly (string | null)[]).includes(step.reason);
+  const reason = isOfAttack ? null : step.reason;
+  return { ...step, reason, expectedBps: null, expectedPps: null, ddosBps: null, ddosPps: null };
+}
+
+function lastObservedOf(steps: readonly StepRow[]): string | null {
+  const last = steps.findLast((step) => step.lastMinute !== null)?.lastMinute ?? null;
+  return last === null ? null : new Date(last.getTime() + 60_000).toISOString();
+}
+
+function showPoints(steps: readonly StepRow[], { fromMs, toMs, stepSeconds }: StepRange) {
+  const byTime = new Map(steps.map((step) => [step.at.getTime(), step]));
+  const stepMs = stepSeconds * 1_000;
+  return Array.from({ length: (toMs - fromMs) / stepMs }, (_, index) => {
+    const atMs = fromMs + index * stepMs;
+    return showPoint(atMs, byTime.get(atMs));
+  });
+}
+
+function showPoint(atMs: number, step: StepRow | undefined): schemas.TrafficPoint {
+  return {
+    timestamp: new Date(atMs).toISOString(),
+    inbound_bps: step?.inboundBps ?? null,
+    outbound_bps: step?.outboundBps ?? null,
+    pps: step?.pps ?? null,
+    inbound_bytes: step?.inboundBytes ?? null,
+    outbound_bytes: step?.outboundBytes ?? null,
+    expected_bps: step?.expectedBps ?? null,
+    expected_pps: step?.expectedPps ?? null,
+    attack_bps: step?.ddosBps ?? null,
+    attack_pps: step?.ddosPps ?? null,
+    coverage: step?.coverage ?? null,
+    reason: step?.reason ?? null,
+    observed_minutes: step?.minutes ?? 0,
+    observed_addresses: step?.addresses ?? 0,
+  };
+}

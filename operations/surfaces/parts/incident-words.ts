@@ -1,0 +1,68 @@
+/** States of incidents in words, alike on portal and console. */
+import { describeClass, type IncidentCursor, type OpenAttack } from '#operations/protect/index.ts';
+import { badge, formatDuration, type Html, type Tone } from '#service-kit/pages/index.ts';
+
+interface IncidentState {
+  isDrill: boolean;
+  state: 'active' | 'stale' | 'recovered';
+  lastObservedAt: Date;
+}
+
+/**
+ * A sensor reports every ten seconds, and the monitor says after 90 seconds that it stopped. An open incident without news
+ * for longer reads as one, also when it is the monitor that delivers nothing.
+ */
+const silentMs = 150_000;
+
+/** Whether nothing is known about an open incident now. */
+export function isSilent({ state, lastObservedAt }: IncidentState, nowMs: number): boolean {
+  return state === 'stale' || (state === 'active' && nowMs - lastObservedAt.getTime() > silentMs);
+}
+
+export function incidentBadge(incident: IncidentState, nowMs: number): Html {
+  if (incident.state === 'recovered') return badge('neutral', 'recovered');
+  return isSilent(incident, nowMs)
+    ? badge('warn', 'no news')
+    : badge(incident.isDrill ? 'info' : 'bad', 'active');
+}
+
+/** The class as the beginning of a sentence or the text of a link: `SYN flood`. */
+export const titleOfClass = (name: string): string => upperFirst(describeClass(name));
+
+export const upperFirst = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** How long an incident has lasted, or did; of a silent one, as far as is known. */
+export function durationOf(
+  incident: IncidentState & { startedAt: Date; recoveredAt: Date | null },
+  nowMs: number,
+): string {
+  const endMs =
+    incident.recoveredAt?.getTime() ??
+    (isSilent(incident, nowMs) ? incident.lastObservedAt.getTime() : nowMs);
+  return formatDuration(Math.max(0, (endMs - incident.startedAt.getTime()) / 1000));
+}
+
+/** An attacked server in two or three words. */
+export function openAttackWords(open: OpenAttack): { tone: Tone; text: string } {
+  if (open.isDrill) return { tone: 'info', text: 'attack drill' };
+  if (!open.isActive) return { tone: 'warn', text: 'attack, no news' };
+  return { tone: 'bad', text: open.isInbound ? 'under attack' : 'sends an attack' };
+}
+
+/** The mark of an attacked server in a list. */
+export function openAttackBadge(open: OpenAttack | undefined): Html | '' {
+  if (open === undefined) return '';
+  const { tone, text } = openAttackWords(open);
+  return badge(tone, text);
+}
+
+/** The place of an incident in a list, as it travels in a URL: `1764500000000.UUID`. */
+export function writeIncidentCursor(last: { startedAt: Date; id: string }): string {
+  return `${last.startedAt.getTime()}.${last.id}`;
+}
+
+/** The cursor of a URL; what is none reads as the first page. */
+export function readIncidentCursor(text: string | undefined): IncidentCursor | undefined {
+  const [, ms, id] = /^(\d{1,14})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(text ?? '') ?? [];
+  return ms === undefined || id === undefined ? undefined : { startedMs: Number(ms), id };
+}

@@ -1,0 +1,36 @@
+/** Attack and expected traffic of a minute in tables; what is unknown is said with its reason. */
+import type { MinuteRow } from '#operations/protect/index.ts';
+import { type Column, type Content, formatBitRate, html } from '#service-kit/pages/index.ts';
+
+const reasons: Readonly<Record<string, { short: string; long: string }>> = {
+  detector_incomplete: {
+    short: 'detector incomplete',
+    long: 'The attack detector did not watch the whole minute, so nothing can be said about attack traffic.',
+  },
+  no_epoch: {
+    short: 'not protected yet',
+    long: 'This address was not protected throughout the minute, so nothing can be said about attack traffic.',
+  },
+  unassignable: {
+    short: 'attack nearby',
+    long: 'There was an attack that can not be assigned to one address, so the part of this address is unknown.',
+  },
+};
+
+function attackOf({ ddosBps, reason }: MinuteRow): Content {
+  if (ddosBps !== null) return formatBitRate(ddosBps);
+  const known = reason === null ? undefined : reasons[reason];
+  if (!known) return null;
+  return html`<span class="unknown" title="${known.long}">unknown: ${known.short}</span>`;
+}
+
+/** Columns of the table of minutes. */
+export const attackColumns: readonly Column<MinuteRow>[] = [
+  {
+    key: 'expected',
+    header: 'Expected',
+    kind: 'figure',
+    cell: (row) => (row.expectedBps === null ? null : formatBitRate(row.expectedBps)),
+  },
+  { key: 'attack', header: 'Attack', kind: 'figure', cell: attackOf },
+];

@@ -1,0 +1,230 @@
+/**
+ * The Live range: ten-second bars of the last ten minutes. A bucket without a bar was not observed; it is unknown, not zero.
+ */
+import type { IncidentRow, LiveRow, LiveStatus } from '#operations/protect/index.ts';
+import {
+  age,
+  type ChartData,
+  chart,
+  code,
+  formatBitRate,
+  formatCount,
+  formatPacketRate,
+  formatPercent,
+  type Html,
+  html,
+  link,
+  pageHeader,
+  rangePicker,
+  refreshing,
+  section,
+  stat,
+  stats,
+  type Tone,
+  table,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import { serverFrame } from '../servers/server-frame.ts';
+import { attackAreas, attacksNow } from './attacks.ts';
+import { deliverySection, liveCard } from './delivery-cards.ts';
+import type { ProtectedServer } from './guard-protect.ts';
+
+export const bucketMs = 10_000;
+/** A bucket arrives within 15 seconds of its end; later than this something is wrong. */
+const staleMs = 40_000;
+/** Rows of the table. */
+const rowsShown = 30;
+
+export interface LiveView {
+  /** In time order. */
+  rows: readonly LiveRow[];
+  status: LiveStatus;
+  /** The newest attacks on the server. */
+  attacks: readonly IncidentRow[];
+  /** Only this address; null for all. */
+  address: string | null;
+  fromMs: number;
+  toMs: number;
+  nowMs: number;
+}
+
+export function livePage(found: ProtectedServer, view: LiveView): Html {
+  const { visitor, server } = found;
+  const path = `/client/servers/${server.id}/protect`;
+  const query = { address: view.address ?? undefined };
+  const url = withQuery(path, { range: 'live', ...query });
+  const header = [
+    refreshing({ id: 'live-state', url, everySeconds: 5 }, [
+      pageHeader({ title: server.name, state: stateOf(view) }),
+    ]),
+    attacksNow(server, view.attacks, view.nowMs),
+  ];
+  const body = [
+    html`<div class="toolbar">${rangePicker({ url, range: 'live' })}${addressChoice(found, view, url)}</div>`,
+    chart({
+      id: 'live-traffic',
+      title: 'Live traffic',
+      unit: 'bit/s',
+      data: liveChartData(view),
+      dataUrl: withQuery(`${path}/live-chart.json`, query),
+      refreshSeconds: 3,
+      canPause: true,
+      source: 'means of ten seconds, observed at the hypervisor',
+      emptyText: 'No live traffic in the last ten minutes.',
+    }),
+    refreshing({ id: 'live-tables', url, everySeconds: 5 }, [newestStats(view), bucketsSection(view, path)]),
+    refreshing({ id: 'live-delivery', url, everySeconds: 15 }, [
+      deliverySection([liveCard(view.status, view.nowMs)]),
+    ]),
+  ];
+  return serverFrame({ visitor, server, tab: 'protect' }, header, body);
+}
+
+/** One bar for each bucket, over all addresses that were observed in it. */
+export function liveChartData({ rows, attacks, fromMs, toMs, nowMs }: LiveView): ChartData {
+  const buckets = [...Map.groupBy(rows, (row) => row.startedAt.getTime())];
+  return {
+    timesMs: buckets.map(([ms]) => ms),
+    stepMs: bucketMs,
+    shape: 'bars',
+    range: { fromMs, toMs },
+    series: [
+      { label: 'In', role: 'in', values: buckets.map(([, of]) => sum(of, (row) => row.inboundBps)) },
+      { label: 'Out', role: 'out', values: buckets.map(([, of]) => sum(of, (row) => row.outboundBps)) },
+    ],
+    areas: attackAreas(attacks, nowMs).filter((area) => (area.toMs ?? toMs) > fromMs),
+  };
+}
+
+function sum(rows: readonly LiveRow[], pick: (row: LiveRow) => number | null): number | null {
+  const known = rows.map(pick).filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
+}
+
+function newestOf({ rows }: LiveView): { endMs: number; rows: LiveRow[] } | null {
+  const startMs = rows.at(-1)?.startedAt.getTime();
+  if (startMs === undefined) return null;
+  return { endMs: startMs + bucketMs, rows: rows.filter((row) => row.startedAt.getTime() === startMs) };
+}
+
+function stateOf(view: LiveView): { tone: Tone; text: Html | string } {
+  const newest = newestOf(view);
+  if (!newest) {
+    return {
+      tone: 'neutral',
+      text: 'No live traffic in the last ten minutes. A server that sends and receives nothing has none.',
+    };
+  }
+  const { endMs, rows } = newest;
+  if (view.nowMs - endMs > staleMs) {
+    return {
+      tone: 'warn',
+      text: html`No live traffic since ${timeOf(endMs)} UTC, ${age(endMs, view.nowMs)}. What came after is unknown, not zero.`,
+    };
+  }
+  const rate = (pick: (row: LiveRow) => number | null) => formatBitRate(sum(rows, pick));
+  return {
+    tone: 'good',
+    text: html`Live: ${rate((row) => row.inboundBps)} in, ${rate((row) => row.outboundBps)} out, ${age(endMs, view.nowMs)}.`,
+  };
+}
+
+const timeOf = (ms: number) => new Date(ms).toISOString().slice(11, 19);
+
+function newestStats(view: LiveView): Html {
+  const newest = newestOf(view);
+  const rows = newest?.rows ?? [];
+  const source = newest ? html`over 10 s, ${age(newest.endMs, view.nowMs)}` : undefined;
+  const shown = (value: number | null, format: (value: number) => string) =>
+    value === null ? undefined : format(value);
+  return stats(
+    stat({
+      label: 'In',
+      value: shown(
+        sum(rows, (row) => row.inboundBps),
+        formatBitRate,
+      ),
+      source,
+    }),
+    stat({
+      label: 'Out',
+      value: shown(
+        sum(rows, (row) => row.outboundBps),
+        formatBitRate,
+      ),
+      source,
+    }),
+    stat({
+      label: 'Packets',
+      value: shown(
+        sum(rows, (row) => row.pps),
+        formatPacketRate,
+      ),
+      source,
+    }),
+  );
+}
+
+function bucketsSection({ rows, address }: LiveView, path: string): Html {
+  return section(
+    {
+      title: 'Buckets',
+      id: 'buckets',
+      description: `Means of ten seconds of UTC, of each address. The table shows the newest ${rowsShown}; the file contains the last ten minutes.`,
+    },
+    table<LiveRow>({
+      caption: 'Ten-second buckets',
+      columns: [
+        { key: 'time', header: 'Start', unit: 'UTC', cell: (row) => timeOf(row.startedAt.getTime()) },
+        { key: 'address', header: 'Address', kind: 'code', cell: (row) => code(row.address) },
+        { key: 'in', header: 'In', kind: 'figure', cell: (row) => known(row.inboundBps, formatBitRate) },
+        { key: 'out', header: 'Out', kind: 'figure', cell: (row) => known(row.outboundBps, formatBitRate) },
+        {
+          key: 'packets',
+          header: 'Packets',
+          kind: 'figure',
+          cell: (row) => known(row.pps, formatPacketRate),
+        },
+        {
+          key: 'observed',
+          header: 'Observed',
+          unit: 's',
+          kind: 'figure',
+          cell: (row) => formatCount(Math.round(row.observedSeconds * 10) / 10),
+        },
+        {
+          key: 'coverage',
+          header: 'Coverage',
+          kind: 'figure',
+          cell: (row) => known(row.coverage, formatPercent),
+        },
+      ],
+      rows: rows.toReversed().slice(0, rowsShown),
+      jsonHref: withQuery(`${path}/live.json`, { address: address ?? undefined }),
+      empty: {
+        title: 'No buckets in the last ten minutes',
+        text: 'A bucket appears here a few seconds after its ten seconds, when this server sends or receives.',
+      },
+    }),
+  );
+}
+
+function known(value: number | null, format: (value: number) => string): string | null {
+  return value === null ? null : format(value);
+}
+
+/** Which address is shown, where the server has several. */
+function addressChoice({ server }: ProtectedServer, { rows, address }: LiveView, url: string) {
+  const addresses = new Set([
+    ...server.addresses.map((each) => each.address),
+    ...rows.map((row) => row.address),
+    ...(address === null ? [] : [address]),
+  ]);
+  if (addresses.size < 2) return '';
+  const choice = (value: string | null, label: string) =>
+    link(withQuery(url, { address: value ?? undefined }), label, {
+      kind: 'quiet',
+      current: value === address,
+    });
+  return html`<nav class="segments" aria-label="Address">${choice(null, 'All addresses')}${[...addresses].map((each) => choice(each, each))}</nav>`;
+}

@@ -1,0 +1,82 @@
+/** The protection settings of a server: a section of the Protect page, and the page that is left while the views are off. */
+import type { ProtectSettings } from '#operations/protect/index.ts';
+import type { Server } from '#operations/servers/index.ts';
+import {
+  actionButton,
+  banner,
+  field,
+  form,
+  type Html,
+  hiddenField,
+  pageHeader,
+  section,
+} from '#service-kit/pages/index.ts';
+import type { Visitor } from '../guard.ts';
+import { serverFrame } from '../servers/server-frame.ts';
+
+interface SettingsOptions {
+  visitor: Visitor;
+  server: Server;
+  settings: ProtectSettings;
+}
+
+const actionOf = (server: Server) => `/client/servers/${server.id}/protect/settings`;
+
+export function settingsSection({ visitor, server, settings }: SettingsOptions): Html {
+  return section({ title: 'Settings', id: 'settings', description: 'For this server only.' }, [
+    form({ action: actionOf(server), csrfToken: visitor.csrfToken, submit: 'Save', submitKind: 'button' }, [
+      hiddenField('views', 'on'),
+      field({
+        kind: 'checkbox',
+        name: 'attack_mail',
+        label: 'Mail when an attack starts and ends',
+        hint: 'To every member of the organization.',
+        checked: settings.attackMail,
+      }),
+      field({
+        kind: 'checkbox',
+        name: 'attack_webhook',
+        label: 'Webhook events when an attack starts and ends',
+        hint: 'server.attack_started and server.attack_ended, to the endpoints that chose them.',
+        checked: settings.attackWebhook,
+      }),
+    ]),
+    actionButton({
+      action: actionOf(server),
+      csrfToken: visitor.csrfToken,
+      label: 'Turn off protection views',
+      fields: choicesOf(settings, 'off'),
+    }),
+  ]);
+}
+
+/** The Protect tab while the views are off; the choices are kept. */
+export function viewsOffPage({ visitor, server, settings }: SettingsOptions): Html {
+  const header = pageHeader({
+    title: server.name,
+    state: { tone: 'neutral', text: 'Protection views are off.' },
+  });
+  return serverFrame({ visitor, server, tab: 'protect' }, header, [
+    banner({
+      tone: 'info',
+      title: 'Traffic and attacks of this server are not shown',
+      text: 'Alerts are off too. Observation and mitigation continue. Turn the views on to see everything observed since.',
+    }),
+    actionButton({
+      action: actionOf(server),
+      csrfToken: visitor.csrfToken,
+      label: 'Turn on protection views',
+      kind: 'primary',
+      fields: choicesOf(settings, 'on'),
+    }),
+  ]);
+}
+
+/** The switch changes nothing else. */
+function choicesOf({ attackMail, attackWebhook }: ProtectSettings, views: 'on' | 'off') {
+  return {
+    views,
+    ...(attackMail && { attack_mail: 'on' }),
+    ...(attackWebhook && { attack_webhook: 'on' }),
+  };
+}

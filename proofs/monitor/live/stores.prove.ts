@@ -9,7 +9,14 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
-import { isKept, type LiveStore, rateOf, rateSeconds, type StoredWindow } from '#monitor/live/live-store.ts';
+import {
+  decodedBytes,
+  isKept,
+  type LiveStore,
+  rateOf,
+  rateSeconds,
+  type StoredWindow,
+} from '#monitor/live/live-store.ts';
 import { createPostgresStore } from '#monitor/live/postgres-store.ts';
 import { createRedisStore } from '#monitor/live/redis-store.ts';
 import { startRedis } from '#monitor/live/testing/redis-server.ts';
@@ -129,6 +136,7 @@ function makeStep(
     sinceMs: nowMs - Math.floor(random() * historySeconds * 1200),
     limit: 1 + Math.floor(random() * 14),
     hostsMax: Math.floor(random() * 30),
+    bytesMax: Math.floor(random() * 40 * decodedBytes.window),
   };
   return (store) => store.list(range);
 }
@@ -198,12 +206,13 @@ function createModel(
       held = held.filter((one) => one.siteId !== sensor.siteId || kept.has(one));
       return receipt;
     },
-    async list({ siteId, sinceMs, limit, hostsMax }) {
+    async list({ siteId, sinceMs, limit, hostsMax, bytesMax }) {
       const matching = fresh(siteId).filter((one) => one.window.startedAtMs >= sinceMs);
       let rows = 0;
       const windows = matching.slice(0, limit).flatMap(({ window }, i) => {
         rows += window.hosts.length;
-        return i === 0 || rows <= hostsMax ? [window] : [];
+        const bytes = (i + 1) * decodedBytes.window + rows * decodedBytes.host;
+        return i === 0 || (rows <= hostsMax && bytes <= bytesMax) ? [window] : [];
       });
       return { windows, isLimited: windows.length > 0 && windows.length < matching.length };
     },

@@ -6,7 +6,7 @@
  * A history is a list of seconds with exact counters, so one history costs no packets. The same run with a fault planted
  * between the histories and the judge must fail, or the proof shows nothing.
  */
-import { Bin, Kind } from '#sensor/capture/index.ts';
+import { Bin, Kind } from '#sensor/attack-counters/index.ts';
 import type { Incident } from '#sensor/detector/incident.ts';
 import { Judge, type TargetSecond } from '#sensor/detector/judge.ts';
 import { type DirectionName, defaultThresholds } from '#sensor/detector/thresholds.ts';
@@ -172,7 +172,7 @@ function judge(
   fault: PlantedFault | null,
   times: Record<string, number[]> | null,
 ): string | null {
-  const subject = new Judge(defaultThresholds);
+  const subject = new Judge();
   const target = { kind: 'host', value: '192.0.2.7' } as const;
   const past: TargetSecond[] = [];
   let observed = 0;
@@ -192,8 +192,10 @@ function judge(
     if (i >= history.to && !isLost) observed += 1;
     if (observed === 60 && recoverable < 0) recoverable = at + 1000;
     const isWhole = !history.isLate[i] || fault === 'a late second is judged';
-    const window = { target, direction: history.direction, seconds: [...past], detail: null };
-    subject.close({ at, judgedAt: at + 1000, isWhole }, [window]);
+    const { direction } = history;
+    const thresholds = defaultThresholds[direction];
+    const window = { target, direction, thresholds, seconds: [...past], detail: null };
+    subject.close({ at, judgedAt: at + 1000, isWhole, isLossy: false }, [window]);
   }
   const attacks = subject.incidents.filter(({ severity }) => severity === 'attack');
   if (history.sort !== 'attack') return attacks.length === 0 ? null : `an attack: ${attacks[0]!.class}`;

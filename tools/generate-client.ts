@@ -133,12 +133,20 @@ function objectType(schema: Json, depth: number, isRequest: boolean): string {
     // The workspace is an option of every call.
     .filter(([name]) => !(isRequest && depth === 0 && name === 'tenant'))
     .map(([name, property]) => {
-      const text = property.description ? `${indent}/** ${property.description} */\n` : '';
+      const description = descriptionOf(property);
+      const text = description ? `${indent}/** ${description} */\n` : '';
       const isOptional = !required.has(name);
       const type = typeOf(property, depth + 1, isRequest);
       return `${text}${indent}${memberName(name)}${isOptional ? '?' : ''}: ${type}${isOptional ? ' | undefined' : ''};`;
     });
   return lines.length === 0 ? 'Record<string, never>' : `{\n${lines.join('\n')}\n${'  '.repeat(depth)}}`;
+}
+
+/** Of the member itself, or of what it is when it is not null. */
+function descriptionOf(property: Json): unknown {
+  const choices = (property.anyOf ?? []) as Json[];
+  const filled = choices.filter((one) => one.type !== 'null');
+  return property.description ?? (filled.length === 1 ? filled[0]!.description : undefined);
 }
 
 function writeErrors(document: Document, reasons: string[]): string {

@@ -29,7 +29,8 @@ function renderReference(): string {
   ];
   for (const [program, settings] of programs) {
     lines.push('', `## ${program}`, '', '| Setting | Default | Meaning |', '|---|---|---|');
-    for (const setting of Object.values(settings).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    // Feeds of one loop share their settings.
+    for (const setting of [...new Set(Object.values(settings))].sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const unit = setting.unit ? ` Unit: ${setting.unit}.` : '';
       const cells = [`\`${setting.name}\``, setting.defaultText, `${setting.sentence}${unit}`];
       lines.push(`| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`);

@@ -5,7 +5,7 @@ const device = 'monitor/devices/device.ts';
 const points = 'monitor/feeds/minutes/build-points.ts';
 const visits = 'monitor/feeds/minutes/plan-visit.ts';
 const notice = 'contracts/destroy-notice/index.ts';
-const receiver = 'operations/protect/traffic/receive-telemetry.ts';
+const generation = 'operations/protect/generation.ts';
 
 export const mutationsOfNet: readonly Mutation[] = [
   {
@@ -111,14 +111,14 @@ export const mutationsOfNet: readonly Mutation[] = [
   {
     rule: 'NET-2.4.7',
     what: 'the generation is not checked at the receipt',
-    file: receiver,
-    find: '    sent.target.assigned_at === allocation.assignedAt &&\n',
+    file: generation,
+    find: '    target.assigned_at === allocation.assignedAt &&\n',
     replace: '',
   },
   {
     rule: 'NET-2.4.7',
     what: 'a minute that two owners share is stored',
-    file: 'operations/protect/traffic/minute.ts',
+    file: generation,
     find: '  if (startMs < ceilMs(generation.assignedAt)) return false;\n',
     replace: '',
   },

@@ -14,6 +14,9 @@ export const given: Arguments = {
   'operations/firewall/store.ts:putFirewall': [
     [1, { isEnabled: true, inboundPolicy: 'accept', outboundPolicy: 'accept' }, [{ id: 1 }, { peers: [] }]],
   ],
+  'operations/addresses/store.ts:lockGenerationsAt': [
+    [{ address: '203.0.113.1', at: new Date(0), clusterIds: [1] }],
+  ],
   'operations/views/server-list-store.ts:listServers': (['newest', 'oldest', 'name', '-name'] as const).map(
     (order) => [[1], { ...filter, order, after: { id: 1, name: 'a' } }],
   ),
@@ -35,6 +38,7 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
       'takes a row whose owner is silent',
   },
   monitor: {
+    'monitor/detection/store.ts:ensureDays no statement': rows,
     'monitor/devices/sightings-store.ts:refreshTimes no statement': rows,
     'monitor/facts/postgres/append-store.ts:ensureCaptures no statement': rows,
     'monitor/facts/postgres/append-store.ts:addCaptureMinutes no statement': rows,

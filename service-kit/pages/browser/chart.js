@@ -19,20 +19,30 @@ import {
 } from './chart-values.js';
 import uPlot from './uplot.js';
 
+function make(tag, className, ...content) {
+  const element = document.createElement(tag);
+  element.className = className;
+  element.append(...content);
+  return element;
+}
+
+function makeButton(className, ...content) {
+  const button = make('button', className, ...content);
+  button.type = 'button';
+  return button;
+}
+
 class Chart extends HTMLElement {
   connectedCallback() {
     this.hidden_ = new Set();
-    this.legend = this.appendChild(document.createElement('div'));
-    this.legend.className = 'chart-legend';
-    this.box = this.appendChild(document.createElement('div'));
+    this.legend = make('div', 'chart-legend');
+    this.box = make('div', '');
     this.box.setAttribute('role', 'img');
     this.box.setAttribute('aria-label', `${this.dataset.title}; the table below has the values`);
-    this.nothing = this.appendChild(document.createElement('p'));
-    this.nothing.className = 'chart-nothing';
-    this.nothing.textContent = this.dataset.emptyText;
-    this.tip = this.appendChild(document.createElement('div'));
-    this.tip.className = 'chart-tip';
+    this.nothing = make('p', 'chart-nothing', this.dataset.emptyText ?? '');
+    this.tip = make('div', 'chart-tip');
     this.tip.hidden = true;
+    this.append(this.legend, this.box, this.nothing, this.tip);
     this.redraw = () => this.draw();
     document.addEventListener('themechange', this.redraw);
     this.scheme = matchMedia('(prefers-color-scheme: dark)');
@@ -84,8 +94,7 @@ class Chart extends HTMLElement {
 
   /** A token's colour in the present scheme: `light-dark()` is only resolved in a property that takes a colour. */
   colour(name) {
-    const probe = this.appendChild(document.createElement('i'));
-    probe.className = name;
+    const probe = this.appendChild(make('i', name));
     const { color } = getComputedStyle(probe);
     probe.remove();
     return color;
@@ -286,14 +295,11 @@ class Chart extends HTMLElement {
   }
 
   drawLegend() {
-    const unit = document.createElement('span');
-    unit.className = 'chart-unit';
-    unit.textContent = this.scale.label;
+    const unit = make('span', 'chart-unit', this.scale.label);
     const items = this.data.series.map((series, index) => {
-      const button = document.createElement('button');
-      button.type = 'button';
+      const label = `${series.isExpected ? '' : arrows[series.role]}${series.label}`;
+      const button = makeButton('', this.swatch(index), label);
       button.setAttribute('aria-pressed', String(!this.hidden_.has(index)));
-      button.append(this.swatch(index), `${series.isExpected ? '' : arrows[series.role]}${series.label}`);
       button.addEventListener('click', () => {
         if (!this.hidden_.delete(index)) this.hidden_.add(index);
         this.draw();
@@ -303,27 +309,18 @@ class Chart extends HTMLElement {
     });
     const areas = [...new Map((this.data.areas ?? []).map((area) => [area.label, area])).values()].map(
       (area) => {
-        const item = document.createElement('span');
-        const swatch = document.createElement('span');
-        swatch.className = `chart-swatch is-area ${area.tone === 'warn' ? 'colour-warn' : 'colour-bad'}`;
-        item.className = 'chart-area-label';
-        item.append(swatch, area.label);
-        return item;
+        const swatch = make('span', `chart-swatch is-area colour-${area.tone === 'warn' ? 'warn' : 'bad'}`);
+        return make('span', 'chart-area-label', swatch, area.label);
       },
     );
-    const stale = document.createElement('span');
-    stale.className = 'chart-stale';
-    if (this.isStale) stale.textContent = '▲ Not refreshed: the server did not answer';
+    const stale = make('span', 'chart-stale', '▲ Not refreshed: the server did not answer');
     const pause = this.dataset.pause === undefined ? [] : [this.pauseButton()];
     this.legend.replaceChildren(unit, ...(this.isStale ? [stale] : []), ...items, ...areas, ...pause);
   }
 
   /** Stops the moving of the chart, and shows the newest data again at once when it goes on. */
   pauseButton() {
-    const button = document.createElement('button');
-    button.type = 'button';
-    button.className = 'chart-pause';
-    button.textContent = this.isPaused ? '▶ Resume' : '❚❚ Pause';
+    const button = makeButton('chart-pause', this.isPaused ? '▶ Resume' : '❚❚ Pause');
     button.addEventListener('click', () => {
       this.isPaused = !this.isPaused;
       this.draw();
@@ -334,9 +331,8 @@ class Chart extends HTMLElement {
   }
 
   swatch(index) {
-    const swatch = document.createElement('span');
-    swatch.className = `chart-swatch ${this.colours[index]}${this.data.series[index].isExpected ? ' is-expected' : ''}`;
-    return swatch;
+    const kind = this.data.series[index].isExpected ? ' is-expected' : '';
+    return make('span', `chart-swatch ${this.colours[index]}${kind}`);
   }
 
   /** The crosshair's box: the exact value of each line with its unit. */
@@ -346,12 +342,11 @@ class Chart extends HTMLElement {
       this.tip.hidden = true;
       return;
     }
-    const time = document.createElement('p');
     const ms = plot.data[0][idx];
     const area = (this.data.areas ?? []).find(
       (one) => ms >= one.fromMs && (one.toMs === null || ms < one.toMs),
     );
-    time.textContent = formatMoment(ms, this.data.stepMs) + (area ? ` · ${area.label}` : '');
+    const time = make('p', '', formatMoment(ms, this.data.stepMs), area ? ` · ${area.label}` : '');
     const values = document.createElement('table');
     this.data.series.forEach((series, index) => {
       if (this.hidden_.has(index)) return;

@@ -1,5 +1,6 @@
 /** Faults to plant into the lives of `clock-history.ts`. */
 import type { Spool } from '#sensor/spool/index.ts';
+import { changeOldest } from '../spool/planted-faults.ts';
 
 /** Faults of a sensor or monitor. */
 export const clockPlants = [
@@ -45,10 +46,7 @@ export function plantIn(spool: Spool, plant: ClockPlant | null): Spool {
     case 'sends_moved_ones_twice':
       return {
         ...spool,
-        oldest() {
-          const upload = spool.oldest();
-          return upload && { ...upload, mayBeSent: false };
-        },
+        ...changeOldest(spool, (upload) => ({ ...upload, mayBeSent: false })),
       };
     default:
       return spool;

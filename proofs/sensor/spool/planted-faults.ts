@@ -7,7 +7,7 @@ import {
   decompressUpload,
   encodeUpload,
 } from '#contracts/sensor-api/telemetry-codec.ts';
-import type { Spool } from '#sensor/spool/index.ts';
+import type { PendingUpload, Spool } from '#sensor/spool/index.ts';
 
 /** Faults that a proof must detect. */
 export const plantedFaults = [
@@ -26,6 +26,21 @@ export type PlantedFault =
   | (typeof diskFaults)[number]
   | typeof momentaryFault;
 
+/**
+ * A spool whose uplink gets `change(upload)` where it would get the oldest upload: of all, or of those that a monitor without
+ * detection takes.
+ */
+export function changeOldest(
+  spool: Spool,
+  change: (upload: PendingUpload) => PendingUpload | null,
+): Pick<Spool, 'oldest' | 'oldestOfBulk'> {
+  const changed = (upload: PendingUpload | null) => (upload ? change(upload) : null);
+  return {
+    oldest: () => changed(spool.oldest()),
+    oldestOfBulk: () => changed(spool.oldestOfBulk()),
+  };
+}
+
 /** The spool with one of the faults planted. */
 export function withFault(spool: Spool, fault: PlantedFault | null): Spool {
   let nextNumber = 1;
@@ -34,9 +49,7 @@ export function withFault(spool: Spool, fault: PlantedFault | null): Spool {
     case 'numbers_kept_in_memory':
       return {
         ...spool,
-        oldest() {
-          const upload = spool.oldest();
-          if (!upload) return null;
+        ...changeOldest(spool, (upload) => {
           const key = `${upload.spoolId} ${upload.sequence}`;
           const sequence = numbers.get(key) ?? nextNumber;
           if (!numbers.has(key)) nextNumber += 1;
@@ -44,18 +57,17 @@ export function withFault(spool: Spool, fault: PlantedFault | null): Spool {
           const content = decodeUpload(decompressUpload(upload.body, 'zstd'));
           const body = compressUpload(encodeUpload({ ...content, sequence }));
           return { ...upload, sequence, body, isNew: false };
-        },
+        }),
         acknowledge: () => spool.acknowledge(spool.oldest()!, 'accepted'),
         refuse: () => spool.refuse(spool.oldest()!),
       };
     case 'deleted_before_receipt':
       return {
         ...spool,
-        oldest() {
-          const upload = spool.oldest();
-          if (upload) spool.acknowledge(upload, 'accepted');
+        ...changeOldest(spool, (upload) => {
+          spool.acknowledge(upload, 'accepted');
           return upload;
-        },
+        }),
       };
     case 'failed_append_ignored':
       return {

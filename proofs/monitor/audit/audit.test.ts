@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createStage, type Stage } from './cases.ts';
 import { judgeAll } from './judge.ts';
+import { createStage, type Stage } from './stage.ts';
 
 let stage: Stage;
 before(async () => {

@@ -1,5 +1,6 @@
 /** Checks every route of the monitor that can change data for its audit entry. */
-import { cases, exceptions, otherCases, type Stage } from './cases.ts';
+import { cases, exceptions, otherCases } from './cases.ts';
+import type { Stage } from './stage.ts';
 
 async function judgeRoute(stage: Stage, route: string): Promise<string[]> {
   const [operation, send] = cases[route]!;

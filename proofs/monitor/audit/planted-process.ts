@@ -2,6 +2,6 @@
 import { runPlanted } from '#service-kit/audit/testing/run-planted.ts';
 
 await runPlanted('monitor', async () => ({
-  ...(await import('./cases.ts')),
   ...(await import('./judge.ts')),
+  ...(await import('./stage.ts')),
 }));

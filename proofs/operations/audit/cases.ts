@@ -29,6 +29,9 @@ export const exceptions: Readonly<Record<string, string>> = {
   'POST /integrations/stripe':
     'a signed reminder of the gateway to look at a charge; the charge itself was recorded when a person asked for it',
   'POST /api/admin/v1/protect/telemetry/': 'measurements, many a minute; each stores its source',
+  'POST /api/admin/v1/protect/live/': 'measurements, every few seconds; each stores its source',
+  'POST /api/admin/v1/protect/incidents/':
+    'what a monitor observed of attacks; each incident stores its source',
 };
 
 /** What changes something without a route: commands, background jobs, and doors that only other features open. */

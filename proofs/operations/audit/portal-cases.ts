@@ -26,6 +26,11 @@ export const portalCases: Cases = {
     async ({ owned, server }) =>
       owned.post(`/client/servers/${await server()}/words`, { name: 'new', hostname: 'new', labels: '' }),
   ],
+  'POST /client/servers/:id/protect/settings': [
+    'protect.change_settings',
+    async ({ owned, server }) =>
+      owned.post(`/client/servers/${await server()}/protect/settings`, { views: 'off' }),
+  ],
   'POST /client/servers/:id/destroy': [
     'server.destroy',
     async ({ owned, server, next }) => {

@@ -49,7 +49,11 @@ async function totalsAt(world: MonitorWorld, siteId: number, addresses: readonly
   const fromMs = testMinute * 1000;
   const steps = await traffic.readSiteTraffic(siteId, fromMs, fromMs + 120_000, 60);
   const minutes = await Promise.all(
-    addresses.map((address) => traffic.readAddressMinutes(siteId, address, testMinute, testMinute + 120)),
+    addresses.map(async (address) => {
+      const found = await traffic.readAddressMinutes(siteId, address, testMinute, testMinute + 120);
+      // Each site has captures of its own.
+      return found.map((minute) => ({ ...minute, captureId: null }));
+    }),
   );
   const views = ['outbound', 'inbound', 'internal', 'all'] as const;
   const applications = await Promise.all(

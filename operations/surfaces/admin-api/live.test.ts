@@ -200,7 +200,7 @@ test('NET-2.5.0, NET-8: at most 10 targets, 30 buckets, 10 observed seconds; att
     { expected_pps: 1 as unknown as null },
     { applications: [] } as object,
     { timestamp: new Date(bucketsAgo(1) + 5000).toISOString() },
-    { timestamp: new Date(startedMs + 120_000).toISOString() },
+    { timestamp: new Date(Math.floor(Date.now() / 10_000) * 10_000 + 120_000).toISOString() },
   ])
     assert.equal(
       await statusOf([targetOf(allocation, [bucket(bucketsAgo(1), 1, wrong)])]),
@@ -233,6 +233,7 @@ test('NET-4.10: the status tells attempt, receipt and newest observation; a refu
   const status = () => world.protectLive.readStatus(systemActor, subject);
   assert.deepEqual(await status(), {
     ...{ attemptedAt: null, receivedAt: null, latestAt: null, addresses: 0, buckets: 0 },
+    isRefused: false,
   });
   await receiptsOf([
     { ...targetOf(allocation, [bucket(bucketsAgo(2), 1)]), assigned_at: '2020-01-01T00:00:00Z' },

@@ -5,16 +5,17 @@ import type { Allocation } from '#operations/addresses/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { incidentOf } from '#operations/testing/incident-of.ts';
 
+/** One moment for the whole file, at which the clock of the pages stands. */
+const startedMs = Math.floor(Date.now() / 10_000) * 10_000;
+
 let world: World;
 let token: string;
 before(async () => {
-  world = await createWorld();
+  world = await createWorld({ clockStartMs: startedMs });
   token = await world.createToken(['protect_live_ingest', 'ddos_incident_ingest']);
 });
 after(() => world[Symbol.asyncDispose]());
 
-/** One moment for the whole file. */
-const startedMs = Math.floor(Date.now() / 10_000) * 10_000;
 const bucketsAgo = (count: number) => startedMs - count * 10_000;
 
 async function post(path: string, body: object): Promise<void> {

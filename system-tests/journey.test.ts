@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type Client, NotFoundError, type Server } from '#clients/typescript/index.ts';
+import { attack } from './testing/attack.ts';
 import { photographPages } from './testing/browser.ts';
 import { compareMinutes } from './testing/compare-minutes.ts';
 import { needsRoot } from './testing/needs-root.ts';
@@ -22,6 +23,16 @@ interface ApplicationView {
   server_port: number | null;
 }
 
+interface IncidentView {
+  id: string;
+  address: string;
+  class: string;
+  direction: string;
+  state: string;
+  started_at: string;
+  recovered_at: string | null;
+}
+
 describe('the journey of a server', needsRoot, () => {
   let demo: RunningDemo;
   let server: Server;
@@ -32,6 +43,9 @@ describe('the journey of a server', needsRoot, () => {
     demo = await runDemo();
     customer = await signIn(demo.file.operations_url, demo.file.customer);
     api = apiOf(demo.file, demo.file.full_key);
+    // The flood below is one that the slowest machine sends and counts; its threshold stands before the server does.
+    const operator = await signIn(demo.file.monitor_url, demo.file.monitor_operator);
+    await operator.submit('/sites/1/protection', 'thresholds', { 'inbound.syn_pps': '1000' });
   });
   after(() => demo?.stop());
 
@@ -111,6 +125,36 @@ describe('the journey of a server', needsRoot, () => {
       { url: `${demo.file.monitor_url}/sites/1/devices`, visitor: operator, shows: 'journey' },
     ];
     assert.deepEqual(await photographPages(visits), []);
+  });
+
+  test('NET-3.2: a flood is on its page while it goes on, its owner is told by mail, and it ends by recovery', async () => {
+    const target = server.public_ips.find((ip) => ip.family === 4)!.address;
+    await demo.until('a sensor protects the address', 180_000, async () => {
+      const sql = 'select 1 from detector_epochs where $1::inet <<= any(prefixes)';
+      return (await demo.query('monitor', sql, [target])).length > 0;
+    });
+    const path = `/client/servers/${server.id}/protect`;
+    const readFlood = async () => {
+      const { incidents } = await customer.getJson<{ incidents: IncidentView[] }>(`${path}/incidents.json`);
+      return incidents.find((one) => one.class === 'syn_flood' && one.address === target) ?? null;
+    };
+    assert.equal(await readFlood(), null);
+    const flood = attack(demo, { target, class: 'syn_flood', pps: 5_000, seconds: 15 });
+    const seen = await demo.until('the flood is in the list of incidents', 120_000, readFlood);
+    assert.equal(seen.direction, 'inbound');
+    assert.match((await customer.get(path)).text, /SYN flood/);
+    await flood;
+    await demo.until('the owner has a mail', 120_000, async () => {
+      const { text } = await customer.get('/dev/mail/');
+      return text.includes(target);
+    });
+    const ended = await demo.until('the flood has recovered', 300_000, async () => {
+      const found = await readFlood();
+      return found?.state === 'recovered' ? found : null;
+    });
+    const healthyMs = Date.parse(ended.recovered_at!) - Date.parse(ended.started_at);
+    assert.ok(healthyMs >= 60_000, `recovered ${healthyMs} ms after its start`);
+    assert.equal(ended.id, seen.id);
   });
 
   test('NET-2.8: destroying it removes the guest and archives its device at the monitor', async () => {

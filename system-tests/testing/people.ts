@@ -41,7 +41,7 @@ export async function signIn(url: string, login: Login): Promise<Visitor> {
     },
     async submit(path, action, fields) {
       const { text } = await get(path);
-      const hidden = ['csrf_token', 'version', 'tenant'].flatMap((name) => {
+      const hidden = ['csrf_token', 'version', 'revision', 'tenant'].flatMap((name) => {
         const value = new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1];
         return value === undefined ? [] : [[name, value] as [string, string]];
       });

@@ -17,6 +17,7 @@ import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 import { mailFolderSetting } from '#service-kit/mail/settings.ts';
 import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts';
 import { webhookPrivateTargetsSetting } from '#service-kit/webhooks/settings.ts';
+import { evidenceSettings } from './evidence/index.ts';
 import { cadencesOf, type Feed, installedFeeds, settingsOfFeeds } from './feeds/index.ts';
 
 /** The live store's URL; its password appears in no message. */
@@ -154,6 +155,7 @@ export const monitorSettings = {
     { min: 1, max: 1_000_000 },
     'Live windows kept for each site, the newest; identical on every service.',
   ),
+  ...evidenceSettings,
   macVendorLookupUrl: httpUrlSetting(
     'SVC_MAC_VENDOR_LOOKUP_URL',
     'https://api.macvendors.com',

@@ -8,6 +8,7 @@ import { type Applications, createApplications, nameApplication } from './applic
 import { createDetection, type Detection } from './detection/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
+import { chooseStore, createEvidence, type Evidence } from './evidence/index.ts';
 import { createFactConsumer, createFactStore, type FactStore, openScope } from './facts/index.ts';
 import { createFeeds, type Feeds, installedFeeds } from './feeds/index.ts';
 import { createHealth, createMonitorMeters, type Health, type MonitorMeters } from './health/index.ts';
@@ -15,7 +16,7 @@ import { createInbox, type Inbox } from './inbox/index.ts';
 import { createIncidents, type Incidents } from './incidents/index.ts';
 import { createIntake, type Intake } from './intake/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
-import { keptTables, sweepsOf } from './kept.ts';
+import { keptWithObjects, sweepsOf } from './kept.ts';
 import {
   createLive,
   createPostgresStore,
@@ -46,6 +47,7 @@ interface Observation {
   events: Events;
   facts: FactStore;
   incidents: Incidents;
+  evidence: Evidence;
   detection: Detection;
   meters: MonitorMeters;
   setAsides: SetAsides;
@@ -106,6 +108,11 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
   const meters = createMonitorMeters();
   const tally = meters.tallyIncidents;
   const incidents = createIncidents({ ...base, reader, events, tally, onChange: noteIncidents });
+  const evidence = createEvidence({
+    ...{ ...base, reader, incidents },
+    objects: overrides.evidenceObjects ?? chooseStore(config),
+    days: config.evidenceDays,
+  });
   const setAsides = createSetAsides({ db });
   const traffic = createTraffic({ db, facts, setAsides });
   const { rankingHoldSeconds } = config;
@@ -143,6 +150,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     events,
     facts,
     incidents,
+    evidence,
     detection,
     meters,
     setAsides,
@@ -169,7 +177,7 @@ function createReception(platform: Platform, observation: Observation, overrides
   const { facts, incidents, detection, feeds, setAsides, devices, events, sites } = observation;
   const { liveStore, meters } = observation;
   const probes = createProbes({ db, reader });
-  const protection = createProtection({ db, reader, sites });
+  const protection = createProtection({ db, reader, sites, takesEvidence: config.takesEvidence });
   const sensors = createSensors({
     db,
     reader,
@@ -213,7 +221,11 @@ function createReception(platform: Platform, observation: Observation, overrides
 
 function createCare(known: Platform & Observation & Reception): Care {
   const { config, db, database, post } = known;
-  const retention = createRetention({ ...known, tables: keptTables, sweeps: sweepsOf(known) });
+  const retention = createRetention({
+    ...known,
+    tables: keptWithObjects(known.evidence),
+    sweeps: sweepsOf(known),
+  });
   return {
     operators: createOperators({
       db,

@@ -1,6 +1,7 @@
 /** Parts of the monitor that others can take the place of. What is absent is made by the settings. */
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import type { ObjectStore } from '#monitor/evidence/index.ts';
 import type { FactStore } from '#monitor/facts/index.ts';
 import type { Feed, FeedsDeps } from '#monitor/feeds/index.ts';
 import type { InboxDeps } from '#monitor/inbox/index.ts';
@@ -22,6 +23,8 @@ export interface Overrides {
   facts?: FactStore;
   /** Other feeds than the installed ones; `readConfig` has to know them too. */
   feeds?: readonly Feed[];
+  /** Where capture files of attacks are kept. */
+  evidenceObjects?: ObjectStore;
   /** Sections of the sensors' plans. */
   sections?: readonly PlanSection[];
   /** Of the inbox, such as the times of its workers. */

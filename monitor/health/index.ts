@@ -5,6 +5,7 @@
  * attention.
  */
 import { describeError } from '#common/errors/index.ts';
+import type { Evidence } from '#monitor/evidence/index.ts';
 import type { Feeds } from '#monitor/feeds/index.ts';
 import type { Inbox } from '#monitor/inbox/index.ts';
 import type { Incidents } from '#monitor/incidents/index.ts';
@@ -29,6 +30,7 @@ export interface HealthDeps {
   sensors: Pick<Sensors, 'listLags'>;
   live: Pick<Live, 'findProblem'>;
   incidents: Pick<Incidents, 'countOpen'>;
+  evidence: Pick<Evidence, 'findProblem'>;
   /** Names of migrations that were not applied. */
   missingMigrations: () => Promise<string[]>;
 }
@@ -41,7 +43,7 @@ export const backlogSeconds = 60;
 export function createHealth(deps: HealthDeps): Health {
   return {
     async read() {
-      const [inbox, leases, inventory, delivered, maintenance, sensors, liveProblem, open] =
+      const [inbox, leases, inventory, delivered, maintenance, sensors, liveProblem, open, evidenceProblem] =
         await Promise.all([
           deps.inbox.state(),
           listLeases(deps.reader()),
@@ -51,6 +53,7 @@ export function createHealth(deps: HealthDeps): Health {
           deps.sensors.listLags(sensorsMax),
           deps.live.findProblem(),
           deps.incidents.countOpen(),
+          deps.evidence.findProblem(),
         ]);
       const feeds: FeedRecord[] = [
         { feed: 'inventory', title: 'Inventory', ...inventory, newestMinute: null },
@@ -59,7 +62,8 @@ export function createHealth(deps: HealthDeps): Health {
       const sum = (name: 'attacks' | 'stale' | 'info') => open.reduce((total, site) => total + site[name], 0);
       const incidents = { active: sum('attacks'), stale: sum('stale'), info: sum('info') };
       const report = { asOfMs: Date.now(), inbox, leases, feeds, maintenance, sensors, incidents };
-      return { ...report, problems: [...findProblems(report), ...(liveProblem ? [liveProblem] : [])] };
+      const ofStores = [liveProblem, evidenceProblem].filter((problem) => problem !== null);
+      return { ...report, problems: [...findProblems(report), ...ofStores] };
     },
     async check() {
       const checks = { database: 'ok', migrations: 'unknown', inbox: 'unknown', live: 'unknown' };

@@ -58,6 +58,11 @@ export interface Incidents {
   /** Open ones first, then the newest; without withdrawn and merged ones. */
   list(filter: read.IncidentFilter, limit: number): Promise<Incident[]>;
   find(siteId: number, id: string): Promise<read.StoredIncident | null>;
+  /** What a sensor observed under its own id. */
+  findObservation(
+    sensorId: number,
+    observationId: string,
+  ): Promise<read.FoundObservation | 'unknown' | 'of_another'>;
   /** Everything that belongs to an incident, for its page. */
   readDetail(id: string): Promise<IncidentDetail>;
   /** Its rates, of each step the largest second of the strongest capture. */
@@ -95,6 +100,7 @@ export function createIncidents(deps: IncidentsDeps): Incidents {
     noteDelivered: (trx, delivered) => noteDelivered(trx, delivered),
     list: (filter, limit) => read.listIncidentsFor(reader(), filter, limit),
     find: (siteId, id) => read.findIncident(reader(), siteId, id),
+    findObservation: (sensorId, observationId) => read.findObservation(db(), sensorId, observationId),
     async readDetail(id) {
       const [views, transitions, remotes] = await Promise.all([
         read.listSensorViews(reader(), id),

@@ -94,6 +94,35 @@ export async function listTransitions(db: Queryable, incidentId: string): Promis
   return rows;
 }
 
+/** An incident of a sensor. */
+export interface FoundObservation {
+  siteId: number;
+  capture: string;
+  /** Of the last observation or, once it is over, of the recovery. */
+  endsAtMs: number;
+}
+
+/**
+ * What this sensor observed under this id. `unknown`: nothing yet, or an attack on another node's server; `of_another`:
+ * only other sensors have it.
+ */
+export async function findObservation(
+  db: Queryable,
+  sensorId: number,
+  observationId: string,
+): Promise<FoundObservation | 'unknown' | 'of_another'> {
+  const { rows } = await sql<FoundObservation & { isOwn: boolean; isForeign: boolean }>`
+    select site_id as "siteId", said ->> 'capture' as capture, ${ms('ends_at')} as "endsAtMs",
+      sensor_id = ${sensorId}::bigint as "isOwn", is_foreign as "isForeign"
+    from incident_observations where observation_id = ${observationId}::uuid`.execute(db);
+  const own = rows.filter(({ isOwn }) => isOwn);
+  if (own.length === 0) return rows.length === 0 ? 'unknown' : 'of_another';
+  const counted = own.find(({ isForeign }) => !isForeign);
+  if (!counted) return 'unknown';
+  const { siteId, capture, endsAtMs } = counted;
+  return { siteId, capture, endsAtMs };
+}
+
 export interface RemotePrefix {
   prefix: string;
   /** The largest share of the packets that a capture saw of it. */

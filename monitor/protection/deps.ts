@@ -6,4 +6,6 @@ export interface ProtectionDeps {
   /** Connections that only read, for what plans ask (NET-5.3). */
   reader: () => Queryable;
   sites: Pick<Sites, 'listClusters'>;
+  /** Whether sensors are asked for capture files of attacks. */
+  takesEvidence: boolean;
 }

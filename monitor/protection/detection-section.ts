@@ -19,7 +19,7 @@ interface SitePlan {
   groups: PlanGroup[];
 }
 
-export function createDetectionSection({ db, reader, sites }: ProtectionDeps): PlanSection {
+export function createDetectionSection({ db, reader, sites, takesEvidence }: ProtectionDeps): PlanSection {
   const targetsOf = async (of: Queryable, { siteId, node }: PlanScope) => {
     const clusters = (await sites.listClusters()).filter((mapping) => mapping.siteId === siteId);
     return listProtectedAddresses(
@@ -64,7 +64,7 @@ export function createDetectionSection({ db, reader, sites }: ProtectionDeps): P
         additional_cidrs: plan.settings.site.additionalCidrs,
         ...toWire(valuesOf(resolveSite(plan.settings.site.thresholds))),
         groups: groups.slice(0, thresholdGroupsMax),
-        takes_evidence: false,
+        takes_evidence: takesEvidence,
         drills: await drillsFor(plan, scope),
       };
       return { detection_version: 1, detection };

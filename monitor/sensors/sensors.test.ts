@@ -106,7 +106,7 @@ test('NET-9.1, NET-9.4: the plan of the program has the versions of every sectio
       additional_cidrs: [],
       ...thresholdDefaults,
       groups: [],
-      takes_evidence: false,
+      takes_evidence: true,
       drills: [],
     },
     local_cidrs: [],

@@ -36,7 +36,7 @@ export const testPassword = 'a password of sufficient length';
 /** `settings` are environment variables. */
 export async function startMonitorServer(
   settings: Readonly<Record<string, string>> = {},
-  options: Pick<Overrides, 'reporter' | 'feeds' | 'clock'> = {},
+  options: Pick<Overrides, 'reporter' | 'feeds' | 'clock' | 'evidenceObjects'> = {},
 ): Promise<MonitorServer> {
   const database = await createTestDatabase('monitor');
   const config = readConfig(

@@ -4,6 +4,7 @@ import type { Alerts } from '#monitor/alerts/index.ts';
 import type { Applications } from '#monitor/applications/index.ts';
 import type { Devices } from '#monitor/devices/index.ts';
 import type { Events } from '#monitor/events/index.ts';
+import type { Evidence } from '#monitor/evidence/index.ts';
 import type { Feeds } from '#monitor/feeds/index.ts';
 import type { Health } from '#monitor/health/index.ts';
 import type { Inbox } from '#monitor/inbox/index.ts';
@@ -43,6 +44,7 @@ export interface ConsoleDeps {
   applications: Applications;
   events: Events;
   incidents: Incidents;
+  evidence: Evidence;
   inbox: Pick<Inbox, 'listKept'>;
   connection: Connection;
   devices: Devices;

@@ -20,6 +20,7 @@ import { registerDevice } from './devices/device.routes.ts';
 import { registerDevices } from './devices/devices.routes.ts';
 import { registerEvents } from './events/events.routes.ts';
 import { guardConsole } from './guard.ts';
+import { registerEvidence } from './incidents/evidence.routes.ts';
 import { registerIncident } from './incidents/incident.routes.ts';
 import { registerIncidents } from './incidents/incidents.routes.ts';
 import { registerOperations } from './operations/operations.routes.ts';
@@ -66,6 +67,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerSensor(scope, deps);
     registerIncidents(scope, deps);
     registerIncident(scope, deps);
+    registerEvidence(scope, deps);
     registerAlerts(scope, deps);
     registerEvents(scope, deps);
     registerSettings(scope, deps);

@@ -1,4 +1,5 @@
 /** Features of the monitor that the sensor API uses. */
+import type { Evidence } from '#monitor/evidence/index.ts';
 import type { Inbox } from '#monitor/inbox/index.ts';
 import type { Intake } from '#monitor/intake/index.ts';
 import type { Live } from '#monitor/live/index.ts';
@@ -9,4 +10,5 @@ export interface SensorApiDeps {
   intake: Intake;
   inbox: Inbox;
   live: Live;
+  evidence: Pick<Evidence, 'receive'>;
 }

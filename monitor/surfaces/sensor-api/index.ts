@@ -1,6 +1,6 @@
 /**
- * The sensor API under `/agent/v1` (contracts/sensor-api): enrolment, credentials, plan, telemetry, incidents, live
- * windows.
+ * The sensor API under `/agent/v1` (contracts/sensor-api): enrolment, credentials, plan, telemetry, incidents, capture
+ * files of attacks, live windows.
  *
  * An upload is validated, stored durably and acknowledged with a receipt; a worker processes it later. A sensor is
  * authenticated before its body is read. After 400, 413 and 422 a sensor must never send the same upload again.
@@ -10,6 +10,7 @@ import type { App } from '#service-kit/http/index.ts';
 import { registerCredential } from './credential.routes.ts';
 import type { SensorApiDeps } from './deps.ts';
 import { registerEnrol } from './enrol.routes.ts';
+import { registerEvidence } from './evidence.routes.ts';
 import { registerIncidents } from './incidents.routes.ts';
 import { registerLive } from './live.routes.ts';
 import { registerPlan } from './plan.routes.ts';
@@ -24,6 +25,7 @@ export async function registerSensorApi(app: App, deps: SensorApiDeps): Promise<
       registerPlan(scope, deps);
       await registerTelemetry(scope, deps);
       await registerIncidents(scope, deps);
+      await registerEvidence(scope, deps);
       await registerLive(scope, deps);
     },
     { prefix: '/agent/v1' },

@@ -27,6 +27,7 @@ export const exceptions: Readonly<Record<string, string>> = {
   'POST /agent/v1/live': 'measurements, every few seconds',
   'POST /agent/v1/incidents':
     'what a sensor observed of attacks; each incident keeps its sensor and its events',
+  'POST /agent/v1/evidence/:incidentId': 'packets of an attack; each file keeps its sensor and its times',
   'POST /integrations/operations/vm-destroyed':
     'signed by operations, which has recorded who destroyed the server; the monitor keeps an event',
   'POST /reset-password': 'mails a link after the answer; operator.set_password_by_link says when it is used',

@@ -55,8 +55,12 @@ export async function fetchPlans(options: PlanOptions): Promise<{ late: number; 
     port: 0,
     portSetting: 'none',
     reporter: silentReporter,
-    // Live windows have no part in this.
-    routes: (app) => registerSensorApi(app, { sensors, intake, inbox: world.inbox, live: null as never }),
+    // Live windows and capture files have no part in this.
+    routes: (app) =>
+      registerSensorApi(app, {
+        ...{ sensors, intake, inbox: world.inbox },
+        ...{ live: null as never, evidence: null as never },
+      }),
   });
   await http.start();
   const headers = { authorization: `Bearer ${enrolled.credential}` };

@@ -29,7 +29,12 @@ export async function startIntakeServer(intake: Intake): Promise<IntakeServer> {
     port: 0,
     portSetting: 'none',
     reporter: silentReporter,
-    routes: (app) => registerSensorApi(app, { sensors: world.sensors, intake, inbox: world.inbox, live }),
+    routes: (app) =>
+      registerSensorApi(app, {
+        ...{ sensors: world.sensors, intake, inbox: world.inbox, live },
+        // Capture files have no part in this.
+        evidence: null as never,
+      }),
   });
   await http.start();
   return {

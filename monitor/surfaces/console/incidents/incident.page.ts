@@ -1,5 +1,6 @@
 /** The page of one incident: its state, its curve, what it is made of, who saw it, and what happened to it. */
 import type { FastifyRequest } from 'fastify';
+import type { EvidenceFile } from '#monitor/evidence/index.ts';
 import type {
   CurvePoint,
   Incident,
@@ -36,6 +37,7 @@ import {
 } from '../parts/incident-text.ts';
 import { rateText } from '../protection/threshold-text.ts';
 import { curveData, curveUnit } from './curve.ts';
+import { evidenceSection } from './evidence-section.ts';
 import { remoteTable, transitionTable, vectorTable, viewTable } from './incident-tables.ts';
 
 export interface IncidentPage {
@@ -44,6 +46,7 @@ export interface IncidentPage {
   transitions: readonly StoredTransition[];
   remotes: readonly RemotePrefix[];
   curve: readonly CurvePoint[];
+  evidence: readonly EvidenceFile[];
   /** Others that began together with it. */
   related: readonly Incident[];
   sensors: ReadonlyMap<number, { hostName: string; isRevoked: boolean }>;
@@ -88,6 +91,7 @@ export function incidentPage(request: FastifyRequest, page: IncidentPage): Conte
       },
       viewTable(request, page.views, page.sensors, nowMs),
     ),
+    evidenceSection(request, page),
     section({ title: 'Why it was detected' }, explanation(incident, nowMs)),
     section({ title: 'Timeline' }, transitionTable(request, page.transitions, page.sensors, nowMs)),
     relatedSection(request, page),

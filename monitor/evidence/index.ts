@@ -1,0 +1,103 @@
+/**
+ * Evidence: capture files of attacks, the first packets of each, from the sensors that saw them.
+ *
+ * Guarantees: a file is acknowledged when its object is durable and its row says so. A sensor may send files only of
+ * incidents that it observed itself. A file is deleted after seven days (NET-8.R4), the object before its row; a store that
+ * does not answer leaves both. Only operators read what is in a file, and each download is in the audit trail.
+ */
+import { CodedError, describeError } from '#common/errors/index.ts';
+import { decodeEvidence } from '#contracts/sensor-api/evidence.ts';
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import type { AuthenticatedSensor } from '#monitor/sensors/index.ts';
+import { record } from '#service-kit/audit/index.ts';
+import { inTransaction } from '#service-kit/postgres/index.ts';
+import type { EvidenceDeps } from './deps.ts';
+import { type DescribedPacket, describePacket } from './describe-packet.ts';
+import { decompress, type EvidenceReceipt, receiveEvidence } from './receive-evidence.ts';
+import { removeExpired } from './remove-expired.ts';
+import { type EvidenceFile, listFiles } from './store.ts';
+import { watchObjects } from './watched-objects.ts';
+
+export { chooseStore } from './choose-store.ts';
+export type { DescribedPacket } from './describe-packet.ts';
+export type { ObjectStore } from './object-store.ts';
+export { evidenceSettings } from './settings.ts';
+export type { EvidenceFile } from './store.ts';
+
+/** An incident of a sensor, as its views name it. */
+export interface ObservedBy {
+  sensorId: number;
+  observationId: string;
+}
+
+export interface Evidence {
+  /**
+   * Stores a file. Throws `evidence.incident_unknown`, `evidence.of_another`, `evidence.malformed`, `evidence.too_large`,
+   * `evidence.too_many`, `evidence.store_full`, `evidence.store_unavailable`, `evidence.removed`.
+   */
+  receive(
+    sensor: Pick<AuthenticatedSensor, 'id'>,
+    observationId: string,
+    body: Uint8Array,
+  ): Promise<EvidenceReceipt>;
+  /** Files of these incidents of sensors that are not expired. */
+  list(siteId: number, observations: readonly ObservedBy[]): Promise<EvidenceFile[]>;
+  /** The packets of a file, decoded. Throws `evidence.missing` where the store has no such object. */
+  readPackets(actor: Actor, file: EvidenceFile): Promise<DescribedPacket[]>;
+  /** The pcap file; in the audit trail. */
+  download(actor: Actor, file: EvidenceFile, incidentId: string): Promise<Uint8Array>;
+  /** Deletes what is kept long enough; returns how many files. */
+  removeExpired(): Promise<number>;
+  /** Deletes what belongs to incidents that ended before; throws when some remain. */
+  removeOfIncidents(endedBeforeMs: number): Promise<void>;
+  /** Why files can't be stored now; null: they can. */
+  findProblem(): Promise<string | null>;
+}
+
+/** A store is asked at most so often. */
+const checkEveryMs = 30_000;
+
+export function createEvidence(given: EvidenceDeps): Evidence {
+  const deps = { ...given, objects: watchObjects(given.objects, given.reporter) };
+  const { db, reader, clock, objects, days } = deps;
+  let checked: { atMs: number; problem: Promise<string | null> } | null = null;
+
+  async function read(actor: Actor, file: EvidenceFile): Promise<Uint8Array> {
+    requireOperator(actor);
+    const object = await objects.get(file.objectKey);
+    if (object) return decompress(object);
+    throw new CodedError('evidence.missing', `The file is not in the store (${objects.place}).`);
+  }
+
+  return {
+    receive: (...args) => receiveEvidence(deps, ...args),
+    list: (siteId, observations) => listFiles(reader(), siteId, observations, days),
+    async readPackets(actor, file) {
+      const { linkType, packets } = decodeEvidence(await read(actor, file));
+      return packets.map((packet) => describePacket(linkType, packet));
+    },
+    async download(actor, file, incidentId) {
+      const bytes = await read(actor, file);
+      const { id, sensorId, capture, packets } = file;
+      await inTransaction(db(), (trx) =>
+        record(trx, actor, {
+          operation: 'incident.download_evidence',
+          subject: { kind: 'incident', id: incidentId },
+          after: { file_id: id, sensor_id: sensorId, capture, packets },
+        }),
+      );
+      return bytes;
+    },
+    removeExpired: async () => (await removeExpired(deps, { days })).removed,
+    async removeOfIncidents(endedBeforeMs) {
+      const { isAll } = await removeExpired(deps, { endedBeforeMs });
+      if (!isAll) throw new Error('capture files of expired incidents are still being removed');
+    },
+    findProblem() {
+      const nowMs = clock.monotonicMs();
+      if (!checked || nowMs - checked.atMs >= checkEveryMs)
+        checked = { atMs: nowMs, problem: objects.check().then(() => null, describeError) };
+      return checked.problem;
+    },
+  };
+}

@@ -1,0 +1,86 @@
+/** `/sites/{id}/incidents/{incident}/evidence/{file}`: the packets of a capture file, and the file itself. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { CodedError } from '#common/errors/index.ts';
+import { evidenceContentType } from '#contracts/sensor-api/evidence.ts';
+import type { EvidenceFile } from '#monitor/evidence/index.ts';
+import { nameSensors } from '#monitor/views/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { HttpError } from '#service-kit/http/index.ts';
+import type { ConsoleDeps } from '../deps.ts';
+import { sendConsolePage, siteOf } from '../frame.ts';
+import { viewerOf } from '../guard.ts';
+import { classText } from '../parts/incident-text.ts';
+import { evidencePage } from './evidence.page.ts';
+import { findIncident, IncidentParams } from './find-incident.ts';
+
+const Params = Type.Object({
+  ...IncidentParams.properties,
+  fileId: IncidentParams.properties.incidentId,
+});
+const path = '/sites/:siteId/incidents/:incidentId/evidence/:fileId';
+
+export function registerEvidence(app: App, deps: ConsoleDeps): void {
+  const { evidence, incidents, sites } = deps;
+
+  /** The file, for a person who may read it. */
+  async function find(request: FastifyRequest, ids: { siteId: number; incidentId: string; fileId: string }) {
+    const { actor, canChange } = viewerOf(request);
+    if (!canChange)
+      throw new HttpError(403, { code: 'read_only', message: 'Only operators read capture files.' });
+    const site = await siteOf(sites, ids.siteId);
+    const incident = await findIncident(incidents, site.id, ids.incidentId);
+    const { views } = await incidents.readDetail(incident.id);
+    const files = await evidence.list(site.id, observationsOf(views));
+    const file = files.find(({ id }) => id === ids.fileId);
+    if (!file) throw new HttpError(404, { code: 'not_found', message: 'This capture file does not exist.' });
+    return { actor, site, incident, file };
+  }
+
+  app.get(path, { schema: { params: Params } }, async (request, reply) => {
+    const { actor, site, incident, file } = await find(request, request.params);
+    const packets = await evidence.readPackets(actor, file).catch(sentenceOf);
+    const sensor = (await nameSensors(deps.db(), [file.sensorId])).get(file.sensorId);
+    const hostName = sensor?.hostName ?? `sensor ${file.sensorId}`;
+    const content = evidencePage(request, { incident, file, packets, hostName });
+    const title = `Packets: ${classText(incident)} ${incident.target.value}`;
+    return sendConsolePage(request, reply, { title, site: { site, page: 'incidents' } }, content);
+  });
+
+  app.get(`${path}/download`, { schema: { params: Params } }, async (request, reply) => {
+    const { actor, incident, file } = await find(request, request.params);
+    try {
+      const bytes = await evidence.download(actor, file, incident.id);
+      return sendCapture(reply, nameOf(file), bytes);
+    } catch (error) {
+      throw new HttpError(404, { code: 'not_found', message: sentenceOf(error) });
+    }
+  });
+}
+
+/** The incidents of sensors that an incident is made of. */
+export function observationsOf(views: readonly { sensorId: number; said: { id: string } }[]) {
+  return views.map(({ sensorId, said }) => ({ sensorId, observationId: said.id }));
+}
+
+/** Why a file can't be read. Throws what is no fault of a file or its store. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof CodedError && error.code.startsWith('evidence.')) return error.message;
+  throw error;
+}
+
+function nameOf({ capture, firstPacketAtMs }: EvidenceFile): string {
+  const at = new Date(firstPacketAtMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
+  return `incident-${at}Z-${capture.replaceAll(/[^\w.-]/g, '_')}.pcap`;
+}
+
+function sendCapture(reply: FastifyReply, name: string, bytes: Uint8Array): FastifyReply {
+  return reply
+    .type(evidenceContentType)
+    .headers({
+      'content-disposition': `attachment; filename="${name}"`,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    })
+    .send(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+}

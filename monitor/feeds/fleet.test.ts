@@ -60,7 +60,16 @@ test('NET-4.3: ticks of 50 follow one another while allocations are due, one req
       listCaptures: async () => [],
       readAddressesMinutes: async (ranges) =>
         ranges.map(({ fromMinute: minute }) => [
-          { isGap: false as const, minute, captureId: 1, rxBytes: 1, txBytes: 1, packets: 1, coverage: 1 },
+          {
+            isGap: false as const,
+            minute,
+            captureId: 1,
+            rxBytes: 1,
+            txBytes: 1,
+            packets: 1,
+            coverage: 1,
+            loss: null,
+          },
         ]),
     },
     applications: { readAddressesApplications: async (ranges) => ranges.map(() => []) },

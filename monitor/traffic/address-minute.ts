@@ -1,7 +1,10 @@
 import type { CaptureGap, Listening, Sighting } from '#monitor/facts/index.ts';
 
 /** Traffic of an exact address in a minute, or a gap. */
-export type AddressMinute = ObservedMinute | { isGap: true; minute: number };
+export type AddressMinute = ObservedMinute | { isGap: true; minute: number; loss: MinuteLoss | null };
+
+/** Why nothing or not everything was observed: a gap that the sensor or the monitor recorded, or packets that were lost. */
+export type MinuteLoss = CaptureGap['reason'] | 'packets_lost';
 
 export interface ObservedMinute {
   isGap: false;
@@ -19,7 +22,12 @@ export interface ObservedMinute {
    * packets, no single capture has both directional maxima, or a gap has an unknown size.
    */
   coverage: number | null;
+  /** Why it is not a full minute, where that is known. */
+  loss: MinuteLoss | null;
 }
+
+/** A minute of which less was heard lost packets; below this, clocks and rounding. */
+const fullCoverage = 0.995;
 
 /**
  * Assembles an address's minutes: observed traffic, zeros where the capture that last saw the address listened, and
@@ -46,17 +54,20 @@ export function joinMinutes(input: {
     if (entries) entries.push(entry);
     else listening.set(entry.minute, [entry]);
   }
-  const isNamedByGap = (captureId: number, minute: number) =>
-    input.gaps.some(
-      (gap) => gap.captureId === captureId && gap.fromMinute <= minute && minute <= gap.toMinute,
+  const findGap = (captureIds: readonly number[], minute: number) =>
+    input.gaps.find(
+      (gap) => captureIds.includes(gap.captureId) && gap.fromMinute <= minute && minute <= gap.toMinute,
     );
-  // A gap row without a duration says that data is missing, not how much.
-  const coverageOf = (at: {
-    captureId: number;
-    minute: number;
-    observedMs: number;
-    coverage: number | null;
-  }) => (at.observedMs >= 60_000 && isNamedByGap(at.captureId, at.minute) ? null : at.coverage);
+  const judge = (at: Pick<Listening, 'captureId' | 'minute' | 'observedMs' | 'coverage'>) => {
+    const gap = findGap([at.captureId], at.minute);
+    const isWhole = at.observedMs >= 60_000;
+    const hasLost = isWhole && at.coverage !== null && at.coverage < fullCoverage;
+    return {
+      // A gap row without a duration says that data is missing, not how much.
+      coverage: isWhole && gap ? null : at.coverage,
+      loss: gap?.reason ?? (hasLost ? ('packets_lost' as const) : null),
+    };
+  };
 
   const minutes: AddressMinute[] = [];
   let known = input.knownCaptures;
@@ -72,7 +83,7 @@ export function joinMinutes(input: {
         rxBytes,
         txBytes,
         packets,
-        coverage: coverageOf(seen),
+        ...judge(seen),
       });
       continue;
     }
@@ -88,9 +99,9 @@ export function joinMinutes(input: {
             rxBytes: 0,
             txBytes: 0,
             packets: 0,
-            coverage: coverageOf(silent),
+            ...judge(silent),
           }
-        : { isGap: true, minute },
+        : { isGap: true, minute, loss: findGap(known, minute)?.reason ?? null },
     );
   }
   return minutes;

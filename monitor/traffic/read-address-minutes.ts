@@ -33,6 +33,8 @@ function withoutSetAside(
 ): AddressMinute[] {
   return minutes.map((entry) => {
     if (entry.isGap || !setAside.has(entry.minute)) return entry;
-    return seen.has(entry.minute) ? { ...entry, coverage: null } : { isGap: true, minute: entry.minute };
+    return seen.has(entry.minute)
+      ? { ...entry, coverage: null }
+      : { isGap: true, minute: entry.minute, loss: null };
   });
 }

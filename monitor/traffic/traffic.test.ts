@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry-codec.ts';
 import {
   captureMinute,
@@ -96,7 +97,44 @@ test('a minute that was not collected is a gap; a minute without packets at a ca
     txBytes: 0,
     packets: 0,
     coverage: 1,
+    loss: null,
   });
+});
+
+test('NET-2.4.3: what was not observed as a whole says why, where a gap or a loss of packets tells', async () => {
+  await using world = await createMonitorWorld();
+  const spool = createSpool();
+  const at = (offset: number) => testMinute + offset * 60;
+  const seen = (offset: number, part: object = {}) =>
+    capture('eth0', 'uplink', 5, 6, { minute: at(offset), ...part });
+  const gap = (offset: number, reason: GapReason, of = '') => ({
+    ...{ fromMinute: at(offset), toMinute: at(offset), capture: of, reason },
+  });
+  const dropped = captureMinute({ totals: { kernelDropped: 25 } }).totals;
+  await world.apply(
+    spool.upload(
+      [seen(0), seen(2, { observedMs: 30_000 }), seen(3, { totals: dropped }), seen(5)],
+      [
+        gap(1, 'sensor_down'),
+        gap(2, 'capture_failed', 'eth0'),
+        gap(4, 'spool_damaged'),
+        gap(5, 'refused', 'br0'),
+      ],
+    ),
+  );
+  const read = await world.traffic.readAddressMinutes(world.siteId, address, at(0), at(7));
+  assert.deepEqual(
+    read.map((entry) => [entry.isGap, entry.loss]),
+    [
+      [false, null],
+      [true, 'sensor_down'],
+      [false, 'capture_failed'],
+      [false, 'packets_lost'],
+      [true, 'spool_damaged'],
+      [false, null],
+      [true, null],
+    ],
+  );
 });
 
 test('a minute with a gap is never complete', async () => {

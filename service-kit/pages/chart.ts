@@ -48,6 +48,8 @@ export interface ChartData {
   /** The range that was asked for: the axis shows all of it, also where nothing was measured. */
   range?: { fromMs: number; toMs: number } | undefined;
   areas?: readonly ChartArea[] | undefined;
+  /** What is said beside the values of a time, such as why there are none. */
+  notes?: ReadonlyMap<number, string | undefined> | undefined;
   /** `bars` for what is counted per day or month, where a line between two values would say nothing. Default `lines`. */
   shape?: 'lines' | 'bars' | undefined;
 }
@@ -127,6 +129,7 @@ export function chartJson(unit: ChartUnit, data: ChartData): Record<string, unkn
       values: series.values.map(shortValue),
     })),
     areas: (data.areas ?? []).map((area) => ({ ...area, toMs: area.toMs ?? null, tone: area.tone ?? 'bad' })),
+    notes: Object.fromEntries([...(data.notes ?? [])].filter(([, text]) => text !== undefined)),
   };
 }
 
@@ -152,7 +155,8 @@ function valuesTable(options: ChartOptions): Html {
       (series) =>
         html`<td class="kind-figure">${formatChartValue(series.values[first + offset] ?? null, options.unit)}</td>`,
     );
-    return html`<tr><th scope="row">${formatTime(timeMs)}</th>${cells}</tr>`;
+    const note = data.notes?.get(timeMs);
+    return html`<tr><th scope="row">${formatTime(timeMs)}${note && html` <span class="unknown">${note}</span>`}</th>${cells}</tr>`;
   });
   const total = data.timesMs.length;
   const note =

@@ -74,6 +74,7 @@ export interface CaptureGap {
   captureId: number;
   fromMinute: number;
   toMinute: number;
+  reason: GapInput['reason'];
 }
 
 /** All that is known of an address in a range. */
@@ -189,7 +190,7 @@ export interface GapFact {
   capture: string;
   fromMinute: number;
   toMinute: number;
-  reason: string;
+  reason: GapInput['reason'];
 }
 
 /** What all captures of a site collected and lost in a range (NET-2.2.6). */

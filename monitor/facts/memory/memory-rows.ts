@@ -68,13 +68,19 @@ export function createMemoryRows(
         .map(({ siteId: _, ...gap }) => gap),
     captureGaps(range, captureIds) {
       return this.gaps(range)
-        .flatMap(({ sensorId, capture, fromMinute, toMinute }) =>
+        .flatMap(({ sensorId, capture, fromMinute, toMinute, reason }) =>
           [...known.values()]
             .filter((one) => one.sensorId === sensorId && (capture === '' || capture === one.name))
             .filter((one) => captureIds.has(one.captureId))
-            .map(({ captureId }) => ({ captureId, fromMinute, toMinute })),
+            .map(({ captureId }) => ({ captureId, fromMinute, toMinute, reason })),
         )
-        .sort((a, b) => a.captureId - b.captureId || a.fromMinute - b.fromMinute || a.toMinute - b.toMinute);
+        .sort(
+          (a, b) =>
+            a.captureId - b.captureId ||
+            a.fromMinute - b.fromMinute ||
+            a.toMinute - b.toMinute ||
+            (a.reason < b.reason ? -1 : 1),
+        );
     },
     isYoung: (minute) => minute >= nowSecond() - 86_400,
   };

@@ -158,11 +158,12 @@ async function findCaptureGaps(
   captures: readonly (readonly number[])[],
 ) {
   const { rows } = await sql<facts.CaptureGap & { n: number }>`
-    select k.n, c.id as "captureId", ${seconds('g.from_minute')} as "fromMinute", ${seconds('g.to_minute')} as "toMinute"
+    select k.n, c.id as "captureId", ${seconds('g.from_minute')} as "fromMinute", ${seconds('g.to_minute')} as "toMinute",
+      g.reason
     from ${capturesOf(ranges, captures)} join captures c on c.id = k.capture_id
     join telemetry_gaps g on g.site_id = k.site_id and c.sensor_id = g.sensor_id and (g.capture = '' or g.capture = c.name)
       and g.to_minute >= k.from_minute and g.from_minute < k.to_minute
-    order by 1, 2, 3, 4`.execute(db);
+    order by 1, 2, 3, 4, g.reason collate "C"`.execute(db);
   return byRange(rows);
 }
 

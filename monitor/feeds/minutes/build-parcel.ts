@@ -8,7 +8,7 @@ import { OperationsError } from '#monitor/operations-client/index.ts';
 import type { StoredTarget } from '../allocations/index.ts';
 import type { Parcel } from '../feed.ts';
 import type { SetAside } from '../round.ts';
-import { buildPoints } from './build-points.ts';
+import { buildPoints, hasPoint } from './build-points.ts';
 import { dividePoints, setAsideOf } from './divide-points.ts';
 import {
   advanceCursor,
@@ -97,7 +97,7 @@ export async function buildParcel(context: VisitContext, target: StoredTarget): 
           position: { ...(isAcknowledged ? advanced : cursor) },
           setAside: [...setAside, ...named],
           counts: { points: points.length },
-          acknowledged: isAcknowledged ? Date.parse(points.at(-1)!.timestamp) / 1000 : null,
+          acknowledged: isAcknowledged ? newestObservation(points) : null,
         },
       ];
     },
@@ -110,6 +110,12 @@ export async function buildParcel(context: VisitContext, target: StoredTarget): 
       return [{ key, outcome: 'refused', position: { ...cursor }, setAside: [...setAside, ...refused] }];
     },
   };
+}
+
+/** Start of the newest minute with values, seconds since 1970; null: there are only gaps. */
+function newestObservation(points: readonly TelemetryPoint[]): number | null {
+  const newest = points.findLast((point) => point.inbound_bps !== null);
+  return newest ? Date.parse(newest.timestamp) / 1000 : null;
 }
 
 function requestOf(context: VisitContext, target: StoredTarget, series: TelemetryPoint[]): TelemetryRequest {
@@ -187,6 +193,6 @@ async function readRange(
     ...{ item: target.key, address: target.address, assignedFrom: assignedFromOf(target) },
     ...{ fromMinute: from, toMinute: to },
   });
-  if (content.minutes.every((minute) => minute.isGap)) return [];
+  if (!content.minutes.some((minute) => hasPoint(minute, context.withReason))) return [];
   return buildPoints(content, context);
 }

@@ -97,14 +97,14 @@ test('NET-2.4.0: every point fits the contract and its bytes come back exactly',
   fc.assert(
     fc.property(bytes, bytes, fc.nat(), fc.array(anyUse, { maxLength: 40 }), (rx, tx, packets, rows) => {
       const minute = 1_790_000_040;
-      const counted = { captureId: 1, rxBytes: rx, txBytes: tx, packets, coverage: null };
+      const counted = { captureId: 1, rxBytes: rx, txBytes: tx, packets, coverage: null, loss: null };
       const minutes = [
-        { isGap: true as const, minute: minute - 60 },
+        { isGap: true as const, minute: minute - 60, loss: null },
         { isGap: false as const, minute, ...counted },
       ];
       const content = { minutes, applications: rows, verdicts: new Map() };
       const [point, ...more] = buildPoints(content, { withIdentity: true, withReason: true });
-      assert.equal(more.length, 0, 'a gap makes no point');
+      assert.equal(more.length, 0, 'a gap without a known reason makes no point');
       assert.ok(Point.Check(point));
       assert.equal(Math.round((point!.inbound_bps! * 60) / 8), rx);
       assert.equal(Math.round((point!.outbound_bps! * 60) / 8), tx);
@@ -126,4 +126,40 @@ test('NET-2.4.4: bytes with which an address only refuses are no outbound bytes 
   assert.deepEqual(bytesOf(listNames([refused, used])), expected);
   const both = listIdentities([refused, { ...refused, minute: refused.minute + 60, lastSentMs: 1 }]);
   assert.deepEqual(bytesOf(both), [['SSH', 120, 40]]);
+});
+
+test('NET-2.4.3: a minute that was not observed as a whole says why, and a gap is a point without values, for receivers that take reasons', () => {
+  const Point = Compile(TelemetryPoint);
+  const minute = 1_790_000_040;
+  const seen = { isGap: false as const, captureId: 1, rxBytes: 60, txBytes: 0, packets: 1, coverage: 0.5 };
+  const minutes = [
+    { isGap: true as const, minute, loss: 'sensor_down' as const },
+    { ...seen, minute: minute + 60, loss: 'capture_failed' as const },
+    { ...seen, minute: minute + 120, loss: 'clock_step' as const },
+    { ...seen, minute: minute + 180, loss: 'packets_lost' as const },
+    { isGap: true as const, minute: minute + 240, loss: 'spool_damaged' as const },
+    { isGap: true as const, minute: minute + 300, loss: null },
+  ];
+  const content = { minutes, applications: [], verdicts: new Map() };
+  const points = buildPoints(content, { withIdentity: true, withReason: true });
+  assert.deepEqual(
+    points.map((point) => [point.inbound_bps, point.coverage, point.reason]),
+    [
+      [null, 0, 'sensor_down'],
+      [8, 0.5, 'capture_failed'],
+      [8, 0.5, 'clock'],
+      [8, 0.5, 'packets_lost'],
+      [null, 0, 'packets_lost'],
+    ],
+  );
+  assert.ok(points.every((point) => Point.Check(point)));
+  const older = buildPoints(content, { withIdentity: true, withReason: false });
+  assert.deepEqual(
+    older.map((point) => [point.inbound_bps, 'reason' in point]),
+    [
+      [8, false],
+      [8, false],
+      [8, false],
+    ],
+  );
 });

@@ -1,11 +1,13 @@
 /**
  * Minute facts of one address as the points of the feed (NET-2.4.0).
  *
- * Rates are `bytes * 8 / 60`, not rounded, so that the bytes come back exactly. A gap makes no point: nothing is filled
- * with zeros. Attack and expected rates are those of the minute's verdict (NET-2.4.5, NET-2.4.6).
+ * Rates are `bytes * 8 / 60`, not rounded, so that the bytes come back exactly. A gap is never filled with zeros: where its
+ * reason is known and the receiver takes reasons, it is a point without values, else no point. Attack and expected rates are
+ * those of the minute's verdict (NET-2.4.5, NET-2.4.6).
  */
-import type { TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
+import type { MinuteReason, TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
 import type { AddressApplication } from '#monitor/applications/index.ts';
+import type { AddressMinute, MinuteLoss } from '#monitor/traffic/index.ts';
 import type { RangeContent } from './read-ahead.ts';
 
 /** Identities of one minute (NET-2.4.1). */
@@ -27,7 +29,24 @@ const transports: Readonly<Record<number, string>> = {
   132: 'sctp',
 };
 
-/** A point for each minute that was observed, in order. */
+/** What is wrong with a minute, as receivers know it: what was observed and not kept is lost for them too. */
+const lossReasons: Readonly<Record<MinuteLoss, MinuteReason>> = {
+  sensor_down: 'sensor_down',
+  capture_failed: 'capture_failed',
+  clock_step: 'clock',
+  packets_lost: 'packets_lost',
+  storage_full: 'packets_lost',
+  refused: 'packets_lost',
+  spool_damaged: 'packets_lost',
+  rejected: 'packets_lost',
+};
+
+/** True when the minute makes a point. */
+export function hasPoint(entry: AddressMinute, withReason: boolean): boolean {
+  return !entry.isGap || (withReason && entry.loss !== null);
+}
+
+/** A point for each minute that was observed, and for each gap whose reason the receiver takes, in order. */
 export function buildPoints(
   { minutes, applications, verdicts }: RangeContent,
   { withIdentity, withReason }: { withIdentity: boolean; withReason: boolean },
@@ -35,9 +54,15 @@ export function buildPoints(
   const byMinute = Map.groupBy(applications, (row) => row.minute);
   const points: TelemetryPoint[] = [];
   for (const entry of minutes) {
-    if (entry.isGap) continue;
+    if (!hasPoint(entry, withReason)) continue;
+    if (entry.isGap) {
+      points.push(gapPoint(entry.minute, lossReasons[entry.loss!]));
+      continue;
+    }
     const rows = byMinute.get(entry.minute) ?? [];
     const verdict = verdicts.get(entry.minute);
+    // What was lost explains also why nothing is known of attacks.
+    const reason = entry.loss === null ? (verdict?.reason ?? null) : lossReasons[entry.loss];
     points.push({
       timestamp: new Date(entry.minute * 1000).toISOString(),
       inbound_bps: (entry.rxBytes * 8) / 60,
@@ -50,10 +75,18 @@ export function buildPoints(
       // An attack minute that its own source did not check (NET-2.4.3).
       coverage: verdict?.isChecked === false ? null : entry.coverage,
       applications: withIdentity ? listIdentities(rows) : listNames(rows),
-      ...(withReason && verdict?.reason ? { reason: verdict.reason } : {}),
+      ...(withReason && reason !== null ? { reason } : {}),
     });
   }
   return points;
+}
+
+function gapPoint(minute: number, reason: MinuteReason): TelemetryPoint {
+  return {
+    timestamp: new Date(minute * 1000).toISOString(),
+    ...{ inbound_bps: null, outbound_bps: null, pps: null, expected_bps: null, expected_pps: null },
+    ...{ ddos_bps: null, ddos_pps: null, coverage: 0, applications: [], reason },
+  };
 }
 
 const rateOf = (amount: number | null | undefined, times: number) =>

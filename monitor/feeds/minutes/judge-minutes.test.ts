@@ -6,7 +6,7 @@ import { type Concern, concernsOf, expect, judgeMinute } from './judge-minutes.t
 
 const minute = 1_795_428_000;
 const observed: ObservedMinute = {
-  ...{ isGap: false, minute, captureId: 4, rxBytes: 600, txBytes: 60, packets: 12, coverage: 1 },
+  ...{ isGap: false, minute, captureId: 4, rxBytes: 600, txBytes: 60, packets: 12, coverage: 1, loss: null },
 };
 const complete: DetectorReport = { isComplete: true, isCovered: true, attack: null, sensorId: 1 };
 const own: Concern = {

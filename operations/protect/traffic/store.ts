@@ -58,11 +58,14 @@ export interface SeriesRow {
   latestReceivedAt: Date | null;
 }
 
+/** A minute without values is one that the monitor knows the reason of: nothing was observed in it. */
+const isObserved = sql`(inbound_bps is not null or outbound_bps is not null)`;
+
 const seriesOf = (scope: SeriesScope) => sql`
   server_id = ${scope.serverId} and tenant_id = ${scope.tenantId}
   and (${scope.address}::text is null or address = ${scope.address})`;
 
-/** The latest minute of each series is one step in its primary key. */
+/** The latest observed minute of each series is a step or a few in its primary key. */
 export async function listSeries(db: Queryable, scope: SeriesScope): Promise<SeriesRow[]> {
   const { rows } = await sql<SeriesRow>`
     select series.allocation_id as "allocationId", address, source_site_id as "sourceSiteId",
@@ -70,7 +73,7 @@ export async function listSeries(db: Queryable, scope: SeriesScope): Promise<Ser
     from protect_series series
     left join lateral (
       select minute, received_at from protect_minutes
-      where allocation_id = series.allocation_id order by minute desc limit 1) latest on true
+      where allocation_id = series.allocation_id and ${isObserved} order by minute desc limit 1) latest on true
     where ${seriesOf(scope)}
     order by series.allocation_id`.execute(db);
   return rows;
@@ -161,7 +164,7 @@ export async function listSteps(
              case when count(ddos_bps) = count(*) or sum(ddos_bps) > 0 then sum(ddos_bps) end as ddos_bps,
              case when count(ddos_pps) = count(*) or sum(ddos_pps) > 0 then sum(ddos_pps) end as ddos_pps,
              case when count(coverage) = count(*) then avg(coverage) end as coverage,
-             min(reason) as reason, count(*) filter (where inbound_bps is not null or outbound_bps is not null) as addresses
+             min(reason) as reason, count(*) filter (where ${isObserved}) as addresses
       from protect_series join protect_minutes using (allocation_id)
       where ${seriesOf(scope)} and minute >= ${new Date(range.fromMs)} and minute < ${new Date(range.toMs)}
       group by minute)
@@ -198,9 +201,9 @@ export async function readStatus(db: Queryable, scope: SeriesScope): Promise<Min
       coalesce(max(waiting_at) > max(source_seen_at) + interval '5 minutes', false) as "isRefused"
     from protect_series series
     left join lateral (select minute from protect_minutes
-      where allocation_id = series.allocation_id order by minute desc limit 1) latest on true
+      where allocation_id = series.allocation_id and ${isObserved} order by minute desc limit 1) latest on true
     left join lateral (select count(*) as minutes from protect_minutes
-      where allocation_id = series.allocation_id and minute > svc_now() - interval '1 hour') hour on true
+      where allocation_id = series.allocation_id and ${isObserved} and minute > svc_now() - interval '1 hour') hour on true
     where ${seriesOf(scope)}`.execute(db);
   return rows[0]!;
 }
@@ -226,7 +229,7 @@ export async function listLatest(
       from protect_series series
       join lateral (
         select minute, inbound_bps, outbound_bps from protect_minutes
-        where allocation_id = series.allocation_id order by minute desc limit 1) latest on true
+        where allocation_id = series.allocation_id and ${isObserved} order by minute desc limit 1) latest on true
       where server_id = any(${[...serverIds]}::bigint[]) and ${ofOwner}) each_address
     where minute = newest
     group by server_id, minute`.execute(db);

@@ -346,7 +346,8 @@ class Chart extends HTMLElement {
     const area = (this.data.areas ?? []).find(
       (one) => ms >= one.fromMs && (one.toMs === null || ms < one.toMs),
     );
-    const time = make('p', '', formatMoment(ms, this.data.stepMs), area ? ` · ${area.label}` : '');
+    const said = [formatMoment(ms, this.data.stepMs), area?.label, this.data.notes[ms]];
+    const time = make('p', '', said.filter(Boolean).join(' · '));
     const values = document.createElement('table');
     this.data.series.forEach((series, index) => {
       if (this.hidden_.has(index)) return;

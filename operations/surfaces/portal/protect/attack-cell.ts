@@ -1,8 +1,30 @@
-/** Attack and expected traffic of a minute in tables; what is unknown is said with its reason. */
+/** Coverage, attack and expected traffic of a minute in tables; what is unknown is said with its reason. */
+import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
 import type { MinuteRow } from '#operations/protect/index.ts';
-import { type Column, type Content, formatBitRate, html } from '#service-kit/pages/index.ts';
+import { type Column, type Content, formatBitRate, formatPercent, html } from '#service-kit/pages/index.ts';
 
-const reasons: Readonly<Record<string, { short: string; long: string }>> = {
+/** Why a minute was not observed as a whole. */
+const lossReasons: Readonly<Partial<Record<MinuteReason, { short: string; long: string }>>> = {
+  sensor_down: {
+    short: 'sensor not running',
+    long: 'The sensor on the hypervisor of this server did not run, so the traffic is unknown.',
+  },
+  capture_failed: {
+    short: 'capture failed',
+    long: 'The capture on the hypervisor of this server failed, so the traffic is unknown.',
+  },
+  packets_lost: {
+    short: 'data lost',
+    long: 'Packets or counters of this minute were lost, so the traffic is at least what is shown.',
+  },
+  clock: {
+    short: 'clock was set',
+    long: 'The clock of the hypervisor was set, so this minute was longer or shorter than one.',
+  },
+};
+
+/** Why an attack value is unknown. */
+const attackReasons: Readonly<Partial<Record<MinuteReason, { short: string; long: string }>>> = {
   detector_incomplete: {
     short: 'detector incomplete',
     long: 'The attack detector did not watch the whole minute, so nothing can be said about attack traffic.',
@@ -19,13 +41,27 @@ const reasons: Readonly<Record<string, { short: string; long: string }>> = {
 
 function attackOf({ ddosBps, reason }: MinuteRow): Content {
   if (ddosBps !== null) return formatBitRate(ddosBps);
-  const known = reason === null ? undefined : reasons[reason];
+  const known = reason === null ? undefined : (attackReasons[reason] ?? lossReasons[reason]);
   if (!known) return null;
   return html`<span class="unknown" title="${known.long}">unknown: ${known.short}</span>`;
 }
 
+function coverageOf({ coverage, reason }: MinuteRow): Content {
+  const lost = reason === null ? undefined : lossReasons[reason];
+  const share = coverage === null ? null : formatPercent(coverage);
+  if (!lost) return share;
+  if (coverage === 0) return html`<span class="unknown" title="${lost.long}">${lost.short}</span>`;
+  return html`<span class="unknown" title="${lost.long}">${share === null ? lost.short : `${share}: ${lost.short}`}</span>`;
+}
+
+/** What a chart says beside the value of a step that was not observed as a whole; undefined: nothing. */
+export function lossNote(reason: MinuteReason | null): string | undefined {
+  return reason === null ? undefined : lossReasons[reason]?.short;
+}
+
 /** Columns of the table of minutes. */
-export const attackColumns: readonly Column<MinuteRow>[] = [
+export const judgedColumns: readonly Column<MinuteRow>[] = [
+  { key: 'coverage', header: 'Coverage', kind: 'figure', cell: coverageOf },
   {
     key: 'expected',
     header: 'Expected',

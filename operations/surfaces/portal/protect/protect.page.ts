@@ -25,7 +25,6 @@ import {
   formatBitRate,
   formatBytes,
   formatCount,
-  formatPercent,
   formatTime,
   type Html,
   html,
@@ -44,7 +43,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
-import { attackColumns } from './attack-cell.ts';
+import { judgedColumns, lossNote } from './attack-cell.ts';
 import { attackAreas, attackState, attacksNow, attacksSection, isHeadline } from './attacks.ts';
 import { deliverySection, liveCard, minutesCard } from './delivery-cards.ts';
 import type { AttacksOfPage } from './read-attacks.ts';
@@ -121,6 +120,7 @@ function chartData(steps: readonly StepRow[], range: Range, areas: readonly Char
     stepMs: range.stepSeconds * 1000,
     range: { fromMs: range.fromMs, toMs: range.toMs },
     areas,
+    notes: new Map(steps.map((step) => [step.at.getTime(), lossNote(step.reason)])),
     series: [
       { label: 'In', role: 'in', values: steps.map((step) => step.inboundBps) },
       { label: 'Out', role: 'out', values: steps.map((step) => step.outboundBps) },
@@ -152,7 +152,7 @@ function stateOf({ traffic, attacks }: ProtectPageOptions): { tone: Tone; text: 
       text: html`No new minutes since ${minute}, ${age(endMs, nowMs)}. Traffic since then is unknown, not zero.`,
     };
   }
-  const latest = traffic.steps.at(-1);
+  const latest = traffic.steps.findLast((step) => step.minutes > 0);
   if ((latest?.ddosBps ?? 0) > 0) {
     return {
       tone: 'bad',
@@ -168,7 +168,7 @@ function stepOf(range: Range): string {
 
 /** The newest minute over all addresses, and the sums of the range. */
 function latestStats({ minutes, traffic }: ProtectPageOptions): Html {
-  const newest = minutes[0]?.minute.getTime();
+  const newest = minutes.find((row) => row.inboundBps !== null || row.outboundBps !== null)?.minute.getTime();
   const latest = minutes.filter((row) => row.minute.getTime() === newest);
   const sum = (values: (number | null)[]) => {
     const known = values.filter((value) => value !== null);
@@ -289,20 +289,14 @@ function minutesSection({ minutes, range, address }: ProtectPageOptions, path: s
           kind: 'figure',
           cell: (row) => known(row.pps === null ? null : Math.round(row.pps * 60)),
         },
-        {
-          key: 'coverage',
-          header: 'Coverage',
-          kind: 'figure',
-          cell: (row) => (row.coverage === null ? null : formatPercent(row.coverage)),
-        },
-        ...attackColumns,
+        ...judgedColumns,
       ],
       rows: minutes,
       csvHref: isExact ? withQuery(`${path}/minutes.csv`, query) : undefined,
       jsonHref: isExact ? withQuery(`${path}/minutes.json`, query) : undefined,
       empty: {
         title: 'No minutes in this range',
-        text: 'The table lists every complete minute with observed traffic. A missing minute was not observed.',
+        text: 'The table lists every complete minute with observed traffic, and those of which the reason is known why there is none. A missing minute was not observed.',
       },
     }),
   );

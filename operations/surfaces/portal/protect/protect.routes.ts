@@ -103,8 +103,10 @@ async function showPage(
     deps.protectLive.readStatus(visitor.actor, subject),
     deps.protectTraffic.readStatus(visitor.actor, subject),
   ]);
-  // The newest minutes of the range, however long it is.
-  const endMs = Math.min(range.toMs, (traffic.latestMinuteMs ?? 0) + 60_000);
+  // The newest minutes of the range, however long it is; the last step may hold minutes that were not observed.
+  const lastStepMs = traffic.steps.at(-1)?.at.getTime() ?? 0;
+  const newestMs = Math.max((traffic.latestMinuteMs ?? 0) + 60_000, lastStepMs + range.stepSeconds * 1000);
+  const endMs = Math.min(range.toMs, newestMs);
   const fromMs = Math.max(range.fromMs, endMs - minutesShown * 60_000);
   const minutes =
     endMs > fromMs

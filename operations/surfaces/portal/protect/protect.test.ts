@@ -4,6 +4,7 @@ import type { TelemetryPoint } from '#contracts/admin-api/schemas.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 
 let world: World;
@@ -142,6 +143,31 @@ test('a gap stays a gap: what was not observed is absent or unknown, never zero'
     ],
   );
   assert.match(await (await reader.get('?range=15m')).text(), /<span class="unknown">unknown<\/span>/);
+});
+
+test('NET-2.4.3: a minute that was not observed says why in the table, the files and the chart, and is no observation', async () => {
+  const reader = await createReader('Why');
+  const down = { in: null, out: null, pps: null, coverage: 0, reason: 'sensor_down' } as const;
+  await deliverMinutes(world, token, reader.first, [
+    [minutesAgo(4), { in: 600, out: 60, coverage: 1 }],
+    [minutesAgo(3), { in: 300, out: 30, coverage: 0.5, reason: 'packets_lost' }],
+    [minutesAgo(2), down],
+  ]);
+  const page = await (await reader.get('?range=15m')).text();
+  assert.match(page, /did not run, so the traffic is unknown\.">sensor not running</);
+  assert.match(page, />50\.0.%: data lost</);
+  assert.match(page, /3<\/(?:b|strong|span)>|2 minutes observed/);
+  assert.match(page, new RegExp(`Up to date, ${iso(minutesAgo(3)).slice(11, 16)}`));
+  const { notes, series } = (await (await reader.get('/chart.json?range=15m')).json()) as {
+    notes: Record<string, string>;
+    series: { values: (number | null)[] }[];
+  };
+  assert.deepEqual(notes, { [minutesAgo(3)]: 'data lost', [minutesAgo(2)]: 'sensor not running' });
+  assert.deepEqual(series[0]!.values, [80, 40, null]);
+  const csv = await (await reader.get('/minutes.csv?range=15m')).text();
+  assert.match(csv, /,,,,0,,,,,sensor_down/);
+  const list = await (await reader.list()).text();
+  assert.match(list, /40\.0 bit\/s|40 bit\/s/, 'the newest observed minute');
 });
 
 test('a server’s addresses are summed in the chart, and each can be looked at alone', async () => {

@@ -26,7 +26,7 @@ export function compose(config: MonitorConfig, overrides: Overrides = {}): Monit
 }
 
 function createLoops(features: Features): Part[] {
-  const { config, live, inbox, incidents, inventory, feeds, alerts, retention } = features;
+  const { config, live, inbox, incidents, inventory, feeds, alerts, handOff, retention } = features;
   return [
     live.part,
     ...(config.hasInboxWorker ? [inbox.worker] : []),
@@ -37,6 +37,7 @@ function createLoops(features: Features): Part[] {
     ...(config.hasInventorySync ? [inventory.loop] : []),
     ...feeds.all.filter(({ cadence }) => cadence.isOn).flatMap((feed) => partsOfFeed(features, feed)),
     ...(config.hasAlerts ? alerts.parts : []),
+    ...(config.hasHandOff ? [handOff.worker] : []),
     ...(config.hasMaintenance ? [retention.loop] : []),
   ];
 }

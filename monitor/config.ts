@@ -115,6 +115,16 @@ export const monitorSettings = {
     true,
     'Whether serve also evaluates alerts and sends notifications; any number of processes may.',
   ),
+  hasHandOff: booleanSetting(
+    'SVC_HAND_OFF',
+    true,
+    'Whether serve also carries out what the rules of hand-off decide against attacks; any number of processes may. Without rules nothing happens.',
+  ),
+  handOffCommands: optionalTextSetting(
+    'SVC_HAND_OFF_COMMANDS',
+    'The folder with the programs that rules of hand-off may start, such as /etc/svc/hand-off; rules choose among its executable files. Only root should be able to write there.',
+    'unset: no rule starts a program',
+  ),
   smtpUrl: smtpUrlSetting(
     'SVC_SMTP_URL',
     'The mail server for alerts and for links and notices to people, such as smtp://user:password@mail.example.com:587 or smtps://…; unset: no mail is sent, and operators hand links over.',

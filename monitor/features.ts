@@ -11,9 +11,10 @@ import { createEvents, type Events } from './events/index.ts';
 import { chooseStore, createEvidence, type Evidence } from './evidence/index.ts';
 import { createFactConsumer, createFactStore, type FactStore, openScope } from './facts/index.ts';
 import { createFeeds, type Feeds, installedFeeds } from './feeds/index.ts';
+import { createHandOff, type HandOff, noteHandOff } from './hand-off/index.ts';
 import { createHealth, createMonitorMeters, type Health, type MonitorMeters } from './health/index.ts';
 import { createInbox, type Inbox } from './inbox/index.ts';
-import { createIncidents, type Incidents } from './incidents/index.ts';
+import { createIncidents, type IncidentChange, type Incidents } from './incidents/index.ts';
 import { createIntake, type Intake } from './intake/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { keptWithObjects, sweepsOf } from './kept.ts';
@@ -78,6 +79,7 @@ interface Care {
   retention: Retention;
   health: Health;
   alerts: Alerts;
+  handOff: HandOff;
 }
 
 export interface Features extends Platform, Observation, Reception, Care {}
@@ -88,6 +90,12 @@ export function createFeatures(platform: Platform, overrides: Overrides): Featur
   const reception = createReception(platform, observation, overrides);
   const known = { ...platform, ...observation, ...reception };
   return { ...known, ...createCare(known) };
+}
+
+/** An incident changed: its alert and what rules do against it follow. */
+async function noteChanges(trx: Queryable, changes: readonly IncidentChange[]): Promise<void> {
+  await noteIncidents(trx, changes);
+  await noteHandOff(trx, changes);
 }
 
 /** A server moved: facts and incidents of its addresses are judged again. */
@@ -107,7 +115,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
   const detection = createDetection({ db, reader });
   const meters = createMonitorMeters();
   const tally = meters.tallyIncidents;
-  const incidents = createIncidents({ ...base, reader, events, tally, onChange: noteIncidents });
+  const incidents = createIncidents({ ...base, reader, events, tally, onChange: noteChanges });
   const evidence = createEvidence({
     ...{ ...base, reader, incidents },
     objects: overrides.evidenceObjects ?? chooseStore(config),
@@ -244,6 +252,11 @@ function createCare(known: Platform & Observation & Reception): Care {
       rules: { allowPrivate: config.webhookPrivateTargets },
       mail: config.smtpUrl ? { url: config.smtpUrl, from: config.smtpFrom } : null,
       consoleUrl: config.publicUrl,
+    }),
+    handOff: createHandOff({
+      ...known,
+      webhooks: { allowPrivate: config.webhookPrivateTargets },
+      commandsFolder: config.handOffCommands || null,
     }),
   };
 }

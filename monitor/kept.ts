@@ -6,6 +6,7 @@ import { keptEvents } from './events/index.ts';
 import type { Evidence } from './evidence/index.ts';
 import { keptFacts } from './facts/index.ts';
 import { cursorsKeptMs, type Feeds, keptFeeds } from './feeds/index.ts';
+import { keptHandOff } from './hand-off/index.ts';
 import type { Inbox } from './inbox/index.ts';
 import { keptIncidents } from './incidents/index.ts';
 import { keptTombstones } from './inventory/index.ts';
@@ -30,6 +31,7 @@ export const keptTables = [
   ...keptPlacements,
   ...keptNames,
   ...keptTombstones,
+  ...keptHandOff,
   ...keptIncidents,
   ...keptEvents,
 ];

@@ -10,6 +10,7 @@ import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secr
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { alertSecrets } from './alerts/index.ts';
 import { type MonitorConfig, secretsKeyPrefix } from './config.ts';
+import { handOffSecrets } from './hand-off/index.ts';
 import { connectionSecrets } from './operations-client/index.ts';
 import type { Overrides } from './overrides.ts';
 
@@ -33,7 +34,7 @@ export interface Platform {
 export const migrations = fileURLToPath(new URL('./migrations', import.meta.url));
 
 /** Every column that holds a sealed secret. */
-export const monitorSecrets = [...connectionSecrets, ...alertSecrets, ...factorSecrets];
+export const monitorSecrets = [...connectionSecrets, ...alertSecrets, ...handOffSecrets, ...factorSecrets];
 
 export function createPlatform(config: MonitorConfig, overrides: Overrides): Platform {
   const { clock = systemClock } = overrides;

@@ -52,6 +52,13 @@ export interface Measured extends Pick<Said, 'vectors' | 'current' | 'peak' | 't
   hasEvidence: boolean;
 }
 
+/** What was done against an attack, as operations and the customer are told. */
+export interface IncidentAction {
+  kind: 'blackholed' | 'filtered' | 'command' | 'webhook';
+  atMs: number;
+  endedAtMs: number | null;
+}
+
 /** An incident of the monitor. */
 export interface Incident extends IncidentKey, IncidentView {
   /** UUID, the monitor's own. */
@@ -64,6 +71,8 @@ export interface Incident extends IncidentKey, IncidentView {
   mergedInto: string | null;
   /** None of its observations counts any more. */
   isWithdrawn: boolean;
+  /** In the order of time, at most eight; set by `setIncidentActions` alone. */
+  actions: IncidentAction[];
 }
 
 /** What happened to an incident. */

@@ -20,12 +20,13 @@ import * as read from './read-store.ts';
 import { rejudgeAddresses } from './rejudge.ts';
 import { createStaleLoop } from './watch-stale.ts';
 
+export { setIncidentActions } from './actions-store.ts';
 export type { SensorObservations } from './apply-observations.ts';
 export type { AttackPeriod, AttackPeriods, UnassignablePeriod } from './attack-periods-store.ts';
 export { requireIncidentsAlone } from './consume-incidents.ts';
 export type { DeliverableIncident, Delivery } from './delivery-store.ts';
 export type { IncidentChange, IncidentsDeps } from './deps.ts';
-export type { Incident, Observation, Transition } from './incident.ts';
+export type { Incident, IncidentAction, Observation, Transition } from './incident.ts';
 export { keptIncidents } from './kept.ts';
 export type {
   CurvePoint,
@@ -35,6 +36,7 @@ export type {
   StoredIncident,
   StoredTransition,
 } from './read-store.ts';
+export { lockSites as lockIncidents } from './store.ts';
 export { comparedRate, isBitMetric, nameOfClass, titleOfIncident } from './words.ts';
 
 export interface Incidents {

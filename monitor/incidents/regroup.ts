@@ -114,7 +114,7 @@ function changesOf(
 ): IncidentChange[] {
   const { siteId, target, targetKey, direction, severity, isDrill } = part[0]!;
   const key = { siteId, target, targetKey, direction, severity, isDrill };
-  const fresh = { revision: 0, correlationId: null, mergedInto: null };
+  const fresh = { revision: 0, correlationId: null, mergedInto: null, actions: [] };
   const after: Incident = { ...(before ?? fresh), ...key, ...view, id, isWithdrawn: false };
   const joined = part.filter(({ incidentId }) => incidentId !== id);
   const own = changed(before, after, describeChange(before, after, joined, merged));

@@ -38,6 +38,7 @@ export {
 } from './drill.ts';
 export type { AddressProtection, SiteProtection } from './explain-address.ts';
 export { keptProtection } from './kept.ts';
+export { parsePrefixes } from './prefixes.ts';
 export type { Finding } from './replay.ts';
 export { groupPrefixesMax, type HostGroup, type ServerKey, type ServerSettings } from './settings.ts';
 export {
@@ -45,6 +46,7 @@ export {
   type Level,
   metricNames,
   noChoices,
+  parseRate,
   type ResolvedSet,
   resolveLevels,
   resolveSite,

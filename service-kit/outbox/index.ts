@@ -15,7 +15,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type Claim, releaseClaim, renewClaim } from './store.ts';
 
-export { isUnclaimed, setClaim } from './store.ts';
+export { type Claim, isUnclaimed, setClaim } from './store.ts';
 
 export interface OutboxDeclaration<Target extends Claim, Message> {
   /** The name of the loop. */

@@ -132,6 +132,10 @@ export function toWire(incident: DeliverableIncident): WireIncident {
     totals: { bytes: totals.bytes, packets: totals.packets },
     coverage: measured.coverage,
     drill: incident.isDrill,
-    actions: [],
+    actions: incident.actions.map(({ kind, atMs, endedAtMs }) => ({
+      kind,
+      at: time(atMs),
+      ended_at: endedAtMs === null ? null : time(endedAtMs),
+    })),
   };
 }

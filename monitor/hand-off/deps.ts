@@ -1,0 +1,17 @@
+/** What hand-off needs from the rest of the program. */
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Secrets } from '#service-kit/secrets/index.ts';
+import type { TargetRules } from '#service-kit/webhooks/index.ts';
+
+export interface HandOffDeps {
+  db: () => Queryable;
+  secrets: Secrets;
+  clock: Clock;
+  reporter: Reporter;
+  /** Allowed target addresses of webhooks. */
+  webhooks: TargetRules;
+  /** The folder with the programs that rules may start; null: rules start none. */
+  commandsFolder: string | null;
+}

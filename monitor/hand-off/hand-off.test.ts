@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { hasCode } from '#common/errors/index.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { createStage, ruleInput, type Stage } from './testing/stage.ts';
+
+let stage: Stage;
+before(async () => {
+  stage = await createStage();
+});
+after(() => stage[Symbol.asyncDispose]());
+beforeEach(() => stage.reset());
+
+const drain = () => stage.handOff.worker.drain();
+const actions = () => stage.handOff.listActions(stage.world.siteId, null, 100);
+const told = async () => {
+  const { rows } = await stage.world.database.pool.query(
+    'select revision, actions from incidents order by id',
+  );
+  return rows as { revision: number; actions: { kind: string; endedAtMs: number | null }[] }[];
+};
+
+test('a command is started with the arguments of FastNetMon and JSON, once for the attack and once for its end after the hold time', async () => {
+  await stage.addRule();
+  const flood = stage.attack();
+  await stage.say(flood);
+  await drain();
+  const [started] = await stage.started();
+  assert.deepEqual(started!.args, ['198.51.100.7', 'incoming', '25000', 'ban']);
+  const { action, address, incident, rule } = started!.input as Record<string, Record<string, unknown>>;
+  assert.deepEqual(
+    [action, address, incident!.class, rule!.name],
+    ['ban', '198.51.100.7', 'syn_flood', 'Block'],
+  );
+  const [{ output, state, lastError }] = (await actions()) as [Awaited<ReturnType<typeof actions>>[0]];
+  assert.deepEqual([output, state, lastError], ['did ban\n', 'active', null]);
+  assert.deepEqual(
+    (await told())[0]!.actions.map(({ kind, endedAtMs }) => [kind, endedAtMs]),
+    [['command', null]],
+  );
+
+  await stage.later(20);
+  await stage.say(stage.next(flood));
+  await drain();
+  assert.equal((await stage.started()).length, 1, 'a heartbeat starts nothing');
+  await stage.say(stage.recovered({ ...flood, revision: 2 }));
+  const { revision } = (await told())[0]!;
+  await stage.later(299);
+  await drain();
+  assert.deepEqual(await stage.states(), ['198.51.100.7 active'], 'the hold time');
+  await stage.later(1);
+  await drain();
+  assert.deepEqual((await stage.started())[1]!.args, ['198.51.100.7', 'incoming', '25000', 'unban']);
+  assert.deepEqual(await stage.states(), ['198.51.100.7 ended']);
+  const [after] = await told();
+  assert.equal(after!.revision, revision + 1, 'operations is told of the end');
+  assert.equal(after!.actions[0]!.endedAtMs, stage.clock.nowMs());
+});
+
+test('a rule is off at first, and goes to on by a dry run only', async () => {
+  const { siteId } = stage.world;
+  const id = await stage.addRule({}, 'off');
+  await assert.rejects(stage.switchTo(id, 'on'), (error) => hasCode(error, 'hand_off.invalid'));
+  await stage.say(stage.attack());
+  await drain();
+  assert.deepEqual(await stage.states(), []);
+  await stage.switchTo(id, 'dry_run');
+  await stage.switchTo(id, 'on');
+  const [rule] = (await stage.handOff.describeSite(siteId)).rules;
+  assert.equal(rule!.mode, 'on');
+  await assert.rejects(
+    stage.handOff.switchRule(systemActor, siteId, id, 'off', rule!.revision - 1),
+    (error) => hasCode(error, 'hand_off.changed'),
+  );
+});
+
+test('a dry run starts nothing, tells operations nothing, and says what it would have done', async () => {
+  await stage.addRule({}, 'dry_run');
+  const flood = stage.attack();
+  await stage.say(flood);
+  await drain();
+  assert.deepEqual(await stage.states(), ['198.51.100.7 active (dry run)']);
+  const [action] = await actions();
+  assert.equal(action!.output, 'Dry run. Would run block.sh 198.51.100.7 incoming 25000 ban.');
+  await stage.say(stage.recovered(flood));
+  await stage.later(300);
+  await drain();
+  assert.deepEqual(await stage.states(), ['198.51.100.7 ended (dry run)']);
+  assert.deepEqual(await stage.started(), []);
+  assert.deepEqual((await told())[0]!.actions, []);
+});
+
+test('only attacks on addresses of the list, strong enough, in the direction, and of the rule’s site are acted on', async () => {
+  const other = await stage.world.sites.create(systemActor, 'Other site');
+  await stage.addRule({ name: 'other', prefixes: ['198.51.100.0/24', '203.0.113.0/24'] }, 'on', other.id);
+  await stage.addRule({ prefixes: ['198.51.100.0/28', '2001:db8::/64'], minPps: '20k', minBps: '1G' });
+  await stage.say(
+    stage.attack({ target: '198.51.100.7' }),
+    stage.attack({ target: '198.51.100.16' }),
+    stage.attack({ target: '198.51.100.1', pps: 19_999 }),
+    stage.attack({ target: '198.51.100.2', pps: 10, bps: 1e9 }),
+    stage.attack({ target: '198.51.100.3', severity: 'info' }),
+    stage.attack({ target: '198.51.100.4', drill: true }),
+    stage.attack({ target: { kind: 'prefix', value: '198.51.100.0/28' } }),
+    stage.attack({ target: { kind: 'capture', value: 'eth0' } }),
+    stage.attack({ target: '2001:db8::1' }),
+    stage.attack({ target: '2001:db8:0:1::1' }),
+  );
+  await drain();
+  const started = (await stage.started()).map(({ args }) => args[0]).sort();
+  assert.deepEqual(started, ['198.51.100.2', '198.51.100.7', '2001:db8::1']);
+  assert.deepEqual(await stage.handOff.listActions(other.id, null, 10), [], 'no rule of another site');
+});
+
+test('a site has actions for at most so many addresses at once; others wait, and begin when there is room', async () => {
+  await stage.handOff.setLimit(systemActor, stage.world.siteId, '2', 0);
+  await stage.addRule();
+  await stage.addRule({ name: 'Second' });
+  const floods = [1, 2, 3].map((n) => stage.attack({ target: `198.51.100.${n}` }));
+  for (const flood of floods) await stage.say(flood);
+  await drain();
+  assert.equal((await stage.started()).length, 4, 'two rules for each of two addresses');
+  const waiting = (await actions()).filter(({ state }) => state === 'waiting');
+  assert.deepEqual(
+    waiting.map(({ address, lastError }) => [address, lastError]),
+    Array(2).fill(['198.51.100.3', 'waits: the site has actions for its maximum of 2 addresses']),
+  );
+  await stage.say(stage.recovered(floods[0]!), stage.next(floods[1]!), stage.next(floods[2]!));
+  await stage.later(300);
+  await drain();
+  assert.deepEqual(
+    (await actions())
+      .filter(({ state }) => state === 'active')
+      .map(({ address }) => address)
+      .sort(),
+    ['198.51.100.2', '198.51.100.2', '198.51.100.3', '198.51.100.3'],
+  );
+});
+
+test('two processes carry out each step once, and what a killed one left is taken up by another', async () => {
+  await stage.addRule();
+  await stage.say(...Array.from({ length: 8 }, (_, n) => stage.attack({ target: `198.51.100.${n + 1}` })));
+  const second = stage.create();
+  await Promise.all([drain(), second.worker.drain(), drain(), second.worker.drain()]);
+  const bans = (await stage.started()).map(({ args }) => args[0]).sort();
+  assert.deepEqual(
+    bans,
+    Array.from({ length: 8 }, (_, n) => `198.51.100.${n + 1}`),
+  );
+  // A process that was killed during the end of an action: its claim lasts for a minute, its step is not recorded.
+  await stage.world.database.pool.query(
+    `update hand_off_actions set state = 'ending', term = term + 1, claimed_until = svc_now() + interval '60 seconds'
+     where address = '198.51.100.3'`,
+  );
+  await drain();
+  assert.equal((await stage.started()).length, 8);
+  await stage.later(61);
+  await drain();
+  assert.deepEqual((await stage.started())[8]!.args.slice(3), ['unban']);
+});
+
+test('attacks on and by one address are one action, which ends when both have recovered', async () => {
+  const mac = '02:00:00:00:00:07';
+  const nic = { id: 1, mac_address: mac, bridge: 'br0', vlan: null, addresses: ['198.51.100.7'] };
+  const vm = { id: 42, cluster_id: 7, node: 'node-1', name: 'web', state: 'running' };
+  const listed = { ...vm, updated_at: new Date(stage.clock.nowMs()).toISOString(), interfaces: [nic] };
+  stage.world.operations.vms = [listed];
+  assert.deepEqual(await stage.world.inventory.syncNow(systemActor), { outcome: 'imported' });
+  await stage.later(120);
+  await stage.addRule({ direction: 'both' });
+  const inbound = stage.attack();
+  const outbound = stage.attack({ direction: 'outbound', capture: 'br0', deviceKey: `br0|${mac}` });
+  await stage.say(inbound);
+  await drain();
+  await stage.say(outbound);
+  assert.deepEqual(
+    (await told()).map(({ actions: [one] }) => one?.kind),
+    ['command', 'command'],
+    'operations is told with both',
+  );
+  await stage.say(stage.recovered(inbound));
+  await stage.later(300);
+  await drain();
+  assert.deepEqual(await stage.states(), ['198.51.100.7 active']);
+  await stage.say(stage.recovered(outbound));
+  await stage.later(300);
+  await drain();
+  assert.deepEqual(
+    (await stage.started()).map(({ args }) => args[3]),
+    ['ban', 'unban'],
+  );
+});
+
+test('the same attack that begins again during the hold time keeps its action', async () => {
+  await stage.addRule();
+  const flood = stage.attack();
+  await stage.say(flood);
+  await drain();
+  await stage.say(stage.recovered(flood));
+  await stage.later(200);
+  await stage.say(stage.attack({ startedAtMs: stage.clock.nowMs() - 4000 }));
+  await stage.later(200);
+  await drain();
+  assert.deepEqual(await stage.states(), ['198.51.100.7 active']);
+  assert.equal((await stage.started()).length, 1);
+});
+
+test('an action that an operator ends is not begun again for this attack; a rule that is switched off or removed ends its own', async () => {
+  const { siteId } = stage.world;
+  const id = await stage.addRule();
+  const flood = stage.attack();
+  await stage.say(flood);
+  await drain();
+  const [action] = await actions();
+  assert.equal(await stage.handOff.endAction(systemActor, siteId + 1, action!.id).catch(() => false), false);
+  assert.equal(await stage.handOff.endAction(systemActor, siteId, action!.id), true);
+  await stage.say(stage.next(flood));
+  await drain();
+  assert.deepEqual(await stage.states(), ['198.51.100.7 ended']);
+  await stage.say(stage.attack({ target: '198.51.100.8' }));
+  await drain();
+  await stage.switchTo(id, 'off');
+  await drain();
+  assert.deepEqual(await stage.states(), ['198.51.100.7 ended', '198.51.100.8 ended']);
+  await stage.switchTo(id, 'dry_run');
+  await stage.switchTo(id, 'on');
+  await stage.say(stage.attack({ target: '198.51.100.9' }));
+  await drain();
+  const [rule] = (await stage.handOff.describeSite(siteId)).rules;
+  await stage.handOff.removeRule(systemActor, siteId, id, rule!.revision);
+  await drain();
+  const steps = (await stage.started()).map(({ args }) => `${args[0]} ${args[3]}`);
+  assert.deepEqual(steps.slice(-2), ['198.51.100.9 ban', '198.51.100.9 unban']);
+  assert.deepEqual((await stage.handOff.describeSite(siteId)).rules, []);
+});
+
+test('wrong settings are refused with each wrong field, and nothing is stored', async () => {
+  const { siteId } = stage.world;
+  const fieldsOf = async (part: Parameters<typeof ruleInput>[0]) => {
+    const error = await stage.handOff.addRule(systemActor, siteId, ruleInput(part)).then(
+      () => assert.fail('accepted'),
+      (thrown) => thrown,
+    );
+    return Object.keys(error.details.fields).sort();
+  };
+  assert.deepEqual(await fieldsOf({ name: ' ', prefixes: [], holdSeconds: '59' }), [
+    'hold_seconds',
+    'name',
+    'prefixes',
+  ]);
+  assert.deepEqual(await fieldsOf({ prefixes: ['0.0.0.0/0'] }), ['prefixes']);
+  assert.deepEqual(await fieldsOf({ minPps: '-1', minBps: 'x' }), ['min_bps', 'min_pps']);
+  for (const command of ['../block.sh', '/bin/sh', '.log', 'block.sh;id', '', 'missing'])
+    assert.deepEqual(await fieldsOf({ command }), ['command'], command);
+  assert.deepEqual(await fieldsOf({ kind: 'webhook', url: 'file:///etc/passwd' }), ['url']);
+  assert.deepEqual(await fieldsOf({ kind: 'mail' }), ['kind']);
+  assert.deepEqual((await stage.handOff.describeSite(siteId)).rules, []);
+  const viewer = { kind: 'person', id: 1, role: 'viewer' } as const;
+  await assert.rejects(stage.handOff.addRule(viewer, siteId, ruleInput()), (error) =>
+    hasCode(error, 'operators.read_only'),
+  );
+});

@@ -1,0 +1,100 @@
+/**
+ * Hand-off: what the monitor does by itself against an attack, by the rules of a site.
+ *
+ * A rule acts on exact addresses in its prefixes, when an attack on them reaches its peak. Nothing is on by default: a rule
+ * begins off, and is a dry run before it can be on. Each action begins with the attack and ends only when the attack has
+ * recovered and the hold time has passed, or when an operator ends it. A site has actions for a bounded number of addresses
+ * at once. Every step is in the audit trail.
+ */
+import type { Actor } from '#monitor/operators/index.ts';
+import type { OutboxSender } from '#service-kit/outbox/index.ts';
+import type { Action } from './action.ts';
+import * as actions from './actions-store.ts';
+import * as change from './change-rules.ts';
+import type { HandOffDeps } from './deps.ts';
+import type { Rule, RuleInput, RuleMode } from './rule.ts';
+import { type ListedRule, listRules, readLimit, ruleSecret, type SiteLimit } from './rules-store.ts';
+import { listCommands } from './run-command.ts';
+import { createHandOffWorker } from './work-actions.ts';
+
+export type { Action, ActionState } from './action.ts';
+export { keptHandOff } from './kept.ts';
+export { noteHandOff } from './note-incidents.ts';
+export {
+  addressesMaxMost,
+  holdSecondsMax,
+  holdSecondsMin,
+  prefixesMax,
+  type Rule,
+  type RuleInput,
+  type RuleKind,
+  type RuleMode,
+  ruleKinds,
+  ruleModes,
+} from './rule.ts';
+export type { ListedRule } from './rules-store.ts';
+export { commandSeconds } from './run-command.ts';
+
+/** Columns with sealed secrets of hand-off. */
+export const handOffSecrets = [ruleSecret] as const;
+
+/** Everything of a site's page. */
+export interface SiteHandOff {
+  rules: ListedRule[];
+  limit: SiteLimit;
+  /** Programs that rules may start. */
+  commands: string[];
+}
+
+/**
+ * Changes throw `hand_off.invalid` with the wrong fields in `details.fields`, and `hand_off.changed` when `revision` is not
+ * that of what is stored.
+ */
+export interface HandOff {
+  /** Carries out actions; may run in any number of processes. */
+  readonly worker: OutboxSender;
+  describeSite(siteId: number): Promise<SiteHandOff>;
+  /** Adds a rule, which is off. The secret of a webhook is returned only here. */
+  addRule(actor: Actor, siteId: number, input: RuleInput): Promise<{ id: number; secret: string | null }>;
+  /** False: the site has no such rule. */
+  changeRule(actor: Actor, siteId: number, id: number, input: RuleInput, revision: number): Promise<boolean>;
+  /** Off, dry run, on; from off only to dry run. What the rule did so far ends. */
+  switchRule(actor: Actor, siteId: number, id: number, mode: RuleMode, revision: number): Promise<boolean>;
+  removeRule(actor: Actor, siteId: number, id: number, revision: number): Promise<Rule | null>;
+  setLimit(actor: Actor, siteId: number, text: string, revision: number): Promise<void>;
+  /** Ends an action now, without its hold time. */
+  endAction(actor: Actor, siteId: number, id: number): Promise<boolean>;
+  /** Stops trying to end an action. */
+  giveUpAction(actor: Actor, siteId: number, id: number): Promise<boolean>;
+  /** Of a site or one of its rules; those that are not ended first, then the newest. */
+  listActions(siteId: number, ruleId: number | null, limit: number): Promise<Action[]>;
+  /** What was done, or would have been done, against an incident; the oldest first. */
+  listActionsOf(incidentId: string): Promise<Action[]>;
+}
+
+/** On the page of an incident. */
+const actionsShown = 100;
+
+export function createHandOff(deps: HandOffDeps): HandOff {
+  const { db } = deps;
+  return {
+    worker: createHandOffWorker(deps),
+    async describeSite(siteId) {
+      const [rules, limit, commands] = await Promise.all([
+        listRules(db(), siteId),
+        readLimit(db(), siteId),
+        listCommands(deps.commandsFolder),
+      ]);
+      return { rules, limit, commands };
+    },
+    addRule: (...args) => change.addRule(deps, ...args),
+    changeRule: (...args) => change.changeRule(deps, ...args),
+    switchRule: (...args) => change.switchRule(deps, ...args),
+    removeRule: (...args) => change.removeRule(deps, ...args),
+    setLimit: (...args) => change.setLimit(deps, ...args),
+    endAction: (...args) => change.endAction(deps, ...args),
+    giveUpAction: (...args) => change.giveUpAction(deps, ...args),
+    listActions: (...args) => actions.listActions(db(), ...args),
+    listActionsOf: (incidentId) => actions.listActionsOf(db(), incidentId, actionsShown),
+  };
+}

@@ -1,0 +1,98 @@
+/** Which incidents an action is for, written in the transactions that change incidents. */
+import { sql } from 'kysely';
+import type { IncidentAction } from '#monitor/incidents/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Attack, toldKinds } from './action.ts';
+import type { RuleKind, RuleTarget } from './rule.ts';
+
+/** These incidents are over. An action all of whose incidents are over is released: its hold time begins. */
+export async function leaveIncidents(trx: Queryable, incidentIds: readonly string[]): Promise<void> {
+  await sql`
+    with left_now as (
+      update hand_off_incidents set left_at = svc_now()
+      where incident_id = any(${[...incidentIds]}::uuid[]) and left_at is null returning action_id, incident_id)
+    update hand_off_actions a set released_at = svc_now()
+    where a.id in (select action_id from left_now) and a.ended_at is null and a.released_at is null
+      and not exists (
+        select 1 from hand_off_incidents j where j.action_id = a.id and j.left_at is null
+          and not exists (select 1 from left_now l where l.action_id = j.action_id and l.incident_id = j.incident_id))`.execute(
+    trx,
+  );
+}
+
+/** An attack and a rule that is for it. */
+export interface Match {
+  ruleId: number;
+  siteId: number;
+  incidentId: string;
+  kind: RuleKind;
+  isDryRun: boolean;
+  address: string;
+  targetKey: string;
+  target: RuleTarget;
+  holdSeconds: number;
+  attack: Attack;
+}
+
+/**
+ * Makes the actions of these matches, one for each rule and address; an action that waits or is active is joined. What an
+ * operator ended for this incident, or what failed, is not begun again. Returns incidents that joined a started action.
+ */
+export async function joinActions(trx: Queryable, matches: readonly Match[]): Promise<string[]> {
+  const given = JSON.stringify(matches);
+  const wanted = sql`
+    select g.* from jsonb_to_recordset(${given}::jsonb) as g("ruleId" bigint, "siteId" bigint, "incidentId" uuid, kind text,
+      "isDryRun" boolean, address text, "targetKey" text, target jsonb, "holdSeconds" int, attack jsonb)
+    where not exists (
+      select 1 from hand_off_incidents j join hand_off_actions a on a.id = j.action_id
+      where j.incident_id = g."incidentId" and a.rule_id = g."ruleId" and (a.stopped_by is not null or a.has_failed))`;
+  await sql`
+    insert into hand_off_actions (site_id, rule_id, incident_id, kind, is_dry_run, address, target_key, target, hold_seconds, attack)
+    select distinct on ("ruleId", "targetKey") "siteId", "ruleId", "incidentId", kind, "isDryRun", address, "targetKey", target,
+      "holdSeconds", attack
+    from (${wanted}) w order by "ruleId", "targetKey", "incidentId"
+    on conflict do nothing`.execute(trx);
+  const { rows } = await sql<{ incidentId: string }>`
+    with joined as (
+      insert into hand_off_incidents as held (action_id, incident_id)
+      select a.id, w."incidentId" from (${wanted}) w
+      join hand_off_actions a on a.rule_id = w."ruleId" and a.target_key = w."targetKey" and a.state in ('waiting', 'active')
+      on conflict (action_id, incident_id) do update set left_at = null where held.left_at is not null
+      returning action_id, incident_id),
+    held_again as (
+      update hand_off_actions set released_at = null
+      where id in (select action_id from joined) and released_at is not null)
+    select distinct j.incident_id as "incidentId" from joined j join hand_off_actions a on a.id = j.action_id
+    where a.started_at is not null and not a.is_dry_run`.execute(trx);
+  return rows.map(({ incidentId }) => incidentId);
+}
+
+/** Of operations' wire. */
+const toldMax = 8;
+
+/** What operations and customers are told that was done against these incidents: no dry run, the newest eight. */
+export async function listTold(
+  trx: Queryable,
+  incidentIds: readonly string[],
+): Promise<{ id: string; actions: IncidentAction[] }[]> {
+  const { rows } = await sql<{ id: string; kind: RuleKind; atMs: number; endedAtMs: number | null }>`
+    select j.incident_id as id, a.kind, floor(extract(epoch from a.started_at) * 1000)::float8 as "atMs",
+      floor(extract(epoch from a.ended_at) * 1000)::float8 as "endedAtMs"
+    from hand_off_incidents j join hand_off_actions a on a.id = j.action_id
+    where j.incident_id = any(${[...incidentIds]}::uuid[]) and a.started_at is not null and not a.is_dry_run
+    order by a.started_at, a.id`.execute(trx);
+  const byIncident = Map.groupBy(rows, ({ id }) => id);
+  return incidentIds.map((id) => ({
+    id,
+    actions: (byIncident.get(id) ?? [])
+      .slice(-toldMax)
+      .map(({ kind, atMs, endedAtMs }) => ({ kind: toldKinds[kind], atMs, endedAtMs })),
+  }));
+}
+
+/** Incidents of an action. */
+export async function listIncidentsOf(trx: Queryable, actionId: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select incident_id as id from hand_off_incidents where action_id = ${actionId} order by 1`.execute(trx);
+  return rows.map(({ id }) => id);
+}

@@ -26,6 +26,7 @@ export interface Action {
   siteId: number;
   ruleId: number;
   ruleName: string;
+  isRuleRemoved: boolean;
   incidentId: string | null;
   kind: RuleKind;
   isDryRun: boolean;

@@ -5,7 +5,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Action } from './action.ts';
 
 const ms = (column: string) => sql`(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
-const columns = sql`a.id, a.public_id as "publicId", a.site_id as "siteId", a.rule_id as "ruleId", r.name as "ruleName",
+const columns = sql`a.id, a.public_id as "publicId", a.site_id as "siteId", a.rule_id as "ruleId", r.name as "ruleName", r.removed_at is not null as "isRuleRemoved",
   a.incident_id as "incidentId", a.kind, a.is_dry_run as "isDryRun", a.address, a.target, a.hold_seconds as "holdSeconds",
   a.attack, a.state, ${ms('a.created_at')} as "createdAtMs", ${ms('a.started_at')} as "startedAtMs",
   ${ms('a.released_at')} as "releasedAtMs", ${ms('a.ended_at')} as "endedAtMs", a.stopped_by as "stoppedBy",

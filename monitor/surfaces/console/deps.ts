@@ -6,6 +6,7 @@ import type { Devices } from '#monitor/devices/index.ts';
 import type { Events } from '#monitor/events/index.ts';
 import type { Evidence } from '#monitor/evidence/index.ts';
 import type { Feeds } from '#monitor/feeds/index.ts';
+import type { HandOff } from '#monitor/hand-off/index.ts';
 import type { Health } from '#monitor/health/index.ts';
 import type { Inbox } from '#monitor/inbox/index.ts';
 import type { Incidents } from '#monitor/incidents/index.ts';
@@ -53,6 +54,7 @@ export interface ConsoleDeps {
   live: Live;
   probes: Probes;
   protection: Protection;
+  handOff: HandOff;
   alerts: Alerts;
   feeds: Feeds;
   search: Search;

@@ -20,6 +20,8 @@ import { registerDevice } from './devices/device.routes.ts';
 import { registerDevices } from './devices/devices.routes.ts';
 import { registerEvents } from './events/events.routes.ts';
 import { guardConsole } from './guard.ts';
+import { registerHandOff } from './hand-off/hand-off.routes.ts';
+import { registerHandOffRules } from './hand-off/rule.routes.ts';
 import { registerEvidence } from './incidents/evidence.routes.ts';
 import { registerIncident } from './incidents/incident.routes.ts';
 import { registerIncidents } from './incidents/incidents.routes.ts';
@@ -63,6 +65,8 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerProtectedAddress(scope, deps);
     registerDrills(scope, deps);
     registerWhatIf(scope, deps);
+    registerHandOff(scope, deps);
+    registerHandOffRules(scope, deps);
     registerSensors(scope, deps);
     registerSensor(scope, deps);
     registerIncidents(scope, deps);

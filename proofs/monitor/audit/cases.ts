@@ -5,6 +5,7 @@
 import { Secret, TOTP } from 'otpauth';
 import { systemActor } from '#monitor/operators/index.ts';
 import { testPassword } from '#monitor/testing/server.ts';
+import { handOffCases } from './hand-off-cases.ts';
 import { protectionCases } from './protection-cases.ts';
 import { type Answer, type Case, operatorEmail, type Stage } from './stage.ts';
 
@@ -79,6 +80,7 @@ const connection = (stage: Stage, path: string) =>
 
 export const cases: Readonly<Record<string, Case>> = {
   ...protectionCases,
+  ...handOffCases,
   'POST /agent/v1/enrol': [
     'sensor.enrol',
     async ({ server, token, next }) => {

@@ -22,6 +22,7 @@ import {
   shareBar,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
+import type { TimelineEntry } from '../hand-off/timeline.ts';
 
 type Vector = Incident['measured']['vectors'][number];
 type SensorNames = ReadonlyMap<number, { hostName: string; isRevoked: boolean }>;
@@ -210,12 +211,14 @@ export function transitionTable(
   transitions: readonly StoredTransition[],
   sensors: SensorNames,
   nowMs: number,
+  others: readonly TimelineEntry[],
 ): Content {
   const siteHref = request.url.split('/incidents/')[0]!;
-  return dataTable<StoredTransition>(request, {
+  const rows = [...transitions.map((one) => ({ ...one, text: describe(one, sensors, siteHref) })), ...others];
+  return dataTable<{ kind: string; atMs: number; text: Content }>(request, {
     id: 'timeline',
     caption: 'Timeline',
-    rows: transitions.toSorted((a, b) => b.atMs - a.atMs),
+    rows: rows.toSorted((a, b) => b.atMs - a.atMs),
     isStacked: true,
     columns: [
       {
@@ -229,7 +232,7 @@ export function transitionTable(
         key: 'what',
         header: 'What',
         kind: 'prose',
-        cell: (row) => describe(row, sensors, siteHref),
+        cell: (row) => row.text,
         value: (row) => row.kind,
       },
     ],

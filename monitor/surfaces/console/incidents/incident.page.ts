@@ -1,6 +1,7 @@
 /** The page of one incident: its state, its curve, what it is made of, who saw it, and what happened to it. */
 import type { FastifyRequest } from 'fastify';
 import type { EvidenceFile } from '#monitor/evidence/index.ts';
+import type { Action } from '#monitor/hand-off/index.ts';
 import type {
   CurvePoint,
   Incident,
@@ -27,6 +28,8 @@ import {
   stats,
 } from '#service-kit/pages/index.ts';
 import type { Viewer } from '../guard.ts';
+import { actionTable } from '../hand-off/action-table.ts';
+import { timelineOf } from '../hand-off/timeline.ts';
 import { incidentTable } from '../parts/incident-table.ts';
 import {
   incidentHref,
@@ -45,6 +48,8 @@ export interface IncidentPage {
   views: readonly SensorView[];
   transitions: readonly StoredTransition[];
   remotes: readonly RemotePrefix[];
+  /** What rules of hand-off did against it. */
+  actions: readonly Action[];
   curve: readonly CurvePoint[];
   evidence: readonly EvidenceFile[];
   /** Others that began together with it. */
@@ -93,7 +98,11 @@ export function incidentPage(request: FastifyRequest, page: IncidentPage): Conte
     ),
     evidenceSection(request, page),
     section({ title: 'Why it was detected' }, explanation(incident, nowMs)),
-    section({ title: 'Timeline' }, transitionTable(request, page.transitions, page.sensors, nowMs)),
+    handOffSection(request, page),
+    section(
+      { title: 'Timeline' },
+      transitionTable(request, page.transitions, page.sensors, nowMs, timelineOf(page.actions)),
+    ),
     relatedSection(request, page),
     section({ title: 'Delivery to operations' }, delivery(incident, nowMs)),
   ]);
@@ -171,6 +180,17 @@ function remoteSection(request: FastifyRequest, { incident, remotes, viewer, now
         : 'Networks that were sent the most packets.',
     },
     remoteTable(request, remotes, nowMs),
+  );
+}
+
+function handOffSection(
+  request: FastifyRequest,
+  { incident, actions, viewer, nowMs }: IncidentPage,
+): Content {
+  if (actions.length === 0) return false;
+  return section(
+    { id: 'hand-off', title: 'Hand-off', description: 'What rules of this site did by themselves.' },
+    actionTable(request, { siteId: incident.siteId, actions, viewer, nowMs, isOfIncident: true }),
   );
 }
 

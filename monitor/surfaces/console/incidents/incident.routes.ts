@@ -23,15 +23,16 @@ export function registerIncident(app: App, deps: ConsoleDeps): void {
       const site = await siteOf(deps.sites, request.params.siteId);
       const incident = await findIncident(incidents, site.id, request.params.incidentId);
       const { correlationId } = incident;
-      const [detail, curve, related] = await Promise.all([
+      const [detail, curve, actions, related] = await Promise.all([
         incidents.readDetail(incident.id),
         incidents.readCurve(incident.id, curveStepMs(incident)),
+        deps.handOff.listActionsOf(incident.id),
         correlationId === null ? [] : incidents.list({ siteId: site.id, correlationId }, relatedShown),
       ]);
       const evidence = await deps.evidence.list(site.id, observationsOf(detail.views));
       const ids = [...new Set(detail.views.map(({ sensorId }) => sensorId))];
       const content = incidentPage(request, {
-        ...{ incident, ...detail, evidence, curve, nowMs },
+        ...{ incident, ...detail, evidence, curve, actions, nowMs },
         related: related.filter(({ id }) => id !== incident.id),
         sensors: await nameSensors(deps.db(), ids),
         viewer: viewerOf(request),

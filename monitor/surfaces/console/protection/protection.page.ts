@@ -57,7 +57,11 @@ export function protectionPage(request: FastifyRequest, page: ProtectionPage): C
   const path = `/sites/${site.id}/protection`;
   const edit = siteForm(page, path);
   return [
-    pageHeader({ title: 'Protection', state: stateOf(found) }),
+    pageHeader({
+      title: 'Protection',
+      state: stateOf(found),
+      actions: link(`${path}/hand-off`, 'Hand-off', { kind: 'button' }),
+    }),
     warnings.map(({ text }) => banner({ tone: 'warn', title: text })),
     thresholds && section({ title: 'The thresholds were not saved' }, edit),
     section(

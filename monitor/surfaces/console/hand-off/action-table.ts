@@ -1,0 +1,133 @@
+/** Actions of a site, a rule or an incident. */
+import type { FastifyRequest } from 'fastify';
+import type { Action } from '#monitor/hand-off/index.ts';
+import {
+  actionButton,
+  askButton,
+  type Content,
+  formatCount,
+  formatTime,
+  html,
+  isoTime,
+  link,
+} from '#service-kit/pages/index.ts';
+import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
+import type { Viewer } from '../guard.ts';
+import { incidentHref } from '../parts/incident-text.ts';
+import { actionBadge, endText } from './rule-text.ts';
+
+export interface ActionTable {
+  siteId: number;
+  actions: readonly Action[];
+  viewer: Viewer;
+  nowMs: number;
+  /** Leaves the column of addresses and incidents out. */
+  isOfIncident?: boolean;
+}
+
+/** Of what a command wrote. */
+const outputShown = 300;
+
+export function actionTable(request: FastifyRequest, table: ActionTable): Content {
+  const { actions, viewer, nowMs, siteId } = table;
+  const path = `/sites/${siteId}/protection/hand-off`;
+  const columns: DataColumn<Action>[] = [
+    {
+      key: 'address',
+      header: 'Address',
+      cell: (row) =>
+        row.incidentId === null || table.isOfIncident
+          ? row.address
+          : link(incidentHref({ siteId, id: row.incidentId }), row.address),
+      value: (row) => row.address,
+    },
+    {
+      key: 'rule',
+      header: 'Rule',
+      cell: (row) =>
+        row.isRuleRemoved ? `${row.ruleName} (removed)` : link(`${path}/rules/${row.ruleId}`, row.ruleName),
+      value: (row) => row.ruleName,
+    },
+    {
+      key: 'state',
+      header: 'State',
+      cell: actionBadge,
+      value: (row) => `${row.state}${row.isDryRun ? ' (dry run)' : ''}`,
+    },
+    {
+      key: 'started',
+      header: 'Started',
+      field: 'started_at',
+      cell: (row) => timeText(row.startedAtMs),
+      value: (row) => isoTime(row.startedAtMs),
+    },
+    {
+      key: 'ended',
+      header: 'Ends',
+      field: 'ended_at',
+      cell: (row) => (row.endedAtMs === null ? endText(row, nowMs) : timeText(row.endedAtMs)),
+      value: (row) => isoTime(row.endedAtMs),
+    },
+    {
+      key: 'attempts',
+      header: 'Failed attempts',
+      kind: 'figure',
+      cell: (row) => formatCount(row.attempts),
+      value: (row) => row.attempts,
+    },
+    {
+      key: 'result',
+      header: 'Result',
+      kind: 'prose',
+      cell: (row) => resultOf(row, viewer),
+      value: (row) => [row.lastError, viewer.canChange ? row.output : ''].filter(Boolean).join(': '),
+    },
+    ...(viewer.canChange
+      ? [
+          {
+            key: 'actions',
+            header: 'Actions',
+            kind: 'actions' as const,
+            cell: (row: Action) => buttonsOf(row, viewer, `${path}/actions/${row.id}`),
+          },
+        ]
+      : []),
+  ];
+  return dataTable<Action>(request, {
+    id: 'actions',
+    caption: 'Actions',
+    rows: actions,
+    isStacked: true,
+    columns,
+    empty: { title: 'No actions yet', text: 'What rules do, or would have done in a dry run, appears here.' },
+  });
+}
+
+const timeText = (ms: number | null) => (ms === null ? '' : formatTime(ms, 'seconds'));
+
+/** The error, and what the command wrote; that only operators see. */
+function resultOf({ lastError, output, stoppedBy }: Action, viewer: Viewer): Content {
+  const text = viewer.canChange ? output.trim() : '';
+  return [
+    lastError !== null && html`<p>${lastError}</p>`,
+    text !== '' && html`<p class="hint">${text.slice(0, outputShown)}${text.length > outputShown && '…'}</p>`,
+    stoppedBy !== null && html`<p class="hint">ended by ${stoppedBy}</p>`,
+  ];
+}
+
+function buttonsOf(action: Action, { csrfToken }: Viewer, path: string): Content {
+  if (action.state === 'waiting' || action.state === 'active')
+    return askButton(
+      {
+        id: `end-${action.id}`,
+        label: 'End now',
+        title: `End the action on ${action.address}?`,
+        action: `${path}/end`,
+        csrfToken,
+      },
+      'It is undone without the hold time, also while the attack goes on. The rule does not act on this attack again.',
+    );
+  if (action.state === 'ending' && action.attempts > 0)
+    return actionButton({ action: `${path}/give-up`, csrfToken, label: 'Stop retrying' });
+  return '';
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { requireIncidentsAlone } from '#monitor/incidents/index.ts';
+import { createIncidentSpool, observation } from '#monitor/incidents/testing/observations.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { type MonitorServer, startMonitorServer, type Visitor } from '#monitor/testing/server.ts';
+
+let server: MonitorServer;
+let operator: Visitor;
+let viewer: Visitor;
+let folder: string;
+let path: string;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-hand-off-page-'));
+  await writeFile(join(folder, 'block.sh'), '#!/bin/sh\ncat > /dev/null\necho "<b>done</b> $4"\n');
+  await chmod(join(folder, 'block.sh'), 0o755);
+  server = await startMonitorServer({ SVC_HAND_OFF_COMMANDS: folder });
+  [operator, viewer] = [await server.signIn('operator'), await server.signIn('viewer')];
+  path = `/sites/${server.siteId}/protection/hand-off`;
+});
+after(async () => {
+  await server[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const body = (part: Record<string, string> = {}) => ({
+  revision: '0',
+  name: 'Block <i>',
+  kind: 'command',
+  prefixes: '198.51.100.0/24',
+  direction: 'inbound',
+  min_pps: '20k',
+  min_bps: '',
+  hold_seconds: '300',
+  command: 'block.sh',
+  ...part,
+});
+const revisionOf = async () =>
+  String((await server.monitor.handOff.describeSite(server.siteId)).rules[0]!.revision);
+
+test('an operator adds a rule, rehearses it, and types its name to switch it on; a viewer only reads', async () => {
+  assert.match((await viewer.get(path)).text, /No rule is on: the monitor does nothing against attacks/);
+  assert.equal((await viewer.get(`${path}/rules/new?kind=command`)).status, 403);
+  assert.equal((await viewer.post(`${path}/rules`, body())).status, 403);
+  assert.match((await operator.get(`${path}/rules/new?kind=command`)).text, /<option value="block.sh"/);
+  const added = await operator.post(`${path}/rules`, body());
+  const rule = added.headers.get('location')!.split('?')[0]!;
+  const shown = await operator.get(rule);
+  assert.match(shown.text, /Block &lt;i&gt;/);
+  assert.match(shown.text, /Start dry run/);
+  assert.match(shown.text, /at least 20,000 packets\/s/);
+  assert.doesNotMatch((await viewer.get(rule)).text, /Start dry run|Remove rule/);
+  const toOn = { revision: await revisionOf(), mode: 'on', confirm_name: 'Block <i>' };
+  assert.equal((await operator.post(`${rule}/mode`, toOn)).status, 422, 'not without a dry run');
+  await operator.post(`${rule}/mode`, { revision: await revisionOf(), mode: 'dry_run' });
+  const untyped = { revision: await revisionOf(), mode: 'on', confirm_name: 'Block' };
+  assert.equal((await operator.post(`${rule}/mode`, untyped)).status, 422);
+  assert.equal((await operator.post(`${rule}/mode`, { ...toOn, csrf_token: 'x' })).status, 403);
+  assert.equal((await operator.post(`${rule}/mode`, toOn)).status, 409, 'an older form');
+  const typed = { ...untyped, confirm_name: 'Block <i>' };
+  assert.equal((await operator.post(`${rule}/mode`, typed)).status, 303);
+  assert.match((await viewer.get(path)).text, /1 rule is on/);
+});
+
+test('a refused form keeps what was typed and marks each wrong field', async () => {
+  const refused = await operator.post(
+    `${path}/rules`,
+    body({ name: '', prefixes: '0.0.0.0/0', hold_seconds: '5', command: '/bin/sh' }),
+  );
+  assert.equal(refused.status, 422);
+  assert.match(refused.text, /0\.0\.0\.0\/0 is every address/);
+  assert.match(refused.text, /The hold time is 60 to 86400 whole seconds/);
+  assert.match(refused.text, /value="5"/);
+  assert.equal((await operator.post(`${path}/limit`, { revision: '0', addresses_max: '0' })).status, 422);
+  assert.equal((await operator.post(`${path}/limit`, { revision: '0', addresses_max: '3' })).status, 303);
+  assert.match((await operator.get(path)).text, /name="addresses_max"[^>]*value="3"/);
+});
+
+test('the secret of a webhook is shown once', async () => {
+  const input = body({ kind: 'webhook', name: 'Pager', url: 'https://example.com/hook', command: '' });
+  const added = await operator.post(`${path}/rules`, input);
+  const secret = /whsec_[A-Za-z0-9+/=]+/.exec(added.text)?.[0];
+  assert.ok(secret);
+  const { rules } = await server.monitor.handOff.describeSite(server.siteId);
+  const id = rules.find(({ name }) => name === 'Pager')!.id;
+  const page = (await operator.get(`${path}/rules/${id}`)).text;
+  assert.doesNotMatch(page, /whsec_/);
+  assert.match(page, /https:\/\/example\.com\/hook/);
+  const other = await server.monitor.sites.create(systemActor, 'Other site');
+  assert.equal((await operator.get(`/sites/${other.id}/protection/hand-off/rules/${id}`)).status, 404);
+});
+
+test('the incident’s page shows what was done in its timeline, and output to operators only; an operator ends it', async () => {
+  const { monitor, siteId, database } = server;
+  const { token } = await monitor.sensors.createToken(systemActor, siteId);
+  const request = { token, host_name: 'host-1', node: 'node-1', sensor_version: '0.2.0' };
+  const sensor = (await monitor.sensors.authenticate((await monitor.sensors.enrol(request))!.credential))!;
+  const now = Date.now();
+  const flood = observation({ startedAtMs: now - 60_000, lastObservedAtMs: now });
+  const upload = compressUpload(encodeUpload(createIncidentSpool()(flood)));
+  await monitor.inbox.receiveUrgent(sensor, upload, 'zstd', requireIncidentsAlone);
+  await monitor.handOff.worker.drain();
+  const { rows } = await database.pool.query('select id from incidents');
+  const incident = `/sites/${siteId}/incidents/${rows[0].id}`;
+  const page = (await operator.get(incident)).text;
+  assert.match(page, /Hand-off: Block &lt;i&gt; began \(run block\.sh\)/);
+  assert.match(page, /&lt;b&gt;done&lt;\/b&gt; ban/);
+  assert.doesNotMatch((await viewer.get(incident)).text, /done/);
+  assert.match((await viewer.get(path)).text, /1 address has actions/);
+  const [action] = await monitor.handOff.listActions(siteId, null, 10);
+  const end = `${path}/actions/${action!.id}/end`;
+  assert.equal((await viewer.post(end)).status, 403);
+  assert.equal((await operator.post(end)).status, 303);
+  assert.equal((await operator.post(end)).status, 409, 'it ends already');
+  await monitor.handOff.worker.drain();
+  assert.match((await operator.get(incident)).text, /Hand-off: Block &lt;i&gt; ended/);
+});

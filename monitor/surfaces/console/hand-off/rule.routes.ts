@@ -1,0 +1,195 @@
+/** `/sites/{id}/protection/hand-off/rules`: the requests for one rule, and what operators may change about it. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { ruleKinds, ruleModes } from '#monitor/hand-off/index.ts';
+import type { Site } from '#monitor/sites/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import { isConfirmed, toast } from '#service-kit/pages/index.ts';
+import { rowsLimit } from '#service-kit/web/index.ts';
+import type { ConsoleDeps } from '../deps.ts';
+import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { viewerOf } from '../guard.ts';
+import { inputOf, type Refused, Revision, RuleBody, refusalOf } from './form-body.ts';
+import { rulePage } from './rule.page.ts';
+import { kindNames } from './rule-text.ts';
+
+const actionsShown = 50;
+const RuleParams = Type.Object({
+  ...SiteParams.properties,
+  ruleId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+});
+const path = '/sites/:siteId/protection/hand-off/rules';
+
+const done: Readonly<Record<string, string>> = {
+  added: 'Rule added. It is off.',
+  saved: 'Saved. It applies to further attacks.',
+  off: 'Switched off. Its actions end now.',
+  dry_run: 'The rule is a dry run now.',
+  on: 'The rule is on.',
+};
+
+export function registerHandOffRules(app: App, deps: ConsoleDeps): void {
+  const NewQuery = Type.Object({ kind: Type.Optional(Type.Enum([...ruleKinds])) });
+  app.get(
+    `${path}/new`,
+    { schema: { params: SiteParams, querystring: NewQuery } },
+    async (request, reply) => {
+      const site = await siteOf(deps.sites, request.params.siteId);
+      return showNew(deps, request, reply, site, request.query.kind ?? 'command');
+    },
+  );
+
+  app.post(path, { schema: { params: SiteParams, body: RuleBody } }, async (request, reply) => {
+    const site = await siteOf(deps.sites, request.params.siteId);
+    const { body } = request;
+    try {
+      const { id, secret } = await deps.handOff.addRule(viewerOf(request).actor, site.id, inputOf(body));
+      if (secret === null) return await reply.redirect(`${hrefOf(site.id, id)}?done=added`, 303);
+      // Rendered here instead of a redirect: only this answer contains the secret.
+      return await showRule(deps, request, reply, site, id, { secret });
+    } catch (error) {
+      const refused = refusalOf(error, body);
+      return showNew(deps, request, reply, site, body.kind, refused);
+    }
+  });
+
+  const Query = Type.Object({ done: Type.Optional(Type.String({ maxLength: 20 })) });
+  app.get(
+    `${path}/:ruleId`,
+    { schema: { params: RuleParams, querystring: Query } },
+    async (request, reply) => {
+      const site = await siteOf(deps.sites, request.params.siteId);
+      return showRule(deps, request, reply, site, request.params.ruleId);
+    },
+  );
+
+  app.post(`${path}/:ruleId`, { schema: { params: RuleParams, body: RuleBody } }, async (request, reply) => {
+    const { siteId, ruleId } = request.params;
+    const { body } = request;
+    const site = await siteOf(deps.sites, siteId);
+    try {
+      const { actor } = viewerOf(request);
+      const revision = Number(body.revision);
+      if (!(await deps.handOff.changeRule(actor, siteId, ruleId, inputOf(body), revision))) throw noRule();
+    } catch (error) {
+      if (error instanceof HttpError) throw error;
+      return showRule(deps, request, reply, site, ruleId, { refused: refusalOf(error, body) });
+    }
+    return reply.redirect(`${hrefOf(siteId, ruleId)}?done=saved`, 303);
+  });
+  registerSwitches(app, deps);
+}
+
+function registerSwitches(app: App, deps: ConsoleDeps): void {
+  const find = async (siteId: number, ruleId: number) => {
+    const { rules } = await deps.handOff.describeSite(siteId);
+    const rule = rules.find(({ id }) => id === ruleId);
+    if (!rule) throw noRule();
+    return rule;
+  };
+  const requireName = (body: unknown, name: string) => {
+    if (isConfirmed(body, name)) return;
+    const message = `Nothing was changed: type ${name} to confirm.`;
+    throw new HttpError(422, { code: 'not_confirmed', message });
+  };
+
+  const Mode = Type.Object({ ...Revision, mode: Type.Enum([...ruleModes]) });
+  app.post(`${path}/:ruleId/mode`, { schema: { params: RuleParams, body: Mode } }, async (request, reply) => {
+    const { siteId, ruleId } = request.params;
+    const { mode, revision } = request.body;
+    const site = await siteOf(deps.sites, siteId);
+    const rule = await find(siteId, ruleId);
+    if (mode === 'on') requireName(request.body, rule.name);
+    try {
+      const { actor } = viewerOf(request);
+      if (!(await deps.handOff.switchRule(actor, siteId, ruleId, mode, Number(revision)))) throw noRule();
+    } catch (error) {
+      if (error instanceof HttpError) throw error;
+      return showRule(deps, request, reply, site, ruleId, { refused: refusalOf(error, {}) });
+    }
+    return reply.redirect(`${hrefOf(siteId, ruleId)}?done=${mode}`, 303);
+  });
+
+  app.post(
+    `${path}/:ruleId/delete`,
+    { schema: { params: RuleParams, body: Type.Object(Revision) } },
+    async (request, reply) => {
+      const { siteId, ruleId } = request.params;
+      const site = await siteOf(deps.sites, siteId);
+      const rule = await find(siteId, ruleId);
+      requireName(request.body, rule.name);
+      try {
+        const { actor } = viewerOf(request);
+        await deps.handOff.removeRule(actor, siteId, ruleId, Number(request.body.revision));
+      } catch (error) {
+        return showRule(deps, request, reply, site, ruleId, { refused: refusalOf(error, {}) });
+      }
+      return reply.redirect(`/sites/${siteId}/protection/hand-off?done=removed#rules`, 303);
+    },
+  );
+}
+
+const hrefOf = (siteId: number, ruleId: number) => `/sites/${siteId}/protection/hand-off/rules/${ruleId}`;
+
+function noRule(): HttpError {
+  return new HttpError(404, { code: 'not_found', message: 'This rule does not exist.' });
+}
+
+async function showNew(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  site: Site,
+  typedKind: string,
+  refused?: Refused,
+): Promise<FastifyReply> {
+  const viewer = viewerOf(request);
+  if (!viewer.canChange) throw new HttpError(403, { code: 'read_only', message: 'Your role is read-only.' });
+  const kind = ruleKinds.find((known) => known === typedKind) ?? 'command';
+  const { commands } = await deps.handOff.describeSite(site.id);
+  return sendConsolePage(
+    request,
+    reply,
+    {
+      title: `New ${kindNames[kind].toLowerCase()} rule`,
+      site: { site, page: 'protection' },
+      status: refused?.status ?? 200,
+    },
+    rulePage(request, {
+      ...{ site, kind, rule: null, actions: [], commands, viewer, refused },
+      nowMs: deps.clock.nowMs(),
+    }),
+  );
+}
+
+async function showRule(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  site: Site,
+  ruleId: number,
+  shown: { refused?: Refused; secret?: string } = {},
+): Promise<FastifyReply> {
+  const [{ rules, commands }, actions] = await Promise.all([
+    deps.handOff.describeSite(site.id),
+    deps.handOff.listActions(site.id, ruleId, rowsLimit(request, actionsShown)),
+  ]);
+  const rule = rules.find(({ id }) => id === ruleId);
+  if (!rule) throw noRule();
+  const text = done[(request.query as { done?: string }).done ?? ''];
+  return sendConsolePage(
+    request,
+    reply,
+    {
+      title: rule.name,
+      site: { site, page: 'protection' },
+      status: shown.refused?.status ?? 200,
+      ...(text ? { toast: toast('good', text) } : {}),
+    },
+    rulePage(request, {
+      ...{ site, kind: rule.kind, rule, actions, commands, ...shown },
+      viewer: viewerOf(request),
+      nowMs: deps.clock.nowMs(),
+    }),
+  );
+}

@@ -33,7 +33,6 @@ export {
   ruleModes,
 } from './rule.ts';
 export type { ListedRule } from './rules-store.ts';
-export { commandSeconds } from './run-command.ts';
 
 /** Columns with sealed secrets of hand-off. */
 export const handOffSecrets = [ruleSecret] as const;

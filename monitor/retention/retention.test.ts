@@ -202,7 +202,7 @@ test('NET-8.R1, NET-8.R2, NET-8.R3: pairs of endpoints and tokens are kept for a
     'name_pair_hours',
   ];
   // Suspects, destinations, seconds and transitions are deleted with the rows of these.
-  const ofAttacks = ['incidents', 'incident_observations', 'site_correlations'];
+  const ofAttacks = ['incidents', 'incident_observations', 'site_correlations', 'hand_off_actions'];
   for (const { table, only, keptFor } of keptTables) {
     const isAttack = only === "kind = 'ddos_detected'" || ofAttacks.includes(table);
     const expected = isAttack ? '1 year' : ofOneDay.includes(table) ? '24 hours' : '3 months';

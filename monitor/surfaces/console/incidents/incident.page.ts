@@ -1,5 +1,6 @@
 /** The page of one incident: its state, its curve, what it is made of, who saw it, and what happened to it. */
 import type { FastifyRequest } from 'fastify';
+import { fastTriggerRatio } from '#contracts/sensor-api/detection.ts';
 import type { EvidenceFile } from '#monitor/evidence/index.ts';
 import type { Action } from '#monitor/hand-off/index.ts';
 import type {
@@ -208,8 +209,7 @@ function explanation(incident: StoredIncident, nowMs: number): Content {
     },
     {
       term: 'Rule',
-      value:
-        'two of three seconds at 1.8 times the threshold, or the mean of five seconds at the threshold; one second alone is never enough',
+      value: `two of three seconds at ${fastTriggerRatio} times the threshold, or the mean of five seconds at the threshold; one second alone is never enough`,
     },
     { term: 'Counted in full', value: incident.measured.coverage },
     { term: 'State', value: stateBadge(incident) },

@@ -1,6 +1,6 @@
 /** Drills on the pages of a site and of an address: the form that starts one, and the list with its stop buttons. */
 import type { FastifyRequest } from 'fastify';
-import type { ThresholdSet } from '#contracts/sensor-api/detection.ts';
+import { fastTriggerRatio, type ThresholdSet } from '#contracts/sensor-api/detection.ts';
 import {
   type Drill,
   type DrillInput,
@@ -92,7 +92,7 @@ export function drillForm(options: {
         label: 'Packets a second',
         required: true,
         value: typed.pps,
-        hint: 'Such as 25k. From 1.8 times a threshold on it is found within 3 seconds.',
+        hint: `Such as 25k. From ${fastTriggerRatio} times a threshold on it is found within 3 seconds.`,
         maxLength: 20,
         error: fault('pps'),
       }),
@@ -127,7 +127,7 @@ function expectation(drill: Drill, thresholds: ThresholdSet): Content {
   if (!strongest) return 'nothing that counts it is judged: it is not found';
   const ratio = `${strongest.ratio.toFixed(strongest.ratio < 10 ? 2 : 0)} times ${metricNames[strongest.metric]}`;
   if (strongest.ratio < 1) return `${ratio}: below every threshold, it is not found`;
-  return `${ratio}: found within ${strongest.ratio >= 1.8 ? 3 : 6} s`;
+  return `${ratio}: found within ${strongest.ratio >= fastTriggerRatio ? 3 : 6} s`;
 }
 
 function drillColumns({ path, drills, thresholds, csrfToken, nowMs }: DrillTable): DataColumn<Drill>[] {

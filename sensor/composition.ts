@@ -10,6 +10,7 @@ import { type Collection, createCollection } from '#sensor/collection/index.ts';
 import type { SensorConfig } from '#sensor/config.ts';
 import { createDetection, type Detection } from '#sensor/detection/index.ts';
 import type { SensorIdentity } from '#sensor/enrolment/index.ts';
+import { createEvidence, type Evidence } from '#sensor/evidence/index.ts';
 import {
   createHostTime,
   createMonitorTime,
@@ -103,13 +104,17 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
   });
   const prober = createProber({ clock, reporter });
   const noteOutage = createOutageNote(spool, clock, reporter);
+  const captures = config.captures.map(({ name }) => name);
+  const evidence = createEvidence({ captures, stateDirectory, client, spool, clock, reporter });
   const detection = createDetection({
     ...{ stateDirectory, spool, clock, reporter, hostTime: time.host },
-    captures: config.captures.map(({ name }) => name),
+    captures,
+    evidence,
     onCommitted: () => uplink.wake(),
   });
   const collection = createCollection({
     detection,
+    evidence,
     captures: config.captures,
     spool,
     reporter,
@@ -128,11 +133,17 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
     records: [interfaces, prober, detection.epochs],
   });
   const status = createStatus(platform, identity, { spool, collection, live, detection });
-  const plan = followPlan({ ...platform, client }, { rotation, live, prober, collection, detection, uplink });
+  const plan = followPlan(
+    { ...platform, client },
+    {
+      ...{ rotation, live, prober, collection, detection, uplink, evidence },
+    },
+  );
   // The collection stops before the uplink and the spool; it counts nothing before the first plan. The prober stops
   // first, so that its last minute is committed with the collection's.
   const parts = [spoolPart(spool, reporter), status, interfaces, uplink, live, rotation, plan];
-  return [...parts, detection, collection, prober];
+  // Evidence gets the last packets of captures that stop.
+  return [...parts, evidence, detection, collection, prober];
 }
 
 /** Each section of the plan goes to the part that it is for. */
@@ -145,6 +156,7 @@ function followPlan(
     collection: Collection;
     detection: Detection;
     uplink: Uplink;
+    evidence: Evidence;
   },
 ): Part {
   return createPlanFollower({
@@ -156,6 +168,7 @@ function followPlan(
       parts.live.announce(next.takesLive);
       parts.prober.follow(next.probes);
       parts.collection.follow(next);
+      parts.evidence.announce(next.detection?.takesEvidence ?? false);
       parts.detection.follow(next);
       parts.uplink.announce(next.detection !== null);
     },

@@ -11,6 +11,8 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { CountingOrder } from '#sensor/attack-counters/index.ts';
 import type { CaptureDetection } from '#sensor/detection/index.ts';
+import type { CaptureEvidence } from '#sensor/evidence/index.ts';
+import type { WantedRecording } from '#sensor/recording/index.ts';
 import type { LocalAddresses, ReadySource, WorkerInput } from './capture-messages.ts';
 import type { CaptureSpec } from './capture-spec.ts';
 import { MemberReports } from './member-reports.ts';
@@ -38,6 +40,8 @@ export interface CaptureGroupOptions {
   onFailed(): void;
   /** Where seconds go; absent where nothing is detected. */
   detection?: CaptureDetection | undefined;
+  /** Where recorded packets of attacks go; absent where none are wanted. */
+  evidence?: CaptureEvidence | undefined;
 }
 
 /** State of a capture, for people. */
@@ -87,6 +91,7 @@ class Group implements CaptureGroup {
   #endedEarly: CodedError | null = null;
   #listeningSince: number[] = [];
   #counting: CountingOrder | null = null;
+  #wanted: readonly WantedRecording[] = [];
   /** Threads that count frames. */
   readonly #begun = new WeakSet<MemberThread>();
 
@@ -97,6 +102,7 @@ class Group implements CaptureGroup {
     const membersNow = () => this.#members.length;
     this.#reports = new MemberReports({ spec, foreignMacs, onMinute, onWindow, membersNow, detection });
     detection?.onOrder((order) => this.#setCounting(order));
+    options.evidence?.onWanted((wanted) => this.#record(wanted));
   }
 
   get name(): string {
@@ -137,6 +143,7 @@ class Group implements CaptureGroup {
     const hasBegun = this.#begun.has(member);
     member.setLocal(local);
     if (!hasBegun && this.#counting) member.setCounting(this.#counting);
+    if (!hasBegun && this.#wanted.length > 0) member.record(this.#wanted);
     this.#begun.add(member);
   }
 
@@ -144,6 +151,11 @@ class Group implements CaptureGroup {
     this.#counting = order;
     if (this.#isOpen)
       for (const member of this.#members) if (this.#begun.has(member)) member.setCounting(order);
+  }
+
+  #record(wanted: readonly WantedRecording[]): void {
+    this.#wanted = wanted;
+    if (this.#isOpen) for (const member of this.#members) if (this.#begun.has(member)) member.record(wanted);
   }
 
   state(): CaptureState {
@@ -163,6 +175,7 @@ class Group implements CaptureGroup {
     this.#stopping.abort();
     await this.#stopMembers();
     this.#reports.flushMinutes();
+    this.#options.evidence?.noteEnded();
   }
 
   async #startMembers(): Promise<void> {
@@ -196,6 +209,7 @@ class Group implements CaptureGroup {
       onWindows: (windows) => this.#reports.takeWindows(windows),
       onSeconds: (seconds) => this.#options.detection?.take(seconds, this.#members.length),
       onStepped: (byMs) => this.#options.detection?.noteStep(this.#members.indexOf(member), byMs),
+      onRecorded: (recorded) => this.#options.evidence?.take(recorded, this.#members.length),
       onEnded: (why) => {
         if (this.#isOpen) void this.#fail(why);
         else this.#endedEarly = why;
@@ -239,6 +253,7 @@ class Group implements CaptureGroup {
     this.#reports.flushMinutes();
     this.#reports.dropWindows();
     this.#options.detection?.noteFailure();
+    this.#options.evidence?.noteEnded();
     this.#options.onFailed();
     // Counting merged packets as one is better than losing them.
     const isHeader = why.code === 'capture.offload_header';

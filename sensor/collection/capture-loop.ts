@@ -12,6 +12,7 @@ import { type CountingOrder, LiveCounters } from '#sensor/attack-counters/index.
 import { type Capture, createCapture, type MinuteReport } from '#sensor/capture/index.ts';
 import { type HostTime, offsetOf } from '#sensor/host-time/index.ts';
 import type { ObserveFrame, PacketSource } from '#sensor/packet-source/index.ts';
+import { PacketRecorder, type WantedRecording } from '#sensor/recording/index.ts';
 import type { FromWorker, LocalAddresses, WorkerInput } from './capture-messages.ts';
 import { registrableDomain } from './registrable-domain.ts';
 import type { WallWatch } from './wall-watch.ts';
@@ -38,6 +39,8 @@ export interface CaptureLoop {
   setLocal(local: LocalAddresses): void;
   /** Counts for the detector from now on; null: no more. */
   setCounting(order: CountingOrder | null): void;
+  /** Records the packets of these attacks from now on, and of no others. */
+  record(wanted: readonly WantedRecording[]): void;
   /** Reads ready frames, or waits up to 100 ms for them, and reports closed minutes and windows. */
   turn(): Promise<void>;
   /** Reads the frames that were under way at a stop. */
@@ -54,7 +57,10 @@ export function createCaptureLoop(deps: CaptureLoopDeps): CaptureLoop {
 class SourceLoop implements CaptureLoop {
   readonly #deps: CaptureLoopDeps;
   #capture: Capture | null = null;
+  readonly #recorder: PacketRecorder;
+  /** Where frames go: to the counters alone, or also to the recorder. */
   #observeFrame = discard;
+  #countFrame = discard;
   #counters: LiveCounters | null = null;
   readonly #secondSettleMs: number;
   #local: LocalAddresses = { prefixes: [], addresses: [] };
@@ -64,6 +70,7 @@ class SourceLoop implements CaptureLoop {
 
   constructor(deps: CaptureLoopDeps) {
     this.#deps = deps;
+    this.#recorder = new PacketRecorder(deps.source.linkType);
     this.#drainedMs = deps.watch.look().nowMs;
     this.#secondSettleMs = Math.min(deps.source.lingerMs / 2, secondSettleMaxMs);
   }
@@ -83,9 +90,15 @@ class SourceLoop implements CaptureLoop {
     this.#capture?.setTap(this.#counters);
   }
 
+  record(wanted: readonly WantedRecording[]): void {
+    this.#recorder.follow(wanted);
+    this.#sendRecorded();
+  }
+
   async turn(): Promise<void> {
     const { source, watch } = this.#deps;
     await source.poll(this.#pollMs(), this.#observeFrame);
+    if (this.#observeFrame !== this.#countFrame) this.#sendRecorded();
     const dropped = source.takeDropped();
     if (dropped > 0) {
       this.#capture?.addKernelDropped(dropped);
@@ -108,6 +121,8 @@ class SourceLoop implements CaptureLoop {
   }
 
   finish(reason: GapReason): void {
+    this.#recorder.end();
+    this.#sendRecorded();
     if (!this.#capture) return;
     const { wallMs } = this.#deps.hostTime.read();
     this.#sendReports(this.#capture.closeAll(wallMs), reason);
@@ -121,7 +136,8 @@ class SourceLoop implements CaptureLoop {
     const begun = createCapture({ ...input, linkType, registrableDomain, local: this.#local, clampTime });
     this.#listenNow(begun);
     // Bound, because an arrow function with rest arguments would allocate an array for every packet.
-    this.#observeFrame = begun.observe.bind(begun);
+    this.#countFrame = begun.observe.bind(begun);
+    this.#sendRecorded();
     this.#capture = begun;
     if (this.#counters) begun.setTap(this.#counters);
   }
@@ -153,6 +169,27 @@ class SourceLoop implements CaptureLoop {
     const intoSecond = (this.#drainedMs - this.#secondSettleMs) % 1000;
     return Math.min(pollMs, Math.max(1, Math.ceil(1000 - intoSecond)));
   }
+
+  /** Hands over full recordings. While there is none, frames go straight to the counters. */
+  #sendRecorded(): void {
+    const recorded = this.#recorder.take();
+    if (recorded.length > 0) this.#deps.say({ kind: 'recorded', recorded });
+    this.#observeFrame = this.#recorder.isRecording ? this.#recordFrame : this.#countFrame;
+  }
+
+  readonly #recordFrame: ObserveFrame = (
+    bytes,
+    offset,
+    captured,
+    length,
+    seconds,
+    nanoseconds,
+    tci,
+    segments,
+  ) => {
+    this.#recorder.observe(bytes, offset, captured, length, seconds, nanoseconds, tci);
+    this.#countFrame(bytes, offset, captured, length, seconds, nanoseconds, tci, segments);
+  };
 
   #sendSeconds(untilMs: number): void {
     if (!this.#counters) return;

@@ -3,6 +3,7 @@ import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
 import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
 import type { MinuteReport, WindowReport } from '#sensor/capture/index.ts';
 import type { CaptureMethod, SourceSpec } from '#sensor/packet-source/index.ts';
+import type { RecordedPackets, WantedRecording } from '#sensor/recording/index.ts';
 import type { CaptureRole } from './capture-spec.ts';
 
 /** Local addresses, as canonical text. */
@@ -29,6 +30,8 @@ export type ToWorker =
   | { kind: 'local'; local: LocalAddresses }
   /** Counts for the detector from now on; null: no more. */
   | { kind: 'count'; order: CountingOrder | null }
+  /** Records the packets of these attacks from now on, and of no others. */
+  | { kind: 'record'; wanted: readonly WantedRecording[] }
   | { kind: 'stop' };
 
 /** An open source. */
@@ -54,6 +57,8 @@ export type FromWorker =
   | { kind: 'reports'; reports: MemberMinute[] }
   | { kind: 'windows'; windows: WindowReport[] }
   | { kind: 'seconds'; seconds: MemberSecond[] }
+  /** Recordings that are full or not wanted any more, each once. */
+  | { kind: 'recorded'; recorded: RecordedPackets[] }
   /** The clock was set by so much; seconds from here on are by the new time. */
   | { kind: 'stepped'; byMs: number }
   /** The source failed or could not be opened; the thread ends. */

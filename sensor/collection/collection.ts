@@ -5,6 +5,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { liveWindowMs } from '#contracts/sensor-api/live.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { Detection } from '#sensor/detection/index.ts';
+import type { Evidence } from '#sensor/evidence/index.ts';
 import { createHostTime, type HostTime } from '#sensor/host-time/index.ts';
 import { downgradeForMonitor, type SensorPlan } from '#sensor/plan/index.ts';
 import { type CaptureGroup, type CaptureState, createCaptureGroup } from './capture-group.ts';
@@ -41,6 +42,8 @@ export interface CollectionOptions {
   records?: MinuteCollectorOptions['records'];
   /** Gets the seconds of the captures; without it nothing is detected. */
   detection?: Pick<Detection, 'of'>;
+  /** Gets the packets of attacks; without it none are recorded. */
+  evidence?: Pick<Evidence, 'of'>;
   /** Length of live windows. */
   windowMs?: number;
 }
@@ -129,6 +132,7 @@ function createGroups(
       clock,
       reporter,
       detection: options.detection?.of(spec.name),
+      evidence: options.evidence?.of(spec.name),
       onListening: (sinceMs, offsetMs) => {
         collector.listening(spec.name, sinceMs, offsetMs);
         options.onStateChanged?.();

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
 import type { WindowReport } from '#sensor/capture/index.ts';
+import type { RecordedPackets, WantedRecording } from '#sensor/recording/index.ts';
 import type {
   FromWorker,
   LocalAddresses,
@@ -26,6 +27,7 @@ export interface MemberThreadOptions {
   onWindows(windows: WindowReport[]): void;
   onSeconds(seconds: MemberSecond[]): void;
   onStepped(byMs: number): void;
+  onRecorded(recorded: RecordedPackets[]): void;
   /** The thread ended after its source was open. */
   onEnded(why: CodedError): void;
 }
@@ -37,6 +39,8 @@ export interface MemberThread {
   setLocal(local: LocalAddresses): void;
   /** Counts for the detector from now on; null: no more. Only after `setLocal`. */
   setCounting(order: CountingOrder | null): void;
+  /** Records the packets of these attacks from now on, and of no others. Only after `setLocal`. */
+  record(wanted: readonly WantedRecording[]): void;
   /** Resolves after the last reports have arrived. */
   stop(): Promise<void>;
 }
@@ -71,6 +75,9 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
         return null;
       case 'stepped':
         options.onStepped(message.byMs);
+        return null;
+      case 'recorded':
+        options.onRecorded(message.recorded);
         return null;
       case 'failed':
         return new CodedError(message.code, message.message);
@@ -112,6 +119,9 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
     setCounting(order) {
       tell({ kind: 'count', order });
     },
+    record(wanted) {
+      tell({ kind: 'record', wanted });
+    },
     async stop() {
       const stubborn = worker;
       tell({ kind: 'stop' });
@@ -140,6 +150,7 @@ export async function compileThread(): Promise<void> {
     onWindows() {},
     onSeconds() {},
     onStepped() {},
+    onRecorded() {},
     onEnded() {},
   });
   await thread.start().catch(() => {});

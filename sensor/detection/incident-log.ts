@@ -43,6 +43,8 @@ export interface IncidentLogDeps {
   file: OpenIncidentsFile;
   hostTime: HostTime;
   reporter: Reporter;
+  /** A capture file of this incident is recorded or waits. */
+  hasEvidence(id: string): boolean;
   onCommitted(): void;
 }
 
@@ -103,7 +105,7 @@ export class IncidentLog {
     entry.deviceKey = one.deviceKeyOf(incident) || entry.deviceKey;
     entry.isEnded = isAbandoned || incident.state === 'recovered';
     this.#logChange(incident, entry, isAbandoned);
-    return observe(incident, { ...entry, isAbandoned });
+    return observe(incident, { ...entry, isAbandoned, hasEvidence: this.#deps.hasEvidence(incident.id) });
   }
 
   #logChange(incident: Incident, { capture, revision }: Entry, isAbandoned: boolean): void {

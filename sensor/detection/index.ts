@@ -14,6 +14,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { AttackClass, AttackDirection, Severity } from '#contracts/sensor-api/detection.ts';
 import { createThresholdBook, type DetectionOrder, type Incident } from '#sensor/detector/index.ts';
+import type { Evidence } from '#sensor/evidence/index.ts';
 import type { HostTime } from '#sensor/host-time/index.ts';
 import type { SensorPlan } from '#sensor/plan/index.ts';
 import type { RecordSource, Spool } from '#sensor/spool/index.ts';
@@ -33,6 +34,8 @@ export interface DetectionOptions {
   clock: Clock;
   hostTime: HostTime;
   reporter: Reporter;
+  /** Records packets of attacks; absent where none are wanted. */
+  evidence?: Pick<Evidence, 'note' | 'has'>;
   /** Called when incidents lie in the spool. */
   onCommitted(): void;
 }
@@ -81,7 +84,12 @@ class PlannedDetection implements Detection {
     const { captures, clock, stateDirectory, reporter } = options;
     this.#options = options;
     this.#captures = new Map(captures.map((name) => [name, new DetectedCapture(name, clock.nowMs)]));
-    this.#log = new IncidentLog({ ...options, file: createOpenIncidentsFile(stateDirectory, reporter) });
+    const hasEvidence = (id: string) => options.evidence?.has(id) ?? false;
+    this.#log = new IncidentLog({
+      ...options,
+      hasEvidence,
+      file: createOpenIncidentsFile(stateDirectory, reporter),
+    });
   }
 
   async start(): Promise<void> {
@@ -138,6 +146,8 @@ class PlannedDetection implements Detection {
       const deviceKeyOf = (incident: Incident) => capture.deviceKeyOf(incident);
       return [{ capture: name, open: detector.openIncidents(), ...detector.takeEnded(), deviceKeyOf }];
     });
+    // Before the first plan, and without detection, nothing is known of incidents that may go on.
+    if (captures.length > 0) this.#options.evidence?.note(captures);
     this.#log.tell(captures, this.#options.clock.monotonicMs());
   }
 

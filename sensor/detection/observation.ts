@@ -8,6 +8,7 @@ export interface ObservedBy {
   deviceKey: string;
   /** The target is not protected any more, so nothing more will be observed. */
   isAbandoned: boolean;
+  hasEvidence: boolean;
 }
 
 /** The observation; the seconds of the incident are in it, and no longer in the incident. */
@@ -43,7 +44,7 @@ export function observe(incident: Incident, by: ObservedBy): IncidentObservation
     remotes: incident.remotes,
     seconds: seconds.slice(-incidentSecondsMax).map(({ at, bps, pps }) => ({ atMs: at, bps, pps })),
     drill: incident.drill,
-    hasEvidence: false,
+    hasEvidence: by.hasEvidence,
   };
 }
 

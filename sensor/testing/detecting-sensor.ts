@@ -3,7 +3,7 @@
  * fills, their reports, the detection, and a spool on disk.
  */
 import { createTestClock, type TestClock } from '#common/clock/index.ts';
-import { silentReporter } from '#common/reporter/index.ts';
+import { type Reporter, silentReporter } from '#common/reporter/index.ts';
 import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
 import {
   decodeUpload,
@@ -15,7 +15,9 @@ import type { FromWorker } from '#sensor/collection/capture-messages.ts';
 import { MemberReports } from '#sensor/collection/member-reports.ts';
 import { createWallWatch } from '#sensor/collection/wall-watch.ts';
 import { createDetection, type Detection } from '#sensor/detection/index.ts';
+import { createEvidence, type Evidence } from '#sensor/evidence/index.ts';
 import { createHostTime } from '#sensor/host-time/index.ts';
+import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import type { ObserveFrame } from '#sensor/packet-source/index.ts';
 import { parsePlan, type SensorPlan } from '#sensor/plan/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
@@ -33,6 +35,7 @@ interface Frame {
 export interface DetectingSensor {
   clock: TestClock;
   detection: Detection;
+  evidence: Evidence;
   spool: Spool;
   minutes: TelemetryMinute[];
   /** Frames of these streams arrive in time at these members, in turn by stream; moves the clock to `until` (seconds). */
@@ -60,10 +63,28 @@ export function detectionPlan(detection: Record<string, unknown> | null, more: R
   })!;
 }
 
+export interface SensorSetting {
+  members?: number;
+  from?: number;
+  uptimeFrom?: number;
+  /** Packets of attacks are recorded, and sent to it. */
+  monitor?: string;
+  /** Free bytes of the disk. */
+  freeBytes?: number;
+  reporter?: Reporter;
+}
+
 /** Starts a sensor at `startSecond` plus `from`; `directory` keeps its spool and its open incidents. */
 export async function createDetectingSensor(
   directory: string,
-  { members = 1, from = 0, uptimeFrom = 0 }: { members?: number; from?: number; uptimeFrom?: number } = {},
+  {
+    members = 1,
+    from = 0,
+    uptimeFrom = 0,
+    monitor,
+    freeBytes,
+    reporter = silentReporter,
+  }: SensorSetting = {},
 ): Promise<DetectingSensor> {
   const clock = createTestClock((startSecond + from) * 1000);
   const hostTime = createHostTime(clock, () => clock.monotonicMs() + uptimeFrom, 'boot');
@@ -71,10 +92,16 @@ export async function createDetectingSensor(
   const options = { directory, bytesMax: 8 << 20, sensorVersion: '0.1.0', kinds, clock };
   const spool = createSpool({ ...options, reporter: silentReporter });
   spool.open();
+  const evidence = createEvidence({
+    ...{ captures: [capture], stateDirectory: directory, spool, clock, reporter },
+    client: createMonitorClient(monitor ?? 'http://127.0.0.1:1'),
+    freeBytes: async () => freeBytes ?? 1e12,
+  });
   const detection = createDetection({
     ...{ captures: [capture], stateDirectory: directory, spool, clock, hostTime },
     reporter: silentReporter,
     onCommitted() {},
+    ...(monitor === undefined ? {} : { evidence }),
   });
   const minutes: TelemetryMinute[] = [];
   const own = detection.of(capture);
@@ -96,6 +123,7 @@ export async function createDetectingSensor(
     if (message.kind === 'seconds') own.take(structuredClone(message.seconds), members);
     if (message.kind === 'stepped') own.noteStep(member, message.byMs);
     if (message.kind === 'reports') reports.takeMinutes(message.reports);
+    if (message.kind === 'recorded') evidence.of(capture).take(structuredClone(message.recorded), members);
   };
   const loops = rings.map((ring, member) =>
     createCaptureLoop({
@@ -126,7 +154,11 @@ export async function createDetectingSensor(
   own.onOrder((order) => {
     for (const loop of loops) loop.setCounting(order);
   });
+  evidence.of(capture).onWanted((wanted) => {
+    for (const loop of loops) loop.record(wanted);
+  });
   for (const loop of loops) loop.begin({ prefixes: ['192.0.2.0/24', '2001:db8:7::/48'], addresses: [] });
+  await evidence.start();
   await detection.start();
 
   async function turn(): Promise<void> {
@@ -134,7 +166,7 @@ export async function createDetectingSensor(
   }
 
   return {
-    ...{ clock, detection, spool, minutes },
+    ...{ clock, detection, evidence, spool, minutes },
     async play(streams, until) {
       const queues = streams.map((stream) => playStreams([stream]));
       const next = queues.map((queue) => queue.next());
@@ -157,9 +189,14 @@ export async function createDetectingSensor(
     drop(packets) {
       dropped += packets;
     },
-    follow: (plan) => detection.follow(plan),
+    follow(plan) {
+      evidence.announce(plan.detection?.takesEvidence ?? false);
+      detection.follow(plan);
+    },
     async stop() {
+      if (monitor !== undefined) for (const loop of loops) loop.finish('sensor_down');
       await detection.stop();
+      await evidence.stop();
       spool.close();
     },
     incidents: () => readIncidents(spool),

@@ -28,6 +28,8 @@ export interface DetectionSettings {
   thresholds: Thresholds;
   groups: ThresholdGroup[];
   drills: Drill[];
+  /** The monitor wants capture files of attacks. */
+  takesEvidence: boolean;
 }
 
 export interface DetectionSection {
@@ -80,6 +82,7 @@ export function readDetection(fields: PlanFields): ReadSection<DetectionSection>
     thresholds: omitted.thresholds(section),
     groups: omitted.list(section.groups, thresholdGroupsMax, (entry) => parseGroup(entry, omitted)),
     drills: omitted.list(section.drills, drillsMax, parseDrill),
+    takesEvidence: section.takes_evidence === true,
   };
   return { values: { detection }, ignored: omitted.ignored, leftOut: omitted.leftOut };
 }

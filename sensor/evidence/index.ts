@@ -1,0 +1,161 @@
+/**
+ * Evidence: capture files of attacks, from the detection to the monitor.
+ *
+ * Guarantees: only a monitor whose plan says `takes_evidence` makes a sensor record. A recording holds the first 2,000 packets
+ * after the detection, 256 bytes of each; drills and traffic that need not be an attack have none. A file is on disk until the
+ * monitor has stored it, also through restarts, within the bounds of `evidence-files.ts`. It is sent when its incident
+ * is over and after the records of incidents. A failure here does not affect incidents.
+ *
+ * The capture threads record (`sensor/recording`).
+ */
+import { promisify } from 'node:util';
+import { zstdCompress } from 'node:zlib';
+import type { Clock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { encodeEvidence } from '#contracts/sensor-api/evidence.ts';
+import type { Incident } from '#sensor/detector/index.ts';
+import type { MonitorClient } from '#sensor/monitor-client/index.ts';
+import type { Spool } from '#sensor/spool/index.ts';
+import { type CaptureEvidence, type Recorded, RecordedCapture } from './capture-evidence.ts';
+import { createEvidenceFiles, type EvidenceFiles, type EvidenceFilesDeps } from './evidence-files.ts';
+import { Sender } from './sender.ts';
+
+export type { CaptureEvidence } from './capture-evidence.ts';
+
+export interface EvidenceOptions extends Pick<EvidenceFilesDeps, 'freeBytes'> {
+  captures: readonly string[];
+  stateDirectory: string;
+  client: MonitorClient;
+  /** Files wait for the incidents in it. */
+  spool: Pick<Spool, 'oldest'>;
+  clock: Clock;
+  reporter: Reporter;
+}
+
+/** The incidents of one capture that go on. */
+export interface OpenIncidents {
+  capture: string;
+  open: readonly Incident[];
+}
+
+export interface Evidence extends Part {
+  /** Whether the monitor takes capture files. Without it nothing is recorded or sent. */
+  announce(takesEvidence: boolean): void;
+  /** The recordings of a capture of `captures`. */
+  of(capture: string): CaptureEvidence;
+  /** All incidents that go on: new attacks are recorded, and files of those that are over are sent. */
+  note(captures: readonly OpenIncidents[]): void;
+  /** True where a capture file is recorded or waits. */
+  has(id: string): boolean;
+}
+
+const compress = promisify(zstdCompress);
+
+/** Creates the evidence; it records nothing before `announce` and sends nothing before `note`. */
+export function createEvidence(options: EvidenceOptions): Evidence {
+  return new RecordedEvidence(options);
+}
+
+class RecordedEvidence implements Evidence {
+  readonly name = 'evidence';
+  readonly #reporter: Reporter;
+  readonly #files: EvidenceFiles;
+  readonly #sender: Sender;
+  readonly #captures: ReadonlyMap<string, RecordedCapture>;
+  #takes = false;
+  /** Attacks of which the first packets were recorded or lost, while they go on. */
+  readonly #done = new Set<string>();
+  /** Attacks that found no room yet. */
+  readonly #without = new Set<string>();
+  /** Files that are being written. */
+  readonly #writing = new Map<string, Promise<void>>();
+
+  constructor(options: EvidenceOptions) {
+    const { captures, reporter } = options;
+    this.#reporter = reporter;
+    this.#files = createEvidenceFiles(options);
+    this.#sender = new Sender({ ...options, files: this.#files });
+    this.#captures = new Map(captures.map((name) => [name, new RecordedCapture((one) => this.#keep(one))]));
+  }
+
+  async start(): Promise<void> {
+    this.#files.open();
+    this.#sender.start();
+  }
+
+  /** The captures have stopped: what they gave is written. */
+  async stop(): Promise<void> {
+    for (const capture of this.#captures.values()) capture.noteEnded();
+    await Promise.all(this.#writing.values());
+    await this.#sender.stop();
+  }
+
+  announce(takesEvidence: boolean): void {
+    this.#takes = takesEvidence;
+    this.#sender.announce(takesEvidence);
+    if (!takesEvidence) for (const capture of this.#captures.values()) capture.finish(capture.wanted());
+  }
+
+  of(capture: string): CaptureEvidence {
+    return this.#captures.get(capture)!;
+  }
+
+  note(captures: readonly OpenIncidents[]): void {
+    const open = new Set(captures.flatMap((one) => one.open.map(({ id }) => id)));
+    for (const id of this.#done) if (!open.has(id)) this.#done.delete(id);
+    for (const [name, capture] of this.#captures) {
+      capture.finish(capture.wanted().filter((id) => !open.has(id)));
+      for (const incident of captures.find((one) => one.capture === name)?.open ?? [])
+        this.#consider(capture, incident);
+    }
+    this.#noteMissed(open);
+    this.#sender.follow((id) => open.has(id) || this.#writing.has(id));
+  }
+
+  has(id: string): boolean {
+    if (this.#files.has(id) || this.#writing.has(id)) return true;
+    return [...this.#captures.values()].some((capture) => capture.isRecording(id));
+  }
+
+  #consider(capture: RecordedCapture, incident: Incident): void {
+    const { id, severity, drill } = incident;
+    if (!this.#takes || severity !== 'attack' || drill) return;
+    if (this.#done.has(id) || this.has(id)) return;
+    if (capture.begin(incident)) this.#without.delete(id);
+    else this.#without.add(id);
+  }
+
+  #noteMissed(open: ReadonlySet<string>): void {
+    for (const id of this.#without) {
+      if (open.has(id)) continue;
+      this.#without.delete(id);
+      this.#reporter.warn('no packets of an attack were recorded: too many attacks at once', {
+        incident: id,
+      });
+    }
+  }
+
+  #keep({ id, linkType, packets }: Recorded): void {
+    // The threads ended before the first packet: the next ones begin again.
+    if (packets.length === 0 || !this.#takes) return;
+    this.#done.add(id);
+    const writing = this.#write(id, encodeEvidence({ linkType, packets }))
+      .then(() =>
+        this.#reporter.info('packets of an attack were recorded', { incident: id, packets: packets.length }),
+      )
+      .catch((error) =>
+        this.#reporter.error('a capture file of an attack can not be kept', {
+          incident: id,
+          why: describeError(error),
+        }),
+      )
+      .finally(() => this.#writing.delete(id));
+    this.#writing.set(id, writing);
+  }
+
+  async #write(id: string, file: Uint8Array): Promise<void> {
+    await this.#files.keep(id, await compress(file));
+  }
+}

@@ -155,6 +155,18 @@ describe('the journey of a server', needsRoot, () => {
     const healthyMs = Date.parse(ended.recovered_at!) - Date.parse(ended.started_at);
     assert.ok(healthyMs >= 60_000, `recovered ${healthyMs} ms after its start`);
     assert.equal(ended.id, seen.id);
+    const file = await demo.until('its first packets are at the monitor', 60_000, async () => {
+      const sql = `select f.id, f.packets, o.incident_id from evidence_files f
+        join incident_observations o using (sensor_id, observation_id)
+        where f.stored_at is not null and o.target = $1`;
+      type File = { id: string; packets: number; incident_id: string };
+      return (await demo.query<File>('monitor', sql, [target]))[0] ?? null;
+    });
+    assert.equal(file.packets, 2000);
+    const incident = `${demo.file.monitor_url}/sites/1/incidents/${file.incident_id}`;
+    const operator = await signIn(demo.file.monitor_url, demo.file.monitor_operator);
+    const packets = (await operator.get(`${incident}/evidence/${file.id}`)).text;
+    assert.ok(packets.includes(`${target}:`) && packets.includes('SYN'), packets);
   });
 
   test('NET-2.8: destroying it removes the guest and archives its device at the monitor', async () => {

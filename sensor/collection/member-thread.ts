@@ -56,32 +56,12 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
   const tell = (message: ToWorker) => worker?.postMessage(message);
 
   function hear(message: FromWorker, onReady: (source: ReadySource) => void): CodedError | null {
-    switch (message.kind) {
-      case 'ready':
-        isReady = true;
-        onReady(message.source);
-        return null;
-      case 'listening':
-        options.onListening(message.sinceMs, message.offsetMs);
-        return null;
-      case 'reports':
-        options.onReports(message.reports);
-        return null;
-      case 'windows':
-        options.onWindows(message.windows);
-        return null;
-      case 'seconds':
-        options.onSeconds(message.seconds);
-        return null;
-      case 'stepped':
-        options.onStepped(message.byMs);
-        return null;
-      case 'recorded':
-        options.onRecorded(message.recorded);
-        return null;
-      case 'failed':
-        return new CodedError(message.code, message.message);
-    }
+    if (message.kind === 'failed') return new CodedError(message.code, message.message);
+    if (message.kind === 'ready') {
+      isReady = true;
+      onReady(message.source);
+    } else passOn(options, message);
+    return null;
   }
 
   return {
@@ -131,6 +111,17 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
       await stubborn?.terminate();
     },
   };
+}
+
+type Passed = Exclude<FromWorker, { kind: 'ready' | 'failed' }>;
+
+function passOn(options: MemberThreadOptions, message: Passed): void {
+  if (message.kind === 'listening') options.onListening(message.sinceMs, message.offsetMs);
+  else if (message.kind === 'reports') options.onReports(message.reports);
+  else if (message.kind === 'windows') options.onWindows(message.windows);
+  else if (message.kind === 'seconds') options.onSeconds(message.seconds);
+  else if (message.kind === 'stepped') options.onStepped(message.byMs);
+  else options.onRecorded(message.recorded);
 }
 
 /** Starts a thread without a source, which ends when its modules are compiled. */

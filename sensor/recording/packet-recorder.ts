@@ -108,7 +108,7 @@ export class PacketRecorder {
   readonly #linkType: number;
   readonly #packet = new Packet();
   #active: Recording[] = [];
-  /** Given away, and still wanted. */
+  /** Handed over, and still wanted. */
   #given = new Set<string>();
   #full: RecordedPackets[] = [];
 
@@ -121,7 +121,7 @@ export class PacketRecorder {
     return this.#active.length > 0;
   }
 
-  /** Records these from now on. What is not wanted any more is given away. */
+  /** Records these from now on. What is not wanted any more is handed over. */
   follow(wanted: readonly WantedRecording[]): void {
     const ids = new Set(wanted.map(({ id }) => id));
     this.#giveWhere((one) => !ids.has(one.wanted.id));
@@ -158,14 +158,14 @@ export class PacketRecorder {
     if (isFull) this.#giveWhere((one) => one.isFull);
   }
 
-  /** What was given away since the last call. */
+  /** What was handed over since the last call. */
   take(): RecordedPackets[] {
     const taken = this.#full;
     this.#full = [];
     return taken;
   }
 
-  /** Gives everything away: no more frames come. */
+  /** Hands everything over: no more frames come. */
   end(): void {
     this.#giveWhere(() => true);
   }

@@ -1,0 +1,197 @@
+/**
+ * Stands between the monitor and operations and does to deliveries what networks and busy servers do. Only deliveries suffer:
+ * the lists that the monitor reads pass.
+ */
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+export const deliveryFaults = [
+  'never_arrives',
+  'receipt_lost',
+  'sent_twice',
+  'arrives_late',
+  'cut',
+  'server_error',
+  'receipt_damaged',
+] as const;
+export type DeliveryFault = (typeof deliveryFaults)[number];
+
+/** Faults of a receiver that a proof plants, to verify that it notices them. */
+export const receiverPlants = [
+  'acknowledged_without_storing',
+  'old_delivery_wins',
+  'values_changed',
+] as const;
+export type ReceiverPlant = (typeof receiverPlants)[number];
+
+interface Delivery {
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
+export interface FaultProxy extends AsyncDisposable {
+  readonly url: string;
+  /** Faults so far, by path. */
+  readonly suffered: ReadonlyMap<string, number>;
+  /** Without faults deliveries pass, and what was late arrives. */
+  setFaulty(isFaulty: boolean): Promise<void>;
+}
+
+/** Most deliveries that are on their way for long. */
+const lateMax = 3;
+
+interface WayOptions {
+  target: string;
+  /** Below this number, from 0. */
+  random: (below: number) => number;
+  plant: ReceiverPlant | null;
+}
+
+export async function startFaultProxy(options: WayOptions): Promise<FaultProxy> {
+  const way = new FaultyWay(options);
+  const server = createServer((request, response) => {
+    way.answer(request, response).catch(() => response.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    suffered: way.suffered,
+    setFaulty: (isFaulty) => way.setFaulty(isFaulty),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+class FaultyWay {
+  readonly suffered = new Map<string, number>();
+  readonly #options: WayOptions;
+  readonly #late: Delivery[] = [];
+  #isFaulty = true;
+
+  constructor(options: WayOptions) {
+    this.#options = options;
+  }
+
+  async setFaulty(isFaulty: boolean): Promise<void> {
+    this.#isFaulty = isFaulty;
+    if (!isFaulty) await this.#deliverLate();
+  }
+
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { random, plant, target } = this.#options;
+    const delivery = { path: request.url!, headers: request.headers, body: await buffer(request) };
+    if (request.method !== 'POST') {
+      const { authorization = '' } = request.headers;
+      return send(response, await fetch(target + delivery.path, { headers: { authorization } }));
+    }
+    if (this.#late.length >= lateMax || (this.#late.length > 0 && random(3) === 0)) await this.#deliverLate();
+    if (!this.#isFaulty || random(10) < 3) return this.#pass(delivery, response);
+    if (plant === 'acknowledged_without_storing' && random(10) === 0)
+      return send(response, Response.json(acknowledge(delivery)));
+    this.suffered.set(delivery.path, (this.suffered.get(delivery.path) ?? 0) + 1);
+    return this.#suffer(deliveryFaults[random(deliveryFaults.length)]!, delivery, response);
+  }
+
+  #forward({ path, headers, body }: Delivery): Promise<Response> {
+    const { authorization = '', 'content-type': type = 'application/json' } = headers;
+    return fetch(this.#options.target + path, {
+      method: 'POST',
+      headers: { authorization, 'content-type': type },
+      body: new Uint8Array(body),
+    });
+  }
+
+  async #deliverLate(): Promise<void> {
+    const { plant } = this.#options;
+    for (const delivery of this.#late.splice(0))
+      await drain(this.#forward(plant === 'old_delivery_wins' ? asNew(delivery) : delivery));
+  }
+
+  async #pass(delivery: Delivery, response: ServerResponse): Promise<void> {
+    const { plant, random } = this.#options;
+    const isChanged = plant === 'values_changed' && random(20) === 0;
+    return send(response, await this.#forward(isChanged ? changed(delivery) : delivery));
+  }
+
+  async #suffer(fault: DeliveryFault, delivery: Delivery, response: ServerResponse): Promise<void> {
+    const { random } = this.#options;
+    switch (fault) {
+      case 'never_arrives':
+        break;
+      case 'receipt_lost':
+        await drain(this.#forward(delivery));
+        break;
+      case 'sent_twice':
+        await drain(this.#forward(delivery));
+        return this.#pass(delivery, response);
+      case 'arrives_late':
+        this.#late.push(delivery);
+        break;
+      case 'cut': {
+        const body = delivery.body.subarray(0, random(delivery.body.length));
+        await drain(this.#forward({ ...delivery, body }));
+        break;
+      }
+      case 'server_error': {
+        const status = [500, 502, 503, 429][random(4)]!;
+        return send(response, new Response('<h1>not now</h1>', { status }));
+      }
+      case 'receipt_damaged': {
+        const receipt = await (await this.#forward(delivery)).arrayBuffer();
+        return send(response, new Response(receipt.slice(0, random(receipt.byteLength))));
+      }
+    }
+    response.destroy();
+  }
+}
+
+async function send(response: ServerResponse, answer: Response): Promise<void> {
+  const body = Buffer.from(await answer.arrayBuffer());
+  response.writeHead(answer.status, { 'content-type': 'application/json' });
+  response.end(body);
+}
+
+/** Reads an answer that is told to no program. */
+async function drain(answer: Promise<Response>): Promise<void> {
+  await (await answer).arrayBuffer();
+}
+
+interface Content {
+  targets?: { id: number; series: { inbound_bps: number | null }[] }[];
+  incidents?: { id: string; revision: number; peak: { pps: number } }[];
+}
+
+function rewrite(delivery: Delivery, change: (content: Content) => void): Delivery {
+  const content = JSON.parse(delivery.body.toString()) as Content;
+  change(content);
+  return { ...delivery, body: Buffer.from(JSON.stringify(content)) };
+}
+
+/** What a receiver would answer that forgets what it got. */
+function acknowledge({ body }: Delivery): object {
+  const { targets, incidents } = JSON.parse(body.toString()) as Content;
+  if (targets) return { receipts: targets.map(({ id }) => ({ id, receipt: 'accepted' })) };
+  return { outcomes: incidents!.map(({ id }) => ({ id, outcome: 'applied', allocation_id: null })) };
+}
+
+/** As if the receiver went by the order of arrival. */
+function asNew(delivery: Delivery): Delivery {
+  return rewrite(delivery, ({ incidents = [] }) => {
+    for (const incident of incidents) incident.revision += 1_000;
+  });
+}
+
+function changed(delivery: Delivery): Delivery {
+  return rewrite(delivery, ({ targets = [], incidents = [] }) => {
+    for (const { series } of targets)
+      for (const point of series) if (point.inbound_bps !== null) point.inbound_bps += 8;
+    for (const incident of incidents) incident.peak.pps += 1;
+  });
+}

@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runFeeds } from './feed-faults.prove.ts';
+
+const size = { seed: 11, changesOfRound: 25, report: () => {} };
+
+test('NET-4.2, NET-4.3: after faults of each feed operations holds what the monitor knows', async () => {
+  const { offences, faults } = await runFeeds({ ...size, n: 12, plant: null });
+  assert.deepEqual(offences, []);
+  assert.ok(faults >= 36);
+});
+
+test('the same comparison detects a receiver that goes by the order of arrival', async () => {
+  const { offences } = await runFeeds({ ...size, n: 100, plant: 'old_delivery_wins' });
+  assert.notDeepEqual(offences, []);
+});

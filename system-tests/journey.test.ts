@@ -163,7 +163,7 @@ describe('the journey of a server', needsRoot, () => {
       return (await demo.query<File>('monitor', sql, [target]))[0] ?? null;
     });
     assert.equal(file.packets, 2000);
-    const incident = `${demo.file.monitor_url}/sites/1/incidents/${file.incident_id}`;
+    const incident = `/sites/1/incidents/${file.incident_id}`;
     const operator = await signIn(demo.file.monitor_url, demo.file.monitor_operator);
     const packets = (await operator.get(`${incident}/evidence/${file.id}`)).text;
     assert.ok(packets.includes(`${target}:`) && packets.includes('SYN'), packets);

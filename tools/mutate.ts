@@ -19,6 +19,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
 import { applyMutation, findTestsOfRules, type Mutation } from './mutations/mutation.ts';
 import { mutationsOfApi } from './mutations/of-api.ts';
+import { mutationsOfEvidence } from './mutations/of-evidence.ts';
 import { mutationsOfIncidents } from './mutations/of-incidents.ts';
 import { mutationsOfNet } from './mutations/of-net.ts';
 
@@ -127,7 +128,12 @@ async function main(): Promise<number> {
   });
   const isChosen = ({ rule }: Mutation) =>
     positionals.length === 0 || positionals.some((wanted) => rule === wanted || rule.startsWith(wanted));
-  const mutations = [...mutationsOfApi, ...mutationsOfNet, ...mutationsOfIncidents].filter(isChosen);
+  const mutations = [
+    ...mutationsOfApi,
+    ...mutationsOfNet,
+    ...mutationsOfIncidents,
+    ...mutationsOfEvidence,
+  ].filter(isChosen);
   if (mutations.length === 0) {
     console.error('no mutation of such a rule; see --list');
     return 2;

@@ -8,6 +8,7 @@ import { createTestClock } from '#common/clock/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
 import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
 import { decodeEvidence } from '#contracts/sensor-api/evidence.ts';
+import type { Incident } from '#sensor/detector/index.ts';
 import type { MonitorClient } from '#sensor/monitor-client/index.ts';
 import {
   createFlood,
@@ -116,6 +117,8 @@ for (const members of [1, 2])
       times,
       times.toSorted((a, b) => a - b),
     );
+    // 1,000 packets a second, of all threads together.
+    assert.ok(times.at(-1)! - times[0]! < 2.2e9, `${times.at(-1)! - times[0]!}`);
     assert.ok(times[0]! >= (told[0]!.detectedAtMs - 1000) * 1e6, 'from the detection on');
     const isToVictim = packets.every(({ bytes }) =>
       Buffer.from(bytes.subarray(30, 34)).equals(Buffer.of(192, 0, 2, 7)),
@@ -241,6 +244,15 @@ test('a drill and traffic that need not be an attack have no capture file', asyn
   await sensor.play([quiet(20)], 20);
   const told = deliver(scene);
   assert.ok(told.length > 0 && told.every((one) => one.drill && !one.hasEvidence));
+  for (const [id, severity] of [
+    ['00000000-0000-4000-8000-000000000001', 'attack'],
+    ['00000000-0000-4000-8000-000000000002', 'info'],
+  ] as const) {
+    const target = { kind: 'host', value: '192.0.2.7' } as const;
+    const one = { id, severity, drill: false, target, direction: 'inbound' } as Incident;
+    sensor.evidence.note([{ capture: 'eth0', open: [one] }]);
+    assert.equal(sensor.evidence.has(id), severity === 'attack');
+  }
   assert.deepEqual(filesIn(folder), []);
   await sensor.stop();
 });

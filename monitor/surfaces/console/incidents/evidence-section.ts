@@ -90,8 +90,8 @@ export function evidenceSection(request: FastifyRequest, page: EvidenceSection):
     {
       title: 'Evidence',
       description: viewer.canChange
-        ? 'The first packets of the attack, at most 2,000 of each interface and 256 bytes of each packet.'
-        : 'The first packets of the attack. Only operators read and download them.',
+        ? `The first packets ${incident.direction === 'inbound' ? 'to' : 'from'} the target after the detection, ordinary ones among them: at most 2,000 of each interface, 256 bytes of each.`
+        : 'The first packets after the detection. Only operators read and download them.',
     },
     files,
   );

@@ -19,6 +19,7 @@ import {
   formatBitRate,
   formatBytes,
   formatCount,
+  formatDuration,
   formatTime,
   link,
   moment,
@@ -126,15 +127,21 @@ function statements(incident: StoredIncident): Content {
   ];
 }
 
-function figures({ measured, state, startedAtMs }: StoredIncident): Content {
+function figures({ measured, state, startedAtMs, lastObservedAtMs }: StoredIncident): Content {
   const { current, peak, totals } = measured;
   const now = state === 'active' && current !== null;
   return stats(
-    stat({
-      label: 'Now',
-      value: now ? `${formatCount(current.pps)} packets/s` : undefined,
-      source: now ? formatBitRate(current.bps) : 'not observed now',
-    }),
+    state === 'recovered'
+      ? stat({
+          label: 'Lasted',
+          value: formatDuration((lastObservedAtMs - startedAtMs) / 1000),
+          source: `until ${formatTime(lastObservedAtMs, 'seconds').slice(11)}`,
+        })
+      : stat({
+          label: 'Now',
+          value: now ? `${formatCount(current.pps)} packets/s` : undefined,
+          source: now ? formatBitRate(current.bps) : 'not observed now',
+        }),
     stat({
       label: 'Peak',
       value: `${formatCount(peak.pps)} packets/s`,
@@ -214,7 +221,8 @@ function explanation(incident: StoredIncident, nowMs: number): Content {
     { term: 'Counted in full', value: incident.measured.coverage },
     { term: 'State', value: stateBadge(incident) },
     { term: 'Target', value: targetLink(incident) },
-    { term: 'Device', value: incident.measured.deviceKey || 'not known' },
+    // Only frames from the device itself have its MAC.
+    ...(incident.measured.deviceKey === '' ? [] : [{ term: 'Device', value: incident.measured.deviceKey }]),
   ]);
 }
 

@@ -8,6 +8,7 @@ import { zstdCompressSync } from 'node:zlib';
 import { silentReporter } from '#common/reporter/index.ts';
 import { decodeEvidence, encodeEvidence, evidenceBytesMax } from '#contracts/sensor-api/evidence.ts';
 import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { requireIncidentsAlone } from '#monitor/incidents/index.ts';
 import { createIncidentSpool, observation } from '#monitor/incidents/testing/observations.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
@@ -15,6 +16,7 @@ import { type StillClock, stopDatabaseClock } from '#monitor/testing/still-clock
 import { createFolderStore } from './folder-store.ts';
 import { type ObjectStore, unavailable } from './object-store.ts';
 import { evidenceBody, evidencePacket, synFrame } from './testing/captures.ts';
+import { startS3Server } from './testing/s3-server.ts';
 
 let server: MonitorServer;
 let clock: StillClock;
@@ -297,4 +299,36 @@ test('the writer’s file is what the reader gives back', () => {
     read.packets.map((packet) => ({ ...packet, bytes: [...packet.bytes] })),
     packets.map((packet) => ({ ...packet, bytes: [...packet.bytes] })),
   );
+});
+
+test('with a bucket, a file comes from the sensor to an operator, and is removed from the bucket', async () => {
+  await using bucket = await startS3Server();
+  const { endpoint, accessKeyId, secretAccessKey } = bucket.settings;
+  await using own = await startMonitorServer(
+    {
+      SVC_MONITOR_EVIDENCE_S3_BUCKET: bucket.settings.bucket,
+      SVC_MONITOR_EVIDENCE_S3_ENDPOINT: endpoint,
+      SVC_MONITOR_EVIDENCE_S3_ACCESS_KEY_ID: accessKeyId,
+      SVC_MONITOR_EVIDENCE_S3_SECRET_ACCESS_KEY: secretAccessKey,
+    },
+    { reporter: silentReporter },
+  );
+  const still = await stopDatabaseClock(own.database, start);
+  const { token } = await own.monitor.sensors.createToken(systemActor, own.siteId);
+  const made = await own.monitor.sensors.enrol({ token, host_name: 'a', node: 'a', sensor_version: '0' });
+  const sensor = (await own.monitor.sensors.authenticate(made!.credential))!;
+  const seen = observation({ startedAtMs: start - 60_000, lastObservedAtMs: start });
+  const upload = compressUpload(encodeUpload(createIncidentSpool()(seen)));
+  await own.monitor.inbox.receiveUrgent(sensor, upload, 'zstd', requireIncidentsAlone);
+  const { evidence } = own.monitor;
+  assert.equal(await evidence.receive(sensor, seen.id, evidenceBody(start, 7)), 'stored');
+  assert.equal((await bucket.keys()).length, 1);
+  const [file] = await evidence.list(own.siteId, [{ sensorId: sensor.id, observationId: seen.id }]);
+  assert.equal((await evidence.readPackets(systemActor, file!)).length, 7);
+  await still.set(start + 7 * day + 1000);
+  await bucket.answerWith(503);
+  await assert.rejects(evidence.removeExpired(), /status 503/);
+  await bucket.answerWith(0);
+  assert.deepEqual([(await bucket.keys()).length, await evidence.removeExpired()], [1, 1]);
+  assert.deepEqual(await bucket.keys(), []);
 });

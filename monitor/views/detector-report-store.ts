@@ -15,7 +15,10 @@ export interface DetectorReport {
   isComplete: boolean;
   /** One epoch of it covered the address throughout. */
   isCovered: boolean;
-  /** Attack traffic at the capture that saw most of it; null: no capture reported the address. */
+  /**
+   * Attack traffic at the capture that counts, where it watched the whole minute and saw some, else at the one that saw most;
+   * null: no capture reported the address.
+   */
   attack: { bytes: number; packets: number; captureId: number } | null;
   /** The sensor of the capture that counts; null for one that is there no more. */
   sensorId: number | null;
@@ -58,16 +61,19 @@ export async function readDetectorReports(
       join detector_epochs e on e.sensor_id = w.sensor_id and e.id = w.epoch_id
       where w.address <<= any(e.prefixes)),
     attacks as (
-      select a.n, c.id as capture_id, sum(d.attack_bytes)::bigint as bytes, sum(d.attack_packets)::bigint as packets
-      from asked a
+      select a.n, c.id as capture_id, sum(d.attack_bytes)::bigint as bytes, sum(d.attack_packets)::bigint as packets,
+        bool_or(w.complete and c.id = a.capture_id) as counts
+      from asked a left join winners w using (n)
       join (select * from detector_addresses where site_id = ${siteId} and ${within}) d
         on d.address = a.address and d.minute = a.minute
       join captures c on c.sensor_id = d.sensor_id and c.name = d.capture
       where exists (select 1 from host_minutes h where h.site_id = ${siteId} and h.address = a.address
         and h.minute = a.minute and h.capture_id = c.id and not h.is_foreign)
       group by a.n, c.id),
+    -- The capture that counts tells of the attack too, if it watched the whole minute: two that see the same differ by some packets.
     strongest as (
-      select distinct on (n) n, capture_id, bytes, packets from attacks order by n, bytes desc, packets desc, capture_id)
+      select distinct on (n) n, capture_id, bytes, packets from attacks
+      order by n, coalesce(counts and bytes > 0, false) desc, bytes desc, packets desc, capture_id)
     select coalesce(w.complete, false) as "isComplete",
       coalesce(e.since <= a.minute, false) as "isCovered", s.bytes, s.packets, s.capture_id as "captureId",
       c.sensor_id as "sensorId"

@@ -1,10 +1,10 @@
 /**
  * Attack and expected traffic of an allocation's minutes. Pure.
  *
- * Attack traffic is what detectors counted for incidents of this very address, at the capture that saw most of it. Zero is
- * said only where the capture that counts watched the whole minute inside one epoch that covers the address; everything else is
- * unknown, with its reason (NET-2.4.5). Expected traffic is the mean of at least five minutes of the same allocation in the
- * thirty before, observed as a whole and known to be without attacks (NET-2.4.6).
+ * Attack traffic is what detectors counted for incidents of this very address, at the capture that counts or else at the one
+ * that saw most of it. Zero is said only where the capture that counts watched the whole minute inside one epoch that covers the
+ * address; everything else is unknown, with its reason (NET-2.4.5). Expected traffic is the mean of at least five minutes of the
+ * same allocation in the thirty before, observed as a whole and known to be without attacks (NET-2.4.6).
  */
 import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
 import type { AttackPeriods, UnassignablePeriod } from '#monitor/incidents/index.ts';

@@ -57,11 +57,11 @@ async function report(agos: readonly number[], bytes = 600): Promise<void> {
     );
 }
 
-const attackIn = (ago: number, bytes: number, packets: number) =>
+const attackIn = (ago: number, bytes: number, packets: number, capture = 'uplink0') =>
   world.database.pool.query(
     `insert into detector_addresses (minute, site_id, sensor_id, capture, address, is_outbound, one_second, ten_seconds,
-       attack_bytes, attack_packets) values (to_timestamp($1), $2, $3, 'uplink0', $4, false, '{}', '{}', $5, $6)`,
-    [minutesAgo(ago), world.siteId, sensor, address, bytes, packets],
+       attack_bytes, attack_packets) values (to_timestamp($1), $2, $3, $7, $4, false, '{}', '{}', $5, $6)`,
+    [minutesAgo(ago), world.siteId, sensor, address, bytes, packets, capture],
   );
 
 /** A tick of a process of its own; the points that it sent, by how many minutes ago they were. */
@@ -113,6 +113,28 @@ test('NET-2.4.5, NET-2.4.3: an attack minute has its own amounts, and the sweep 
   await world.database.pool.query('truncate feed_cursors');
   const again = await deliver();
   for (const [count, point] of again) assert.deepEqual(point, points.get(count), `${count} minutes ago`);
+});
+
+test('NET-2.4.3: an attack that another capture saw a packet more of is checked by the capture that counts', async () => {
+  world.operations.targets = [target(address, { assignedAt: ago(50) })];
+  await report(range(12, 8));
+  const bridge = { address, rxBytes: 599, packets: 60, capture: 'br0', role: 'bridge' as const };
+  await addMinutes(world, sensor, [
+    { minute: minutesAgo(10), ...bridge },
+    { minute: minutesAgo(9), ...bridge },
+  ]);
+  await attackIn(10, 300, 30);
+  await attackIn(10, 310, 31, 'br0');
+  // Only the bridge counted for this one.
+  await attackIn(9, 310, 31, 'br0');
+  const captures = ['uplink0', 'br0'].map((capture) => ({ sensorId: sensor, capture }));
+  periods.attacks.push({
+    ...{ incidentId: randomUUID(), address, direction: 'inbound', captures, isOver: true },
+    ...{ startedAtMs: minutesAgo(10) * 1000, endedAtMs: minutesAgo(9) * 1000 + 50_000 },
+  });
+  const points = await deliver();
+  assert.deepEqual([points.get(10)!.ddos_bps, points.get(10)!.coverage], [40, 1]);
+  assert.deepEqual([points.get(9)!.ddos_pps, points.get(9)!.coverage], [31 / 60, null]);
 });
 
 test('NET-2.4.5: without a complete report, an epoch or an assignable attack the value is unknown, with its reason', async () => {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { zstdCompressSync } from 'node:zlib';
 import { silentReporter } from '#common/reporter/index.ts';
 import { decodeEvidence, encodeEvidence, evidenceBytesMax } from '#contracts/sensor-api/evidence.ts';
@@ -29,18 +31,13 @@ const folder = mkdtempSync(join(tmpdir(), 'svc-evidence-'));
 /** A folder, which fails when told to. */
 const real = createFolderStore(folder);
 let fault: string | null = null;
-/** Called within a `put`, once the object is there. */
-let onPut = async () => {};
 const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
   if (fault !== null) throw unavailable('the test’s store', fault);
   return work();
 };
 const store: ObjectStore = {
   place: 'the test’s store',
-  async put(key, bytes) {
-    await guarded(() => real.put(key, bytes));
-    await onPut();
-  },
+  put: (key, bytes) => guarded(() => real.put(key, bytes)),
   get: (key) => guarded(() => real.get(key)),
   remove: (key) => guarded(() => real.remove(key)),
   check: () => guarded(() => real.check()),
@@ -212,29 +209,40 @@ test('a store that is away is a 503, said by the health page; the sensor’s nex
   await truncate();
 });
 
-test('a monitor that dies between object and row loses nothing: the file comes again, or both are removed', async () => {
-  const id = await observe('198.51.100.13');
-  onPut = async () => {
-    throw new Error('the process is gone');
-  };
-  const body = evidenceBody(start);
-  assert.equal((await send(id, body)).status, 500);
-  assert.deepEqual([(await rows()).map(({ is_stored }) => is_stored), objects()], [[false], 1]);
-  const views = [{ sensorId: 1, observationId: id }];
-  assert.deepEqual(await server.monitor.evidence.list(server.siteId, views), [], 'not shown');
-  onPut = async () => {};
-  assert.equal((await send(id, body)).status, 201);
-  assert.deepEqual([(await rows()).map(({ is_stored }) => is_stored), objects()], [[true], 1]);
-  await truncate();
-  onPut = async () => {
-    throw new Error('the process is gone');
-  };
-  await send(id, body);
-  onPut = async () => {};
-  await advance(7 * day + 1000);
-  assert.equal(await server.monitor.evidence.removeExpired(), 1);
-  assert.deepEqual([await rows(), objects()], [[], 0], 'no object without a row');
-});
+/** A monitor of its own process that is killed at this moment of its `put`. */
+function killedReceive(
+  id: string,
+  sensorId: number,
+  body: Uint8Array,
+  moment: 'before' | 'after',
+): string | null {
+  const path = fileURLToPath(new URL('./testing/killed-receiver.ts', import.meta.url));
+  const args = [path, server.database.url, folder, String(sensorId), id, moment];
+  const { signal, stderr } = spawnSync(process.execPath, args, { input: body, encoding: 'utf8' });
+  assert.ok(signal !== null, stderr);
+  return signal;
+}
+
+for (const moment of ['before', 'after'] as const)
+  test(`a monitor that is killed ${moment} the object is there loses nothing: the file comes again, or both are removed`, async () => {
+    const id = await observe(`198.51.100.${moment === 'before' ? 13 : 23}`);
+    const sensorId = await sensorOf(id);
+    const body = evidenceBody(start);
+    const left = moment === 'before' ? 0 : 1;
+    const states = async () => (await rows()).map(({ is_stored }) => is_stored);
+    assert.equal(killedReceive(id, sensorId, body, moment), 'SIGKILL');
+    assert.deepEqual([await states(), objects()], [[false], left]);
+    const views = [{ sensorId, observationId: id }];
+    assert.deepEqual(await server.monitor.evidence.list(server.siteId, views), [], 'not shown');
+    assert.equal((await send(id, body)).receipt, 'stored');
+    assert.deepEqual([await states(), objects()], [[true], 1]);
+    await truncate();
+    killedReceive(id, sensorId, body, moment);
+    assert.equal(objects(), left);
+    await advance(7 * day + 1000);
+    assert.equal(await server.monitor.evidence.removeExpired(), 1);
+    assert.deepEqual([await rows(), objects()], [[], 0], 'no object without a row');
+  });
 
 test('NET-8.R4: a file is deleted after seven days, not before; the object before its row', async () => {
   const [id, later] = [await observe('198.51.100.14'), await observe('198.51.100.15')];

@@ -285,6 +285,33 @@ test('a sensor that starts again keeps the file while the attack goes on, and se
   await again.sensor.stop();
 });
 
+test('a sensor that is killed while it records begins again; one that is killed later keeps its file', async (t) => {
+  const scene = await stage(t);
+  scene.sensor.follow(takes);
+  await scene.sensor.play([flood({ ratio: 2 }, 3.5, 60)], 8);
+  assert.ok(scene.sensor.detection.active().length === 1 && filesIn(scene.folder).length === 0);
+  scene.sensor.spool.close();
+  const setting = (from: number) => ({ monitor: scene.monitor.url, from, uptimeFrom: from * 1000 });
+  const second = { ...scene, sensor: await createDetectingSensor(scene.folder, setting(10)) };
+  second.sensor.follow(takes);
+  await second.sensor.play([flood({}, 10, 60)], 16);
+  await until(second, () => filesIn(scene.folder).some((one) => one.endsWith('.zst')));
+  const [name] = filesIn(scene.folder);
+  const kept = readFileSync(join(scene.folder, 'evidence', name!));
+  assert.equal(unpack(kept).packets.length, 2000);
+  second.sensor.spool.close();
+  const third = { ...scene, sensor: await createDetectingSensor(scene.folder, setting(30)) };
+  third.sensor.follow(takes);
+  await third.sensor.play([quiet(110)], 110);
+  deliver(third);
+  await until(third, () => filesIn(scene.folder).length === 0);
+  assert.deepEqual(
+    scene.monitor.requests.map(({ path, body }) => [path, body.equals(kept)]),
+    [[`/agent/v1/evidence/${name!.replace('.pcap.zst', '')}`, true]],
+  );
+  await third.sensor.stop();
+});
+
 test('a disk without room keeps no file and says so; the incident goes on', async (t) => {
   const scene = await stage(t, { freeBytes: 64 * 1024 * 1024 });
   const { sensor, folder, lines } = scene;

@@ -37,7 +37,7 @@ function createLoops(features: Features): Part[] {
     ...(config.hasInventorySync ? [inventory.loop] : []),
     ...feeds.all.filter(({ cadence }) => cadence.isOn).flatMap((feed) => partsOfFeed(features, feed)),
     ...(config.hasAlerts ? alerts.parts : []),
-    ...(config.hasHandOff ? [handOff.worker] : []),
+    ...(config.hasHandOff ? handOff.parts : []),
     ...(config.hasMaintenance ? [retention.loop] : []),
   ];
 }

@@ -19,6 +19,7 @@ import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts'
 import { webhookPrivateTargetsSetting } from '#service-kit/webhooks/settings.ts';
 import { evidenceSettings } from './evidence/index.ts';
 import { cadencesOf, type Feed, installedFeeds, settingsOfFeeds } from './feeds/index.ts';
+import { parsePeers } from './hand-off/bgp/peer.ts';
 
 /** The live store's URL; its password appears in no message. */
 function redisUrlSetting(name: string, sentence: string): Setting<string | null> {
@@ -124,6 +125,25 @@ export const monitorSettings = {
     'SVC_HAND_OFF_COMMANDS',
     'The folder with the programs that rules of hand-off may start, such as /etc/svc/hand-off; rules choose among its executable files. Only root should be able to write there.',
     'unset: no rule starts a program',
+  ),
+  handOffBgpPeers: {
+    name: 'SVC_HAND_OFF_BGP_PEERS',
+    sentence:
+      'BGP peers that rules of hand-off may announce blackholes and filters to, such as 64512@127.0.0.1:179 (AS, address, port), separated by commas: usually a gobgpd on this machine.',
+    defaultText: 'unset: no rule announces routes',
+    parse: (text: string | undefined) => parsePeers(text ?? ''),
+  },
+  handOffBgpAs: integerSetting(
+    'SVC_HAND_OFF_BGP_AS',
+    0,
+    { min: 0, max: 4_294_967_295 },
+    'The AS number of the monitor towards its BGP peers; 0 is that of each peer.',
+  ),
+  handOffBgpKeepSeconds: integerSetting(
+    'SVC_HAND_OFF_BGP_KEEP_SECONDS',
+    120,
+    { min: 0, max: 4095, unit: 's' },
+    'How long BGP peers keep the routes when no monitor has a session with them any more, if they support graceful restart; 0 withdraws them at once.',
   ),
   smtpUrl: smtpUrlSetting(
     'SVC_SMTP_URL',

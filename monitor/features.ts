@@ -257,6 +257,11 @@ function createCare(known: Platform & Observation & Reception): Care {
       ...known,
       webhooks: { allowPrivate: config.webhookPrivateTargets },
       commandsFolder: config.handOffCommands || null,
+      bgp: {
+        peers: config.handOffBgpPeers,
+        ownAs: config.handOffBgpAs || null,
+        keepSeconds: config.handOffBgpKeepSeconds,
+      },
     }),
   };
 }

@@ -57,6 +57,8 @@ export type Step = 'ban' | 'unban';
 export const toldKinds: Readonly<Record<RuleKind, IncidentAction['kind']>> = {
   webhook: 'webhook',
   command: 'command',
+  blackhole: 'blackholed',
+  flowspec: 'filtered',
 };
 
 /** The incident as receivers are told of it. */

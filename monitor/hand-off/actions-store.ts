@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { type Claim, isUnclaimed, setClaim } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Action } from './action.ts';
+import type { RuleKind } from './rule.ts';
 
 const ms = (column: string) => sql`(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
 const columns = sql`a.id, a.public_id as "publicId", a.site_id as "siteId", a.rule_id as "ruleId", r.name as "ruleName", r.removed_at is not null as "isRuleRemoved",
@@ -19,11 +20,16 @@ const isDue = sql<boolean>`(
   or a.state = 'active' and a.released_at + a.hold_seconds * interval '1 second' <= svc_now())`;
 
 /** The action that waited longest. The end of one comes before the start of the next of its rule and address. */
-export async function claimAction(db: Queryable, claimSeconds: number): Promise<Claim | null> {
+export async function claimAction(
+  db: Queryable,
+  claimSeconds: number,
+  which: { kinds: readonly RuleKind[]; hasDryRuns: boolean },
+): Promise<Claim | null> {
   const { rows } = await sql<Claim>`
     with due as (
       select a.id from hand_off_actions a
       where a.ended_at is null and ${isUnclaimed('a')} and ${isDue}
+        and (a.is_dry_run and ${which.hasDryRuns} or not a.is_dry_run and a.kind = any(${[...which.kinds]}::text[]))
         and not (a.state = 'waiting' and exists (
           select 1 from hand_off_actions e where e.rule_id = a.rule_id and e.target_key = a.target_key and e.state = 'ending'))
       order by a.next_attempt_at, a.id limit 1 for update of a skip locked)

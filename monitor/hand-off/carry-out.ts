@@ -2,6 +2,7 @@
 import { describeError } from '#common/errors/index.ts';
 import { postDelivery, resolveByDns, signDelivery } from '#service-kit/webhooks/index.ts';
 import { type Action, describeStep, directionWord, type Step } from './action.ts';
+import { hasFilter } from './bgp/route.ts';
 import type { HandOffDeps } from './deps.ts';
 import { readSealedSecret, ruleSecret } from './rules-store.ts';
 import { runCommand } from './run-command.ts';
@@ -11,6 +12,8 @@ export interface StepResult {
   /** False: it is certain that nothing happened, and trying again changes nothing. */
   mayHaveActed: boolean;
   output: string;
+  /** Tries go on as long as the attack does: the fault is not of this action. */
+  isOutage?: boolean;
 }
 
 /** Never throws. */
@@ -44,7 +47,19 @@ const argumentsOf = ({ address, attack }: Action, step: Step) => [
 
 function describeTarget(action: Action, step: Step): string {
   if (action.kind === 'webhook') return `post ${step} of ${action.address} to ${action.target.url}`;
+  if (action.kind !== 'command')
+    return `${step === 'ban' ? 'announce' : 'withdraw'} ${describeRoutes(action)}`;
   return `run ${[action.target.command, ...argumentsOf(action, step)].join(' ')}`;
+}
+
+/** The routes of an action, in words. */
+export function describeRoutes({ kind, address, target, attack }: Action): string {
+  const subject = `${address}/${address.includes(':') ? 128 : 32}`;
+  if (kind === 'blackhole')
+    return `a blackhole of ${subject} by ${(address.includes(':') ? target.nextHop6 : target.nextHop4) ?? 'no next hop'} at ${target.peer}`;
+  const classes = attack.vectors.map((vector) => vector.class).filter(hasFilter);
+  const names = classes.length > 0 ? [...new Set(classes)] : [attack.class];
+  return `filters of ${names.join(', ')} for ${subject} at ${target.peer}`;
 }
 
 async function post(

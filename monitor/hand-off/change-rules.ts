@@ -23,7 +23,7 @@ import {
 import * as store from './rules-store.ts';
 import { listCommands } from './run-command.ts';
 
-type Deps = Pick<HandOffDeps, 'db' | 'secrets' | 'webhooks' | 'commandsFolder'>;
+type Deps = Pick<HandOffDeps, 'db' | 'secrets' | 'webhooks' | 'commandsFolder' | 'bgp'>;
 
 async function underLock<Result>(
   { db }: Deps,
@@ -49,7 +49,8 @@ function requireRevision(stored: { revision: number; changedBy?: string }, revis
 
 async function parse(deps: Deps, input: RuleInput): Promise<RuleSettings> {
   const commands = await listCommands(deps.commandsFolder);
-  return parseRule(input, { webhooks: deps.webhooks, commands });
+  const peers = deps.bgp.peers.map(({ name }) => name);
+  return parseRule(input, { webhooks: deps.webhooks, commands, peers });
 }
 
 /** As the audit trail has it. */

@@ -4,6 +4,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
+import type { BgpPeer } from './bgp/peer.ts';
 
 export interface HandOffDeps {
   db: () => Queryable;
@@ -14,4 +15,12 @@ export interface HandOffDeps {
   webhooks: TargetRules;
   /** The folder with the programs that rules may start; null: rules start none. */
   commandsFolder: string | null;
+  bgp: {
+    /** Peers that rules may announce routes to. */
+    peers: readonly BgpPeer[];
+    /** Null: that of each peer. */
+    ownAs: number | null;
+    /** How long a peer keeps the routes when its session is lost. */
+    keepSeconds: number;
+  };
 }

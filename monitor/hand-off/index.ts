@@ -6,10 +6,13 @@
  * recovered and the hold time has passed, or when an operator ends it. A site has actions for a bounded number of addresses
  * at once. Every step is in the audit trail.
  */
+import type { Part } from '#common/lifecycle/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
+import type { LeasedLoop } from '#service-kit/leases/index.ts';
 import type { OutboxSender } from '#service-kit/outbox/index.ts';
 import type { Action } from './action.ts';
 import * as actions from './actions-store.ts';
+import { createBgpSpeaker } from './bgp/speaker.ts';
 import * as change from './change-rules.ts';
 import type { HandOffDeps } from './deps.ts';
 import type { Rule, RuleInput, RuleMode } from './rule.ts';
@@ -18,6 +21,7 @@ import { listCommands } from './run-command.ts';
 import { createHandOffWorker } from './work-actions.ts';
 
 export type { Action, ActionState } from './action.ts';
+export { parsePeers } from './bgp/peer.ts';
 export { keptHandOff } from './kept.ts';
 export { noteHandOff } from './note-incidents.ts';
 export {
@@ -43,6 +47,8 @@ export interface SiteHandOff {
   limit: SiteLimit;
   /** Programs that rules may start. */
   commands: string[];
+  /** BGP peers that rules may announce routes to. */
+  peers: string[];
 }
 
 /**
@@ -52,6 +58,9 @@ export interface SiteHandOff {
 export interface HandOff {
   /** Carries out actions; may run in any number of processes. */
   readonly worker: OutboxSender;
+  /** Tells BGP peers what rules announce; may run in any number of processes. */
+  readonly speaker: LeasedLoop;
+  readonly parts: readonly Part[];
   describeSite(siteId: number): Promise<SiteHandOff>;
   /** Adds a rule, which is off. The secret of a webhook is returned only here. */
   addRule(actor: Actor, siteId: number, input: RuleInput): Promise<{ id: number; secret: string | null }>;
@@ -76,15 +85,19 @@ const actionsShown = 100;
 
 export function createHandOff(deps: HandOffDeps): HandOff {
   const { db } = deps;
+  const worker = createHandOffWorker(deps);
+  const speaker = createBgpSpeaker(deps);
   return {
-    worker: createHandOffWorker(deps),
+    worker,
+    speaker,
+    parts: deps.bgp.peers.length > 0 ? [worker, speaker] : [worker],
     async describeSite(siteId) {
       const [rules, limit, commands] = await Promise.all([
         listRules(db(), siteId),
         readLimit(db(), siteId),
         listCommands(deps.commandsFolder),
       ]);
-      return { rules, limit, commands };
+      return { rules, limit, commands, peers: deps.bgp.peers.map(({ name }) => name) };
     },
     addRule: (...args) => change.addRule(deps, ...args),
     changeRule: (...args) => change.changeRule(deps, ...args),

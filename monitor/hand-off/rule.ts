@@ -4,8 +4,9 @@ import { canonicalAddress, parseAddress, parsePrefix, prefixContains } from '#co
 import type { Incident } from '#monitor/incidents/index.ts';
 import { parsePrefixes, parseRate } from '#monitor/protection/index.ts';
 import { parseEndpointUrl, type TargetRules } from '#service-kit/webhooks/index.ts';
+import { hasFilter } from './bgp/route.ts';
 
-export const ruleKinds = ['webhook', 'command'] as const;
+export const ruleKinds = ['command', 'webhook', 'blackhole', 'flowspec'] as const;
 export type RuleKind = (typeof ruleKinds)[number];
 export const ruleModes = ['off', 'dry_run', 'on'] as const;
 export type RuleMode = (typeof ruleModes)[number];
@@ -18,6 +19,11 @@ export interface RuleTarget {
   url?: string;
   /** Of a command: the name of a file in the folder of commands. */
   command?: string;
+  /** Of a blackhole or filters: the BGP peer, as the settings name it. */
+  peer?: string;
+  /** Of a blackhole: where its traffic is to go, by address family. */
+  nextHop4?: string;
+  nextHop6?: string;
 }
 
 /** What an operator sets. */
@@ -55,6 +61,9 @@ export interface RuleInput {
   holdSeconds: string;
   url?: string | undefined;
   command?: string | undefined;
+  peer?: string | undefined;
+  nextHop4?: string | undefined;
+  nextHop6?: string | undefined;
 }
 
 /** What this installation allows. */
@@ -62,6 +71,8 @@ export interface HandOffRules {
   webhooks: TargetRules;
   /** Names of the programs that rules may start. */
   commands: readonly string[];
+  /** Names of the BGP peers. */
+  peers: readonly string[];
 }
 
 export const ruleNameMax = 80;
@@ -98,7 +109,7 @@ export function parseRule(input: RuleInput, allowed: HandOffRules): RuleSettings
     fields.hold_seconds = `The hold time is ${holdSecondsMin} to ${holdSecondsMax} whole seconds.`;
   const minPps = caught('min_pps', () => parsePeak(input.minPps));
   const minBps = caught('min_bps', () => parsePeak(input.minBps));
-  const target = kind ? parseTarget(kind, input, allowed, caught) : {};
+  const target = kind ? parseTarget(kind, input, prefixes, allowed, caught) : {};
   const [first] = Object.values(fields);
   if (first !== undefined || !kind || !direction)
     throw new CodedError('hand_off.invalid', first ?? '', { fields });
@@ -114,7 +125,15 @@ function parsePeak(text: string): number | null {
 
 type Caught = <Value>(name: string, parse: () => Value) => Value | null;
 
-function parseTarget(kind: RuleKind, input: RuleInput, allowed: HandOffRules, caught: Caught): RuleTarget {
+function parseTarget(
+  kind: RuleKind,
+  input: RuleInput,
+  prefixes: readonly string[],
+  allowed: HandOffRules,
+  caught: Caught,
+): RuleTarget {
+  if (kind === 'blackhole' || kind === 'flowspec')
+    return parseBgpTarget(kind, input, prefixes, allowed, caught);
   if (kind === 'webhook') {
     const url = caught('url', () => parseEndpointUrl(input.url ?? '', allowed.webhooks));
     return url === null ? {} : { url };
@@ -131,17 +150,54 @@ function parseTarget(kind: RuleKind, input: RuleInput, allowed: HandOffRules, ca
   return { command };
 }
 
+function parseBgpTarget(
+  kind: RuleKind,
+  input: RuleInput,
+  prefixes: readonly string[],
+  allowed: HandOffRules,
+  caught: Caught,
+): RuleTarget {
+  const peer = (input.peer ?? '').trim();
+  caught('peer', () => {
+    if (allowed.peers.includes(peer)) return;
+    throw invalid(
+      allowed.peers.length === 0
+        ? 'There are no BGP peers: set SVC_HAND_OFF_BGP_PEERS, such as 64512@127.0.0.1:179.'
+        : `Choose one of the peers: ${allowed.peers.slice(0, 20).join(', ')}.`,
+    );
+  });
+  if (kind === 'flowspec') return { peer };
+  const hop = (name: string, text: string | undefined, bytes: 4 | 16) =>
+    caught(name, () => parseHop(text ?? '', bytes, prefixes));
+  const nextHop4 = hop('next_hop4', input.nextHop4, 4);
+  const nextHop6 = hop('next_hop6', input.nextHop6, 16);
+  return { peer, ...(nextHop4 && { nextHop4 }), ...(nextHop6 && { nextHop6 }) };
+}
+
+/** A next hop is needed where the list has prefixes of its family. */
+function parseHop(text: string, bytes: 4 | 16, prefixes: readonly string[]): string | null {
+  const family = bytes === 4 ? 'IPv4' : 'IPv6';
+  if (text.trim() === '') {
+    if (prefixes.every((prefix) => prefix.includes(':') !== (bytes === 16))) return null;
+    throw invalid(`The list has ${family} prefixes: give their next hop.`);
+  }
+  const address = canonicalAddress(text.trim());
+  if (address && parseAddress(address)!.length === bytes) return address;
+  throw invalid(`Write an ${family} address, such as ${bytes === 4 ? '192.0.2.1' : '100::1'}.`);
+}
+
 function invalid(message: string): CodedError {
   return new CodedError('hand_off.invalid', message);
 }
 
 /** True for an attack that this rule acts on while it goes on: of an exact address of its prefixes, and no drill. */
 export function isFor(
-  rule: Pick<Rule, 'siteId' | 'mode' | 'prefixes' | 'direction' | 'minPps' | 'minBps'>,
+  rule: Pick<Rule, 'siteId' | 'kind' | 'mode' | 'prefixes' | 'direction' | 'minPps' | 'minBps'>,
   incident: Incident,
 ): boolean {
   const { target, measured, direction } = incident;
   if (rule.siteId !== incident.siteId || rule.mode === 'off' || !isActionable(incident)) return false;
+  if (rule.kind === 'flowspec' && !hasFilter(incident.class)) return false;
   if (rule.direction !== 'both' && rule.direction !== direction) return false;
   const isStrong =
     (rule.minPps === null && rule.minBps === null) ||

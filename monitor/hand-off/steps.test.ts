@@ -74,7 +74,7 @@ test('a command that fails five times is undone, has failed, is logged, and the 
     ['failed', 'the command ended with status 3', 'went wrong\n', null],
   );
   assert.deepEqual(await stage.states(), ['198.51.100.7 failed'], 'not begun again for this attack');
-  assert.equal(stage.log.filter((line) => line.includes('a hand-off step failed')).length, 10);
+  assert.equal(stage.log.filter((line) => line.includes('a hand-off step failed')).length, 1);
   const { rows } = await stage.world.database.pool.query('select state, actions from incidents');
   assert.deepEqual(rows, [{ state: 'active', actions: [] }]);
 });

@@ -15,31 +15,48 @@ import * as actions from './actions-store.ts';
 import { carryOut, type StepResult } from './carry-out.ts';
 import type { HandOffDeps } from './deps.ts';
 import { listIncidentsOf, listTold } from './note-store.ts';
+import type { RuleKind } from './rule.ts';
 import { readLimit } from './rules-store.ts';
 
 export const startsMax = 5;
 const retryStart = { firstMs: 2_000, maxMs: 30_000 };
 const retryEnd = { firstMs: 5_000, maxMs: 600_000 };
-const workers = 4;
 
 /** The program itself, in the audit trail. */
 const actor = { kind: 'system', job: 'hand-off' } as const;
 
+/** Which actions a worker carries out, and how. */
+export interface Work {
+  name: string;
+  workers: number;
+  kinds: readonly RuleKind[];
+  hasDryRuns: boolean;
+  carryOut(action: Action, step: Step, nowMs: number, signal: AbortSignal): Promise<StepResult>;
+}
+
+/** Programs, webhooks, and dry runs of every kind. */
 export function createHandOffWorker(deps: HandOffDeps): OutboxSender {
+  return createWorker(deps, {
+    ...{ name: 'hand-off', workers: 4, kinds: ['webhook', 'command'], hasDryRuns: true },
+    carryOut: (action, step, nowMs, signal) => carryOut(deps, action, step, nowMs, signal),
+  });
+}
+
+export function createWorker(deps: HandOffDeps, work: Work): OutboxSender {
   const { db, clock, reporter, secrets } = deps;
   return createOutboxSender<Claim, Action>(
     {
-      name: 'hand-off',
+      name: work.name,
       failure: 'hand-off can not work',
       table: 'hand_off_actions',
-      workers,
+      workers: work.workers,
       async prepare() {
         await secrets.ready();
         return false;
       },
-      claim: actions.claimAction,
+      claim: (from, claimSeconds) => actions.claimAction(from, claimSeconds, work),
       next: (from, claim) => nextWithRoom(from, claim),
-      attempt: (claim, action, signal) => attempt(deps, claim, action, signal),
+      attempt: (claim, action, signal) => attempt(deps, work, claim, action, signal),
     },
     { db, clock, reporter },
   );
@@ -60,6 +77,7 @@ async function nextWithRoom(db: Queryable, claim: Claim): Promise<Action | null>
 /** True when the step is done. */
 async function attempt(
   deps: HandOffDeps,
+  work: Work,
   claim: Claim,
   action: Action,
   signal: AbortSignal,
@@ -67,10 +85,11 @@ async function attempt(
   const { db, reporter } = deps;
   const step: Step = action.state === 'waiting' ? 'ban' : 'unban';
   if (step === 'ban' && !action.isDryRun && !(await actions.noteTried(db(), claim))) return false;
-  const result = await carryOut(deps, action, step, await readNowMs(db()), signal);
+  const result = await work.carryOut(action, step, await readNowMs(db()), signal);
   // A call that was cut short by a stop is repeated.
   if (signal.aborted && result.error !== null) return false;
-  if (result.error !== null)
+  // The same fault of every attempt is one fact.
+  if (result.error !== null && result.error !== action.lastError)
     reporter.warn('a hand-off step failed', {
       rule: action.ruleName,
       address: action.address,
@@ -122,11 +141,11 @@ function settle(
 
 type After = Pick<actions.Recorded, 'state' | 'hasFailed' | 'attempts' | 'retrySeconds'>;
 
-function afterStart({ attempts }: Action, { error, mayHaveActed }: StepResult): After {
+function afterStart({ attempts }: Action, { error, mayHaveActed, isOutage }: StepResult): After {
   if (error === null) return { state: 'active', hasFailed: false, attempts: 0, retrySeconds: 0 };
   const tried = attempts + 1;
-  if (tried < startsMax) {
-    const retrySeconds = backoffMs(retryStart, tried) / 1000;
+  if (tried < startsMax || isOutage) {
+    const retrySeconds = isOutage ? 1 : backoffMs(retryStart, tried) / 1000;
     return { state: 'waiting', hasFailed: false, attempts: tried, retrySeconds };
   }
   // What may have had an effect is undone.

@@ -27,7 +27,7 @@ export interface Started {
 }
 
 /** `SYN flood on 198.51.100.7`, 25,000 packets/s and 12 Mbit/s, by the clock of the stage. */
-export async function createStage() {
+export async function createStage(change: Partial<HandOffDeps> = {}) {
   const world = await createWorld();
   const clock = await stopDatabaseClock(world.database, Date.now());
   const folder = await mkdtemp(join(tmpdir(), 'svc-hand-off-'));
@@ -43,8 +43,10 @@ export async function createStage() {
     clock: systemClock,
     webhooks: { allowPrivate: true },
     commandsFolder: folder,
+    bgp: { peers: [], ownAs: null, keepSeconds: 120 },
+    ...change,
   };
-  const create = (change: Partial<HandOffDeps> = {}) => createHandOff({ ...deps, ...change });
+  const create = (other: Partial<HandOffDeps> = {}) => createHandOff({ ...deps, ...other });
   const handOff = create();
 
   async function writeCommand(name: string, script: string): Promise<void> {
@@ -129,7 +131,7 @@ export async function createStage() {
         .map((one) => `${one.address} ${one.state}${one.isDryRun ? ' (dry run)' : ''}`),
     async reset(): Promise<void> {
       await world.database.pool.query(
-        'truncate hand_off_actions, hand_off_rules, hand_off_sites, incidents, incident_observations cascade',
+        'truncate hand_off_actions, hand_off_rules, hand_off_sites, incidents, incident_observations, leases cascade',
       );
       await rm(logFile, { force: true });
       log.length = 0;

@@ -69,13 +69,6 @@ export function actionTable(request: FastifyRequest, table: ActionTable): Conten
       value: (row) => isoTime(row.endedAtMs),
     },
     {
-      key: 'attempts',
-      header: 'Failed attempts',
-      kind: 'figure',
-      cell: (row) => formatCount(row.attempts),
-      value: (row) => row.attempts,
-    },
-    {
       key: 'result',
       header: 'Result',
       kind: 'prose',
@@ -106,10 +99,11 @@ export function actionTable(request: FastifyRequest, table: ActionTable): Conten
 const timeText = (ms: number | null) => (ms === null ? '' : formatTime(ms, 'seconds'));
 
 /** The error, and what the command wrote; that only operators see. */
-function resultOf({ lastError, output, stoppedBy }: Action, viewer: Viewer): Content {
+function resultOf({ lastError, output, stoppedBy, attempts }: Action, viewer: Viewer): Content {
   const text = viewer.canChange ? output.trim() : '';
   return [
-    lastError !== null && html`<p>${lastError}</p>`,
+    lastError !== null &&
+      html`<p>${lastError}${attempts > 0 && `; ${formatCount(attempts)} failed ${attempts === 1 ? 'attempt' : 'attempts'}`}</p>`,
     text !== '' && html`<p class="hint">${text.slice(0, outputShown)}${text.length > outputShown && '…'}</p>`,
     stoppedBy !== null && html`<p class="hint">ended by ${stoppedBy}</p>`,
   ];

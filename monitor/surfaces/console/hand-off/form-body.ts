@@ -18,6 +18,9 @@ export const RuleBody = Type.Object({
   hold_seconds: text(20),
   url: Type.Optional(text(1000)),
   command: Type.Optional(text(200)),
+  peer: Type.Optional(text(200)),
+  next_hop4: Type.Optional(text(64)),
+  next_hop6: Type.Optional(text(64)),
 });
 export type RuleBody = Static<typeof RuleBody>;
 
@@ -32,6 +35,9 @@ export function inputOf(body: RuleBody): RuleInput {
     holdSeconds: body.hold_seconds,
     url: body.url,
     command: body.command,
+    peer: body.peer,
+    nextHop4: body.next_hop4,
+    nextHop6: body.next_hop6,
   };
 }
 

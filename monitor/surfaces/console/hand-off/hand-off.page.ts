@@ -1,6 +1,12 @@
 /** The page of a site's hand-off: its rules, its limit, and what was done. */
 import type { FastifyRequest } from 'fastify';
-import { type Action, addressesMaxMost, type ListedRule, type SiteHandOff } from '#monitor/hand-off/index.ts';
+import {
+  type Action,
+  addressesMaxMost,
+  type ListedRule,
+  ruleKinds,
+  type SiteHandOff,
+} from '#monitor/hand-off/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import {
   banner,
@@ -48,8 +54,9 @@ export function handOffPage(request: FastifyRequest, page: HandOffPage): Content
         description:
           'What the monitor does by itself when an address is attacked. A new rule is off; it shows in a dry run what it would do before it can be switched on.',
         actions: viewer.canChange && [
-          link(`${path}/rules/new?kind=command`, 'Add a command', { kind: 'button' }),
-          link(`${path}/rules/new?kind=webhook`, 'Add a webhook', { kind: 'button' }),
+          ...ruleKinds.map((kind) =>
+            link(`${path}/rules/new?kind=${kind}`, `Add ${kindNames[kind]}`, { kind: 'button' }),
+          ),
         ],
       },
       ruleTable(request, page, path),
@@ -84,7 +91,7 @@ function stateOf({ found, actions }: HandOffPage): { tone: Tone; text: string } 
     return { tone: 'neutral', text: `No rule is on: the monitor does nothing against attacks.${rehearsed}` };
   return {
     tone: addresses > 0 ? 'warn' : 'good',
-    text: `${plural(on, 'rule is on', 'rules are on')}, ${plural(addresses, 'address has', 'addresses have')} actions.${rehearsed}`,
+    text: `${on === 0 ? 'No rule is on' : plural(on, 'rule is on', 'rules are on')}, ${plural(addresses, 'address has', 'addresses have')} actions.${rehearsed}`,
   };
 }
 
@@ -156,7 +163,7 @@ function ruleTable(request: FastifyRequest, { found }: HandOffPage, path: string
     ],
     empty: {
       title: 'No rules yet',
-      text: 'A rule can start a program with the arguments of FastNetMon, or call a webhook.',
+      text: 'A rule can start a program with the arguments of FastNetMon, call a webhook, or announce a blackhole or filters by BGP.',
     },
   });
 }

@@ -17,6 +17,8 @@ export interface RuleForm {
   rule: Rule | null;
   /** Programs that rules may start. */
   commands: readonly string[];
+  /** BGP peers that rules may announce routes to. */
+  peers: readonly string[];
   refused: Refused | undefined;
 }
 
@@ -105,7 +107,9 @@ function peakFields(
   ];
 }
 
-function targetField({ kind, rule, commands, refused }: RuleForm, typed: Typed): Content {
+function targetField(options: RuleForm, typed: Typed): Content {
+  const { kind, rule, commands, refused } = options;
+  if (kind === 'blackhole' || kind === 'flowspec') return bgpFields(options, typed);
   if (kind === 'webhook')
     return field({
       kind: 'url',
@@ -132,5 +136,37 @@ function targetField({ kind, rule, commands, refused }: RuleForm, typed: Typed):
       options: known.map((name) => ({ value: name, label: name })),
       error: refused?.fields.command,
     }),
+  ];
+}
+
+function bgpFields({ kind, rule, peers, refused }: RuleForm, typed: Typed): Content {
+  const chosen = typed('peer', rule?.target.peer ?? peers[0] ?? '');
+  const known = peers.includes(chosen) || chosen === '' ? peers : [chosen, ...peers];
+  const hop = (name: string, label: string, stored: string | undefined, placeholder: string) =>
+    field({
+      ...{ name, label, placeholder, isCode: true, maxLength: 64 },
+      value: typed(name, stored ?? ''),
+      error: refused?.fields[name],
+      hint: 'Needed where the list has such prefixes. Routers must drop what goes to it.',
+    });
+  return [
+    peers.length === 0 &&
+      html`<p class="hint">There are no BGP peers: set SVC_HAND_OFF_BGP_PEERS, such as 64512@127.0.0.1:179.</p>`,
+    field({
+      kind: 'select',
+      name: 'peer',
+      label: 'BGP peer',
+      hint:
+        kind === 'blackhole'
+          ? 'It is told the address with the community 65535:666 (RFC 7999).'
+          : 'It is told filters of the attack, which drop (Flowspec, RFC 8955).',
+      value: chosen,
+      options: known.map((name) => ({ value: name, label: name })),
+      error: refused?.fields.peer,
+    }),
+    kind === 'blackhole' && [
+      hop('next_hop4', 'Next hop, IPv4', rule?.target.nextHop4, '192.0.2.1'),
+      hop('next_hop6', 'Next hop, IPv6', rule?.target.nextHop6, '100::1'),
+    ],
   ];
 }

@@ -10,7 +10,12 @@ import {
   type Tone,
 } from '#service-kit/pages/index.ts';
 
-export const kindNames: Readonly<Record<RuleKind, string>> = { webhook: 'Webhook', command: 'Command' };
+export const kindNames: Readonly<Record<RuleKind, string>> = {
+  command: 'Command',
+  webhook: 'Webhook',
+  blackhole: 'BGP blackhole',
+  flowspec: 'BGP Flowspec',
+};
 
 const modes: Readonly<Record<RuleMode, { tone: Tone; text: string }>> = {
   off: { tone: 'neutral', text: 'off' },
@@ -20,9 +25,11 @@ const modes: Readonly<Record<RuleMode, { tone: Tone; text: string }>> = {
 
 export const modeBadge = (mode: RuleMode): Content => badge(modes[mode].tone, modes[mode].text);
 
-/** `post to https://…`, `run block.sh`. */
+/** `post to https://…`, `run block.sh`, `announce a blackhole to 64512@127.0.0.1:179`. */
 export function targetText({ kind, target }: Pick<Rule, 'kind' | 'target'>): string {
-  return kind === 'webhook' ? `post to ${target.url}` : `run ${target.command}`;
+  if (kind === 'webhook') return `post to ${target.url}`;
+  if (kind === 'command') return `run ${target.command}`;
+  return `announce ${kind === 'blackhole' ? 'a blackhole' : 'filters'} to ${target.peer}`;
 }
 
 const directions = { inbound: 'on', outbound: 'by', both: 'on or by' } as const;

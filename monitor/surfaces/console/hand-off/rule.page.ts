@@ -34,6 +34,7 @@ export interface RulePage {
   rule: Rule | null;
   actions: readonly Action[];
   commands: readonly string[];
+  peers: readonly string[];
   viewer: Viewer;
   nowMs: number;
   refused?: Refused | undefined;
@@ -45,13 +46,13 @@ export function rulePage(request: FastifyRequest, page: RulePage): Content {
   const { site, kind, rule, viewer, refused, nowMs } = page;
   const path = `/sites/${site.id}/protection/hand-off/rules`;
   const edit = ruleForm({
-    ...{ kind, rule, commands: page.commands, refused, csrfToken: viewer.csrfToken },
+    ...{ kind, rule, commands: page.commands, peers: page.peers, refused, csrfToken: viewer.csrfToken },
     action: rule ? `${path}/${rule.id}` : path,
   });
   if (!rule)
     return [
       pageHeader({
-        title: `New ${kindNames[kind].toLowerCase()} rule`,
+        title: `New rule: ${kindNames[kind]}`,
         state: { tone: 'neutral', text: `Of ${site.name}. It is off until you switch it to a dry run.` },
       }),
       section({ title: refused ? 'The rule was not added' : 'Rule' }, edit),
@@ -154,9 +155,15 @@ function removeDrawer(rule: Rule, { csrfToken }: Viewer, path: string): Html {
 function settingsOf(rule: Rule, nowMs: number): Content {
   return definitionList([
     { term: 'Does', value: targetText(rule) },
+    ...hopsOf(rule),
     { term: 'For', value: conditionText(rule) },
     { term: 'Allowed addresses', value: rule.prefixes.map((prefix) => html`${code(prefix)} `) },
     { term: 'Ends', value: `${formatDuration(rule.holdSeconds)} after the attack has recovered` },
     { term: 'Changed', value: html`${moment(rule.changedAtMs, nowMs)} by ${rule.changedBy}` },
   ]);
+}
+
+function hopsOf({ target: { nextHop4, nextHop6 } }: Rule) {
+  const hops = [nextHop4, nextHop6].filter((hop) => hop !== undefined);
+  return hops.length > 0 ? [{ term: 'Next hop', value: hops.map((hop) => html`${code(hop)} `) }] : [];
 }

@@ -146,17 +146,17 @@ async function showNew(
   const viewer = viewerOf(request);
   if (!viewer.canChange) throw new HttpError(403, { code: 'read_only', message: 'Your role is read-only.' });
   const kind = ruleKinds.find((known) => known === typedKind) ?? 'command';
-  const { commands } = await deps.handOff.describeSite(site.id);
+  const { commands, peers } = await deps.handOff.describeSite(site.id);
   return sendConsolePage(
     request,
     reply,
     {
-      title: `New ${kindNames[kind].toLowerCase()} rule`,
+      title: `New rule: ${kindNames[kind]}`,
       site: { site, page: 'protection' },
       status: refused?.status ?? 200,
     },
     rulePage(request, {
-      ...{ site, kind, rule: null, actions: [], commands, viewer, refused },
+      ...{ site, kind, rule: null, actions: [], commands, peers, viewer, refused },
       nowMs: deps.clock.nowMs(),
     }),
   );
@@ -170,7 +170,7 @@ async function showRule(
   ruleId: number,
   shown: { refused?: Refused; secret?: string } = {},
 ): Promise<FastifyReply> {
-  const [{ rules, commands }, actions] = await Promise.all([
+  const [{ rules, commands, peers }, actions] = await Promise.all([
     deps.handOff.describeSite(site.id),
     deps.handOff.listActions(site.id, ruleId, rowsLimit(request, actionsShown)),
   ]);
@@ -187,7 +187,7 @@ async function showRule(
       ...(text ? { toast: toast('good', text) } : {}),
     },
     rulePage(request, {
-      ...{ site, kind: rule.kind, rule, actions, commands, ...shown },
+      ...{ site, kind: rule.kind, rule, actions, commands, peers, ...shown },
       viewer: viewerOf(request),
       nowMs: deps.clock.nowMs(),
     }),

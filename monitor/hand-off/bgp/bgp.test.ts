@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { createTestClock } from '#common/clock/index.ts';
+import { monitorAs, type Router, startRouter, until } from '../testing/gobgp.ts';
+import { createStage, type Stage } from '../testing/stage.ts';
+
+/** 65535:666 as one number. */
+const blackhole = 4_294_902_426;
+
+describe('with gobgpd', { skip: existsSync('/usr/bin/gobgpd') ? false : 'needs gobgpd' }, () => {
+  const peers: Router['peer'][] = [];
+  let router: Router;
+  let stage: Stage;
+  before(async () => {
+    stage = await createStage({ bgp: { peers, ownAs: monitorAs, keepSeconds: 120 } });
+  });
+  after(() => stage[Symbol.asyncDispose]());
+  // gobgpd refuses a neighbour for a while after its session ended, so each test has its own.
+  beforeEach(async () => {
+    await stage.reset();
+    router = await startRouter();
+    peers.splice(0, 1, router.peer);
+  });
+  afterEach(async () => {
+    await stage.handOff.speaker.stop();
+    await router[Symbol.asyncDispose]();
+  });
+
+  const rule = (part = {}) => ({
+    kind: 'blackhole',
+    prefixes: ['198.51.100.0/24', '2001:db8::/64'],
+    peer: router.peer.name,
+    nextHop4: '192.0.2.1',
+    nextHop6: '100::1',
+    ...part,
+  });
+  const work = () => stage.handOff.speaker.runOnce();
+  const only = async () => (await stage.handOff.listActions(stage.world.siteId, null, 10))[0]!;
+  const told = async () =>
+    (await stage.world.database.pool.query('select actions from incidents')).rows.map(({ actions }) =>
+      actions.map(({ kind }: { kind: string }) => kind),
+    );
+  const gone = (family: Parameters<Router['routes']>[0]) =>
+    until(async () => (await router.routes(family)).length === 0);
+
+  test('a blackhole has the community of RFC 7999 and the next hop, and is withdrawn after recovery and hold time', async () => {
+    await stage.addRule(rule());
+    const floods = [stage.attack(), stage.attack({ target: '2001:db8::7' })];
+    await stage.say(...floods);
+    await work();
+    await until(async () => (await router.routes('ipv6')).length === 1);
+    const found = [...(await router.routes('ipv4')), ...(await router.routes('ipv6'))];
+    assert.deepEqual(
+      found.map(({ prefix, nextHop, communities }) => [prefix, nextHop, communities]),
+      [
+        ['198.51.100.7/32', '192.0.2.1', [blackhole]],
+        ['2001:db8::7/128', '100::1', [blackhole]],
+      ],
+    );
+    assert.deepEqual(await told(), [['blackholed'], ['blackholed']]);
+    await stage.say(...floods.map(stage.recovered));
+    await stage.later(299);
+    await work();
+    assert.equal((await router.routes('ipv4')).length, 1, 'the hold time');
+    await stage.later(1);
+    await work();
+    await Promise.all([gone('ipv4'), gone('ipv6')]);
+    assert.deepEqual(await stage.states(), ['198.51.100.7 ended', '2001:db8::7 ended']);
+  });
+
+  test('filters drop what the vectors of an attack are made of, and nothing where a class has no filter', async () => {
+    await stage.addRule(rule({ kind: 'flowspec' }));
+    const vectors = [
+      { class: 'amplification' as const, packetsShare: 0.6, bytesShare: 0.9, ports: [53, 123] },
+      { class: 'syn_flood' as const, packetsShare: 0.3, bytesShare: 0.1, ports: [443] },
+      { class: 'other' as const, packetsShare: 0.1, bytesShare: 0, ports: [] },
+    ];
+    const flood = stage.attack({ class: 'amplification', vectors });
+    await stage.say(flood, stage.attack({ target: '198.51.100.8', class: 'other' }));
+    await work();
+    await until(async () => (await router.routes('ipv4-flowspec')).length === 2);
+    const found = await router.routes('ipv4-flowspec');
+    assert.deepEqual(found.map(({ prefix }) => prefix).sort(), [
+      '[destination: 198.51.100.7/32][protocol: ==tcp][tcp-flags: =S&!A]',
+      '[destination: 198.51.100.7/32][protocol: ==udp][source-port: ==53 ==123]',
+    ]);
+    for (const { attributes } of found)
+      assert.deepEqual(attributes.find(({ type }) => type === 16)?.value, [
+        { type: 128, subtype: 6, as: 0, rate: 0 },
+      ]);
+    assert.deepEqual((await told()).flat(), ['filtered']);
+    assert.deepEqual(await stage.states(), ['198.51.100.7 active']);
+    await stage.switchTo((await only()).ruleId, 'off');
+    await work();
+    await gone('ipv4-flowspec');
+  });
+
+  test('a dry run opens no session and announces nothing', async () => {
+    await stage.addRule(rule(), 'dry_run');
+    await stage.say(stage.attack());
+    await work();
+    await stage.handOff.worker.drain();
+    assert.equal(
+      (await only()).output,
+      `Dry run. Would announce a blackhole of 198.51.100.7/32 by 192.0.2.1 at ${router.peer.name}.`,
+    );
+    assert.equal(await router.isEstablished(), false);
+  });
+
+  test('a peer that was away is told again, and an attack in the meantime waits for it', async () => {
+    await stage.addRule(rule());
+    await stage.say(stage.attack());
+    await work();
+    await until(async () => (await router.routes('ipv4')).length === 1);
+    await router.stop();
+    await until(async () => stage.log.some((line) => line.includes('no BGP session')));
+    const second = stage.attack({ target: '198.51.100.8' });
+    await stage.say(second);
+    for (let i = 0; i < 7; i += 1) {
+      await work();
+      await stage.later(31);
+      await stage.say(stage.next(second, { revision: i + 2 }));
+    }
+    const { state, lastError, address, attempts } = await only();
+    assert.deepEqual([address, state], ['198.51.100.8', 'waiting']);
+    assert.match(lastError!, /^(no connection with the peer|the peer closed)/);
+    assert.ok(attempts >= 6, 'more than five');
+    await router.start();
+    await until(async () => {
+      await work();
+      await stage.later(31);
+      return (await router.routes('ipv4')).length === 2;
+    });
+  });
+
+  test('a process that lost its lease ends its session by itself', async () => {
+    const clock = createTestClock(0);
+    const { speaker } = stage.create({ clock });
+    await stage.addRule(rule());
+    await stage.say(stage.attack());
+    assert.equal(await speaker.runOnce(), true);
+    await until(async () => (await router.routes('ipv4')).length === 1);
+    await clock.advance(26_000);
+    assert.equal(await router.isEstablished(), true);
+    await clock.advance(2_000);
+    await until(async () => !(await router.isEstablished()));
+    await speaker.stop();
+  });
+});
+
+describe('a monitor that is killed', { skip: existsSync('/usr/bin/gobgpd') ? false : 'needs gobgpd' }, () => {
+  let router: Router;
+  let stage: Stage;
+  const children: ChildProcess[] = [];
+  const peers: Router['peer'][] = [];
+  before(async () => {
+    stage = await createStage({ bgp: { peers, ownAs: monitorAs, keepSeconds: 120 } });
+  });
+  after(() => stage[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    await stage.reset();
+    router = await startRouter();
+    peers.splice(0, 1, router.peer);
+  });
+  afterEach(async () => {
+    await Promise.all(children.map(kill));
+    await router[Symbol.asyncDispose]();
+  });
+
+  async function start(keepSeconds: number): Promise<ChildProcess> {
+    const file = fileURLToPath(new URL('../testing/speaker-process.ts', import.meta.url));
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
+      env: {
+        PATH: process.env.PATH,
+        SVC_LOG_LEVEL: 'error',
+        SVC_TEST_DATABASE_URL: stage.world.database.url,
+        SVC_HAND_OFF_BGP_PEERS: router.peer.name,
+        SVC_HAND_OFF_BGP_AS: String(monitorAs),
+        SVC_HAND_OFF_BGP_KEEP_SECONDS: String(keepSeconds),
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    children.push(child);
+    await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')]);
+    assert.equal(child.exitCode, null);
+    return child;
+  }
+  async function kill(child: ChildProcess): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+  }
+  /** Asks until it is so; what waits for a next attempt is due, because the database's clock stands. */
+  const eventually = (isSo: () => Promise<boolean>) =>
+    until(async () => {
+      await stage.world.database.pool.query(
+        "update hand_off_actions set next_attempt_at = svc_now() where state in ('waiting', 'ending')",
+      );
+      return isSo();
+    });
+  const attackBlackholed = async () => {
+    await stage.addRule({
+      ...{ kind: 'blackhole', peer: router.peer.name, nextHop4: '192.0.2.1' },
+    });
+    const flood = stage.attack();
+    await stage.say(flood);
+    await eventually(async () => (await stage.states())[0] === '198.51.100.7 active');
+    await eventually(async () => (await router.routes('ipv4')).length === 1);
+    return flood;
+  };
+
+  test('leaves its routes to a successor without a gap, which withdraws them when the attack is over', async () => {
+    const first = await start(600);
+    const flood = await attackBlackholed();
+    await kill(first);
+    await eventually(async () => !(await router.isEstablished()));
+    const [kept] = await router.routes('ipv4');
+    assert.equal(kept?.isStale, true, 'the router keeps it');
+    await stage.later(31);
+    const second = await start(600);
+    await eventually(async () => (await router.routes('ipv4'))[0]?.isStale === false);
+    await stage.say(stage.recovered(flood));
+    await stage.later(300);
+    await eventually(async () => (await router.routes('ipv4')).length === 0);
+    await eventually(async () => (await stage.states())[0] === '198.51.100.7 ended');
+    await kill(second);
+    await stage.later(31);
+    await start(600);
+    await stage.say(stage.attack({ target: '198.51.100.8' }));
+    await eventually(async () => (await router.routes('ipv4')).length === 1);
+  });
+
+  test('and has no successor: the router drops the routes after the set time', async () => {
+    await stage.later(31);
+    const child = await start(1);
+    await attackBlackholed();
+    await kill(child);
+    await eventually(async () => (await router.routes('ipv4')).length === 0);
+    assert.deepEqual(await stage.states(), ['198.51.100.7 active']);
+  });
+});

@@ -34,6 +34,7 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'qemu-system-x86', file: '/usr/bin/qemu-system-x86_64', use: 'guests of libvirt' },
   { name: 'qemu-utils', file: '/usr/bin/qemu-img', use: 'guests of libvirt' },
   { name: 'genisoimage', file: '/usr/bin/genisoimage', use: 'guests of libvirt' },
+  { name: 'gobgpd', file: '/usr/bin/gobgpd', use: 'routes of hand-off' },
   { name: 'redis-server', file: '/usr/bin/redis-server', use: 'the live store of many machines' },
   {
     name: 'chromium-headless-shell',

@@ -2,7 +2,7 @@
 import { describeError } from '#common/errors/index.ts';
 import { postDelivery, resolveByDns, signDelivery } from '#service-kit/webhooks/index.ts';
 import { type Action, describeStep, directionWord, type Step } from './action.ts';
-import { hasFilter } from './bgp/route.ts';
+import { hasFilter } from './bgp/filtered-classes.ts';
 import type { HandOffDeps } from './deps.ts';
 import { readSealedSecret, ruleSecret } from './rules-store.ts';
 import { runCommand } from './run-command.ts';

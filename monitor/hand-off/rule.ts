@@ -4,7 +4,7 @@ import { canonicalAddress, parseAddress, parsePrefix, prefixContains } from '#co
 import type { Incident } from '#monitor/incidents/index.ts';
 import { parsePrefixes, parseRate } from '#monitor/protection/index.ts';
 import { parseEndpointUrl, type TargetRules } from '#service-kit/webhooks/index.ts';
-import { hasFilter } from './bgp/route.ts';
+import { hasFilter } from './bgp/filtered-classes.ts';
 
 export const ruleKinds = ['command', 'webhook', 'blackhole', 'flowspec'] as const;
 export type RuleKind = (typeof ruleKinds)[number];

@@ -5,6 +5,7 @@
  */
 import { parseAddress } from '#common/ip/index.ts';
 import type { Action } from '../action.ts';
+import { type FilteredClass, hasFilter } from './filtered-classes.ts';
 
 /** Address family and subsequent one: IPv4 or IPv6, unicast (1) or Flowspec (133). */
 export interface Family {
@@ -44,24 +45,6 @@ export function attribute(flags: number, type: number, value: Buffer): Buffer {
       : [flags, type, value.length];
   return Buffer.concat([Buffer.from(head), value]);
 }
-
-/** Classes of attacks that can be told from other traffic by a filter. */
-export const filteredClasses = [
-  'amplification',
-  'syn_flood',
-  'synack_reflection',
-  'ack_flood',
-  'rst_flood',
-  'connection_flood',
-  'udp_flood',
-  'icmp_flood',
-  'gre_flood',
-  'fragment_flood',
-] as const;
-type FilteredClass = (typeof filteredClasses)[number];
-
-export const hasFilter = (name: string): name is FilteredClass =>
-  (filteredClasses as readonly string[]).includes(name);
 
 /** The routes of an action. */
 export function routesOf(action: Pick<Action, 'kind' | 'address' | 'target' | 'attack'>): Route[] {

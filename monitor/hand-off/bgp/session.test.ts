@@ -7,9 +7,10 @@ import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { Attack } from '../action.ts';
 import { monitorAs, startRouter, until } from '../testing/gobgp.ts';
+import { filteredClasses } from './filtered-classes.ts';
 import { splitMessages } from './messages.ts';
 import { type BgpPeer, parsePeers } from './peer.ts';
-import { filteredClasses, routesOf } from './route.ts';
+import { routesOf } from './route.ts';
 import { createSession } from './session.ts';
 
 const skip = existsSync('/usr/bin/gobgpd') ? false : 'needs gobgpd';

@@ -45,6 +45,9 @@ const tickMs = 1_000;
 /** Of the peer's OPEN, after which the session is given up. */
 const openMs = 10_000;
 
+/**
+ * Over 80 lines: its parts share the state of one connection, which changes under all of them when it ends.
+ */
 export function createSession(options: SessionOptions): Session {
   const { peer, clock, reporter } = options;
   const ownAs = options.ownAs ?? peer.as;

@@ -21,7 +21,6 @@ import { listCommands } from './run-command.ts';
 import { createHandOffWorker } from './work-actions.ts';
 
 export type { Action, ActionState } from './action.ts';
-export { parsePeers } from './bgp/peer.ts';
 export { keptHandOff } from './kept.ts';
 export { noteHandOff } from './note-incidents.ts';
 export {

@@ -13,18 +13,17 @@ export {
   type AttackCountersOptions,
   countedHostsMax,
   countedPrefixesMax,
-  type DetailLimits,
-  Direction,
 } from './attack-counters.ts';
+export type { DetailLimits } from './detail-limits.ts';
+export { Direction } from './direction.ts';
 export {
   type CountingOrder,
   LiveCounters,
   type MemberSecond,
-  rowCounters,
-  rowLength,
   type SlotDetail,
 } from './live-counters.ts';
 export { Kind, kindCount } from './packet-kind.ts';
 export { PrefixGroups } from './prefix-groups.ts';
-export { Bin, binLength, SlotTable, SlotWord } from './slot-table.ts';
+export { packetsOf, readRows } from './second-rows.ts';
+export { Bin, binLength, SlotTable } from './slot-table.ts';
 export { type DetailSummary, type HeavyPrefix, TrafficDetail } from './traffic-detail.ts';

@@ -5,8 +5,11 @@
  * A thread decides by itself whose traffic it looks at more closely: slots with much traffic, until ten quiet seconds.
  */
 import type { LocalScope } from '#sensor/capture/index.ts';
-import { AttackCounters, type DetailLimits, Direction } from './attack-counters.ts';
+import { AttackCounters } from './attack-counters.ts';
+import type { DetailLimits } from './detail-limits.ts';
+import { Direction } from './direction.ts';
 import { PrefixGroups } from './prefix-groups.ts';
+import { writeRows } from './second-rows.ts';
 import { Bin, binLength, type SlotTable } from './slot-table.ts';
 import type { DetailSummary } from './traffic-detail.ts';
 
@@ -34,15 +37,11 @@ export interface MemberSecond {
   dropped: number;
   overflowed: number;
   mergedFrames: number;
-  /** Rows of `rowLength` numbers. */
+  /** `second-rows.ts`. */
   hosts: Float64Array;
   prefixes: Float64Array;
   details: SlotDetail[];
 }
-
-/** A row: version, four words, direction, and the counters. */
-export const rowLength = 6 + binLength;
-export const rowCounters = 6;
 
 export interface SlotDetail {
   isPrefix: boolean;
@@ -67,6 +66,7 @@ export class LiveCounters extends AttackCounters {
   readonly #counts = new Float64Array(binLength);
   #isWhole = false;
   #isBroken = false;
+  #packets = 0;
   #dropped = 0;
   #waiting: MemberSecond[] = [];
 
@@ -85,7 +85,9 @@ export class LiveCounters extends AttackCounters {
     this.#isBroken = true;
   }
 
-  override turn(second: number): void {
+  override turn(second: number, packets: number): void {
+    this.settle();
+    this.#packets = packets;
     const ended = this.second;
     if (ended > 0) {
       this.#isWhole &&= !this.#isBroken;
@@ -96,7 +98,8 @@ export class LiveCounters extends AttackCounters {
       this.#isWhole = !this.#isBroken;
       this.#isBroken = false;
     }
-    super.turn(second);
+    this.#packets = 0;
+    super.turn(second, 0);
   }
 
   /** Seconds that have ended, oldest first. */
@@ -112,34 +115,17 @@ export class LiveCounters extends AttackCounters {
       second,
       order: this.#order,
       isWhole: this.#isWhole,
-      packets: this.packetsSeen,
+      packets: this.#packets,
       dropped: this.#dropped,
       overflowed: this.overflowed,
       mergedFrames: this.mergedFrames,
-      hosts: this.#rowsOf(this.hosts, 2, second),
-      prefixes: this.#rowsOf(this.prefixes, 1, second),
+      hosts: writeRows(this.hosts, 2, second),
+      prefixes: writeRows(this.prefixes, 1, second),
       details: [...this.#detailsOf(this.hosts, 2, second), ...this.#detailsOf(this.prefixes, 1, second)],
     };
-    this.packetsSeen = this.overflowed = this.mergedFrames = this.#dropped = 0;
+    this.overflowed = this.mergedFrames = this.#packets = this.#dropped = 0;
     this.#isWhole = !this.#isBroken;
     return ended;
-  }
-
-  #rowsOf(table: SlotTable, directions: number, second: number): Float64Array {
-    const active = table.activeSecond === second ? table.activeCount : 0;
-    const rows = new Float64Array(active * directions * rowLength);
-    let at = 0;
-    for (let i = 0; i < active; i += 1) {
-      const slot = table.active[i]!;
-      for (let direction = 0; direction < directions; direction += 1) {
-        rows[at] = table.version(slot);
-        for (let word = 0; word < 4; word += 1) rows[at + 1 + word] = table.keyWord(slot, word);
-        rows[at + 5] = direction;
-        table.addBin(slot, direction, second, rows, at + rowCounters);
-        at += rowLength;
-      }
-    }
-    return rows;
   }
 
   /** The details of slots that have one. A detail of a slot that stays quiet is given back. */

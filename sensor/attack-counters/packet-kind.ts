@@ -47,20 +47,18 @@ for (const port of amplificationPorts) isAmplificationPort[port] = 1;
 const icmpAnswers = new Set([0, 3, 4, 11, 12]);
 const icmp6Answers = new Set([1, 2, 3, 4, 129]);
 
-/** The packet's kind. `isTwoWay` is called only where it matters. */
-export function kindOf(p: Packet, isTwoWay: (p: Packet) => boolean): number {
+/** The packet's kind if its flow is one-way. */
+export function oneWayKindOf(p: Packet): number {
   if (p.isFragment) return Kind.fragment;
   switch (p.protocol) {
     case Protocol.tcp: {
       const flags = Math.max(0, p.tcpFlags);
       if ((flags & 4) !== 0) return Kind.reset;
       if ((flags & 2) !== 0) return (flags & 16) !== 0 ? Kind.openingAnswer : Kind.opening;
-      return isTwoWay(p) ? Kind.twoWaySegment : Kind.segment;
+      return Kind.segment;
     }
     case Protocol.udp:
-      if (isAmplificationPort[p.sourcePort] === 1)
-        return isTwoWay(p) ? Kind.twoWayReflection : Kind.reflection;
-      return isTwoWay(p) ? Kind.twoWayDatagram : Kind.datagram;
+      return datagramKind(p.sourcePort);
     case Protocol.icmp:
       return isAnswer(p, icmpAnswers) ? Kind.icmpAnswer : Kind.icmp;
     case Protocol.icmp6:
@@ -70,22 +68,27 @@ export function kindOf(p: Packet, isTwoWay: (p: Packet) => boolean): number {
     case Protocol.ipv6:
     case Protocol.esp:
     case Protocol.ah:
-      return isTwoWay(p) ? Kind.twoWayDatagram : Kind.tunnel;
+      return Kind.tunnel;
     default:
-      return isTwoWay(p) ? Kind.twoWayDatagram : Kind.other;
+      return Kind.other;
   }
 }
 
-/** True for kinds of two-way flows. */
-export function isTwoWayKind(kind: number): boolean {
-  return kind === Kind.twoWaySegment || kind === Kind.twoWayDatagram || kind === Kind.twoWayReflection;
+/** The kind of UDP from a port, if its flow is one-way. */
+export function datagramKind(sourcePort: number): number {
+  return isAmplificationPort[sourcePort] === 1 ? Kind.reflection : Kind.datagram;
 }
 
-/** False for kinds that say nothing about who answers. */
-export function mayRemember(kind: number): boolean {
-  if (kind === Kind.opening || kind === Kind.reset || kind === Kind.fragment) return false;
-  return kind !== Kind.icmp && kind !== Kind.icmpAnswer;
-}
+/** The kind of the same packet on a two-way flow; kinds that have none are their own. */
+export const twoWayKindOf = Uint8Array.from({ length: kindCount }, (_, kind) => kind);
+twoWayKindOf[Kind.segment] = Kind.twoWaySegment;
+twoWayKindOf[Kind.reflection] = Kind.twoWayReflection;
+for (const kind of [Kind.datagram, Kind.tunnel, Kind.other]) twoWayKindOf[kind] = Kind.twoWayDatagram;
+
+/** 0 for kinds that say nothing about who answers. */
+export const isRemembered = new Uint8Array(kindCount).fill(1);
+for (const kind of [Kind.opening, Kind.reset, Kind.fragment, Kind.icmp, Kind.icmpAnswer])
+  isRemembered[kind] = 0;
 
 function isAnswer(p: Packet, types: ReadonlySet<number>): boolean {
   return p.transportAt < p.payloadEnd && types.has(p.bytes[p.transportAt]!);

@@ -1,12 +1,15 @@
 /**
  * Counters of addresses or prefixes in one-second bins: the latest seconds, for each direction and kind of packet.
  *
- * A bin is set to zero when its slot first counts in a new second, so quiet slots cost nothing.
+ * A slot has a head of 32 bytes, with its address and what is looked at for every packet, and a row of counters. Packets and
+ * bytes of a kind lie side by side, so a packet changes one line of the processor's cache in each. A bin is set to zero when
+ * its slot first counts in a new second, so quiet slots cost nothing.
  */
-import { formatWords, KeyedTable } from '#sensor/capture/index.ts';
+import { formatWords, mixHash } from '#sensor/capture/index.ts';
+import { CounterArray } from './counter-array.ts';
 import { kindCount } from './packet-kind.ts';
 
-/** Layout of one bin: packets by kind, IP bytes by kind, then two more counters. */
+/** Layout of the counters that are read: packets by kind, IP bytes by kind, then two more counters. */
 export const Bin = {
   packets: 0,
   bytes: kindCount,
@@ -16,12 +19,19 @@ export const Bin = {
   unknown: kindCount * 2 + 1,
 } as const;
 
-/** Doubles of one bin. */
+/** Counters of one bin. */
 export const binLength = kindCount * 2 + 2;
-const keyWords = 5;
-/** Words of a slot: the last second with a packet, its detail for each direction, its hosts (of a prefix), its thresholds. */
-export const SlotWord = { lastSecond: 0, detail: 1, hosts: 3, group: 4 } as const;
-const slotWords = 5;
+
+/** Words of a head: the address, the version with the group of thresholds, and what changes. */
+export const Head = { address: 0, version: 4, lastSecond: 5, details: 6, hosts: 7 } as const;
+export const headWords = 8;
+const groupShift = 8;
+/** Bits of a detail's number; those of the second direction are above. */
+const detailBits = 8;
+const slotsMin = 256;
+const kindBits = (1 << kindCount) - 1;
+const openedBit = 1 << kindCount;
+const unknownBit = openedBit << 1;
 
 export class SlotTable {
   /** Seconds that are kept: the open one among them. */
@@ -30,154 +40,325 @@ export class SlotTable {
   readonly active: Int32Array;
   activeCount = 0;
   activeSecond = -1;
+  count = 0;
+
+  readonly #slotsMax: number;
   readonly #directions: number;
-  readonly #table: KeyedTable;
+  readonly multiplier: number;
+  /** Counters of a slot, and of one direction of it. */
+  readonly rowLength: number;
+  readonly directionLength: number;
+  #capacity: number;
+  /** A hash is the upper bits of a product. */
+  shift: number;
+  /** Slots plus one by hash, twice as many places as slots. */
+  index: Int32Array;
+  heads: Int32Array;
+  readonly counters: CounterArray;
+  #second = 0;
+  /** Where the open second's bin is among the bins of a direction. */
+  openBin = 0;
 
   constructor(slotsMax: number, directions: 1 | 2, bins: number, seed: number) {
     this.bins = bins;
     this.active = new Int32Array(slotsMax);
+    this.#slotsMax = slotsMax;
     this.#directions = directions;
-    this.#table = new KeyedTable(
-      {
-        keyWords,
-        wordCount: slotWords,
-        sumCount: directions * bins * binLength,
-        recordsMax: slotsMax,
-      },
-      seed,
-    );
+    this.multiplier = mixHash(0x9e3779b1, seed) | 1;
+    this.directionLength = bins * binLength;
+    this.rowLength = directions * bins * binLength;
+    this.#capacity = Math.min(slotsMin, slotsMax);
+    this.index = new Int32Array(this.#capacity * 2);
+    this.shift = Math.clz32(this.index.length) + 1;
+    this.heads = new Int32Array(this.#capacity * headWords);
+    this.counters = new CounterArray(this.#capacity * this.rowLength);
   }
 
-  get count(): number {
-    return this.#table.count;
+  get isFull(): boolean {
+    return this.count === this.#slotsMax;
+  }
+
+  /** Packets count in this second from now on. */
+  open(second: number): void {
+    this.#second = second;
+    this.openBin = (second % this.bins) * binLength;
   }
 
   /** The slot of an address of four words, or -1. */
   find(version: number, w0: number, w1: number, w2: number, w3: number): number {
-    this.#setKey(version, w0, w1, w2, w3);
-    return this.#table.find();
+    return this.index[this.#place(version, w0, w1, w2, w3)]! - 1;
+  }
+
+  /** The same for an IPv4 address. */
+  find4(w3: number): number {
+    const index = this.index;
+    const heads = this.heads;
+    const mask = index.length - 1;
+    let at = Math.imul(w3, this.multiplier) >>> this.shift;
+    for (;;) {
+      const slot = index[at]! - 1;
+      if (slot < 0) return -1;
+      const head = slot * headWords;
+      if (heads[head + 3] === w3 && (heads[head + Head.version]! & 0xff) === 4) return slot;
+      at = (at + 1) & mask;
+    }
   }
 
   /** The slot of an address, created when it is missing; -1 when the table is full. */
   locate(version: number, w0: number, w1: number, w2: number, w3: number): number {
-    this.#setKey(version, w0, w1, w2, w3);
-    return this.#table.locate();
+    const place = this.#place(version, w0, w1, w2, w3);
+    const found = this.index[place]! - 1;
+    if (found >= 0 || this.isFull) return found;
+    if (this.count === this.#capacity) {
+      this.#grow();
+      return this.locate(version, w0, w1, w2, w3);
+    }
+    const slot = this.count;
+    this.count += 1;
+    this.index[place] = slot + 1;
+    const head = slot * headWords;
+    const heads = this.heads;
+    heads.fill(0, head, head + headWords);
+    heads[head] = w0;
+    heads[head + 1] = w1;
+    heads[head + 2] = w2;
+    heads[head + 3] = w3;
+    heads[head + Head.version] = version;
+    this.counters.clear(slot * this.rowLength, (slot + 1) * this.rowLength);
+    return slot;
   }
 
-  /** Adds packets to the bin of `second` and returns the position of the bin in `sums`. */
+  /** Adds packets to the bin of the open second. Returns the packets of this kind in it. */
   add(
     slot: number,
     direction: number,
-    second: number,
     kind: number,
     packets: number,
     bytes: number,
     unknown: number,
     opened: number,
   ): number {
-    const { words, sums } = this.#table;
-    if (words[slot * slotWords + SlotWord.lastSecond] !== second + 1) this.#turn(slot, second);
-    const base = this.#bin(slot, direction, second);
-    sums[base + kind]! += packets;
-    sums[base + Bin.bytes + kind]! += bytes;
-    if (unknown > 0) sums[base + Bin.unknown]! += unknown;
-    if (opened > 0) sums[base + Bin.opened]! += opened;
-    return base;
+    if (this.heads[slot * headWords + Head.lastSecond] !== this.#second + 1) this.#turn(slot);
+    const counters = this.counters;
+    const bin = slot * this.rowLength + direction * this.directionLength + this.openBin;
+    counters.add(bin + kind * 2 + 1, bytes);
+    if (unknown > 0) counters.add(bin + Bin.unknown, unknown);
+    if (opened > 0) counters.add(bin + Bin.opened, opened);
+    return counters.add(bin + kind * 2, packets);
   }
 
-  /** Adds a whole bin to the bin of `second`; its counters are in `from` from `at` on. */
-  addAll(slot: number, direction: number, second: number, from: Float64Array, at: number): void {
-    const { words, sums } = this.#table;
-    if (words[slot * slotWords + SlotWord.lastSecond] !== second + 1) this.#turn(slot, second);
-    const base = this.#bin(slot, direction, second);
-    for (let i = 0; i < binLength; i += 1) sums[base + i]! += from[at + i]!;
+  /** A bit for each counter of the open second's bin that is not zero; packets and bytes of a kind share one. */
+  bitsOf(slot: number, direction: number): number {
+    const { low } = this.counters;
+    const bin = this.#openBinOf(slot, direction);
+    let bits = 0;
+    for (let kind = 0; kind < kindCount; kind += 1) if (low[bin + kind * 2]! > 0) bits |= 1 << kind;
+    if (low[bin + Bin.opened]! > 0) bits |= openedBit;
+    return low[bin + Bin.unknown]! > 0 ? bits | unknownBit : bits;
+  }
+
+  /** Writes the counters of these bits from `at` on. Returns the position after them. */
+  writeCounters(slot: number, direction: number, bits: number, into: Float64Array, from: number): number {
+    const counters = this.counters;
+    const bin = this.#openBinOf(slot, direction);
+    let at = from;
+    for (let kind = 0; kind < kindCount; kind += 1) {
+      if ((bits & (1 << kind)) === 0) continue;
+      into[at] = counters.get(bin + kind * 2);
+      into[at + 1] = counters.get(bin + kind * 2 + 1);
+      at += 2;
+    }
+    if ((bits & openedBit) !== 0) into[at++] = counters.get(bin + Bin.opened);
+    if ((bits & unknownBit) !== 0) into[at++] = counters.get(bin + Bin.unknown);
+    return at;
+  }
+
+  /** Adds what `writeCounters` wrote to the open second's bin. Returns the position after it. */
+  addCounters(slot: number, direction: number, bits: number, from: Float64Array, first: number): number {
+    if (this.heads[slot * headWords + Head.lastSecond] !== this.#second + 1) this.#turn(slot);
+    const counters = this.counters;
+    const bin = this.#openBinOf(slot, direction);
+    let at = first;
+    for (let kind = 0; kind < kindCount; kind += 1) {
+      if ((bits & (1 << kind)) === 0) continue;
+      counters.add(bin + kind * 2, from[at]!);
+      counters.add(bin + kind * 2 + 1, from[at + 1]!);
+      at += 2;
+    }
+    if ((bits & openedBit) !== 0) counters.add(bin + Bin.opened, from[at++]!);
+    if ((bits & unknownBit) !== 0) counters.add(bin + Bin.unknown, from[at++]!);
+    return at;
   }
 
   /** Packets of a kind so far in the open second. */
-  packetsSoFar(slot: number, direction: number, second: number, kind: number): number {
-    if (this.lastSecond(slot) !== second) return 0;
-    return this.#table.sums[this.#bin(slot, direction, second) + kind]!;
+  packetsSoFar(slot: number, direction: number, kind: number): number {
+    if (this.heads[slot * headWords + Head.lastSecond] !== this.#second + 1) return 0;
+    return this.counters.get(this.#openBinOf(slot, direction) + kind * 2);
   }
 
-  /** A counter of the last `add`, by the position that it returned. */
-  sum(at: number): number {
-    return this.#table.sums[at]!;
+  /** True when a slot that has counted in the open second has so many bytes of a kind in it. */
+  hasBytes(slot: number, direction: number, kind: number, bytes: number): boolean {
+    return this.counters.reaches(this.#openBinOf(slot, direction) + kind * 2 + 1, bytes);
   }
 
   /** Adds the bin of a second to `into`, from `at` on. */
   addBin(slot: number, direction: number, second: number, into: Float64Array, at = 0): void {
     const last = this.lastSecond(slot);
     if (second > last || second <= last - this.bins || direction >= this.#directions) return;
-    const { sums } = this.#table;
-    const base = this.#bin(slot, direction, second);
-    for (let i = 0; i < binLength; i += 1) into[at + i]! += sums[base + i]!;
+    const counters = this.counters;
+    const bin = slot * this.rowLength + direction * this.directionLength + (second % this.bins) * binLength;
+    for (let kind = 0; kind < kindCount; kind += 1) {
+      const packets = counters.get(bin + kind * 2);
+      if (packets === 0) continue;
+      into[at + kind]! += packets;
+      into[at + Bin.bytes + kind]! += counters.get(bin + kind * 2 + 1);
+    }
+    into[at + Bin.opened]! += counters.get(bin + Bin.opened);
+    into[at + Bin.unknown]! += counters.get(bin + Bin.unknown);
   }
 
   /** The last second with a packet, -1 for none. */
   lastSecond(slot: number): number {
-    return this.#table.words[slot * slotWords + SlotWord.lastSecond]! - 1;
+    return this.heads[slot * headWords + Head.lastSecond]! - 1;
   }
 
-  word(slot: number, word: number): number {
-    return this.#table.words[slot * slotWords + word]!;
+  /** The group of the slot's thresholds. */
+  group(slot: number): number {
+    return this.heads[slot * headWords + Head.version]! >> groupShift;
   }
 
-  setWord(slot: number, word: number, value: number): void {
-    this.#table.words[slot * slotWords + word] = value;
+  setGroup(slot: number, group: number): void {
+    this.heads[slot * headWords + Head.version] = this.version(slot) | (group << groupShift);
+  }
+
+  /** The number of a direction's detail, 0 for none. */
+  detail(slot: number, direction: number): number {
+    return (this.heads[slot * headWords + Head.details]! >> (direction * detailBits)) & 0xff;
+  }
+
+  setDetail(slot: number, direction: number, number: number): void {
+    const at = slot * headWords + Head.details;
+    const shift = direction * detailBits;
+    this.heads[at] = (this.heads[at]! & ~(0xff << shift)) | (number << shift);
+  }
+
+  /** Of a prefix: what the owner of the table notes of its hosts. */
+  hosts(slot: number): number {
+    return this.heads[slot * headWords + Head.hosts]!;
+  }
+
+  setHosts(slot: number, value: number): void {
+    this.heads[slot * headWords + Head.hosts] = value;
   }
 
   /** IP version, and the words of the address. */
   version(slot: number): number {
-    return this.#table.keys[slot * keyWords]!;
+    return this.heads[slot * headWords + Head.version]! & 0xff;
   }
 
   keyWord(slot: number, word: number): number {
-    return this.#table.keys[slot * keyWords + 1 + word]!;
+    return this.heads[slot * headWords + word]!;
   }
 
   /** The address as text. */
   text(slot: number): string {
-    const { keys } = this.#table;
-    const at = slot * keyWords;
-    return formatWords(keys[at]!, keys[at + 1]!, keys[at + 2]!, keys[at + 3]!, keys[at + 4]!);
+    const word = (at: number) => this.keyWord(slot, at);
+    return formatWords(this.version(slot), word(0), word(1), word(2), word(3));
   }
 
-  /** Removes every slot except these, which get new numbers in that order. */
+  /** Removes every slot except these, which are in ascending order and get new numbers in that order. */
   keepOnly(slots: ArrayLike<number>): void {
     this.activeCount = 0;
-    this.#table.keepOnly(slots);
+    const length = this.rowLength;
+    for (let slot = 0; slot < slots.length; slot += 1) {
+      const from = slots[slot]!;
+      this.heads.copyWithin(slot * headWords, from * headWords, (from + 1) * headWords);
+      this.counters.move(from * length, length, slot * length);
+    }
+    this.count = slots.length;
+    this.#reindex();
   }
 
-  #setKey(version: number, w0: number, w1: number, w2: number, w3: number): void {
-    const { key } = this.#table;
-    key[0] = version;
-    key[1] = w0;
-    key[2] = w1;
-    key[3] = w2;
-    key[4] = w3;
+  #openBinOf(slot: number, direction: number): number {
+    return slot * this.rowLength + direction * this.directionLength + this.openBin;
   }
 
-  #bin(slot: number, direction: number, second: number): number {
-    return ((slot * this.#directions + direction) * this.bins + (second % this.bins)) * binLength;
+  /** Where the address is in the index, or the free place for it. */
+  #place(version: number, w0: number, w1: number, w2: number, w3: number): number {
+    const index = this.index;
+    const heads = this.heads;
+    const mask = index.length - 1;
+    const last = version === 4 ? w3 : mixHash(mixHash(mixHash(w3 ^ this.multiplier, w2), w1), w0);
+    let at = Math.imul(last, this.multiplier) >>> this.shift;
+    for (;;) {
+      const slot = index[at]! - 1;
+      if (slot < 0) return at;
+      const head = slot * headWords;
+      if (
+        heads[head + 3] === w3 &&
+        heads[head + 2] === w2 &&
+        heads[head + 1] === w1 &&
+        heads[head] === w0 &&
+        (heads[head + Head.version]! & 0xff) === version
+      )
+        return at;
+      at = (at + 1) & mask;
+    }
+  }
+
+  #grow(): void {
+    this.#capacity = Math.min(this.#capacity * 2, this.#slotsMax);
+    const heads = this.heads;
+    this.heads = new Int32Array(this.#capacity * headWords);
+    this.heads.set(heads);
+    this.counters.resize(this.#capacity * this.rowLength);
+    this.index = new Int32Array(this.#capacity * 2);
+    this.shift = Math.clz32(this.index.length) + 1;
+    this.#reindex();
+  }
+
+  #reindex(): void {
+    const heads = this.heads;
+    this.index.fill(0);
+    for (let slot = 0; slot < this.count; slot += 1) {
+      const head = slot * headWords;
+      const [w0, w1, w2, w3] = [heads[head]!, heads[head + 1]!, heads[head + 2]!, heads[head + 3]!];
+      this.index[this.#place(this.version(slot), w0, w1, w2, w3)] = slot + 1;
+    }
   }
 
   /** Sets the bins since the slot's last second to zero. */
-  #turn(slot: number, second: number): void {
+  #turn(slot: number): void {
+    const second = this.#second;
     if (second !== this.activeSecond) {
       this.activeSecond = second;
       this.activeCount = 0;
     }
     this.active[this.activeCount] = slot;
     this.activeCount += 1;
-    const { words, sums } = this.#table;
-    const last = this.lastSecond(slot);
-    const first = Math.max(last + 1, second - this.bins + 1);
+    const first = Math.max(this.lastSecond(slot) + 1, second - this.bins + 1);
     for (let one = first; one <= second; one += 1) {
       for (let direction = 0; direction < this.#directions; direction += 1) {
-        const base = this.#bin(slot, direction, one);
-        sums.fill(0, base, base + binLength);
+        const bin = slot * this.rowLength + direction * this.directionLength + (one % this.bins) * binLength;
+        this.counters.clear(bin, bin + binLength);
       }
     }
-    words[slot * slotWords + SlotWord.lastSecond] = second + 1;
+    this.heads[slot * headWords + Head.lastSecond] = second + 1;
   }
+}
+
+/** How many kinds these bits stand for; each has two counters, and they come first. */
+export function kindsOf(bits: number): number {
+  return onesIn(bits & kindBits);
+}
+
+/** How many counters these bits stand for. */
+export function countersOf(bits: number): number {
+  return onesIn(bits) + kindsOf(bits);
+}
+
+function onesIn(bits: number): number {
+  let count = 0;
+  for (let left = bits; left !== 0; left &= left - 1) count += 1;
+  return count;
 }

@@ -171,7 +171,7 @@ export class Engine {
 
   /** Passes counted packets to this tap from now on; null: to none. */
   setTap(tap: PacketTap | null): void {
-    this.settleTap();
+    this.#known.touched?.end();
     this.#tap = tap;
     this.#known.touched = tap && new TouchedFlows(this.flows, tap);
   }

@@ -53,6 +53,9 @@ export class MinuteCapture implements Capture {
   #tap: PacketTap | null = null;
   /** The tap's open second. */
   #tapSecond = Number.POSITIVE_INFINITY;
+  /** Packets of the open minute that the tap knows of, and those of closed minutes that it does not. */
+  #tapKnows = 0;
+  #tapMissed = 0;
 
   constructor(options: CaptureOptions) {
     const key = options.hashKey ?? randomKey();
@@ -96,6 +99,8 @@ export class MinuteCapture implements Capture {
   setTap(tap: PacketTap | null): void {
     this.#engine.setTap(tap);
     this.#tap = tap;
+    this.#tapKnows = this.#engine.totals.ipPackets;
+    this.#tapMissed = 0;
     // Without a tap no second ends.
     this.#tapSecond = tap ? 0 : Number.POSITIVE_INFINITY;
   }
@@ -151,7 +156,11 @@ export class MinuteCapture implements Capture {
   #turnTap(second: number): void {
     this.#engine.settleTap();
     this.#tapSecond = second;
-    this.#tap!.turn(second);
+    const { ipPackets } = this.#engine.totals;
+    const packets = this.#tapMissed + ipPackets - this.#tapKnows;
+    this.#tapKnows = ipPackets;
+    this.#tapMissed = 0;
+    this.#tap!.turn(second, packets);
   }
 
   #turnTo(seconds: number, nanoseconds: number): void {
@@ -228,6 +237,8 @@ export class MinuteCapture implements Capture {
       routerMacs,
       usage: rows,
     });
+    this.#tapMissed += engine.totals.ipPackets - this.#tapKnows;
+    this.#tapKnows = 0;
     Object.assign(engine.totals, emptyTotals());
     engine.ledger.clear();
     engine.tidy();

@@ -11,8 +11,10 @@ export interface PacketTap {
    * again for the next packet. Fragments come as they arrive, not as they are put together.
    */
   packet(packet: Packet, packets: number, isUnknown: boolean): void;
+  /** False for flows that the tap needs not be told of. Asked once of a flow. */
+  wantsFlow(words: Int32Array, base: number): boolean;
   /** Packets that one side (0: the lower socket) of the flow at `base` sent since the last call. */
   flow(words: Int32Array, base: number, side: number, packets: number, bytes: number): void;
-  /** A later second begins. What came before belongs to earlier ones. */
-  turn(second: number): void;
+  /** A later second begins. What came before belongs to earlier ones: `packets`, told or not. */
+  turn(second: number, packets: number): void;
 }

@@ -122,6 +122,7 @@ export class Detector {
   /** Judges the open second. */
   #close(judgedAt: number, isWhole: boolean): void {
     this.#ticks += 1;
+    this.#counters.settle();
     const isQuiet = this.#second - this.#countedSecond >= windowSeconds;
     const windows = isQuiet ? [] : this.#targets.windows(this.#second, this.#judge);
     this.#judge.close({ at: this.#unixSecond * 1000, judgedAt, isWhole, isLossy: false }, windows);

@@ -214,7 +214,6 @@ export class LiveDetector {
     const { sets } = this.#order.book;
     for (let slot = 0; slot < hosts.count; slot += 1) {
       if (hosts.lastSecond(slot) !== this.#second) continue;
-      const address = hosts.text(slot);
       const { host, hostLimits } = sets[this.#counters.groupOf(slot)]!;
       for (const direction of directionNames) {
         const own = Direction[direction];
@@ -229,7 +228,7 @@ export class LiveDetector {
           const exact = attackRates(attackPart(counts, opposite, direction, remotes), remotes);
           rates = Float64Array.from(metrics, (metric) => exact[metric]);
         }
-        tally.noteRates(address, own, unixSecond, rates);
+        tally.noteRates(hosts, slot, own, unixSecond, rates);
       }
     }
   }

@@ -5,17 +5,14 @@
  * their prefix, and as overflowed.
  */
 import {
-  Bin,
   countedHostsMax,
   countedPrefixesMax,
-  kindCount,
   type MemberSecond,
   type PrefixGroups,
-  rowCounters,
-  rowLength,
+  packetsOf,
+  readRows,
   type SlotDetail,
   SlotTable,
-  SlotWord,
   TrafficDetail,
 } from '#sensor/attack-counters/index.ts';
 import { windowSeconds } from './trigger.ts';
@@ -41,6 +38,8 @@ export class MergedCounters implements CountedTargets {
   /** Begins another second. */
   open(second: number): void {
     this.#details.clear();
+    this.hosts.open(second);
+    this.prefixes.open(second);
     this.#removeQuiet(this.hosts, second, (countedHostsMax * 3) / 4);
     this.#removeQuiet(this.prefixes, second, countedPrefixesMax / 2);
   }
@@ -48,24 +47,28 @@ export class MergedCounters implements CountedTargets {
   /** Adds one thread's part of the second. Returns the packets of addresses without room. */
   add(second: number, part: MemberSecond): number {
     let overflowed = 0;
-    for (let at = 0; at < part.hosts.length; at += rowLength) {
-      const slot = this.#slotOf(this.hosts, part.hosts, at);
-      const prefix = this.#prefixOfRow(part.hosts, at);
+    const { hosts, prefixes } = this;
+    readRows(part.hosts, (row) => {
+      const slot = this.#slotOf(hosts, row.version, row.w0, row.w1, row.w2, row.w3);
+      const prefix =
+        row.version === 4
+          ? this.#slotOf(prefixes, 4, 0, 0, 0, row.w3 & ~255)
+          : this.#slotOf(prefixes, 6, row.w0, row.w1 & ~65_535, 0, 0);
       // The last second in which one of its hosts had traffic.
-      if (prefix >= 0) this.prefixes.setWord(prefix, SlotWord.hosts, second);
+      if (prefix >= 0) prefixes.setHosts(prefix, second);
       if (slot >= 0) {
-        this.hosts.addAll(slot, part.hosts[at + 5]!, second, part.hosts, at + rowCounters);
-        continue;
+        hosts.addCounters(slot, 0, row.bits, part.hosts, row.at);
+        hosts.addCounters(slot, 1, row.otherBits, part.hosts, row.otherAt);
+        return;
       }
-      for (let kind = 0; kind < kindCount; kind += 1)
-        overflowed += part.hosts[at + rowCounters + Bin.packets + kind]!;
-      if (prefix >= 0 && part.hosts[at + 5] === 0)
-        this.prefixes.addAll(prefix, 0, second, part.hosts, at + rowCounters);
-    }
-    for (let at = 0; at < part.prefixes.length; at += rowLength) {
-      const slot = this.#slotOf(this.prefixes, part.prefixes, at);
-      if (slot >= 0) this.prefixes.addAll(slot, 0, second, part.prefixes, at + rowCounters);
-    }
+      overflowed +=
+        packetsOf(part.hosts, row.bits, row.at) + packetsOf(part.hosts, row.otherBits, row.otherAt);
+      if (prefix >= 0) prefixes.addCounters(prefix, 0, row.bits, part.hosts, row.at);
+    });
+    readRows(part.prefixes, (row) => {
+      const slot = this.#slotOf(prefixes, row.version, row.w0, row.w1, row.w2, row.w3);
+      if (slot >= 0) prefixes.addCounters(slot, 0, row.bits, part.prefixes, row.at);
+    });
     for (const one of part.details) this.#join(one);
     return overflowed;
   }
@@ -84,29 +87,17 @@ export class MergedCounters implements CountedTargets {
 
   /** The group of a host's thresholds. */
   groupOf(host: number): number {
-    return this.hosts.word(host, SlotWord.group);
+    return this.hosts.group(host);
   }
 
   /** The threads decide by themselves what they look at. */
   watch(): void {}
   unwatch(): void {}
 
-  #slotOf(table: SlotTable, rows: Float64Array, at: number): number {
+  #slotOf(table: SlotTable, version: number, w0: number, w1: number, w2: number, w3: number): number {
     const before = table.count;
-    const slot = table.locate(rows[at]!, rows[at + 1]!, rows[at + 2]!, rows[at + 3]!, rows[at + 4]!);
+    const slot = table.locate(version, w0, w1, w2, w3);
     if (table.count > before) this.#setGroup(table, slot);
-    return slot;
-  }
-
-  /** The slot of the prefix of a host's row, so that the host counts in it. */
-  #prefixOfRow(rows: Float64Array, at: number): number {
-    const { prefixes } = this;
-    const before = prefixes.count;
-    const slot =
-      rows[at] === 4
-        ? prefixes.locate(4, 0, 0, 0, rows[at + 4]! & ~255)
-        : prefixes.locate(6, rows[at + 1]!, rows[at + 2]! & ~65_535, 0, 0);
-    if (prefixes.count > before) this.#setGroup(prefixes, slot);
     return slot;
   }
 
@@ -115,7 +106,7 @@ export class MergedCounters implements CountedTargets {
     const word = (at: number) => table.keyWord(slot, at);
     const lengthMax = table === this.prefixes ? (version === 4 ? 24 : 48) : 128;
     const group = this.#groups.of(version, word(0), word(1), word(2), word(3), lengthMax);
-    table.setWord(slot, SlotWord.group, group);
+    table.setGroup(slot, group);
   }
 
   #join({ isPrefix, words, direction, summary }: SlotDetail): void {
@@ -137,7 +128,7 @@ export class MergedCounters implements CountedTargets {
   /** Hosts keep the slot of their prefix in use. */
   #lastSecondOf(table: SlotTable, slot: number): number {
     if (table === this.hosts) return table.lastSecond(slot);
-    return Math.max(table.lastSecond(slot), table.word(slot, SlotWord.hosts));
+    return Math.max(table.lastSecond(slot), table.hosts(slot));
   }
 }
 

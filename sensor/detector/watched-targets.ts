@@ -2,7 +2,7 @@
  * Finds the targets worth judging among the counters: hosts with much traffic, and prefixes whose hosts have much
  * together while none of them has too much alone (carpet bombing).
  */
-import { type AttackCounters, Direction, type SlotTable, SlotWord } from '#sensor/attack-counters/index.ts';
+import { type AttackCounters, Direction, type SlotTable } from '#sensor/attack-counters/index.ts';
 import { isHot } from './heat.ts';
 import type { Target } from './incident.ts';
 import type { Judge, TargetSecond, TargetWindow } from './judge.ts';
@@ -33,7 +33,7 @@ export class WatchedTargets {
   }
 
   #setOf(table: SlotTable, slot: number): ThresholdSet {
-    return this.#sets[table.word(slot, SlotWord.group)]!;
+    return this.#sets[table.group(slot)]!;
   }
 
   /** The targets of the closed `second`. */

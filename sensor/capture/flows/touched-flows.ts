@@ -3,13 +3,16 @@
  * difference once a second instead of every packet.
  *
  * A flow is in the list once, marked by a flag. It is settled at the end of the second, and before anything else reads or
- * changes its counters. A full list is settled within the second; nothing is lost.
+ * changes its counters. A full list is settled within the second; nothing is lost. A flow that the tap does not want stays
+ * marked without being in the list, so its packets cost nothing.
  */
 import type { PacketTap } from '../packet-tap.ts';
 import { Field, Flag, flowWords } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
 
 const listedMax = 16_384;
+/** The entry of a flow that the tap does not want. */
+const unlisted = -1;
 
 export class TouchedFlows {
   readonly #flows: FlowTable;
@@ -30,6 +33,10 @@ export class TouchedFlows {
 
   /** Notes the counters of a flow that is not marked; the caller marks it, and counts after that. */
   note(base: number): void {
+    if (!this.#tap.wantsFlow(this.#flows.words, base)) {
+      this.#entries[base / flowWords] = unlisted;
+      return;
+    }
     if (this.#count === listedMax) this.settleAll();
     const entry = this.#count;
     this.#count += 1;
@@ -45,6 +52,7 @@ export class TouchedFlows {
   /** Passes on what a marked flow counted, and takes the mark off. */
   settle(base: number): void {
     const entry = this.#entries[base / flowWords]!;
+    if (entry === unlisted) return;
     this.#bases[entry] = -1;
     this.#pass(base, entry);
   }
@@ -55,6 +63,13 @@ export class TouchedFlows {
       if (base >= 0) this.#pass(base, entry);
     }
     this.#count = 0;
+  }
+
+  /** Settles everything, and takes all marks off. */
+  end(): void {
+    this.settleAll();
+    const { words, highWater } = this.#flows;
+    for (let base = 0; base < highWater; base += flowWords) words[base + Field.flags]! &= ~Flag.touched;
   }
 
   #pass(base: number, entry: number): void {

@@ -1,0 +1,75 @@
+/** Adds packets of a batch to the details of their slots: all of them at first, then some, chosen at random. */
+import { Direction } from './direction.ts';
+import { Entry, type PacketBatch } from './packet-batch.ts';
+import { Kind } from './packet-kind.ts';
+import { type Sampler, sampledFrom, sampleEvery } from './sampler.ts';
+import type { SlotTable } from './slot-table.ts';
+import type { WatchedSlots } from './watched-slots.ts';
+
+const ipv4 = 4;
+
+export class PacketDetails {
+  /** The open second. */
+  second = 0;
+  readonly #batch: PacketBatch;
+  readonly #sampler: Sampler;
+  readonly #watched: WatchedSlots;
+
+  constructor(batch: PacketBatch, sampler: Sampler, watched: WatchedSlots) {
+    this.#batch = batch;
+    this.#sampler = sampler;
+    this.#watched = watched;
+  }
+
+  /** Adds the packet of the entry at `at`, after so many packets of its slot and kind in this second. */
+  add(
+    table: SlotTable,
+    slot: number,
+    direction: number,
+    at: number,
+    kind: number,
+    packets: number,
+    inBin: number,
+  ): void {
+    if (inBin > sampledFrom) this.addSampled(table, slot, direction, at, kind, packets);
+    else this.addSample(table, slot, direction, at, kind, packets);
+  }
+
+  /** Adds the packet if it is chosen, for all that are not. */
+  addSampled(
+    table: SlotTable,
+    slot: number,
+    direction: number,
+    at: number,
+    kind: number,
+    packets: number,
+  ): void {
+    if (this.#sampler.next()) this.addSample(table, slot, direction, at, kind, packets * sampleEvery);
+  }
+
+  /** Adds the packet for `weight` packets. */
+  addSample(
+    table: SlotTable,
+    slot: number,
+    direction: number,
+    at: number,
+    kind: number,
+    weight: number,
+  ): void {
+    const detail = this.#watched.detailOf(table, slot, direction);
+    if (detail === null) return;
+    const { words } = this.#batch;
+    const side = words[at + Entry.flags]! & 1;
+    const ports = words[at + Entry.ports]!;
+    const isReflection = kind === Kind.reflection || kind === Kind.twoWayReflection;
+    // The lower end's port is above.
+    const port = isReflection === (side === 0) ? ports >>> 16 : ports & 0xffff;
+    const remote = at + (direction === Direction.inbound ? side : 1 - side) * 4;
+    const w3 = words[remote + 3]!;
+    if (words[at + Entry.meta]! >> 8 === ipv4) detail.add(kind, port, 0, 0, 0, w3, weight, this.second);
+    else {
+      const w0 = words[remote]!;
+      detail.add(kind, port, w0, words[remote + 1]!, words[remote + 2]!, w3, weight, this.second);
+    }
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Which ends of a packet are protected. Filters of 8 KiB turn away almost every other address at the price of one read; they
+ * never turn a protected one away.
+ */
+import {
+  compileLocalScope,
+  Field,
+  type LocalRanges,
+  type LocalScope,
+  parseWords,
+} from '#sensor/capture/index.ts';
+
+const filterBits = 16;
+
+/** A bit for each hash of a word. */
+class WordFilter {
+  readonly #bits = new Int32Array((1 << filterBits) / 32);
+
+  has(word: number): boolean {
+    const hash = Math.imul(word, 0x9e3779b1) >>> (32 - filterBits);
+    return ((this.#bits[hash >>> 5]! >>> (hash & 31)) & 1) !== 0;
+  }
+
+  add(word: number): void {
+    const hash = Math.imul(word, 0x9e3779b1) >>> (32 - filterBits);
+    this.#bits[hash >>> 5]! |= 1 << (hash & 31);
+  }
+
+  addAll(): void {
+    this.#bits.fill(-1);
+  }
+}
+
+export class ProtectedScope {
+  /** Null: every unicast address that receives is protected, and every one that sends. */
+  readonly #ranges: LocalRanges | null;
+  /** True when addresses are protected that the scope does not name one by one. */
+  readonly hasPrefixes: boolean;
+  /** Exact addresses, and the /24 and /48 of prefixes. */
+  readonly #addresses = new WordFilter();
+  readonly #blocks4 = new WordFilter();
+  readonly #blocks6 = new WordFilter();
+
+  constructor(scope: LocalScope | null) {
+    this.#ranges = scope && compileLocalScope(scope);
+    this.hasPrefixes = scope === null || scope.prefixes.length > 0;
+    for (const prefix of scope ? scope.prefixes : ['0.0.0.0/0', '::/0']) this.#addBlocks(prefix);
+    for (const address of scope ? scope.addresses : []) {
+      const { words } = parseWords(address);
+      this.#addresses.add(mixed(words[0], words[1], words[2], words[3]));
+    }
+  }
+
+  /** False for most addresses that are not protected. */
+  mayHold(version: number, w0: number, w1: number, w2: number, w3: number): boolean {
+    if (this.#addresses.has(mixed(w0, w1, w2, w3))) return true;
+    if (!this.hasPrefixes) return false;
+    return version === 4 ? this.#blocks4.has(w3 >>> 8) : this.#blocks6.has(block6(w0, w1));
+  }
+
+  /** Of a flow's record, bit 0: the lower end may be protected; bit 1: the higher one may. */
+  endsOf(words: Int32Array, base: number): number {
+    const version = (words[base + Field.meta]! >> 8) & 0xff;
+    return (
+      (this.#mayHoldAt(version, words, base) ? 1 : 0) | (this.#mayHoldAt(version, words, base + 4) ? 2 : 0)
+    );
+  }
+
+  #mayHoldAt(version: number, words: Int32Array, at: number): boolean {
+    return this.mayHold(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
+  }
+
+  /** Bit 0: the lower end at `at` is protected; bit 1: the higher one is. */
+  sides(version: number, words: Int32Array, at: number): number {
+    return this.#ranges === null ? 3 : this.#ranges.sides(version, words, at);
+  }
+
+  /** True when every unicast address is protected. */
+  get isOpen(): boolean {
+    return this.#ranges === null;
+  }
+
+  #addBlocks(prefix: string): void {
+    const [address, lengthText] = prefix.split('/');
+    const { version, words } = parseWords(address!);
+    const blockLength = version === 4 ? 24 : 48;
+    const length = lengthText === undefined ? blockLength : Math.min(blockLength, Number(lengthText));
+    const filter = version === 4 ? this.#blocks4 : this.#blocks6;
+    const blocks = 2 ** (blockLength - length);
+    if (blocks > 1 << filterBits) {
+      filter.addAll();
+      return;
+    }
+    // A prefix shorter than its blocks has zeros where they are counted.
+    for (let i = 0; i < blocks; i += 1) {
+      if (version === 4) filter.add((words[3] >>> 8) + i);
+      else filter.add(block6(words[0], words[1] + i * 65_536));
+    }
+  }
+}
+
+/** All words of an address; of an IPv4 address only the last is not zero. */
+function mixed(w0: number, w1: number, w2: number, w3: number): number {
+  return w3 ^ Math.imul(w2, 0x27d4eb2d) ^ Math.imul(w1, 0x85ebca6b) ^ Math.imul(w0, 0xc2b2ae35);
+}
+
+/** The first 48 bits of an IPv6 address. */
+function block6(w0: number, w1: number): number {
+  return Math.imul(w0, 0x85ebca6b) ^ (w1 >>> 16);
+}

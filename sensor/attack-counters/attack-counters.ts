@@ -20,7 +20,7 @@ import type { DetailLimits } from './detail-limits.ts';
 import { Direction } from './direction.ts';
 import { FlowMemory, Mark, marksOfEnd } from './flow-memory.ts';
 import { flatLimits, KnownHosts, Limit } from './known-hosts.ts';
-import { Entry, entryWords, kindShift, PacketBatch } from './packet-batch.ts';
+import { Entry, entryBytesMax, entryWords, kindShift, PacketBatch } from './packet-batch.ts';
 import { PacketDetails } from './packet-details.ts';
 import { datagramKind, isRemembered, Kind, oneWayKindOf, twoWayKindOf } from './packet-kind.ts';
 import type { PrefixGroups } from './prefix-groups.ts';
@@ -39,8 +39,6 @@ const hostsPrefixMax = 1024;
 /** Seconds without a packet after which a slot may be removed, and how often that is done. */
 const quietSecondsMax = binsOfHistory;
 const removeEverySeconds = 2;
-/** An entry of a batch has 31 bits for bytes. */
-const entryBytesMax = 2 ** 31 - 1;
 /** Smallest usual segment: the upper bound of packets in a merged frame. */
 const segmentBytesMin = 536;
 

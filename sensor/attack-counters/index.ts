@@ -1,12 +1,14 @@
 /**
  * Counts the packets of protected addresses, for the detector: one-second bins for each address, direction and kind.
  *
- * Guarantees: memory is bounded for any traffic, at most 16 MiB for 4,096 addresses; what has no room of its own counts
- * in its prefix and in `overflowed`. Packets come from an engine that decoded them (`PacketTap`), or as frames that are
- * decoded here, from files.
+ * Guarantees: memory is bounded for any traffic, 3.8 MiB in a thread for 4,096 addresses (docs/detection.md has all parts);
+ * what has no room of its own counts in its prefix and in `overflowed`. Packets come from an engine that decoded them
+ * (`PacketTap`), or as frames that are decoded here, from files.
  *
- * A packet gets its kind in `packet-kind.ts` (with `flow-memory.ts`: whether the other end answers) and counts in
- * `slot-table.ts`. `traffic-detail.ts` keeps sources and ports of the busiest. `live-counters.ts` hands seconds over.
+ * `protected-scope.ts` turns away packets of other addresses; the others wait in `packet-batch.ts`. `known-hosts.ts` counts
+ * most of them, `attack-counters.ts` the rest, in `slot-table.ts`. A packet's kind is in `packet-kind.ts` (with
+ * `flow-memory.ts`: whether the other end answers). `traffic-detail.ts` keeps sources and ports of the busiest.
+ * `live-counters.ts` hands seconds over, in the rows of `second-rows.ts`.
  */
 export {
   AttackCounters,

@@ -24,6 +24,8 @@ export const Entry = {
 } as const;
 export const entryWords = 16;
 export const kindShift = 3;
+/** Bytes have 31 bits. */
+export const entryBytesMax = 2 ** 31 - 1;
 
 export class PacketBatch {
   readonly words = new Int32Array(batchMax * entryWords);

@@ -1,9 +1,12 @@
 // Own process: it measures the memory of its typed arrays.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { LiveCounters } from '#sensor/attack-counters/index.ts';
 import { dividedThresholds, observeFrame, startSecond } from '#sensor/testing/attack-traffic.ts';
 import { ethernet, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
-import { Detector, defaultThresholds } from './index.ts';
+import { createThresholdBook, Detector, defaultThresholds, LiveDetector } from './index.ts';
 
 test('NET-1.1: a flood over a /16 takes bounded memory; what has no room is counted and still seen', () => {
   const before = process.memoryUsage().arrayBuffers;
@@ -50,4 +53,51 @@ test('NET-3.2: a flood that fills the memory of flows goes on looking one-way, a
     assert.equal(attack!.lastObservedAt, (startSecond + seconds) * 1000);
     assert.ok(attack!.current!.pps > perSecond * 0.85, `${attack!.current!.pps} packets of ${perSecond}`);
   }
+});
+
+test('NET-1.1: counters of 4,096 busy addresses take at most 16 MiB, those of the thread and of the main thread together', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const used = () => {
+    // A second time for what the first one left to do.
+    collect();
+    collect();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const addresses = Array.from({ length: 4096 }, (_, i) => `10.77.${i >> 8}.${i & 255}`);
+  const scope = { prefixes: [], addresses };
+  const book = createThresholdBook(defaultThresholds);
+  const limits = book.sets.map(({ hostLimits }) => hostLimits);
+  const before = used();
+  const counters = new LiveCounters({ number: 1, scope, groups: [], limits });
+  const detector = new LiveDetector({
+    ...{ number: 1, epochId: 'e', scope, book, groups: [], drills: [] },
+    isProtected: () => true,
+  });
+  const request = ethernet(
+    udp({ from: '198.51.100.9', fromPort: 7, to: '10.77.0.0', toPort: 80 }, new Uint8Array(9)),
+  );
+  const answer = ethernet(
+    tcp({ from: '10.77.0.0', fromPort: 443, to: '198.51.100.9', toPort: 9 }, Tcp.ack, 1),
+  );
+  // Into a second minute, while the first one is not taken yet.
+  for (let second = 0; second < 62; second += 1) {
+    counters.turn(startSecond + second, 8192);
+    for (const one of counters.takeSeconds()) detector.take(one, 1, (one.second + 1) * 1000);
+    for (let host = 0; host < 4096; host += 1) {
+      for (const [frame, at] of [
+        [request, 32],
+        [answer, 28],
+      ] as const) {
+        frame[at] = host >>> 8;
+        frame[at + 1] = host;
+        counters.observe(frame, 0, frame.length, frame.length, 1, 1);
+      }
+    }
+  }
+  const grown = used() - before;
+  assert.ok(grown < 16 * 1024 * 1024, `${grown} bytes`);
+  const { rows } = detector.takeMinute(Math.floor(startSecond / 60) * 60);
+  assert.equal(rows.length, 8192);
+  assert.deepEqual([...rows[1]!.oneSecond.slice(0, 2)], [1, 40 * 8]);
 });

@@ -214,6 +214,7 @@ test('an action that an operator ends is not begun again for this attack; a rule
   const [action] = await actions();
   assert.equal(await stage.handOff.endAction(systemActor, siteId + 1, action!.id).catch(() => false), false);
   assert.equal(await stage.handOff.endAction(systemActor, siteId, action!.id), true);
+  await stage.later(10);
   await stage.say(stage.next(flood));
   await drain();
   assert.deepEqual(await stage.states(), ['198.51.100.7 ended']);

@@ -19,7 +19,10 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-hand-off-page-'));
   await writeFile(join(folder, 'block.sh'), '#!/bin/sh\ncat > /dev/null\necho "<b>done</b> $4"\n');
   await chmod(join(folder, 'block.sh'), 0o755);
-  server = await startMonitorServer({ SVC_HAND_OFF_COMMANDS: folder });
+  server = await startMonitorServer({
+    SVC_HAND_OFF_COMMANDS: folder,
+    SVC_HAND_OFF_BGP_PEERS: '64512@127.0.0.1:1790',
+  });
   [operator, viewer] = [await server.signIn('operator'), await server.signIn('viewer')];
   path = `/sites/${server.siteId}/protection/hand-off`;
 });
@@ -79,6 +82,33 @@ test('a refused form keeps what was typed and marks each wrong field', async () 
   assert.equal((await operator.post(`${path}/limit`, { revision: '0', addresses_max: '0' })).status, 422);
   assert.equal((await operator.post(`${path}/limit`, { revision: '0', addresses_max: '3' })).status, 303);
   assert.match((await operator.get(path)).text, /name="addresses_max"[^>]*value="3"/);
+});
+
+test('a blackhole needs a peer of the settings, and a next hop for each family of its list', async () => {
+  const form = (await operator.get(`${path}/rules/new?kind=blackhole`)).text;
+  assert.match(form, /<option value="64512@127\.0\.0\.1:1790"/);
+  const input = body({
+    kind: 'blackhole',
+    name: 'Hole',
+    command: '',
+    prefixes: '198.51.100.0/24 2001:db8::/64',
+  });
+  const refused = await operator.post(`${path}/rules`, {
+    ...input,
+    peer: '64512@192.0.2.1:179',
+    next_hop4: '100::1',
+  });
+  assert.equal(refused.status, 422);
+  assert.match(refused.text, /Choose one of the peers: 64512@127\.0\.0\.1:1790/);
+  assert.match(refused.text, /Write an IPv4 address/);
+  assert.match(refused.text, /The list has IPv6 prefixes: give their next hop/);
+  const hops = { peer: '64512@127.0.0.1:1790', next_hop4: '192.0.2.1', next_hop6: '100::1' };
+  const added = await operator.post(`${path}/rules`, { ...input, ...hops });
+  const page = (await viewer.get(added.headers.get('location')!)).text;
+  assert.match(page, /announce a blackhole to 64512@127\.0\.0\.1:1790/);
+  const { rules } = await server.monitor.handOff.describeSite(server.siteId);
+  const { id, revision } = rules.find(({ name }) => name === 'Hole')!;
+  await server.monitor.handOff.removeRule(systemActor, server.siteId, id, revision);
 });
 
 test('the secret of a webhook is shown once', async () => {

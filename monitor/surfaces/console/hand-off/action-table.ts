@@ -6,14 +6,13 @@ import {
   askButton,
   type Content,
   formatCount,
-  formatTime,
   html,
   isoTime,
   link,
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
-import { incidentHref } from '../parts/incident-text.ts';
+import { clockText, incidentHref } from '../parts/incident-text.ts';
 import { actionBadge, endText } from './rule-text.ts';
 
 export interface ActionTable {
@@ -58,14 +57,14 @@ export function actionTable(request: FastifyRequest, table: ActionTable): Conten
       key: 'started',
       header: 'Started',
       field: 'started_at',
-      cell: (row) => timeText(row.startedAtMs),
+      cell: (row) => timeText(row.startedAtMs, nowMs),
       value: (row) => isoTime(row.startedAtMs),
     },
     {
       key: 'ended',
       header: 'Ends',
       field: 'ended_at',
-      cell: (row) => (row.endedAtMs === null ? endText(row, nowMs) : timeText(row.endedAtMs)),
+      cell: (row) => (row.endedAtMs === null ? endText(row, nowMs) : timeText(row.endedAtMs, nowMs)),
       value: (row) => isoTime(row.endedAtMs),
     },
     {
@@ -96,7 +95,7 @@ export function actionTable(request: FastifyRequest, table: ActionTable): Conten
   });
 }
 
-const timeText = (ms: number | null) => (ms === null ? '' : formatTime(ms, 'seconds'));
+const timeText = (ms: number | null, nowMs: number) => (ms === null ? '' : clockText(ms, nowMs));
 
 /** The error, and what the command wrote; that only operators see. */
 function resultOf({ lastError, output, stoppedBy, attempts }: Action, viewer: Viewer): Content {

@@ -55,7 +55,7 @@ export function handOffPage(request: FastifyRequest, page: HandOffPage): Content
           'What the monitor does by itself when an address is attacked. A new rule is off; it shows in a dry run what it would do before it can be switched on.',
         actions: viewer.canChange && [
           ...ruleKinds.map((kind) =>
-            link(`${path}/rules/new?kind=${kind}`, `Add ${kindNames[kind]}`, { kind: 'button' }),
+            link(`${path}/rules/new?kind=${kind}`, `Add: ${kindNames[kind]}`, { kind: 'button' }),
           ),
         ],
       },

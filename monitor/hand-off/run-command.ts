@@ -118,7 +118,6 @@ function readable(bytes: Buffer, length: number): string {
   const text = bytes
     .toString('utf8')
     .replaceAll('\r\n', '\n')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed.
-    .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '\ufffd');
+    .replace(/[^\P{Cc}\t\n]/gu, '\ufffd');
   return length > outputMax ? `${text}\n… (${length} bytes in all)` : text;
 }

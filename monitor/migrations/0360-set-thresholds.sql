@@ -26,7 +26,7 @@ create table protection_groups (
 );
 create unique index protection_groups_name on protection_groups (site_id, lower(name));
 
--- One server, whatever its addresses are, or one address, whichever server has it.
+-- One server with all its addresses, or one address of any server.
 create table protection_servers (
   id bigint generated always as identity primary key,
   site_id bigint not null references sites,

@@ -31,6 +31,7 @@ export interface TestDatabase extends AsyncDisposable {
   readonly db: Queryable;
   /** Connections that can only read. */
   readonly reader: Queryable;
+  readonly readerPool: pg.Pool;
   /** Drops the database; also what `await using` calls. */
   drop(): Promise<void>;
 }
@@ -60,7 +61,7 @@ export async function createTestDatabase(program: string): Promise<TestDatabase>
   }
 
   const { pool, db } = createPool(urlOf(name), 20);
-  const { db: reader } = createPool(urlOf(name), 4, { isReadOnly: true });
+  const { db: reader, pool: readerPool } = createPool(urlOf(name), 4, { isReadOnly: true });
   const drop = async () => {
     await Promise.all([db.destroy(), reader.destroy()]);
     const client = new pg.Client({ connectionString: serverUrl });
@@ -68,12 +69,12 @@ export async function createTestDatabase(program: string): Promise<TestDatabase>
     await client.query(`drop database if exists ${name} with (force)`);
     await client.end();
   };
-  return { url: urlOf(name), pool, db, reader, drop, [Symbol.asyncDispose]: drop };
+  return { url: urlOf(name), pool, db, reader, readerPool, drop, [Symbol.asyncDispose]: drop };
 }
 
 /** Moves `svc_now()` of every new statement in this test database by an interval such as `2 hours`. */
 export async function moveDatabaseClock(
-  database: Pick<TestDatabase, 'url' | 'pool'>,
+  database: Pick<TestDatabase, 'url' | 'pool'> & Partial<Pick<TestDatabase, 'readerPool'>>,
   interval: string,
 ): Promise<void> {
   const { rows } = await database.pool.query<{ name: string }>('select current_database() as name');
@@ -87,9 +88,10 @@ export async function moveDatabaseClock(
     'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
   );
   await client.end();
-  // The pool learns of its ended sessions by events; the next query must not meet one of them.
+  // The pools learn of their ended sessions by events; the next query must not meet one of them.
   const deadline = Date.now() + 5_000;
-  while (database.pool.totalCount > 0 && Date.now() < deadline)
+  const { pool, readerPool } = database;
+  while (pool.totalCount + (readerPool?.totalCount ?? 0) > 0 && Date.now() < deadline)
     await new Promise((wake) => setImmediate(wake));
 }
 

@@ -180,3 +180,18 @@ test('NET-8.R2: attacks with their suspects, destinations and curves are deleted
   assert.deepEqual(await age(364), [1, 1, 1, 1, 1]);
   assert.deepEqual(await age(367), [0, 0, 0, 0, 0]);
 });
+
+test('an attack that has stopped and has not recovered yet says so with its peak', async () => {
+  const flood = observation({
+    startedAtMs: now - 60_000,
+    lastObservedAtMs: now - 20_000,
+    target: '198.51.100.40',
+  });
+  await say(flood, {
+    ...flood,
+    ...{ revision: 2, lastObservedAtMs: now, current: { bps: 0, pps: 0 } },
+    seconds: [{ atMs: now - 1000, bps: 0, pps: 0 }],
+  });
+  const page = (await viewer.get(`/sites/${server.siteId}/incidents/${await idOf('198.51.100.40')}`)).text;
+  assert.match(page, /peak 25,000 packets\/s, 2\.5 times the threshold\. Nothing of it now/);
+});

@@ -63,9 +63,13 @@ export function incidentSentence(incident: Incident, nowMs: number): string {
   const since = `${titleOfIncident(incident)} since ${clockText(incident.startedAtMs, nowMs)}`;
   if (incident.isWithdrawn)
     return `${titleOfIncident(incident)} was withdrawn: only sensors of other nodes had reported it.`;
-  if (incident.state === 'active')
+  const isOver = measured.current?.pps === 0;
+  if (incident.state === 'active' && !isOver)
     return `${since}, ${rateOf(measured.current ?? measured.peak)}${ratioText(incident)}.`;
   const peak = `peak ${rateOf(measured.peak)}${ratioText({ ...incident, measured: { ...measured, current: null } })}`;
+  // Its sensors wait for sixty healthy seconds.
+  if (incident.state === 'active')
+    return `${since}, ${peak}. Nothing of it now: recovered after a minute without it.`;
   if (incident.state === 'stale')
     return `${since}, ${peak}. No news from its sensors since ${clockText(incident.lastObservedAtMs, nowMs)}.`;
   return `${titleOfIncident(incident)} from ${clockText(incident.startedAtMs, nowMs)} to ${clockText(incident.recoveredAtMs!, nowMs)}, ${peak}. Recovered.`;

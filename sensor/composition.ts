@@ -17,7 +17,7 @@ import {
   type HostTime,
   type MonitorTime,
 } from '#sensor/host-time/index.ts';
-import { createInterfaces } from '#sensor/interfaces/index.ts';
+import { createInterfaces, readLinkBps } from '#sensor/interfaces/index.ts';
 import { createLiveUplink, type LiveUplink, readCondition } from '#sensor/live/index.ts';
 import { createStatusServer } from '#sensor/local-status/index.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
@@ -109,6 +109,9 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
   const detection = createDetection({
     ...{ stateDirectory, spool, clock, reporter, hostTime: time.host },
     captures,
+    uplinks: config.captures
+      .filter(({ role }) => role === 'uplink')
+      .map(({ name }) => ({ name, linkBps: () => readLinkBps(name) })),
     evidence,
     onCommitted: () => uplink.wake(),
   });

@@ -65,6 +65,7 @@ function addFileCommands(program: Command): void {
       (prefix: string, before: string[] = []) => [...before, prefix],
     )
     .option('--thresholds <file>', 'JSON file with other thresholds')
+    .option('--link-speed <bits>', 'speed of the recorded link, such as 10G; unknown is not judged')
     .addHelpText('after', detectExamples)
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .action(async (file: string, options: DetectOptions) => {

@@ -6,7 +6,7 @@ import { type IncidentChange, titleOfIncident } from '#monitor/incidents/index.t
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Subject } from './episode.ts';
 import { enqueueOpened, enqueueResolved } from './outbox-store.ts';
-import { findOpenBySubject, insertEpisode, resolveEpisode, updateDetails } from './store.ts';
+import { findOpenBySubject, insertEpisode, nameSensors, resolveEpisode, updateDetails } from './store.ts';
 
 type Incident = IncidentChange['incident'];
 
@@ -19,8 +19,19 @@ export async function noteIncidents(trx: Queryable, changes: readonly IncidentCh
     'attack_detected',
     attacks.map(({ incident }) => keyOf(incident)),
   );
-  for (const change of attacks) await noteOne(trx, change, open.get(keyOf(change.incident)) ?? null);
+  const sensors = await nameSensors(
+    trx,
+    attacks.flatMap(({ incident }) => sensorOf(incident) ?? []),
+  );
+  for (const change of attacks) {
+    const hostName = sensors.get(sensorOf(change.incident) ?? 0)?.hostName ?? null;
+    await noteOne(trx, change, open.get(keyOf(change.incident)) ?? null, hostName);
+  }
 }
+
+/** The sensor whose capture is the target: many hosts have an interface of that name. */
+const sensorOf = ({ target, targetKey }: Incident): number | null =>
+  target.kind === 'capture' ? Number(targetKey.split(' ')[1]) : null;
 
 const keyOf = ({ id }: Incident) => `incident:${id}`;
 
@@ -28,6 +39,7 @@ async function noteOne(
   trx: Queryable,
   { incident, before }: IncidentChange,
   openId: number | null,
+  hostName: string | null,
 ): Promise<void> {
   const isGone = incident.isWithdrawn || incident.mergedInto !== null;
   if (incident.state === 'recovered' || isGone) {
@@ -35,7 +47,7 @@ async function noteOne(
     await resolveEpisode(trx, openId, isGone ? 'removed' : 'recovered');
     return enqueueResolved(trx, openId);
   }
-  const subject = subjectOf(incident);
+  const subject = subjectOf(incident, hostName);
   if (openId !== null) return updateDetails(trx, openId, subject.details);
   // One that was acknowledged elsewhere, or that is only stale again, is no new attack.
   if (before !== null && before.state !== 'recovered') return;
@@ -43,13 +55,13 @@ async function noteOne(
   if (id !== null) await enqueueOpened(trx, id);
 }
 
-function subjectOf(incident: Incident): Subject {
+function subjectOf(incident: Incident, hostName: string | null): Subject {
   const { measured, target, direction, isDrill } = incident;
   return {
     kind: 'attack_detected',
     key: keyOf(incident),
     siteId: incident.siteId,
-    name: target.value,
+    name: hostName === null ? target.value : `${target.value} of ${hostName}`,
     verdict: 'bad',
     details: {
       incident_id: incident.id,

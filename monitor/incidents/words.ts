@@ -23,14 +23,19 @@ export function nameOfClass(name: string, severity: Incident['severity'] = 'atta
   return classNames[name as AttackClass] ?? name;
 }
 
-/** `SYN flood on 198.51.100.7`, `UDP flood by 198.51.100.7`. */
+/** `SYN flood on 198.51.100.7`, `UDP flood by 198.51.100.7`, `UDP flood on capture eth0`. */
 export function titleOfIncident(
   incident: Pick<Incident, 'class' | 'severity' | 'direction' | 'target' | 'isDrill'>,
 ): string {
   const word = incident.direction === 'inbound' ? 'on' : 'by';
-  const target =
-    incident.target.kind === 'capture' ? `a server behind ${incident.target.value}` : incident.target.value;
+  const target = targetText(incident);
   return `${incident.isDrill ? 'Drill: ' : ''}${nameOfClass(incident.class, incident.severity)} ${word} ${target}`;
+}
+
+/** An attack that a capture sends is one whose sender is not known; one on a capture is on all servers behind it. */
+function targetText({ target, direction }: Pick<Incident, 'target' | 'direction'>): string {
+  if (target.kind !== 'capture') return target.value;
+  return direction === 'inbound' ? `capture ${target.value}` : `a server behind ${target.value}`;
 }
 
 /** True for metrics in bits a second; the others count packets or connections. */

@@ -1,5 +1,6 @@
 /** Replays a capture file through the attack detector, with the file's own clock. */
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { canonicalAddress, formatPrefix, parsePrefix } from '#common/ip/index.ts';
 import { isSupportedLinkType } from '#sensor/capture/index.ts';
 import { type CaptureFile, NotACaptureError, openCaptureFile } from '#sensor/capture-files/index.ts';
@@ -26,6 +27,8 @@ export interface DetectOptions {
   protect?: string[];
   /** Path of a threshold file. */
   thresholds?: string;
+  /** Speed of the recorded link, such as 10G. */
+  linkSpeed?: string;
 }
 
 /** An IP packet that is longer than a jumbo frame was merged by offload. */
@@ -38,7 +41,13 @@ export async function detectFile(path: string, options: DetectOptions, screen: R
     const prefixes = (options.protect ?? []).map(protectedPrefix);
     const scope = prefixes.length > 0 ? { prefixes, addresses: [] } : null;
     const thresholds = readThresholds(options.thresholds);
-    const detector = new Detector({ scope, thresholds });
+    const linkBps = readLinkSpeed(options.linkSpeed);
+    if (linkBps !== null && scope === null)
+      throw new NotACaptureError(
+        '--link-speed needs --protect with the prefixes behind the link: without them packets of both directions count as received.',
+      );
+    const capture = { name: captureName(path), linkBps: () => linkBps };
+    const detector = new Detector({ scope, thresholds, capture });
     const progress = createProgress(screen.terminal);
     const detection = replay(path, detector, progress);
     progress?.clear();
@@ -135,6 +144,23 @@ function protectedPrefix(text: string): string {
     hasHostBits
       ? `--protect ${text} is not a prefix: its length is too large, or bits after it are not zero. For one address write ${address}.`
       : `--protect takes an address or a prefix such as 192.0.2.0/24 or 2001:db8::/48, not ${JSON.stringify(text)}.`,
+  );
+}
+
+/** The file's name, as long as the name of a target may be. */
+function captureName(path: string): string {
+  return path === '-' ? 'standard input' : basename(path).slice(0, 64);
+}
+
+const factors: Readonly<Record<string, number>> = { '': 1, K: 1e3, M: 1e6, G: 1e9, T: 1e12 };
+
+function readLinkSpeed(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const [, number = '', unit = ''] = /^(\d{1,15}(?:\.\d{1,3})?)([KMGT]?)$/i.exec(text) ?? [];
+  const bps = Number(number) * factors[unit.toUpperCase()]!;
+  if (bps >= 1) return bps;
+  throw new NotACaptureError(
+    `--link-speed takes bits a second, such as 1G, 2.5G or 100M, not ${JSON.stringify(text)}.`,
   );
 }
 

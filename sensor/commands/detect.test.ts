@@ -89,6 +89,19 @@ test('NET-1.1: --protect limits detection to these addresses', async () => {
   assert.equal(JSON.parse(outside.stdout).detector.hosts, 0);
 });
 
+test('NET-1.1: --link-speed judges the file as a whole', async () => {
+  // 300 packets of 40 bytes, each 84 on the link.
+  const options = { json: true, protect: ['192.0.2.0/24', '2001:db8::/32'] };
+  const full = await detect(capture, { ...options, linkSpeed: '0.22M' });
+  const found = JSON.parse(full.stdout).incidents as { target: unknown; class: string }[];
+  assert.deepEqual(
+    found.map((one) => [one.target, one.class]),
+    [[{ kind: 'capture', value: 'flood.pcap' }, 'syn_flood']],
+  );
+  const wide = await detect(capture, { ...options, linkSpeed: '1G' });
+  assert.deepEqual(JSON.parse(wide.stdout).incidents, []);
+});
+
 for (const [options, message] of [
   [
     { protect: ['192.0.2.7/24'] },
@@ -97,6 +110,12 @@ for (const [options, message] of [
   [{ protect: ['example.com'] }, /--protect takes an address or a prefix such as 192\.0\.2\.0\/24/],
   [{ thresholds: '/does/not/exist' }, /--thresholds \/does\/not\/exist can not be read \(ENOENT\)/],
   [{ thresholds: capture }, /--thresholds .*: it is not JSON. Write for example/],
+  [
+    { linkSpeed: 'fast', protect: ['192.0.2.0/24'] },
+    /--link-speed takes bits a second, such as 1G, 2\.5G or 100M/,
+  ],
+  [{ linkSpeed: '0', protect: ['192.0.2.0/24'] }, /--link-speed takes bits a second/],
+  [{ linkSpeed: '1G' }, /--link-speed needs --protect/],
 ] as const)
   test(`NET-1.1: detect refuses ${JSON.stringify(options).slice(0, 40)} and says what to do`, async () => {
     const { status, stdout, stderr } = await detect(capture, options as DetectOptions);

@@ -1,7 +1,12 @@
 /** Detection on one capture: what its threads are to count, and the detector that gets their seconds. */
 import type { DetectorMinute } from '#contracts/sensor-api/detection.ts';
 import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
-import { type DetectionOrder, type Incident, LiveDetector } from '#sensor/detector/index.ts';
+import {
+  type DetectionOrder,
+  type Incident,
+  LiveDetector,
+  type WatchedCapture,
+} from '#sensor/detector/index.ts';
 
 /** What the collection sees of a capture's detection. */
 export interface CaptureDetection {
@@ -22,6 +27,7 @@ export interface CaptureDetection {
 export class DetectedCapture implements CaptureDetection {
   readonly name: string;
   readonly #nowMs: () => number;
+  readonly #uplink: WatchedCapture | null;
   #detector: LiveDetector | null = null;
   #counting: CountingOrder | null = null;
   #listener: (order: CountingOrder | null) => void = () => {};
@@ -31,8 +37,9 @@ export class DetectedCapture implements CaptureDetection {
   readonly #steps = new Map<number, number>();
   #stepsTaken = 0;
 
-  constructor(name: string, nowMs: () => number) {
+  constructor(name: string, nowMs: () => number, uplink: WatchedCapture | null) {
     this.name = name;
+    this.#uplink = uplink;
     this.#nowMs = nowMs;
   }
 
@@ -44,7 +51,7 @@ export class DetectedCapture implements CaptureDetection {
   follow(order: DetectionOrder | null): void {
     if (!order) this.#detector = null;
     else if (this.#detector) this.#detector.follow(order);
-    else this.#detector = new LiveDetector(order);
+    else this.#detector = new LiveDetector(order, this.#uplink);
     if (order && this.#counting?.number === order.number) return;
     if (!order && !this.#counting) return;
     this.#counting = order && {

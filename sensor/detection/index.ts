@@ -13,7 +13,12 @@ import { formatPrefix, type Prefix, parseAddress, parsePrefix, prefixContains } 
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { AttackClass, AttackDirection, Severity } from '#contracts/sensor-api/detection.ts';
-import { createThresholdBook, type DetectionOrder, type Incident } from '#sensor/detector/index.ts';
+import {
+  createThresholdBook,
+  type DetectionOrder,
+  type Incident,
+  type WatchedCapture,
+} from '#sensor/detector/index.ts';
 import type { Evidence } from '#sensor/evidence/index.ts';
 import type { HostTime } from '#sensor/host-time/index.ts';
 import type { SensorPlan } from '#sensor/plan/index.ts';
@@ -29,6 +34,8 @@ const tickMs = 250;
 
 export interface DetectionOptions {
   captures: readonly string[];
+  /** Those that are judged as a whole too. */
+  uplinks: readonly WatchedCapture[];
   stateDirectory: string;
   spool: Pick<Spool, 'append' | 'status'>;
   clock: Clock;
@@ -81,9 +88,12 @@ class PlannedDetection implements Detection {
   #stored: StoredIncident[] | null = null;
 
   constructor(options: DetectionOptions) {
-    const { captures, clock, stateDirectory, reporter } = options;
+    const { captures, uplinks, clock, stateDirectory, reporter } = options;
     this.#options = options;
-    this.#captures = new Map(captures.map((name) => [name, new DetectedCapture(name, clock.nowMs)]));
+    const uplinkOf = (name: string) => uplinks.find((uplink) => uplink.name === name) ?? null;
+    this.#captures = new Map(
+      captures.map((name) => [name, new DetectedCapture(name, clock.nowMs, uplinkOf(name))]),
+    );
     const hasEvidence = (id: string) => options.evidence?.has(id) ?? false;
     this.#log = new IncidentLog({
       ...options,
@@ -106,7 +116,7 @@ class PlannedDetection implements Detection {
   follow(plan: Pick<SensorPlan, 'protectedAddresses' | 'detection'>): void {
     const order = this.#orderOf(plan);
     for (const capture of this.#captures.values()) capture.follow(order);
-    if (order) this.#restore(order);
+    if (order) this.#restore();
     else this.epochs.end();
   }
 
@@ -170,7 +180,7 @@ class PlannedDetection implements Detection {
   }
 
   /** Incidents of the run before go on; those of a capture that is gone are abandoned by the first one. */
-  #restore({ isProtected }: DetectionOrder): void {
+  #restore(): void {
     this.#stored ??= this.#log.readOpen();
     const stored = this.#stored;
     this.#stored = [];
@@ -181,7 +191,10 @@ class PlannedDetection implements Detection {
       if (capture) capture.detector?.restore(one.incident);
       else anyCapture?.detector?.abandon(one.incident);
     }
-    const kept = stored.filter(({ incident }) => isProtected(incident.target)).length;
+    const going = new Set(
+      [...this.#captures.values()].flatMap(({ detector }) => detector?.openIncidents() ?? []),
+    );
+    const kept = stored.filter(({ incident }) => going.has(incident)).length;
     if (kept > 0) this.#options.reporter.info('incidents of the run before go on', { incidents: kept });
   }
 }

@@ -1,14 +1,18 @@
 /** Joins the counters, the clock of the packets and the judge. */
 import { AttackCounters, type AttackCountersOptions } from '#sensor/attack-counters/index.ts';
+import { CaptureWatch, type WatchedCapture } from './capture-watch.ts';
 import type { Incident } from './incident.ts';
 import { Judge } from './judge.ts';
-import { thresholdSet } from './threshold-book.ts';
+import type { TargetWindow } from './target-window.ts';
+import { type ThresholdSet, thresholdSet } from './threshold-book.ts';
 import type { Thresholds } from './thresholds.ts';
 import { windowSeconds } from './trigger.ts';
 import { WatchedTargets } from './watched-targets.ts';
 
 export interface DetectorOptions extends Pick<AttackCountersOptions, 'scope' | 'key'> {
   thresholds: Thresholds;
+  /** The capture that the packets are of; without it only addresses and prefixes are judged. */
+  capture?: WatchedCapture;
 }
 
 export interface DetectorResult {
@@ -39,6 +43,8 @@ export class Detector {
   readonly #counters: AttackCounters;
   readonly #judge: Judge;
   readonly #targets: WatchedTargets;
+  readonly #whole: CaptureWatch | null;
+  readonly #sets: readonly ThresholdSet[];
   /** Seconds of the counters go up by one; unix seconds of the packets may jump. */
   #second = 0;
   #unixSecond = -1;
@@ -48,11 +54,13 @@ export class Detector {
   #ticks = 0;
   #gaps = 0;
 
-  constructor({ scope, thresholds, key }: DetectorOptions) {
+  constructor({ scope, thresholds, key, capture }: DetectorOptions) {
     const set = thresholdSet(thresholds);
     this.#counters = new AttackCounters({ scope, limits: [set.hostLimits], ...(key && { key }) });
     this.#judge = new Judge();
-    this.#targets = new WatchedTargets(this.#counters, [set]);
+    this.#sets = [set];
+    this.#targets = new WatchedTargets(this.#counters, this.#sets);
+    this.#whole = capture ? new CaptureWatch(capture) : null;
   }
 
   /**
@@ -124,7 +132,16 @@ export class Detector {
     this.#ticks += 1;
     this.#counters.settle();
     const isQuiet = this.#second - this.#countedSecond >= windowSeconds;
-    const windows = isQuiet ? [] : this.#targets.windows(this.#second, this.#judge);
+    const [counters, judge] = [this.#counters, this.#judge];
+    this.#whole?.count(this.#second, this.#unixSecond, isWhole, { counters, judge });
+    const windows = isQuiet ? [] : this.#windows();
     this.#judge.close({ at: this.#unixSecond * 1000, judgedAt, isWhole, isLossy: false }, windows);
+  }
+
+  *#windows(): Iterable<TargetWindow> {
+    const [counters, judge] = [this.#counters, this.#judge];
+    yield* this.#targets.windows(this.#second, judge);
+    const whole = this.#whole?.window(this.#second, { counters, sets: this.#sets, judge });
+    if (whole) yield whole;
   }
 }

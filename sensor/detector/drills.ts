@@ -1,7 +1,7 @@
 /** Synthetic counters for an operator's drill: they are judged as traffic is, apart from it, and never counted. */
 import type { AttackClass, AttackDirection } from '#contracts/sensor-api/detection.ts';
 import { Bin, Kind } from '#sensor/attack-counters/index.ts';
-import type { TargetSecond, TargetWindow } from './judge.ts';
+import type { TargetSecond, TargetWindow } from './target-window.ts';
 import type { DirectionThresholds } from './thresholds.ts';
 import { emptyCounts } from './traffic.ts';
 import { windowSeconds } from './trigger.ts';

@@ -5,8 +5,8 @@ import type { DirectionName, Metric } from './thresholds.ts';
 import type { Amount } from './traffic.ts';
 
 export interface Target {
-  kind: 'host' | 'prefix';
-  /** An address or a prefix in canonical text. */
+  kind: 'host' | 'prefix' | 'capture';
+  /** An address or a prefix in canonical text, or the capture's name. */
   value: string;
 }
 

@@ -7,10 +7,11 @@
  * input; what does not fit is counted.
  *
  * A packet passes the counters of `sensor/attack-counters` (its kind, one-second bins). Each second `watched-targets.ts` finds the
- * targets worth judging, `traffic.ts` takes ordinary traffic off, `ratios.ts` compares it with the thresholds,
+ * targets worth judging, `capture-watch.ts` looks at an uplink as a whole, `traffic.ts` takes ordinary traffic off, `ratios.ts` compares it with the thresholds,
  * `trigger.ts` and `classify.ts` decide, and `judge.ts` opens, updates and ends the incidents. `detector.ts` knows
  * the packets of a file and their clock; `live-detector.ts` gets the seconds of running captures.
  */
+export type { WatchedCapture } from './capture-watch.ts';
 export type { Vector } from './classify.ts';
 export { Detector, type DetectorOptions, type DetectorResult } from './detector.ts';
 export type { Drill } from './drills.ts';

@@ -2,51 +2,14 @@
  * Opens, updates and ends incidents from the counters of closed seconds. It has no clock and reads no packet: the caller
  * passes every second once, with the seconds before it.
  */
-import { remotesMax } from '#contracts/sensor-api/detection.ts';
-import { Bin, type TrafficDetail } from '#sensor/attack-counters/index.ts';
-import { classify, highVolume, type Severity, type Verdict } from './classify.ts';
+import { Bin } from '#sensor/attack-counters/index.ts';
+import type { Severity, Verdict } from './classify.ts';
 import { type Incident, newIncident, type Observation, OpenIncident, type Target } from './incident.ts';
-import { attackRatios, largest, largestPossible, volumeRatio } from './ratios.ts';
-import { type DirectionName, type DirectionThresholds, metrics } from './thresholds.ts';
-import {
-  type Amount,
-  amountOf,
-  attackPart,
-  type Counts,
-  emptyCounts,
-  type Traffic,
-  totalOf,
-} from './traffic.ts';
-import { firstSecondOf, isTriggered, loudSeconds, windowSeconds } from './trigger.ts';
-
-/** One second of a target: its direction and the opposite one. */
-export interface TargetSecond {
-  counts: Counts;
-  opposite: Counts;
-}
-
-export interface TargetWindow {
-  target: Target;
-  direction: DirectionName;
-  thresholds: DirectionThresholds;
-  /** Counters of a drill. Its incidents are apart from those of traffic. */
-  isDrill?: boolean;
-  /** The last closed seconds, the newest last. */
-  seconds: readonly TargetSecond[];
-  detail: TrafficDetail | null;
-}
-
-/** The clock of one judgement, unix milliseconds. */
-export interface ClosedSecond {
-  /** Start of the closed second. */
-  at: number;
-  /** When it is judged: its end, or the last packet of a capture that ends in it. */
-  judgedAt: number;
-  /** False when the second is known only in part, or is judged late: then no incident begins and none recovers. */
-  isWhole: boolean;
-  /** Packets were lost in it: an incident may begin, for there were at least so many, and none recovers. */
-  isLossy: boolean;
-}
+import { noteDetail, Observed, observationOf, verdictOf, volumeVerdict } from './observed.ts';
+import type { ClosedSecond, TargetWindow } from './target-window.ts';
+import type { DirectionName } from './thresholds.ts';
+import type { Amount } from './traffic.ts';
+import { firstSecondOf, isTriggered, windowSeconds } from './trigger.ts';
 
 export interface JudgeOptions {
   /** Keep every incident in `incidents`. False: only open ones and those that may be reopened are kept. */
@@ -55,10 +18,6 @@ export interface JudgeOptions {
   onAmount?(incident: Incident, at: number, amount: Amount): void;
 }
 
-/** Two-way traffic of this share is ordinary, however much it is. */
-const ordinaryShare = 0.95;
-/** Ratio of packets or bytes of the other part from which a mixture is called an attack. */
-const mixtureRatio = 0.5;
 /** A second below this ratio decides nothing. */
 const worthLooking = 0.3;
 /** Time after a recovery in which the same attack continues the same incident. */
@@ -172,9 +131,9 @@ export class Judge {
     let begun: OpenIncident | null = null;
     if (observed.attackAt(last) >= worthLooking && isTriggered(observed.attack))
       begun = this.#begin(observed, verdictOf(observed, observed.attack), observed.attack);
-    // A prefix is many servers: much ordinary traffic of all of them is no incident.
+    // A prefix is many servers: much ordinary traffic of all of them is no incident. A link that it fills is one.
     else if (
-      target.kind === 'host' &&
+      target.kind !== 'prefix' &&
       observed.volumeAt(last) >= worthLooking &&
       isTriggered(observed.volume)
     )
@@ -263,128 +222,10 @@ export class Judge {
   }
 }
 
-/** A window, with what is computed from it when it is needed first. */
-class Observed {
-  readonly second: ClosedSecond;
-  readonly window: TargetWindow;
-  readonly thresholds: DirectionThresholds;
-  readonly remotes: number | null;
-  /** Index of the newest second. */
-  readonly last: number;
-  readonly #parts: Traffic[] = [];
-
-  constructor(second: ClosedSecond, window: TargetWindow) {
-    const seconds = window.seconds.slice(-windowSeconds);
-    this.second = second;
-    this.window = { ...window, seconds };
-    this.thresholds = window.thresholds;
-    this.remotes = window.detail?.remotes() ?? null;
-    this.last = seconds.length - 1;
-  }
-
-  /** The part of a second that may be an attack. */
-  partAt(i: number): Traffic {
-    const { counts, opposite } = this.window.seconds[i]!;
-    this.#parts[i] ??= attackPart(counts, opposite, this.window.direction, this.remotes);
-    return this.#parts[i];
-  }
-
-  /** Ratio of that part. */
-  attackAt(i: number): number {
-    return largest(attackRatios(this.partAt(i), this.thresholds, 1, this.remotes));
-  }
-
-  /** Ratio of all traffic of a second. */
-  volumeAt(i: number): number {
-    return volumeRatio(totalOf(this.window.seconds[i]!.counts), this.thresholds);
-  }
-
-  /** The threshold that the window's strongest second exceeds most. */
-  exceeded(isVolume: boolean): Incident['threshold'] {
-    const ratios = isVolume ? this.volume : this.attack;
-    const strongest = ratios.indexOf(Math.max(...ratios));
-    const { pps, bps } = this.thresholds;
-    if (isVolume) {
-      const { packets, bytes } = totalOf(this.window.seconds[strongest]!.counts);
-      const isBps = (bytes * 8) / bps > packets / pps;
-      return isBps ? { metric: 'bps', value: bps } : { metric: 'pps', value: pps };
-    }
-    const byMetric = attackRatios(this.partAt(strongest), this.thresholds, 1, this.remotes);
-    const metric = metrics.reduce((most, one) => (byMetric[one] > byMetric[most] ? one : most));
-    return { metric, value: this.thresholds[metric] };
-  }
-
-  get attack(): number[] {
-    return this.window.seconds.map((_, i) => this.attackAt(i));
-  }
-
-  get volume(): number[] {
-    return this.window.seconds.map((_, i) => this.volumeAt(i));
-  }
-}
-
-function observationOf(observed: Observed, i: number, incident: Incident, at: number): Observation {
-  const { window, thresholds } = observed;
-  const { counts } = window.seconds[i]!;
-  const isVolume = incident.class === 'high_volume';
-  const ratio = isVolume ? observed.volumeAt(i) : observed.attackAt(i);
-  // Packets of completed connections are not apart from others, so a flood of connections is all traffic too.
-  const isAll = isVolume || incident.class === 'connection_flood';
-  return {
-    at,
-    amount: isAll ? totalOf(counts) : amountOf(observed.partAt(i)),
-    ratio,
-    ratioMax: largestPossible(ratio, counts, thresholds),
-  };
-}
-
-function noteDetail(incident: Incident, { window }: Observed): void {
-  const remotes = window.detail?.prefixes(remotesMax) ?? [];
-  if (remotes.length > 0) incident.remotes = remotes;
-}
-
-/** The class of the attack in the window's loud seconds. */
-function verdictOf(observed: Observed, series: readonly number[]): Verdict {
-  const { window, thresholds, remotes } = observed;
-  const loud = loudSeconds(series);
-  const counts = emptyCounts();
-  const opposite = emptyCounts();
-  for (const i of loud) {
-    const one = window.seconds[i]!;
-    for (let at = 0; at < counts.length; at += 1) {
-      counts[at]! += one.counts[at]!;
-      opposite[at]! += one.opposite[at]!;
-    }
-  }
-  const part = attackPart(counts, opposite, window.direction, remotes);
-  const ratios = attackRatios(part, thresholds, Math.max(1, loud.length), remotes);
-  return classify(part, ratios, window.direction, window.detail);
-}
-
-/** The verdict on traffic that exceeds a threshold only as a whole. */
-function volumeVerdict(observed: Observed): Verdict {
-  const { window, thresholds } = observed;
-  const all = { packets: 0, bytes: 0 };
-  const part = { packets: 0, bytes: 0 };
-  for (const [i, { counts }] of window.seconds.entries()) {
-    addTo(all, totalOf(counts));
-    addTo(part, amountOf(observed.partAt(i)));
-  }
-  const share = Math.max(part.packets / Math.max(1, all.packets), part.bytes / Math.max(1, all.bytes));
-  const mean = volumeRatio(part, thresholds) / windowSeconds;
-  if (share > 1 - ordinaryShare && mean >= mixtureRatio) return verdictOf(observed, observed.volume);
-  return highVolume(window.detail);
-}
-
 function push(lists: Map<string, number[]>, key: string, value: number): void {
   const list = lists.get(key);
   if (!list) lists.set(key, [value]);
   else if (list.push(value) > windowSeconds) list.shift();
-}
-
-function addTo(sum: Amount, one: Amount): void {
-  sum.packets += one.packets;
-  sum.bytes += one.bytes;
 }
 
 function keyOf(target: Target, direction: DirectionName, severity: Severity, isDrill = false): string {

@@ -8,13 +8,15 @@
 import type { DetectorMinute } from '#contracts/sensor-api/detection.ts';
 import { Bin, Direction, type MemberSecond } from '#sensor/attack-counters/index.ts';
 import type { LocalScope } from '#sensor/capture/index.ts';
+import { CaptureWatch, type WatchedCapture } from './capture-watch.ts';
 import { type Drill, drillWindow } from './drills.ts';
 import { isHot } from './heat.ts';
 import type { Incident } from './incident.ts';
-import { Judge, type TargetWindow } from './judge.ts';
+import { Judge } from './judge.ts';
 import { MergedCounters } from './merged-counters.ts';
 import { coarseRates, MinuteTally } from './minute-tally.ts';
 import { attackRates } from './ratios.ts';
+import type { TargetWindow } from './target-window.ts';
 import type { ThresholdBook, ThresholdGroup } from './threshold-book.ts';
 import { directionNames, metrics } from './thresholds.ts';
 import { attackPart, emptyCounts } from './traffic.ts';
@@ -49,6 +51,7 @@ export class LiveDetector {
   readonly #counters: MergedCounters;
   #targets: WatchedTargets;
   readonly #waiting = new Map<number, MemberSecond[]>();
+  readonly #whole: CaptureWatch | null;
   readonly #minutes = new Map<number, MinuteTally>();
   readonly #counts = emptyCounts();
   /** Seconds of the counters go up by one; unix seconds may jump. */
@@ -56,8 +59,10 @@ export class LiveDetector {
   #unixSecond = -1;
   #abandoned: Incident[] = [];
 
-  constructor(order: DetectionOrder) {
+  /** `uplink`: the capture, if it is to be judged as a whole. */
+  constructor(order: DetectionOrder, uplink: WatchedCapture | null = null) {
     this.#order = order;
+    this.#whole = uplink && new CaptureWatch(uplink);
     this.#counters = new MergedCounters(order.book.groups);
     this.#targets = new WatchedTargets(this.#counters, order.book.sets);
     this.#judge = new Judge({
@@ -76,7 +81,7 @@ export class LiveDetector {
     this.#counters.regroup(order.book.groups);
     this.#targets = new WatchedTargets(this.#counters, order.book.sets);
     for (const incident of this.#judge.openIncidents()) {
-      if (order.isProtected(incident.target)) continue;
+      if (this.#isJudged(incident.target)) continue;
       this.#judge.drop(incident);
       this.abandon(incident);
     }
@@ -119,7 +124,7 @@ export class LiveDetector {
 
   /** Continues an incident of the run before. */
   restore(incident: Incident): void {
-    if (this.#order.isProtected(incident.target)) this.#judge.restore(incident);
+    if (this.#isJudged(incident.target)) this.#judge.restore(incident);
     else this.abandon(incident);
   }
 
@@ -137,6 +142,12 @@ export class LiveDetector {
     const abandoned = this.#abandoned;
     this.#abandoned = [];
     return { recovered: this.#judge.takeRecovered(), abandoned };
+  }
+
+  #isJudged(target: Incident['target']): boolean {
+    return target.kind === 'capture'
+      ? target.value === this.#whole?.target.value
+      : this.#order.isProtected(target);
   }
 
   #judgeWaiting(members: number, nowMs: number): void {
@@ -170,6 +181,8 @@ export class LiveDetector {
     const lostBefore = this.#judge.incidentsLost;
     let overflowed = 0;
     for (const part of parts) overflowed += part.overflowed + this.#counters.add(this.#second, part);
+    const [counters, judge] = [this.#counters, this.#judge];
+    this.#whole?.count(this.#second, unixSecond, isWhole && !isLossy, { counters, judge });
     const at = unixSecond * 1000;
     this.#judge.close({ at, judgedAt: Math.max(endMs, nowMs), isWhole, isLossy }, this.#windows(unixSecond));
     const tally = this.#tallyOf(unixSecond);
@@ -197,8 +210,11 @@ export class LiveDetector {
   }
 
   *#windows(unixSecond: number): Iterable<TargetWindow> {
-    yield* this.#targets.windows(this.#second, this.#judge);
+    const [counters, judge] = [this.#counters, this.#judge];
+    yield* this.#targets.windows(this.#second, judge);
     const { drills, book } = this.#order;
+    const whole = this.#whole?.window(this.#second, { counters, sets: book.sets, judge });
+    if (whole) yield whole;
     for (const drill of drills) {
       const window = drillWindow(
         drill,

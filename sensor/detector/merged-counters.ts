@@ -15,8 +15,8 @@ import {
   SlotTable,
   TrafficDetail,
 } from '#sensor/attack-counters/index.ts';
+import type { CountedTargets } from './host-sums.ts';
 import { windowSeconds } from './trigger.ts';
-import type { CountedTargets } from './watched-targets.ts';
 
 export class MergedCounters implements CountedTargets {
   readonly hosts = new SlotTable(countedHostsMax, 2, windowSeconds, 1);

@@ -1,39 +1,31 @@
 /**
- * Finds the targets worth judging among the counters: hosts with much traffic, and prefixes whose hosts have much
- * together while none of them has too much alone (carpet bombing).
+ * Finds the targets worth judging among the counters: hosts with much traffic, and prefixes of which many hosts are attacked
+ * at once (carpet bombing): together they have much while none of them has too much alone, or at least sixteen of them have
+ * a part of what would be too much for one.
  */
-import { type AttackCounters, Direction, type SlotTable } from '#sensor/attack-counters/index.ts';
+import { Direction } from '#sensor/attack-counters/index.ts';
 import { isHot } from './heat.ts';
+import { aloneRatio, type CountedTargets, HostSums, prefixText, secondsUpTo } from './host-sums.ts';
 import type { Target } from './incident.ts';
-import type { Judge, TargetSecond, TargetWindow } from './judge.ts';
-import { attackRatios, largest } from './ratios.ts';
+import type { Judge } from './judge.ts';
+import type { TargetSecond, TargetWindow } from './target-window.ts';
 import type { ThresholdSet } from './threshold-book.ts';
 import { type DirectionName, directionNames } from './thresholds.ts';
-import { attackPart, type Counts, emptyCounts } from './traffic.ts';
+import { emptyCounts } from './traffic.ts';
 import { windowSeconds } from './trigger.ts';
 
-/** A host from this ratio on is a target of its own, not a part of its prefix. */
-const aloneRatio = 1;
-
-/** Counters of several seconds, by slots. */
-export type CountedTargets = Pick<
-  AttackCounters,
-  'hosts' | 'prefixes' | 'prefixOf' | 'detailOf' | 'watch' | 'unwatch'
->;
+/** So many hosts of a prefix, each at this part of its thresholds, are an attack on the prefix. */
+const spreadHosts = 16;
+const spreadRatio = 0.3;
 
 export class WatchedTargets {
   readonly #counters: CountedTargets;
-  readonly #sets: readonly ThresholdSet[];
-  readonly #counts = emptyCounts();
+  readonly #sums: HostSums;
 
   /** `sets`: by the group of a slot. */
   constructor(counters: CountedTargets, sets: readonly ThresholdSet[]) {
     this.#counters = counters;
-    this.#sets = sets;
-  }
-
-  #setOf(table: SlotTable, slot: number): ThresholdSet {
-    return this.#sets[table.group(slot)]!;
+    this.#sums = new HostSums(counters, sets);
   }
 
   /** The targets of the closed `second`. */
@@ -52,8 +44,8 @@ export class WatchedTargets {
 
   *#hostWindow(slot: number, direction: DirectionName, second: number, judge: Judge): Iterable<TargetWindow> {
     const { hosts } = this.#counters;
-    const counts = this.#read(hosts, slot, Direction[direction], second);
-    const set = this.#setOf(hosts, slot);
+    const counts = this.#sums.read(hosts, slot, Direction[direction], second);
+    const set = this.#sums.setOf(hosts, slot);
     const thresholds = set.host[direction];
     const isWatched = isHot(counts, set.hostLimits, Direction[direction], thresholds);
     if (!isWatched && judge.openCount === 0) {
@@ -82,13 +74,10 @@ export class WatchedTargets {
         this.#counters.unwatch(prefixes, slot, Direction.inbound);
         continue;
       }
-      const last = this.#read(prefixes, slot, Direction.inbound, second);
+      const last = this.#sums.read(prefixes, slot, Direction.inbound, second);
       for (const host of hosts) this.#counters.hosts.addBin(host, Direction.inbound, second, last);
-      const target: Target = {
-        kind: 'prefix',
-        value: `${prefixes.text(slot)}/${prefixes.version(slot) === 4 ? 24 : 48}`,
-      };
-      const set = this.#setOf(prefixes, slot);
+      const target: Target = { kind: 'prefix', value: prefixText(prefixes, slot) };
+      const set = this.#sums.setOf(prefixes, slot);
       const thresholds = set.prefix.inbound;
       if (
         !isHot(last, set.prefixLimits, Direction.inbound, thresholds) &&
@@ -99,45 +88,40 @@ export class WatchedTargets {
       }
       this.#counters.watch(prefixes, slot, Direction.inbound);
       const detail = this.#counters.detailOf(prefixes, slot, Direction.inbound);
-      const seconds = this.#prefixSeconds(slot, hosts, second, judge);
-      yield { target, direction: 'inbound', thresholds, seconds, detail };
+      yield {
+        ...{ target, direction: 'inbound', thresholds, detail },
+        ...this.#prefixSeconds(slot, hosts, second, judge),
+      };
     }
   }
 
-  /** The sums of a prefix over its hosts, without those that are targets of their own. */
-  #prefixSeconds(slot: number, hosts: readonly number[], second: number, judge: Judge): TargetSecond[] {
-    const table = this.#counters.hosts;
+  /**
+   * The sums of a prefix over its hosts, without those that are targets of their own; over all of them while so many are
+   * attacked that the prefix is the target.
+   */
+  #prefixSeconds(
+    slot: number,
+    hosts: readonly number[],
+    second: number,
+    judge: Judge,
+  ): Pick<TargetWindow, 'seconds' | 'overall'> {
     const seconds = secondsUpTo(second);
-    const sums = seconds.map((at) => {
+    const sums = seconds.map((at): TargetSecond => {
       const counts = emptyCounts();
       this.#counters.prefixes.addBin(slot, Direction.inbound, at, counts);
       return { counts, opposite: emptyCounts() };
     });
-    for (const host of hosts) {
-      if (seconds.some((at) => this.#isAlone(host, at)) || this.#isAttacked(host, judge)) continue;
-      for (const [i, at] of seconds.entries()) {
-        table.addBin(host, Direction.inbound, at, sums[i]!.counts);
-        table.addBin(host, Direction.outbound, at, sums[i]!.opposite);
-      }
+    const ratios = new Map(hosts.map((host) => [host, seconds.map((at) => this.#sums.ratioOf(host, at))]));
+    const reached = seconds.map(
+      (_, i) => [...ratios.values()].filter((ofHost) => ofHost[i]! >= spreadRatio).length,
+    );
+    const isSpread = reached.some((count) => count >= spreadHosts);
+    for (const [host, ofHost] of ratios) {
+      const isOwnTarget = ofHost.some((ratio) => ratio >= aloneRatio) || this.#sums.isAttacked(host, judge);
+      if (isSpread || !isOwnTarget) this.#sums.addHost(host, seconds, sums);
     }
-    return sums;
-  }
-
-  #isAttacked(host: number, judge: Judge): boolean {
-    if (judge.openCount === 0) return false;
-    return judge.isAttacked({ kind: 'host', value: this.#counters.hosts.text(host) }, 'inbound');
-  }
-
-  /** True when a host exceeds a threshold in a second by itself. */
-  #isAlone(host: number, second: number): boolean {
-    const table = this.#counters.hosts;
-    const counts = this.#read(table, host, Direction.inbound, second);
-    const { host: thresholds, hostLimits } = this.#setOf(table, host);
-    if (!isHot(counts, hostLimits, Direction.inbound, thresholds.inbound)) return false;
-    const opposite = emptyCounts();
-    table.addBin(host, Direction.outbound, second, opposite);
-    const part = attackPart(counts, opposite, 'inbound', null);
-    return largest(attackRatios(part, thresholds.inbound, 1, null)) >= aloneRatio;
+    const attack = reached.map((count) => count / spreadHosts);
+    return { seconds: sums, overall: { attack, volume: attack.map(() => 0) } };
   }
 
   /** The last closed seconds of a host, the newest last. */
@@ -152,19 +136,6 @@ export class WatchedTargets {
       return { counts, opposite };
     });
   }
-
-  /** The bin of a slot, in an array that is used again. */
-  #read(table: SlotTable, slot: number, direction: number, second: number): Counts {
-    const counts = this.#counts.fill(0);
-    table.addBin(slot, direction, second, counts);
-    return counts;
-  }
-}
-
-function secondsUpTo(second: number): number[] {
-  return Array.from({ length: windowSeconds }, (_, i) => second - windowSeconds + 1 + i).filter(
-    (at) => at >= 0,
-  );
 }
 
 function push(lists: Map<number, number[]>, key: number, value: number): void {

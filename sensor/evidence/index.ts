@@ -120,8 +120,9 @@ class RecordedEvidence implements Evidence {
   }
 
   #consider(capture: RecordedCapture, incident: Incident): void {
-    const { id, severity, drill } = incident;
-    if (!this.#takes || severity !== 'attack' || drill) return;
+    const { id, severity, drill, target } = incident;
+    // Packets of a whole capture would be those of everything.
+    if (!this.#takes || severity !== 'attack' || drill || target.kind === 'capture') return;
     if (this.#done.has(id) || this.has(id)) return;
     if (capture.begin(incident)) this.#without.delete(id);
     else this.#without.add(id);

@@ -15,6 +15,8 @@ import { assembleInventory, hostMacs } from './inventory.ts';
 import type { KernelTables } from './kernel-tables.ts';
 import { readFiles } from './read-files.ts';
 
+export { readLinkBps } from './link-speed.ts';
+
 const refreshEveryMs = 55_000;
 /** Scans use an inventory for this long (NET-2.7.8). */
 const usableMs = 300_000;

@@ -72,6 +72,8 @@ export interface SensorSetting {
   /** Free bytes of the disk. */
   freeBytes?: number;
   reporter?: Reporter;
+  /** Speed of the uplink; by default it is unknown. */
+  linkBps?: number;
 }
 
 /** Starts a sensor at `startSecond` plus `from`; `directory` keeps its spool and its open incidents. */
@@ -84,6 +86,7 @@ export async function createDetectingSensor(
     monitor,
     freeBytes,
     reporter = silentReporter,
+    linkBps,
   }: SensorSetting = {},
 ): Promise<DetectingSensor> {
   const clock = createTestClock((startSecond + from) * 1000);
@@ -99,6 +102,7 @@ export async function createDetectingSensor(
   });
   const detection = createDetection({
     ...{ captures: [capture], stateDirectory: directory, spool, clock, hostTime },
+    uplinks: [{ name: capture, linkBps: () => linkBps ?? null }],
     reporter: silentReporter,
     onCommitted() {},
     ...(monitor === undefined ? {} : { evidence }),

@@ -37,6 +37,7 @@ spool.open();
 const told = new Set<string>();
 const detection = createDetection({
   captures: [interfaceName],
+  uplinks: [],
   stateDirectory: directory,
   spool,
   clock,

@@ -8,7 +8,8 @@
  */
 import { Bin, Kind } from '#sensor/attack-counters/index.ts';
 import type { Incident } from '#sensor/detector/incident.ts';
-import { Judge, type TargetSecond } from '#sensor/detector/judge.ts';
+import { Judge } from '#sensor/detector/judge.ts';
+import type { TargetSecond } from '#sensor/detector/target-window.ts';
 import { type DirectionName, defaultThresholds } from '#sensor/detector/thresholds.ts';
 import { emptyCounts } from '#sensor/detector/traffic.ts';
 import { createRandom } from '#sensor/testing/mixed-capture.ts';

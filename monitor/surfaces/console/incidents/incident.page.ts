@@ -37,6 +37,7 @@ import {
   incidentHref,
   incidentSentence,
   incidentTone,
+  sensorOfCapture,
   stateBadge,
   targetLink,
 } from '../parts/incident-text.ts';
@@ -76,7 +77,7 @@ export function incidentPage(request: FastifyRequest, page: IncidentPage): Conte
   ];
   return refreshing({ id: 'incident', url: request.url, everySeconds: 10 }, [
     pageHeader({
-      title: incident.target.value,
+      title: titleOf(page),
       state: { tone: incidentTone(incident), text: incidentSentence(incident, nowMs) },
       actions,
     }),
@@ -110,6 +111,13 @@ export function incidentPage(request: FastifyRequest, page: IncidentPage): Conte
   ]);
 }
 
+/** `198.51.100.7`, or `eth0 of host-1`: many hosts have an interface of that name. */
+function titleOf({ incident, sensors }: IncidentPage): string {
+  const { target } = incident;
+  const hostName = target.kind === 'capture' && sensors.get(sensorOfCapture(incident))?.hostName;
+  return hostName ? `${target.value} of ${hostName}` : target.value;
+}
+
 function statements(incident: StoredIncident): Content {
   return [
     incident.isDrill &&
@@ -117,6 +125,16 @@ function statements(incident: StoredIncident): Content {
         tone: 'info',
         title: 'This is a drill',
         text: 'An operator started it. There is no such traffic.',
+      }),
+    isWide(incident) &&
+      banner({
+        tone: 'info',
+        title:
+          incident.target.kind === 'capture' ? 'All servers of this sensor' : 'All servers of this prefix',
+        text:
+          incident.target.kind === 'capture'
+            ? 'The uplink as a whole is the target: it is nearly full, or has four times its usual traffic, and no single address explains it. No customer is shown this incident.'
+            : 'Many addresses are attacked at once, each with less than its own threshold or together with others. No customer is shown this incident.',
       }),
     incident.mergedInto !== null &&
       banner({
@@ -126,6 +144,9 @@ function statements(incident: StoredIncident): Content {
       }),
   ];
 }
+
+/** True for an attack on more than one address. */
+const isWide = ({ target, direction }: StoredIncident) => target.kind !== 'host' && direction === 'inbound';
 
 function figures({ measured, state, startedAtMs, lastObservedAtMs }: StoredIncident): Content {
   const { current, peak, totals } = measured;
@@ -202,6 +223,13 @@ function handOffSection(
   );
 }
 
+const wideRules: Readonly<Record<'prefix' | 'capture', string>> = {
+  prefix:
+    'the same for the sum of the addresses that have no incident of their own, at twice the threshold of one; or sixteen addresses, each at 0.3 times its own thresholds',
+  capture:
+    'the mean of five seconds at 80 % of the link, or at four times the mean of the healthy minutes among the last 30',
+};
+
 function explanation(incident: StoredIncident, nowMs: number): Content {
   const { threshold } = incident.measured;
   return definitionList([
@@ -218,6 +246,7 @@ function explanation(incident: StoredIncident, nowMs: number): Content {
       term: 'Rule',
       value: `two of three seconds at ${fastTriggerRatio} times the threshold, or the mean of five seconds at the threshold; one second alone is never enough`,
     },
+    ...(isWide(incident) ? [{ term: 'As a whole', value: wideRules[incident.target.kind as 'prefix'] }] : []),
     { term: 'Counted in full', value: incident.measured.coverage },
     { term: 'State', value: stateBadge(incident) },
     { term: 'Target', value: targetLink(incident) },

@@ -195,3 +195,35 @@ test('an attack that has stopped and has not recovered yet says so with its peak
   const page = (await viewer.get(`/sites/${server.siteId}/incidents/${await idOf('198.51.100.40')}`)).text;
   assert.match(page, /peak 25,000 packets\/s, 2\.5 times the threshold\. Nothing of it now/);
 });
+
+test('NET-4.1: an attack on a whole uplink, or on a prefix, is shown to operators with an alert, and delivered to no customer', async () => {
+  const part = { startedAtMs: now - 50_000, lastObservedAtMs: now, class: 'udp_flood' as const };
+  await say(
+    observation({
+      ...part,
+      target: { kind: 'capture', value: 'eth0' },
+      threshold: { metric: 'bps', value: 8e9 },
+    }),
+    observation({ ...part, target: { kind: 'prefix', value: '203.0.113.0/24' } }),
+  );
+  const list = (await viewer.get('/incidents')).text;
+  for (const [target, title, name] of [
+    ['eth0', 'UDP flood on capture eth0', 'eth0 of host-1'],
+    ['203.0.113.0/24', 'UDP flood on 203.0.113.0/24', '203.0.113.0/24'],
+  ] as const) {
+    const href = `/sites/${server.siteId}/incidents/${await idOf(target)}`;
+    assert.ok(list.includes(href), target);
+    const page = (await viewer.get(href)).text;
+    assert.ok(page.includes(title), title);
+    assert.match(page, /Not delivered: only attacks on exact addresses/);
+    assert.match(page, /No customer is shown this incident/);
+    assert.match(page, /As a whole/);
+    const open = await server.monitor.alerts.listOpen(server.siteId, 10);
+    const alert = open.find(({ subjectName }) => subjectName === name);
+    assert.ok(alert, `an alert of ${name}`);
+    assert.ok((await viewer.get(`/alerts/${alert.id}`)).text.includes(`${title}: up to`));
+  }
+  assert.ok(list.includes(`href="/sites/${server.siteId}/sensors/${sensor.id}"`), 'links to the sensor');
+  const events = (await viewer.get(`/sites/${server.siteId}/events`)).text;
+  assert.ok(events.includes('UDP flood on capture eth0'));
+});

@@ -75,13 +75,19 @@ export function incidentSentence(incident: Incident, nowMs: number): string {
   return `${titleOfIncident(incident)} from ${clockText(incident.startedAtMs, nowMs)} to ${clockText(incident.recoveredAtMs!, nowMs)}, ${peak}. Recovered.`;
 }
 
-/** The target, with a link to its page where it is an address. */
+/** The target, with a link to the page of the address, or of the sensor whose capture it is. */
 export function targetLink(incident: Incident): Content {
   const { siteId, target, targetKey } = incident;
-  if (target.kind !== 'host') return target.kind === 'capture' ? `capture ${target.value}` : target.value;
+  if (target.kind === 'prefix') return target.value;
+  if (target.kind === 'capture')
+    return link(`/sites/${siteId}/sensors/${sensorOfCapture(incident)}`, `capture ${target.value}`);
   const segment = targetKey.split(' ').slice(2).join(' ');
   return link(addressHref(siteId, { address: target.value, segment }), target.value);
 }
+
+/** The sensor whose capture is the target, by its id. */
+export const sensorOfCapture = ({ targetKey }: Pick<Incident, 'targetKey'>): number =>
+  Number(targetKey.split(' ')[1]);
 
 export const directionText = ({ direction }: Pick<Incident, 'direction'>): string =>
   direction === 'inbound' ? 'in' : 'out';

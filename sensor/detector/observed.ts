@@ -1,0 +1,142 @@
+/** What the latest seconds of one target show: ratios to the thresholds, the class, and the amounts. Pure. */
+import { remotesMax } from '#contracts/sensor-api/detection.ts';
+import { classify, highVolume, type Verdict } from './classify.ts';
+import type { Incident, Observation } from './incident.ts';
+import { attackRatios, largest, largestPossible, volumeRatio } from './ratios.ts';
+import type { ClosedSecond, TargetSecond, TargetWindow } from './target-window.ts';
+import { type DirectionThresholds, metrics } from './thresholds.ts';
+import { type Amount, amountOf, attackPart, emptyCounts, type Traffic, totalOf } from './traffic.ts';
+import { loudSeconds, windowSeconds } from './trigger.ts';
+
+/** Two-way traffic of this share is ordinary, however much it is. */
+const ordinaryShare = 0.95;
+/** Ratio of packets or bytes of the other part from which a mixture is called an attack. */
+const mixtureRatio = 0.5;
+/** A window, with what is computed from it when it is needed first. */
+export class Observed {
+  readonly second: ClosedSecond;
+  readonly window: TargetWindow;
+  readonly thresholds: DirectionThresholds;
+  readonly remotes: number | null;
+  /** Index of the newest second. */
+  readonly last: number;
+  readonly #parts: Traffic[] = [];
+
+  constructor(second: ClosedSecond, window: TargetWindow) {
+    const seconds = window.seconds.slice(-windowSeconds);
+    this.second = second;
+    this.window = { ...window, seconds };
+    this.thresholds = window.thresholds;
+    this.remotes = window.detail?.remotes() ?? null;
+    this.last = seconds.length - 1;
+  }
+
+  /** The part of a second that may be an attack on this target. */
+  unassignedAt(i: number): TargetSecond {
+    const second = this.window.seconds[i]!;
+    return second.unassigned ?? second;
+  }
+
+  /** What of it may be an attack. */
+  partAt(i: number): Traffic {
+    const { counts, opposite } = this.unassignedAt(i);
+    this.#parts[i] ??= attackPart(counts, opposite, this.window.direction, this.remotes);
+    return this.#parts[i];
+  }
+
+  /** Ratio of that part. */
+  attackAt(i: number): number {
+    const ratio = largest(attackRatios(this.partAt(i), this.thresholds, 1, this.remotes));
+    return Math.max(ratio, this.window.overall?.attack[i] ?? 0);
+  }
+
+  /** Ratio of all traffic of a second. */
+  volumeAt(i: number): number {
+    const { seconds, overall } = this.window;
+    return overall?.volume[i] ?? volumeRatio(totalOf(seconds[i]!.counts), this.thresholds);
+  }
+
+  /** The threshold that the window's strongest second exceeds most, null where it is none of a rate. */
+  exceeded(isVolume: boolean): Incident['threshold'] {
+    const ratios = isVolume ? this.volume : this.attack;
+    const strongest = ratios.indexOf(Math.max(...ratios));
+    const { pps, bps } = this.thresholds;
+    if (isVolume) {
+      const { packets, bytes } = totalOf(this.window.seconds[strongest]!.counts);
+      const isBps = (bytes * 8) / bps > packets / pps;
+      return judgedOnly(isBps ? { metric: 'bps', value: bps } : { metric: 'pps', value: pps });
+    }
+    const byMetric = attackRatios(this.partAt(strongest), this.thresholds, 1, this.remotes);
+    const metric = metrics.reduce((most, one) => (byMetric[one] > byMetric[most] ? one : most));
+    return judgedOnly({ metric, value: this.thresholds[metric] });
+  }
+
+  get attack(): number[] {
+    return this.window.seconds.map((_, i) => this.attackAt(i));
+  }
+
+  get volume(): number[] {
+    return this.window.seconds.map((_, i) => this.volumeAt(i));
+  }
+}
+
+export function observationOf(observed: Observed, i: number, incident: Incident, at: number): Observation {
+  const { window, thresholds } = observed;
+  const isVolume = incident.class === 'high_volume';
+  const ratio = isVolume ? observed.volumeAt(i) : observed.attackAt(i);
+  // Packets of completed connections are not apart from others, so a flood of connections is all traffic too.
+  const isAll = isVolume || incident.class === 'connection_flood';
+  return {
+    at,
+    amount: isAll ? totalOf(window.seconds[i]!.counts) : amountOf(observed.partAt(i)),
+    ratio,
+    ratioMax: largestPossible(ratio, observed.unassignedAt(i).counts, thresholds),
+  };
+}
+
+export function noteDetail(incident: Incident, { window }: Observed): void {
+  const remotes = window.detail?.prefixes(remotesMax) ?? [];
+  if (remotes.length > 0) incident.remotes = remotes;
+}
+
+/** The class of the attack in the window's loud seconds. */
+export function verdictOf(observed: Observed, series: readonly number[]): Verdict {
+  const { window, thresholds, remotes } = observed;
+  const loud = loudSeconds(series);
+  const counts = emptyCounts();
+  const opposite = emptyCounts();
+  for (const i of loud) {
+    const one = observed.unassignedAt(i);
+    for (let at = 0; at < counts.length; at += 1) {
+      counts[at]! += one.counts[at]!;
+      opposite[at]! += one.opposite[at]!;
+    }
+  }
+  const part = attackPart(counts, opposite, window.direction, remotes);
+  const ratios = attackRatios(part, thresholds, Math.max(1, loud.length), remotes);
+  return classify(part, ratios, window.direction, window.detail);
+}
+
+/** The verdict on traffic that exceeds a threshold only as a whole. */
+export function volumeVerdict(observed: Observed): Verdict {
+  const { window, thresholds } = observed;
+  const all = { packets: 0, bytes: 0 };
+  const part = { packets: 0, bytes: 0 };
+  for (const [i, { counts }] of window.seconds.entries()) {
+    addTo(all, totalOf(counts));
+    addTo(part, amountOf(observed.partAt(i)));
+  }
+  const share = Math.max(part.packets / Math.max(1, all.packets), part.bytes / Math.max(1, all.bytes));
+  const mean = volumeRatio(part, thresholds) / windowSeconds;
+  if (share > 1 - ordinaryShare && mean >= mixtureRatio) return verdictOf(observed, observed.volume);
+  return highVolume(window.detail);
+}
+
+function judgedOnly(threshold: NonNullable<Incident['threshold']>): Incident['threshold'] {
+  return Number.isFinite(threshold.value) ? threshold : null;
+}
+
+function addTo(sum: Amount, one: Amount): void {
+  sum.packets += one.packets;
+  sum.bytes += one.bytes;
+}

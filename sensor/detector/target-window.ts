@@ -1,0 +1,43 @@
+/** What is judged of one target: the latest seconds of its counters. */
+import type { TrafficDetail } from '#sensor/attack-counters/index.ts';
+import type { Target } from './incident.ts';
+import type { DirectionName, DirectionThresholds } from './thresholds.ts';
+import type { Counts } from './traffic.ts';
+
+/** One second of a target: its direction and the opposite one. */
+export interface TargetSecond {
+  counts: Counts;
+  opposite: Counts;
+  /** The part of it that belongs to no target of its own: only that may be an attack on this one. Missing: all of it. */
+  unassigned?: TargetSecond;
+}
+
+export interface TargetWindow {
+  target: Target;
+  direction: DirectionName;
+  thresholds: DirectionThresholds;
+  /** Counters of a drill. Its incidents are apart from those of traffic. */
+  isDrill?: boolean;
+  /** The last closed seconds, the newest last. */
+  seconds: readonly TargetSecond[];
+  detail: TrafficDetail | null;
+  /** Of a target of many hosts, what does not follow from its counters, by second. */
+  overall?: {
+    /** Ratios that an attack has at least. */
+    attack: readonly number[];
+    /** Ratios of all traffic. */
+    volume: readonly number[];
+  };
+}
+
+/** The clock of one judgement, unix milliseconds. */
+export interface ClosedSecond {
+  /** Start of the closed second. */
+  at: number;
+  /** When it is judged: its end, or the last packet of a capture that ends in it. */
+  judgedAt: number;
+  /** False when the second is known only in part, or is judged late: then no incident begins and none recovers. */
+  isWhole: boolean;
+  /** Packets were lost in it: an incident may begin, for there were at least so many, and none recovers. */
+  isLossy: boolean;
+}

@@ -35,6 +35,7 @@ import { migrations, type Platform } from './platform.ts';
 import { createProbes, type Probes } from './probes/index.ts';
 import { createProtection, type Protection } from './protection/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
+import { createScans, type Scans } from './scans/index.ts';
 import { createSearch, type Search } from './search/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSetAsides, type SetAsides } from './set-asides/index.ts';
@@ -49,6 +50,7 @@ interface Observation {
   facts: FactStore;
   incidents: Incidents;
   evidence: Evidence;
+  scans: Scans;
   detection: Detection;
   meters: MonitorMeters;
   setAsides: SetAsides;
@@ -121,6 +123,8 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     objects: overrides.evidenceObjects ?? chooseStore(config),
     days: config.evidenceDays,
   });
+  const documentationIsGlobal = config.allowDocumentationAddresses;
+  const scans = createScans({ db, reader, sites, documentationIsGlobal });
   const setAsides = createSetAsides({ db });
   const traffic = createTraffic({ db, facts, setAsides });
   const { rankingHoldSeconds } = config;
@@ -150,7 +154,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     applications,
     incidents,
     live: createWindowReader(liveStore),
-    documentationIsGlobal: config.allowDocumentationAddresses,
+    documentationIsGlobal,
     ...overrides.feedDeps,
   });
   return {
@@ -159,6 +163,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     facts,
     incidents,
     evidence,
+    scans,
     detection,
     meters,
     setAsides,

@@ -15,6 +15,7 @@ import { keptPlacements } from './placements/index.ts';
 import { keptProbes } from './probes/index.ts';
 import { keptProtection } from './protection/index.ts';
 import type { KeptTable, Sweep } from './retention/index.ts';
+import { keptScans } from './scans/index.ts';
 import { keptNames } from './search/index.ts';
 import { keptSetAsides } from './set-asides/index.ts';
 
@@ -34,6 +35,7 @@ export const keptTables = [
   ...keptHandOff,
   ...keptIncidents,
   ...keptEvents,
+  ...keptScans,
 ];
 
 /** The same; capture files of incidents are removed before the incidents, and while they can't be, both stay. */

@@ -1,6 +1,6 @@
 /** What features declare about data that they do not keep permanently (NET-8, retention). */
 
-export type KeptFor = '24 hours' | '3 months' | '1 year';
+export type KeptFor = '24 hours' | '7 days' | '3 months' | '1 year';
 
 /** A table of the feature that declares it. Tables without a line are kept permanently. */
 export interface KeptTable {

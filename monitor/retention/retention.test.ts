@@ -191,7 +191,7 @@ test('NET-8.R1, NET-8.R2, NET-8.R3: in every table with a retention, rows a seco
   }
 });
 
-test('NET-8.R1, NET-8.R2, NET-8.R3: pairs of endpoints and tokens are kept for a day, attacks for a year, the rest for three months', () => {
+test('NET-8.R1, NET-8.R2, NET-8.R3, NET-8.R4: pairs of endpoints and tokens are kept for a day, port scans for seven, attacks for a year, the rest for three months', () => {
   const ofOneDay = [
     'appended_uploads',
     'endpoint_pairs',
@@ -203,9 +203,11 @@ test('NET-8.R1, NET-8.R2, NET-8.R3: pairs of endpoints and tokens are kept for a
   ];
   // Suspects, destinations, seconds and transitions are deleted with the rows of these.
   const ofAttacks = ['incidents', 'incident_observations', 'site_correlations', 'hand_off_actions'];
+  const ofScans = ['scan_attempts', 'scan_observations'];
   for (const { table, only, keptFor } of keptTables) {
     const isAttack = only === "kind = 'ddos_detected'" || ofAttacks.includes(table);
-    const expected = isAttack ? '1 year' : ofOneDay.includes(table) ? '24 hours' : '3 months';
+    const short = ofOneDay.includes(table) ? '24 hours' : ofScans.includes(table) ? '7 days' : '3 months';
+    const expected = isAttack ? '1 year' : short;
     assert.deepEqual([table, only, keptFor], [table, only, expected]);
   }
 });

@@ -23,6 +23,12 @@ export {
   type NodeAddresses,
 } from './protected-address-store.ts';
 export {
+  listScanCandidates,
+  readScanHost,
+  type ScanCandidate,
+  type ScanHost,
+} from './scan-candidate-store.ts';
+export {
   type AddressHit,
   type ApplicationHit,
   type DeviceHit,

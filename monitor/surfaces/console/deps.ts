@@ -16,6 +16,7 @@ import type { Connection } from '#monitor/operations-client/index.ts';
 import type { Operators } from '#monitor/operators/index.ts';
 import type { Probes } from '#monitor/probes/index.ts';
 import type { Protection } from '#monitor/protection/index.ts';
+import type { Scans } from '#monitor/scans/index.ts';
 import type { Search } from '#monitor/search/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { SetAsides } from '#monitor/set-asides/index.ts';
@@ -58,6 +59,7 @@ export interface ConsoleDeps {
   alerts: Alerts;
   feeds: Feeds;
   search: Search;
+  scans: Scans;
   setAsides: Pick<SetAsides, 'listOfSensor'>;
   vendors: Pick<Vendors, 'registryHost'>;
   health: Health;

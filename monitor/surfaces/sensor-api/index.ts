@@ -1,6 +1,6 @@
 /**
  * The sensor API under `/agent/v1` (contracts/sensor-api): enrolment, credentials, plan, telemetry, incidents, capture
- * files of attacks, live windows.
+ * files of attacks, live windows, port scans.
  *
  * An upload is validated, stored durably and acknowledged with a receipt; a worker processes it later. A sensor is
  * authenticated before its body is read. After 400, 413 and 422 a sensor must never send the same upload again.
@@ -14,6 +14,7 @@ import { registerEvidence } from './evidence.routes.ts';
 import { registerIncidents } from './incidents.routes.ts';
 import { registerLive } from './live.routes.ts';
 import { registerPlan } from './plan.routes.ts';
+import { registerPortScans } from './port-scans.routes.ts';
 import { registerTelemetry } from './telemetry.routes.ts';
 
 export async function registerSensorApi(app: App, deps: SensorApiDeps): Promise<void> {
@@ -27,6 +28,7 @@ export async function registerSensorApi(app: App, deps: SensorApiDeps): Promise<
       await registerIncidents(scope, deps);
       await registerEvidence(scope, deps);
       await registerLive(scope, deps);
+      registerPortScans(scope, deps);
     },
     { prefix: '/agent/v1' },
   );

@@ -29,6 +29,7 @@ export const exceptions: Readonly<Record<string, string>> = {
   'POST /agent/v1/incidents':
     'what a sensor observed of attacks; each incident keeps its sensor and its events',
   'POST /agent/v1/evidence/:incidentId': 'packets of an attack; each file keeps its sensor and its times',
+  'POST /agent/v1/port-scans': 'what became of scans; each keeps its sensor and its times',
   'POST /integrations/operations/vm-destroyed':
     'signed by operations, which has recorded who destroyed the server; the monitor keeps an event',
   'POST /reset-password': 'mails a link after the answer; operator.set_password_by_link says when it is used',
@@ -111,6 +112,11 @@ export const cases: Readonly<Record<string, Case>> = {
   ],
   'POST /sign-out': ['session.end', async ({ server }) => (await server.signIn('viewer')).post('/sign-out')],
   'POST /sites': ['site.create', ({ operator, next }) => operator.post('/sites', { name: `site ${next()}` })],
+  'POST /sites/:siteId/settings/full-scan': [
+    'site.set_full_scan_time',
+    ({ operator, siteId }) =>
+      operator.post(`/sites/${siteId}/settings/full-scan`, { time: '03:30', zone: 'Europe/Berlin' }),
+  ],
   'PUT /api/v1/sites/:siteId/application-settings': [
     'site.set_local_cidrs',
     ({ server, siteId, operator, next }) =>

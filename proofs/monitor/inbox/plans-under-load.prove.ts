@@ -55,11 +55,11 @@ export async function fetchPlans(options: PlanOptions): Promise<{ late: number; 
     port: 0,
     portSetting: 'none',
     reporter: silentReporter,
-    // Live windows and capture files have no part in this.
+    // Live windows, scans and capture files have no part in this.
     routes: (app) =>
       registerSensorApi(app, {
         ...{ sensors, intake, inbox: world.inbox },
-        ...{ live: null as never, evidence: null as never },
+        ...{ live: null as never, evidence: null as never, scans: null as never },
       }),
   });
   await http.start();

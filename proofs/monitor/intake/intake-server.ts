@@ -32,8 +32,8 @@ export async function startIntakeServer(intake: Intake): Promise<IntakeServer> {
     routes: (app) =>
       registerSensorApi(app, {
         ...{ sensors: world.sensors, intake, inbox: world.inbox, live },
-        // Capture files have no part in this.
-        evidence: null as never,
+        // Capture files and scans have no part in this.
+        ...{ evidence: null as never, scans: null as never },
       }),
   });
   await http.start();

@@ -1,5 +1,6 @@
 /** The page of a site's settings: local prefixes, and enrolment tokens. */
 import type { NodeName } from '#monitor/placements/index.ts';
+import type { ScanSchedule } from '#monitor/scans/index.ts';
 import { type ClusterMapping, localCidrsMax, type Site } from '#monitor/sites/index.ts';
 import {
   banner,
@@ -26,6 +27,8 @@ export interface ShownAnswer {
   name?: { text: string; fault: string };
   /** Input of a refused token form. */
   node?: TypedNode;
+  /** Input of a refused form of the daily scan. */
+  fullScan?: { time: string; zone: string; fault: string };
   /** A new token, in the command that uses it. */
   token?: { expiresAtMs: number; command: string };
 }
@@ -35,6 +38,8 @@ export interface SettingsPage {
   /** Those of the site. */
   clusters: readonly ClusterMapping[];
   nodes: NodeName[];
+  /** Of the daily full scan. */
+  schedule: ScanSchedule;
   /** Where missing manufacturer names are looked up; null: nowhere. */
   registryHost: string | null;
   shown: ShownAnswer;
@@ -54,6 +59,7 @@ export function settingsPage(page: SettingsPage): Content {
       },
       viewer.canChange ? cidrsForm(site, viewer, shown) : cidrsList(site),
     ),
+    fullScanSection(page),
     enrolSection(page),
     clusterSection(page),
     section(
@@ -61,6 +67,40 @@ export function settingsPage(page: SettingsPage): Content {
       html`<p>${manufacturerText(page.registryHost)}</p>`,
     ),
   ];
+}
+
+function fullScanSection({ site, schedule, shown, viewer }: SettingsPage): Content {
+  const { time, zone } = shown.fullScan ?? schedule;
+  const options = { action: `/sites/${site.id}/settings/full-scan`, csrfToken: viewer.csrfToken };
+  return section(
+    {
+      id: 'full-scan',
+      title: 'Daily full scan',
+      description:
+        'When sensors begin to scan all 65,535 TCP and UDP ports of each running server. Daylight saving is followed. A change applies from the next plan of each sensor.',
+    },
+    viewer.canChange
+      ? form({ ...options, submit: 'Save time of the full scan' }, [
+          field({
+            name: 'time',
+            label: 'Time',
+            hint: 'Local time, such as 22:00.',
+            required: true,
+            maxLength: 5,
+            value: time,
+            error: shown.fullScan?.fault,
+          }),
+          field({
+            name: 'zone',
+            label: 'Time zone',
+            hint: 'IANA name, such as America/New_York, Europe/Berlin or UTC.',
+            required: true,
+            maxLength: 64,
+            value: zone,
+          }),
+        ])
+      : `${time}, ${zone}`,
+  );
 }
 
 function enrolSection({ site, nodes, shown, viewer }: SettingsPage): Content {

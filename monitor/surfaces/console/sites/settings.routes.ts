@@ -63,6 +63,25 @@ export function registerSettings(app: App, deps: ConsoleDeps): void {
     },
   );
 
+  const FullScan = Type.Object({
+    time: Type.String({ maxLength: 20 }),
+    zone: Type.String({ maxLength: 100 }),
+  });
+  app.post(
+    '/sites/:siteId/settings/full-scan',
+    { schema: { params: SiteParams, body: FullScan } },
+    async (request, reply) => {
+      const site = await siteOf(deps.sites, request.params.siteId);
+      try {
+        await deps.scans.setSchedule(viewerOf(request).actor, site.id, request.body);
+      } catch (error) {
+        const fault = faultText(error, 'scans.invalid');
+        return showSettings(deps, request, reply, site, { fullScan: { ...request.body, fault } });
+      }
+      return reply.redirect(`/sites/${site.id}/settings?saved=1`, 303);
+    },
+  );
+
   app.post(
     '/sites/:siteId/settings/enrolment-tokens',
     { config: { isSensitive: true }, schema: { params: SiteParams, body: Type.Optional(NodeBody) } },
@@ -95,6 +114,7 @@ async function showSettings(
 ): Promise<FastifyReply> {
   const clusters = (await deps.sites.listClusters()).filter((mapping) => mapping.siteId === site.id);
   const nodes = await deps.sensors.listNodes(site.id);
+  const schedule = await deps.scans.readSchedule(site.id);
   const shown = {
     ...refused,
     ...(token && {
@@ -104,8 +124,8 @@ async function showSettings(
       },
     }),
   };
-  const known = { site, clusters, nodes, registryHost: deps.vendors.registryHost };
-  const isRefused = (refused.cidrs ?? refused.name ?? refused.node) !== undefined;
+  const known = { site, clusters, nodes, schedule, registryHost: deps.vendors.registryHost };
+  const isRefused = (refused.cidrs ?? refused.name ?? refused.node ?? refused.fullScan) !== undefined;
   return sendConsolePage(
     request,
     reply,

@@ -1,0 +1,94 @@
+/**
+ * The plan of a sensor's port scans, made anew for every fetch: a stored plan never starts a scan.
+ *
+ * It is read with connections that only read (NET-5.3). Only a change is written: the ids of new targets, and the revision.
+ */
+import { createHash } from 'node:crypto';
+import { type ScanPlan, scanTargetsMax } from '#contracts/sensor-api/port-scans.ts';
+import { listScanCandidates, readScanHost } from '#monitor/views/index.ts';
+import { inTransaction, readNowMs } from '#service-kit/postgres/index.ts';
+import { type Choice, type ChosenTarget, chooseTargets } from './choose-targets.ts';
+import type { ScansDeps } from './deps.ts';
+import { nameTargets, notePlan, readPlanState, touchTargets } from './plan-store.ts';
+import { latestBoundary } from './schedule.ts';
+import { readSchedule } from './schedule-store.ts';
+
+/** Addresses of one node that are looked at; those beyond the plan's bound are counted. */
+const candidatesMax = 2 * scanTargetsMax;
+/** A fetch that changes nothing is noted this often. */
+const notedAgainSeconds = 30;
+
+/** What a sensor may scan, and what is excluded and why; null for an unknown sensor. */
+export async function readChoice(
+  deps: Pick<ScansDeps, 'reader' | 'documentationIsGlobal'>,
+  sensorId: number,
+): Promise<(Choice & { siteId: number }) | null> {
+  const host = await readScanHost(deps.reader(), sensorId);
+  if (!host) return null;
+  const candidates = await listScanCandidates(deps.reader(), sensorId, candidatesMax);
+  return { ...chooseTargets(host, candidates, deps.documentationIsGlobal), siteId: host.siteId };
+}
+
+export const toTargetId = (id: number) => `t${id}`;
+
+/** The row's id in a target id of the wire; null when a plan of ours never said it. */
+export function fromTargetId(text: string): number | null {
+  const id = /^t([1-9]\d{0,15})$/.exec(text)?.[1];
+  return id === undefined || !Number.isSafeInteger(Number(id)) ? null : Number(id);
+}
+
+export async function readPlan(deps: ScansDeps, sensor: { id: number; siteId: number }): Promise<ScanPlan> {
+  const choice = await readChoice(deps, sensor.id);
+  const chosen = (choice?.targets ?? []).slice(0, scanTargetsMax);
+  const ids = await nameChosen(deps, sensor, chosen);
+  const schedule = await readSchedule(deps.reader(), sensor.siteId);
+  const boundary = latestBoundary(schedule, await readNowMs(deps.reader()));
+  const content: Omit<ScanPlan, 'revision'> = {
+    plan_version: 1,
+    scan_policy: { version: 1, daily_full_scan_at: new Date(boundary).toISOString() },
+    targets: chosen.map((target, place) => toWire(target, ids[place]!)),
+    requests: [],
+    withdrawn: [],
+  };
+  return { ...content, revision: await readRevision(deps, sensor.id, content, ids) };
+}
+
+function toWire({ candidate, interface: name, sourceAddress }: ChosenTarget, id: number) {
+  const { address, vmId, interfaceId, listedAtMs } = candidate;
+  return {
+    target_id: toTargetId(id),
+    address,
+    interface: name,
+    source_address: sourceAddress,
+    vm_id: vmId,
+    nic_id: interfaceId,
+    inventory_at: new Date(listedAtMs).toISOString(),
+  };
+}
+
+/** The ids of targets, in their order; those that no plan has named yet get one. */
+async function nameChosen(
+  { db }: ScansDeps,
+  sensor: { id: number; siteId: number },
+  chosen: readonly ChosenTarget[],
+): Promise<number[]> {
+  const unnamed = chosen.map(({ candidate }) => candidate).filter(({ targetId }) => targetId === null);
+  const made = unnamed.length > 0 ? (await nameTargets(db(), sensor, unnamed)).values() : null;
+  return chosen.map(({ candidate }) => candidate.targetId ?? made!.next().value!);
+}
+
+async function readRevision(
+  { db, reader }: ScansDeps,
+  sensorId: number,
+  content: object,
+  ids: readonly number[],
+): Promise<number> {
+  const fingerprint = createHash('sha256').update(JSON.stringify(content)).digest('base64url');
+  const stored = await readPlanState(reader(), sensorId);
+  const isSame = stored?.fingerprint === fingerprint;
+  if (isSame && stored.fetchedAgeSeconds < notedAgainSeconds) return stored.revision;
+  return inTransaction(db(), async (trx) => {
+    await touchTargets(trx, sensorId, ids);
+    return notePlan(trx, sensorId, fingerprint);
+  });
+}

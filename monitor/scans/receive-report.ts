@@ -1,0 +1,107 @@
+/**
+ * Takes a sensor's report about one of its scans. Each counts once: by (scan, kind, `at`), and a scan has one result.
+ *
+ * A sensor reports on targets that its own plans named; the report counts for the server that the target named, also when
+ * it arrives late. What a result found open is kept in the transaction of its receipt.
+ */
+import { CodedError } from '#common/errors/index.ts';
+import type { ScanService } from '#contracts/port-scan/index.ts';
+import type { ScanReceipt, ScanReport, ScanResult } from '#contracts/sensor-api/port-scans.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
+import {
+  findTarget,
+  lockAttempt,
+  type NamedTarget,
+  type ReportedScan,
+  writeHeartbeat,
+  writeResult,
+  writeStarted,
+} from './attempt-store.ts';
+import type { ScansDeps } from './deps.ts';
+import { closeUnseen, upsertObservations } from './observation-store.ts';
+import { fromTargetId } from './read-plan.ts';
+
+/** Throws `scans.unknown_target` and `scans.malformed`: the sensor must not send the report again. */
+export async function receiveReport(
+  { db }: Pick<ScansDeps, 'db'>,
+  sensorId: number,
+  report: ScanReport,
+): Promise<ScanReceipt> {
+  const { scan_id, scan_request_id: requestId } = report;
+  if (requestId !== null && requestId !== scan_id)
+    throw new CodedError('scans.malformed', 'The scan of a request has the id of the request.');
+  return inTransaction(db(), async (trx) => {
+    const target = await requireTarget(trx, sensorId, report.target_id);
+    const held = await lockAttempt(trx, sensorId, { scanId: scan_id, requestId }, target);
+    const isSame =
+      held.clusterId === target.clusterId && held.vmId === target.vmId && held.address === target.address;
+    if (!isSame)
+      throw new CodedError('scans.malformed', 'An earlier report of this scan was about another target.');
+    if (isKnown(held, report)) return { scan_id, receipt: 'duplicate' };
+    if (report.kind === 'started') await writeStarted(trx, sensorId, report);
+    else if (report.kind === 'heartbeat') await writeHeartbeat(trx, sensorId, report);
+    else await takeResult(trx, sensorId, target, report);
+    return { scan_id, receipt: 'accepted' };
+  });
+}
+
+async function requireTarget(trx: Queryable, sensorId: number, text: string): Promise<NamedTarget> {
+  const id = fromTargetId(text);
+  const target = id === null ? null : await findTarget(trx, sensorId, id);
+  if (target) return target;
+  throw new CodedError('scans.unknown_target', 'No plan of this sensor named this target.');
+}
+
+/** Nothing follows a result, and a heartbeat that is not the newest changes nothing. */
+function isKnown(held: ReportedScan, report: ScanReport): boolean {
+  if (held.hasResult) return true;
+  if (report.kind === 'started') return held.startedAtMs !== null;
+  return (
+    report.kind === 'heartbeat' &&
+    held.heartbeatAtMs !== null &&
+    Date.parse(report.at) <= Math.ceil(held.heartbeatAtMs)
+  );
+}
+
+async function takeResult(
+  trx: Queryable,
+  sensorId: number,
+  target: NamedTarget,
+  report: ScanResult,
+): Promise<void> {
+  const services = cleanServices(report.services);
+  await writeResult(trx, sensorId, report, services, report.phases);
+  const place = { ...target, sensorId, profile: report.profile };
+  await upsertObservations(trx, place, services);
+  // A partial scan did not ask everything, so it closes nothing (NET-2.7.10).
+  if (report.state !== 'complete') return;
+  for (const { transport, finished } of report.phases) {
+    if (!finished) continue;
+    const openPorts = services.filter((one) => one.transport === transport).map(({ port }) => port);
+    const { started_at: startedAt, finished_at: finishedAt } = report;
+    await closeUnseen(trx, place, { transport, openPorts, startedAt, finishedAt });
+  }
+}
+
+/** One entry for each port, and texts that can be stored and shown: a service writes what it likes. */
+function cleanServices(services: readonly ScanService[]): ScanService[] {
+  const byPort = new Map<string, ScanService>();
+  for (const one of services) {
+    byPort.set(`${one.transport} ${one.port}`, {
+      ...one,
+      service: cleanText(one.service),
+      product: cleanText(one.product),
+      version: cleanText(one.version),
+      extra_info: cleanText(one.extra_info),
+      tunnel: cleanText(one.tunnel),
+      cpe: one.cpe.flatMap((text) => cleanText(text) ?? []),
+    });
+  }
+  return [...byPort.values()];
+}
+
+/** Without control characters, which PostgreSQL or a page could not take, and marks that reverse the text beside it. */
+function cleanText(text: string | null): string | null {
+  const cleaned = text?.replace(/[\p{Cc}\p{Cs}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, ' ').trim();
+  return cleaned ? cleaned : null;
+}

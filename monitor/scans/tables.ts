@@ -1,0 +1,8 @@
+/** The tables of this feature: only its own SQL names them (tools/boundaries). */
+export const tables = [
+  'scan_attempts',
+  'scan_observations',
+  'scan_plans',
+  'scan_schedules',
+  'scan_targets',
+] as const;

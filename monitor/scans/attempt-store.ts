@@ -1,7 +1,7 @@
 /** Scans that sensors reported: the statements that write them. */
 import { sql } from 'kysely';
-import type { ScanPhase, ScanService } from '#contracts/port-scan/index.ts';
-import type { ScanHeartbeat, ScanResult, ScanStarted } from '#contracts/sensor-api/port-scans.ts';
+import type { ScanService } from '#contracts/port-scan/index.ts';
+import type { ScanHeartbeat, ScanReport, ScanResult, ScanStarted } from '#contracts/sensor-api/port-scans.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** A target as the plan named it. */
@@ -53,21 +53,34 @@ export async function lockAttempt(
   return rows[0]!;
 }
 
+/** A report, whose own time is given apart. */
+type Reported<Report extends ScanReport> = Omit<Report, 'at'>;
+
 const isOf = (sensorId: number, scanId: string) => sql`sensor_id = ${sensorId} and scan_id = ${scanId}::uuid`;
 /** A clock that is ahead reported what is known now. */
 const atOrNow = (text: string) => sql`least(${text}::timestamptz, svc_now())`;
 
-export async function writeStarted(trx: Queryable, sensorId: number, report: ScanStarted): Promise<void> {
+export async function writeStarted(
+  trx: Queryable,
+  sensorId: number,
+  report: Reported<ScanStarted>,
+  reportedAt: string,
+): Promise<void> {
   await sql`
-    update scan_attempts set started_at = ${atOrNow(report.at)}, profile = coalesce(profile, ${report.profile}),
+    update scan_attempts set started_at = ${atOrNow(reportedAt)}, profile = coalesce(profile, ${report.profile}),
       pool = ${report.pool}, reported_at = svc_now()
     where ${isOf(sensorId, report.scan_id)}`.execute(trx);
 }
 
-export async function writeHeartbeat(trx: Queryable, sensorId: number, report: ScanHeartbeat): Promise<void> {
+export async function writeHeartbeat(
+  trx: Queryable,
+  sensorId: number,
+  report: Reported<ScanHeartbeat>,
+  reportedAt: string,
+): Promise<void> {
   const found = report.found === undefined ? null : JSON.stringify(report.found);
   await sql`
-    update scan_attempts set heartbeat_at = ${atOrNow(report.at)}, phase = ${report.phase}, percent = ${report.percent},
+    update scan_attempts set heartbeat_at = ${atOrNow(reportedAt)}, phase = ${report.phase}, percent = ${report.percent},
       paused_for = ${report.paused_for}, packets_per_second = ${report.packets_per_second ?? null}::float8,
       found = coalesce(${found}::jsonb, found), reported_at = svc_now()
     where ${isOf(sensorId, report.scan_id)}`.execute(trx);
@@ -76,16 +89,16 @@ export async function writeHeartbeat(trx: Queryable, sensorId: number, report: S
 export async function writeResult(
   trx: Queryable,
   sensorId: number,
-  report: ScanResult,
+  report: Reported<ScanResult>,
+  reportedAt: string,
   services: readonly ScanService[],
-  phases: readonly ScanPhase[],
 ): Promise<void> {
   await sql`
     update scan_attempts set state = ${report.state}, profile = ${report.profile},
       started_at = ${atOrNow(report.started_at)}, finished_at = ${atOrNow(report.finished_at)},
-      result_at = ${atOrNow(report.at)}, phase = null, percent = null, paused_for = null,
+      result_at = ${atOrNow(reportedAt)}, phase = null, percent = null, paused_for = null,
       packets = ${report.packets ?? null}::bigint, pauses = ${JSON.stringify(report.pauses ?? [])}::jsonb,
-      phases = ${JSON.stringify(phases)}::jsonb, notes = ${[...new Set(report.notes)]}::text[],
+      phases = ${JSON.stringify(report.phases)}::jsonb, notes = ${[...new Set(report.notes)]}::text[],
       services = ${JSON.stringify(services)}::jsonb, reported_at = svc_now()
     where ${isOf(sensorId, report.scan_id)}`.execute(trx);
 }

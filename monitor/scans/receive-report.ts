@@ -38,8 +38,8 @@ export async function receiveReport(
     if (!isSame)
       throw new CodedError('scans.malformed', 'An earlier report of this scan was about another target.');
     if (isKnown(held, report)) return { scan_id, receipt: 'duplicate' };
-    if (report.kind === 'started') await writeStarted(trx, sensorId, report);
-    else if (report.kind === 'heartbeat') await writeHeartbeat(trx, sensorId, report);
+    if (report.kind === 'started') await writeStarted(trx, sensorId, report, report.at);
+    else if (report.kind === 'heartbeat') await writeHeartbeat(trx, sensorId, report, report.at);
     else await takeResult(trx, sensorId, target, report);
     return { scan_id, receipt: 'accepted' };
   });
@@ -70,7 +70,7 @@ async function takeResult(
   report: ScanResult,
 ): Promise<void> {
   const services = cleanServices(report.services);
-  await writeResult(trx, sensorId, report, services, report.phases);
+  await writeResult(trx, sensorId, report, report.at, services);
   const place = { ...target, sensorId, profile: report.profile };
   await upsertObservations(trx, place, services);
   // A partial scan did not ask everything, so it closes nothing (NET-2.7.10).

@@ -63,24 +63,7 @@ export function registerSettings(app: App, deps: ConsoleDeps): void {
     },
   );
 
-  const FullScan = Type.Object({
-    time: Type.String({ maxLength: 20 }),
-    zone: Type.String({ maxLength: 100 }),
-  });
-  app.post(
-    '/sites/:siteId/settings/full-scan',
-    { schema: { params: SiteParams, body: FullScan } },
-    async (request, reply) => {
-      const site = await siteOf(deps.sites, request.params.siteId);
-      try {
-        await deps.scans.setSchedule(viewerOf(request).actor, site.id, request.body);
-      } catch (error) {
-        const fault = faultText(error, 'scans.invalid');
-        return showSettings(deps, request, reply, site, { fullScan: { ...request.body, fault } });
-      }
-      return reply.redirect(`/sites/${site.id}/settings?saved=1`, 303);
-    },
-  );
+  registerFullScan(app, deps);
 
   app.post(
     '/sites/:siteId/settings/enrolment-tokens',
@@ -101,6 +84,27 @@ export function registerSettings(app: App, deps: ConsoleDeps): void {
         const fault = faultText(error, 'sensors.invalid', 'sensors.node_taken');
         return showSettings(deps, request, reply, site, { node: { ...request.body, fault } });
       }
+    },
+  );
+}
+
+function registerFullScan(app: App, deps: ConsoleDeps): void {
+  const FullScan = Type.Object({
+    time: Type.String({ maxLength: 20 }),
+    zone: Type.String({ maxLength: 100 }),
+  });
+  app.post(
+    '/sites/:siteId/settings/full-scan',
+    { schema: { params: SiteParams, body: FullScan } },
+    async (request, reply) => {
+      const site = await siteOf(deps.sites, request.params.siteId);
+      try {
+        await deps.scans.setSchedule(viewerOf(request).actor, site.id, request.body);
+      } catch (error) {
+        const fault = faultText(error, 'scans.invalid');
+        return showSettings(deps, request, reply, site, { fullScan: { ...request.body, fault } });
+      }
+      return reply.redirect(`/sites/${site.id}/settings?saved=1`, 303);
     },
   );
 }

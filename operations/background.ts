@@ -31,6 +31,7 @@ function listWorkers(features: Features): readonly { work: FeatureWork }[] {
     features.protectIncidents,
     features.protectTraffic,
     features.protectLive,
+    features.protectScans,
     features.webhooks,
     features.metering,
   ];

@@ -28,6 +28,8 @@ test('serve starts the database and its secrets first, the work of every feature
     'loop operations-incident-retention',
     'loop operations-traffic-retention',
     'loop operations-live-retention',
+    'loop operations-scan-requests',
+    'loop operations-scan-retention',
     'webhooks',
     'loop webhooks.upkeep',
     'loop metering.thresholds',

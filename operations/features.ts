@@ -25,10 +25,12 @@ import {
 import {
   createProtectIncidents,
   createProtectLive,
+  createProtectScans,
   createProtectSettings,
   createProtectTraffic,
   type ProtectIncidents,
   type ProtectLive,
+  type ProtectScans,
   type ProtectSettingsFeature,
   type ProtectTraffic,
 } from '#operations/protect/index.ts';
@@ -70,6 +72,7 @@ interface Customers {
   protectSettings: ProtectSettingsFeature;
   protectTraffic: ProtectTraffic;
   protectLive: ProtectLive;
+  protectScans: ProtectScans;
   /** Of the feeds that monitors deliver. */
   receivers: readonly FeedReceiver[];
   webhooks: Webhooks;
@@ -131,8 +134,9 @@ function createCustomers(
   const protectTraffic = createProtectTraffic(ofProtect);
   const protectIncidents = createProtectIncidents({ ...ofProtect, post });
   const protectLive = createProtectLive(ofProtect);
+  const protectScans = createProtectScans(ofProtect);
   const receivers = [
-    ...createReceivers({ protectTraffic, protectLive, protectIncidents }),
+    ...createReceivers({ protectTraffic, protectLive, protectIncidents, protectScans }),
     ...(overrides.receivers ?? []),
   ];
   const adminProjects = createAdminProjects({
@@ -151,9 +155,13 @@ function createCustomers(
   });
   return {
     protectIncidents,
-    protectSettings: createProtectSettings({ db }),
+    protectSettings: createProtectSettings({
+      db,
+      onViewsOff: (tx, serverId) => protectScans.cancelQueued(tx, serverId),
+    }),
     protectTraffic,
     protectLive,
+    protectScans,
     receivers,
     accounts: createAccounts({
       db,

@@ -3,8 +3,10 @@ import {
   createIncidentsReceiver,
   createLiveReceiver,
   createMinutesReceiver,
+  createScansReceiver,
   type ProtectIncidents,
   type ProtectLive,
+  type ProtectScans,
   type ProtectTraffic,
 } from '#operations/protect/index.ts';
 
@@ -13,10 +15,12 @@ export function createReceivers(features: {
   protectTraffic: ProtectTraffic;
   protectLive: ProtectLive;
   protectIncidents: ProtectIncidents;
+  protectScans: ProtectScans;
 }): FeedReceiver[] {
   return [
     createMinutesReceiver(features.protectTraffic),
     createLiveReceiver(features.protectLive),
     createIncidentsReceiver(features.protectIncidents),
+    createScansReceiver(features.protectScans),
   ];
 }

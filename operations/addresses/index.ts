@@ -30,6 +30,8 @@ export interface Addresses {
   ): Promise<Allocation[]>;
   /** The same of several generations. */
   lockAllocations(tx: Queryable, ids: readonly number[]): Promise<Allocation[]>;
+  /** The active generations of a server, primary addresses first, locked like that. */
+  lockAllocationsOfServer(tx: Queryable, serverId: number): Promise<Allocation[]>;
   /** Generations by their ids, active or ended, in any order. */
   findAllocations(ids: readonly number[]): Promise<Allocation[]>;
   /** Active generations of these servers, primary addresses first. */
@@ -55,6 +57,7 @@ export function createAddresses(deps: { db: () => Queryable }): Addresses {
     lockAllocation: (tx, id) => store.lockAllocation(tx, id),
     lockGenerationsAt: (tx, query) => store.lockGenerationsAt(tx, query),
     lockAllocations: (tx, ids) => store.lockAllocations(tx, ids),
+    lockAllocationsOfServer: (tx, serverId) => store.lockAllocationsOfServer(tx, serverId),
     findAllocations: (ids) => store.findAllocations(deps.db(), ids),
     listAllocationsOfServers: (serverIds) => store.listAllocationsOfServers(deps.db(), serverIds),
     listPools: (actor, clusterId) => listPools(deps.db(), actor, clusterId),

@@ -226,6 +226,14 @@ export async function lockAllocations(tx: Queryable, ids: readonly number[]): Pr
   return rows;
 }
 
+/** As `lockAllocation`, of those that a server has now. */
+export async function lockAllocationsOfServer(tx: Queryable, serverId: number): Promise<Allocation[]> {
+  const { rows } = await sql<Allocation>`
+    select ${allocationColumns} from allocations where server_id = ${serverId} and released_at is null
+    order by is_primary desc, id for share`.execute(tx);
+  return rows;
+}
+
 export async function listAllocationsOfServers(
   db: Queryable,
   serverIds: readonly number[],

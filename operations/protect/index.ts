@@ -17,6 +17,15 @@ export {
 export type { LiveRow, LiveStatus, ProtectLive } from './live/index.ts';
 export { createLiveReceiver, createProtectLive } from './live/index.ts';
 export {
+  createProtectScans,
+  createScansReceiver,
+  type ObservedPort,
+  type ProtectScans,
+  readScanCursor,
+  type ServerPorts,
+  type ServerScan,
+} from './scans/index.ts';
+export {
   createProtectSettings,
   type ProtectSettings,
   type ProtectSettingsFeature,

@@ -46,6 +46,7 @@ export interface LockedServer {
   name: string;
   /** From when on its guest can have done anything. */
   since: Date;
+  isRunning: boolean;
 }
 
 /** Living servers of the scope in the order of their ids, their rows locked until the transaction ends. */
@@ -56,8 +57,9 @@ export async function lockLiving(
 ): Promise<LockedServer[]> {
   const isOwned = scope === 'all' ? sql`true` : sql`tenant_id = any(${[...scope]}::bigint[])`;
   const { rows } = await sql<LockedServer>`
-    select id, tenant_id as "tenantId", name, coalesce(provisioned_at, created_at) as since from servers
-    where id = any(${[...serverIds]}::bigint[]) and provisioning_state <> 'deleted' and ${isOwned}
+    select id, tenant_id as "tenantId", name, coalesce(provisioned_at, created_at) as since,
+      provisioning_state = 'ready' and power_state = 'running' as "isRunning"
+    from servers where id = any(${[...serverIds]}::bigint[]) and provisioning_state <> 'deleted' and ${isOwned}
     order by id for no key update`.execute(tx);
   return rows;
 }

@@ -76,6 +76,7 @@ export {
   type SetAsideRow,
   type SourceRow,
 } from './protect-source-store.ts';
+export { listScanCandidates, type ScanCandidate } from './scan-candidate-store.ts';
 export type { Scope } from './scope.ts';
 export type {
   ActionCommand,

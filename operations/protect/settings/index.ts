@@ -5,8 +5,7 @@
  * what was chosen and observed before (NET-1.6). Without a choice everything is on. Only customers change them, audited.
  */
 import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import { changeSettings } from './change-settings.ts';
+import { type ChangeSettingsDeps, changeSettings } from './change-settings.ts';
 import type { ProtectSettings, StoredSettings } from './settings.ts';
 import * as store from './store.ts';
 
@@ -20,12 +19,12 @@ export interface ProtectSettingsFeature {
   change(actor: Actor, serverId: number, wanted: ProtectSettings): Promise<void>;
 }
 
-export function createProtectSettings(deps: { db: () => Queryable }): ProtectSettingsFeature {
+export function createProtectSettings(deps: ChangeSettingsDeps): ProtectSettingsFeature {
   return {
     async find(actor, of) {
       if (!reachesTenant(actor, of.tenantId)) throw forbidden('This server belongs to another account.');
       return store.findSettings(deps.db(), of);
     },
-    change: (actor, serverId, wanted) => changeSettings(deps.db(), actor, serverId, wanted),
+    change: (actor, serverId, wanted) => changeSettings(deps, actor, serverId, wanted),
   };
 }

@@ -9,18 +9,21 @@
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
 import type { FeedReceiver } from '#operations/feeds/index.ts';
+import type { ProtectScans } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { authenticateProject } from './authenticate.ts';
 import { registerDiscovery } from './discovery.routes.ts';
 import { registerInventory } from './inventory.routes.ts';
 import { registerReceivers } from './receivers.routes.ts';
+import { registerScanRequests } from './scan-requests.routes.ts';
 import { registerTargets } from './targets.routes.ts';
 
 export interface AdminApiDeps {
   adminProjects: AdminProjects;
   addresses: Addresses;
   servers: Servers;
+  protectScans: ProtectScans;
   /** Of the feeds that are delivered. */
   receivers: readonly FeedReceiver[];
   /** Documentation ranges count as globally routable (lab and demo worlds only). */
@@ -45,6 +48,7 @@ export async function registerAdminApi(app: App, deps: AdminApiDeps): Promise<vo
       registerInventory(routes, deps);
       registerTargets(routes, deps);
       registerReceivers(routes, deps);
+      registerScanRequests(routes, deps);
     },
     { prefix: '/api/admin/v1' },
   );

@@ -29,7 +29,8 @@ export function registerReceivers(app: App, deps: { receivers: readonly FeedRece
   }
 }
 
-function refusal(error: CodedError): HttpError {
+/** Content that the schema can't see: a 422 that names the fields. */
+export function refusal(error: CodedError): HttpError {
   const faults = error.details.fields as { path: string; message: string }[];
   return new HttpError(422, {
     code: 'validation_failed',

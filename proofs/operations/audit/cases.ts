@@ -32,6 +32,9 @@ export const exceptions: Readonly<Record<string, string>> = {
   'POST /api/admin/v1/protect/live/': 'measurements, every few seconds; each stores its source',
   'POST /api/admin/v1/protect/incidents/':
     'what a monitor observed of attacks; each incident stores its source',
+  'POST /api/admin/v1/protect/scan-requests/':
+    'what became of scan requests at a monitor; the request itself is protect.request_port_scan',
+  'POST /api/admin/v1/protect/port-scans/': 'what scans found; each result stores its source',
 };
 
 /** What changes something without a route: commands, background jobs, and doors that only other features open. */

@@ -1,0 +1,59 @@
+/**
+ * Port scans of servers: who asked for one, what became of it, and what is known of the ports.
+ *
+ * A request is one address under an id that stays for good; `transitions.ts` has all that moves it. Monitors fetch pending
+ * requests and deliver results. A result belongs to the allocation generation that was scanned, so the next owner of an address
+ * sees nothing of it. Reading asks for server and tenant in the query. All is kept for seven days.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { forbidden, reachesTenant } from '#operations/accounts/index.ts';
+import type { Addresses } from '#operations/addresses/index.ts';
+import { createExpiryLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createRequestKeeper } from './keep-requests.ts';
+import { listForMonitor } from './list-requests.ts';
+import { deleteExpiredScans } from './port-store.ts';
+import { readPorts } from './ports-of-server.ts';
+import type { ProtectScans } from './protect-scans.ts';
+import { receiveScans } from './receive-scans.ts';
+import { requestScan } from './request-scan.ts';
+import { cancelQueued, deleteExpiredRequests } from './request-store.ts';
+import { updateRequests } from './update-requests.ts';
+
+export { readCursor as readScanCursor } from './list-requests.ts';
+export type { ObservedPort, ServerPorts, ServerScan } from './ports-of-server.ts';
+export type { ProtectScans } from './protect-scans.ts';
+export { createScansReceiver } from './scans-receiver.ts';
+
+export interface ProtectScansDeps {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+  addresses: Addresses;
+  isDocumentationGlobal: boolean;
+}
+
+export function createProtectScans(deps: ProtectScansDeps): ProtectScans {
+  const { db, clock, reporter, addresses } = deps;
+  const retention = createExpiryLoop({
+    ...{ name: 'operations-scan-retention', db, clock, reporter },
+    async deleteExpired(tx, rowsMax) {
+      return Math.max(await deleteExpiredRequests(tx, rowsMax), await deleteExpiredScans(tx, rowsMax));
+    },
+  });
+  return {
+    work: { parts: [createRequestKeeper(deps), retention] },
+    request: (actor, serverId) => requestScan(deps, actor, serverId),
+    async cancelQueued(tx, serverId) {
+      await cancelQueued(tx, 'views_off', { serverId, kind: 'manual' });
+    },
+    async read(actor, subject) {
+      if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
+      return readPorts(db(), addresses, subject);
+    },
+    listRequests: (sender, query) => listForMonitor(deps, sender, query),
+    updateRequests: (sender, request) => updateRequests(db(), sender, request),
+    receive: (sender, request) => receiveScans(deps, sender, request),
+  };
+}

@@ -1,0 +1,230 @@
+/** Every statement on results of scans and on what is known of ports. */
+import { sql } from 'kysely';
+import type { DeliveredScan } from '#contracts/admin-api/port-scans.ts';
+import type { ScanNote, ScanPhase, ScanProfile, ScanTransport } from '#contracts/port-scan/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Source } from '../traffic/index.ts';
+import type { Coverage, Evidence, PortAnswer, PortRow } from './merge-ports.ts';
+import type { RequestedAddress, RequestKind } from './scan-request.ts';
+
+/** Observations and results are kept for seven days (NET-8.R4). */
+const keptFor = sql.lit('7 days');
+/** A source that has delivered no result for so long loses an address to the next one; routine scans come every hour. */
+const silence = sql.lit('3 hours');
+/** Closed ports that are kept of one address; the newest. */
+const closedMax = 4_096;
+
+interface SeriesRow {
+  isOwner: boolean;
+  isSilent: boolean;
+  commonTcpAt: Date | null;
+  commonUdpAt: Date | null;
+  fullTcpAt: Date | null;
+  fullUdpAt: Date | null;
+}
+
+/**
+ * Makes the series of a generation for this source unless it exists, and locks it until the transaction ends, so that two
+ * deliveries of one address follow each other. Null while another source delivers it, unless this one owns the minutes.
+ */
+export async function claimSeries(
+  tx: Queryable,
+  { id, tenantId, serverId, address }: RequestedAddress,
+  { projectId, siteId }: Source,
+  ownsMinutes: boolean,
+): Promise<Coverage | null> {
+  await sql`
+    insert into port_scan_series (allocation_id, tenant_id, server_id, address, project_id, source_site_id)
+    values (${id}, ${tenantId}, ${serverId}, ${address}, ${projectId}, ${siteId})
+    on conflict (allocation_id) do nothing`.execute(tx);
+  const { rows } = await sql<SeriesRow>`
+    select (project_id, source_site_id) = (${projectId}::bigint, ${siteId}::bigint) as "isOwner",
+      received_at <= svc_now() - ${silence}::interval as "isSilent", common_tcp_at as "commonTcpAt",
+      common_udp_at as "commonUdpAt", full_tcp_at as "fullTcpAt", full_udp_at as "fullUdpAt"
+    from port_scan_series where allocation_id = ${id} for update`.execute(tx);
+  const row = rows[0]!;
+  if (!row.isOwner && !row.isSilent && !ownsMinutes) return null;
+  return {
+    common: { tcp: row.commonTcpAt, udp: row.commonUdpAt },
+    full: { tcp: row.fullTcpAt, udp: row.fullUdpAt },
+  };
+}
+
+/** Notes a delivery of the locked series. */
+export async function noteDelivery(
+  tx: Queryable,
+  allocationId: number,
+  { projectId, siteId }: Source,
+  { common, full }: Coverage,
+): Promise<void> {
+  await sql`
+    update port_scan_series set project_id = ${projectId}, source_site_id = ${siteId}, received_at = svc_now(),
+      common_tcp_at = ${common.tcp}, common_udp_at = ${common.udp}, full_tcp_at = ${full.tcp}, full_udp_at = ${full.udp}
+    where allocation_id = ${allocationId}`.execute(tx);
+}
+
+/** Stores a result; false when it is there already, of any address. */
+export async function insertScan(
+  tx: Queryable,
+  { id, tenantId, serverId, address }: RequestedAddress,
+  scan: DeliveredScan,
+  kind: RequestKind | 'routine',
+): Promise<boolean> {
+  const services = kind === 'routine' ? null : JSON.stringify(scan.services);
+  const { rows } = await sql`
+    insert into port_scans (scan_id, request_id, kind, allocation_id, tenant_id, server_id, address, profile, state,
+      started_at, finished_at, phases, notes, ports_open, services)
+    values (${scan.scan_id}::uuid, ${scan.request_id}::uuid, ${kind}, ${id}, ${tenantId}, ${serverId}, ${address},
+      ${scan.profile}, ${scan.state}, ${new Date(scan.started_at)}, ${new Date(scan.finished_at)},
+      ${JSON.stringify(scan.phases)}::jsonb, ${[...scan.notes]}::text[], ${scan.services.length}, ${services}::jsonb)
+    on conflict (scan_id) do nothing returning 1`.execute(tx);
+  return rows.length === 1;
+}
+
+/** True when the result is older than results are kept. */
+export async function isExpired(tx: Queryable, finishedAt: string): Promise<boolean> {
+  const { rows } = await sql<{ isExpired: boolean }>`
+    select ${new Date(finishedAt)}::timestamptz < svc_now() - ${keptFor}::interval as "isExpired"`.execute(
+    tx,
+  );
+  return rows[0]!.isExpired;
+}
+
+interface StoredPort {
+  allocationId: number;
+  transport: ScanTransport;
+  port: number;
+  firstObservedAt: Date;
+  closedAt: Date | null;
+  commonObservedAt: Date | null;
+  commonScanId: string | null;
+  commonService: PortAnswer | null;
+  fullObservedAt: Date | null;
+  fullScanId: string | null;
+  fullService: PortAnswer | null;
+}
+
+/** Ports of these generations whose observations have not expired. Those that closed over seven days ago are gone. */
+export async function listPorts(
+  db: Queryable,
+  allocationIds: readonly number[],
+): Promise<(PortRow & { allocationId: number })[]> {
+  const { rows } = await sql<StoredPort>`
+    select allocation_id as "allocationId", transport, port, first_observed_at as "firstObservedAt",
+      closed_at as "closedAt", common_observed_at as "commonObservedAt", common_scan_id as "commonScanId",
+      common_service as "commonService", full_observed_at as "fullObservedAt", full_scan_id as "fullScanId",
+      full_service as "fullService"
+    from port_observations
+    where allocation_id = any(${[...allocationIds]}::bigint[])
+      and coalesce(closed_at, newest_at) > svc_now() - ${keptFor}::interval
+    order by allocation_id, transport, port`.execute(db);
+  return rows.map((row) => ({
+    allocationId: row.allocationId,
+    transport: row.transport,
+    port: row.port,
+    firstObservedAt: row.firstObservedAt,
+    closedAt: row.closedAt,
+    common: toEvidence(row.commonObservedAt, row.commonScanId, row.commonService),
+    full: toEvidence(row.fullObservedAt, row.fullScanId, row.fullService),
+  }));
+}
+
+function toEvidence(at: Date | null, scanId: string | null, answer: PortAnswer | null): Evidence | null {
+  return at === null || scanId === null || answer === null ? null : { observedAt: at, scanId, answer };
+}
+
+/** Writes rows that are new or different, of a locked series. */
+export async function putPorts(
+  tx: Queryable,
+  allocationId: number,
+  ports: readonly PortRow[],
+): Promise<void> {
+  if (ports.length === 0) return;
+  const given = ports.map(({ transport, port, firstObservedAt, closedAt, common, full }) => ({
+    ...{ transport, port, first_observed_at: firstObservedAt, closed_at: closedAt },
+    common_observed_at: common?.observedAt ?? null,
+    common_scan_id: common?.scanId ?? null,
+    common_service: common?.answer ?? null,
+    full_observed_at: full?.observedAt ?? null,
+    full_scan_id: full?.scanId ?? null,
+    full_service: full?.answer ?? null,
+  }));
+  await sql`
+    insert into port_observations (allocation_id, transport, port, first_observed_at, closed_at, common_observed_at,
+      common_scan_id, common_service, full_observed_at, full_scan_id, full_service)
+    select ${allocationId}, g.* from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(transport text, port int,
+      first_observed_at timestamptz, closed_at timestamptz, common_observed_at timestamptz, common_scan_id uuid,
+      common_service jsonb, full_observed_at timestamptz, full_scan_id uuid, full_service jsonb)
+    on conflict (allocation_id, transport, port) do update set first_observed_at = excluded.first_observed_at,
+      closed_at = excluded.closed_at, common_observed_at = excluded.common_observed_at,
+      common_scan_id = excluded.common_scan_id, common_service = excluded.common_service,
+      full_observed_at = excluded.full_observed_at, full_scan_id = excluded.full_scan_id,
+      full_service = excluded.full_service`.execute(tx);
+  // A server that opens other ports for every scan would fill the table.
+  await sql`
+    delete from port_observations where allocation_id = ${allocationId} and (transport, port) in (
+      select transport, port from port_observations where allocation_id = ${allocationId} and closed_at is not null
+      order by closed_at desc, transport, port offset ${closedMax})`.execute(tx);
+}
+
+/** A scan of a server, without what it found. */
+export interface ScanRow {
+  scanId: string;
+  requestId: string | null;
+  kind: RequestKind | 'routine';
+  address: string;
+  profile: ScanProfile;
+  state: 'complete' | 'partial';
+  startedAt: Date;
+  finishedAt: Date;
+  phases: ScanPhase[];
+  notes: ScanNote[];
+  portsOpen: number;
+}
+
+/** Results of these generations, newest first; of routine scans or of requested ones. */
+export async function listScans(
+  db: Queryable,
+  of: { serverId: number; tenantId: number; allocationIds: readonly number[] },
+  { isRoutine, limit }: { isRoutine: boolean; limit: number },
+): Promise<ScanRow[]> {
+  const { rows } = await sql<ScanRow>`
+    select scan_id as "scanId", request_id as "requestId", kind, address, profile, state, started_at as "startedAt",
+      finished_at as "finishedAt", phases, notes, ports_open as "portsOpen"
+    from port_scans
+    where server_id = ${of.serverId} and tenant_id = ${of.tenantId}
+      and allocation_id = any(${[...of.allocationIds]}::bigint[]) and (kind = 'routine') = ${isRoutine}
+      and finished_at > svc_now() - ${keptFor}::interval
+    order by finished_at desc, scan_id limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** The newest complete full scan of each of these generations: when it began, by its address. */
+export async function listFullScans(
+  db: Queryable,
+  allocationIds: readonly number[],
+): Promise<{ allocationId: number; startedAt: Date }[]> {
+  const { rows } = await sql<{ allocationId: number; startedAt: Date }>`
+    select allocation_id as "allocationId", least(full_tcp_at, full_udp_at) as "startedAt" from port_scan_series
+    where allocation_id = any(${[...allocationIds]}::bigint[]) and full_tcp_at is not null and full_udp_at is not null`.execute(
+    db,
+  );
+  return rows;
+}
+
+/** Deletes at most `limit` expired results and as many expired observations; returns the larger number. */
+export async function deleteExpiredScans(tx: Queryable, limit: number): Promise<number> {
+  const scans = await sql`
+    delete from port_scans where scan_id in (select scan_id from port_scans
+      where finished_at < svc_now() - ${keptFor}::interval limit ${limit})`.execute(tx);
+  const ports = await sql`
+    delete from port_observations where (allocation_id, transport, port) in (
+      select allocation_id, transport, port from port_observations
+      where newest_at < svc_now() - ${keptFor}::interval
+        and coalesce(closed_at, newest_at) < svc_now() - ${keptFor}::interval limit ${limit})`.execute(tx);
+  await sql`
+    delete from port_scan_series s where received_at < svc_now() - ${keptFor}::interval
+      and not exists (select 1 from port_scans p where p.allocation_id = s.allocation_id)
+      and not exists (select 1 from port_observations o where o.allocation_id = s.allocation_id)`.execute(tx);
+  return Math.max(Number(scans.numAffectedRows ?? 0n), Number(ports.numAffectedRows ?? 0n));
+}

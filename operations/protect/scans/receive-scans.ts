@@ -1,0 +1,116 @@
+/**
+ * Stores results of scans, one transaction for each (NET-4.f).
+ *
+ * The result must be about an address that its server has now (NET-2.7.11): allocation, address, assignment, cluster, and a
+ * scan that began after the assignment. Ownership is checked in the transaction that stores. A scan id is stored once.
+ */
+import type { DeliveredScan, PortScanReceipts, PortScansRequest } from '#contracts/admin-api/port-scans.ts';
+import type { Addresses, Allocation } from '#operations/addresses/index.ts';
+import type { Sender } from '#operations/feeds/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { isTargetOf, liesInGeneration } from '../generation.ts';
+import { readStandings, type Source } from '../traffic/index.ts';
+import { checkScans } from './check-scans.ts';
+import { mergeScan } from './merge-ports.ts';
+import * as ports from './port-store.ts';
+import * as requests from './request-store.ts';
+import { nextState } from './transitions.ts';
+
+export interface ReceiveScansDeps {
+  db: () => Queryable;
+  addresses: Pick<Addresses, 'lockAllocation'>;
+  isDocumentationGlobal: boolean;
+}
+
+/** One result with who sent it, and the clusters that it may speak about. */
+interface Sent {
+  scan: DeliveredScan;
+  source: Source;
+  clusterIds: readonly number[];
+  nowMs: number;
+}
+
+type Receipt = PortScanReceipts['receipts'][number]['receipt'];
+
+export async function receiveScans(
+  deps: ReceiveScansDeps,
+  sender: Sender,
+  request: PortScansRequest,
+): Promise<PortScanReceipts> {
+  const nowMs = await readNowMs(deps.db());
+  checkScans(request, nowMs);
+  const clusterIds = request.cluster_ids.filter((id) => sender.clusterIds?.includes(id) ?? true);
+  const source = { projectId: sender.projectId, siteId: request.source_site_id };
+  const receipts: PortScanReceipts['receipts'] = [];
+  for (const scan of request.results) {
+    const receipt = await deps
+      .db()
+      .transaction()
+      .execute((tx) => receiveScan(deps, tx, { scan, source, clusterIds, nowMs }));
+    receipts.push({ scan_id: scan.scan_id, receipt });
+  }
+  return { receipts };
+}
+
+async function receiveScan(deps: ReceiveScansDeps, tx: Queryable, sent: Sent): Promise<Receipt> {
+  const { scan, source } = sent;
+  const allocation = await deps.addresses.lockAllocation(tx, scan.allocation_id);
+  if (!allocation || !isAbout(deps, allocation, sent)) return 'unmatched';
+  const standing = (await readStandings(tx, [allocation.id], source)).get(allocation.id);
+  if (standing === 'held') return 'source_conflict';
+  const coverage = await ports.claimSeries(tx, allocation, source, standing === 'owned');
+  if (coverage === null) return 'source_conflict';
+  const request = await lockRequest(tx, allocation, sent);
+  if (request === 'foreign') return 'unmatched';
+  if (await ports.isExpired(tx, scan.finished_at)) {
+    await finishRequest(tx, request, scan);
+    return 'unchanged';
+  }
+  if (!(await ports.insertScan(tx, allocation, scan, request?.kind ?? 'routine'))) return 'unchanged';
+  await finishRequest(tx, request, scan);
+  const held = await ports.listPorts(tx, [allocation.id]);
+  const merged = mergeScan(held, coverage, scan);
+  await ports.putPorts(tx, allocation.id, merged.changed);
+  await ports.noteDelivery(tx, allocation.id, source, merged.coverage);
+  return 'accepted';
+}
+
+/** The request that was scanned for; null for a routine scan, and where the request is older than requests are kept. */
+async function lockRequest(
+  tx: Queryable,
+  allocation: Allocation,
+  { scan, source }: Sent,
+): Promise<requests.LockedRequest | null | 'foreign'> {
+  if (scan.request_id === null) return null;
+  const request = (await requests.lockRequests(tx, [scan.request_id], source))[0];
+  if (!request) return null;
+  return request.allocationId === allocation.id ? request : 'foreign';
+}
+
+/** A request that has ended stays as it is: its late result is stored all the same (NET-1.6, NET-3.1). */
+async function finishRequest(
+  tx: Queryable,
+  request: requests.LockedRequest | null,
+  scan: DeliveredScan,
+): Promise<void> {
+  if (request === null) return;
+  if (request.hasLapsed) return requests.endRequest(tx, request.id, 'expired');
+  const next = nextState(request.state, scan.state === 'complete' ? 'completed' : 'interrupted');
+  if (next === null) return;
+  const times = { startedAt: new Date(scan.started_at), finishedAt: new Date(scan.finished_at) };
+  await requests.endRequest(tx, request.id, next, times);
+}
+
+/** The scan is of this very generation, which has not ended. */
+function isAbout(
+  { isDocumentationGlobal }: ReceiveScansDeps,
+  allocation: Allocation,
+  { scan, clusterIds }: Sent,
+): boolean {
+  const startedMs = Date.parse(scan.started_at);
+  return (
+    allocation.releasedAt === null &&
+    isTargetOf(allocation, scan, clusterIds, isDocumentationGlobal) &&
+    liesInGeneration(startedMs, Date.parse(scan.finished_at) - startedMs, allocation)
+  );
+}

@@ -1,0 +1,220 @@
+/** Every statement on scan requests but the list for monitors. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type RequestedAddress, type RequestKind, type RequestRow, requestLimits } from './scan-request.ts';
+import { nextState, type RequestCause, type RequestState, requestStates } from './transitions.ts';
+
+/** How long a request is shown after its end (NET-8.R4). */
+const keptFor = sql.lit('7 days');
+
+/** The start window has passed; the row says so at the next look of the loop. */
+const hasLapsed = sql`(r.state = 'queued' and r.expires_at <= svc_now())`;
+
+/** Columns of `RequestRow`, of the table `r`. A lapsed request is expired from that moment on. */
+export const requestColumns = sql`r.id, r.kind, r.allocation_id as "allocationId", r.cluster_id as "clusterId",
+  r.tenant_id as "tenantId", r.server_id as "serverId", r.address,
+  case when ${hasLapsed} then 'expired' else r.state end as state, r.requested_at as "requestedAt",
+  r.expires_at as "expiresAt", r.claimed_at as "claimedAt", r.started_at as "startedAt",
+  r.heartbeat_at as "heartbeatAt", r.progress,
+  case when ${hasLapsed} then r.expires_at else r.finished_at end as "finishedAt"`;
+
+/** States that this cause ends, from the table of transitions. */
+const endedBy = (cause: RequestCause): RequestState[] =>
+  requestStates.filter((state) => {
+    const next = nextState(state, cause);
+    return next !== null && next !== state;
+  });
+
+/** One at a time makes requests for an account, so that its limits hold over all processes. */
+export async function lockAccount(tx: Queryable, tenantId: number): Promise<void> {
+  await sql`select pg_advisory_xact_lock(7318040, ${tenantId}::int)`.execute(tx);
+}
+
+/** What the limits are decided by. The caller has locked the account. */
+export interface Standing {
+  /** Pending requests of the account. */
+  pendingOfAccount: number;
+  /** Pending requests of the server, oldest first. */
+  pending: RequestRow[];
+  /** Seconds until the server's cooldown ends; 0: it has. */
+  cooldownSeconds: number;
+}
+
+export async function readStanding(
+  tx: Queryable,
+  { serverId, tenantId }: { serverId: number; tenantId: number },
+): Promise<Standing> {
+  const { rows } = await sql<{ pendingOfAccount: number; cooldownSeconds: number }>`
+    select (select count(*) from scan_requests where tenant_id = ${tenantId} and finished_at is null)::int
+        as "pendingOfAccount",
+      coalesce((select greatest(0, ceil(extract(epoch from max(requested_at)
+          + make_interval(secs => ${requestLimits.cooldownSeconds}) - svc_now())))
+        from scan_requests where server_id = ${serverId} and kind = 'manual'), 0)::int as "cooldownSeconds"`.execute(
+    tx,
+  );
+  const { rows: pending } = await sql<RequestRow>`
+    select ${requestColumns} from scan_requests r where server_id = ${serverId} and finished_at is null
+    order by requested_at, id`.execute(tx);
+  return { ...rows[0]!, pending };
+}
+
+/** A request for each address; one that has a pending request already gets none. */
+export async function insertRequests(
+  tx: Queryable,
+  kind: RequestKind,
+  addresses: readonly RequestedAddress[],
+): Promise<RequestRow[]> {
+  const given = addresses.map(({ id, clusterId, tenantId, serverId, address }) => ({
+    ...{ id, clusterId, tenantId, serverId, address },
+  }));
+  const { rows } = await sql<RequestRow>`
+    insert into scan_requests as r (kind, allocation_id, cluster_id, tenant_id, server_id, address)
+    select ${kind}, id, "clusterId", "tenantId", "serverId", address
+    from jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
+      as g(id bigint, "clusterId" bigint, "tenantId" bigint, "serverId" bigint, address text)
+    order by id
+    on conflict (allocation_id) where state in ('queued', 'running') do nothing
+    returning ${requestColumns}`.execute(tx);
+  return rows;
+}
+
+/** A request that a monitor speaks about, locked until the transaction ends. */
+export interface LockedRequest extends RequestRow {
+  /** Claimed by this source. */
+  isOwner: boolean;
+  /** Claimed by no source, or by one that has been silent for 15 minutes. */
+  isFree: boolean;
+  hasLapsed: boolean;
+}
+
+/** In the order of their ids, so that two deliveries never wait for each other. */
+export async function lockRequests(
+  tx: Queryable,
+  ids: readonly string[],
+  source: { projectId: number; siteId: number },
+): Promise<LockedRequest[]> {
+  const { rows } = await sql<LockedRequest>`
+    select ${requestColumns}, ${hasLapsed} as "hasLapsed",
+      coalesce((r.project_id, r.source_site_id) = (${source.projectId}::bigint, ${source.siteId}::bigint), false)
+        as "isOwner",
+      coalesce(r.source_seen_at <= svc_now() - interval '15 minutes', true) as "isFree"
+    from scan_requests r where r.id = any(${[...ids]}::uuid[]) order by r.id for update`.execute(tx);
+  return rows;
+}
+
+/** What a monitor said of a request; times and progress only move forward. */
+export interface Contact {
+  state: RequestState;
+  /** The claim is given back. */
+  isReleased?: boolean;
+  startedAt?: Date | null;
+  heartbeatAt?: Date | null;
+  progress?: number | null;
+}
+
+/** A time of the sensor, which our clock bounds; null stays null, which `least` alone would not keep. */
+const notAhead = (at: Date | null) =>
+  sql`case when ${at}::timestamptz is not null then least(${at}::timestamptz, svc_now()) end`;
+
+export async function noteContact(
+  tx: Queryable,
+  id: string,
+  source: { projectId: number; siteId: number },
+  { state, isReleased = false, startedAt = null, heartbeatAt = null, progress = null }: Contact,
+): Promise<void> {
+  const isFinal = state !== 'queued' && state !== 'running';
+  await sql`
+    update scan_requests set state = ${state},
+      project_id = ${isReleased ? null : source.projectId}, source_site_id = ${isReleased ? null : source.siteId},
+      source_seen_at = ${isReleased ? sql`null` : sql`svc_now()`},
+      claimed_at = ${isReleased ? sql`null` : sql`coalesce(claimed_at, svc_now())`},
+      started_at = coalesce(started_at, ${notAhead(startedAt)}),
+      heartbeat_at = greatest(heartbeat_at, ${notAhead(heartbeatAt)}),
+      progress = greatest(progress, ${progress}::float8),
+      finished_at = ${isFinal ? sql`svc_now()` : sql`null`}
+    where id = ${id}::uuid`.execute(tx);
+}
+
+/** Notes that the owner still speaks of the request, at most once a minute. */
+export async function noteSource(tx: Queryable, id: string): Promise<void> {
+  await sql`update scan_requests set source_seen_at = svc_now()
+    where id = ${id}::uuid and source_seen_at < svc_now() - interval '1 minute'`.execute(tx);
+}
+
+/** Moves a locked request by a cause that the table allows. */
+export async function endRequest(
+  tx: Queryable,
+  id: string,
+  state: RequestState,
+  times: { startedAt?: Date; finishedAt?: Date } = {},
+): Promise<void> {
+  await sql`
+    update scan_requests set state = ${state},
+      started_at = coalesce(started_at, ${times.startedAt ?? null}::timestamptz),
+      progress = case when ${state} = 'complete' then 100 else progress end,
+      finished_at = case when ${state} = 'expired' then expires_at
+        else coalesce(${times.finishedAt ?? null}::timestamptz, svc_now()) end
+    where id = ${id}::uuid`.execute(tx);
+}
+
+/** Expires the lapsed requests of these servers, or of all. Rows that a delivery holds are left for the next time. */
+export async function expireLapsed(tx: Queryable, serverId: number | 'all'): Promise<void> {
+  const ofServer = serverId === 'all' ? sql`true` : sql`server_id = ${serverId}`;
+  await sql`
+    update scan_requests set state = 'expired', finished_at = expires_at
+    where id in (select id from scan_requests where state = any(${endedBy('window_passed')}::text[])
+      and expires_at <= svc_now() and ${ofServer}
+      order by id for update ${serverId === 'all' ? sql`skip locked` : sql``})`.execute(tx);
+}
+
+/** Cancels the queued requests of a kind of a server; returns how many. */
+export async function cancelQueued(
+  tx: Queryable,
+  cause: 'views_off' | 'superseded',
+  { serverId, kind }: { serverId: number; kind: RequestKind },
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update scan_requests set state = 'cancelled', finished_at = svc_now()
+    where id in (select id from scan_requests where state = any(${endedBy(cause)}::text[])
+      and kind = ${kind} and server_id = ${serverId} order by id for update)`.execute(tx);
+  return Number(numAffectedRows ?? 0n);
+}
+
+/** The generations of all pending requests. */
+export async function listPendingAllocations(db: Queryable): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select allocation_id as id from scan_requests where finished_at is null`.execute(db);
+  return rows.map(({ id }) => id);
+}
+
+/** Ends the pending requests of generations that are over. */
+export async function endReleased(tx: Queryable, allocationIds: readonly number[]): Promise<void> {
+  for (const state of endedBy('released'))
+    await sql`
+      update scan_requests set state = ${nextState(state, 'released')}, finished_at = svc_now()
+      where id in (select id from scan_requests where allocation_id = any(${[...allocationIds]}::bigint[])
+        and state = ${state} order by id for update skip locked)`.execute(tx);
+}
+
+/** Requests of a server's present addresses, newest first. */
+export async function listRequests(
+  db: Queryable,
+  of: { serverId: number; tenantId: number; allocationIds: readonly number[] },
+  limit: number,
+): Promise<RequestRow[]> {
+  const { rows } = await sql<RequestRow>`
+    select ${requestColumns} from scan_requests r
+    where r.server_id = ${of.serverId} and r.tenant_id = ${of.tenantId}
+      and r.allocation_id = any(${[...of.allocationIds]}::bigint[])
+      and coalesce(r.finished_at, 'infinity') > svc_now() - ${keptFor}::interval
+    order by r.requested_at desc, r.id desc limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** Deletes requests seven days after their end. */
+export async function deleteExpiredRequests(tx: Queryable, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from scan_requests where id in (select id from scan_requests
+      where finished_at < svc_now() - ${keptFor}::interval limit ${limit})`.execute(tx);
+  return Number(numAffectedRows ?? 0n);
+}

@@ -9,7 +9,7 @@ import { listFetchedClusters } from './monitor-store.ts';
 import * as ports from './port-store.ts';
 import { listRequests } from './request-store.ts';
 import { isOverdue, type RequestKind } from './scan-request.ts';
-import type { RequestState } from './transitions.ts';
+import { isPending, type RequestState } from './transitions.ts';
 
 export interface ObservedPort {
   address: string;
@@ -150,6 +150,6 @@ function routineScan(scan: ports.ScanRow): ServerScan {
 
 function newestFirst(a: ServerScan, b: ServerScan): number {
   const order = ({ state, requestedAt, startedAt }: ServerScan) =>
-    (state === 'queued' || state === 'running' ? 1e15 : 0) + (requestedAt ?? startedAt)!.getTime();
+    (isPending(state) ? 1e15 : 0) + (requestedAt ?? startedAt)!.getTime();
   return order(b) - order(a);
 }

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type RequestedAddress, type RequestKind, type RequestRow, requestLimits } from './scan-request.ts';
-import { nextState, type RequestCause, type RequestState, requestStates } from './transitions.ts';
+import { isPending, nextState, type RequestCause, type RequestState, requestStates } from './transitions.ts';
 
 /** How long a request is shown after its end (NET-8.R4). */
 const keptFor = sql.lit('7 days');
@@ -122,7 +122,7 @@ export async function noteContact(
   source: { projectId: number; siteId: number },
   { state, isReleased = false, startedAt = null, heartbeatAt = null, progress = null }: Contact,
 ): Promise<void> {
-  const isFinal = state !== 'queued' && state !== 'running';
+  const isFinal = !isPending(state);
   await sql`
     update scan_requests set state = ${state},
       project_id = ${isReleased ? null : source.projectId}, source_site_id = ${isReleased ? null : source.siteId},

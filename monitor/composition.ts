@@ -26,7 +26,8 @@ export function compose(config: MonitorConfig, overrides: Overrides = {}): Monit
 }
 
 function createLoops(features: Features): Part[] {
-  const { config, live, inbox, incidents, inventory, feeds, alerts, handOff, retention } = features;
+  const { config, live, inbox, incidents, inventory, feeds, alerts, handOff, protection, retention } =
+    features;
   return [
     live.part,
     ...(config.hasInboxWorker ? [inbox.worker] : []),
@@ -34,6 +35,7 @@ function createLoops(features: Features): Part[] {
     createRollUpLoop(features),
     ...(config.hasRanking ? [createRankingLoop(features)] : []),
     createNamesLoop(features),
+    protection.replays,
     ...(config.hasInventorySync ? [inventory.loop] : []),
     ...feeds.all.filter(({ cadence }) => cadence.isOn).flatMap((feed) => partsOfFeed(features, feed)),
     ...(config.hasAlerts ? alerts.parts : []),

@@ -190,7 +190,10 @@ function createReception(platform: Platform, observation: Observation, overrides
   const { facts, incidents, detection, feeds, setAsides, devices, events, sites } = observation;
   const { liveStore, meters } = observation;
   const probes = createProbes({ db, reader });
-  const protection = createProtection({ db, reader, sites, takesEvidence: config.takesEvidence });
+  const protection = createProtection({
+    ...{ db, reader, sites, clock, reporter },
+    takesEvidence: config.takesEvidence,
+  });
   const sensors = createSensors({
     db,
     reader,

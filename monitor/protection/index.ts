@@ -5,6 +5,7 @@
  * of a level is a rate, "not judged", or left to the level above; the nearest level to an address counts, and of groups
  * the one with the longest prefix. Sensors receive the result with their next plan. Every change is in the audit trail.
  */
+import type { WorkLoop } from '#common/lifecycle/work-loop.ts';
 import type { Actor } from '#monitor/operators/index.ts';
 import type { PlanSection } from '#monitor/sensors/index.ts';
 import { nameServers, type ServerName } from '#monitor/views/index.ts';
@@ -20,6 +21,8 @@ import {
   listAddressesOf,
   type SiteProtection,
 } from './explain-address.ts';
+import { type GroupReplay, listReplayed, listReplays, type ReplayedAddress } from './group-replay-store.ts';
+import { cancelGroupReplay, createReplayWorker, startGroupReplay } from './replay-groups.ts';
 import { startDrill, stopDrill } from './run-drills.ts';
 import type { ServerKey } from './settings.ts';
 import type { ThresholdTexts } from './thresholds.ts';
@@ -37,9 +40,11 @@ export {
   strongestOf,
 } from './drill.ts';
 export type { AddressProtection, SiteProtection } from './explain-address.ts';
+export type { GroupReplay, ReplayedAddress } from './group-replay-store.ts';
 export { keptProtection } from './kept.ts';
 export { parsePrefixes } from './prefixes.ts';
 export type { Finding } from './replay.ts';
+export { replayAddressesMax } from './replay-groups.ts';
 export { groupPrefixesMax, type HostGroup, type ServerKey, type ServerSettings } from './settings.ts';
 export {
   isBitRate,
@@ -96,13 +101,41 @@ export interface Protection {
   startDrill(actor: Actor, siteId: number, address: string, input: DrillInput): Promise<string>;
   /** False: it has ended, or the site has no such drill. */
   stopDrill(actor: Actor, siteId: number, id: string): Promise<boolean>;
+  /** The work of replays of groups; may run in any number of processes. */
+  readonly replays: WorkLoop;
+  /**
+   * Starts a replay of all addresses of a group in the background; returns its id, null where the site has no such group.
+   * One of a site waits or runs at once.
+   */
+  startGroupReplay(
+    actor: Actor,
+    siteId: number,
+    groupId: number,
+    texts: ThresholdTexts,
+  ): Promise<string | null>;
+  /** False: it has ended, or the site has no such replay. */
+  cancelGroupReplay(actor: Actor, siteId: number, id: string): Promise<boolean>;
+  /** The newest first. */
+  listGroupReplays(siteId: number, groupId: number, limit: number): Promise<GroupReplay[]>;
+  /** What a replay found so far; the address that would have fired most often first. */
+  listReplayed(siteId: number, id: string): Promise<ReplayedAddress[]>;
   /** The newest first; of one address or of all (null). */
   listDrills(siteId: number, address: string | null, limit: number): Promise<Drill[]>;
 }
 
 export function createProtection(deps: ProtectionDeps): Protection {
   const { db } = deps;
+  const replays = createReplayWorker(deps);
   return {
+    replays,
+    async startGroupReplay(...args) {
+      const id = await startGroupReplay(deps, ...args);
+      replays.wake();
+      return id;
+    },
+    cancelGroupReplay: (...args) => cancelGroupReplay(deps, ...args),
+    listGroupReplays: (...args) => listReplays(db(), ...args),
+    listReplayed: (...args) => listReplayed(db(), ...args),
     section: createDetectionSection(deps),
     describeSite: (siteId, localCidrs) => describeSite(deps, siteId, localCidrs),
     explainAddress: (siteId, address) => explainAddress(deps, siteId, address),

@@ -2,6 +2,8 @@
 export const tables = [
   'protection_drills',
   'protection_groups',
+  'protection_replay_addresses',
+  'protection_replays',
   'protection_servers',
   'protection_sites',
 ] as const;

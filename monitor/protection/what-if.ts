@@ -39,9 +39,20 @@ export async function askWhatIf(
 ): Promise<WhatIf> {
   const asked = parseChoices(texts);
   const { address: canonical, thresholds: present } = await explainAddress(deps, siteId, address);
-  const thresholds = resolveChoices(present, asked);
+  return replayThresholds(deps, siteId, canonical, resolveChoices(present, asked), present, nowMs);
+}
+
+/** What these thresholds would have found of an address, beside those that sensors judge by. */
+export async function replayThresholds(
+  deps: Pick<ProtectionDeps, 'reader'>,
+  siteId: number,
+  address: string,
+  thresholds: ThresholdSet,
+  present: ThresholdSet,
+  nowMs: number,
+): Promise<WhatIf> {
   const [fromMs, toMs] = [nowMs - whatIfDays * dayMs, nowMs];
-  const range = await rangeOf(deps.reader(), siteId, canonical, fromMs, toMs);
+  const range = await rangeOf(deps.reader(), siteId, address, fromMs, toMs);
   const { minutes, maxima } = await readLoud(deps.reader(), range, floorsOf(thresholds, present));
   return {
     fromMs,

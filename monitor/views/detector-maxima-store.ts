@@ -119,3 +119,17 @@ export async function readPercentilesOf(
     select array[${sql.join(values)}] as percentiles`.execute(db);
   return rows[0]!.percentiles;
 }
+
+/** Addresses in these prefixes that a detector of the site reported in the last day. */
+export async function listReportedAddresses(
+  db: Queryable,
+  siteId: number,
+  prefixes: readonly string[],
+): Promise<string[]> {
+  const { rows } = await sql<{ address: string }>`
+    select distinct host(d.address) as address from detector_addresses d
+    where d.site_id = ${siteId} and d.minute >= svc_now() - interval '1 day' and d.minute <= svc_now()
+      and d.address <<= any(${[...prefixes]}::inet[])
+    order by 1`.execute(db);
+  return rows.map((row) => row.address);
+}

@@ -7,6 +7,7 @@ export { type AddressEpoch, listEpochsOf } from './detector-epoch-store.ts';
 export {
   countMaxima,
   listLoudMaxima,
+  listReportedAddresses,
   listSpeakers,
   type MaximaRange,
   readPercentilesOf,

@@ -30,6 +30,7 @@ import { registerAvailability } from './probes/availability.routes.ts';
 import { registerProtectedAddress } from './protection/address.routes.ts';
 import { registerDrills } from './protection/drill.routes.ts';
 import { registerGroups } from './protection/group.routes.ts';
+import { registerGroupWhatIf } from './protection/group-what-if.routes.ts';
 import { registerProtection } from './protection/protection.routes.ts';
 import { registerWhatIf } from './protection/what-if.routes.ts';
 import { registerSearch } from './search/search.routes.ts';
@@ -62,6 +63,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerAvailability(scope, deps);
     registerProtection(scope, deps);
     registerGroups(scope, deps);
+    registerGroupWhatIf(scope, deps);
     registerProtectedAddress(scope, deps);
     registerDrills(scope, deps);
     registerWhatIf(scope, deps);

@@ -28,6 +28,11 @@ async function protectOne(stage: Stage): Promise<string> {
   return `192.0.2.${next()}`;
 }
 
+/** One of a site is replayed at once. */
+async function endReplays({ monitor }: Stage): Promise<void> {
+  await monitor.protection.replays.drain();
+}
+
 const order = { class: 'syn_flood', direction: 'inbound', pps: '50000', seconds: '30' };
 
 export const protectionCases: Readonly<Record<string, Case>> = {
@@ -109,6 +114,26 @@ export const protectionCases: Readonly<Record<string, Case>> = {
       const address = await protectOne(stage);
       const id = await monitor.protection.startDrill(systemActor, siteId, address, order);
       return operator.post(`/sites/${siteId}/protection/addresses/${address}/drills/${id}/stop`);
+    },
+  ],
+  'POST /sites/:siteId/protection/groups/:groupId/what-if': [
+    'what_if.start',
+    async (stage) => {
+      const { operator, siteId } = stage;
+      const { id } = await addGroup(stage);
+      await endReplays(stage);
+      return operator.post(`/sites/${siteId}/protection/groups/${id}/what-if`, { 'inbound.pps': '1000' });
+    },
+  ],
+  'POST /sites/:siteId/protection/groups/:groupId/what-if/:replayId/cancel': [
+    'what_if.cancel',
+    async (stage) => {
+      const { operator, siteId, monitor } = stage;
+      const { id } = await addGroup(stage);
+      await endReplays(stage);
+      const texts = { inbound: {}, outbound: {} };
+      const replay = await monitor.protection.startGroupReplay(systemActor, siteId, id, texts);
+      return operator.post(`/sites/${siteId}/protection/groups/${id}/what-if/${replay}/cancel`);
     },
   ],
 };

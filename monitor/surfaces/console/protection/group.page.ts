@@ -19,6 +19,7 @@ import {
   field,
   type Html,
   html,
+  link,
   pageHeader,
   section,
 } from '#service-kit/pages/index.ts';
@@ -56,9 +57,12 @@ export function groupPage(request: FastifyRequest, page: GroupPage): Content {
         tone: warnings.length > 0 ? 'warn' : 'good',
         text: html`${group.prefixes.length === 1 ? '1 prefix' : `${group.prefixes.length} prefixes`}; ${changedText(group, nowMs)}.`,
       },
-      actions: viewer.canChange && [
-        !refused && drawer({ id: 'edit-group', open: 'Change', title: `Change ${group.name}` }, edit),
-        removeDrawer(page, group),
+      actions: [
+        link(`/sites/${site.id}/protection/groups/${group.id}/what-if`, 'What if', { kind: 'button' }),
+        viewer.canChange &&
+          !refused &&
+          drawer({ id: 'edit-group', open: 'Change', title: `Change ${group.name}` }, edit),
+        viewer.canChange && removeDrawer(page, group),
       ],
     }),
     warnings.map(({ text }) => banner({ tone: 'warn', title: text })),

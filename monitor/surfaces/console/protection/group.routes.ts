@@ -12,7 +12,7 @@ import { groupPage } from './group.page.ts';
 import type { Refused } from './threshold-parts.ts';
 import { readTexts } from './threshold-text.ts';
 
-const GroupParams = Type.Object({
+export const GroupParams = Type.Object({
   ...SiteParams.properties,
   groupId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
 });
@@ -92,7 +92,7 @@ export function registerGroups(app: App, deps: ConsoleDeps): void {
   );
 }
 
-function noGroup(): HttpError {
+export function noGroup(): HttpError {
   return new HttpError(404, { code: 'not_found', message: 'This group does not exist.' });
 }
 

@@ -105,6 +105,15 @@ export function thresholdFilter(options: ThresholdInputs): Html {
   ]);
 }
 
+/** A form that has other thresholds tried in the background; it saves none. */
+export function thresholdOrder(options: ThresholdInputs & { csrfToken: string }): Html {
+  const { action, csrfToken, submit, refused } = options;
+  return form({ action, csrfToken, submit, error: refused?.message }, [
+    html`<p class="hint">A number such as 20000, 20k or 1.5G, or off for “not judged”. A blank field has the present threshold, shown in grey.</p>`,
+    inputTable(options),
+  ]);
+}
+
 function inputTable({ id, texts, inherited, refused }: ThresholdInputs): Html {
   const input = (direction: AttackDirection) => (metric: Metric) =>
     field({

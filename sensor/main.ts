@@ -1,7 +1,7 @@
 /**
  * The sensor's commands. Each loads its modules when it is called, so that reading a file starts fast.
  */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { DetectOptions, ReadOptions } from './capture-reader/index.ts';
 import { readArguments } from './commands/read-arguments.ts';
 
@@ -34,6 +34,10 @@ Settings are environment variables. The most important ones:
   SVC_SENSOR_STATE_DIR        directory of the credential and the spool
   SVC_SENSOR_SPOOL_MIB        size limit of the spool (160)
 All settings: docs/settings.md, or man svc-sensor. To check this host: check.`;
+
+const scanHelp = `
+Progress goes to standard error. Ctrl-C ends the scan and keeps what was found. Exit code: 0 complete, 1 not scanned,
+2 wrong arguments, 3 partial. What is sent, and how to read the result: docs/port-scans.md.`;
 
 /** Adds the commands that read capture files. */
 function addFileCommands(program: Command): void {
@@ -97,6 +101,21 @@ export function addCommands(program: Command): void {
     .option('--count <windows>', 'end after this many windows', (text) => Number(text))
     .action(async (options: { interface?: string; local: string[]; count?: number }) => {
       process.exitCode = await (await import('./commands/top.ts')).top(options, process.env);
+    });
+  program
+    .command('scan')
+    .description('Scan one address for open ports, within the same limits as scheduled scans')
+    .argument('<address>', 'IPv4 or IPv6 address of a server that this host reaches')
+    .addOption(
+      new Option('--profile <profile>', 'the 100 most used ports of TCP and UDP, or all 65,535 of both')
+        .choices(['common', 'full'])
+        .default('common'),
+    )
+    .option('--json', 'print the result as JSON')
+    .addHelpText('after', scanHelp)
+    .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
+    .action(async (address: string, options: { profile: 'common' | 'full'; json?: boolean }) => {
+      process.exitCode = await (await import('./commands/scan.ts')).scan(address, options);
     });
   program
     .command('check')

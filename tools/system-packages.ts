@@ -21,6 +21,7 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'nftables', file: '/usr/sbin/nft', use: 'independent counters of the lab' },
   { name: 'openssl', file: '/usr/bin/openssl', use: 'certificates of the lab' },
   { name: 'tcpdump', file: '/usr/bin/tcpdump', use: 'recording a capture in the lab' },
+  { name: 'nmap', file: '/usr/bin/nmap', use: 'port scans' },
   { name: 'curl', file: '/usr/bin/curl', use: 'examples of the API reference' },
   { name: 'strace', file: '/usr/bin/strace', use: 'proofs about the order of writes' },
   { name: 'systemd', file: '/usr/bin/systemd-analyze', use: "checks of the packaged service's unit" },

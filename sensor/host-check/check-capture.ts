@@ -110,7 +110,6 @@ function linkState(name: string): Finding[] {
 /** Programs that the sensor uses. */
 export function checkPrograms(): Finding[] {
   const tcpdump = findProgram('tcpdump');
-  const nmap = findProgram('nmap');
   return [
     tcpdump
       ? finding('ok', 'tcpdump', `Found as ${tcpdump}; it can replace the packet ring.`)
@@ -118,13 +117,6 @@ export function checkPrograms(): Finding[] {
           'info',
           'tcpdump',
           'Not found. It is needed only where the packet ring does not work: apt-get install tcpdump.',
-        ),
-    nmap
-      ? finding('ok', 'nmap', `Found as ${nmap}; it can scan this host's guests.`)
-      : finding(
-          'warn',
-          'nmap',
-          "Not found, so this host's guests can not be scanned for open ports: apt-get install nmap.",
         ),
   ];
 }

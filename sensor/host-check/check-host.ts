@@ -4,6 +4,7 @@ import { describeError } from '#common/errors/index.ts';
 import { makeFolders } from '#common/folders/index.ts';
 import type { SensorConfig } from '#sensor/config.ts';
 import { checkPrograms } from './check-capture.ts';
+import { checkScanner } from './check-scanner.ts';
 import { type Finding, finding } from './finding.ts';
 
 const capabilityNetRaw = 13n;
@@ -25,6 +26,7 @@ export function checkHost(config: SensorConfig): Finding[] {
     checkCores(config),
     ...checkDisk(config),
     ...checkPrograms(),
+    ...checkScanner(),
   ];
 }
 

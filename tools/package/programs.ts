@@ -31,8 +31,8 @@ export const packagedPrograms: readonly PackagedProgram[] = [
       'names applications by TLS, HTTP and DNS, keeps every minute on disk until the monitor has',
       'given a receipt for it, and reads capture files. It brings the Node.js that it runs on.',
     ],
-    // What the Node.js binary is linked with, and setpriv and useradd of the maintainer scripts.
-    depends: ['libc6 (>= 2.28)', 'libstdc++6 (>= 9)', 'passwd', 'util-linux'],
+    // What the Node.js binary is linked with, nmap of port scans, and setpriv and useradd of the maintainer scripts.
+    depends: ['libc6 (>= 2.28)', 'libstdc++6 (>= 9)', 'nmap', 'passwd', 'util-linux'],
     files: [
       { from: 'svc-sensor', to: '/usr/bin/svc-sensor', mode: 0o755 },
       { from: 'svc-sensor.service', to: '/lib/systemd/system/svc-sensor.service', mode: 0o644 },

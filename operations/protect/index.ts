@@ -19,6 +19,8 @@ export { createLiveReceiver, createProtectLive } from './live/index.ts';
 export {
   createProtectScans,
   createScansReceiver,
+  type FoundService,
+  isGuess,
   type ObservedPort,
   type ProtectScans,
   readScanCursor,

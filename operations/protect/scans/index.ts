@@ -14,7 +14,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createRequestKeeper } from './keep-requests.ts';
 import { listForMonitor } from './list-requests.ts';
 import { deleteExpiredScans } from './port-store.ts';
-import { readPorts } from './ports-of-server.ts';
+import { readPorts, readResult } from './ports-of-server.ts';
 import type { ProtectScans } from './protect-scans.ts';
 import { receiveScans } from './receive-scans.ts';
 import { requestScan } from './request-scan.ts';
@@ -22,7 +22,13 @@ import { cancelQueued, deleteExpiredRequests } from './request-store.ts';
 import { updateRequests } from './update-requests.ts';
 
 export { readCursor as readScanCursor } from './list-requests.ts';
-export type { ObservedPort, ServerPorts, ServerScan } from './ports-of-server.ts';
+export {
+  type FoundService,
+  isGuess,
+  type ObservedPort,
+  type ServerPorts,
+  type ServerScan,
+} from './ports-of-server.ts';
 export type { ProtectScans } from './protect-scans.ts';
 export { createScansReceiver } from './scans-receiver.ts';
 
@@ -51,6 +57,10 @@ export function createProtectScans(deps: ProtectScansDeps): ProtectScans {
     async read(actor, subject) {
       if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
       return readPorts(db(), addresses, subject);
+    },
+    async readResult(actor, subject, requestId) {
+      if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
+      return readResult(db(), addresses, subject, requestId);
     },
     listRequests: (sender, query) => listForMonitor(deps, sender, query),
     updateRequests: (sender, request) => updateRequests(db(), sender, request),

@@ -105,7 +105,7 @@ function observe(
   return { ...before, firstObservedAt, ...(isNewer && { [profile]: evidence }) };
 }
 
-function answerOf(service: ScanService): PortAnswer {
+export function answerOf(service: ScanService): PortAnswer {
   const { product, version, extra_info, method, confidence, tunnel, cpe } = service;
   return { service: service.service, product, version, extra_info, method, confidence, tunnel, cpe };
 }

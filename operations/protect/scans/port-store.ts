@@ -1,7 +1,13 @@
 /** Every statement on results of scans and on what is known of ports. */
 import { sql } from 'kysely';
 import type { DeliveredScan } from '#contracts/admin-api/port-scans.ts';
-import type { ScanNote, ScanPhase, ScanProfile, ScanTransport } from '#contracts/port-scan/index.ts';
+import type {
+  ScanNote,
+  ScanPhase,
+  ScanProfile,
+  ScanService,
+  ScanTransport,
+} from '#contracts/port-scan/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/index.ts';
 import type { Coverage, Evidence, PortAnswer, PortRow } from './merge-ports.ts';
@@ -199,16 +205,28 @@ export async function listScans(
   return rows;
 }
 
-/** The newest complete full scan of each of these generations: when it began, by its address. */
+/** What a requested scan found, as it was delivered. */
+export async function findServices(
+  db: Queryable,
+  of: { serverId: number; tenantId: number },
+  requestId: string,
+): Promise<ScanService[]> {
+  const { rows } = await sql<{ services: ScanService[] | null }>`
+    select services from port_scans
+    where request_id = ${requestId}::uuid and server_id = ${of.serverId} and tenant_id = ${of.tenantId}
+    order by finished_at desc limit 1`.execute(db);
+  return rows[0]?.services ?? [];
+}
+
+/** When the newest complete full scan of each of these generations ended. */
 export async function listFullScans(
   db: Queryable,
   allocationIds: readonly number[],
-): Promise<{ allocationId: number; startedAt: Date }[]> {
-  const { rows } = await sql<{ allocationId: number; startedAt: Date }>`
-    select allocation_id as "allocationId", least(full_tcp_at, full_udp_at) as "startedAt" from port_scan_series
-    where allocation_id = any(${[...allocationIds]}::bigint[]) and full_tcp_at is not null and full_udp_at is not null`.execute(
-    db,
-  );
+): Promise<{ allocationId: number; finishedAt: Date }[]> {
+  const { rows } = await sql<{ allocationId: number; finishedAt: Date }>`
+    select allocation_id as "allocationId", max(finished_at) as "finishedAt" from port_scans
+    where allocation_id = any(${[...allocationIds]}::bigint[]) and profile = 'full' and state = 'complete'
+    group by allocation_id`.execute(db);
   return rows;
 }
 

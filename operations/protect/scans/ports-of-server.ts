@@ -4,7 +4,7 @@
 import type { ScanNote, ScanPhase, ScanProfile, ScanTransport } from '#contracts/port-scan/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
-import { newestOf, type PortAnswer, type PortRow } from './merge-ports.ts';
+import { answerOf, newestOf, type PortAnswer, type PortRow } from './merge-ports.ts';
 import { listFetchedClusters } from './monitor-store.ts';
 import * as ports from './port-store.ts';
 import { listRequests } from './request-store.ts';
@@ -24,7 +24,7 @@ export interface ObservedPort {
   profile: ScanProfile;
   freshness: 'fresh' | 'stale';
   answer: PortAnswer;
-  /** Opened or closed since the newest complete full scan of the address began; false before the first one. */
+  /** Opened or closed after the newest complete full scan of the address; false before the first one. */
   isChanged: boolean;
 }
 
@@ -53,7 +53,7 @@ export interface ServerPorts {
   closed: ObservedPort[];
   /** Newest first; pending ones before all others. */
   scans: ServerScan[];
-  /** Begin of the newest complete full scan of all addresses; null while one has none. */
+  /** End of the oldest among the newest complete full scans of the addresses; null while one has none. */
   fullScanAt: Date | null;
   /** False while no monitor fetches requests of this server. */
   isFetched: boolean;
@@ -69,6 +69,47 @@ const requestsMax = 200;
 const routineMax = 50;
 /** NET-2.7.10. */
 const freshMs: Readonly<Record<ScanProfile, number>> = { common: 2 * 3_600_000, full: 27 * 3_600_000 };
+
+/** An open port as one scan found it. */
+export interface FoundService {
+  transport: ScanTransport;
+  port: number;
+  firstObservedAt: Date;
+  answer: PortAnswer;
+}
+
+/** What one requested scan found. */
+export interface ScanResult {
+  scan: ServerScan;
+  services: FoundService[];
+  nowMs: number;
+}
+
+/** True where the name of a service says only what its port number is used for. */
+export const isGuess = ({ method }: PortAnswer): boolean => method === 'table';
+
+/** The result of a request, as it was delivered; null where the server's present addresses have none of this id. */
+export async function readResult(
+  db: Queryable,
+  addresses: Pick<Addresses, 'listAllocationsOfServers'>,
+  subject: PortSubject,
+  requestId: string,
+): Promise<ScanResult | null> {
+  const { scans, nowMs } = await readPorts(db, addresses, subject);
+  const scan = scans.find(({ id, result }) => id === requestId && result !== null);
+  if (!scan || scan.kind === 'routine') return null;
+  const found = await ports.findServices(db, subject, requestId);
+  return {
+    scan,
+    services: found.map((service) => ({
+      transport: service.transport,
+      port: service.port,
+      firstObservedAt: new Date(service.first_observed_at),
+      answer: answerOf(service),
+    })),
+    nowMs,
+  };
+}
 
 export async function readPorts(
   db: Queryable,
@@ -90,7 +131,7 @@ export async function readPorts(
     ports.listScans(db, of, { isRoutine: true, limit: routineMax }),
     listFetchedClusters(db),
   ]);
-  const fullAt = new Map(fullScans.map((each) => [each.allocationId, each.startedAt]));
+  const fullAt = new Map(fullScans.map((each) => [each.allocationId, each.finishedAt]));
   const observed = rows.map((row) =>
     show(row, allocations.get(row.allocationId)!.address, fullAt.get(row.allocationId) ?? null, nowMs),
   );
@@ -136,7 +177,7 @@ function show(row: PortRow, address: string, fullAt: Date | null, nowMs: number)
     profile: shown.profile,
     freshness: shown.isFresh ? 'fresh' : 'stale',
     answer: shown.answer,
-    isChanged: fullAt !== null && changedAt >= fullAt,
+    isChanged: fullAt !== null && changedAt > fullAt,
   };
 }
 

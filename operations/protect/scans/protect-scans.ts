@@ -10,7 +10,7 @@ import type { Sender } from '#operations/feeds/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { PageCursor } from './monitor-store.ts';
-import type { PortSubject, ServerPorts } from './ports-of-server.ts';
+import type { PortSubject, ScanResult, ServerPorts } from './ports-of-server.ts';
 import type { RequestScanResult } from './request-scan.ts';
 
 export interface ProtectScans {
@@ -26,6 +26,8 @@ export interface ProtectScans {
   cancelQueued(tx: Queryable, serverId: number): Promise<void>;
   /** What is known of a server's ports, and its scans. Throws `accounts.forbidden`. */
   read(actor: Actor, subject: PortSubject): Promise<ServerPorts>;
+  /** What one requested scan found; null where the server has none of this id. Throws `accounts.forbidden`. */
+  readResult(actor: Actor, subject: PortSubject, requestId: string): Promise<ScanResult | null>;
   /** A page of pending requests for a monitor. */
   listRequests(sender: Sender, query: { after: PageCursor | null; limit: number }): Promise<ScanRequestsPage>;
   /** What became of requests; throws `port_scans.invalid`. One outcome for each update, in their order. */

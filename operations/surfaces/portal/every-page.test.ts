@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { incidentOf } from '#operations/testing/incident-of.ts';
+import { scanOf } from '#operations/testing/scan-of.ts';
 
 let world: World;
 let cookie: string;
@@ -23,10 +25,15 @@ before(async () => {
   await world.backdate(serverId, '1 day');
   const [allocation] = await world.addresses.listAllocationsOfServers([serverId]);
   await world.deliverIncidents(incidentOf(allocation!.address));
+  const actor = (await world.accounts.customerActorOf(owner.id))!;
+  const { requests } = await world.protectScans.request(actor, serverId);
+  const { id: requestId } = requests.find((each) => each.allocationId === allocation!.id)!;
+  const { deliver } = await createScanMonitor(world);
+  await deliver(scanOf(allocation!, { ports: [22, 80], endedSecondsAgo: 90, request_id: requestId }));
+  await deliver(scanOf(allocation!, { ports: [22], profile: 'common', endedSecondsAgo: 1 }));
   await world.createKey(customer);
   await world.saveCard(tenant);
   await world.accounts.inviteMember(systemActor, tenant.organizationId, 'invited@walker.test');
-  const actor = (await world.accounts.customerActorOf(owner.id))!;
   const { endpointId } = await world.webhooks.createEndpoint(actor, {
     organizationId: tenant.organizationId,
     tenantId: null,

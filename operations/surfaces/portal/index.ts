@@ -19,6 +19,7 @@ import type { Payments } from '#operations/payments/index.ts';
 import type {
   ProtectIncidents,
   ProtectLive,
+  ProtectScans,
   ProtectSettingsFeature,
   ProtectTraffic,
 } from '#operations/protect/index.ts';
@@ -42,6 +43,7 @@ import { guardPortal } from './guard.ts';
 import { registerNetworks } from './networks/networks.routes.ts';
 import { registerIncidents } from './protect/incidents.routes.ts';
 import { registerLive } from './protect/live.routes.ts';
+import { registerPorts } from './protect/ports.routes.ts';
 import { registerProtect } from './protect/protect.routes.ts';
 import { registerProtectSettings } from './protect/settings.routes.ts';
 import { registerBandwidth } from './servers/bandwidth.routes.ts';
@@ -70,6 +72,7 @@ export interface PortalDeps {
   protectSettings: ProtectSettingsFeature;
   protectTraffic: ProtectTraffic;
   protectLive: ProtectLive;
+  protectScans: ProtectScans;
   clock: Clock;
   post: Post;
   factors: SecondFactors;
@@ -109,6 +112,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerProtect(routes, deps);
       registerLive(routes, deps);
       registerIncidents(routes, deps);
+      registerPorts(routes, deps);
       registerProtectSettings(routes, deps);
     },
     { prefix: '/client' },

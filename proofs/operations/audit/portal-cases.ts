@@ -31,6 +31,10 @@ export const portalCases: Cases = {
     async ({ owned, server }) =>
       owned.post(`/client/servers/${await server()}/protect/settings`, { views: 'off' }),
   ],
+  'POST /client/servers/:id/protect/scan': [
+    'protect.request_port_scan',
+    async ({ owned, server }) => owned.post(`/client/servers/${await server()}/protect/scan`, {}),
+  ],
   'POST /client/servers/:id/destroy': [
     'server.destroy',
     async ({ owned, server, next }) => {

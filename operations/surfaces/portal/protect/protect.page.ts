@@ -10,6 +10,7 @@ import {
   type MinuteRow,
   type MinuteStatus,
   type ProtectSettings,
+  type ServerPorts,
   type StepRow,
   type Traffic,
 } from '#operations/protect/index.ts';
@@ -46,6 +47,7 @@ import { serverFrame } from '../servers/server-frame.ts';
 import { judgedColumns, lossNote } from './attack-cell.ts';
 import { attackAreas, attackState, attacksNow, attacksSection, isHeadline } from './attacks.ts';
 import { deliverySection, liveCard, minutesCard } from './delivery-cards.ts';
+import { portsSection } from './ports.section.ts';
 import type { AttacksOfPage } from './read-attacks.ts';
 import { settingsSection } from './settings.page.ts';
 
@@ -62,6 +64,9 @@ export interface ProtectPageOptions {
   /** How the delivery stands of what the page shows. */
   delivery: { live: LiveStatus; minutes: MinuteStatus };
   attacks: AttacksOfPage;
+  ports: ServerPorts;
+  /** The outcome of a click. */
+  toast: { tone: Tone; text: string } | undefined;
 }
 
 export function protectPage(options: ProtectPageOptions): Html {
@@ -91,6 +96,7 @@ export function protectPage(options: ProtectPageOptions): Html {
     refreshing({ id: 'protect-tables', url, everySeconds: 15 }, [
       latestStats(options),
       attacksSection(server, attacks.listed, attacks.nowMs),
+      portsSection(options),
       applicationsSection(options, path),
       minutesSection(options, path),
       deliverySection([
@@ -100,7 +106,7 @@ export function protectPage(options: ProtectPageOptions): Html {
     ]),
     settingsSection(options),
   ];
-  return serverFrame({ visitor, server, tab: 'protect' }, header, body);
+  return serverFrame({ visitor, server, tab: 'protect', toast: options.toast }, header, body);
 }
 
 /** What the chart asks for again and again. */

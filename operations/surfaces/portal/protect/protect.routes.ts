@@ -3,19 +3,21 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { hasCode } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
-import type { MinuteRow, ProtectTraffic } from '#operations/protect/index.ts';
+import type { MinuteRow, ProtectScans, ProtectTraffic } from '#operations/protect/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { type Range, readRange, sendPage } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
 import { attackAreas } from './attacks.ts';
 import { findProtectedOf, findSettingsOf, type ProtectedServer } from './guard-protect.ts';
 import { type LivePagesDeps, readLivePage } from './live.routes.ts';
+import { toastOf } from './ports.routes.ts';
 import { applicationsCsv, minutesCsv } from './protect.csv.ts';
 import { protectPage, trafficChartJson } from './protect.page.ts';
 import { type AttackReaderDeps, readAttacks, readAttacksInChart } from './read-attacks.ts';
 import { viewsOffPage } from './settings.page.ts';
 
 export interface ProtectDeps extends LivePagesDeps, AttackReaderDeps {
+  protectScans: Pick<ProtectScans, 'read'>;
   protectTraffic: ProtectTraffic;
 }
 
@@ -25,6 +27,7 @@ const Query = Type.Object({
   from: Type.Optional(Type.String()),
   to: Type.Optional(Type.String()),
   address: Type.Optional(Type.String()),
+  scan: Type.Optional(Type.String({ maxLength: 40 })),
 });
 const schema = { params: Id, querystring: Query };
 /** Rows of the table on the page; the files have all. */
@@ -32,7 +35,7 @@ const minutesShown = 60;
 
 type ProtectRequest = FastifyRequest<{
   Params: { id: string };
-  Querystring: { range?: string; from?: string; to?: string; address?: string };
+  Querystring: { range?: string; from?: string; to?: string; address?: string; scan?: string };
 }>;
 
 export function registerProtect(app: App, deps: ProtectDeps): void {
@@ -98,10 +101,11 @@ async function showPage(
   if (request.query.range === 'live')
     return sendPage(reply, await readLivePage(deps, found, request.query.address));
   const { visitor, server, settings, subject, range } = askOf(deps, request, found);
-  const [traffic, live, minuteStatus] = await Promise.all([
+  const [traffic, live, minuteStatus, ports] = await Promise.all([
     deps.protectTraffic.read(visitor.actor, subject, range),
     deps.protectLive.readStatus(visitor.actor, subject),
     deps.protectTraffic.readStatus(visitor.actor, subject),
+    deps.protectScans.read(visitor.actor, subject),
   ]);
   // The newest minutes of the range, however long it is; the last step may hold minutes that were not observed.
   const lastStepMs = traffic.steps.at(-1)?.at.getTime() ?? 0;
@@ -123,6 +127,8 @@ async function showPage(
     settings,
     delivery: { live, minutes: minuteStatus },
     attacks,
+    ports,
+    toast: toastOf(request.query.scan),
   };
   return sendPage(reply, protectPage(page));
 }

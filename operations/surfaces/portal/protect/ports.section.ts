@@ -60,7 +60,7 @@ export function portsSection({ visitor, server, ports }: PortsSectionOptions): H
 
 const isPending = ({ state }: ServerScan) => state === 'queued' || state === 'running';
 
-/** A request that no monitor hears of is not hidden behind "queued". */
+/** While no monitor fetches it, "queued" alone would promise too much. */
 function unfetched(pending: readonly ServerScan[], { isFetched, nowMs }: ServerPorts): Content {
   const waiting = pending.filter(({ state }) => state === 'queued');
   if (isFetched || waiting.length === 0) return '';

@@ -153,6 +153,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     traffic,
     applications,
     incidents,
+    scans,
     live: createWindowReader(liveStore),
     documentationIsGlobal,
     ...overrides.feedDeps,

@@ -10,6 +10,7 @@ import type { FeedContract } from '#contracts/admin-api/contract.ts';
 import type { Applications } from '#monitor/applications/index.ts';
 import type { Incidents } from '#monitor/incidents/index.ts';
 import type { Live } from '#monitor/live/index.ts';
+import type { ScanExchange } from '#monitor/scans/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -70,6 +71,7 @@ export interface FeedSources {
   applications: Pick<Applications, 'readAddressesApplications'>;
   live: Pick<Live, 'listWindows'>;
   incidents: Pick<Incidents, 'listDeliverable' | 'noteDelivered' | 'readAttackPeriods'>;
+  scans: ScanExchange;
 }
 
 export interface FeedWork<Item extends FeedItem, Request, Answer> {

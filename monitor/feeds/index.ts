@@ -12,6 +12,7 @@ import type { Applications } from '#monitor/applications/index.ts';
 import type { Incidents } from '#monitor/incidents/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Connection } from '#monitor/operations-client/index.ts';
+import type { ScanExchange } from '#monitor/scans/index.ts';
 import type { PlanSection } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
@@ -32,6 +33,7 @@ export { installedFeeds } from './installed.ts';
 export { keptFeeds } from './kept.ts';
 export { live } from './live/index.ts';
 export { minutes } from './minutes/index.ts';
+export { portScans } from './port-scans/index.ts';
 export type { FeedItem } from './round.ts';
 export type { TickResult } from './run-feed.ts';
 export type { FeedState, HeldBack } from './store.ts';
@@ -76,6 +78,7 @@ export interface FeedsDeps {
   applications: Pick<Applications, 'readAddressesApplications'>;
   live: Pick<Live, 'listWindows'>;
   incidents: Pick<Incidents, 'listDeliverable' | 'noteDelivered' | 'readAttackPeriods'>;
+  scans: ScanExchange;
   clock: Clock;
   reporter: Reporter;
   /** Documentation ranges count as globally routable: lab and demo worlds alone. */

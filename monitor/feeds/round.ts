@@ -42,6 +42,8 @@ export interface Round {
   readonly client: OperationsClient;
   /** What the receiver advertises. */
   readonly capabilities: Capabilities;
+  /** Of the connection: another one is another operations, or another project of it. */
+  readonly connectionRevision: number;
   /** The largest number of items of `due`. */
   readonly limit: number;
   /** Items visited since then are not due; null: all are. */

@@ -99,6 +99,7 @@ function createRound({ db, feed }: RunDeps, turn: Turn, open: OpenConnection, ru
   return {
     client: open.client,
     capabilities: open.capabilities,
+    connectionRevision: open.revision,
     limit,
     notVisitedSince,
     count(name, added) {

@@ -45,6 +45,7 @@ test('NET-4.j, NET-2.9: health shows stored state to signed-in people only, incl
       ['telemetry', null],
       ['incidents', null],
       ['live', null],
+      ['port-scans', null],
     ],
   );
 

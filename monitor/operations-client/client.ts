@@ -10,6 +10,13 @@ import { Compile } from 'typebox/compile';
 import { CodedError } from '#common/errors/index.ts';
 import { isPrivateTransport } from '#common/transport/index.ts';
 import type { FeedContract } from '#contracts/admin-api/contract.ts';
+import {
+  ScanRequestOutcomes,
+  ScanRequestsPage,
+  type ScanRequestUpdates,
+  scanRequestsContract,
+  scanRequestsPath,
+} from '#contracts/admin-api/port-scans.ts';
 import { Discovery, InventoryPage, projectPermissions, TargetsPage } from '#contracts/admin-api/schemas.ts';
 import { parseStrictJson } from '#service-kit/http/index.ts';
 
@@ -20,6 +27,10 @@ export interface OperationsClient {
   listVms(afterId: number | null, limit: number): Promise<InventoryPage>;
   /** A page of allocation targets; it may be empty while the cursor still moves (NET-2.3). */
   listTargets(afterId: number | null, limit: number): Promise<TargetsPage>;
+  /** A page of scan requests that are not final, after this cursor. */
+  listScanRequests(after: string | null, limit: number): Promise<ScanRequestsPage>;
+  /** Says what became of scan requests. */
+  updateScanRequests(updates: ScanRequestUpdates): Promise<ScanRequestOutcomes>;
   /** Posts a feed's request. The answer matches the contract's schema. */
   deliver(contract: FeedContract, request: unknown): Promise<unknown>;
 }
@@ -110,6 +121,8 @@ const answers = {
   discovery: Compile(Discovery),
   vms: Compile(InventoryPage),
   targets: Compile(TargetsPage),
+  scanRequests: Compile(ScanRequestsPage),
+  scanOutcomes: Compile(ScanRequestOutcomes),
 };
 
 /** Validators of feeds' answers, compiled at first use. */
@@ -160,6 +173,13 @@ export function createOperationsClient(options: OperationsClientOptions): Operat
     discover: () => call('/discovery/', answers.discovery),
     listVms: (afterId, limit) => call(`/inventory/vms/${page(afterId, limit)}`, answers.vms),
     listTargets: (afterId, limit) => call(`/protect/targets/${page(afterId, limit)}`, answers.targets),
+    listScanRequests: (after, limit) =>
+      call(
+        `${scanRequestsPath}?limit=${limit}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`,
+        answers.scanRequests,
+      ),
+    updateScanRequests: (body) =>
+      call(scanRequestsPath, answers.scanOutcomes, { body, permission: scanRequestsContract.permission }),
     deliver: (contract, request) =>
       call(contract.path, answerOf(contract), { body: request, permission: contract.permission }),
   };

@@ -36,6 +36,8 @@ export interface OpenConnection {
   client: OperationsClient;
   isSyncAutomatic: boolean;
   capabilities: Capabilities;
+  /** Grows when the base URL or the token changes. */
+  revision: number;
   /** When discovery last succeeded or failed, null for never. */
   checkedAtMs: number | null;
 }
@@ -110,6 +112,7 @@ export function createConnection(deps: ConnectionDeps): Connection {
         client: createClient(stored),
         isSyncAutomatic: stored.isSyncAutomatic,
         capabilities: stored.capabilities,
+        revision: stored.revision,
         checkedAtMs: stored.checkedAtMs,
       };
     },

@@ -95,7 +95,8 @@ export async function writeResult(
 ): Promise<void> {
   await sql`
     update scan_attempts set state = ${report.state}, profile = ${report.profile},
-      started_at = ${atOrNow(report.started_at)}, finished_at = ${atOrNow(report.finished_at)},
+      started_at = ${atOrNow(report.started_at)}, 
+      finished_at = greatest(${atOrNow(report.started_at)}, ${atOrNow(report.finished_at)}),
       result_at = ${atOrNow(reportedAt)}, phase = null, percent = null, paused_for = null,
       packets = ${report.packets ?? null}::bigint, pauses = ${JSON.stringify(report.pauses ?? [])}::jsonb,
       phases = ${JSON.stringify(report.phases)}::jsonb, notes = ${[...new Set(report.notes)]}::text[],

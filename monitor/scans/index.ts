@@ -5,19 +5,48 @@
  * report counts once, for the server that the plan named. Common and full scans are kept apart: neither refreshes, closes
  * nor replaces what the other observed (NET-2.7.10).
  */
+
+import type { ScanRequest } from '#contracts/admin-api/port-scans.ts';
 import type { ScanPlan, ScanReceipt, ScanReport } from '#contracts/sensor-api/port-scans.ts';
 import type { Actor } from '#monitor/operators/index.ts';
+import type { ClusterMapping } from '#monitor/sites/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import * as delivery from './delivery-store.ts';
 import type { ScansDeps } from './deps.ts';
 import { readPlan } from './read-plan.ts';
 import { receiveReport } from './receive-report.ts';
+import * as requests from './request-store.ts';
 import type { ScanSchedule } from './schedule.ts';
 import { readSchedule, type SiteSchedule } from './schedule-store.ts';
 import { setSchedule } from './set-schedule.ts';
 
+export type { DeliverableScan, ScanBody } from './delivery-store.ts';
 export { keptScans } from './kept.ts';
+export { progressOf } from './progress.ts';
+export type { PendingUpdate } from './request-store.ts';
 export type { ScanSchedule } from './schedule.ts';
 
-export interface Scans {
+/** What the port-scan feed exchanges with operations. */
+export interface ScanExchange {
+  /** Notes a complete listing of requests under this revision of the connection, which confirms them (NET-2.7.9). */
+  noteListing(trx: Queryable, listed: readonly ScanRequest[], connectionRevision: number): Promise<void>;
+  /** Requests that operations has to be told about, the oldest first. */
+  listPendingUpdates(
+    clusters: readonly ClusterMapping[],
+    connectionRevision: number,
+    limit: number,
+  ): Promise<requests.PendingUpdate[]>;
+  noteAnswers(trx: Queryable, answers: readonly requests.AnsweredUpdate[]): Promise<void>;
+  /** Results of these clusters that operations does not have yet. */
+  listDeliverable(
+    clusterIds: readonly number[],
+    connectionRevision: number,
+  ): Promise<delivery.DeliverableScan[]>;
+  readBodies(db: Queryable, scanIds: readonly string[]): Promise<delivery.ScanBody[]>;
+  noteDelivered(trx: Queryable, delivered: readonly { scanId: string; outcome: string }[]): Promise<void>;
+}
+
+export interface Scans extends ScanExchange {
   /** What a sensor should scan, made for this fetch. */
   readPlan(sensor: { id: number; siteId: number }): Promise<ScanPlan>;
   /** Stores a report of a sensor. Throws `scans.unknown_target`, `scans.malformed`. */
@@ -32,6 +61,12 @@ export function createScans(deps: ScansDeps): Scans {
   return {
     readPlan: (sensor) => readPlan(deps, sensor),
     receive: (sensor, report) => receiveReport(deps, sensor.id, report),
+    noteListing: requests.noteListing,
+    listPendingUpdates: (...asked) => requests.listPendingUpdates(deps.db(), ...asked),
+    noteAnswers: requests.noteAnswers,
+    listDeliverable: (clusterIds, revision) => delivery.listDeliverable(deps.db(), clusterIds, revision),
+    readBodies: delivery.readBodies,
+    noteDelivered: delivery.noteDelivered,
     readSchedule: (siteId) => readSchedule(deps.db(), siteId),
     setSchedule: (actor, siteId, schedule) => setSchedule(deps, actor, siteId, schedule),
   };

@@ -5,11 +5,12 @@
  */
 import { createHash } from 'node:crypto';
 import { type ScanPlan, scanTargetsMax } from '#contracts/sensor-api/port-scans.ts';
-import { listScanCandidates, readScanHost } from '#monitor/views/index.ts';
+import { listScanCandidates, readConnectionRevision, readScanHost } from '#monitor/views/index.ts';
 import { inTransaction, readNowMs } from '#service-kit/postgres/index.ts';
 import { type Choice, type ChosenTarget, chooseTargets } from './choose-targets.ts';
 import type { ScansDeps } from './deps.ts';
 import { nameTargets, notePlan, readPlanState, touchTargets } from './plan-store.ts';
+import { listPlannedRequests, listWithdrawn } from './request-store.ts';
 import { latestBoundary } from './schedule.ts';
 import { readSchedule } from './schedule-store.ts';
 
@@ -47,10 +48,31 @@ export async function readPlan(deps: ScansDeps, sensor: { id: number; siteId: nu
     plan_version: 1,
     scan_policy: { version: 1, daily_full_scan_at: new Date(boundary).toISOString() },
     targets: chosen.map((target, place) => toWire(target, ids[place]!)),
-    requests: [],
-    withdrawn: [],
+    requests: await listRequests(deps, sensor.id, chosen, ids),
+    withdrawn: await listWithdrawn(deps.reader(), sensor.id, scanTargetsMax),
   };
   return { ...content, revision: await readRevision(deps, sensor.id, content, ids) };
+}
+
+/** Requests for targets of this plan. An address that two interfaces of a server have is scanned through the first. */
+async function listRequests(
+  { reader }: ScansDeps,
+  sensorId: number,
+  chosen: readonly ChosenTarget[],
+  ids: readonly number[],
+): Promise<ScanPlan['requests']> {
+  const keyOf = (of: { clusterId: number; vmId: number; address: string }) =>
+    `${of.clusterId} ${of.vmId} ${of.address}`;
+  const targets = new Map(
+    chosen.map(({ candidate }, place) => [keyOf(candidate), toTargetId(ids[place]!)] as const).reverse(),
+  );
+  const revision = await readConnectionRevision(reader());
+  if (revision === null) return [];
+  const planned = await listPlannedRequests(reader(), sensorId, revision, scanTargetsMax);
+  return planned.flatMap((request) => {
+    const target = targets.get(keyOf(request));
+    return target === undefined ? [] : [{ scan_request_id: request.id, target_id: target }];
+  });
 }
 
 function toWire({ candidate, interface: name, sourceAddress }: ChosenTarget, id: number) {

@@ -7,7 +7,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { ScanService } from '#contracts/port-scan/index.ts';
 import type { ScanReceipt, ScanReport, ScanResult } from '#contracts/sensor-api/port-scans.ts';
-import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import {
   findTarget,
   lockAttempt,
@@ -69,13 +69,15 @@ async function takeResult(
   target: NamedTarget,
   report: ScanResult,
 ): Promise<void> {
-  const services = cleanServices(report.services);
-  await writeResult(trx, sensorId, report, report.at, services);
+  const services = cleanServices(report.services, await readNowMs(trx));
+  // One of each transport: what follows takes each for the whole of it.
+  const phases = [...new Map(report.phases.map((phase) => [phase.transport, phase])).values()];
+  await writeResult(trx, sensorId, { ...report, phases }, report.at, services);
   const place = { ...target, sensorId, profile: report.profile };
   await upsertObservations(trx, place, services);
   // A partial scan did not ask everything, so it closes nothing (NET-2.7.10).
   if (report.state !== 'complete') return;
-  for (const { transport, finished } of report.phases) {
+  for (const { transport, finished } of phases) {
     if (!finished) continue;
     const openPorts = services.filter((one) => one.transport === transport).map(({ port }) => port);
     const { started_at: startedAt, finished_at: finishedAt } = report;
@@ -84,11 +86,15 @@ async function takeResult(
 }
 
 /** One entry for each port, and texts that can be stored and shown: a service writes what it likes. */
-function cleanServices(services: readonly ScanService[]): ScanService[] {
+function cleanServices(services: readonly ScanService[], nowMs: number): ScanService[] {
+  // A clock that is ahead observed now.
+  const notAhead = (text: string) => new Date(Math.min(Date.parse(text), nowMs)).toISOString();
   const byPort = new Map<string, ScanService>();
   for (const one of services) {
     byPort.set(`${one.transport} ${one.port}`, {
       ...one,
+      first_observed_at: notAhead(one.first_observed_at),
+      observed_at: notAhead(one.observed_at),
       service: cleanText(one.service),
       product: cleanText(one.product),
       version: cleanText(one.version),

@@ -3,6 +3,7 @@ export const tables = [
   'scan_attempts',
   'scan_observations',
   'scan_plans',
+  'scan_requests',
   'scan_schedules',
   'scan_targets',
 ] as const;

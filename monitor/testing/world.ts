@@ -4,7 +4,7 @@
 import { silentReporter } from '#common/reporter/index.ts';
 import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
-import { type FeedsDeps, incidents, live, minutes } from '#monitor/feeds/index.ts';
+import { type FeedsDeps, incidents, live, minutes, portScans } from '#monitor/feeds/index.ts';
 import {
   type OperationsStub,
   startOperationsStub,
@@ -27,6 +27,7 @@ export async function createWorld() {
       [minutes.name]: { isOn: true, intervalSeconds: 5 },
       [live.name]: { isOn: true, intervalSeconds: 5 },
       [incidents.name]: { isOn: true, intervalSeconds: 5 },
+      [portScans.name]: { isOn: true, intervalSeconds: 5 },
     },
   };
   const composed = (feedDeps: Partial<FeedsDeps> = {}) =>

@@ -11,7 +11,7 @@ import { fetchTargets } from './fetch-targets.ts';
 import * as store from './store.ts';
 
 export { createProtectionSection } from './protection-section.ts';
-export type { StoredTarget } from './store.ts';
+export type { Generation, StoredTarget } from './store.ts';
 
 export interface Allocations {
   /** Lists the targets again where the list is old; for a feed's `prepare`. */
@@ -24,6 +24,8 @@ export interface Allocations {
   ): Promise<store.StoredTarget[]>;
   /** All targets, those that are not globally routable, and those in clusters that no site has. */
   count(clusterIds: readonly number[]): Promise<store.TargetCounts>;
+  /** The supported allocations of these servers. */
+  listGenerations(servers: readonly { clusterId: number; vmId: number }[]): Promise<store.Generation[]>;
   /** Forgets what operations does not know any more; for a feed's `settle`. */
   dropUnmatched(trx: Queryable, visits: readonly Visit[]): Promise<void>;
 }
@@ -51,6 +53,7 @@ export function createAllocations(deps: AllocationsDeps): Allocations {
     listDue: (feed, clusterIds, { limit, notVisitedSince }) =>
       store.listDueTargets(db(), feed, clusterIds, limit, notVisitedSince),
     count: (clusterIds) => store.countTargets(db(), clusterIds),
+    listGenerations: (servers) => store.listGenerations(db(), servers),
     async dropUnmatched(trx, visits) {
       const unmatched = visits.filter(({ outcome }) => outcome === 'unmatched');
       if (unmatched.length === 0) return;

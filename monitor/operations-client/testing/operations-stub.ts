@@ -5,6 +5,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { IncidentOutcome, IncidentsRequest } from '#contracts/admin-api/incidents.ts';
 import type {
+  DeliveredScan,
+  PortScanReceipt,
+  PortScansRequest,
+  ScanRequest,
+  ScanRequestOutcome,
+  ScanRequestUpdate,
+  ScanRequestUpdates,
+} from '#contracts/admin-api/port-scans.ts';
+import type {
   AllocationTarget,
   InventoryVm,
   ReceiptOutcome,
@@ -28,6 +37,16 @@ export interface OperationsStub extends AsyncDisposable {
   readonly postedIncidents: IncidentsRequest[];
   /** The outcome of the next incidents. */
   incidentOutcome: (incident: IncidentsRequest['incidents'][number]) => IncidentOutcome;
+  /** Scan requests that are not final. */
+  scanRequests: ScanRequest[];
+  /** Complete updates of scan requests. */
+  readonly postedUpdates: ScanRequestUpdates[];
+  /** The outcome of the next updates. */
+  updateOutcome: (update: ScanRequestUpdate) => ScanRequestOutcome;
+  /** Complete requests with results of port scans. */
+  readonly postedScans: PortScansRequest[];
+  /** The receipt of the next results. */
+  scanReceipt: (result: DeliveredScan) => PortScanReceipt;
   /** Handles a request; returns true when it has answered, or never will. */
   intercept: (request: IncomingMessage, response: ServerResponse, path: string, body: string) => boolean;
 }
@@ -41,6 +60,8 @@ export const allCapabilities: Record<string, true | number> = {
   protect_application_identity_version: 1,
   ddos_incident_ingest: true,
   ddos_incident_contract_version: 1,
+  protect_port_scan_ingest: true,
+  protect_port_scan_ingest_version: 1,
 };
 
 export async function startOperationsStub(): Promise<OperationsStub> {
@@ -82,6 +103,25 @@ export async function startOperationsStub(): Promise<OperationsStub> {
       });
       return send(response, 200, { outcomes });
     }
+    if (path === '/protect/scan-requests/') {
+      if (request.method === 'GET') return send(response, 200, pageOfScans(stub, url));
+      const posted = JSON.parse(body) as ScanRequestUpdates;
+      stub.postedUpdates.push(posted);
+      const outcomes = posted.updates.map((update) => ({
+        id: update.id,
+        outcome: stub.updateOutcome(update),
+      }));
+      return send(response, 200, { outcomes });
+    }
+    if (path === '/protect/port-scans/') {
+      const posted = JSON.parse(body) as PortScansRequest;
+      stub.postedScans.push(posted);
+      const receipts = posted.results.map((result) => ({
+        scan_id: result.scan_id,
+        receipt: stub.scanReceipt(result),
+      }));
+      return send(response, 200, { receipts });
+    }
     return send(response, 404, {});
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
@@ -96,6 +136,11 @@ export async function startOperationsStub(): Promise<OperationsStub> {
     receipt: () => 'accepted',
     postedIncidents: [],
     incidentOutcome: () => 'applied',
+    scanRequests: [],
+    postedUpdates: [],
+    updateOutcome: () => 'accepted',
+    postedScans: [],
+    scanReceipt: () => 'accepted',
     intercept: () => false,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -107,6 +152,15 @@ export async function startOperationsStub(): Promise<OperationsStub> {
 
 export function send(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function pageOfScans({ scanRequests, pageSize }: OperationsStub, { searchParams }: URL) {
+  const from = Number(searchParams.get('after') ?? 0);
+  const to = from + pageSize;
+  return {
+    requests: scanRequests.slice(from, to),
+    next_after: to < scanRequests.length ? String(to) : null,
+  };
 }
 
 function pageOf<T extends { id: number }>(name: string, items: readonly T[], afterId: number, size: number) {

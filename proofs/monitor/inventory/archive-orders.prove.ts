@@ -120,6 +120,8 @@ function createScene(world: World, id: number, random: () => number, plant: Plan
         discover: () => Promise.reject(new Error('not asked')),
         listTargets: () => Promise.reject(new Error('not asked')),
         deliver: () => Promise.reject(new Error('not asked')),
+        listScanRequests: () => Promise.reject(new Error('not asked')),
+        updateScanRequests: () => Promise.reject(new Error('not asked')),
         listVms: async () => {
           onAsked();
           return { vms: await listed, next_after_id: null, as_of: new Date().toISOString() };

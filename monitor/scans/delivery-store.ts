@@ -1,0 +1,81 @@
+/** Results that operations does not have yet. */
+import { sql } from 'kysely';
+import type { ScanOutcome, ScanPhase, ScanProfile, ScanService } from '#contracts/port-scan/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+/** A result as its sensor reported it. */
+export interface DeliverableScan {
+  scanId: string;
+  siteId: number;
+  clusterId: number;
+  vmId: number;
+  address: string;
+  profile: ScanProfile;
+  /** Of the request that it answers; null: the sensor's own scan, whose allocation is the one of that time. */
+  request: { id: string; allocationId: number; assignedAt: string } | null;
+  startedAtMs: number;
+  finishedAtMs: number;
+}
+
+/** More are delivered by the next ticks. */
+const listedMax = 5_000;
+
+/**
+ * Results of requests that are confirmed under this revision of the connection, each until it is acknowledged; and of a
+ * sensor's own scans the newest of each address and profile. The two never replace each other (NET-2.7.9).
+ */
+export async function listDeliverable(
+  db: Queryable,
+  clusterIds: readonly number[],
+  connectionRevision: number,
+): Promise<DeliverableScan[]> {
+  const { rows } = await sql<DeliverableScan>`
+    select distinct on (a.scan_id) a.scan_id as "scanId", a.site_id as "siteId", a.cluster_id as "clusterId",
+      a.vm_id as "vmId", host(a.address) as address, coalesce(a.profile, 'common') as profile,
+      case when r.id is null then null else json_build_object('id', r.id, 'allocationId', r.allocation_id,
+        'assignedAt', r.assigned_at) end as request,
+      floor(extract(epoch from a.started_at) * 1000)::float8 as "startedAtMs",
+      floor(extract(epoch from a.finished_at) * 1000)::float8 as "finishedAtMs"
+    from scan_attempts a
+    left join scan_requests r on r.id = a.request_id and r.cluster_id = a.cluster_id and r.vm_id = a.vm_id
+      and r.address = a.address and r.connection_revision = ${connectionRevision}
+    where a.result_at is not null and a.delivered_at is null and a.cluster_id = any(${[...clusterIds]}::bigint[])
+      and a.profile is not null and a.started_at is not null and a.finished_at is not null
+      and a.reported_at > svc_now() - interval '7 days'
+      and case when a.request_id is not null then r.id is not null else not exists (
+        select 1 from scan_attempts n where n.cluster_id = a.cluster_id and n.vm_id = a.vm_id and n.address = a.address
+          and n.request_id is null and n.profile = a.profile and n.result_at is not null
+          and (n.finished_at, n.scan_id) > (a.finished_at, a.scan_id)) end
+    order by a.scan_id, a.result_at limit ${listedMax}`.execute(db);
+  return rows;
+}
+
+/** The rest of a result. */
+export interface ScanBody {
+  scanId: string;
+  state: ScanOutcome;
+  phases: ScanPhase[];
+  services: ScanService[];
+  notes: string[];
+}
+
+export async function readBodies(db: Queryable, scanIds: readonly string[]): Promise<ScanBody[]> {
+  const { rows } = await sql<ScanBody>`
+    select distinct on (scan_id) scan_id as "scanId", state, phases, services, notes from scan_attempts
+    where scan_id = any(${[...scanIds]}::uuid[]) and result_at is not null order by scan_id, result_at`.execute(
+    db,
+  );
+  return rows;
+}
+
+/** Operations answered about these results for good. */
+export async function noteDelivered(
+  trx: Queryable,
+  delivered: readonly { scanId: string; outcome: string }[],
+): Promise<void> {
+  await sql`
+    update scan_attempts a set delivered_at = svc_now(), delivery_outcome = g.outcome
+    from unnest(${delivered.map(({ scanId }) => scanId)}::uuid[], ${delivered.map(({ outcome }) => outcome)}::text[])
+      as g(scan_id, outcome)
+    where a.scan_id = g.scan_id and a.result_at is not null and a.delivered_at is null`.execute(trx);
+}

@@ -21,6 +21,7 @@ import {
   spawnTool,
   type ToolLink,
 } from '#sensor/testing/tool-link.ts';
+import { frameFaults } from './frame-faults.ts';
 import {
   describeIncident,
   detectRecorded,
@@ -35,30 +36,7 @@ import { type PickNumber, type ToolFlood, toolFloods, toolPackages } from './too
 
 export const name = 'other-tools';
 
-/** Each stands for a class of errors between the packets and their kinds, and applies to one class of floods. */
-const faults: readonly { name: string; class: ToolFlood['class']; spoil: (frame: RecordedFrame) => void }[] =
-  [
-    { name: 'flags of TCP are lost', class: 'syn_flood', spoil: ({ bytes }) => set(bytes, 47, 0x10) },
-    {
-      name: 'SYN is read without its ACK',
-      class: 'synack_reflection',
-      spoil: ({ bytes }) => set(bytes, 47, 2),
-    },
-    {
-      name: 'fragments are whole datagrams',
-      class: 'fragment_flood',
-      spoil: ({ bytes }) => set(bytes, 20, 0, 0),
-    },
-    {
-      name: 'source ports are lost',
-      class: 'amplification',
-      spoil: ({ bytes }) => set(bytes, 34, 0x9c, 0x41),
-    },
-    { name: 'protocols are lost', class: 'gre_flood', spoil: ({ bytes }) => set(bytes, 23, 253) },
-    { name: 'all packets are of one second', class: 'udp_flood', spoil: (frame) => stop(frame) },
-    { name: 'targets are lost', class: 'icmp_flood', spoil: ({ bytes }) => set(bytes, 30, 203, 0, 113, 9) },
-  ];
-export const plantedFaults = faults.map((fault) => fault.name);
+export const plantedFaults = frameFaults.map((fault) => fault.name);
 
 export interface ProveOptions {
   n: number;
@@ -131,7 +109,7 @@ export async function prove({ n, seed, report, floods = toolFloods, recordFlood 
         'floods of hping3, nping, masscan and tcpreplay are one attack each, of the right class, in 95 %',
       tried,
       failures: isRight ? 0 : wrong.length + unjudged,
-      plantedBugsCaught: `${caught} of ${faults.length}`,
+      plantedBugsCaught: `${caught} of ${frameFaults.length}`,
     };
   } finally {
     live?.close();
@@ -202,7 +180,7 @@ function offenceOf(flood: ToolFlood, incidents: Awaited<ReturnType<typeof detect
 /** Judges kept recordings with each fault. Returns the number of faults that showed. */
 async function plant(kept: ReadonlyMap<string, Kept>, folder: string, report: (line: string) => void) {
   let caught = 0;
-  for (const fault of faults) {
+  for (const fault of frameFaults) {
     const one = kept.get(fault.class);
     if (!one) {
       report(`planted "${fault.name}": NO RECORDING of ${fault.class}`);
@@ -217,15 +195,6 @@ async function plant(kept: ReadonlyMap<string, Kept>, folder: string, report: (l
     if (offence !== null) caught += 1;
   }
   return caught;
-}
-
-function set(bytes: Uint8Array, at: number, ...values: number[]): void {
-  if (bytes.length >= at + values.length) bytes.set(values, at);
-}
-
-function stop(frame: RecordedFrame): void {
-  frame.seconds = 1_700_000_000;
-  frame.nanoseconds = 0;
 }
 
 function shuffled<T>(list: readonly T[], random: () => number): T[] {

@@ -20,6 +20,7 @@ export interface FoundIncident {
   class: string;
   severity: string;
   peak: { bps: number; pps: number };
+  detected_at: string;
 }
 
 export function readRecorded(file: string): RecordedFrame[] {
@@ -34,11 +35,15 @@ export function readRecorded(file: string): RecordedFrame[] {
 }
 
 /** What `./svc sensor detect FILE --json` prints, with the default thresholds divided by `divisor`. */
-export async function detectRecorded(file: string, divisor: number): Promise<FoundIncident[]> {
+export async function detectRecorded(
+  file: string,
+  divisor: number,
+  protect: readonly string[] = insidePrefixes,
+): Promise<FoundIncident[]> {
   const limits = `${file}.limits.json`;
   writeFileSync(limits, JSON.stringify(dividedThresholds(divisor)));
   const written: string[] = [];
-  const options = { json: true, protect: [...insidePrefixes], thresholds: limits };
+  const options = { json: true, protect: [...protect], thresholds: limits };
   const complaints: string[] = [];
   const status = await detectFile(file, options, {
     out: {

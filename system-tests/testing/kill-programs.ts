@@ -22,14 +22,17 @@ export interface KillOptions {
   n: number;
   seed: number;
   report: (line: string) => void;
+  /** The pause before a kill, of a random number from 0 to 1; around the ends of minutes by default. */
+  pauseMs?: (random: number) => number;
 }
 
 /** Kills `n` times. Returns when the sensor did not listen. */
-export async function killAtRandom(demo: RunningDemo, { n, seed, report }: KillOptions): Promise<DeafTime[]> {
+export async function killAtRandom(demo: RunningDemo, options: KillOptions): Promise<DeafTime[]> {
+  const { n, seed, report, pauseMs: choose = (random) => choosePauseMs(Date.now(), random) } = options;
   const random = createRandom(seed);
   const deaths: Death[] = [];
   for (let kill = 1; kill <= n; kill += 1) {
-    const pauseMs = choosePauseMs(Date.now(), random());
+    const pauseMs = choose(random());
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
     const { program, what } = await killOne(demo, random(), deaths);
     report(`${new Date().toISOString()} kill ${kill} of ${n}: ${program} ${what}`);

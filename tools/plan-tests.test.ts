@@ -42,7 +42,7 @@ test('files that start no program share processes of at most fifteen, others hav
   ]);
 });
 
-test('a file with a hook around each test, or that says so, has a process of its own', () => {
+test('a file that says so has a process of its own', () => {
   const texts = {
     'monitor/a.test.ts': 'beforeEach(f);',
     'monitor/b.test.ts': '// Own process: it makes passwords dear.\n',
@@ -50,8 +50,7 @@ test('a file with a hook around each test, or that says so, has a process of its
     'monitor/d.test.ts': '',
   };
   assert.deepEqual(plan(texts).batches, [
-    ['monitor/c.test.ts', 'monitor/d.test.ts'],
-    ['monitor/a.test.ts'],
+    ['monitor/a.test.ts', 'monitor/c.test.ts', 'monitor/d.test.ts'],
     ['monitor/b.test.ts'],
   ]);
 });

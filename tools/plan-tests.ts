@@ -12,8 +12,8 @@ import { readFileSync } from 'node:fs';
 const sharingFolders =
   /^((proofs\/)?(monitor|operations|service-kit)|clients|common|contracts|lab\/\w+|sensor(?!\/commands\/)|system-tests\/testing)\//;
 
-/** A hook of this file alone would run around the tests of every file in the process, and a marked file changes it. */
-const ownProcessPattern = /^(beforeEach|afterEach)\(|^\/\/ Own process: /m;
+/** A file that is marked so changes its process or measures it. */
+const ownProcessPattern = /^\/\/ Own process: /m;
 
 /** Text that changes its process for the files behind it, or measures what the files before it used. */
 const changingPattern =

@@ -99,3 +99,23 @@ test('tests inside a group run its hooks, and hooks of one group do not run arou
   assert.equal(status, 0, output);
   assert.match(output, /2 passed, 0 failed/);
 });
+
+test('a hook around each test of a file does not run around those of another', () => {
+  const hooked = (name: string) => `
+    import { afterEach, beforeEach, describe, test } from 'node:test';
+    globalThis.ranHooks ??= [];
+    const look = (wanted) => {
+      const ran = ranHooks.splice(0).join();
+      if (ran !== wanted) throw new Error('hooks ran: ' + ran);
+    };
+    beforeEach(() => void ranHooks.push('before ${name}'));
+    afterEach(async () => void ranHooks.push('after ${name}'));
+    test('${name} first', () => {
+      if (ranHooks[0] === 'after one') ranHooks.shift();
+      look('before ${name}');
+    });
+    describe('group', () => test('${name} inside', () => look('after ${name},before ${name}')));`;
+  const { status, output } = runTogether({ 'a.test.mjs': hooked('one'), 'b.test.mjs': hooked('two') });
+  assert.equal(status, 0, output);
+  assert.match(output, /4 passed, 0 failed/);
+});

@@ -6,18 +6,23 @@
  */
 import asyncHooks from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
+import type { HookFn } from 'node:test';
 import type { TestEvent } from 'node:test/reporters';
+import { fileURLToPath } from 'node:url';
+import { getCallSites } from 'node:util';
 import { describeFailure } from './test-reporter.ts';
 
 /** Hooks that the test runner makes. */
 const runnersHooks: asyncHooks.AsyncHook[] = [];
-const run = await loadRunner();
+const nodeTest = loadRunner();
+const files = process.argv.slice(2);
+keepHooksInFiles(files);
 
 /**
  * The runner follows every promise of a process, to learn which test an uncaught error belongs to. This costs an eighth of
  * the processor time of tests that make many calls. It is needed only while files are loaded, for tests inside `describe`.
  */
-async function loadRunner() {
+function loadRunner() {
   const { createHook } = asyncHooks;
   asyncHooks.createHook = (callbacks) => {
     const hook = createHook(callbacks);
@@ -25,17 +30,33 @@ async function loadRunner() {
     return hook;
   };
   syncBuiltinESMExports();
-  return (await import('node:test')).run;
+  return process.getBuiltinModule('node:test');
+}
+
+/**
+ * A hook around each test, outside of any group, belongs to the tests of its own file. The runner would run it around those
+ * of every file in the process. To be called before the first import of `node:test`, which takes its functions as they are.
+ */
+function keepHooksInFiles(files: readonly string[]): void {
+  for (const name of ['beforeEach', 'afterEach'] as const) {
+    const usual = nodeTest[name];
+    nodeTest[name] = (hook, options) => {
+      const file = getCallSites()
+        .map(({ scriptName }) => (scriptName.startsWith('file:') ? fileURLToPath(scriptName) : scriptName))
+        .find((caller) => files.includes(caller));
+      if (!file || !hook || hook.length > 1)
+        throw new Error(`${name} needs a hook without a callback, and a test file that calls it.`);
+      const scoped: HookFn = (context) => (context.filePath === file ? hook(context, () => {}) : undefined);
+      usual(scoped, options);
+    };
+  }
 }
 
 // An error that no test awaits fails the process, and the runner does not show it.
 process.on('uncaughtExceptionMonitor', (error) => console.error(error));
 process.on('unhandledRejection', (error) => console.error(error));
 
-for await (const event of run({
-  files: process.argv.slice(2),
-  isolation: 'none',
-}) as AsyncIterable<TestEvent>) {
+for await (const event of nodeTest.run({ files, isolation: 'none' }) as AsyncIterable<TestEvent>) {
   if (event.type === 'test:dequeue') for (const hook of runnersHooks.splice(0)) hook.disable();
   if (event.type === 'test:pass' || event.type === 'test:diagnostic') process.send!(event);
   // An error may hold what can't be sent, so it goes as the text that is shown of it.

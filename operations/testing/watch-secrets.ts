@@ -10,6 +10,7 @@ import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import type { AdminProjects } from '#operations/admin-projects/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { App } from '#service-kit/http/index.ts';
+import { readTables } from '#service-kit/testing/find-in-rows.ts';
 
 const passwordLength = 20;
 const secretLength = 43;
@@ -98,7 +99,9 @@ export function createSecretWatch(): SecretWatch {
         rows.map((row) => row.root_password).filter((one) => one.length === passwordLength),
       );
       const secrets = new Set([...tokens].map((token) => token.slice(-secretLength)));
-      await readDatabase(pool, note);
+      // The password may stand on its order.
+      const shown = { server_orders: "(to_jsonb(t) - 'root_password')" };
+      for (const { name, text } of await readTables(pool, shown)) note(`the table ${name}`, text);
       for (const [word, where] of said) {
         if (holds(word, passwords, passwordLength)) leaks.add(`a root password in ${where}`);
         if (holds(word, secrets, secretLength)) leaks.add(`a token's secret in ${where}`);
@@ -122,19 +125,4 @@ function holds(word: string, secrets: ReadonlySet<string>, length: number): bool
   for (let from = 0; from + length <= word.length; from += 1)
     if (secrets.has(word.slice(from, from + length))) return true;
   return false;
-}
-
-/** Every row of every table as text, but for the password on its order. */
-async function readDatabase(pool: pg.Pool, see: (where: string, text: string) => void): Promise<void> {
-  const { rows: tables } = await pool.query<{ name: string }>(
-    `select quote_ident(table_name) as name from information_schema.tables
-     where table_schema = 'public' and table_type = 'BASE TABLE'`,
-  );
-  for (const { name } of tables) {
-    const shown = name === 'server_orders' ? "(to_jsonb(t) - 'root_password')" : 't';
-    const { rows } = await pool.query<{ text: string | null }>(
-      `select string_agg(${shown}::text, E'\\n') as text from ${name} t`,
-    );
-    see(`the table ${name}`, rows[0]?.text ?? '');
-  }
 }

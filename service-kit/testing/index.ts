@@ -38,12 +38,7 @@ export interface TestDatabase extends AsyncDisposable {
 
 /** A fresh database with the migrations of this folder (`operations`, `monitor`, or `service-kit` for the kit's own alone). */
 export async function createTestDatabase(program: string): Promise<TestDatabase> {
-  const migrations = [...new Set([kitMigrations, `${root}${program}/migrations`])];
-  const texts = (await readMigrations(migrations)).map(
-    (migration) => `${migration.name} ${migration.checksum}`,
-  );
-  const fingerprint = createHash('sha256').update(texts.join('\n')).digest('hex').slice(0, 12);
-  const template = `svc_template_${program.replace('-', '_')}_${fingerprint}`;
+  const { name: template, migrations } = await templateOf(program);
   const name = `svc_test_${program.replace('-', '_')}_${process.pid}_${randomBytes(4).toString('hex')}`;
   const serverUrl = await testServerUrl();
   const urlOf = (database: string) => serverUrl.replace('/postgres?', `/${database}?`);
@@ -70,6 +65,32 @@ export async function createTestDatabase(program: string): Promise<TestDatabase>
     await client.end();
   };
   return { url: urlOf(name), pool, db, reader, readerPool, drop, [Symbol.asyncDispose]: drop };
+}
+
+interface Template {
+  name: string;
+  migrations: string[];
+}
+
+/** By program. */
+const templates = new Map<string, Promise<Template>>();
+
+/** The template of a program, named after the text of its migrations, which is read once: nothing changes it while tests run. */
+function templateOf(program: string): Promise<Template> {
+  const known = templates.get(program);
+  if (known) return known;
+  const read = readTemplate(program);
+  templates.set(program, read);
+  return read;
+}
+
+async function readTemplate(program: string): Promise<Template> {
+  const migrations = [...new Set([kitMigrations, `${root}${program}/migrations`])];
+  const texts = (await readMigrations(migrations)).map(
+    (migration) => `${migration.name} ${migration.checksum}`,
+  );
+  const fingerprint = createHash('sha256').update(texts.join('\n')).digest('hex').slice(0, 12);
+  return { name: `svc_template_${program.replace('-', '_')}_${fingerprint}`, migrations };
 }
 
 /** Moves `svc_now()` of every new statement in this test database by an interval such as `2 hours`. */

@@ -1,3 +1,4 @@
+// Own process: it sets a variable of its environment.
 import assert from 'node:assert/strict';
 import { access, chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

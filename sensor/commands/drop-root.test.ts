@@ -29,6 +29,7 @@ async function capabilitiesOf(t: TestContext, settings: Record<string, string>, 
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', svc, 'sensor', 'run'], {
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       SVC_MONITOR_URL: monitor.url,
       SVC_SENSOR_STATE_DIR: state,
       SVC_SENSOR_RING_MIB: '2',

@@ -66,7 +66,7 @@ interface RunningSensor {
 
 function runSensor(t: TestContext, environment: Record<string, string>): RunningSensor {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', svc, 'sensor', 'run'], {
-    env: { PATH: process.env.PATH, ...environment },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   t.after(() => child.kill('SIGKILL'));

@@ -33,7 +33,7 @@ function state(t: TestContext, isEnrolled: boolean): string {
 }
 
 function call(command: string[], environment: Record<string, string>) {
-  const env = { PATH: process.env.PATH, ...environment };
+  const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...environment };
   return spawnSync(process.execPath, [...words, ...command], {
     env,
     encoding: 'utf8',
@@ -85,6 +85,7 @@ test('an enrolled sensor continues to collect while its http address is refused,
   const child = spawn(process.execPath, [...words, 'run'], {
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       SVC_MONITOR_URL: insecureUrl,
       SVC_SENSOR_STATE_DIR: folder,
       SVC_SENSOR_REPLAY: fileURLToPath(new URL('../../demo/recording.pcap', import.meta.url)),
@@ -134,6 +135,7 @@ test('NODE_EXTRA_CA_CERTS names an authority of the provider; without it the ref
     const child = spawn(process.execPath, [...words, 'enrol', '--token', 'token-1'], {
       env: {
         PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
         SVC_MONITOR_URL: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
         SVC_SENSOR_STATE_DIR: state(t, false),
         ...environment,

@@ -176,6 +176,7 @@ describe('a monitor that is killed', { skip: existsSync('/usr/bin/gobgpd') ? fal
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
       env: {
         PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
         SVC_LOG_LEVEL: 'error',
         SVC_TEST_DATABASE_URL: stage.world.database.url,
         SVC_HAND_OFF_BGP_PEERS: router.peer.name,

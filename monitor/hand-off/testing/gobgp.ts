@@ -2,7 +2,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -19,6 +19,18 @@ async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
+}
+
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }
 
 export interface RouterRoute {
@@ -79,6 +91,8 @@ ${families_.join('\n')}
     return stdout.trim() === '' ? null : JSON.parse(stdout);
   };
   const ready = async () => {
+    // Each question starts a program, so the first is asked when there is an answer.
+    while (!(await accepts(apiPort))) await new Promise((done) => setTimeout(done, 20));
     for (;;) {
       const isUp = await ask('global').then(
         () => true,

@@ -6,7 +6,7 @@ import { createFactStore, type FactStore, openScope } from '#monitor/facts/index
 import { createMemoryFacts } from '#monitor/facts/memory/memory-facts.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
-import { applyWithCrash, type OpenFacts } from './testing/crash-apply.ts';
+import { applyWithCrash, type OpenFacts, startWholeProcess } from './testing/crash-apply.ts';
 
 /** A fault put into an engine; `db` is its process's. */
 type Plant = (facts: FactStore, db: () => Queryable) => FactStore;
@@ -27,14 +27,14 @@ async function crashEverywhere(
   every = 1,
 ): Promise<{ offences: string[]; points: number; outcome: string[] }> {
   await using database = await createTestDatabase('monitor');
-  const openFacts = open(plant);
-  const { outcome } = await applyWithCrash(
+  await using uncrashed = startWholeProcess(
     database,
     open((facts) => facts),
-    Number.POSITIVE_INFINITY,
   );
+  const { outcome } = await applyWithCrash(database, uncrashed, Number.POSITIVE_INFINITY);
+  await using whole = startWholeProcess(database, open(plant));
   for (let points = 1; ; points += every) {
-    const crashed = await applyWithCrash(database, openFacts, points);
+    const crashed = await applyWithCrash(database, whole, points);
     const lost = outcome.filter((line) => !crashed.outcome.includes(line));
     const added = crashed.outcome.filter((line) => !outcome.includes(line));
     const isSame = JSON.stringify(outcome) === JSON.stringify(crashed.outcome);

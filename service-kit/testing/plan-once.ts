@@ -15,8 +15,9 @@ export function planOnce(pool: pg.Pool): void {
   pool.options.options = '-c plan_cache_mode=force_generic_plan';
   pool.on('connect', (client) => {
     const query = client.query.bind(client) as (...given: readonly unknown[]) => unknown;
+    // A COPY has no plan, and its parameters are the rows.
     const named = (first: unknown, ...rest: unknown[]) =>
-      typeof first === 'string' && Array.isArray(rest[0])
+      typeof first === 'string' && !/^\s*copy /i.test(first) && Array.isArray(rest[0])
         ? query({ name: nameOf(first), text: first, values: rest[0] }, ...rest.slice(1))
         : query(first, ...rest);
     client.query = named as typeof client.query;

@@ -11,6 +11,7 @@ import { captureMinute, createSpool, host, testMinute, usageRow } from '#monitor
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createCrashingDatabase } from '#service-kit/testing/crash-injection.ts';
 import type { TestDatabase } from '#service-kit/testing/index.ts';
+import { planOnce } from '#service-kit/testing/plan-once.ts';
 import { compose, type Monitor } from '../../composition.ts';
 import { readConfig } from '../../config.ts';
 
@@ -29,15 +30,25 @@ export interface Applied {
   wasEnded: boolean;
 }
 
+/** A process that does not crash, for any number of sites. */
+export interface WholeProcess extends AsyncDisposable {
+  monitor: Monitor;
+  openFacts: OpenFacts;
+}
+
+export function startWholeProcess(database: TestDatabase, openFacts: OpenFacts): WholeProcess {
+  const { monitor, database: own } = startProcess(database, openFacts, Number.POSITIVE_INFINITY);
+  // The same statements at each crash point, on small tables: to plan them costs more than to run them.
+  planOnce(own.pool);
+  return { monitor, openFacts, [Symbol.asyncDispose]: () => own[Symbol.asyncDispose]() };
+}
+
 /** Applies the same uploads of a new sensor at a new site. */
 export async function applyWithCrash(
   database: TestDatabase,
-  openFacts: OpenFacts,
+  { monitor, openFacts }: WholeProcess,
   statements: number,
 ): Promise<Applied> {
-  const whole = startProcess(database, openFacts, Number.POSITIVE_INFINITY);
-  await using _whole = whole.database;
-  const { monitor } = whole;
   const site = await monitor.sites.create(systemActor, `Site ${statements}`);
   const probe = await monitor.probes.add(systemActor, site.id, {
     ...{ name: 'Gateway', kind: 'icmp', target: '192.0.2.1', port: null },

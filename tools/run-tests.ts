@@ -12,6 +12,11 @@ const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 /** A process that takes longer hangs. No test has a limit of its own: how long one takes is the machine's affair. */
 const hangsAfterMs = 1_200_000;
 const execArgv = ['--disable-warning=ExperimentalWarning'];
+/**
+ * Files that share a process make and drop many objects: with more room for young ones, a tenth of the processor time is
+ * saved. Others may measure the memory of their process.
+ */
+const sharedExecArgv = [...execArgv, '--max-semi-space-size=32'];
 
 /** Files that run in one process, in this order. */
 export type Batch = readonly string[];
@@ -47,7 +52,7 @@ async function runBatch(batch: Batch, events: PassThrough): Promise<void> {
   const silent = new Set(files);
   const child = fork(`${root}/tools/test-batch.ts`, files, {
     serialization: 'advanced',
-    execArgv,
+    execArgv: files.length > 1 ? sharedExecArgv : execArgv,
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     timeout: hangsAfterMs,
   });

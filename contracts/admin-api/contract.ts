@@ -32,6 +32,11 @@ export function advertised({ required, optional }: AdminContract): Capabilities 
   return { ...required, ...optional };
 }
 
+/** True when a receiver takes what an optional flag of a contract and its version stand for. */
+export function takes(capabilities: Capabilities, { optional = {} }: AdminContract, flag: string): boolean {
+  return [flag, `${flag}_version`].every((name) => name in optional && capabilities[name] === optional[name]);
+}
+
 /** True when a receiver with these capabilities speaks the contract in the version that we speak. */
 export function isSpoken(capabilities: Capabilities, { required }: AdminContract): boolean {
   return Object.entries(required).every(([name, value]) => capabilities[name] === value);

@@ -82,6 +82,12 @@ export const Incident = Type.Object(
     totals: Type.Object({ bytes: Count, packets: Count }, strict),
     coverage: Type.Enum(['complete', 'partial', 'unknown']),
     drill: Type.Boolean(),
+    drill_is_mailed: Type.Optional(
+      Type.Boolean({
+        description:
+          'The operator of the drill wants the customer mailed, as about an attack. Only with `ddos_drill_mail`.',
+      }),
+    ),
     actions: Type.Array(IncidentAction, { maxItems: 8 }),
   },
   strict,
@@ -121,6 +127,7 @@ export type IncidentOutcomes = Static<typeof IncidentOutcomes>;
 export const incidentsContract = {
   permission: 'ddos_incident_ingest',
   required: { ddos_incident_ingest: true, ddos_incident_contract_version: 1 },
+  optional: { ddos_drill_mail: true, ddos_drill_mail_version: 1 },
   path: '/protect/incidents/',
   request: IncidentsRequest,
   answer: IncidentOutcomes,

@@ -4,7 +4,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Drill, DrillOrder } from './drill.ts';
 
 const columns = sql`id, host(address) as address, direction, class, pps, bps,
-  (extract(epoch from starts_at) * 1000)::float8 as "startsAtMs", seconds, started_by as "startedBy",
+  (extract(epoch from starts_at) * 1000)::float8 as "startsAtMs", seconds, mails_customer as "mailsCustomer", started_by as "startedBy",
   (extract(epoch from stopped_at) * 1000)::float8 as "stoppedAtMs", stopped_by as "stoppedBy"`;
 
 const isOpen = sql`stopped_at is null and starts_at + seconds * interval '1 second' > svc_now()`;
@@ -39,9 +39,9 @@ export async function insertDrill(
   by: string,
 ): Promise<void> {
   await sql`
-    insert into protection_drills (id, site_id, address, direction, class, pps, bps, starts_at, seconds, started_by)
+    insert into protection_drills (id, site_id, address, direction, class, pps, bps, starts_at, seconds, mails_customer, started_by)
     values (${drill.id}, ${siteId}, ${drill.address}, ${drill.direction}, ${drill.class}, ${drill.pps}, ${drill.bps},
-      date_trunc('second', svc_now()) + ${drill.delaySeconds} * interval '1 second', ${drill.seconds}, ${by})`.execute(
+      date_trunc('second', svc_now()) + ${drill.delaySeconds} * interval '1 second', ${drill.seconds}, ${drill.mailsCustomer}, ${by})`.execute(
     trx,
   );
 }

@@ -37,6 +37,8 @@ export interface DrillInput {
   /** A number such as 25000 or 25k. */
   pps: string;
   seconds: string;
+  /** Any text: the customer is mailed, as about an attack. */
+  mails_customer?: string;
 }
 
 export interface DrillOrder {
@@ -45,6 +47,7 @@ export interface DrillOrder {
   pps: number;
   bps: number;
   seconds: number;
+  mailsCustomer: boolean;
 }
 
 /** A drill as it is stored. */
@@ -58,6 +61,7 @@ export interface Drill {
   bps: number;
   startsAtMs: number;
   seconds: number;
+  mailsCustomer: boolean;
   startedBy: string;
   stoppedAtMs: number | null;
   stoppedBy: string | null;
@@ -86,7 +90,8 @@ export function parseDrill(input: DrillInput): DrillOrder {
   const [first] = Object.values(fields);
   if (first !== undefined || !found || !direction || pps === null)
     throw new CodedError('protection.invalid', first ?? '', { fields });
-  return { class: found, direction, pps, bps: pps * shapes[found].bytes * 8, seconds };
+  const mailsCustomer = Boolean(input.mails_customer);
+  return { class: found, direction, pps, bps: pps * shapes[found].bytes * 8, seconds, mailsCustomer };
 }
 
 /** The metric that a drill exceeds most, and by how much; null where nothing that counts it is judged. */

@@ -17,6 +17,7 @@ export {
 export { type DetectorReport, readDetectorReports } from './detector-report-store.ts';
 export { readCertainUntil } from './inventory-age-store.ts';
 export { type LeftOutRows, readLeftOut } from './left-out-store.ts';
+export { listMailedDrills } from './mailed-drill-store.ts';
 export { readPlanScope } from './plan-scope-store.ts';
 export { listSensorViews, type SensorView } from './probe-sensor-store.ts';
 export {

@@ -27,6 +27,7 @@ export interface DueAttackMail {
   address: string;
   direction: 'inbound' | 'outbound';
   class: string;
+  isDrill: boolean;
   startedAt: Date;
   recoveredAt: Date | null;
   peakBps: number;
@@ -42,7 +43,7 @@ export async function findDueMail(db: Queryable, mailId: number): Promise<DueAtt
           where m.organization_id = t.organization_id and m.person_id = p.id)
         and coalesce(c.views_on and c.attack_mail, true) as "isWanted",
       i.incident_id as "incidentId", s.id as "serverId", s.name as "serverName", o.name as "organizationName", i.address,
-      i.direction, i.class, i.started_at as "startedAt", i.recovered_at as "recoveredAt", i.peak_bps as "peakBps",
+      i.direction, i.class, i.is_drill as "isDrill", i.started_at as "startedAt", i.recovered_at as "recoveredAt", i.peak_bps as "peakBps",
       i.peak_pps as "peakPps", (extract(epoch from svc_now()) * 1000)::float8 as "nowMs"
     from attack_mails a join protect_incidents i on i.incident_id = a.incident_id
       join servers s on s.id = i.server_id join tenants t on t.id = s.tenant_id

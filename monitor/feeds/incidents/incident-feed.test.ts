@@ -9,7 +9,7 @@ import { compose, partsOfFeed } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { requireIncidentsAlone } from '#monitor/incidents/index.ts';
 import { createIncidentSpool, observation } from '#monitor/incidents/testing/observations.ts';
-import { send } from '#monitor/operations-client/testing/operations-stub.ts';
+import { allCapabilities, send } from '#monitor/operations-client/testing/operations-stub.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
@@ -195,4 +195,36 @@ test('NET-4.6: SVC_OPS_DDOS_SYNC=0 leaves incidents and minutes to another proce
     [],
   );
   assert.throws(() => readConfig({ SVC_OPS_DDOS_SYNC_SECONDS: '4' }), /SVC_OPS_DDOS_SYNC_SECONDS/);
+});
+
+test('only a drill whose operator asked for it says that the customer is to be mailed, to operations that takes it', async () => {
+  const addresses = ['198.51.100.7', '198.51.100.8', '198.51.100.9'];
+  await world.database.pool.query(
+    `insert into protection_drills (id, site_id, address, direction, class, pps, bps, starts_at, seconds, started_by, mails_customer)
+     select gen_random_uuid(), $1, address::inet, 'inbound', 'syn_flood', 1, 1, to_timestamp($2::float8), 60, 'ada', address <> '198.51.100.8'
+     from unnest($3::text[]) address`,
+    [world.siteId, start / 1000, addresses],
+  );
+  const target = (value: string) => ({ target: { kind: 'host' as const, value } });
+  // An attack on an address that has a drill too is no drill.
+  const all = [
+    flood({ drill: true }),
+    flood({ drill: true, ...target('198.51.100.8') }),
+    flood({ ...target('198.51.100.9') }),
+  ];
+  await say(...all);
+  await tick(await startFeed());
+  const asked = () =>
+    new Map(sent().map(({ target: { value }, drill_is_mailed }) => [value, drill_is_mailed]));
+  assert.deepEqual(
+    addresses.map((address) => asked().get(address)),
+    [undefined, undefined, undefined],
+  );
+  world.operations.capabilities = { ...allCapabilities, ddos_drill_mail: true, ddos_drill_mail_version: 1 };
+  await world.connection.check();
+  await tick(await startFeed());
+  assert.deepEqual(
+    addresses.map((address) => asked().get(address)),
+    [true, undefined, undefined],
+  );
 });

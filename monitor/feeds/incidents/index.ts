@@ -5,6 +5,7 @@
  * has as it is now is not sent again, except once after a restart. Attacks on prefixes and captures stay here: nothing tells
  * whose they were. A changed incident starts a run at once (`wake.ts`); the interval serves wake-ups that were lost.
  */
+import { takes } from '#contracts/admin-api/contract.ts';
 import {
   type IncidentOutcomes,
   type IncidentsRequest,
@@ -12,12 +13,15 @@ import {
   type Incident as WireIncident,
 } from '#contracts/admin-api/incidents.ts';
 import type { DeliverableIncident } from '#monitor/incidents/index.ts';
+import { listMailedDrills } from '#monitor/views/index.ts';
 import { defineFeed, type FeedSources } from '../feed.ts';
 import { opsDdosCadence } from '../ops-ddos-cadence.ts';
 import type { FeedItem, Round, Visit } from '../round.ts';
 
 interface IncidentItem extends FeedItem {
   incident: DeliverableIncident;
+  /** Of a drill about which operations is asked to mail the customer. */
+  isMailedDrill: boolean;
   /** All clusters of its site. */
   clusterIds: readonly number[];
 }
@@ -65,7 +69,7 @@ const isAnswer = (outcome: string) =>
   ['applied', 'unchanged', 'unmatched', 'identity_conflict', 'terminal'].includes(outcome);
 
 async function listDue(
-  { incidents: source, sites }: FeedSources,
+  { db, incidents: source, sites }: FeedSources,
   round: Round,
   delivered: Map<string, number>,
 ) {
@@ -75,9 +79,18 @@ async function listDue(
   for (const id of delivered.keys()) if (!active.has(id)) delivered.delete(id);
   const changed = all.filter(({ id, revision, isPending }) => isPending || delivered.get(id) !== revision);
   const due = await round.pickDue(changed.map((incident) => ({ key: incident.id, incident })));
+  const drills = due.flatMap(({ incident }) => (incident.isDrill ? [incident.id] : []));
+  const mailed = takes(round.capabilities, incidentsContract, 'ddos_drill_mail')
+    ? await listMailedDrills(db(), drills)
+    : new Set<string>();
   const items = due.map((item): IncidentItem => {
     const clusters = clustersOf.get(item.incident.siteId)!;
-    return { ...item, clusterIds: clusters.map(({ clusterId }) => clusterId).slice(0, clustersMax) };
+    const isMailedDrill = mailed.has(item.incident.id);
+    return {
+      ...item,
+      isMailedDrill,
+      clusterIds: clusters.map(({ clusterId }) => clusterId).slice(0, clustersMax),
+    };
   });
   return { items, counts: { due: changed.length } };
 }
@@ -89,7 +102,7 @@ function buildParcel(items: readonly IncidentItem[]) {
       contract_version: 1 as const,
       source_site_id: incident.siteId,
       cluster_ids: [...clusterIds],
-      incidents: items.map((item) => toWire(item.incident)),
+      incidents: items.map((item) => toWire(item.incident, item.isMailedDrill)),
     },
     visits: [],
     take({ outcomes }: IncidentOutcomes): Visit[] {
@@ -105,7 +118,7 @@ function buildParcel(items: readonly IncidentItem[]) {
 }
 
 /** An incident as operations knows it: with the sensors' times, and without any remote address. */
-export function toWire(incident: DeliverableIncident): WireIncident {
+export function toWire(incident: DeliverableIncident, isMailedDrill = false): WireIncident {
   const { measured, recoveredAtMs } = incident;
   const { peak, totals, current } = measured;
   const time = (ms: number) => new Date(ms).toISOString();
@@ -132,6 +145,7 @@ export function toWire(incident: DeliverableIncident): WireIncident {
     totals: { bytes: totals.bytes, packets: totals.packets },
     coverage: measured.coverage,
     drill: incident.isDrill,
+    ...(isMailedDrill && { drill_is_mailed: true }),
     actions: incident.actions.map(({ kind, atMs, endedAtMs }) => ({
       kind,
       at: time(atMs),

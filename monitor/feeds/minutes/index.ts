@@ -4,7 +4,7 @@
  * Only complete minutes are sent, gaps are not sent at all, and what comes late is sent by the sweep that goes over the
  * last 24 hours again and again.
  */
-import type { Capabilities } from '#contracts/admin-api/contract.ts';
+import { takes } from '#contracts/admin-api/contract.ts';
 import {
   minutesContract,
   type TelemetryReceipts,
@@ -92,19 +92,12 @@ function createContexts(
         siteId,
         clusterIds: [...siteOf].filter(([, site]) => site === siteId).map(([cluster]) => cluster),
         completeUntil: until,
-        withIdentity: takes(round.capabilities, 'protect_application_identity'),
-        withReason: takes(round.capabilities, 'protect_telemetry_reason'),
+        withIdentity: takes(round.capabilities, minutesContract, 'protect_application_identity'),
+        withReason: takes(round.capabilities, minutesContract, 'protect_telemetry_reason'),
         setAsideOf,
       };
     })();
     contexts.set(siteId, made);
     return made;
   };
-}
-
-/** True when the receiver takes what this flag and its version stand for (NET-2.4.0). */
-function takes(capabilities: Capabilities, flag: keyof typeof minutesContract.optional): boolean {
-  const { [flag]: isOffered, ...others } = minutesContract.optional;
-  const version = `${flag}_version` as keyof typeof others;
-  return capabilities[flag] === isOffered && capabilities[version] === minutesContract.optional[version];
 }

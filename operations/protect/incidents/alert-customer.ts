@@ -3,7 +3,7 @@
  *
  * What is told is queued in the transaction that stores the incident: mails in `attack_mails`, webhooks as events. An
  * incident that comes back within five minutes of its recovery continues its episode and is not told again. The end goes
- * only where the start went. Drills and information (severity `info`) are never told.
+ * only where the start went. Information (severity `info`) is never told, and a drill only by mail where its operator asked for it.
  */
 import type { Incident } from '#contracts/admin-api/incidents.ts';
 import { emit } from '#operations/events/index.ts';
@@ -33,7 +33,7 @@ export async function alertCustomer(
   tx: Queryable,
   { of, incident, recoveredBefore, nowMs }: AlertInput,
 ): Promise<void> {
-  if (incident.severity !== 'attack' || incident.drill) return;
+  if (incident.severity !== 'attack' || (incident.drill && !incident.drill_is_mailed)) return;
   const lastMs = Date.parse(incident.last_observed_at);
   if (lastMs < nowMs - lateMs) return;
   let told = await store.readTold(tx, incident.id);
@@ -58,7 +58,9 @@ async function tellStart(
   incident: Incident,
   episode: number,
 ): Promise<store.Told> {
-  const channels = channelsSince(await findSettings(tx, of), new Date(incident.started_at));
+  const chosen = channelsSince(await findSettings(tx, of), new Date(incident.started_at));
+  // Programs of the customer can not tell a drill from an attack.
+  const channels = chosen.filter((channel) => channel === 'mail' || !incident.drill);
   const isMailed =
     channels.includes('mail') &&
     deps.canMail &&

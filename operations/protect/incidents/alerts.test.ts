@@ -134,6 +134,23 @@ test('information and drills are never told', async () => {
   assert.deepEqual(await toldTo(target), { mails: [], events: [] });
 });
 
+test('a drill whose operator asked for it is mailed as a drill, and goes to no program of the customer', async () => {
+  const target = await createTarget('Rehearsal');
+  const drill = incidentOf(target.address, { drill: true, drill_is_mailed: true });
+  await deliver(drill, drill, recovered(drill));
+  assert.deepEqual(await toldTo(target), {
+    mails: ['Drill: rehearsal-1 is under attack: SYN flood', 'Drill: Attack on rehearsal-1 has ended'],
+    events: [],
+  });
+  for (const { text } of await hooks.world.mailsTo(target.email))
+    assert.match(text, /This is a drill that we run/);
+  const off = await createTarget('Silent');
+  await choose(off, { attackMail: false });
+  const other = incidentOf(off.address, { drill: true, drill_is_mailed: true });
+  await deliver(other, recovered(other));
+  assert.deepEqual(await toldTo(off), { mails: [], events: [] }, 'the customer has turned these mails off');
+});
+
 test('an attack that comes back within five minutes is not told again; after that it is a new one', async () => {
   const target = await createTarget('Flapping');
   const incident = incidentOf(target.address, {

@@ -10,9 +10,10 @@ export function attackMail(due: DueAttackMail, url: string): Mail {
   return {
     to: due.email,
     id: due.publicId,
-    subject: subjectOf(due, server),
+    subject: `${due.isDrill ? 'Drill: ' : ''}${subjectOf(due, server)}`,
     text: `${[
       `Hello ${oneLine(due.personName)},`,
+      ...(due.isDrill ? ['This is a drill that we run. There is no attack.'] : []),
       ...paragraphs,
       url,
       `You receive this mail as a member of ${oneLine(due.organizationName)}. The settings of the server’s Protect page turn these mails off.`,

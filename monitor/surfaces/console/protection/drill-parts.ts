@@ -106,6 +106,13 @@ export function drillForm(options: {
         max: drillSecondsMax,
         error: fault('seconds'),
       }),
+      field({
+        kind: 'checkbox',
+        name: 'mails_customer',
+        label: 'Mail the customer',
+        hint: 'As about an attack, and named a drill. Only where operations is new enough, and the customer has not turned attack mails off. If not selected, nothing is mailed.',
+        checked: typed.mails_customer !== undefined,
+      }),
     ]),
   ];
 }
@@ -162,7 +169,7 @@ function drillColumns({ path, drills, thresholds, csrfToken, nowMs }: DrillTable
       key: 'class',
       header: 'Drill',
       cell: (row) =>
-        html`${classNames[row.class] ?? row.class} <div class="hint">${row.direction}, ${formatCount(row.seconds)} s</div>`,
+        html`${classNames[row.class] ?? row.class} <div class="hint">${row.direction}, ${formatCount(row.seconds)} s${row.mailsCustomer && ', customer is mailed'}</div>`,
       value: (row) => `${row.direction} ${row.class}`,
     },
     {
@@ -205,6 +212,7 @@ export function drillTable(request: FastifyRequest, options: DrillTable): Html {
     columns: drillColumns(options),
     fields: [
       { field: 'seconds', value: (row) => row.seconds },
+      { field: 'mails_customer', value: (row) => row.mailsCustomer },
       { field: 'started_by', value: (row) => row.startedBy },
       { field: 'stopped_by', value: (row) => row.stoppedBy },
       { field: 'stopped_at', value: (row) => isoTime(row.stoppedAtMs) },

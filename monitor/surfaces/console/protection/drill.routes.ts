@@ -10,7 +10,13 @@ import { refusalOf } from './form-body.ts';
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const StopParams = Type.Object({ ...Params.properties, drillId: Type.String({ format: 'uuid' }) });
 const text = Type.String({ maxLength: 100 });
-const Body = Type.Object({ class: text, direction: text, pps: text, seconds: text });
+const Body = Type.Object({
+  class: text,
+  direction: text,
+  pps: text,
+  seconds: text,
+  mails_customer: Type.Optional(text),
+});
 
 export function registerDrills(app: App, deps: ConsoleDeps): void {
   const path = '/sites/:siteId/protection/addresses/:address/drills';

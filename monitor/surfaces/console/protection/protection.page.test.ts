@@ -156,12 +156,21 @@ test('an operator starts and stops a drill; viewers see it, with what the thresh
   assert.equal((await operator.post(`${page}/drills`, order)).status, 303);
   const [drill] = await rowsOf(page, 'drills');
   assert.deepEqual([drill.state, drill.class, drill.pps], ['waiting', 'inbound syn_flood', 50_000]);
+  assert.equal(drill.mails_customer, false, 'not asked for');
   assert.match(drill.expected, /times TCP openings: found within 3 s/);
   const { text } = await operator.get(path);
   const stop = /action="([^"]+\/drills\/[^"]+\/stop)"/.exec(text)![1]!;
   assert.doesNotMatch((await viewer.get(path)).text, /\/stop"/);
   assert.equal((await viewer.post(stop)).status, 403);
   assert.equal((await operator.post(stop)).status, 303);
+  const mailed = { ...order, mails_customer: 'on' };
+  assert.equal((await operator.post(`${page}/drills`, mailed)).status, 303);
+  const asked = (await rowsOf(page, 'drills')).find((one: { state: string }) => one.state === 'waiting');
+  assert.equal(asked.mails_customer, true);
+  assert.match((await viewer.get(page)).text, /customer is mailed/);
+  await operator.post(
+    `${page}/drills/${(await server.monitor.protection.listDrills(server.siteId, '198.51.100.7', 1))[0]!.id}/stop`,
+  );
   assert.equal((await rowsOf(path, 'drills'))[0].state, 'stopped');
   assert.equal((await operator.post(`${path}/addresses/203.0.113.9/drills`, order)).status, 422);
 });

@@ -76,7 +76,10 @@ export type TelemetryApplication = Static<typeof TelemetryApplication>;
 
 /** Why the attack values of a minute are unknown: its detector did not watch all of it, no epoch covered the address, or an attack can't be assigned. */
 export const unknownReasons = ['detector_incomplete', 'no_epoch', 'unassignable'] as const;
-/** Why a minute is not a full one. */
+/**
+ * Why a minute is not a full one. `not_finished`: a sensor that listens has not delivered it yet; a later request has it.
+ * `expired` is not sent in this version: requests go back 24 hours, and minutes are kept longer. Receivers take it.
+ */
 export const partialReasons = [
   'sensor_down',
   'capture_failed',

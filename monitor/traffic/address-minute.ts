@@ -3,8 +3,14 @@ import type { CaptureGap, Listening, Sighting } from '#monitor/facts/index.ts';
 /** Traffic of an exact address in a minute, or a gap. */
 export type AddressMinute = ObservedMinute | { isGap: true; minute: number; loss: MinuteLoss | null };
 
-/** Why nothing or not everything was observed: a gap that the sensor or the monitor recorded, or packets that were lost. */
-export type MinuteLoss = CaptureGap['reason'] | 'packets_lost';
+/**
+ * Why nothing or not everything was observed: a gap that the sensor or the monitor recorded, packets that were lost, or a
+ * capture that listens and has not delivered the minute yet.
+ */
+export type MinuteLoss = CaptureGap['reason'] | 'packets_lost' | 'not_finished';
+
+/** Start of the newest minute that each listening capture has delivered, by the capture's id. */
+export type DeliveredMinutes = ReadonlyMap<number, number>;
 
 export interface ObservedMinute {
   isGap: false;
@@ -46,6 +52,7 @@ export function joinMinutes(input: {
   capturesSeen: ReadonlyMap<number, readonly number[]>;
   listening: readonly Listening[];
   gaps: readonly CaptureGap[];
+  delivered: DeliveredMinutes;
 }): AddressMinute[] {
   const sightings = new Map(input.sightings.map((sighting) => [sighting.minute, sighting]));
   const listening = new Map<number, Listening[]>();
@@ -58,6 +65,10 @@ export function joinMinutes(input: {
     input.gaps.find(
       (gap) => captureIds.includes(gap.captureId) && gap.fromMinute <= minute && minute <= gap.toMinute,
     );
+  const isAwaited = (captureIds: readonly number[], minute: number) =>
+    captureIds.some((id) => (input.delivered.get(id) ?? minute) < minute);
+  const whyGap = (captureIds: readonly number[], minute: number): MinuteLoss | null =>
+    findGap(captureIds, minute)?.reason ?? (isAwaited(captureIds, minute) ? 'not_finished' : null);
   const judge = (at: Pick<Listening, 'captureId' | 'minute' | 'observedMs' | 'coverage'>) => {
     const gap = findGap([at.captureId], at.minute);
     const isWhole = at.observedMs >= 60_000;
@@ -101,7 +112,7 @@ export function joinMinutes(input: {
             packets: 0,
             ...judge(silent),
           }
-        : { isGap: true, minute, loss: findGap(known, minute)?.reason ?? null },
+        : { isGap: true, minute, loss: whyGap(known, minute) },
     );
   }
   return minutes;

@@ -22,7 +22,7 @@ import type {
 import type { SetAsides } from '#monitor/set-asides/index.ts';
 import { nameSensors as findSensors } from '#monitor/views/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
-import type { AddressMinute } from './address-minute.ts';
+import type { AddressMinute, DeliveredMinutes } from './address-minute.ts';
 import { readAddressesMinutes } from './read-address-minutes.ts';
 import { readSiteTraffic, type SiteTraffic } from './read-site-traffic.ts';
 
@@ -36,7 +36,7 @@ export type {
   Limited,
   TopAddress,
 } from '#monitor/facts/index.ts';
-export type { AddressMinute, MinuteLoss, ObservedMinute } from './address-minute.ts';
+export type { AddressMinute, DeliveredMinutes, MinuteLoss, ObservedMinute } from './address-minute.ts';
 export { captureSection } from './capture-section.ts';
 export type { SiteTraffic } from './read-site-traffic.ts';
 
@@ -71,8 +71,14 @@ export interface Traffic {
     toMinute: number,
     segment?: string,
   ): Promise<AddressMinute[]>;
-  /** The same for many ranges, in their order; costs little more than one range. */
-  readAddressesMinutes(ranges: readonly AddressRange[]): Promise<AddressMinute[][]>;
+  /**
+   * The same for many ranges, in their order; costs little more than one range. A gap after what a listening capture has
+   * `delivered` says that the minute is not finished.
+   */
+  readAddressesMinutes(
+    ranges: readonly AddressRange[],
+    delivered?: DeliveredMinutes,
+  ): Promise<AddressMinute[][]>;
   /** Every capture's row of an address in these minutes, the chosen one of each minute first, with the reason. */
   explainAddress(
     siteId: number,
@@ -155,7 +161,8 @@ export function createTraffic(deps: TrafficDeps): Traffic {
       const range = { siteId, address, fromMinute, toMinute, ...at(segment) };
       return (await readAddressesMinutes(facts, [range], deps.setAsides?.listMinutes))[0]!;
     },
-    readAddressesMinutes: (ranges) => readAddressesMinutes(facts, ranges, deps.setAsides?.listMinutes),
+    readAddressesMinutes: (ranges, delivered) =>
+      readAddressesMinutes(facts, ranges, deps.setAsides?.listMinutes, delivered),
     explainAddress: async (siteId, address, fromMinute, toMinute, segment) =>
       named(await facts.explainAddress({ siteId, address, fromMinute, toMinute, ...at(segment) })),
     readSiteTraffic: (siteId, fromMs, toMs, stepSeconds) =>

@@ -1,11 +1,12 @@
 import type { AddressRange, FactStore } from '#monitor/facts/index.ts';
-import { type AddressMinute, joinMinutes } from './address-minute.ts';
+import { type AddressMinute, type DeliveredMinutes, joinMinutes } from './address-minute.ts';
 
 /** Minutes of exact addresses, one entry for each range, in the order of the ranges. */
 export async function readAddressesMinutes(
   facts: Pick<FactStore, 'readAddresses'>,
   ranges: readonly AddressRange[],
   listSetAside: ((ranges: readonly AddressRange[]) => Promise<number[][]>) | null = null,
+  delivered: DeliveredMinutes = new Map(),
 ): Promise<AddressMinute[][]> {
   const [found, setAside] = await Promise.all([
     facts.readAddresses(ranges),
@@ -19,7 +20,7 @@ export async function readAddressesMinutes(
       if (captures) captures.push(captureId);
       else capturesSeen.set(minute, [captureId]);
     }
-    const minutes = joinMinutes({ ...range, ...known, capturesSeen });
+    const minutes = joinMinutes({ ...range, ...known, capturesSeen, delivered });
     const aside = setAside[i]!;
     return aside.length > 0 ? withoutSetAside(minutes, new Set(aside), capturesSeen) : minutes;
   });
@@ -34,7 +35,7 @@ function withoutSetAside(
   return minutes.map((entry) => {
     if (entry.isGap || !setAside.has(entry.minute)) return entry;
     return seen.has(entry.minute)
-      ? { ...entry, coverage: null }
-      : { isGap: true, minute: entry.minute, loss: null };
+      ? { ...entry, coverage: null, loss: entry.loss ?? 'rejected' }
+      : { isGap: true, minute: entry.minute, loss: entry.loss ?? 'rejected' };
   });
 }

@@ -287,9 +287,28 @@ test('zero or gap depends on the captures that saw the address last, not on olde
       coverage: 1,
     })),
     gaps: [],
+    delivered: new Map(),
   });
   assert.deepEqual(
     minutes.map((entry) => (entry.isGap ? 'gap' : entry.rxBytes)),
     [0, 9, 'gap', 0],
   );
+});
+
+test('NET-2.4.3: a gap after what a listening capture has delivered is not finished; a recorded gap, and other captures, say otherwise', () => {
+  const at = (offset: number) => offset * 60;
+  const read = (delivered: [number, number][], gaps: { captureId: number; offset: number }[] = []) =>
+    joinMinutes({
+      ...{ fromMinute: at(0), toMinute: at(4), knownCaptures: [1], sightings: [], capturesSeen: new Map() },
+      listening: [{ captureId: 1, minute: at(0), observedMs: 60_000, coverage: 1 }],
+      gaps: gaps.map(({ captureId, offset }) => ({
+        ...{ captureId, fromMinute: at(offset), toMinute: at(offset), reason: 'sensor_down' as const },
+      })),
+      delivered: new Map(delivered),
+    }).map(({ loss }) => loss);
+  const awaited = 'not_finished';
+  assert.deepEqual(read([[1, at(1)]]), [null, null, awaited, awaited], 'minute 1 was delivered without it');
+  assert.deepEqual(read([[1, at(1)]], [{ captureId: 1, offset: 2 }]), [null, null, 'sensor_down', awaited]);
+  assert.deepEqual(read([[2, at(1)]]), [null, null, null, null], 'of another capture');
+  assert.deepEqual(read([]), [null, null, null, null], 'silent for long');
 });

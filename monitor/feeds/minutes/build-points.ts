@@ -29,7 +29,10 @@ const transports: Readonly<Record<number, string>> = {
   132: 'sctp',
 };
 
-/** What is wrong with a minute, as receivers know it: what was observed and not kept is lost for them too. */
+/**
+ * What is wrong with a minute, as receivers know it: what was observed and not kept is lost for them too. None is `expired`:
+ * the feed goes back 24 hours, and minutes are kept for three months.
+ */
 const lossReasons: Readonly<Record<MinuteLoss, MinuteReason>> = {
   sensor_down: 'sensor_down',
   capture_failed: 'capture_failed',
@@ -39,6 +42,7 @@ const lossReasons: Readonly<Record<MinuteLoss, MinuteReason>> = {
   refused: 'packets_lost',
   spool_damaged: 'packets_lost',
   rejected: 'packets_lost',
+  not_finished: 'not_finished',
 };
 
 /** True when the minute makes a point. */

@@ -15,7 +15,7 @@ import { defineFeed, type FeedSources } from '../feed.ts';
 import { opsDdosCadence } from '../ops-ddos-cadence.ts';
 import type { FeedItem, Round } from '../round.ts';
 import { buildParcel, rangesOf, type VisitContext } from './build-parcel.ts';
-import { completeUntil } from './plan-visit.ts';
+import { completeUntil, deliveredMinutes } from './plan-visit.ts';
 import { readAhead } from './read-ahead.ts';
 
 const name = 'telemetry';
@@ -83,12 +83,14 @@ function createContexts(
     const known = contexts.get(siteId);
     if (known) return known;
     const made = (async (): Promise<VisitContext> => {
-      const until = completeUntil(await sources.traffic.listCaptures(siteId), sources.clock.nowMs());
+      const captures = await sources.traffic.listCaptures(siteId);
+      const nowMs = sources.clock.nowMs();
+      const until = completeUntil(captures, nowMs);
       const ranges = due
         .filter((target) => siteOf.get(target.clusterId) === siteId)
         .flatMap((target) => rangesOf(target, until));
       return {
-        read: await readAhead(sources, siteId, ranges),
+        read: await readAhead(sources, siteId, ranges, deliveredMinutes(captures, nowMs)),
         siteId,
         clusterIds: [...siteOf].filter(([, site]) => site === siteId).map(([cluster]) => cluster),
         completeUntil: until,

@@ -73,7 +73,7 @@ test('a minute is complete when every listening capture closed it, or its latene
   const now = start + 10;
   const at = (...newest: (number | null)[]) =>
     completeUntil(
-      newest.map((newestMinute) => ({ newestMinute })),
+      newest.map((newestMinute, captureId) => ({ captureId, newestMinute })),
       now * 1000,
     );
   assert.equal(at(start - 60, start - 60), start, 'both closed the last minute');

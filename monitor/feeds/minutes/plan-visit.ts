@@ -67,6 +67,7 @@ export function advanceCursor(cursor: Cursor, visit: Visit, historyDone: number)
 
 /** What is known of a site's captures. */
 export interface CaptureProgress {
+  captureId: number;
   /** Start of the newest minute that it has closed, null for none yet. */
   newestMinute: number | null;
 }
@@ -76,16 +77,25 @@ const silentAfterSeconds = 5 * minuteSeconds;
 /** After this time a minute counts as complete without the missing captures; the sweep sends later data again. */
 const latenessSeconds = 60;
 
+/** The newest closed minutes of the captures that listen, by their ids. */
+export function deliveredMinutes(captures: readonly CaptureProgress[], nowMs: number): Map<number, number> {
+  const now = Math.floor(nowMs / 1000);
+  return new Map(
+    captures.flatMap(({ captureId, newestMinute }) =>
+      newestMinute !== null && newestMinute + minuteSeconds > now - silentAfterSeconds
+        ? [[captureId, newestMinute]]
+        : [],
+    ),
+  );
+}
+
 /** The end of a site's complete minutes: every listening capture has closed them, or their lateness has passed. */
 export function completeUntil(captures: readonly CaptureProgress[], nowMs: number): number {
   const now = Math.floor(nowMs / 1000);
   const thisMinute = now - (now % minuteSeconds);
   const late = now - latenessSeconds;
   const surely = late - (late % minuteSeconds);
-  const newest = captures
-    .map((capture) => capture.newestMinute)
-    .filter((minute) => minute !== null)
-    .filter((minute) => minute + minuteSeconds > now - silentAfterSeconds);
+  const newest = [...deliveredMinutes(captures, nowMs).values()];
   if (newest.length === 0) return surely;
   const closed = Math.min(...newest) + minuteSeconds;
   return Math.max(surely, Math.min(closed, thisMinute));

@@ -3,7 +3,7 @@
  * several, and planning them takes longer than reading its rows.
  */
 import type { AddressApplication, Applications } from '#monitor/applications/index.ts';
-import type { AddressMinute } from '#monitor/traffic/index.ts';
+import type { AddressMinute, DeliveredMinutes } from '#monitor/traffic/index.ts';
 import { type JudgeDeps, judgeRanges, type Verdicts } from './judge-ranges.ts';
 
 export interface ReadAheadDeps extends JudgeDeps {
@@ -36,12 +36,14 @@ export async function readAhead(
   deps: ReadAheadDeps,
   siteId: number,
   ranges: readonly VisitRange[],
+  delivered: DeliveredMinutes,
 ): Promise<ReadRange> {
   const ahead = new Map<string, RangeContent>();
-  const all = await readRanges(deps, siteId, ranges, rowsMax);
+  const all = await readRanges(deps, siteId, ranges, delivered, rowsMax);
   for (const [i, range] of ranges.entries()) if (all) ahead.set(keyOf(range), all[i]!);
   return async (range) =>
-    ahead.get(keyOf(range)) ?? (await readRanges(deps, siteId, [range], Number.MAX_SAFE_INTEGER - 1))![0]!;
+    ahead.get(keyOf(range)) ??
+    (await readRanges(deps, siteId, [range], delivered, Number.MAX_SAFE_INTEGER - 1))![0]!;
 }
 
 const keyOf = ({ item, fromMinute, toMinute }: VisitRange) => `${item} ${fromMinute} ${toMinute}`;
@@ -50,6 +52,7 @@ async function readRanges(
   deps: ReadAheadDeps,
   siteId: number,
   ranges: readonly VisitRange[],
+  delivered: DeliveredMinutes,
   applicationsMax: number,
 ): Promise<RangeContent[] | null> {
   const { traffic, applications } = deps;
@@ -60,7 +63,7 @@ async function readRanges(
     toMinute,
   }));
   const [minutes, used] = await Promise.all([
-    traffic.readAddressesMinutes(asked),
+    traffic.readAddressesMinutes(asked, delivered),
     applications.readAddressesApplications(asked, applicationsMax),
   ]);
   if (!used) return null;

@@ -190,3 +190,24 @@ test('NET-2.4.6: expected traffic is never made of a previous owner’s minutes,
   const whole = await deliver();
   assert.equal(whole.get(3)!.expected_bps, 80);
 });
+
+test('a minute that a listening sensor has not delivered in time is not finished, and is sent again when it is', async () => {
+  world.operations.targets = [target(address, { assignedAt: ago(50) })];
+  await addMinutes(
+    world,
+    sensor,
+    [4, 3].map((one) => ({ minute: minutesAgo(one), address, rxBytes: 60 })),
+  );
+  const first = await deliver();
+  assert.deepEqual(
+    [4, 3, 2].map((one) => [first.get(one)!.inbound_bps, first.get(one)!.reason]),
+    [
+      [8, 'detector_incomplete'],
+      [8, 'detector_incomplete'],
+      [null, 'not_finished'],
+    ],
+  );
+  assert.equal(first.get(2)!.coverage, 0);
+  await addMinutes(world, sensor, [{ minute: minutesAgo(2), address, rxBytes: 120 }]);
+  assert.equal((await deliver()).get(2)!.inbound_bps, 16);
+});

@@ -17,6 +17,10 @@ const lossReasons: Readonly<Partial<Record<MinuteReason, { short: string; long: 
     short: 'data lost',
     long: 'Packets or counters of this minute were lost, so the traffic is at least what is shown.',
   },
+  not_finished: {
+    short: 'not delivered yet',
+    long: 'The sensor on the hypervisor of this server has not delivered this minute yet. It follows.',
+  },
   clock: {
     short: 'clock was set',
     long: 'The clock of the hypervisor was set, so this minute was longer or shorter than one.',

@@ -29,6 +29,7 @@ test('serve starts the database and its secrets first, the work of every feature
     'loop operations-traffic-retention',
     'loop operations-live-retention',
     'loop operations-scan-requests',
+    'port mails',
     'loop operations-scan-retention',
     'webhooks',
     'loop webhooks.upkeep',

@@ -134,7 +134,7 @@ function createCustomers(
   const protectTraffic = createProtectTraffic(ofProtect);
   const protectIncidents = createProtectIncidents({ ...ofProtect, post });
   const protectLive = createProtectLive(ofProtect);
-  const protectScans = createProtectScans(ofProtect);
+  const protectScans = createProtectScans({ ...ofProtect, post });
   const receivers = [
     ...createReceivers({ protectTraffic, protectLive, protectIncidents, protectScans }),
     ...(overrides.receivers ?? []),

@@ -8,6 +8,7 @@ import { firewallEndpoints } from './firewall-endpoints.ts';
 import { incidentEndpoints } from './incident-endpoints.ts';
 import { keyEndpoints } from './key-endpoints.ts';
 import { networkEndpoints } from './network-endpoints.ts';
+import { portEndpoints } from './port-endpoints.ts';
 import { serverEndpoints } from './server-endpoints.ts';
 import { tenantEndpoints } from './tenant-endpoints.ts';
 import { trafficEndpoints } from './traffic-endpoints.ts';
@@ -20,6 +21,7 @@ export const endpoints = [
   ...bandwidthEndpoints,
   ...trafficEndpoints,
   ...incidentEndpoints,
+  ...portEndpoints,
   ...firewallEndpoints,
   ...keyEndpoints,
   ...usageEndpoints,

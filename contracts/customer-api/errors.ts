@@ -108,6 +108,12 @@ export const errorKinds = [
   kind(422, 'validation_failed', 'immutable_field', 'The field can not be changed: `fields`.'),
   kind(429, 'rate_limited', 'key_rate', 'The key exceeded its requests per minute.'),
   kind(429, 'rate_limited', 'deploy_rate', 'The account exceeded its deployments per hour.'),
+  kind(
+    429,
+    'rate_limited',
+    'scan_cooldown',
+    'A port scan of the server was requested less than 10 minutes ago; see `Retry-After`.',
+  ),
   kind(429, 'rate_limited', 'auth_rate', 'Too many failed authentications from this address.'),
   kind(500, 'internal_error', null, 'Internal error. It was recorded.'),
   kind(503, 'unavailable', 'capacity_unavailable', 'The location has no free capacity.'),

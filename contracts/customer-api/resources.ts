@@ -20,6 +20,8 @@ const resources: readonly Resource[] = [
   { name: 'bandwidth', title: 'Bandwidth', summary: 'Traffic of each server by month and day.' },
   { name: 'traffic', title: 'Traffic', summary: 'Rates of each server, minute by minute.' },
   { name: 'incidents', title: 'Attacks', summary: 'Attacks on servers, or from them.' },
+  { name: 'ports', title: 'Open ports', summary: 'Open ports of each server.' },
+  { name: 'port-scans', title: 'Port scans', summary: 'Scans of a server that you request.' },
   { name: 'account', title: 'Account', summary: 'Credit, allowances and limits of an account.' },
   { name: 'tenants', title: 'Workspaces', summary: 'Workspaces of an API key.' },
   { name: 'key', title: 'Key', summary: 'The calling API key and its permissions.' },

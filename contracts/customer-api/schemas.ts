@@ -5,6 +5,7 @@ export * from './firewall-schemas.ts';
 export * from './incident-schemas.ts';
 export * from './key-schemas.ts';
 export * from './network-schemas.ts';
+export * from './port-schemas.ts';
 export * from './schema-kit.ts';
 export * from './server-schemas.ts';
 export * from './tenant-schemas.ts';

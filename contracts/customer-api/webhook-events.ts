@@ -18,6 +18,28 @@ const aboutAttack = Type.Object(
   },
   { title: 'AttackEventData' },
 );
+const aboutPort = Type.Object(
+  {
+    scan_id: Type.String({ format: 'uuid', description: 'The scan that found it.' }),
+    server_id: Id,
+    tenant_id: Id,
+    address: Type.String({ description: 'Address of the server.' }),
+    transport: OneOf(['tcp', 'udp']),
+    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+    href: Href,
+  },
+  { title: 'PortEventData' },
+);
+const aboutScan = Type.Object(
+  {
+    scan_id: Type.String({ format: 'uuid' }),
+    server_id: Id,
+    tenant_id: Id,
+    address: Type.String({ description: 'The scanned address.' }),
+    href: Href,
+  },
+  { title: 'ScanEventData' },
+);
 const aboutNetwork = Type.Object(
   { network_id: Id, tenant_id: Id, href: Href },
   { title: 'NetworkEventData' },
@@ -76,6 +98,23 @@ export const webhookEvents = [
     type: 'server.attack_ended',
     summary: 'The attack has ended. Sent only after its start.',
     data: aboutAttack,
+  },
+  {
+    type: 'server.port_opened',
+    summary:
+      'A scan found a port open that was not open before; at most 50 for one scan. Off until switched on in the settings of the Protect page.',
+    data: aboutPort,
+  },
+  {
+    type: 'server.port_closed',
+    summary:
+      'A scan found a port closed that was open before; at most 50 for one scan. Off until switched on in the settings of the Protect page.',
+    data: aboutPort,
+  },
+  {
+    type: 'server.scan_completed',
+    summary: 'The result of a requested port scan of one address has arrived, complete or partial.',
+    data: aboutScan,
   },
   {
     type: 'network.synced',

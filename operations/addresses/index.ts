@@ -36,6 +36,8 @@ export interface Addresses {
   findAllocations(ids: readonly number[]): Promise<Allocation[]>;
   /** Active generations of these servers, primary addresses first. */
   listAllocationsOfServers(serverIds: readonly number[]): Promise<Allocation[]>;
+  /** Active generations of a server in this tenant, primary addresses first. */
+  listAllocationsOf(of: { serverId: number; tenantId: number }): Promise<Allocation[]>;
   /** What each cluster gives addresses out of, or one cluster. Staff only. */
   listPools(actor: Actor, clusterId: number | null): Promise<PoolUse[]>;
   /** Throws `addresses.invalid` (details.field), `addresses.not_found`. Operators only. */
@@ -60,6 +62,7 @@ export function createAddresses(deps: { db: () => Queryable }): Addresses {
     lockAllocationsOfServer: (tx, serverId) => store.lockAllocationsOfServer(tx, serverId),
     findAllocations: (ids) => store.findAllocations(deps.db(), ids),
     listAllocationsOfServers: (serverIds) => store.listAllocationsOfServers(deps.db(), serverIds),
+    listAllocationsOf: (of) => store.listAllocationsOf(deps.db(), of),
     listPools: (actor, clusterId) => listPools(deps.db(), actor, clusterId),
     addPool: (actor, pool) => addPool(deps.db(), actor, pool),
     removePool: (actor, poolId) => removePool(deps.db(), actor, poolId),

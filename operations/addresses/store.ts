@@ -244,3 +244,14 @@ export async function listAllocationsOfServers(
     order by server_id, is_primary desc, id`.execute(db);
   return rows;
 }
+
+export async function listAllocationsOf(
+  db: Queryable,
+  of: { serverId: number; tenantId: number },
+): Promise<Allocation[]> {
+  const { rows } = await sql<Allocation>`
+    select ${allocationColumns} from allocations
+    where server_id = ${of.serverId} and tenant_id = ${of.tenantId} and released_at is null
+    order by is_primary desc, id`.execute(db);
+  return rows;
+}

@@ -19,6 +19,6 @@ export function switchViews(
       canWrite: true,
     },
     serverId,
-    { viewsOn, attackMail: true, attackWebhook: true },
+    { viewsOn, attackMail: true, attackWebhook: true, portMail: false, portWebhook: false },
   );
 }

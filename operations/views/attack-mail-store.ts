@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** People who may be mailed: active, at an address that they have proved. */
-const isMailable = sql`p.deactivated_at is null and p.email_verified_at is not null`;
+export const isMailable = sql`p.deactivated_at is null and p.email_verified_at is not null`;
 
 /** The members of the organization of a server who may be mailed, as a query of their ids. */
 export const mailableMembers = (serverId: number): RawBuilder<unknown> => sql`

@@ -4,12 +4,26 @@ import { sql } from 'kysely';
 import type { WebhookEventType } from '#contracts/customer-api/index.ts';
 
 type AttackEventType = Extract<WebhookEventType, `server.attack_${string}`>;
+type PortEventType = Extract<WebhookEventType, `server.port_${string}`>;
+type ScanEventType = Extract<WebhookEventType, 'server.scan_completed'>;
 
 /** Whose event it is follows from the thing that it is about, never from what a caller says. */
 export type NewEvent =
   | { type: AttackEventType; serverId: number; incidentId: string }
   | {
-      type: Exclude<Extract<WebhookEventType, `server.${string}`>, AttackEventType>;
+      type: PortEventType;
+      serverId: number;
+      scanId: string;
+      address: string;
+      transport: 'tcp' | 'udp';
+      port: number;
+    }
+  | { type: ScanEventType; serverId: number; scanId: string; address: string }
+  | {
+      type: Exclude<
+        Extract<WebhookEventType, `server.${string}`>,
+        AttackEventType | PortEventType | ScanEventType
+      >;
       serverId: number;
     }
   | { type: Extract<WebhookEventType, 'action.finished'>; serverId: number; actionId: number }
@@ -41,6 +55,16 @@ export function eventRow(event: NewEvent) {
   if ('incidentId' in event) {
     return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('incident_id', ${event.incidentId}::text,
         'server_id', s.id, 'tenant_id', t.id, 'href', '/api/v2/servers/' || s.id || '/incidents?tenant=' || t.id)
+      from servers s join tenants t on t.id = s.tenant_id where s.id = ${event.serverId}`;
+  }
+  if ('scanId' in event) {
+    const port =
+      'port' in event
+        ? sql`jsonb_build_object('transport', ${event.transport}::text, 'port', ${event.port}::int)`
+        : sql`'{}'::jsonb`;
+    return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('scan_id', ${event.scanId}::text,
+        'server_id', s.id, 'tenant_id', t.id, 'address', ${event.address}::text,
+        'href', '/api/v2/servers/' || s.id || '/ports?tenant=' || t.id) || ${port}
       from servers s join tenants t on t.id = s.tenant_id where s.id = ${event.serverId}`;
   }
   if ('serverId' in event) {

@@ -68,6 +68,7 @@ export {
   type SyncState,
 } from './network-store.ts';
 export { findOutcome, listAbandonedCreated, type OrderOutcome, settledOrders } from './order-store.ts';
+export { type DuePortMail, findDuePortMail } from './port-mail-store.ts';
 export {
   type ConflictRow,
   listConflicts,

@@ -23,6 +23,8 @@ import type {
   Network,
   NetworkList,
   NetworkSummary,
+  PortList,
+  PortScanList,
   PrivateNetworkAttachment,
   ReadServerBandwidthQuery,
   ReadServerQuery,
@@ -154,6 +156,16 @@ export class Api extends Caller {
   /** List attacks of a server. Attacks on the addresses of the server, or from them, newest first. An attack is `active` until the sensor reports its end (`recovered`); `stale` means that the sensor reports nothing, so it is unknown whether the attack goes on. Attacks are kept for a year. While the protection views of the server are off, the answer is a `404` (`protect_disabled`). */
   listServerIncidents(id: number, options: ListServerIncidentsQuery & CallOptions = {}): List<IncidentList, Incident> {
     return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/incidents`, query: ['state', 'severity', 'limit', 'cursor'], options }, 'incidents');
+  }
+
+  /** List open ports of a server. Ports of the public addresses of the server that answered a scan, and the scans of the last seven days. The 100 most used ports are scanned every hour, all ports every day. While the protection views of the server are off, the answer is a `404` (`protect_disabled`). */
+  listServerPorts(id: number, options: CallOptions = {}): Promise<PortList> {
+    return this.call<PortList>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/ports`, options });
+  }
+
+  /** Request a port scan. Queues a full scan of every public address of a running server. While scans of the server are pending, the answer is these (200) and nothing is queued. At most every 10 minutes for a server, 32 addresses at once, and 100 pending addresses for an account. A scan that was not started within 24 hours expires. */
+  scanServerPorts(id: number, options: CallOptions = {}): Promise<PortScanList> {
+    return this.call<PortScanList>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/port-scans`, isIdempotent: true, options });
   }
 
   /** Read the firewall of a server. The firewall at the public network interface of the server: default actions, rules in order, the platform’s rules, and whether the hypervisor has the newest version. Rules are edited in the portal. */

@@ -480,6 +480,89 @@ export type Pagination = {
   next_cursor: string | null;
 };
 
+export type Port = {
+  /** Address of the server. */
+  address: string;
+  transport: 'tcp' | 'udp';
+  port: number;
+  /** `closed`: a later scan asked for the port and did not find it open. */
+  state: 'open' | 'closed';
+  /** Protocol. Null: unknown. */
+  service: string | null;
+  /** Null: hidden or not recognized. */
+  product: string | null;
+  /** Null: hidden or not recognized. */
+  version: string | null;
+  /** `probed`: the service answered a probe. `table`: `service` is guessed from the port number. */
+  method: 'probed' | 'table';
+  /** Certainty of `service`, 10 at most. */
+  confidence: number;
+  /** Begin of the present time of being open, or of the last one. */
+  first_observed_at: string;
+  /** Newest observation of the open port. */
+  observed_at: string;
+  /** End of the scan that found it closed; null while it is open. */
+  closed_at: string | null;
+  /** The scan that observed it. */
+  profile: 'common' | 'full';
+  /** `stale`: older than 2 hours, of a full scan older than 27 hours. */
+  freshness: 'fresh' | 'stale';
+};
+
+export type PortEventData = {
+  /** The scan that found it. */
+  scan_id: string;
+  server_id: number;
+  tenant_id: number;
+  /** Address of the server. */
+  address: string;
+  transport: 'tcp' | 'udp';
+  port: number;
+  /** API path of the resource. */
+  href: string;
+};
+
+export type PortList = {
+  /** Open ports. */
+  ports: Port[];
+  /** Ports that closed within seven days. */
+  closed: Port[];
+  /** Requests and scans of the last seven days, pending ones first, then newest first. */
+  scans: PortScan[];
+  /** Every address has a complete full scan at or after this time; null while one has none. */
+  last_full_scan_at: string | null;
+};
+
+export type PortScan = {
+  id: string;
+  server_id: number;
+  /** The address that is scanned. */
+  address: string;
+  /** `manual`: requested by the customer. `automatic`: for a new address. `routine`: hourly or daily. */
+  kind: 'manual' | 'automatic' | 'routine';
+  /** `common`: the 100 most used TCP and UDP ports. `full`: all ports. */
+  profile: 'common' | 'full';
+  /** `partial`: interrupted; what was found counts. `expired`: not started within 24 hours. `cancelled`: the protection views were switched off, or the address was released. */
+  state: 'queued' | 'running' | 'complete' | 'partial' | 'expired' | 'cancelled';
+  /** True: running, without contact to the sensor for over five minutes. */
+  overdue: boolean;
+  /** Percent. Null: unknown. */
+  progress: number | null;
+  /** Null of routine scans. */
+  requested_at: string | null;
+  /** End of the start window. Null of routine scans. */
+  expires_at: string | null;
+  /** Start at the sensor. */
+  started_at: string | null;
+  /** End of the scan or of the request. */
+  finished_at: string | null;
+};
+
+export type PortScanList = {
+  /** One for each public address of the server. */
+  scans: PortScan[];
+};
+
 export type PrivateNetworkAttachment = {
   network_id: number;
   name: string;
@@ -520,6 +603,16 @@ export type Problem = {
   }[] | undefined;
   /** For 429: the exceeded policies of `RateLimit`. */
   'violated-policies'?: string[] | undefined;
+};
+
+export type ScanEventData = {
+  scan_id: string;
+  server_id: number;
+  tenant_id: number;
+  /** The scanned address. */
+  address: string;
+  /** API path of the resource. */
+  href: string;
 };
 
 export type SelectionRequest = Record<string, never>;
@@ -898,6 +991,7 @@ export type ErrorReason =
   | 'protect_disabled'
   | 'provisioning_failed'
   | 'read_only_key'
+  | 'scan_cooldown'
   | 'server_busy'
   | 'server_not_ready'
   | 'tenant_conflict'
@@ -956,6 +1050,27 @@ export type WebhookEvent =
     /** Time of the event, not of the delivery. */
     timestamp: string;
     data: AttackEventData;
+  }
+  /** A scan found a port open that was not open before; at most 50 for one scan. Off until switched on in the settings of the Protect page. */
+  | {
+    type: 'server.port_opened';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: PortEventData;
+  }
+  /** A scan found a port closed that was open before; at most 50 for one scan. Off until switched on in the settings of the Protect page. */
+  | {
+    type: 'server.port_closed';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: PortEventData;
+  }
+  /** The result of a requested port scan of one address has arrived, complete or partial. */
+  | {
+    type: 'server.scan_completed';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ScanEventData;
   }
   /** All hypervisors have the present state of the network. */
   | {

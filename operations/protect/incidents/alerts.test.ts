@@ -79,6 +79,8 @@ const choose = (
     viewsOn: true,
     attackMail: true,
     attackWebhook: true,
+    portMail: false,
+    portWebhook: false,
     ...wanted,
   });
 

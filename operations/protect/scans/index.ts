@@ -10,6 +10,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { forbidden, reachesTenant } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createRequestKeeper } from './keep-requests.ts';
 import { listForMonitor } from './list-requests.ts';
@@ -19,6 +20,7 @@ import type { ProtectScans } from './protect-scans.ts';
 import { receiveScans } from './receive-scans.ts';
 import { requestScan } from './request-scan.ts';
 import { cancelQueued, deleteExpiredRequests } from './request-store.ts';
+import { createPortMailer } from './send-port-mails.ts';
 import { updateRequests } from './update-requests.ts';
 
 export { readCursor as readScanCursor } from './list-requests.ts';
@@ -38,6 +40,7 @@ export interface ProtectScansDeps {
   reporter: Reporter;
   addresses: Addresses;
   isDocumentationGlobal: boolean;
+  post: Post;
 }
 
 export function createProtectScans(deps: ProtectScansDeps): ProtectScans {
@@ -49,7 +52,7 @@ export function createProtectScans(deps: ProtectScansDeps): ProtectScans {
     },
   });
   return {
-    work: { parts: [createRequestKeeper(deps), retention] },
+    work: { parts: [createRequestKeeper(deps), createPortMailer(deps), retention] },
     request: (actor, serverId) => requestScan(deps, actor, serverId),
     async cancelQueued(tx, serverId) {
       await cancelQueued(tx, 'views_off', { serverId, kind: 'manual' });
@@ -64,6 +67,6 @@ export function createProtectScans(deps: ProtectScansDeps): ProtectScans {
     },
     listRequests: (sender, query) => listForMonitor(deps, sender, query),
     updateRequests: (sender, request) => updateRequests(db(), sender, request),
-    receive: (sender, request) => receiveScans(deps, sender, request),
+    receive: (sender, request) => receiveScans({ ...deps, canMail: deps.post.canSend }, sender, request),
   };
 }

@@ -17,6 +17,8 @@ import type { RequestedAddress, RequestKind } from './scan-request.ts';
 const keptFor = sql.lit('7 days');
 /** A source that has delivered no result for so long loses an address to the next one; routine scans come every hour. */
 const silence = sql.lit('3 hours');
+/** Newly open ports that a mail may list. */
+const openedMax = 50;
 /** Closed ports that are kept of one address; the newest. */
 const closedMax = 4_096;
 
@@ -85,6 +87,17 @@ export async function insertScan(
       ${JSON.stringify(scan.phases)}::jsonb, ${[...scan.notes]}::text[], ${scan.services.length}, ${services}::jsonb)
     on conflict (scan_id) do nothing returning 1`.execute(tx);
   return rows.length === 1;
+}
+
+/** Notes the ports that a result opened: the first ones, and how many they are. */
+export async function noteOpened(tx: Queryable, scanId: string, opened: readonly PortRow[]): Promise<void> {
+  if (opened.length === 0) return;
+  const first = opened.slice(0, openedMax).map(({ transport, port, common, full }) => {
+    const { service = null, product = null } = (full ?? common)?.answer ?? {};
+    return { transport, port, service, product };
+  });
+  await sql`update port_scans set opened = ${JSON.stringify(first)}::jsonb, opened_count = ${opened.length}
+    where scan_id = ${scanId}::uuid`.execute(tx);
 }
 
 /** True when the result is older than results are kept. */
@@ -221,11 +234,12 @@ export async function findServices(
 /** When the newest complete full scan of each of these generations ended. */
 export async function listFullScans(
   db: Queryable,
-  allocationIds: readonly number[],
+  of: { serverId: number; tenantId: number; allocationIds: readonly number[] },
 ): Promise<{ allocationId: number; finishedAt: Date }[]> {
   const { rows } = await sql<{ allocationId: number; finishedAt: Date }>`
     select allocation_id as "allocationId", max(finished_at) as "finishedAt" from port_scans
-    where allocation_id = any(${[...allocationIds]}::bigint[]) and profile = 'full' and state = 'complete'
+    where server_id = ${of.serverId} and tenant_id = ${of.tenantId}
+      and allocation_id = any(${[...of.allocationIds]}::bigint[]) and profile = 'full' and state = 'complete'
     group by allocation_id`.execute(db);
   return rows;
 }

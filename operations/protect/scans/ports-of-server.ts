@@ -91,7 +91,7 @@ export const isGuess = ({ method }: PortAnswer): boolean => method === 'table';
 /** The result of a request, as it was delivered; null where the server's present addresses have none of this id. */
 export async function readResult(
   db: Queryable,
-  addresses: Pick<Addresses, 'listAllocationsOfServers'>,
+  addresses: Pick<Addresses, 'listAllocationsOf'>,
   subject: PortSubject,
   requestId: string,
 ): Promise<ScanResult | null> {
@@ -113,19 +113,17 @@ export async function readResult(
 
 export async function readPorts(
   db: Queryable,
-  addresses: Pick<Addresses, 'listAllocationsOfServers'>,
+  addresses: Pick<Addresses, 'listAllocationsOf'>,
   { serverId, tenantId }: PortSubject,
 ): Promise<ServerPorts> {
   const nowMs = await readNowMs(db);
-  const all = await addresses.listAllocationsOfServers([serverId]);
-  const allocations = new Map(
-    all.filter((each) => each.tenantId === tenantId).map((each) => [each.id, each]),
-  );
+  const all = await addresses.listAllocationsOf({ serverId, tenantId });
+  const allocations = new Map(all.map((each) => [each.id, each]));
   const allocationIds = [...allocations.keys()];
   const of = { serverId, tenantId, allocationIds };
   const [rows, fullScans, requests, requested, routine, clusterIds] = await Promise.all([
     ports.listPorts(db, allocationIds),
-    ports.listFullScans(db, allocationIds),
+    ports.listFullScans(db, of),
     listRequests(db, of, requestsMax),
     ports.listScans(db, of, { isRoutine: false, limit: requestsMax }),
     ports.listScans(db, of, { isRoutine: true, limit: routineMax }),

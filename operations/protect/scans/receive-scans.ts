@@ -10,13 +10,14 @@ import type { Sender } from '#operations/feeds/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { isTargetOf, liesInGeneration } from '../generation.ts';
 import { readStandings, type Source } from '../traffic/index.ts';
+import { type AlertDeps, alertCustomer } from './alert-customer.ts';
 import { checkScans } from './check-scans.ts';
 import { mergeScan } from './merge-ports.ts';
 import * as ports from './port-store.ts';
 import * as requests from './request-store.ts';
 import { nextState } from './transitions.ts';
 
-export interface ReceiveScansDeps {
+export interface ReceiveScansDeps extends AlertDeps {
   db: () => Queryable;
   addresses: Pick<Addresses, 'lockAllocation'>;
   isDocumentationGlobal: boolean;
@@ -53,7 +54,7 @@ export async function receiveScans(
 }
 
 async function receiveScan(deps: ReceiveScansDeps, tx: Queryable, sent: Sent): Promise<Receipt> {
-  const { scan, source } = sent;
+  const { scan, source, nowMs } = sent;
   const allocation = await deps.addresses.lockAllocation(tx, scan.allocation_id);
   if (!allocation || !isAbout(deps, allocation, sent)) return 'unmatched';
   const standing = (await readStandings(tx, [allocation.id], source)).get(allocation.id);
@@ -67,11 +68,14 @@ async function receiveScan(deps: ReceiveScansDeps, tx: Queryable, sent: Sent): P
     return 'unchanged';
   }
   if (!(await ports.insertScan(tx, allocation, scan, request?.kind ?? 'routine'))) return 'unchanged';
-  await finishRequest(tx, request, scan);
+  const endsRequest = await finishRequest(tx, request, scan);
   const held = await ports.listPorts(tx, [allocation.id]);
   const merged = mergeScan(held, coverage, scan);
   await ports.putPorts(tx, allocation.id, merged.changed);
   await ports.noteDelivery(tx, allocation.id, source, merged.coverage);
+  await ports.noteOpened(tx, scan.scan_id, merged.opened);
+  const { opened, closed } = merged;
+  await alertCustomer(deps, tx, { of: allocation, scan, opened, closed, endsRequest, nowMs });
   return 'accepted';
 }
 
@@ -87,18 +91,19 @@ async function lockRequest(
   return request.allocationId === allocation.id ? request : 'foreign';
 }
 
-/** A request that has ended stays as it is: its late result is stored all the same (NET-1.6, NET-3.1). */
+/** True when it ends the request. One that has ended stays as it is: its late result is stored all the same (NET-1.6, NET-3.1). */
 async function finishRequest(
   tx: Queryable,
   request: requests.LockedRequest | null,
   scan: DeliveredScan,
-): Promise<void> {
-  if (request === null) return;
-  if (request.hasLapsed) return requests.endRequest(tx, request.id, 'expired');
+): Promise<boolean> {
+  if (request === null) return false;
+  if (request.hasLapsed) await requests.endRequest(tx, request.id, 'expired');
   const next = nextState(request.state, scan.state === 'complete' ? 'completed' : 'interrupted');
-  if (next === null) return;
+  if (next === null) return false;
   const times = { startedAt: new Date(scan.started_at), finishedAt: new Date(scan.finished_at) };
   await requests.endRequest(tx, request.id, next, times);
+  return true;
 }
 
 /** The scan is of this very generation, which has not ended. */

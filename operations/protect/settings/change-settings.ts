@@ -28,8 +28,8 @@ export async function changeSettings(
       const server = (await lockLiving(tx, actor.tenantIds, [serverId]))[0];
       if (!server) throw new CodedError('protect_settings.not_found', 'There is no such server.');
       const of = { serverId, tenantId: server.tenantId };
-      const { viewsOn, attackMail, attackWebhook } = await store.findSettings(tx, of);
-      const changed = changedMembers({ viewsOn, attackMail, attackWebhook }, wanted);
+      const { viewsOn, attackMail, attackWebhook, portMail, portWebhook } = await store.findSettings(tx, of);
+      const changed = changedMembers({ viewsOn, attackMail, attackWebhook, portMail, portWebhook }, wanted);
       if (Object.keys(changed.after).length === 0) return;
       await store.putSettings(tx, of, wanted);
       if (viewsOn && !wanted.viewsOn) await deps.onViewsOff(tx, serverId);

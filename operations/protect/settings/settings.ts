@@ -7,15 +7,27 @@ export interface ProtectSettings {
   attackMail: boolean;
   /** The webhook events `server.attack_started` and `server.attack_ended`, for endpoints that chose them. */
   attackWebhook: boolean;
+  /** Mail to the people of the organization when a scan finds a newly open port. */
+  portMail: boolean;
+  /** The webhook events `server.port_opened` and `server.port_closed`, for endpoints that chose them. */
+  portWebhook: boolean;
 }
 
-export const defaultSettings: ProtectSettings = { viewsOn: true, attackMail: true, attackWebhook: true };
+export const defaultSettings: ProtectSettings = {
+  viewsOn: true,
+  attackMail: true,
+  attackWebhook: true,
+  portMail: false,
+  portWebhook: false,
+};
 
-/** Since when each choice is on; null: it was never off. */
+/** Since when each choice is on; null: it was never off, or it is off. */
 export interface StoredSettings extends ProtectSettings {
   viewsOnSince: Date | null;
   attackMailSince: Date | null;
   attackWebhookSince: Date | null;
+  portMailSince: Date | null;
+  portWebhookSince: Date | null;
 }
 
 export type AlertChannel = 'mail' | 'webhook';
@@ -32,4 +44,15 @@ export function channelsSince(settings: StoredSettings, startedAt: Date): AlertC
   const since = { mail: settings.attackMailSince, webhook: settings.attackWebhookSince };
   if (!wasOn(settings.viewsOnSince)) return [];
   return openChannels(settings).filter((channel) => wasOn(since[channel]));
+}
+
+/** The channels that were on when a scan ended: what was switched on later does not tell of it. */
+export function portChannelsSince(settings: StoredSettings, endedAt: Date): AlertChannel[] {
+  const wasOn = (isOn: boolean, since: Date | null) => isOn && (since === null || since <= endedAt);
+  const { viewsOn, viewsOnSince, portMail, portMailSince, portWebhook, portWebhookSince } = settings;
+  if (!wasOn(viewsOn, viewsOnSince)) return [];
+  return [
+    ...(wasOn(portMail, portMailSince) ? (['mail'] as const) : []),
+    ...(wasOn(portWebhook, portWebhookSince) ? (['webhook'] as const) : []),
+  ];
 }

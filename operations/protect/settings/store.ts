@@ -11,22 +11,32 @@ export async function findSettings(
   const { rows } = await sql<StoredSettings>`
     select views_on as "viewsOn", views_on_since as "viewsOnSince", attack_mail as "attackMail",
       attack_mail_since as "attackMailSince", attack_webhook as "attackWebhook",
-      attack_webhook_since as "attackWebhookSince"
+      attack_webhook_since as "attackWebhookSince", port_mail as "portMail", port_mail_since as "portMailSince",
+      port_webhook as "portWebhook", port_webhook_since as "portWebhookSince"
     from protect_settings where server_id = ${of.serverId} and tenant_id = ${of.tenantId}`.execute(db);
   return (
-    rows[0] ?? { ...defaultSettings, viewsOnSince: null, attackMailSince: null, attackWebhookSince: null }
+    rows[0] ?? {
+      ...defaultSettings,
+      viewsOnSince: null,
+      attackMailSince: null,
+      attackWebhookSince: null,
+      portMailSince: null,
+      portWebhookSince: null,
+    }
   );
 }
 
-/** Stores a choice. What goes from off to on is on since now; what stays as it is keeps its time. Without a row all was on. */
+/** Stores a choice. What goes from off to on is on since now; what stays as it is keeps its time. Without a row the defaults held. */
 export async function putSettings(
   tx: Queryable,
   of: { serverId: number; tenantId: number },
-  { viewsOn, attackMail, attackWebhook }: ProtectSettings,
+  { viewsOn, attackMail, attackWebhook, portMail, portWebhook }: ProtectSettings,
 ): Promise<void> {
   await sql`
-    insert into protect_settings (server_id, tenant_id, views_on, attack_mail, attack_webhook)
-    values (${of.serverId}, ${of.tenantId}, ${viewsOn}, ${attackMail}, ${attackWebhook})
+    insert into protect_settings (server_id, tenant_id, views_on, attack_mail, attack_webhook, port_mail, port_mail_since,
+      port_webhook, port_webhook_since)
+    values (${of.serverId}, ${of.tenantId}, ${viewsOn}, ${attackMail}, ${attackWebhook}, ${portMail},
+      case when ${portMail} then svc_now() end, ${portWebhook}, case when ${portWebhook} then svc_now() end)
     on conflict (server_id) do update set
       views_on = excluded.views_on, attack_mail = excluded.attack_mail, attack_webhook = excluded.attack_webhook,
       views_on_since = case when protect_settings.views_on or not excluded.views_on
@@ -35,5 +45,10 @@ export async function putSettings(
         then protect_settings.attack_mail_since else svc_now() end,
       attack_webhook_since = case when protect_settings.attack_webhook or not excluded.attack_webhook
         then protect_settings.attack_webhook_since else svc_now() end,
+      port_mail = excluded.port_mail, port_webhook = excluded.port_webhook,
+      port_mail_since = case when protect_settings.port_mail or not excluded.port_mail
+        then protect_settings.port_mail_since else svc_now() end,
+      port_webhook_since = case when protect_settings.port_webhook or not excluded.port_webhook
+        then protect_settings.port_webhook_since else svc_now() end,
       changed_at = svc_now()`.execute(tx);
 }

@@ -15,7 +15,12 @@ import type { Idempotency } from '#operations/idempotency/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
 import type { Ordering } from '#operations/ordering/index.ts';
-import type { ProtectIncidents, ProtectSettingsFeature, ProtectTraffic } from '#operations/protect/index.ts';
+import type {
+  ProtectIncidents,
+  ProtectScans,
+  ProtectSettingsFeature,
+  ProtectTraffic,
+} from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Notifications } from '#service-kit/notifications/index.ts';
@@ -33,6 +38,7 @@ import { noteMediaType, useBodyReader } from './read-body.ts';
 import { actionHandlers } from './servers/actions.routes.ts';
 import { firewallHandlers } from './servers/firewall.routes.ts';
 import { incidentHandlers } from './servers/incidents.routes.ts';
+import { portHandlers } from './servers/ports.routes.ts';
 import { serverHandlers } from './servers/servers.routes.ts';
 import { trafficHandlers } from './servers/traffic.routes.ts';
 import { createSlidingLog } from './sliding-log.ts';
@@ -50,6 +56,7 @@ export interface CustomerApiDeps {
   protectTraffic: ProtectTraffic;
   protectSettings: ProtectSettingsFeature;
   protectIncidents: ProtectIncidents;
+  protectScans: ProtectScans;
   servers: Servers;
   idempotency: Idempotency;
   notifications: Notifications;
@@ -74,6 +81,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     ...accountHandlers(deps),
     ...trafficHandlers(deps),
     ...incidentHandlers(deps),
+    ...portHandlers(deps),
     ...firewallHandlers(deps.firewalls),
     ...tenantHandlers(deps),
     ...keyHandlers(deps),

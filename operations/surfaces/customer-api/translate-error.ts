@@ -5,6 +5,7 @@ import { HttpError } from '#service-kit/http/index.ts';
 import { translateNetworkError } from './networks/translate-network-error.ts';
 import { quotaExceeded } from './rate-headers.ts';
 import { notFound } from './select-tenant.ts';
+import { translatePortError } from './servers/translate-port-error.ts';
 import { type InputFault, invalidFields } from './validate-input.ts';
 
 /** What an operation's refusal is on the wire. Anything unknown is passed on and becomes a 500. */
@@ -73,7 +74,7 @@ export function translateError(error: unknown): unknown {
         { 'retry-after': '2' },
       );
     default:
-      return translateNetworkError(error);
+      return translatePortError(error) ?? translateNetworkError(error);
   }
 }
 

@@ -4,15 +4,18 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { systemActor } from '#operations/accounts/index.ts';
+import { type Actor, systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { incidentOf } from '#operations/testing/incident-of.ts';
 import { plantSql, withoutOwner } from '#operations/testing/planted-sql.ts';
+import { scanOf } from '#operations/testing/scan-of.ts';
 import { visit } from '#operations/testing/visit.ts';
 
 const mark = 'zzforeign';
 let world: World;
+let monitor: Awaited<ReturnType<typeof createScanMonitor>> | undefined;
 let visitor: Awaited<ReturnType<typeof visit>>;
 /** Pages of the visitor's own, and the same pages of the other customer. */
 let ownPaths: string[];
@@ -52,6 +55,8 @@ async function furnish(name: string, company: string) {
   await deliverLive((await world.addresses.listAllocationsOfServers(serverIds))[0]!);
   const incident = incidentOf(first!.address, { class: name === mark ? 'gre_flood' : 'syn_flood' });
   await world.deliverIncidents(incident);
+  const actor = (await world.accounts.customerActorOf(owner.id))!;
+  const scanId = await deliverScan(actor, serverIds[0]!);
   const token = await world.createKey(customer);
   const keyId = token.split('_')[1]!;
   const { pool } = world.database;
@@ -64,7 +69,6 @@ async function furnish(name: string, company: string) {
     reference: `${name}-deposit`,
     description: `${name} deposit`,
   });
-  const actor = (await world.accounts.customerActorOf(owner.id))!;
   const { endpointId } = await world.webhooks.createEndpoint(actor, {
     organizationId: tenant.organizationId,
     tenantId: null,
@@ -90,6 +94,8 @@ async function furnish(name: string, company: string) {
       '/protect/incidents',
       '/protect/incidents?severity=info',
       '/protect/incidents.json',
+      '/protect/ports.json',
+      `/protect/scans/${scanId}`,
       `/protect/incidents/${incident.id}`,
       '/actions',
     ].map((part) => `/client/servers/${serverId}${part}`),
@@ -107,6 +113,16 @@ async function furnish(name: string, company: string) {
     ].flatMap((part) => [`/client/${part}`, `/client/${part}?tenant=${tenant.id}`]),
   ];
   return { ...customer, email, paths };
+}
+
+/** Requests a scan of the server, and delivers its result; returns its id. */
+async function deliverScan(actor: Actor, serverId: number): Promise<string> {
+  const { requests } = await world.protectScans.request(actor, serverId);
+  const [allocation] = await world.addresses.listAllocationsOfServers([serverId]);
+  const { id } = requests.find((each) => each.allocationId === allocation!.id)!;
+  monitor ??= await createScanMonitor(world);
+  await monitor.deliver(scanOf(allocation!, { request_id: id }));
+  return id;
 }
 
 async function deliverLive({ id, address, assignedAt }: Allocation): Promise<void> {
@@ -215,6 +231,8 @@ test('every statement of a portal page on a table with tenants filters by the te
 const secondLines = [
   /from protect_(live_)?series/,
   /from protect_settings/,
+  // Behind the generations of the server that a filtered statement gave, and these behind the server.
+  /from (scan_requests|port_scans|allocations)/,
   /from protect_incidents/,
   /from bandwidth_days/,
   /from credit_balances/,

@@ -124,6 +124,12 @@ function apiCases(version: 'v1' | 'v2'): Cases {
       async ({ call, server }) =>
         call('POST', `${base}/servers/${await server()}/actions`, { action: 'stop' }),
     ],
+    ...(version === 'v2' && {
+      [`POST ${base}/servers/:id/port-scans`]: [
+        'protect.request_port_scan',
+        async ({ call, server }: Stage) => call('POST', `${base}/servers/${await server()}/port-scans`),
+      ] as const,
+    }),
     [`POST ${base}/networks`]: [
       'network.create',
       ({ call, next }) => call('POST', `${base}/networks`, { name: `api-${next()}`, location: 'fra' }),

@@ -54,7 +54,8 @@ export function incidentHandlers({ servers, protectIncidents, protectSettings }:
   };
 }
 
-function protectDisabled(): HttpError {
+/** The 404 while the protection views of a server are off. */
+export function protectDisabled(): HttpError {
   return new HttpError(404, {
     code: 'not_found',
     reason: 'protect_disabled',

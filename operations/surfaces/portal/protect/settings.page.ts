@@ -40,6 +40,20 @@ export function settingsSection({ visitor, server, settings }: SettingsOptions):
         hint: 'server.attack_started and server.attack_ended, to the endpoints that chose them.',
         checked: settings.attackWebhook,
       }),
+      field({
+        kind: 'checkbox',
+        name: 'port_mail',
+        label: 'Mail when a port opens',
+        hint: 'To every member of the organization, once for each scan that finds newly open ports.',
+        checked: settings.portMail,
+      }),
+      field({
+        kind: 'checkbox',
+        name: 'port_webhook',
+        label: 'Webhook events when a port opens or closes',
+        hint: 'server.port_opened and server.port_closed, to the endpoints that chose them.',
+        checked: settings.portWebhook,
+      }),
     ]),
     actionButton({
       action: actionOf(server),
@@ -73,10 +87,15 @@ export function viewsOffPage({ visitor, server, settings }: SettingsOptions): Ht
 }
 
 /** The switch changes nothing else. */
-function choicesOf({ attackMail, attackWebhook }: ProtectSettings, views: 'on' | 'off') {
+function choicesOf(
+  { attackMail, attackWebhook, portMail, portWebhook }: ProtectSettings,
+  views: 'on' | 'off',
+) {
   return {
     views,
     ...(attackMail && { attack_mail: 'on' }),
     ...(attackWebhook && { attack_webhook: 'on' }),
+    ...(portMail && { port_mail: 'on' }),
+    ...(portWebhook && { port_webhook: 'on' }),
   };
 }

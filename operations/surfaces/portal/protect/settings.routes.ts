@@ -10,7 +10,13 @@ const Id = Type.Object({ id: Type.String() });
 const onOff = Type.Unsafe<'on' | 'off'>({ type: 'string', enum: ['on', 'off'] });
 // A box that is not ticked is not sent.
 const ticked = Type.Optional(onOff);
-const SettingsForm = Type.Object({ views: onOff, attack_mail: ticked, attack_webhook: ticked });
+const SettingsForm = Type.Object({
+  views: onOff,
+  attack_mail: ticked,
+  attack_webhook: ticked,
+  port_mail: ticked,
+  port_webhook: ticked,
+});
 
 export function registerProtectSettings(app: App, deps: ProtectGuardDeps): void {
   app.post(
@@ -18,11 +24,13 @@ export function registerProtectSettings(app: App, deps: ProtectGuardDeps): void 
     { schema: { params: Id, body: SettingsForm } },
     async (request, reply) => {
       const { visitor, server } = await findServerOf(deps.servers, request);
-      const { views, attack_mail, attack_webhook } = request.body;
+      const { views, attack_mail, attack_webhook, port_mail, port_webhook } = request.body;
       const wanted = {
         viewsOn: views === 'on',
         attackMail: attack_mail === 'on',
         attackWebhook: attack_webhook === 'on',
+        portMail: port_mail === 'on',
+        portWebhook: port_webhook === 'on',
       };
       try {
         await deps.protectSettings.change(visitor.actor, server.id, wanted);

@@ -1,0 +1,91 @@
+import { schemas } from '#contracts/customer-api/index.ts';
+import type {
+  ObservedPort,
+  ProtectScans,
+  ProtectSettingsFeature,
+  ServerScan,
+} from '#operations/protect/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { Call, Handler } from '../call.ts';
+import { bodyOf, idOf } from '../request-parts.ts';
+import { notFound } from '../select-tenant.ts';
+import { compileValidator } from '../validate-input.ts';
+import { protectDisabled } from './incidents.routes.ts';
+
+const checkSelection = compileValidator(schemas.SelectionRequest);
+
+interface PortRouteDeps {
+  servers: Servers;
+  protectScans: Pick<ProtectScans, 'read' | 'request'>;
+  protectSettings: ProtectSettingsFeature;
+}
+
+/** Open ports of a server and the request of a scan; a 404 while its protection views are off (NET-1.6). */
+export function portHandlers({ servers, protectScans, protectSettings }: PortRouteDeps): {
+  listServerPorts: Handler;
+  scanServerPorts: Handler;
+} {
+  const find = async (call: Call, id: number) => {
+    const server = await servers.findServer(call.actor, call.tenant.id, id);
+    if (server === null) throw notFound();
+    const subject = { serverId: server.id, tenantId: server.tenantId };
+    if (!(await protectSettings.find(call.actor, subject)).viewsOn) throw protectDisabled();
+    return subject;
+  };
+  return {
+    async listServerPorts(call, request) {
+      const subject = await find(call, idOf(request));
+      const { open, closed, scans, fullScanAt } = await protectScans.read(call.actor, subject);
+      return {
+        ports: open.map(showPort),
+        closed: closed.map(showPort),
+        scans: scans.map((scan) => showScan(scan, subject.serverId)),
+        last_full_scan_at: fullScanAt?.toISOString() ?? null,
+      };
+    },
+
+    async scanServerPorts(call, request, reply) {
+      // A missing server is a 404 before the body is validated.
+      const subject = await find(call, idOf(request));
+      checkSelection(bodyOf(call, request));
+      // The same operation and limits as the button of the portal; a key is no ambient credential, so no CSRF token.
+      const { requests, isNew } = await protectScans.request(call.actor, subject.serverId);
+      const { scans } = await protectScans.read(call.actor, subject);
+      const ids = new Set(requests.map(({ id }) => id));
+      reply.code(isNew ? 202 : 200);
+      return {
+        scans: scans.filter(({ id }) => ids.has(id)).map((scan) => showScan(scan, subject.serverId)),
+      };
+    },
+  };
+}
+
+function showPort(row: ObservedPort): schemas.Port {
+  const { service, product, version, method, confidence } = row.answer;
+  return {
+    ...{ address: row.address, transport: row.transport, port: row.port, state: row.state },
+    ...{ service, product, version, method, confidence },
+    first_observed_at: row.firstObservedAt.toISOString(),
+    observed_at: row.observedAt.toISOString(),
+    closed_at: row.closedAt?.toISOString() ?? null,
+    profile: row.profile,
+    freshness: row.freshness,
+  };
+}
+
+function showScan(scan: ServerScan, serverId: number): schemas.PortScan {
+  return {
+    id: scan.id,
+    server_id: serverId,
+    address: scan.address,
+    kind: scan.kind,
+    profile: scan.profile,
+    state: scan.state,
+    overdue: scan.isOverdue,
+    progress: scan.progress,
+    requested_at: scan.requestedAt?.toISOString() ?? null,
+    expires_at: scan.expiresAt?.toISOString() ?? null,
+    started_at: scan.startedAt?.toISOString() ?? null,
+    finished_at: scan.finishedAt?.toISOString() ?? null,
+  };
+}

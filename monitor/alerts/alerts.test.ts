@@ -35,6 +35,7 @@ before(async () => {
     sensors: world.sensors,
     traffic: world.traffic,
     probes: createProbes({ db, reader: db }),
+    scans: world.scans,
     rules: { allowPrivate: true },
     mail: { url: mailServer.url, from: 'Monitor <monitor@example.net>' },
     consoleUrl: 'https://monitor.example.net',

@@ -18,6 +18,7 @@ export const kindNames: Record<AlertKind, string> = {
   minutes_refused: 'Minutes refused',
   plan_cut: 'Plan of a sensor too long',
   probe_down: 'Probe down',
+  scans_overdue: 'Port scans overdue',
   storage_pressure: 'Sensor storage low',
 };
 
@@ -60,6 +61,10 @@ export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>)
       return `${details.left_out} of ${details.targets} entries have no room in the plan: ${details.lists ?? 'protected addresses'}`;
     case 'probe_down':
       return `no sensor gets an answer${details.reason ? `, the last attempt: ${failureNames[String(details.reason)] ?? details.reason}` : ''}`;
+    case 'scans_overdue':
+      return Number(details.overdue) > 0
+        ? `${details.overdue} of ${details.targets} addresses were not scanned for two hours`
+        : `the sensor has contact, but has not fetched its scan plan for ${Math.floor(Number(details.fetched_seconds) / 60)} min`;
     case 'storage_pressure':
       return (
         `the spool is ${percent(details.spool_share)} full, the disk ${percent(details.disk_share)}` +

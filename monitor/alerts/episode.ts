@@ -13,6 +13,7 @@ export const alertKinds = [
   'minutes_refused',
   'plan_cut',
   'probe_down',
+  'scans_overdue',
   'storage_pressure',
 ] as const;
 export type AlertKind = (typeof alertKinds)[number];
@@ -58,6 +59,7 @@ export const resolveSeconds: Record<AlertKind, number> = {
   minutes_refused: 60,
   plan_cut: 60,
   probe_down: 60,
+  scans_overdue: 60,
   storage_pressure: 120,
 };
 

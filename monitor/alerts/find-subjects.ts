@@ -4,6 +4,7 @@
  */
 
 import type { ProbeMinutes, Probes } from '#monitor/probes/index.ts';
+import type { OverdueScans, Scans } from '#monitor/scans/index.ts';
 import {
   leftOutOf as entriesLeftOut,
   type SectionCount,
@@ -39,21 +40,26 @@ export const diskShare = { goodBelow: 0.93, badFrom: 0.95 };
 export const downMinutes = 3;
 const upMinutes = 2;
 const probeSeconds = 300;
+/** A sensor that scans fetches its plan every few seconds. */
+const scanPlanSeconds = 600;
 
 export interface FindSubjectsDeps {
   sensors: Pick<Sensors, 'listHealth'>;
   traffic: Pick<Traffic, 'listLosses' | 'listOutages'>;
   probes: Pick<Probes, 'listNewestMinutes'>;
+  scans: Pick<Scans, 'listOverdue'>;
 }
 
 /** `watchingSeconds`: how long the monitor has watched without a break. */
 export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: number): Promise<Subject[]> {
-  const [sensors, outages, losses, probes] = await Promise.all([
+  const [sensors, outages, losses, probes, scans] = await Promise.all([
     deps.sensors.listHealth(),
     deps.traffic.listOutages(outageMinutes),
     deps.traffic.listLosses(lossMinutes),
     deps.probes.listNewestMinutes(downMinutes),
+    deps.scans.listOverdue(),
   ]);
+  const scansOf = new Map(scans.map((one) => [one.sensorId, one]));
   return [
     ...sensors.flatMap((sensor) => [
       silenceOf(sensor, watchingSeconds),
@@ -63,6 +69,7 @@ export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: numb
       refusalOf(sensor),
       leftOutOf(sensor),
       planOf(sensor),
+      ...scansOverdueOf(sensor, scansOf.get(sensor.id), watchingSeconds),
       ...credentialOf(sensor),
       ...captureStates(sensor, outages).map((capture) => deadCaptureOf(sensor, capture)),
     ]),
@@ -160,6 +167,27 @@ function planOf(sensor: SensorHealth): Subject {
       lists: cut.map(({ label }) => label).join(', '),
     },
   };
+}
+
+/** Sensors that never asked for a scan plan do not scan. Reports wait at a sensor while the monitor is down. */
+function scansOverdueOf(
+  sensor: SensorHealth,
+  scans: OverdueScans | undefined,
+  watchingSeconds: number,
+): Subject[] {
+  if (!scans) return [];
+  const isHeard = sensor.contactAgeSeconds !== null && sensor.contactAgeSeconds <= heardSeconds;
+  const isKnown = isHeard && watchingSeconds > scanPlanSeconds;
+  const isLate = scans.overdue > 0 || scans.fetchedAgeSeconds > scanPlanSeconds;
+  const { targets, overdue, fetchedAgeSeconds } = scans;
+  return [
+    {
+      kind: 'scans_overdue',
+      ...ofSensor(sensor),
+      verdict: !isLate ? 'good' : isKnown ? 'bad' : 'unknown',
+      details: { targets, overdue, fetched_seconds: Math.round(fetchedAgeSeconds) },
+    },
+  ];
 }
 
 function credentialOf(sensor: SensorHealth): Subject[] {

@@ -11,18 +11,24 @@ import type { ScanPlan, ScanReceipt, ScanReport } from '#contracts/sensor-api/po
 import type { Actor } from '#monitor/operators/index.ts';
 import type { ClusterMapping } from '#monitor/sites/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Exclusion } from './choose-targets.ts';
 import * as delivery from './delivery-store.ts';
 import type { ScansDeps } from './deps.ts';
-import { readPlan } from './read-plan.ts';
+import { countExcluded, readPlan } from './read-plan.ts';
+import * as reads from './read-store.ts';
 import { receiveReport } from './receive-report.ts';
 import * as requests from './request-store.ts';
 import type { ScanSchedule } from './schedule.ts';
 import { readSchedule, type SiteSchedule } from './schedule-store.ts';
 import { setSchedule } from './set-schedule.ts';
 
+export { type Exclusion, exclusions } from './choose-targets.ts';
 export type { DeliverableScan, ScanBody } from './delivery-store.ts';
+export { commonFreshMs, freshnessOf, fullFreshMs } from './freshness.ts';
 export { keptScans } from './kept.ts';
+export { type HostedApplication, matchApplications } from './match-applications.ts';
 export { progressOf } from './progress.ts';
+export type { OpenPort, OverdueScans, ScanAttempt, SensorScans } from './read-store.ts';
 export type { PendingUpdate } from './request-store.ts';
 export type { ScanSchedule } from './schedule.ts';
 
@@ -51,6 +57,16 @@ export interface Scans extends ScanExchange {
   readPlan(sensor: { id: number; siteId: number }): Promise<ScanPlan>;
   /** Stores a report of a sensor. Throws `scans.unknown_target`, `scans.malformed`. */
   receive(sensor: { id: number }, report: ScanReport): Promise<ScanReceipt>;
+  /** A site's scans, those that run and the newest first. */
+  listAttempts(siteId: number, limit: number): Promise<reads.ScanAttempt[]>;
+  /** Open ports of a site's servers. */
+  listOpenPorts(siteId: number, limit: number): Promise<reads.OpenPort[]>;
+  /** How the scans of a site's sensors go; sensors that never asked for a plan are missing. */
+  listSensorScans(siteId: number): Promise<reads.SensorScans[]>;
+  /** Whether sensors of all sites keep up. */
+  listOverdue(): Promise<reads.OverdueScans[]>;
+  /** Addresses of a sensor's node that are not scanned, by the reason. */
+  countExcluded(sensorId: number): Promise<{ why: Exclusion; addresses: number }[]>;
   /** When the daily full scans of a site begin. */
   readSchedule(siteId: number): Promise<SiteSchedule>;
   /** Throws `scans.invalid` with what to correct, `scans.no_site`. */
@@ -67,6 +83,11 @@ export function createScans(deps: ScansDeps): Scans {
     listDeliverable: (clusterIds, revision) => delivery.listDeliverable(deps.db(), clusterIds, revision),
     readBodies: delivery.readBodies,
     noteDelivered: delivery.noteDelivered,
+    listAttempts: (siteId, limit) => reads.listAttempts(deps.db(), siteId, limit),
+    listOpenPorts: (siteId, limit) => reads.listOpenPorts(deps.db(), siteId, limit),
+    listSensorScans: (siteId) => reads.listSensorScans(deps.db(), siteId),
+    listOverdue: () => reads.listOverdue(deps.db()),
+    countExcluded: (sensorId) => countExcluded(deps, sensorId),
     readSchedule: (siteId) => readSchedule(deps.db(), siteId),
     setSchedule: (actor, siteId, schedule) => setSchedule(deps, actor, siteId, schedule),
   };

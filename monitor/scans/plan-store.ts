@@ -26,7 +26,8 @@ export async function nameTargets(
       select ${sensor.id}, ${sensor.siteId}, cluster_id, vm_id, interface_id, address from given
       order by cluster_id, vm_id, interface_id, address
       on conflict (sensor_id, cluster_id, vm_id, interface_id, address)
-        do update set named_at = svc_now(), site_id = excluded.site_id
+        do update set named_at = svc_now(), site_id = excluded.site_id,
+          first_named_at = case when held.named_at < svc_now() - interval '70 minutes' then svc_now() else held.first_named_at end
       returning id, cluster_id, vm_id, interface_id, address)
     select given.n::int as n, named.id from given join named using (cluster_id, vm_id, interface_id, address)
     order by given.n`.execute(db);
@@ -36,7 +37,8 @@ export async function nameTargets(
 /** Targets that a plan names for this long without a change are noted again: retention goes by that time. */
 export async function touchTargets(db: Queryable, sensorId: number, ids: readonly number[]): Promise<void> {
   await sql`
-    update scan_targets set named_at = svc_now()
+    update scan_targets set named_at = svc_now(),
+      first_named_at = case when named_at < svc_now() - interval '70 minutes' then svc_now() else first_named_at end
     where sensor_id = ${sensorId} and id = any(${[...ids]}::bigint[]) and named_at < svc_now() - interval '1 hour'`.execute(
     db,
   );
@@ -57,10 +59,14 @@ export async function readPlanState(db: Queryable, sensorId: number): Promise<St
 }
 
 /** Notes that a sensor got a plan with this content; its revision grows when the content is another one. */
-export async function notePlan(db: Queryable, sensorId: number, fingerprint: string): Promise<number> {
+export async function notePlan(
+  db: Queryable,
+  sensor: { id: number; siteId: number },
+  fingerprint: string,
+): Promise<number> {
   const { rows } = await sql<{ revision: number }>`
-    insert into scan_plans as held (sensor_id, fingerprint) values (${sensorId}, ${fingerprint})
-    on conflict (sensor_id) do update set fetched_at = svc_now(),
+    insert into scan_plans as held (sensor_id, site_id, fingerprint) values (${sensor.id}, ${sensor.siteId}, ${fingerprint})
+    on conflict (sensor_id) do update set fetched_at = svc_now(), site_id = excluded.site_id,
       revision = held.revision + case when held.fingerprint = excluded.fingerprint then 0 else 1 end,
       changed_at = case when held.fingerprint = excluded.fingerprint then held.changed_at else svc_now() end,
       fingerprint = excluded.fingerprint

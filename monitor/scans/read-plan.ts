@@ -7,7 +7,13 @@ import { createHash } from 'node:crypto';
 import { type ScanPlan, scanTargetsMax } from '#contracts/sensor-api/port-scans.ts';
 import { listScanCandidates, readConnectionRevision, readScanHost } from '#monitor/views/index.ts';
 import { inTransaction, readNowMs } from '#service-kit/postgres/index.ts';
-import { type Choice, type ChosenTarget, chooseTargets } from './choose-targets.ts';
+import {
+  type Choice,
+  type ChosenTarget,
+  chooseTargets,
+  type Exclusion,
+  exclusions,
+} from './choose-targets.ts';
 import type { ScansDeps } from './deps.ts';
 import { nameTargets, notePlan, readPlanState, touchTargets } from './plan-store.ts';
 import { listPlannedRequests, listWithdrawn } from './request-store.ts';
@@ -28,6 +34,19 @@ export async function readChoice(
   if (!host) return null;
   const candidates = await listScanCandidates(deps.reader(), sensorId, candidatesMax);
   return { ...chooseTargets(host, candidates, deps.documentationIsGlobal), siteId: host.siteId };
+}
+
+/** Addresses of the node that are not scanned, by the reason; targets beyond the plan's bound are not among them. */
+export async function countExcluded(
+  deps: Pick<ScansDeps, 'reader' | 'documentationIsGlobal'>,
+  sensorId: number,
+): Promise<{ why: Exclusion; addresses: number }[]> {
+  const { excluded = [] } = (await readChoice(deps, sensorId)) ?? {};
+  const byReason = Map.groupBy(excluded, ({ why }) => why);
+  return exclusions.flatMap((why) => {
+    const addresses = byReason.get(why)?.length ?? 0;
+    return addresses > 0 ? [{ why, addresses }] : [];
+  });
 }
 
 export const toTargetId = (id: number) => `t${id}`;
@@ -51,7 +70,7 @@ export async function readPlan(deps: ScansDeps, sensor: { id: number; siteId: nu
     requests: await listRequests(deps, sensor.id, chosen, ids),
     withdrawn: await listWithdrawn(deps.reader(), sensor.id, scanTargetsMax),
   };
-  return { ...content, revision: await readRevision(deps, sensor.id, content, ids) };
+  return { ...content, revision: await readRevision(deps, sensor, content, ids) };
 }
 
 /** Requests for targets of this plan. An address that two interfaces of a server have is scanned through the first. */
@@ -101,16 +120,16 @@ async function nameChosen(
 
 async function readRevision(
   { db, reader }: ScansDeps,
-  sensorId: number,
+  sensor: { id: number; siteId: number },
   content: object,
   ids: readonly number[],
 ): Promise<number> {
   const fingerprint = createHash('sha256').update(JSON.stringify(content)).digest('base64url');
-  const stored = await readPlanState(reader(), sensorId);
+  const stored = await readPlanState(reader(), sensor.id);
   const isSame = stored?.fingerprint === fingerprint;
   if (isSame && stored.fetchedAgeSeconds < notedAgainSeconds) return stored.revision;
   return inTransaction(db(), async (trx) => {
-    await touchTargets(trx, sensorId, ids);
-    return notePlan(trx, sensorId, fingerprint);
+    await touchTargets(trx, sensor.id, ids);
+    return notePlan(trx, sensor, fingerprint);
   });
 }

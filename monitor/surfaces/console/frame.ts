@@ -34,6 +34,7 @@ export const sitePages = [
   { path: 'devices', label: 'Devices', key: 'd' },
   { path: 'incidents', label: 'Incidents', key: 'k' },
   { path: 'events', label: 'Events', key: 'e' },
+  { path: 'port-scans', label: 'Port scans', key: 'r' },
   { path: 'availability', label: 'Availability', key: 'v' },
   { path: 'protection', label: 'Protection', key: 'n' },
   { path: 'sensors', label: 'Sensors', key: 's' },

@@ -26,6 +26,7 @@ import { registerEvidence } from './incidents/evidence.routes.ts';
 import { registerIncident } from './incidents/incident.routes.ts';
 import { registerIncidents } from './incidents/incidents.routes.ts';
 import { registerOperations } from './operations/operations.routes.ts';
+import { registerPortScans } from './port-scans/port-scans.routes.ts';
 import { registerAvailability } from './probes/availability.routes.ts';
 import { registerProtectedAddress } from './protection/address.routes.ts';
 import { registerDrills } from './protection/drill.routes.ts';
@@ -60,6 +61,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerApplicationSettings(scope, deps);
     registerDevices(scope, deps);
     registerDevice(scope, deps);
+    registerPortScans(scope, deps);
     registerAvailability(scope, deps);
     registerProtection(scope, deps);
     registerGroups(scope, deps);

@@ -13,16 +13,23 @@ import {
   type ChartData,
   type Content,
   chart,
+  html,
+  link,
   pageHeader,
   type Range,
   rangePicker,
   refreshing,
+  section,
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { applicationDetail, keyText } from '../parts/application-detail.ts';
+import { type PortLine, portTable } from '../port-scans/scan-tables.ts';
 import { applicationTable } from './application-table.ts';
 import { attributionStats, collectionBanners, collectionState } from './collection-banners.ts';
+
+/** The page stays below its bound of bytes. */
+const openPortsShown = 20;
 
 /** The open row. */
 export interface Unfolded {
@@ -43,6 +50,8 @@ export interface ApplicationsPage {
   notices: CollectionNotices;
   data: ChartData;
   unfolded: Unfolded | null;
+  /** Open ports of the applications that servers host; null in views of other traffic. */
+  openPorts: readonly PortLine[] | null;
   nowMs: number;
 }
 
@@ -71,8 +80,25 @@ export function applicationsPage(request: FastifyRequest, page: ApplicationsPage
       attributionStats(use, notices),
       applicationChart(request.url, siteId, page.data, use),
       applicationTable(request, siteId, use, { nowMs, rankedAtMs, unfolded }),
+      page.openPorts && openPortSection(request, siteId, page.openPorts, nowMs),
     ]),
   ];
+}
+
+/** Services that only scans know stay out of this page (NET-2.7.12). */
+function openPortSection(request: FastifyRequest, siteId: number, rows: readonly PortLine[], nowMs: number) {
+  return section(
+    {
+      id: 'open-ports',
+      title: 'Open ports of these applications',
+      description: html`What port scans found on ports with observed traffic of the last 24 hours. ${link(`/sites/${siteId}/port-scans`, 'All open ports')}`,
+    },
+    portTable(
+      request,
+      { id: 'open-ports', caption: 'Open ports of applications', rows, shown: openPortsShown, siteId, nowMs },
+      { title: 'None', text: 'No scan found an open port that serves an observed application.' },
+    ),
+  );
 }
 
 function applicationChart(url: string, siteId: number, data: ChartData, use: ApplicationUse) {

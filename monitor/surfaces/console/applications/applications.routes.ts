@@ -14,6 +14,9 @@ import { rowsLimit, wantedFile } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { pairsTip, readKey } from '../parts/application-detail.ts';
+import { hostedOf } from '../port-scans/hosted.ts';
+import { linesOf, nameAll } from '../port-scans/port-lines.ts';
+import type { PortLine } from '../port-scans/scan-tables.ts';
 import { Query } from './application-table.ts';
 import { applicationsPage, type Unfolded } from './applications.page.ts';
 import { gapsMax } from './collection-banners.ts';
@@ -22,6 +25,8 @@ import { gapsMax } from './collection-banners.ts';
 const rowsShown = 50;
 /** Applications with their own line; the palette has eight colours. */
 const linesMax = 5;
+/** Open ports of one site that are read. */
+const openPortsMax = 10_000;
 
 export function registerApplications(app: App, deps: ConsoleDeps): void {
   app.get(
@@ -41,12 +46,13 @@ export function registerApplications(app: App, deps: ConsoleDeps): void {
         readChart(deps, site.id, view, range, chartNames(use)),
         readUnfolded(deps, request.query.open, site.id, view, range),
       ]);
+      const openPorts = view === 'inbound' ? await readOpenPorts(deps, site.id, nowMs) : null;
       const known = { siteId: site.id, range, view, use, rankedAtMs, gaps: gaps.length, notices, data };
       return sendConsolePage(
         request,
         reply,
         { title: 'Applications', site: { site, page: 'applications' } },
-        applicationsPage(request, { ...known, unfolded, nowMs }),
+        applicationsPage(request, { ...known, unfolded, openPorts, nowMs }),
       );
     },
   );
@@ -77,6 +83,13 @@ export function registerApplications(app: App, deps: ConsoleDeps): void {
       return sendPage(reply, html`${detail ? pairsTip(detail) : 'This row does not exist.'}`);
     },
   );
+}
+
+/** Open ports of addresses with observed applications on them. */
+async function readOpenPorts(deps: ConsoleDeps, siteId: number, nowMs: number): Promise<PortLine[]> {
+  const ports = await deps.scans.listOpenPorts(siteId, openPortsMax);
+  const [hosted, names] = await Promise.all([hostedOf(deps, siteId, ports, nowMs), nameAll(deps, ports)]);
+  return linesOf(ports, hosted, names).filter(({ applications }) => applications?.length);
 }
 
 function readView(text: string | undefined): ApplicationView {

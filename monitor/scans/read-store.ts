@@ -1,0 +1,144 @@
+/** What pages and alerts read of port scans. */
+import { sql } from 'kysely';
+import type { ScanPhase, ScanProfile, ScanTransport } from '#contracts/port-scan/index.ts';
+import type { ScanPool } from '#contracts/sensor-api/port-scans.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+const ms = (column: string) => sql`floor(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
+
+/** A scan as its sensor reported it. */
+export interface ScanAttempt {
+  scanId: string;
+  sensorId: number;
+  clusterId: number;
+  vmId: number;
+  address: string;
+  /** Null: the sensor's own. */
+  requestId: string | null;
+  profile: ScanProfile | null;
+  pool: ScanPool | null;
+  state: 'running' | 'complete' | 'partial';
+  startedAtMs: number | null;
+  finishedAtMs: number | null;
+  /** When the newest report of it arrived. */
+  reportedAtMs: number;
+  phase: string | null;
+  percent: number | null;
+  pausedFor: string | null;
+  packetsPerSecond: number | null;
+  packets: number | null;
+  pauses: number;
+  pausedSeconds: number;
+  phases: ScanPhase[];
+  notes: string[];
+  /** Open ports: of the result, or so far. */
+  openPorts: number;
+  deliveryOutcome: string | null;
+}
+
+/** Of a site, those that run and the newest first. */
+export async function listAttempts(db: Queryable, siteId: number, limit: number): Promise<ScanAttempt[]> {
+  const { rows } = await sql<ScanAttempt>`
+    select a.scan_id as "scanId", a.sensor_id as "sensorId", a.cluster_id as "clusterId", a.vm_id as "vmId",
+      host(a.address) as address, a.request_id as "requestId", a.profile, a.pool, a.state, ${ms('a.started_at')} as "startedAtMs",
+      ${ms('a.finished_at')} as "finishedAtMs", ${ms('a.reported_at')} as "reportedAtMs", a.phase, a.percent,
+      a.paused_for as "pausedFor", a.packets_per_second as "packetsPerSecond", a.packets,
+      jsonb_array_length(a.pauses)::int as pauses,
+      (select coalesce(sum(extract(epoch from p.ended_at - p.started_at)), 0)::float8
+        from jsonb_to_recordset(a.pauses) as p(started_at timestamptz, ended_at timestamptz)) as "pausedSeconds",
+      a.phases, a.notes, a.delivery_outcome as "deliveryOutcome",
+      case when a.result_at is null then jsonb_array_length(a.found) else jsonb_array_length(a.services) end::int as "openPorts"
+    from scan_attempts a where a.site_id = ${siteId}
+    order by a.result_at is not null, a.reported_at desc, a.scan_id limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** An open port of a server's address, by the newer of its two observations. */
+export interface OpenPort {
+  clusterId: number;
+  vmId: number;
+  address: string;
+  transport: ScanTransport;
+  port: number;
+  firstObservedAtMs: number;
+  observedAtMs: number;
+  /** When scans of each profile saw it last; null: none of the last seven days did, or one closed it. */
+  commonAtMs: number | null;
+  fullAtMs: number | null;
+  service: string | null;
+  product: string | null;
+  version: string | null;
+  extraInfo: string | null;
+  method: 'probed' | 'table';
+  confidence: number;
+  tunnel: string | null;
+}
+
+/** Of a site, by server, address and port. */
+export async function listOpenPorts(db: Queryable, siteId: number, limit: number): Promise<OpenPort[]> {
+  const { rows } = await sql<OpenPort>`
+    with ports as (
+      select distinct on (o.cluster_id, o.vm_id, o.address, o.transport, o.port) o.*,
+        min(o.first_observed_at) over port as first_at,
+        max(o.observed_at) filter (where o.profile = 'common') over port as common_at,
+        max(o.observed_at) filter (where o.profile = 'full') over port as full_at
+      from scan_observations o
+      where o.site_id = ${siteId} and o.closed_at is null and o.observed_at > svc_now() - interval '7 days'
+      window port as (partition by o.cluster_id, o.vm_id, o.address, o.transport, o.port)
+      order by o.cluster_id, o.vm_id, o.address, o.transport, o.port, o.observed_at desc)
+    select p.cluster_id as "clusterId", p.vm_id as "vmId", host(p.address) as address, p.transport, p.port,
+      ${ms('p.first_at')} as "firstObservedAtMs", ${ms('p.observed_at')} as "observedAtMs",
+      ${ms('p.common_at')} as "commonAtMs", ${ms('p.full_at')} as "fullAtMs", p.service, p.product, p.version,
+      p.extra_info as "extraInfo", p.method, p.confidence, p.tunnel
+    from ports p order by p.cluster_id, p.vm_id, p.address, p.transport, p.port limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** Whether a sensor keeps up with its scans. Sensors that never asked for a scan plan are missing. */
+export interface OverdueScans {
+  sensorId: number;
+  /** Since it fetched its plan. */
+  fetchedAgeSeconds: number;
+  /** Addresses that its plan names. */
+  targets: number;
+  /** Of these, those named for two hours without a result of a common scan in that time. */
+  overdue: number;
+}
+
+/** A target that is named is noted at least once an hour. */
+const targetsOf = sql`
+  select count(*)::int as targets, count(*) filter (where t.first_named_at < svc_now() - interval '2 hours' and not exists (
+    select 1 from scan_attempts n where n.cluster_id = t.cluster_id and n.vm_id = t.vm_id and n.address = t.address
+      and n.reported_at > svc_now() - interval '2 hours' and n.profile = 'common' and n.result_at is not null))::int as overdue
+  from scan_targets t where t.sensor_id = p.sensor_id and t.named_at > svc_now() - interval '70 minutes'`;
+
+/** Of all sensors; alerts ask every few seconds. */
+export async function listOverdue(db: Queryable): Promise<OverdueScans[]> {
+  const { rows } = await sql<OverdueScans>`
+    select p.sensor_id as "sensorId", extract(epoch from svc_now() - p.fetched_at)::float8 as "fetchedAgeSeconds",
+      t.targets, t.overdue
+    from scan_plans p cross join lateral (${targetsOf}) t order by p.sensor_id`.execute(db);
+  return rows;
+}
+
+/** How the scans of a sensor go. */
+export interface SensorScans extends OverdueScans {
+  running: number;
+  lastCommonAtMs: number | null;
+  lastFullAtMs: number | null;
+}
+
+export async function listSensorScans(db: Queryable, siteId: number): Promise<SensorScans[]> {
+  const { rows } = await sql<SensorScans>`
+    select p.sensor_id as "sensorId", extract(epoch from svc_now() - p.fetched_at)::float8 as "fetchedAgeSeconds",
+      t.targets, t.overdue, a.running, ${ms('a.common_at')} as "lastCommonAtMs", ${ms('a.full_at')} as "lastFullAtMs"
+    from scan_plans p
+    cross join lateral (${targetsOf}) t
+    cross join lateral (
+      select count(*) filter (where a.result_at is null and a.reported_at > svc_now() - interval '1 minute')::int as running,
+        max(a.finished_at) filter (where a.profile = 'common') as common_at,
+        max(a.finished_at) filter (where a.profile = 'full') as full_at
+      from scan_attempts a where a.sensor_id = p.sensor_id) a
+    where p.site_id = ${siteId} order by p.sensor_id`.execute(db);
+  return rows;
+}

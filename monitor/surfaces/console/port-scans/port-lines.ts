@@ -1,0 +1,26 @@
+/** Open ports with the names of their servers and the applications that they serve. */
+import { matchApplications, type OpenPort } from '#monitor/scans/index.ts';
+import { nameServers } from '#monitor/views/index.ts';
+import type { ConsoleDeps } from '../deps.ts';
+import type { Hosted } from './hosted.ts';
+import type { PortLine } from './scan-tables.ts';
+
+type Server = Pick<OpenPort, 'clusterId' | 'vmId'>;
+export type ServerNames = (server: Server) => string;
+
+export async function nameAll(
+  { db }: Pick<ConsoleDeps, 'db'>,
+  servers: readonly Server[],
+): Promise<ServerNames> {
+  const keyOf = ({ clusterId, vmId }: Server) => `${clusterId} ${vmId}`;
+  const distinct = [...new Map(servers.map((one) => [keyOf(one), one])).values()];
+  const names = new Map((await nameServers(db(), distinct)).map((one) => [keyOf(one), one.name]));
+  return (server) => names.get(keyOf(server)) ?? `VM ${server.vmId}`;
+}
+
+export function linesOf(ports: readonly OpenPort[], hosted: Hosted, names: ServerNames): PortLine[] {
+  return matchApplications(ports, hosted.applications).map(({ port, applications }) => ({
+    ...{ port, server: names(port) },
+    applications: hosted.addresses.has(port.address) ? applications : null,
+  }));
+}

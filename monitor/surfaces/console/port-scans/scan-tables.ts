@@ -1,0 +1,322 @@
+/** Tables of port scans: sensors, open ports, scans. */
+import type { FastifyRequest } from 'fastify';
+import { describeService } from '#monitor/applications/index.ts';
+import { freshnessOf, type OpenPort, type ScanAttempt, type SensorScans } from '#monitor/scans/index.ts';
+import type { SensorState } from '#monitor/sensors/index.ts';
+import {
+  age,
+  badge,
+  code,
+  formatCount,
+  formatDuration,
+  html,
+  isoTime,
+  link,
+  moment,
+} from '#service-kit/pages/index.ts';
+import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
+import { addressHref } from '../parts/address-link.ts';
+import { deliveryText, remarksOf, stateBadge } from './scan-text.ts';
+
+export const attemptsShown = 50;
+
+/** A sensor, what its plan names, and what it leaves out and why. */
+export interface ScanningSensor {
+  sensor: SensorState;
+  /** Null: it never asked for a scan plan. */
+  scans: SensorScans | null;
+  excluded: string;
+}
+
+export function sensorScanTable(request: FastifyRequest, rows: readonly ScanningSensor[], nowMs: number) {
+  return dataTable<ScanningSensor>(request, {
+    id: 'scanning',
+    caption: 'Sensors',
+    rows,
+    isComplete: true,
+    columns: [
+      {
+        key: 'sensor',
+        header: 'Sensor',
+        cell: ({ sensor }) => link(`/sites/${sensor.siteId}/sensors/${sensor.id}`, sensor.hostName),
+        value: ({ sensor }) => sensor.hostName,
+      },
+      {
+        key: 'plan',
+        header: 'Plan',
+        cell: ({ scans }) => planBadge(scans, nowMs),
+        field: 'plan_age_seconds',
+        value: ({ scans }) => scans && Math.round(scans.fetchedAgeSeconds),
+      },
+      figure('targets', 'Addresses', ({ scans }) => scans?.targets ?? null),
+      figure('overdue', 'Overdue', ({ scans }) => scans?.overdue ?? null),
+      figure('running', 'Running', ({ scans }) => scans?.running ?? null),
+      {
+        key: 'common',
+        header: 'Last common scan',
+        cell: ({ scans }) => moment(scans?.lastCommonAtMs ?? null, nowMs),
+        field: 'last_common_at',
+        value: ({ scans }) => isoTime(scans?.lastCommonAtMs ?? null),
+      },
+      {
+        key: 'full',
+        header: 'Last full scan',
+        cell: ({ scans }) => moment(scans?.lastFullAtMs ?? null, nowMs),
+        field: 'last_full_at',
+        value: ({ scans }) => isoTime(scans?.lastFullAtMs ?? null),
+      },
+      {
+        key: 'excluded',
+        header: 'Not scanned',
+        kind: 'prose',
+        cell: ({ excluded }) => excluded || 'none',
+        value: ({ excluded }) => excluded,
+      },
+    ],
+    empty: { title: 'No sensors yet', text: 'Enrol a sensor under Site settings.' },
+  });
+}
+
+function figure<Row>(key: string, header: string, read: (row: Row) => number | null): DataColumn<Row> {
+  const cell = (row: Row) => {
+    const count = read(row);
+    return count === null ? 'none' : formatCount(count);
+  };
+  return { key, header, kind: 'figure', cell, value: read };
+}
+
+/** A sensor fetches its plan every few seconds. */
+const fetchedWithinSeconds = 300;
+
+function planBadge(scans: SensorScans | null, nowMs: number) {
+  if (scans === null) return badge('neutral', 'never fetched: no scans');
+  if (scans.fetchedAgeSeconds <= fetchedWithinSeconds) return badge('good', 'up to date');
+  return html`${badge('warn', 'not fetched')} ${age(nowMs - scans.fetchedAgeSeconds * 1000, nowMs)}`;
+}
+
+/** An open port with the server and the applications that it belongs to. */
+export interface PortLine {
+  port: OpenPort;
+  server: string;
+  /** Null: they were not looked up. */
+  applications: readonly string[] | null;
+}
+
+/** `OpenSSH 9.6p1`; a name that only the port number suggests says so. */
+function serviceText({ service, product, version, extraInfo, method, tunnel }: OpenPort): string {
+  const known = [product, version, extraInfo && `(${extraInfo})`].filter(Boolean).join(' ');
+  const over = tunnel === null ? '' : ` over ${tunnel}`;
+  if (known) return `${known}${over}`;
+  if (service === null) return 'unknown';
+  return method === 'table' ? `unknown, the port is usual for ${service}` : `${service}${over}`;
+}
+
+/** `id` tells the tables of one page apart. */
+export function portTable(
+  request: FastifyRequest,
+  table: {
+    id: string;
+    caption: string;
+    rows: readonly PortLine[];
+    shown: number;
+    siteId: number;
+    nowMs: number;
+  },
+  empty: { title: string; text: string },
+) {
+  const { id, caption, rows, shown, siteId, nowMs } = table;
+  return dataTable<PortLine>(request, {
+    ...pagedRows(request, id, rows, shown),
+    caption,
+    columns: [
+      {
+        key: 'port',
+        header: 'Port',
+        cell: ({ port }) => code(`${port.transport}/${port.port}`),
+        value: ({ port }) => `${port.transport}/${port.port}`,
+      },
+      {
+        key: 'address',
+        header: 'Address',
+        cell: ({ port: { address } }) => link(addressHref(siteId, { address, segment: '' }), address),
+        value: ({ port }) => port.address,
+      },
+      { key: 'server', header: 'Server', cell: (row) => row.server, value: (row) => row.server },
+      {
+        key: 'service',
+        header: 'Service',
+        kind: 'prose',
+        cell: ({ port }) => serviceText(port),
+        value: ({ port }) => serviceText(port),
+      },
+      {
+        key: 'confidence',
+        header: 'Confidence',
+        unit: 'of 10',
+        kind: 'figure',
+        cell: ({ port }) => String(port.confidence),
+        value: ({ port }) => port.confidence,
+      },
+      {
+        key: 'applications',
+        header: 'Applications',
+        cell: ({ applications }) =>
+          applications === null ? 'not looked up' : applications.join(', ') || 'none observed',
+        value: ({ applications }) => applications?.join(' ') ?? null,
+      },
+      {
+        key: 'since',
+        header: 'Open since',
+        cell: ({ port }) => moment(port.firstObservedAtMs, nowMs),
+        field: 'first_observed_at',
+        value: ({ port }) => isoTime(port.firstObservedAtMs),
+      },
+      {
+        key: 'seen',
+        header: 'Seen',
+        cell: ({ port }) =>
+          freshnessOf(port, nowMs) === 'fresh'
+            ? moment(port.observedAtMs, nowMs)
+            : html`${badge('warn', 'stale')} ${moment(port.observedAtMs, nowMs)}`,
+        field: 'observed_at',
+        value: ({ port }) => isoTime(port.observedAtMs),
+      },
+    ],
+    fields: [
+      { field: 'freshness', value: ({ port }) => freshnessOf(port, nowMs) },
+      { field: 'common_observed_at', value: ({ port }) => isoTime(port.commonAtMs) },
+      { field: 'full_observed_at', value: ({ port }) => isoTime(port.fullAtMs) },
+      {
+        field: 'usual_service',
+        value: ({ port }) => describeService(port.transport === 'tcp' ? 6 : 17, port.port),
+      },
+    ],
+    empty,
+  });
+}
+
+/** A scan with the names of its sensor and server. */
+export interface AttemptLine {
+  attempt: ScanAttempt;
+  server: string;
+  sensor: string;
+}
+
+export function attemptTable(
+  request: FastifyRequest,
+  siteId: number,
+  rows: readonly AttemptLine[],
+  isComplete: boolean,
+  nowMs: number,
+) {
+  return dataTable<AttemptLine>(request, {
+    id: 'scans',
+    caption: 'Scans',
+    rows,
+    isComplete,
+    columns: [
+      {
+        key: 'address',
+        header: 'Address',
+        cell: ({ attempt: { address } }) => link(addressHref(siteId, { address, segment: '' }), address),
+        value: ({ attempt }) => attempt.address,
+      },
+      { key: 'server', header: 'Server', cell: (row) => row.server, value: (row) => row.server },
+      {
+        key: 'scan',
+        header: 'Scan',
+        cell: ({ attempt }) => scanText(attempt),
+        value: ({ attempt }) => attempt.profile,
+        field: 'profile',
+      },
+      {
+        key: 'state',
+        header: 'State',
+        cell: ({ attempt }) => stateBadge(attempt, nowMs),
+        value: ({ attempt }) => attempt.state,
+      },
+      {
+        key: 'started',
+        header: 'Started',
+        cell: ({ attempt }) => moment(attempt.startedAtMs, nowMs),
+        field: 'started_at',
+        value: ({ attempt }) => isoTime(attempt.startedAtMs),
+      },
+      {
+        key: 'duration',
+        header: 'Duration',
+        kind: 'figure',
+        cell: ({ attempt }) => formatDuration(secondsOf(attempt, nowMs)),
+        field: 'duration_seconds',
+        value: ({ attempt }) => secondsOf(attempt, nowMs),
+      },
+      {
+        key: 'ports',
+        header: 'Open ports',
+        kind: 'figure',
+        cell: ({ attempt }) => formatCount(attempt.openPorts),
+        field: 'open_ports',
+        value: ({ attempt }) => attempt.openPorts,
+      },
+      {
+        key: 'rate',
+        header: 'Packets/s',
+        kind: 'figure',
+        cell: ({ attempt }) => formatCount(rateOf(attempt)),
+        field: 'packets_per_second',
+        value: ({ attempt }) => rateOf(attempt),
+      },
+      {
+        key: 'remarks',
+        header: 'Remarks',
+        kind: 'prose',
+        cell: ({ attempt }) => remarksOf(attempt),
+        value: ({ attempt }) => remarksOf(attempt),
+      },
+      {
+        key: 'delivery',
+        header: 'Operations',
+        cell: ({ attempt }) => (attempt.finishedAtMs === null ? '' : deliveryText(attempt.deliveryOutcome)),
+        value: ({ attempt }) => attempt.deliveryOutcome,
+      },
+      { key: 'sensor', header: 'Sensor', cell: (row) => row.sensor, value: (row) => row.sensor },
+    ],
+    fields: [
+      { field: 'scan_id', value: ({ attempt }) => attempt.scanId },
+      { field: 'request_id', value: ({ attempt }) => attempt.requestId },
+      { field: 'pool', value: ({ attempt }) => attempt.pool },
+      { field: 'packets', value: ({ attempt }) => attempt.packets },
+      { field: 'finished_at', value: ({ attempt }) => isoTime(attempt.finishedAtMs) },
+    ],
+    empty: {
+      title: 'No scans yet',
+      text: 'Sensors of version 0.1.24 or later scan the common ports of each server every hour and all ports once a day.',
+    },
+  });
+}
+
+const poolTexts: Readonly<Record<string, string>> = {
+  hourly: 'hourly',
+  daily: 'daily',
+  customer: 'requested',
+};
+
+function scanText({ profile, pool }: ScanAttempt): string {
+  const by = pool === null ? '' : `, ${poolTexts[pool]}`;
+  return `${profile ?? 'not started'}${by}`;
+}
+
+function secondsOf({ startedAtMs, finishedAtMs, reportedAtMs, state }: ScanAttempt, nowMs: number) {
+  if (startedAtMs === null) return null;
+  const end = finishedAtMs ?? (state === 'running' ? Math.min(nowMs, reportedAtMs) : null);
+  return end === null ? null : Math.max(0, Math.round((end - startedAtMs) / 1000));
+}
+
+/** While it runs the rate of the last ten seconds, afterwards the mean. */
+function rateOf(attempt: ScanAttempt): number | null {
+  const { packets, startedAtMs, finishedAtMs, packetsPerSecond } = attempt;
+  if (finishedAtMs === null || startedAtMs === null)
+    return packetsPerSecond === null ? null : Math.round(packetsPerSecond);
+  const seconds = (finishedAtMs - startedAtMs) / 1000;
+  return packets === null || seconds <= 0 ? null : Math.round(packets / seconds);
+}

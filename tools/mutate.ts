@@ -22,6 +22,7 @@ import { mutationsOfApi } from './mutations/of-api.ts';
 import { mutationsOfEvidence } from './mutations/of-evidence.ts';
 import { mutationsOfIncidents } from './mutations/of-incidents.ts';
 import { mutationsOfNet } from './mutations/of-net.ts';
+import { mutationsOfScans } from './mutations/of-scans.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 
@@ -131,6 +132,7 @@ async function main(): Promise<number> {
   const mutations = [
     ...mutationsOfApi,
     ...mutationsOfNet,
+    ...mutationsOfScans,
     ...mutationsOfIncidents,
     ...mutationsOfEvidence,
   ].filter(isChosen);

@@ -12,7 +12,6 @@ import {
   html,
   isoTime,
   link,
-  moment,
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
 import { addressHref } from '../parts/address-link.ts';
@@ -32,6 +31,7 @@ export function sensorScanTable(request: FastifyRequest, rows: readonly Scanning
   return dataTable<ScanningSensor>(request, {
     id: 'scanning',
     caption: 'Sensors',
+    isStacked: true,
     rows,
     isComplete: true,
     columns: [
@@ -54,14 +54,14 @@ export function sensorScanTable(request: FastifyRequest, rows: readonly Scanning
       {
         key: 'common',
         header: 'Last common scan',
-        cell: ({ scans }) => moment(scans?.lastCommonAtMs ?? null, nowMs),
+        cell: ({ scans }) => age(scans?.lastCommonAtMs ?? null, nowMs),
         field: 'last_common_at',
         value: ({ scans }) => isoTime(scans?.lastCommonAtMs ?? null),
       },
       {
         key: 'full',
         header: 'Last full scan',
-        cell: ({ scans }) => moment(scans?.lastFullAtMs ?? null, nowMs),
+        cell: ({ scans }) => age(scans?.lastFullAtMs ?? null, nowMs),
         field: 'last_full_at',
         value: ({ scans }) => isoTime(scans?.lastFullAtMs ?? null),
       },
@@ -111,77 +111,23 @@ function serviceText({ service, product, version, extraInfo, method, tunnel }: O
   return method === 'table' ? `unknown, the port is usual for ${service}` : `${service}${over}`;
 }
 
-/** `id` tells the tables of one page apart. */
-export function portTable(
-  request: FastifyRequest,
-  table: {
-    id: string;
-    caption: string;
-    rows: readonly PortLine[];
-    shown: number;
-    siteId: number;
-    nowMs: number;
-  },
-  empty: { title: string; text: string },
-) {
-  const { id, caption, rows, shown, siteId, nowMs } = table;
+export interface PortTable {
+  /** Tells the tables of one page apart. */
+  id: string;
+  caption: string;
+  rows: readonly PortLine[];
+  shown: number;
+  siteId: number;
+  nowMs: number;
+}
+
+export function portTable(request: FastifyRequest, table: PortTable, empty: { title: string; text: string }) {
+  const { id, caption, rows, shown, nowMs } = table;
   return dataTable<PortLine>(request, {
     ...pagedRows(request, id, rows, shown),
     caption,
-    columns: [
-      {
-        key: 'port',
-        header: 'Port',
-        cell: ({ port }) => code(`${port.transport}/${port.port}`),
-        value: ({ port }) => `${port.transport}/${port.port}`,
-      },
-      {
-        key: 'address',
-        header: 'Address',
-        cell: ({ port: { address } }) => link(addressHref(siteId, { address, segment: '' }), address),
-        value: ({ port }) => port.address,
-      },
-      { key: 'server', header: 'Server', cell: (row) => row.server, value: (row) => row.server },
-      {
-        key: 'service',
-        header: 'Service',
-        kind: 'prose',
-        cell: ({ port }) => serviceText(port),
-        value: ({ port }) => serviceText(port),
-      },
-      {
-        key: 'confidence',
-        header: 'Confidence',
-        unit: 'of 10',
-        kind: 'figure',
-        cell: ({ port }) => String(port.confidence),
-        value: ({ port }) => port.confidence,
-      },
-      {
-        key: 'applications',
-        header: 'Applications',
-        cell: ({ applications }) =>
-          applications === null ? 'not looked up' : applications.join(', ') || 'none observed',
-        value: ({ applications }) => applications?.join(' ') ?? null,
-      },
-      {
-        key: 'since',
-        header: 'Open since',
-        cell: ({ port }) => moment(port.firstObservedAtMs, nowMs),
-        field: 'first_observed_at',
-        value: ({ port }) => isoTime(port.firstObservedAtMs),
-      },
-      {
-        key: 'seen',
-        header: 'Seen',
-        cell: ({ port }) =>
-          freshnessOf(port, nowMs) === 'fresh'
-            ? moment(port.observedAtMs, nowMs)
-            : html`${badge('warn', 'stale')} ${moment(port.observedAtMs, nowMs)}`,
-        field: 'observed_at',
-        value: ({ port }) => isoTime(port.observedAtMs),
-      },
-    ],
+    isStacked: true,
+    columns: portColumns(table),
     fields: [
       { field: 'freshness', value: ({ port }) => freshnessOf(port, nowMs) },
       { field: 'common_observed_at', value: ({ port }) => isoTime(port.commonAtMs) },
@@ -194,6 +140,61 @@ export function portTable(
     empty,
   });
 }
+
+const portColumns = ({ siteId, nowMs }: PortTable): DataColumn<PortLine>[] => [
+  {
+    key: 'port',
+    header: 'Port',
+    cell: ({ port }) => code(`${port.transport}/${port.port}`),
+    value: ({ port }) => `${port.transport}/${port.port}`,
+  },
+  {
+    key: 'address',
+    header: 'Address',
+    cell: ({ port: { address } }) => link(addressHref(siteId, { address, segment: '' }), address),
+    value: ({ port }) => port.address,
+  },
+  { key: 'server', header: 'Server', cell: (row) => row.server, value: (row) => row.server },
+  {
+    key: 'service',
+    header: 'Service',
+    kind: 'prose',
+    cell: ({ port }) => serviceText(port),
+    value: ({ port }) => serviceText(port),
+  },
+  {
+    key: 'confidence',
+    header: 'Sure',
+    unit: 'of 10',
+    kind: 'figure',
+    cell: ({ port }) => String(port.confidence),
+    value: ({ port }) => port.confidence,
+  },
+  {
+    key: 'applications',
+    header: 'Applications',
+    cell: ({ applications }) =>
+      applications === null ? 'not looked up' : applications.join(', ') || 'none observed',
+    value: ({ applications }) => applications?.join(' ') ?? null,
+  },
+  {
+    key: 'since',
+    header: 'Open since',
+    cell: ({ port }) => age(port.firstObservedAtMs, nowMs),
+    field: 'first_observed_at',
+    value: ({ port }) => isoTime(port.firstObservedAtMs),
+  },
+  {
+    key: 'seen',
+    header: 'Seen',
+    cell: ({ port }) =>
+      freshnessOf(port, nowMs) === 'fresh'
+        ? age(port.observedAtMs, nowMs)
+        : html`${badge('warn', 'stale')} ${age(port.observedAtMs, nowMs)}`,
+    field: 'observed_at',
+    value: ({ port }) => isoTime(port.observedAtMs),
+  },
+];
 
 /** A scan with the names of its sensor and server. */
 export interface AttemptLine {
@@ -212,75 +213,10 @@ export function attemptTable(
   return dataTable<AttemptLine>(request, {
     id: 'scans',
     caption: 'Scans',
+    isStacked: true,
     rows,
     isComplete,
-    columns: [
-      {
-        key: 'address',
-        header: 'Address',
-        cell: ({ attempt: { address } }) => link(addressHref(siteId, { address, segment: '' }), address),
-        value: ({ attempt }) => attempt.address,
-      },
-      { key: 'server', header: 'Server', cell: (row) => row.server, value: (row) => row.server },
-      {
-        key: 'scan',
-        header: 'Scan',
-        cell: ({ attempt }) => scanText(attempt),
-        value: ({ attempt }) => attempt.profile,
-        field: 'profile',
-      },
-      {
-        key: 'state',
-        header: 'State',
-        cell: ({ attempt }) => stateBadge(attempt, nowMs),
-        value: ({ attempt }) => attempt.state,
-      },
-      {
-        key: 'started',
-        header: 'Started',
-        cell: ({ attempt }) => moment(attempt.startedAtMs, nowMs),
-        field: 'started_at',
-        value: ({ attempt }) => isoTime(attempt.startedAtMs),
-      },
-      {
-        key: 'duration',
-        header: 'Duration',
-        kind: 'figure',
-        cell: ({ attempt }) => formatDuration(secondsOf(attempt, nowMs)),
-        field: 'duration_seconds',
-        value: ({ attempt }) => secondsOf(attempt, nowMs),
-      },
-      {
-        key: 'ports',
-        header: 'Open ports',
-        kind: 'figure',
-        cell: ({ attempt }) => formatCount(attempt.openPorts),
-        field: 'open_ports',
-        value: ({ attempt }) => attempt.openPorts,
-      },
-      {
-        key: 'rate',
-        header: 'Packets/s',
-        kind: 'figure',
-        cell: ({ attempt }) => formatCount(rateOf(attempt)),
-        field: 'packets_per_second',
-        value: ({ attempt }) => rateOf(attempt),
-      },
-      {
-        key: 'remarks',
-        header: 'Remarks',
-        kind: 'prose',
-        cell: ({ attempt }) => remarksOf(attempt),
-        value: ({ attempt }) => remarksOf(attempt),
-      },
-      {
-        key: 'delivery',
-        header: 'Operations',
-        cell: ({ attempt }) => (attempt.finishedAtMs === null ? '' : deliveryText(attempt.deliveryOutcome)),
-        value: ({ attempt }) => attempt.deliveryOutcome,
-      },
-      { key: 'sensor', header: 'Sensor', cell: (row) => row.sensor, value: (row) => row.sensor },
-    ],
+    columns: attemptColumns(siteId, nowMs),
     fields: [
       { field: 'scan_id', value: ({ attempt }) => attempt.scanId },
       { field: 'request_id', value: ({ attempt }) => attempt.requestId },
@@ -294,6 +230,76 @@ export function attemptTable(
     },
   });
 }
+
+const attemptColumns = (siteId: number, nowMs: number): DataColumn<AttemptLine>[] => [
+  {
+    key: 'address',
+    header: 'Address',
+    cell: ({ attempt: { address } }) => link(addressHref(siteId, { address, segment: '' }), address),
+    value: ({ attempt }) => attempt.address,
+  },
+  { key: 'server', header: 'Server', cell: (row) => row.server, value: (row) => row.server },
+  {
+    key: 'scan',
+    header: 'Scan',
+    cell: ({ attempt }) => scanText(attempt),
+    value: ({ attempt }) => attempt.profile,
+    field: 'profile',
+  },
+  {
+    key: 'state',
+    header: 'State',
+    cell: ({ attempt }) => stateBadge(attempt, nowMs),
+    value: ({ attempt }) => attempt.state,
+  },
+  {
+    key: 'started',
+    header: 'Started',
+    cell: ({ attempt }) => age(attempt.startedAtMs, nowMs),
+    field: 'started_at',
+    value: ({ attempt }) => isoTime(attempt.startedAtMs),
+  },
+  {
+    key: 'duration',
+    header: 'Duration',
+    kind: 'figure',
+    cell: ({ attempt }) => formatDuration(secondsOf(attempt, nowMs)),
+    field: 'duration_seconds',
+    value: ({ attempt }) => secondsOf(attempt, nowMs),
+  },
+  {
+    key: 'ports',
+    header: 'Open ports',
+    kind: 'figure',
+    cell: ({ attempt }) => formatCount(attempt.openPorts),
+    field: 'open_ports',
+    value: ({ attempt }) => attempt.openPorts,
+  },
+  {
+    key: 'rate',
+    header: 'Packets/s',
+    kind: 'figure',
+    cell: ({ attempt }) => shownRate(rateOf(attempt)),
+    field: 'packets_per_second',
+    value: ({ attempt }) => rateOf(attempt),
+  },
+  {
+    key: 'remarks',
+    header: 'Remarks',
+    kind: 'prose',
+    cell: ({ attempt }) => remarksOf(attempt),
+    value: ({ attempt }) => remarksOf(attempt),
+  },
+  {
+    key: 'delivery',
+    header: 'Operations',
+    cell: ({ attempt }) => (attempt.finishedAtMs === null ? '' : deliveryText(attempt.deliveryOutcome)),
+    value: ({ attempt }) => attempt.deliveryOutcome,
+  },
+  { key: 'sensor', header: 'Sensor', cell: (row) => row.sensor, value: (row) => row.sensor },
+];
+
+const shownRate = (rate: number | null) => (rate === null ? '' : formatCount(rate));
 
 const poolTexts: Readonly<Record<string, string>> = {
   hourly: 'hourly',

@@ -22,7 +22,8 @@ const listedMax = 5_000;
 
 /**
  * Results of requests that are confirmed under this revision of the connection, each until it is acknowledged; and of a
- * sensor's own scans the newest of each address and profile. The two never replace each other (NET-2.7.9).
+ * sensor's own scans those that no newer complete scan of the same address and profile replaces: a partial one does not say
+ * what it did not ask. Results of requests and own scans never replace each other (NET-2.7.9).
  */
 export async function listDeliverable(
   db: Queryable,
@@ -44,7 +45,7 @@ export async function listDeliverable(
       and a.reported_at > svc_now() - interval '7 days'
       and case when a.request_id is not null then r.id is not null else not exists (
         select 1 from scan_attempts n where n.cluster_id = a.cluster_id and n.vm_id = a.vm_id and n.address = a.address
-          and n.request_id is null and n.profile = a.profile and n.result_at is not null
+          and n.request_id is null and n.profile = a.profile and n.state = 'complete' and n.result_at is not null
           and (n.finished_at, n.scan_id) > (a.finished_at, a.scan_id)) end
     order by a.scan_id, a.result_at limit ${listedMax}`.execute(db);
   return rows;

@@ -22,9 +22,9 @@ import type { ScanSchedule } from './schedule.ts';
 import { readSchedule, type SiteSchedule } from './schedule-store.ts';
 import { setSchedule } from './set-schedule.ts';
 
-export { type Exclusion, exclusions } from './choose-targets.ts';
+export type { Exclusion } from './choose-targets.ts';
 export type { DeliverableScan, ScanBody } from './delivery-store.ts';
-export { commonFreshMs, freshnessOf, fullFreshMs } from './freshness.ts';
+export { freshnessOf } from './freshness.ts';
 export { keptScans } from './kept.ts';
 export { type HostedApplication, matchApplications } from './match-applications.ts';
 export { progressOf } from './progress.ts';

@@ -2,9 +2,9 @@
  * The port-scan feed (NET-2.7.9, NET-4.e, NET-4.f): scan requests of operations are fetched and told about, and results are
  * delivered, each until its receipt is there.
  *
- * A request's result is sent under the connection that confirmed the request, also when a sensor found something else later; of a sensor's
- * own scans the newest of each address and profile is sent. Only exact public allocations cross: a result belongs to the
- * allocation that the address had when its scan began.
+ * A request's result is sent under the connection that confirmed the request, also when a sensor found something else
+ * later. Of a sensor's own scans the newest complete one of each address and profile is sent, and partial ones since. Only
+ * exact public allocations cross: a result belongs to the allocation that the address had when its scan began.
  */
 import { booleanSetting, integerSetting } from '#common/config/index.ts';
 import {

@@ -357,3 +357,18 @@ test('a claim is told again while nothing has started, and given back when no si
   assert.equal(told().at(-1), `${id.slice(-2)} claimed`, 'it is claimed again');
   assert.deepEqual(await planned(), [id]);
 });
+
+test('NET-2.7.10: a partial scan does not take the place of a complete one that was not delivered yet', async () => {
+  const target = await targetId();
+  const old = result(target, 'common', [25], { endedAgo: 900 });
+  const complete = result(target, 'common', [22, 80], { endedAgo: 500 });
+  const partial = result(target, 'common', [22], { endedAgo: 100, state: 'partial', notes: ['interrupted'] });
+  for (const one of [old, complete, partial]) await report(one);
+  await tick();
+  assert.deepEqual(
+    sent()
+      .map(({ scan_id }) => scan_id)
+      .sort(),
+    [complete.scan_id, partial.scan_id].sort(),
+  );
+});

@@ -54,6 +54,7 @@ export function sensorScanTable(request: FastifyRequest, rows: readonly Scanning
       {
         key: 'common',
         header: 'Last common scan',
+        kind: 'figure',
         cell: ({ scans }) => age(scans?.lastCommonAtMs ?? null, nowMs),
         field: 'last_common_at',
         value: ({ scans }) => isoTime(scans?.lastCommonAtMs ?? null),
@@ -61,6 +62,7 @@ export function sensorScanTable(request: FastifyRequest, rows: readonly Scanning
       {
         key: 'full',
         header: 'Last full scan',
+        kind: 'figure',
         cell: ({ scans }) => age(scans?.lastFullAtMs ?? null, nowMs),
         field: 'last_full_at',
         value: ({ scans }) => isoTime(scans?.lastFullAtMs ?? null),
@@ -69,7 +71,7 @@ export function sensorScanTable(request: FastifyRequest, rows: readonly Scanning
         key: 'excluded',
         header: 'Not scanned',
         kind: 'prose',
-        cell: ({ excluded }) => excluded || 'none',
+        cell: ({ excluded }) => excluded,
         value: ({ excluded }) => excluded,
       },
     ],
@@ -180,6 +182,7 @@ const portColumns = ({ siteId, nowMs }: PortTable): DataColumn<PortLine>[] => [
   {
     key: 'since',
     header: 'Open since',
+    kind: 'figure',
     cell: ({ port }) => age(port.firstObservedAtMs, nowMs),
     field: 'first_observed_at',
     value: ({ port }) => isoTime(port.firstObservedAtMs),
@@ -187,6 +190,7 @@ const portColumns = ({ siteId, nowMs }: PortTable): DataColumn<PortLine>[] => [
   {
     key: 'seen',
     header: 'Seen',
+    kind: 'figure',
     cell: ({ port }) =>
       freshnessOf(port, nowMs) === 'fresh'
         ? age(port.observedAtMs, nowMs)
@@ -255,6 +259,7 @@ const attemptColumns = (siteId: number, nowMs: number): DataColumn<AttemptLine>[
   {
     key: 'started',
     header: 'Started',
+    kind: 'figure',
     cell: ({ attempt }) => age(attempt.startedAtMs, nowMs),
     field: 'started_at',
     value: ({ attempt }) => isoTime(attempt.startedAtMs),

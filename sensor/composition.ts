@@ -25,6 +25,7 @@ import { createPlanFollower } from '#sensor/plan/index.ts';
 import { createProber, type Prober } from '#sensor/probes/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createRotation, type Rotation } from '#sensor/rotation/index.ts';
+import { createHostScans, type ScanService } from '#sensor/scanner/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
 import { createSupervision, type Supervision } from '#sensor/supervision/index.ts';
 import { createUplink, type Uplink } from '#sensor/uplink/index.ts';
@@ -135,7 +136,8 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
     foreignMacs: () => interfaces.foreignMacs(),
     records: [interfaces, prober, detection.epochs],
   });
-  const status = createStatus(platform, identity, { spool, collection, live, detection });
+  const scans = createScans(platform, client, (pairs) => collection.setOwnScans(pairs));
+  const status = createStatus(platform, identity, { spool, collection, live, detection, scans });
   const plan = followPlan(
     { ...platform, client },
     {
@@ -146,7 +148,19 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
   // first, so that its last minute is committed with the collection's.
   const parts = [spoolPart(spool, reporter), status, interfaces, uplink, live, rotation, plan];
   // Evidence gets the last packets of captures that stop.
-  return [...parts, evidence, detection, collection, prober];
+  // Scans stop before the captures that keep their traffic apart.
+  return [...parts, evidence, detection, collection, prober, ...(scans ? [scans] : [])];
+}
+
+/** Port scans; null where they are off. A replayed capture is of another host, so nothing of this one is scanned then. */
+function createScans(
+  { config, clock, reporter }: Platform,
+  client: MonitorClient,
+  onOwnTraffic: Collection['setOwnScans'],
+): ScanService | null {
+  const { scans, replayFile, stateDirectory } = config;
+  if (!scans.isOn || replayFile !== null) return null;
+  return createHostScans({ client, stateDirectory, clock, reporter, pressure: scans, onOwnTraffic });
 }
 
 /** Each section of the plan goes to the part that it is for. */
@@ -187,7 +201,14 @@ function createStatus(
     collection,
     live,
     detection,
-  }: { spool: Spool; collection: Collection; live: LiveUplink; detection: Detection },
+    scans,
+  }: {
+    spool: Spool;
+    collection: Collection;
+    live: LiveUplink;
+    detection: Detection;
+    scans: ScanService | null;
+  },
 ) {
   const startedAtMs = clock.nowMs();
   return createStatusServer({
@@ -202,6 +223,7 @@ function createStatus(
       spool: spool.status(),
       live: live.status(),
       incidents: detection.active(),
+      scans: scans?.status() ?? null,
     }),
   });
 }

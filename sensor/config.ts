@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
+  booleanSetting,
   choiceSetting,
   httpUrlSetting,
   integerSetting,
@@ -95,9 +96,33 @@ export const sensorSettings = {
     { min: 2, max: 2048, unit: 'MiB' },
     'Memory of the packet ring of each capture; the threads of a capture share it.',
   ),
+  portScans: booleanSetting(
+    'SVC_SENSOR_PORT_SCANS',
+    true,
+    "Scan this host's servers for open ports where the monitor plans it.",
+  ),
+  scanCpuPercent: integerSetting(
+    'SVC_SENSOR_SCAN_CPU_PERCENT',
+    85,
+    { min: 1, max: 101, unit: '%' },
+    'Scans are paused while all CPUs together are as busy as this; 101 means never.',
+  ),
+  scanCpuWaitPercent: integerSetting(
+    'SVC_SENSOR_SCAN_CPU_WAIT_PERCENT',
+    10,
+    { min: 1, max: 101, unit: '%' },
+    'Scans are paused while tasks wait for a CPU for this share of the time (PSI, some avg10); 101 means never.',
+  ),
   logFormat: logFormatSetting,
   logLevel: logLevelSetting,
 };
+
+/** Of port scans. */
+export interface ScanSettings {
+  isOn: boolean;
+  cpuPercent: number;
+  cpuWaitPercent: number;
+}
 
 export interface SensorConfig {
   monitor: MonitorAddress;
@@ -108,6 +133,7 @@ export interface SensorConfig {
   enrolmentToken: string | null;
   node: string;
   spoolBytesMax: number;
+  scans: ScanSettings;
   /** Command name of this program, for messages. */
   commandName: string;
   /** Socket of the service manager, and its watchdog timeout; null without one. */
@@ -151,6 +177,11 @@ export function readSensorConfig(environment: Readonly<Record<string, string | u
     enrolmentToken: values.enrolmentToken,
     node: values.node ?? hostname(),
     spoolBytesMax: values.spoolMiB * 1024 * 1024,
+    scans: {
+      isOn: values.portScans,
+      cpuPercent: values.scanCpuPercent,
+      cpuWaitPercent: values.scanCpuWaitPercent,
+    },
     commandName,
     notifySocket: environment.NOTIFY_SOCKET || null,
     watchdogMs: Number(environment.WATCHDOG_USEC) > 0 ? Number(environment.WATCHDOG_USEC) / 1000 : null,

@@ -34,7 +34,7 @@ for (const program of chosen) {
   const path = await buildDeb(program, {
     root,
     folder: values.folder,
-    version,
+    version: program.version,
     epochSeconds: sourceTime(),
     compression: values.compression as 'xz' | 'none',
   });

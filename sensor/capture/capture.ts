@@ -1,3 +1,4 @@
+import type { OwnScan } from './own-scans.ts';
 import type { PacketTap } from './packet-tap.ts';
 import type { CaptureRole, MinuteReport, WindowReport } from './reports/minute-report.ts';
 
@@ -59,6 +60,8 @@ export interface Capture {
   ): void;
   /** Replaces the local scope; the direction of open flows is decided again. */
   setLocal(local: LocalScope): void;
+  /** Keeps the traffic of the sensor's own scans apart from now on: it is no application, and the tap is not told of it. */
+  setOwnScans(scans: readonly OwnScan[]): void;
   /** Passes counted packets to a tap from the open second on; null: to none. */
   setTap(tap: PacketTap | null): void;
   /** Ends the seconds before this time (unix ms) for the tap, also without a frame. */

@@ -19,6 +19,7 @@ import { compileLocalScope, type LocalRanges } from './local-scope.ts';
 import { FlowClassifier } from './names/flow-classifier.ts';
 import type { NameTable } from './names/name-table.ts';
 import { defaultOuterNames } from './names/outer-names.ts';
+import { type OwnScan, OwnScans } from './own-scans.ts';
 import type { PacketTap } from './packet-tap.ts';
 import type { FlowExport } from './reports/flow-export.ts';
 import { Ledger } from './reports/ledger.ts';
@@ -63,6 +64,7 @@ export class Engine {
   #side = 0;
   readonly #keepsOwners: boolean;
   #tap: PacketTap | null = null;
+  #ownScans: OwnScans | null = null;
 
   constructor(
     options: CaptureOptions,
@@ -164,6 +166,7 @@ export class Engine {
     if (vlanTci >= 0 && (vlanTci & 0xfff) !== 0) p.vlan = vlanTci & 0xfff;
     totals.ipPackets += packets;
     totals.ipBytes += p.ipLength;
+    if (this.#ownScans?.count(p, packets, this.now)) return;
     if (this.#tap !== null) this.#tap.packet(p, packets, segments === 0);
     if (p.isFragment) this.#observeFragment(p);
     else this.#count(p, p.ipLength, packets);
@@ -179,6 +182,11 @@ export class Engine {
   /** Tells the tap of everything that was counted so far. */
   settleTap(): void {
     this.#known.touched?.settleAll();
+  }
+
+  /** Keeps the traffic of these scans apart from now on. */
+  setOwnScans(scans: readonly OwnScan[]): void {
+    this.#ownScans = OwnScans.of(scans, this.flows, this.#keepsOwners, (base) => this.#judgeSides(base));
   }
 
   /** Replaces the local scope. */

@@ -40,6 +40,7 @@ export { hashRecord, sourceIsLower } from './flows/flow-hash.ts';
 export { Field } from './flows/flow-record.ts';
 export { KeyedTable, mixHash } from './keyed-table.ts';
 export { compileLocalScope, type LocalRanges } from './local-scope.ts';
+export type { OwnScan } from './own-scans.ts';
 export type { PacketTap } from './packet-tap.ts';
 export { randomKey } from './random-key.ts';
 export {

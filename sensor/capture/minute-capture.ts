@@ -9,6 +9,7 @@
 import type { Capture, CaptureOptions, LocalScope } from './capture.ts';
 import { Engine } from './engine.ts';
 import { NameTable } from './names/name-table.ts';
+import type { OwnScan } from './own-scans.ts';
 import type { PacketTap } from './packet-tap.ts';
 import { randomKey } from './random-key.ts';
 import { LiveWindows } from './reports/live-windows.ts';
@@ -116,6 +117,10 @@ export class MinuteCapture implements Capture {
 
   setLocal(local: LocalScope): void {
     this.#engine.setLocal(local);
+  }
+
+  setOwnScans(scans: readonly OwnScan[]): void {
+    this.#engine.setOwnScans(scans);
   }
 
   addKernelDropped(packets: number): void {

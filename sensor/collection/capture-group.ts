@@ -10,6 +10,7 @@ import type { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { CountingOrder } from '#sensor/attack-counters/index.ts';
+import type { OwnScan } from '#sensor/capture/index.ts';
 import type { CaptureDetection } from '#sensor/detection/index.ts';
 import type { CaptureEvidence } from '#sensor/evidence/index.ts';
 import type { WantedRecording } from '#sensor/recording/index.ts';
@@ -65,6 +66,8 @@ export interface CaptureGroup {
   keepTrying(why: CodedError): void;
   /** Sets the local addresses. Frames count from the first call on. */
   setLocal(local: LocalAddresses): void;
+  /** Keeps the traffic of the sensor's own scans apart from now on. */
+  setOwnScans(scans: readonly OwnScan[]): void;
   state(): CaptureState;
   /** Resolves after the last reports have arrived. */
   stop(): Promise<void>;
@@ -92,6 +95,7 @@ class Group implements CaptureGroup {
   #listeningSince: number[] = [];
   #counting: CountingOrder | null = null;
   #wanted: readonly WantedRecording[] = [];
+  #ownScans: readonly OwnScan[] = [];
   /** Threads that count frames. */
   readonly #begun = new WeakSet<MemberThread>();
 
@@ -144,6 +148,7 @@ class Group implements CaptureGroup {
     member.setLocal(local);
     if (!hasBegun && this.#counting) member.setCounting(this.#counting);
     if (!hasBegun && this.#wanted.length > 0) member.record(this.#wanted);
+    if (!hasBegun && this.#ownScans.length > 0) member.setOwnScans(this.#ownScans);
     this.#begun.add(member);
   }
 
@@ -151,6 +156,12 @@ class Group implements CaptureGroup {
     this.#counting = order;
     if (this.#isOpen)
       for (const member of this.#members) if (this.#begun.has(member)) member.setCounting(order);
+  }
+
+  setOwnScans(scans: readonly OwnScan[]): void {
+    this.#ownScans = scans;
+    if (this.#isOpen)
+      for (const member of this.#members) if (this.#begun.has(member)) member.setOwnScans(scans);
   }
 
   #record(wanted: readonly WantedRecording[]): void {

@@ -9,7 +9,7 @@
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
 import { type CountingOrder, LiveCounters } from '#sensor/attack-counters/index.ts';
-import { type Capture, createCapture, type MinuteReport } from '#sensor/capture/index.ts';
+import { type Capture, createCapture, type MinuteReport, type OwnScan } from '#sensor/capture/index.ts';
 import { type HostTime, offsetOf } from '#sensor/host-time/index.ts';
 import type { ObserveFrame, PacketSource } from '#sensor/packet-source/index.ts';
 import { PacketRecorder, type WantedRecording } from '#sensor/recording/index.ts';
@@ -41,6 +41,8 @@ export interface CaptureLoop {
   setCounting(order: CountingOrder | null): void;
   /** Records the packets of these attacks from now on, and of no others. */
   record(wanted: readonly WantedRecording[]): void;
+  /** Keeps the traffic of the sensor's own scans apart from now on. */
+  setOwnScans(scans: readonly OwnScan[]): void;
   /** Reads ready frames, or waits up to 100 ms for them, and reports closed minutes and windows. */
   turn(): Promise<void>;
   /** Reads the frames that were under way at a stop. */
@@ -64,6 +66,7 @@ class SourceLoop implements CaptureLoop {
   #counters: LiveCounters | null = null;
   readonly #secondSettleMs: number;
   #local: LocalAddresses = { prefixes: [], addresses: [] };
+  #ownScans: readonly OwnScan[] = [];
   #reasonOfOpenMinute: GapReason | null = null;
   /** Wall time when draining of the source began. */
   #drainedMs: number;
@@ -93,6 +96,11 @@ class SourceLoop implements CaptureLoop {
   record(wanted: readonly WantedRecording[]): void {
     this.#recorder.follow(wanted);
     this.#sendRecorded();
+  }
+
+  setOwnScans(scans: readonly OwnScan[]): void {
+    this.#ownScans = scans;
+    this.#capture?.setOwnScans(scans);
   }
 
   async turn(): Promise<void> {
@@ -140,6 +148,7 @@ class SourceLoop implements CaptureLoop {
     this.#sendRecorded();
     this.#capture = begun;
     if (this.#counters) begun.setTap(this.#counters);
+    if (this.#ownScans.length > 0) begun.setOwnScans(this.#ownScans);
   }
 
   #listenNow(begun: Capture): void {

@@ -1,7 +1,7 @@
 /** Messages between a capture's thread and the sensor's main thread. */
 import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
 import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
-import type { MinuteReport, WindowReport } from '#sensor/capture/index.ts';
+import type { MinuteReport, OwnScan, WindowReport } from '#sensor/capture/index.ts';
 import type { CaptureMethod, SourceSpec } from '#sensor/packet-source/index.ts';
 import type { RecordedPackets, WantedRecording } from '#sensor/recording/index.ts';
 import type { CaptureRole } from './capture-spec.ts';
@@ -32,6 +32,8 @@ export type ToWorker =
   | { kind: 'count'; order: CountingOrder | null }
   /** Records the packets of these attacks from now on, and of no others. */
   | { kind: 'record'; wanted: readonly WantedRecording[] }
+  /** Keeps the traffic of the sensor's own scans apart from now on. */
+  | { kind: 'own-scans'; scans: readonly OwnScan[] }
   | { kind: 'stop' };
 
 /** An open source. */

@@ -4,6 +4,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { liveWindowMs } from '#contracts/sensor-api/live.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { OwnScan } from '#sensor/capture/index.ts';
 import type { Detection } from '#sensor/detection/index.ts';
 import type { Evidence } from '#sensor/evidence/index.ts';
 import { createHostTime, type HostTime } from '#sensor/host-time/index.ts';
@@ -51,6 +52,8 @@ export interface CollectionOptions {
 export interface Collection extends Part {
   /** Applies a plan: its addresses are local from now on. Frames count from the first plan on. */
   follow(plan: SensorPlan): void;
+  /** Keeps the traffic of the sensor's own scans apart from now on; captures know it within a fifth of a second. */
+  setOwnScans(scans: readonly OwnScan[]): void;
   states(): CaptureState[];
   /** True while the disk accepts no minutes. */
   isPaused(): boolean;
@@ -107,6 +110,9 @@ export function createCollection(options: CollectionOptions): Collection {
       plan = next;
       const local = { prefixes: next.localPrefixes, addresses: next.protectedAddresses };
       for (const group of groups) group.setLocal(local);
+    },
+    setOwnScans(scans) {
+      for (const group of groups) group.setOwnScans(scans);
     },
     isPaused: () => collector.isPaused(),
     states: () => groups.map((group) => group.state()),

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
-import type { WindowReport } from '#sensor/capture/index.ts';
+import type { OwnScan, WindowReport } from '#sensor/capture/index.ts';
 import type { RecordedPackets, WantedRecording } from '#sensor/recording/index.ts';
 import type {
   FromWorker,
@@ -41,6 +41,8 @@ export interface MemberThread {
   setCounting(order: CountingOrder | null): void;
   /** Records the packets of these attacks from now on, and of no others. Only after `setLocal`. */
   record(wanted: readonly WantedRecording[]): void;
+  /** Keeps the traffic of the sensor's own scans apart from now on. Only after `setLocal`. */
+  setOwnScans(scans: readonly OwnScan[]): void;
   /** Resolves after the last reports have arrived. */
   stop(): Promise<void>;
 }
@@ -101,6 +103,9 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
     },
     record(wanted) {
       tell({ kind: 'record', wanted });
+    },
+    setOwnScans(scans) {
+      tell({ kind: 'own-scans', scans });
     },
     async stop() {
       const stubborn = worker;

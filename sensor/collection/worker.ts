@@ -26,6 +26,7 @@ port.on('message', (message: ToWorker) => {
   if (message.kind === 'stop') isStopping = true;
   else if (message.kind === 'count') loop?.setCounting(message.order);
   else if (message.kind === 'record') loop?.record(message.wanted);
+  else if (message.kind === 'own-scans') loop?.setOwnScans(message.scans);
   else if (message.kind === 'local') loop?.setLocal(message.local);
   else loop?.begin(message.local);
 });

@@ -80,6 +80,7 @@ function runningFindings(status: SensorStatus | null): Finding[] {
       'running',
       `Version ${status.version} since ${since}Z, ${pendingUploads} uploads wait${room}.`,
     ),
+    ...scanFindings(status),
     ...(status.incidents ?? []).map((one) =>
       finding(
         'info',
@@ -98,6 +99,23 @@ function runningFindings(status: SensorStatus | null): Finding[] {
         `Listens by ${capture.method}${threads}${capture.why ? `: ${capture.why}` : ''}.`,
       );
     }),
+  ];
+}
+
+/** Port scans of the sensor that runs here. A sensor of an older version says nothing of them. */
+function scanFindings({ scans }: SensorStatus): Finding[] {
+  if (scans === undefined) return [];
+  const subject = 'running scans';
+  if (scans === null)
+    return [finding('info', subject, 'Port scans are off: SVC_SENSOR_PORT_SCANS, or a replay.')];
+  const { why, scans: running, pendingReports } = scans;
+  const count = `${running.length} run, ${pendingReports} reports wait`;
+  return [
+    finding(
+      why === null ? 'ok' : 'info',
+      subject,
+      why === null ? `${count}.` : `No scan starts: ${why}; ${count}.`,
+    ),
   ];
 }
 

@@ -47,6 +47,7 @@ export function renderTop(state: TopState, width: number, height: number): strin
       ...tableLines(incidentColumns, incidents, width, Math.min(incidents.length, incidentsShown) + 1),
       '',
     );
+  lines.push(...scanLines(state.status?.scans ?? null, width));
   const room = Math.max(2, height - lines.length - 1);
   const hosts = hostRows(windows, state.sorting);
   const applications = applicationRows(windows);
@@ -173,6 +174,28 @@ function incidentRows(incidents: SensorStatus['incidents']): Cell[][] {
       new Date(one.startedAtMs).toISOString().slice(11, 19),
       one.capture,
     ]);
+}
+
+const scanColumns: Column[] = [
+  { title: 'SCANNED' },
+  { title: 'PROFILE', fromWidth: 60 },
+  { title: 'PHASE' },
+  { title: 'DONE', isFigure: true },
+  { title: 'OPEN', isFigure: true },
+  { title: 'PAUSED', fromWidth: 70 },
+];
+
+/** Port scans that run; nothing while none does. */
+function scanLines(status: SensorStatus['scans'] | null, width: number): string[] {
+  const rows = (status?.scans ?? []).map((one): Cell[] => [
+    one.address,
+    `${one.profile}, ${one.pool}`,
+    one.step.replace('_', ' '),
+    `${Math.floor(one.percent)} %`,
+    formatCount(one.open),
+    one.pausedFor ?? '',
+  ]);
+  return rows.length === 0 ? [] : [...tableLines(scanColumns, rows, width, rows.length + 1), ''];
 }
 
 const hostColumns: Column[] = [

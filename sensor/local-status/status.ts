@@ -1,6 +1,7 @@
 import type { CaptureState, LocalWindow } from '#sensor/collection/index.ts';
 import type { ActiveIncident } from '#sensor/detection/index.ts';
 import type { LiveStatus } from '#sensor/live/index.ts';
+import type { ScanStatus } from '#sensor/scanner/index.ts';
 import type { SpoolStatus } from '#sensor/spool/index.ts';
 
 export interface SensorStatus {
@@ -12,6 +13,8 @@ export interface SensorStatus {
   spool: Pick<SpoolStatus, 'pendingUploads' | 'pendingBytes' | 'roomMinutes'>;
   live: LiveStatus;
   incidents: ActiveIncident[];
+  /** Null where scans are switched off; absent from a sensor before 0.1.24. */
+  scans?: ScanStatus | null;
 }
 
 /** One line of the socket. */

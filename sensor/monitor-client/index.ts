@@ -19,6 +19,8 @@ export interface MonitorRequest {
   headers?: Record<string, string>;
   body?: Uint8Array | string;
   signal?: AbortSignal;
+  /** The longest answer that is read; unset means 1 MiB. */
+  answerBytesMax?: number;
 }
 
 export interface MonitorAnswer {
@@ -77,7 +79,11 @@ export function createMonitorClient<T = null>(
           ...(request.body === undefined ? {} : { body: request.body as NonNullable<RequestInit['body']> }),
         });
         listener?.onAnswer(response.headers.get('date'), begun!);
-        return { status: response.status, headers: response.headers, json: await readJson(response) };
+        return {
+          status: response.status,
+          headers: response.headers,
+          json: await readJson(response, request.answerBytesMax),
+        };
       } catch (error) {
         throw new CodedError(
           'monitor.unreachable',
@@ -112,12 +118,12 @@ export function retryAfterMs(answer: MonitorAnswer): number {
   return /^\d{1,6}$/.test(text) ? Math.min(Number(text), 600) * 1000 : 0;
 }
 
-async function readJson(response: Response): Promise<unknown> {
+async function readJson(response: Response, bytesMax = answerBytesMax): Promise<unknown> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const piece of response.body ?? []) {
     length += (piece as Uint8Array).length;
-    if (length > answerBytesMax) throw new Error('its answer is too long');
+    if (length > bytesMax) throw new Error('its answer is too long');
     pieces.push(piece as Uint8Array);
   }
   try {

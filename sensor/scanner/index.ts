@@ -7,8 +7,10 @@
  */
 export { findNmap } from './find-nmap.ts';
 export { findRoute, isOwnAddress } from './find-route.ts';
-export { findScanLimits, type ScanLimits } from './limits/index.ts';
+export { createHostScans } from './host-scans.ts';
+export { findScanLimits } from './limits/index.ts';
 export { destinationFault } from './nmap-arguments.ts';
-export { createPacer, type Pacer } from './pacing/index.ts';
+export { createPacer } from './pacing/index.ts';
 export { startScan } from './run-scan.ts';
 export type { RunningScan, ScanFindings, ScanTask } from './scan.ts';
+export type { ScanService, ScanStatus } from './scan-service.ts';

@@ -12,7 +12,7 @@ import type { Enclosure, ScanLimits } from './limits/index.ts';
 import { discoveryArguments, identificationArguments } from './nmap-arguments.ts';
 import { OpenPorts } from './open-ports.ts';
 import type { Pace, Pacer } from './pacing/index.ts';
-import { type NmapOutcome, type NmapRun, runNmap } from './run-nmap.ts';
+import type { NmapOutcome, NmapRun, runNmap } from './run-nmap.ts';
 import type { EndReason, RunningScan, ScanFindings, ScanProgress, ScanTask } from './scan.ts';
 import { portsAsked, type ScanNote, type ScanPause, type ScanPhase, type ScanTransport } from './wire.ts';
 
@@ -49,6 +49,7 @@ class Scan implements RunningScan {
   #fault: string | null = null;
   #isFailed = false;
   #enclosure: Enclosure | null = null;
+  #runNmap: typeof runNmap | null = null;
   #pace: Pace | null = null;
 
   constructor(deps: ScanDeps, task: ScanTask) {
@@ -96,6 +97,8 @@ class Scan implements RunningScan {
 
   async #run(): Promise<ScanFindings> {
     try {
+      // Loaded late: a host without the native library still captures.
+      this.#runNmap = (await import('./run-nmap.ts')).runNmap;
       // Counting comes before the first packet.
       this.#pace = await this.#deps.pacer.open(this.#task);
       this.#enclosure = this.#deps.limits.enclose(`svc-scan-${this.#task.scanId}`);
@@ -172,7 +175,7 @@ class Scan implements RunningScan {
   }
 
   #start(transport: ScanTransport, words: string[], onPercent: (percent: number) => void = () => {}) {
-    const run = runNmap({
+    const run = this.#runNmap!({
       ...{ transport, onPercent, arguments: words },
       program: this.#deps.program,
       procsFiles: this.#enclosure!.procsFiles,

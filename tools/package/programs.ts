@@ -1,7 +1,10 @@
+import { sensorVersion } from '#sensor/version.ts';
+
 /** The programs that can be packaged. A new one is one more entry here and a folder of its files in `packaging/`. */
 export interface PackagedProgram {
   /** The package's name, of its folder below /usr/lib and of its folder in `packaging/`. */
   name: string;
+  version: string;
   /** The module that its command line begins with. */
   entry: string;
   summary: string;
@@ -24,6 +27,7 @@ export interface ManualSetting {
 export const packagedPrograms: readonly PackagedProgram[] = [
   {
     name: 'svc-sensor',
+    version: sensorVersion,
     entry: 'sensor/svc-sensor.ts',
     summary: 'counts packets on a hypervisor and names applications',
     description: [

@@ -62,8 +62,10 @@ export class FlowAccounting {
       isNoise,
     );
     if (keepsOwners) this.#noteOwners(version, base, lowerIsLocal, higherIsLocal);
-    const mayHaveRow = !isNoise || ledger.usage.count < noiseRowsMax;
-    if (mayHaveRow) {
+    // The sensor's own scans are no application.
+    const isOwnScan = (flags & Flag.ownScan) !== 0;
+    const mayHaveRow = isOwnScan || !isNoise || ledger.usage.count < noiseRowsMax;
+    if (mayHaveRow && !isOwnScan) {
       this.#fillShare(base, up, down, packets);
       ledger.usage.add();
     }

@@ -71,6 +71,8 @@ export const Flag = {
   data: 262144,
   /** The fast path counted it since the tap was told; only with a tap. */
   touched: 524288,
+  /** Traffic of the sensor's own scans: it counts on its addresses and has no usage row. */
+  ownScan: 8388608,
 } as const;
 
 /** True after a reset, or a FIN from both ends. */

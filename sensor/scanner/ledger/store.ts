@@ -1,0 +1,172 @@
+/** SQL of the scan ledger. Its file is its own, so that a full ledger takes no room of the spool (NET-8.5). */
+import { DatabaseSync } from 'node:sqlite';
+
+const pageBytes = 4096;
+const fileBytesMax = 160 * 1024 * 1024;
+const walBytesMax = 4 * 1024 * 1024;
+
+const schemaSql = `
+  CREATE TABLE IF NOT EXISTS attempts (
+    scan_id TEXT PRIMARY KEY,
+    request_id TEXT,
+    target_id TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    started_at_ms INTEGER NOT NULL,
+    ended_at_ms INTEGER,
+    -- What a result would say if the sensor were killed now; empty once it has ended.
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS attempts_target ON attempts (target_id, profile, started_at_ms);
+  CREATE TABLE IF NOT EXISTS reports (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    scan_id TEXT NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS withdrawn (scan_id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL) STRICT;
+`;
+
+export interface AttemptRow {
+  scanId: string;
+  requestId: string | null;
+  targetId: string;
+  profile: string;
+  startedAtMs: number;
+  body: string;
+}
+
+export interface ReportRow {
+  id: number;
+  scanId: string;
+  body: string;
+}
+
+/** The ledger's statements. Every commit is durable when it returns. */
+export class LedgerStore {
+  readonly #db: DatabaseSync;
+
+  constructor(path: string) {
+    this.#db = new DatabaseSync(path);
+    try {
+      this.#db.exec(`PRAGMA page_size = ${pageBytes}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+        PRAGMA max_page_count = ${fileBytesMax / pageBytes}; PRAGMA journal_size_limit = ${walBytesMax};
+        PRAGMA auto_vacuum = NONE;`);
+      this.#db.exec(schemaSql);
+    } catch (error) {
+      this.#db.close();
+      throw error;
+    }
+  }
+
+  inTransaction(change: () => void): void {
+    this.#db.exec('BEGIN IMMEDIATE');
+    try {
+      change();
+      this.#db.exec('COMMIT');
+    } catch (error) {
+      // A full disk may have ended it already.
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  hasAttempt(scanId: string): boolean {
+    return this.#db.prepare('SELECT 1 FROM attempts WHERE scan_id = ?').get(scanId) !== undefined;
+  }
+
+  isWithdrawn(scanId: string): boolean {
+    return this.#db.prepare('SELECT 1 FROM withdrawn WHERE scan_id = ?').get(scanId) !== undefined;
+  }
+
+  lastStartedAtMs(targetId: string, profile: string): number | null {
+    const row = this.#db
+      .prepare('SELECT max(started_at_ms) AS at FROM attempts WHERE target_id = ? AND profile = ?')
+      .get(targetId, profile);
+    return (row?.at as number | null) ?? null;
+  }
+
+  insertAttempt(row: AttemptRow): void {
+    this.#db
+      .prepare(
+        `INSERT INTO attempts (scan_id, request_id, target_id, profile, started_at_ms, body) VALUES (?, ?, ?, ?, ?, ?)`,
+      )
+      .run(row.scanId, row.requestId, row.targetId, row.profile, row.startedAtMs, row.body);
+  }
+
+  /** Routine attempts before the newest are of no use: only the time of the last one counts. */
+  removeEarlierRoutine(targetId: string, profile: string): void {
+    this.#db
+      .prepare(
+        `DELETE FROM attempts WHERE target_id = ? AND profile = ? AND request_id IS NULL AND ended_at_ms IS NOT NULL`,
+      )
+      .run(targetId, profile);
+  }
+
+  countAttempts(): number {
+    return this.#db.prepare('SELECT count(*) AS n FROM attempts').get()!.n as number;
+  }
+
+  /** Requests that can not come again, and targets that were not scanned for as long. */
+  removeEndedBefore(atMs: number): void {
+    this.#db.prepare('DELETE FROM attempts WHERE ended_at_ms < ?').run(atMs);
+    this.#db.prepare('DELETE FROM withdrawn WHERE at_ms < ?').run(atMs);
+  }
+
+  /** Makes room among routine attempts, oldest first. A request's is kept: it must not run again. */
+  removeOldestRoutine(count: number): void {
+    this.#db
+      .prepare(
+        `DELETE FROM attempts WHERE scan_id IN (SELECT scan_id FROM attempts WHERE request_id IS NULL
+         AND ended_at_ms IS NOT NULL ORDER BY started_at_ms LIMIT ?)`,
+      )
+      .run(count);
+  }
+
+  updateBody(scanId: string, body: string): void {
+    this.#db.prepare('UPDATE attempts SET body = ? WHERE scan_id = ?').run(body, scanId);
+  }
+
+  endAttempt(scanId: string, atMs: number): void {
+    this.#db.prepare(`UPDATE attempts SET ended_at_ms = ?, body = '' WHERE scan_id = ?`).run(atMs, scanId);
+  }
+
+  openAttempts(): AttemptRow[] {
+    return this.#db
+      .prepare(
+        `SELECT scan_id AS scanId, request_id AS requestId, target_id AS targetId, profile, started_at_ms AS startedAtMs,
+         body FROM attempts WHERE ended_at_ms IS NULL`,
+      )
+      .all() as unknown as AttemptRow[];
+  }
+
+  insertReport(scanId: string, body: string): void {
+    this.#db.prepare('INSERT INTO reports (scan_id, body) VALUES (?, ?)').run(scanId, body);
+  }
+
+  nextReport(): ReportRow | null {
+    const row = this.#db.prepare('SELECT id, scan_id AS scanId, body FROM reports ORDER BY id LIMIT 1').get();
+    return (row as unknown as ReportRow | undefined) ?? null;
+  }
+
+  removeReport(id: number): void {
+    this.#db.prepare('DELETE FROM reports WHERE id = ?').run(id);
+  }
+
+  pendingReports(): { count: number; bytes: number } {
+    const row = this.#db
+      .prepare('SELECT count(*) AS n, coalesce(sum(length(body)), 0) AS bytes FROM reports')
+      .get()!;
+    return { count: row.n as number, bytes: row.bytes as number };
+  }
+
+  insertWithdrawn(scanId: string, atMs: number): void {
+    this.#db.prepare('INSERT OR IGNORE INTO withdrawn (scan_id, at_ms) VALUES (?, ?)').run(scanId, atMs);
+  }
+
+  countWithdrawn(): number {
+    return this.#db.prepare('SELECT count(*) AS n FROM withdrawn').get()!.n as number;
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}

@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { Value } from 'typebox/value';
+import { createTestClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { type ScanPlan, ScanReport, type ScanResult } from '#contracts/sensor-api/port-scans.ts';
+import { createMonitorClient } from '#sensor/monitor-client/index.ts';
+import { type FakeAnswer, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
+import type { HostSample } from './host-pressure.ts';
+import type { EndReason, RunningScan, ScanFindings, ScanTask } from './scan.ts';
+import { createScanService } from './scan-service.ts';
+
+const at = Date.parse('2026-11-23T08:00:00Z');
+const requestId = '0193a1f0-0000-7000-8000-00000000000a';
+const target = {
+  ...{ target_id: 'nic-3:198.51.100.7', address: '198.51.100.7', interface: 'br0' },
+  ...{ source_address: '198.51.100.1', vm_id: 2, nic_id: 3, inventory_at: '2026-11-23T08:00:00Z' },
+};
+const basePlan: ScanPlan = {
+  ...{ plan_version: 1, revision: 4, targets: [target], withdrawn: [] },
+  requests: [{ scan_request_id: requestId, target_id: target.target_id }],
+};
+const healthy: HostSample = {
+  ...{ cpuBusy: 0, cpuTotal: 0, memoryAvailable: 8e9, memoryTotal: 16e9, diskFree: 8e9 },
+  ...{ cpuSome: 0, memoryFull: 0 },
+};
+
+/** A scan without processes that the test ends. */
+class FakeScan implements RunningScan {
+  readonly findings: Promise<ScanFindings>;
+  readonly task: ScanTask;
+  pausedFor: string | null = null;
+  ended: EndReason | null = null;
+  finish: (state?: 'complete' | 'partial') => void = () => {};
+
+  constructor(task: ScanTask) {
+    this.task = task;
+    this.findings = new Promise((resolve) => {
+      this.finish = (state = 'complete') =>
+        resolve({
+          ...{ profile: task.profile, state, started_at: new Date(at).toISOString() },
+          ...{ finished_at: new Date(at).toISOString(), phases: [], services: [] },
+          ...{ notes: this.ended === null ? [] : [this.ended], packets: 7, pauses: [] },
+        });
+    });
+  }
+  fault = () => null;
+  progress = () => ({
+    ...{ step: 'tcp_discovery' as const, percent: 50, open: [{ transport: 'tcp' as const, port: 22 }] },
+    ...{ pausedFor: this.pausedFor as 'plan' | null, packets: 700 },
+  });
+  pause(reason: string): void {
+    this.pausedFor = reason;
+  }
+  resume(): void {
+    this.pausedFor = null;
+  }
+  end(reason: EndReason): void {
+    this.ended = reason;
+    this.finish('partial');
+  }
+}
+
+async function begin(t: TestContext, folder = mkdtempSync(join(tmpdir(), 'svc-scans-'))) {
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const state = {
+    plan: basePlan as ScanPlan | number,
+    host: healthy,
+    targetFault: null as string | null,
+    takes: true,
+  };
+  const reports: ScanReport[] = [];
+  const monitor = await startFakeMonitor(t, (request): FakeAnswer => {
+    assert.equal(request.path, '/agent/v1/port-scans');
+    if (request.method === 'GET') {
+      if (typeof state.plan === 'number')
+        return { status: state.plan, body: { error: { code: 'x.y', message: 'no' } } };
+      const etag = `"${createHash('sha256').update(JSON.stringify(state.plan)).digest('hex')}"`;
+      return request.headers['if-none-match'] === etag
+        ? { status: 304 }
+        : { status: 200, body: state.plan, headers: { etag } };
+    }
+    if (!state.takes) return { status: 503 };
+    const report = JSON.parse(request.body.toString()) as ScanReport;
+    assert.ok(Value.Check(ScanReport, report), request.body.toString());
+    reports.push(report);
+    return { status: 200, body: { scan_id: report.scan_id, receipt: 'accepted' } };
+  });
+  const clock = createTestClock(at);
+  const scans: FakeScan[] = [];
+  const own: number[] = [];
+  const create = () =>
+    createScanService({
+      ...{
+        client: createMonitorClient(monitor.url),
+        stateDirectory: folder,
+        clock,
+        reporter: silentReporter,
+      },
+      pressure: { cpuPercent: 85, cpuWaitPercent: 10 },
+      prepare: async () => ({
+        start(task) {
+          assert.ok(own.at(-1)! > 0, 'captures were told first');
+          const scan = new FakeScan(task);
+          scans.push(scan);
+          return scan;
+        },
+        close: async () => {},
+      }),
+      readHost: () => state.host,
+      targetFault: () => state.targetFault,
+      onOwnTraffic: (pairs) => own.push(pairs.length),
+    });
+  /** Lets time pass until it is so. */
+  const until = async (what: string, isSo: () => boolean) => {
+    for (let turn = 0; turn < 400; turn += 1) {
+      if (isSo()) return;
+      await clock.advance(500);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    assert.fail(what);
+  };
+  const results = () => reports.filter((one): one is ScanResult => one.kind === 'result');
+  return { state, reports, results, clock, scans, own, create, until, folder };
+}
+
+test('NET-2.7.3, NET-4.k: a request starts first, is reported as started, running and complete, and runs once', async (t) => {
+  const { reports, results, scans, own, create, until } = await begin(t);
+  const service = create();
+  await service.start();
+  await until('the request starts', () => scans.length === 1);
+  assert.deepEqual(scans[0]!.task, {
+    ...{ scanId: requestId, address: '198.51.100.7', interfaceName: 'br0' },
+    ...{ sourceAddress: '198.51.100.1', profile: 'full' },
+  });
+  await until('a heartbeat', () => reports.some((one) => one.kind === 'heartbeat'));
+  assert.deepEqual([reports[0]!.kind, reports[0]!.scan_request_id], ['started', requestId]);
+  assert.equal(service.status().scans[0]!.open, 1);
+  scans[0]!.finish();
+  await until('its result', () => results().length === 1);
+  assert.deepEqual(
+    [results()[0]!.scan_id, results()[0]!.state, results()[0]!.packets],
+    [requestId, 'complete', 7],
+  );
+  // Its copy is still in the plan: what starts next is the hourly scan, under an id of its own.
+  await until('the hourly scan', () => scans.length === 2);
+  assert.deepEqual([scans[1]!.task.profile, scans[1]!.task.scanId === requestId], ['common', false]);
+  scans[1]!.finish();
+  await until('its traffic is not own any more', () => own.at(-1) === 0);
+  await service.stop();
+  const again = create();
+  await again.start();
+  await until('the plan was fetched', () => again.status().why === null);
+  assert.equal(scans.length, 2, 'nothing is due');
+  await again.stop();
+});
+
+test('NET-7.2: a plan that cannot be fetched pauses the same scan; 404 ends it with what was found', async (t) => {
+  const { state, results, scans, create, until } = await begin(t);
+  const service = create();
+  await service.start();
+  await until('it starts', () => scans.length === 1);
+  state.plan = 503;
+  await until('it is paused', () => scans[0]!.pausedFor === 'plan');
+  assert.match(service.status().why!, /no fresh plan/);
+  state.plan = { ...basePlan, targets: 'none' } as never;
+  await until('still', () => scans[0]!.pausedFor === 'plan');
+  state.plan = { ...basePlan, revision: 5 };
+  await until('it goes on', () => scans[0]!.pausedFor === null);
+  assert.equal(scans.length, 1);
+  state.plan = 404;
+  await until('it is ended', () => scans[0]!.ended === 'interrupted');
+  await until('its result', () => results().length === 1);
+  assert.deepEqual([results()[0]!.state, results()[0]!.notes], ['partial', ['interrupted']]);
+  assert.equal(service.status().why, 'the monitor plans no scans');
+  await service.stop();
+});
+
+test('NET-7.2, NET-2.7.8: a withdrawn request and a target that is gone or changed end their scan', async (t) => {
+  for (const change of [
+    { withdrawn: [requestId] },
+    { targets: [] },
+    { targets: [{ ...target, interface: 'br1' }] },
+  ]) {
+    const { state, scans, create, until } = await begin(t);
+    const service = create();
+    await service.start();
+    await until('it starts', () => scans.length === 1);
+    state.plan = { ...basePlan, revision: 5, ...change };
+    await until('it is ended', () => scans[0]!.ended === 'withdrawn');
+    await service.stop();
+  }
+});
+
+test('NET-2.7.8: a target that this host may not scan does not start, and ends where it runs', async (t) => {
+  const { state, scans, create, until } = await begin(t);
+  state.targetFault = 'its source is not an address of br0';
+  const service = create();
+  await service.start();
+  await until('the plan was fetched', () => service.status().why === null);
+  assert.equal(scans.length, 0);
+  state.targetFault = null;
+  await until('it starts', () => scans.length === 1);
+  state.targetFault = 'gone';
+  await until('it is ended', () => scans[0]!.ended === 'withdrawn');
+  await service.stop();
+});
+
+test('NET-8.4: pressure of the host holds new scans up and pauses those that run', async (t) => {
+  const { state, scans, create, until } = await begin(t);
+  state.host = { ...healthy, memoryFull: 50 };
+  const service = create();
+  await service.start();
+  await until('it waits', () => service.status().why === 'the host is under pressure: memory');
+  assert.equal(scans.length, 0);
+  state.host = healthy;
+  await until('it starts', () => scans.length === 1);
+  state.host = { ...healthy, diskFree: 0 };
+  await until('it is paused', () => scans[0]!.pausedFor === 'disk');
+  state.host = healthy;
+  await until('it goes on', () => scans[0]!.pausedFor === null);
+  await service.stop();
+});
+
+test('NET-2.7.9: a result that the monitor does not take waits, also over the end of the sensor, which ends its scans', async (t) => {
+  const { state, results, scans, create, until } = await begin(t);
+  state.takes = false;
+  const service = create();
+  await service.start();
+  await until('it starts', () => scans.length === 1);
+  await service.stop();
+  assert.equal(scans[0]!.ended, 'interrupted');
+  assert.equal(results().length, 0);
+  state.takes = true;
+  state.plan = 404;
+  const again = create();
+  await again.start();
+  await until('its result', () => results().length === 1);
+  assert.deepEqual([results()[0]!.scan_id, results()[0]!.state], [requestId, 'partial']);
+  await again.stop();
+});

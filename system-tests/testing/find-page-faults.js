@@ -3,32 +3,21 @@ export default function findFaults(isPhone, destructive) {
   const faults = new Set();
   const width = document.documentElement.clientWidth;
   const short = (text) => text.trim().replace(/\s+/g, ' ').slice(0, 60);
-  // Texts share their ancestors: each is asked for its style once a look.
-  const once = (ask) => {
-    const known = new Map();
-    return (element) => {
-      if (!known.has(element)) known.set(element, ask(element));
-      return known.get(element);
-    };
-  };
+  const isSeen = (element) => element.checkVisibility({ visibilityProperty: true });
   const lookThrough = (root, left, right, where) => {
-    const isSeen = once((element) => element.checkVisibility({ visibilityProperty: true }));
-    const isLeftOut = once((element) =>
-      element.closest('script, style, svg, option, textarea, pre, code, .visually-hidden'),
-    );
-    // What scrolls in a box of its own, or is cut with an ellipsis, is meant to be wider.
-    const isMeantWider = once((element) => {
-      const style = getComputedStyle(element);
-      return /auto|scroll/.test(style.overflowX) || style.textOverflow === 'ellipsis';
-    });
     const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     for (let node = texts.nextNode(); node !== null; node = texts.nextNode()) {
       const element = node.parentElement;
       if (node.nodeValue.trim() === '' || !isSeen(element)) continue;
-      if (isLeftOut(element)) continue;
+      if (element.closest('script, style, svg, option, textarea, pre, code, .visually-hidden')) continue;
       if (node.nodeValue.includes('`')) faults.add(`${where}shows a code mark: "${short(node.nodeValue)}"`);
       let inside = element;
-      while (inside !== null && inside !== root && !isMeantWider(inside)) inside = inside.parentElement;
+      // What scrolls in a box of its own, or is cut with an ellipsis, is meant to be wider.
+      while (inside !== null && inside !== root) {
+        const style = getComputedStyle(inside);
+        if (/auto|scroll/.test(style.overflowX) || style.textOverflow === 'ellipsis') break;
+        inside = inside.parentElement;
+      }
       if (inside !== root) continue;
       const range = document.createRange();
       range.selectNodeContents(node);

@@ -9,7 +9,12 @@ import { createRankingLoop } from './applications/index.ts';
 import type { MonitorConfig } from './config.ts';
 import { createRollUpLoop } from './facts/index.ts';
 import { createFeatures, type Features } from './features.ts';
-import { createIncidentWake, incidents as incidentFeed, type RunningFeed } from './feeds/index.ts';
+import {
+  createWake,
+  incidents as incidentFeed,
+  minutes as minuteFeed,
+  type RunningFeed,
+} from './feeds/index.ts';
 import type { Overrides } from './overrides.ts';
 import { createPlatform } from './platform.ts';
 import { createNamesLoop } from './search/index.ts';
@@ -44,10 +49,20 @@ function createLoops(features: Features): Part[] {
   ];
 }
 
-/** A feed's loop; that of incidents is also woken by their changes. */
+/** A feed's loop; that of incidents is also woken by their changes, and that of minutes when targets may have changed. */
 export function partsOfFeed(
-  { database }: { database: Pick<Features['database'], 'pool'> },
+  {
+    database,
+    feeds,
+  }: { database: Pick<Features['database'], 'pool'>; feeds: Pick<Features['feeds'], 'forgetTargets'> },
   { feed, loop }: RunningFeed,
 ): Part[] {
-  return feed.name === incidentFeed.name ? [loop, createIncidentWake(() => database.pool, loop)] : [loop];
+  const pool = () => database.pool;
+  if (feed.name === incidentFeed.name) return [loop, createWake(pool, 'incidents', loop)];
+  if (feed.name !== minuteFeed.name) return [loop];
+  const wake = () => {
+    feeds.forgetTargets();
+    loop.wake();
+  };
+  return [loop, createWake(pool, 'targets', { wake })];
 }

@@ -28,7 +28,6 @@ import * as store from './store.ts';
 export { type Cadences, cadencesOf, settingsOfFeeds } from './cadence.ts';
 export { defineFeed, type Feed } from './feed.ts';
 export { incidents } from './incidents/index.ts';
-export { createIncidentWake } from './incidents/wake.ts';
 export { installedFeeds } from './installed.ts';
 export { keptFeeds } from './kept.ts';
 export { live } from './live/index.ts';
@@ -37,6 +36,7 @@ export { portScans } from './port-scans/index.ts';
 export type { FeedItem } from './round.ts';
 export type { TickResult } from './run-feed.ts';
 export type { FeedState, HeldBack } from './store.ts';
+export { createWake } from './wake.ts';
 
 /** Cursors that nothing visited for this long are forgotten (NET-2.9). */
 export const cursorsKeptMs = 2 * 86_400_000;
@@ -61,6 +61,8 @@ export interface Feeds {
   listHeldBack(): Promise<store.HeldBack[]>;
   /** Exact addresses of live allocations, as the last page-through listed them, for the plans of sensors. */
   readonly protection: PlanSection;
+  /** The targets may have changed: the next run of a feed lists them again. */
+  forgetTargets(): void;
   /** Forgets cursors that nothing has visited since (NET-2.9). */
   forgetCursors(cutoffMs: number): Promise<number>;
 }
@@ -110,6 +112,7 @@ export function createFeeds(deps: FeedsDeps): Feeds {
     },
     listHeldBack: () => store.listHeldBack(reader(), heldOutcomes, heldBackShown),
     protection: createProtectionSection({ ...deps, reader }),
+    forgetTargets: () => allocations.forget(),
     forgetCursors: (cutoffMs) => store.deleteCursorsBefore(deps.db(), cutoffMs),
   };
 }

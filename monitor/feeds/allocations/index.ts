@@ -2,7 +2,7 @@
  * The targets of feeds whose items are allocations: what operations last listed, shared by all of them.
  *
  * A list counts only as a whole. It is read again after 30 seconds, and at once when a receipt says that operations knows
- * another owner by now.
+ * another owner by now, or when a cluster, the connection or the inventory's servers have changed.
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -16,6 +16,8 @@ export type { Generation, StoredTarget } from './store.ts';
 export interface Allocations {
   /** Lists the targets again where the list is old; for a feed's `prepare`. */
   refresh(round: Round): Promise<void>;
+  /** The list is old from now on. */
+  forget(): void;
   /** The generations of mapped clusters that a feed visited longest ago. */
   listDue(
     feed: string,
@@ -42,13 +44,20 @@ const targetsKeptMs = 30_000;
 export function createAllocations(deps: AllocationsDeps): Allocations {
   const { db, clock } = deps;
   let fetchedAtMs: number | null = null;
+  /** How often the list became old: one that is read meanwhile is old at once. */
+  let forgotten = 0;
   return {
     async refresh(round) {
       const now = clock.nowMs();
       if (fetchedAtMs !== null && now - fetchedAtMs < targetsKeptMs) return;
+      const before = forgotten;
       const targets = await fetchTargets(round, deps.documentationIsGlobal);
       await round.write((trx) => store.replaceTargets(trx, targets));
-      fetchedAtMs = now;
+      fetchedAtMs = before === forgotten ? now : null;
+    },
+    forget() {
+      forgotten += 1;
+      fetchedAtMs = null;
     },
     listDue: (feed, clusterIds, { limit, notVisitedSince }) =>
       store.listDueTargets(db(), feed, clusterIds, limit, notVisitedSince),

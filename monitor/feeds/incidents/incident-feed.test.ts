@@ -185,7 +185,7 @@ test('NET-4.6: a detected attack leaves for operations without any time of the l
 test('NET-4.6: SVC_OPS_DDOS_SYNC=0 leaves incidents and minutes to another process, at least 5 s apart', () => {
   const loopsOf = (environment: NodeJS.ProcessEnv) =>
     compose(readConfig({ SVC_LOG_LEVEL: 'error', ...environment })).loops.map(({ name }) => name);
-  const names = ['loop sync_ops_ddos', 'loop sync_ops_ddos incidents', 'incident wake'];
+  const names = ['loop sync_ops_ddos', 'loop sync_ops_ddos incidents', 'incident wake', 'target wake'];
   assert.deepEqual(
     names.filter((name) => loopsOf({}).includes(name)),
     names,

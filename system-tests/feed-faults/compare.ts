@@ -5,7 +5,12 @@ import type { Pair } from './pair.ts';
 const liveMs = 240_000;
 
 export async function compare(pair: Pair): Promise<string[]> {
-  return [...(await compareMinutes(pair)), ...(await compareLive(pair)), ...(await compareIncidents(pair))];
+  return [
+    ...(await compareMinutes(pair)),
+    ...(await compareLive(pair)),
+    ...(await compareIncidents(pair)),
+    ...(await compareScans(pair)),
+  ];
 }
 
 function differences(
@@ -91,4 +96,72 @@ async function compareIncidents({ monitor, operations }: Pair): Promise<string[]
     new Map(known.rows.map(({ id, text }) => [id, text])),
     held.rows.map(({ id, text }) => [id, text]),
   );
+}
+
+/** Of a scan: what operations keeps of it. */
+const scanText = (openPorts: string) =>
+  `concat_ws(' ', coalesce(request_id::text, 'routine'), profile, state, extract(epoch from started_at),
+    extract(epoch from finished_at), ${openPorts})`;
+
+/** Scans that a newer one replaced before they were delivered may be missing; everything else is there, and as reported. */
+async function compareScans({ monitor, operations }: Pair): Promise<string[]> {
+  const known = await monitor.database.pool.query<{ id: string; text: string; isDelivered: boolean }>(
+    `select scan_id as id, ${scanText('jsonb_array_length(services)')} as text, delivered_at is not null as "isDelivered"
+     from scan_attempts where result_at is not null`,
+  );
+  const held = await operations.database.pool.query<{ id: string; text: string }>(
+    `select scan_id as id, ${scanText('ports_open')} as text from port_scans`,
+  );
+  const seen = new Set(held.rows.map(({ id }) => id));
+  const expected = known.rows.filter(({ id, isDelivered }) => isDelivered || seen.has(id));
+  const clusters = (await monitor.sites.listClusters()).map(({ clusterId }) => clusterId);
+  const { revision } = (await monitor.connection.open())!;
+  const waiting = await monitor.scans.listDeliverable(clusters, revision);
+  return [
+    ...differences(
+      'scan',
+      new Map(expected.map(({ id, text }) => [id, text])),
+      held.rows.map(({ id, text }) => [id, text]),
+    ),
+    ...waiting.map(({ scanId }) => `scan ${scanId} was not delivered`),
+    ...(await comparePorts({ monitor, operations })),
+    ...(await compareRequests({ monitor, operations })),
+  ];
+}
+
+type Sides = Pick<Pair, 'monitor' | 'operations'>;
+
+/**
+ * Every port that is open at the monitor has the same evidence at operations, unless a later scan of the other profile asked
+ * for it: operations takes the two together.
+ */
+async function comparePorts({ monitor, operations }: Sides): Promise<string[]> {
+  const known = await monitor.database.pool.query<{ key: string; id: string }>(
+    `select concat_ws(' ', host(address), profile, transport, port) as key, scan_id as id from scan_observations o
+     where closed_at is null and not exists (select 1 from scan_attempts a where a.address = o.address
+       and a.profile <> o.profile and a.state = 'complete' and a.started_at > o.observed_at)`,
+  );
+  const held = await operations.database.pool.query<{ key: string; id: string }>(
+    `select concat_ws(' ', s.address, e.profile, o.transport, o.port) as key, e.id
+     from port_observations o join port_scan_series s using (allocation_id)
+     cross join lateral (values ('common', o.common_scan_id), ('full', o.full_scan_id)) as e(profile, id)`,
+  );
+  const evidence = new Map(held.rows.map(({ key, id }) => [key, id]));
+  return known.rows
+    .filter(({ key, id }) => evidence.get(key) !== id)
+    .map(({ key, id }) => `port ${key}: held ${evidence.get(key) ?? 'nothing'}, known ${id}`);
+}
+
+/** A request whose result was delivered has ended as its scan has. */
+async function compareRequests({ monitor, operations }: Sides): Promise<string[]> {
+  const known = await monitor.database.pool.query<{ id: string; state: string }>(
+    'select request_id as id, state from scan_attempts where request_id is not null and delivered_at is not null',
+  );
+  const held = await operations.database.pool.query<{ id: string; state: string }>(
+    'select id, state from scan_requests',
+  );
+  const states = new Map(held.rows.map(({ id, state }) => [id, state]));
+  return known.rows
+    .filter(({ id, state }) => states.get(id) !== state)
+    .map(({ id, state }) => `request ${id} is ${states.get(id) ?? 'missing'}, and its scan ${state}`);
 }

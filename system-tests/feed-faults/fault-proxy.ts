@@ -166,6 +166,8 @@ async function drain(answer: Promise<Response>): Promise<void> {
 interface Content {
   targets?: { id: number; series: { inbound_bps: number | null }[] }[];
   incidents?: { id: string; revision: number; peak: { pps: number } }[];
+  results?: { scan_id: string; state: string }[];
+  updates?: { id: string }[];
 }
 
 function rewrite(delivery: Delivery, change: (content: Content) => void): Delivery {
@@ -176,8 +178,10 @@ function rewrite(delivery: Delivery, change: (content: Content) => void): Delive
 
 /** What a receiver would answer that forgets what it got. */
 function acknowledge({ body }: Delivery): object {
-  const { targets, incidents } = JSON.parse(body.toString()) as Content;
+  const { targets, incidents, results, updates } = JSON.parse(body.toString()) as Content;
   if (targets) return { receipts: targets.map(({ id }) => ({ id, receipt: 'accepted' })) };
+  if (results) return { receipts: results.map(({ scan_id }) => ({ scan_id, receipt: 'accepted' })) };
+  if (updates) return { outcomes: updates.map(({ id }) => ({ id, outcome: 'accepted' })) };
   return { outcomes: incidents!.map(({ id }) => ({ id, outcome: 'applied', allocation_id: null })) };
 }
 
@@ -189,9 +193,10 @@ function asNew(delivery: Delivery): Delivery {
 }
 
 function changed(delivery: Delivery): Delivery {
-  return rewrite(delivery, ({ targets = [], incidents = [] }) => {
+  return rewrite(delivery, ({ targets = [], incidents = [], results = [] }) => {
     for (const { series } of targets)
       for (const point of series) if (point.inbound_bps !== null) point.inbound_bps += 8;
     for (const incident of incidents) incident.peak.pps += 1;
+    for (const result of results) result.state = result.state === 'complete' ? 'partial' : 'complete';
   });
 }

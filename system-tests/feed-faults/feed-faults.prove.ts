@@ -1,6 +1,6 @@
 /**
- * `npm run prove -- feed-faults`: minutes, live traffic and attacks go from a monitor to operations over a way on which
- * deliveries and receipts are lost, doubled, late, cut and refused, while data changes and the feeds' processes restart. What
+ * `npm run prove -- feed-faults`: minutes, live traffic, attacks and port scans go from a monitor to operations over a way on
+ * which deliveries and receipts are lost, doubled, late, cut and refused, while data changes and the feeds' processes restart. What
  * operations holds in the end is what the monitor knows: nothing missing, nothing twice, nothing older. `--n` is the number of
  * faults of each feed.
  */
@@ -35,7 +35,7 @@ export async function prove({ n, seed, report }: Options) {
     if (found.offences.length > 0) caught += 1;
   }
   return {
-    claim: `minutes, live traffic and attacks are at operations as the monitor knows them, after each of ${rounds} rounds of ${deliveryFaults.length} kinds of faults on the way`,
+    claim: `minutes, live traffic, attacks and port scans are at operations as the monitor knows them, after each of ${rounds} rounds of ${deliveryFaults.length} kinds of faults on the way`,
     tried: faults,
     failures: offences.length,
     plantedBugsCaught: `${caught} of ${receiverPlants.length}`,

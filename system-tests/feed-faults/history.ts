@@ -1,9 +1,10 @@
-/** What happens at the monitor while it delivers: minutes that come late, live windows that are corrected, attacks. */
+/** What happens at the monitor while it delivers: minutes that come late, live windows that are corrected, attacks, scans. */
 import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
 import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { requireIncidentsAlone } from '#monitor/incidents/index.ts';
 import { createIncidentSpool, observation } from '#monitor/incidents/testing/observations.ts';
 import { addMinutes, minutesAgo } from '#monitor/testing/facts.ts';
+import { createScans } from './change-scans.ts';
 import type { Pair } from './pair.ts';
 
 const bucketMs = 10_000;
@@ -71,6 +72,7 @@ export function createHistory(pair: Pair, random: (below: number) => number): Hi
     if (host) host.rxBytes = 1 + random(2 ** 30);
   }
 
+  const changeScans = createScans(pair, random);
   const goOn = () => keepWindows(pair, random);
   return {
     goOn,
@@ -78,6 +80,7 @@ export function createHistory(pair: Pair, random: (below: number) => number): Hi
       goOn();
       correctWindow();
       await changeIncident();
+      await changeScans();
       if (random(4) === 0) await addMinute();
     },
   };

@@ -9,7 +9,7 @@ import {
 } from '#operations/testing/create-world.ts';
 import { type FaultProxy, type ReceiverPlant, startFaultProxy } from './fault-proxy.ts';
 
-export const feedNames = ['telemetry', 'live', 'incidents'] as const;
+export const feedNames = ['telemetry', 'live', 'incidents', 'port-scans'] as const;
 export type FeedName = (typeof feedNames)[number];
 
 /** Where each feed delivers. */
@@ -17,6 +17,7 @@ export const pathOf: Readonly<Record<FeedName, string>> = {
   telemetry: '/api/admin/v1/protect/telemetry/',
   live: '/api/admin/v1/protect/live/',
   incidents: '/api/admin/v1/protect/incidents/',
+  'port-scans': '/api/admin/v1/protect/port-scans/',
 };
 
 export interface Pair extends AsyncDisposable {
@@ -25,12 +26,21 @@ export interface Pair extends AsyncDisposable {
   proxy: FaultProxy;
   sensor: EnrolledSensor;
   addresses: readonly string[];
+  /** What the sensor scans, as its plans name it. */
+  targets: readonly ScannedTarget[];
   /** What the live store holds. */
   windows: StoredWindow[];
   /** One tick of a feed. */
   tick(feed: FeedName): Promise<void>;
   /** The feed's process ends, and another one begins. */
   restart(feed: FeedName): Promise<void>;
+}
+
+export interface ScannedTarget {
+  targetId: string;
+  serverId: number;
+  allocationId: number;
+  address: string;
 }
 
 const customers = 3;
@@ -40,17 +50,21 @@ export async function createPair(
   plant: ReceiverPlant | null,
 ): Promise<Pair> {
   const operations = await createOperations();
-  const addresses: string[] = [];
+  const allocated: Omit<ScannedTarget, 'targetId'>[] = [];
   for (let i = 0; i < customers; i += 1) {
     const { tenant } = await operations.createCustomer(`Customer ${i}`);
     for (const name of [`web-${i}`, `db-${i}`]) {
       const { serverId } = await operations.deploy(tenant, name);
       await operations.backdate(serverId, '90 minutes');
       const allocations = await operations.addresses.listAllocationsOfServers([serverId]);
-      addresses.push(...allocations.map(({ address }) => address));
+      allocated.push(...allocations.map(({ id, address }) => ({ serverId, allocationId: id, address })));
     }
   }
-  const permissions = ['protect_telemetry_ingest', 'protect_live_ingest', 'ddos_incident_ingest'] as const;
+  const addresses = allocated.map(({ address }) => address);
+  const permissions = [
+    ...(['protect_telemetry_ingest', 'protect_live_ingest', 'ddos_incident_ingest'] as const),
+    'protect_port_scan_ingest' as const,
+  ];
   const token = await operations.createToken([...permissions]);
   const proxy = await startFaultProxy({ target: operations.url, random, plant });
 
@@ -63,13 +77,23 @@ export async function createPair(
   const { credential } = (await monitor.sensors.enrol({ token: enrolment, ...names }))!;
   const sensor = (await monitor.sensors.authenticate(credential))!;
 
+  const targets: ScannedTarget[] = [];
+  for (const one of allocated) {
+    const { rows } = await monitor.database.pool.query<{ id: number }>(
+      `insert into scan_targets (sensor_id, site_id, cluster_id, vm_id, interface_id, address)
+       values ($1, $2, $3, $4, 1, $5) returning id`,
+      [sensor.id, monitor.siteId, operations.clusterId, one.serverId, one.address],
+    );
+    targets.push({ ...one, targetId: `t${rows[0]!.id}` });
+  }
+
   const windows: StoredWindow[] = [];
   const source = { listWindows: async () => ({ windows: [...windows], isLimited: false }) };
   const start = (feed: FeedName) => monitor.createFeed({ live: source }).find(feed);
   const running = new Map(feedNames.map((feed) => [feed, start(feed)]));
   const end = (feed: FeedName) => running.get(feed)!.loop.stop();
   return {
-    ...{ operations, monitor, proxy, sensor, addresses, windows },
+    ...{ operations, monitor, proxy, sensor, addresses, targets, windows },
     async tick(feed) {
       const result = await running.get(feed)!.runOnce();
       if (typeof result === 'string') throw new Error(`${feed}: no tick: ${result}`);

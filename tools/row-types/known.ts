@@ -17,6 +17,10 @@ export const given: Arguments = {
   'operations/addresses/store.ts:lockGenerationsAt': [
     [{ address: '203.0.113.1', at: new Date(0), clusterIds: [1] }],
   ],
+  'operations/protect/scans/request-store.ts:noteContact': [
+    ['0193a1f0-0000-7000-8000-000000000001', { projectId: 1, siteId: 1 }, { state: 'running' }],
+    ['0193a1f0-0000-7000-8000-000000000001', { projectId: 1, siteId: 1 }, { state: 'partial' }],
+  ],
   'operations/views/server-list-store.ts:listServers': (['newest', 'oldest', 'name', '-name'] as const).map(
     (order) => [[1], { ...filter, order, after: { id: 1, name: 'a' } }],
   ),

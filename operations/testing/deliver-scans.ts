@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { DeliveredScan } from '#contracts/admin-api/port-scans.ts';
+import type { DeliveredScan, ScanRequestUpdate } from '#contracts/admin-api/port-scans.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { World } from './create-world.ts';
 
@@ -18,7 +18,7 @@ export async function createScanMonitor(world: World) {
       assert.deepEqual(new Set(receipts.map(({ receipt }) => receipt)), new Set(['accepted']));
     },
     /** What it says of a request. */
-    async say(id: string, state: 'claimed' | 'running', more: object = {}): Promise<string> {
+    async say(id: string, state: ScanRequestUpdate['state'], more: object = {}): Promise<string> {
       const quiet = { started_at: null, heartbeat_at: null, progress: null };
       const { outcomes } = await world.protectScans.updateRequests(sender, {
         ...{ contract_version: 1, source_site_id: 1, updates: [{ id, state, ...quiet, ...more }] },

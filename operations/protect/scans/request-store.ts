@@ -167,7 +167,7 @@ export async function expireLapsed(tx: Queryable, serverId: number | 'all'): Pro
       order by id for update ${serverId === 'all' ? sql`skip locked` : sql``})`.execute(tx);
 }
 
-/** Cancels the queued requests of a kind of a server; returns how many. */
+/** Cancels the queued requests of a kind of a server; returns how many. A lapsed one has expired and stays so. */
 export async function cancelQueued(
   tx: Queryable,
   cause: 'views_off' | 'superseded',
@@ -176,7 +176,9 @@ export async function cancelQueued(
   const { numAffectedRows } = await sql`
     update scan_requests set state = 'cancelled', finished_at = svc_now()
     where id in (select id from scan_requests where state = any(${endedBy(cause)}::text[])
-      and kind = ${kind} and server_id = ${serverId} order by id for update)`.execute(tx);
+      and kind = ${kind} and server_id = ${serverId} and expires_at > svc_now() order by id for update)`.execute(
+    tx,
+  );
   return Number(numAffectedRows ?? 0n);
 }
 
@@ -193,7 +195,9 @@ export async function endReleased(tx: Queryable, allocationIds: readonly number[
     await sql`
       update scan_requests set state = ${nextState(state, 'released')}, finished_at = svc_now()
       where id in (select id from scan_requests where allocation_id = any(${[...allocationIds]}::bigint[])
-        and state = ${state} order by id for update skip locked)`.execute(tx);
+        and state = ${state} and (state <> 'queued' or expires_at > svc_now()) order by id for update skip locked)`.execute(
+      tx,
+    );
 }
 
 /** Requests of a server's present addresses, newest first. */

@@ -59,7 +59,9 @@ export function nextState(state: RequestState, cause: RequestCause): RequestStat
   return transitions[state][cause] ?? null;
 }
 
+const pendingStates = requestStates.filter((state) => Object.keys(transitions[state]).length > 0);
+
 /** True while something can still move the request. */
 export function isPending(state: RequestState): boolean {
-  return Object.keys(transitions[state]).length > 0;
+  return pendingStates.includes(state);
 }

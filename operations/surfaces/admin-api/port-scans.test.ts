@@ -190,7 +190,7 @@ test('NET-8.1: cooldown, addresses of a server and pending addresses of an accou
   }
   const refusal = (code: string) => ({ code: `port_scans.${code}` });
   await assert.rejects(request(reader), refusal('cooldown'));
-  await later('599 seconds', () => assert.rejects(request(reader), refusal('cooldown')));
+  await later('9 minutes', () => assert.rejects(request(reader), refusal('cooldown')));
   await later('601 seconds', async () => {
     const { pool } = world.database;
     await addAddresses(reader, 33 - reader.allocations.length);

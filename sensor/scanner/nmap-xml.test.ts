@@ -127,6 +127,9 @@ test('NET-3.1: a run is finished only with success, one host that has ended, and
   for (const text of broken.slice(0, 6)) assert.equal(read(text, 'tcp').isFinished, false, text);
   assert.equal(read(broken[6]!, 'tcp').answered, 1, 'a port counts once');
   assert.equal(read(broken[7]!, 'tcp').isFinished, false, 'two hosts');
+  const down = `<nmaprun><scaninfo protocol="tcp" numservices="1"/><runstats><finished exit="success"/><hosts up="0" down="1"/></runstats></nmaprun>`;
+  assert.deepEqual([read(down, 'tcp').isFinished, read(down, 'tcp').isHostDown], [false, true]);
+  assert.equal(read(fine, 'tcp').isHostDown, false);
   for (const state of ['filtered', 'open|filtered', 'closed|filtered', 'unfiltered', ''])
     assert.deepEqual(read(run(port('', state)), 'tcp').open, [], state);
 });

@@ -40,6 +40,8 @@ export interface NmapReport {
   silent: number;
   /** The run ended by itself, and each port it was asked for has a state. */
   isFinished: boolean;
+  /** The run ended by itself without asking a port: nothing has the address on its link, by ARP or neighbour discovery. */
+  isHostDown: boolean;
 }
 
 export interface NmapXmlReader {
@@ -80,6 +82,7 @@ class NmapDocument {
   #hosts = 0;
   #endedHosts = 0;
   #isSuccess = false;
+  #hostsUp: number | null = null;
   #isOver = false;
   /** The open elements; a service of a port counts only where nmap puts it. */
   readonly #path: string[] = [];
@@ -139,6 +142,7 @@ class NmapDocument {
       filtered: this.#filtered,
       silent: this.#silent,
       isFinished,
+      isHostDown: this.isWellFormed && this.#isSuccess && this.#hostsUp === 0,
     };
   }
 
@@ -149,6 +153,7 @@ class NmapDocument {
     if (parent === 'nmaprun') this.#beginOfRun(name, attributes);
     else if (parent === 'nmaprun/runstats' && name === 'finished')
       this.#isSuccess = attributes.exit === 'success';
+    else if (parent === 'nmaprun/runstats' && name === 'hosts') this.#hostsUp = countOf(attributes.up);
     else if (parent === 'nmaprun/host/ports' && name === 'port') this.#beginPort(attributes);
     else if (parent === 'nmaprun/host/ports' && name === 'extraports') this.#beginExtra(attributes);
     else if (parent === 'nmaprun/host/ports/extraports' && name === 'extrareasons')

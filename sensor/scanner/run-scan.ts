@@ -139,7 +139,11 @@ class Scan implements RunningScan {
       phase.finished = true;
     } else {
       phase.ports_answered = this.#open.ports(transport).length;
-      this.#fail('nmap did not ask every port');
+      this.#fail(
+        report.isHostDown
+          ? 'no host has this address: it does not answer on its link'
+          : 'nmap did not ask every port',
+      );
     }
   }
 

@@ -12,7 +12,9 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
-test('what operations lists is read again without any time passing when a cluster is mapped, and when a server is placed', async () => {
+test('what operations lists is read again without any time passing when a cluster is mapped, and when a server is placed', {
+  timeout: 60_000,
+}, async () => {
   // This clock never moves: what would wait for an interval waits for ever.
   const clock = createTestClock(Date.now());
   const feeds = world.createFeed({ clock });

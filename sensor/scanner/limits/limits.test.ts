@@ -89,12 +89,12 @@ test('NET-8.3: with version 1 the same limits are set in its hierarchies, and wh
   assert.ok(typeof limits !== 'string', String(limits));
   assert.deepEqual([limits.version, limits.missing], [1, ['blkio.bfq.weight']]);
   const { procsFiles } = limits.enclose('svc-scan-1');
-  assert.equal(read(place, 'cpu/svc-scan-1/cpu.cfs_quota_us'), '100000');
-  assert.equal(read(place, 'cpu/svc-scan-1/cpu.shares'), '102');
-  assert.equal(read(place, 'memory/box/svc-scan-1/memory.limit_in_bytes'), '536870912');
-  assert.equal(read(place, 'pids/svc-scan-1/pids.max'), '64');
+  assert.equal(read(place, 'cpu/svc-sensor/svc-scan-1/cpu.cfs_quota_us'), '100000');
+  assert.equal(read(place, 'cpu/svc-sensor/svc-scan-1/cpu.shares'), '102');
+  assert.equal(read(place, 'memory/box/svc-sensor/svc-scan-1/memory.limit_in_bytes'), '536870912');
+  assert.equal(read(place, 'pids/svc-sensor/svc-scan-1/pids.max'), '64');
   const files = ['cpu', 'memory/box', 'pids'].map((path) =>
-    join(place.root, path, 'svc-scan-1/cgroup.procs'),
+    join(place.root, path, 'svc-sensor/svc-scan-1/cgroup.procs'),
   );
   assert.deepEqual([...procsFiles].sort(), files);
 });
@@ -102,7 +102,7 @@ test('NET-8.3: with version 1 the same limits are set in its hierarchies, and wh
 test('NET-8.3: where a required limit is refused, nothing is left behind', (t) => {
   const place = standIn(t, membership1, version1);
   // A folder where the file would be: it can not be written.
-  mkdirSync(join(place.root, 'pids/svc-scan-1/pids.max'), { recursive: true });
+  mkdirSync(join(place.root, 'pids/svc-sensor/svc-scan-1/pids.max'), { recursive: true });
   const limits = findScanLimits(place);
   assert.ok(typeof limits !== 'string', String(limits));
   assert.throws(() => limits.enclose('svc-scan-1'), /pids.max can not be set/);

@@ -22,6 +22,8 @@ import {
 /** CPU weight 10 of 100, in shares of 1,024. */
 const cpuShares = '102';
 const required = ['cpu', 'memory', 'pids'] as const;
+/** Made by root before it drops its capabilities: the kernel's own folders take more than to be their owner. */
+const ownGroup = 'svc-sensor';
 
 /** In the order in which they must be set: the sum with swap is never below the memory. */
 const limits: Readonly<Record<string, readonly GroupLimit[]>> = {
@@ -44,7 +46,7 @@ const limits: Readonly<Record<string, readonly GroupLimit[]>> = {
 export function findVersion1(place: GroupPlace): ScanLimits | string {
   const folders = ownGroups(place);
   const lacking = required.filter((name) => !folders.has(name));
-  if (lacking.length > 0) return `version 1 has no hierarchy ${lacking.join(', ')}`;
+  if (lacking.length > 0) return `version 1 has no hierarchy ${lacking.join(', ')} that can be used`;
   const missing = new Set<string>(folders.has('blkio') ? [] : ['blkio.bfq.weight']);
   for (const folder of folders.values()) removeLeftovers(folder);
   return {
@@ -73,7 +75,7 @@ export function findVersion1(place: GroupPlace): ScanLimits | string {
   };
 }
 
-/** The groups of this process, by controller. */
+/** A group below each of this process's, by controller. */
 function ownGroups({ root, membership }: GroupPlace): Map<string, string> {
   const found = new Map<string, string>();
   for (const line of membership.split('\n')) {
@@ -82,7 +84,13 @@ function ownGroups({ root, membership }: GroupPlace): Map<string, string> {
     for (const controller of controllers.split(',')) {
       // One mount may have several controllers; each has a link with its own name.
       const folder = join(root, controller, path);
-      if (controller in limits && existsSync(folder)) found.set(controller, folder);
+      if (!(controller in limits) || !existsSync(folder)) continue;
+      try {
+        makeGroup(join(folder, ownGroup));
+        found.set(controller, join(folder, ownGroup));
+      } catch {
+        // Not root, or without its rights: this hierarchy can not be used.
+      }
     }
   }
   return found;

@@ -9,7 +9,7 @@ import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { type ScanPlan, ScanReport, type ScanResult } from '#contracts/sensor-api/port-scans.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
-import { type FakeAnswer, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
+import { type FakeAnswer, type ReceivedRequest, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
 import type { HostSample } from './host-pressure.ts';
 import type { EndReason, RunningScan, ScanFindings, ScanTask } from './scan.ts';
 import { createScanService } from './scan-service.ts';
@@ -74,7 +74,7 @@ async function begin(t: TestContext, folder = mkdtempSync(join(tmpdir(), 'svc-sc
     takes: true,
   };
   const reports: ScanReport[] = [];
-  const monitor = await startFakeMonitor(t, (request): FakeAnswer => {
+  const answer = (request: ReceivedRequest): FakeAnswer => {
     assert.equal(request.path, '/agent/v1/port-scans');
     if (request.method === 'GET') {
       if (typeof state.plan === 'number')
@@ -89,7 +89,8 @@ async function begin(t: TestContext, folder = mkdtempSync(join(tmpdir(), 'svc-sc
     assert.ok(Value.Check(ScanReport, report), request.body.toString());
     reports.push(report);
     return { status: 200, body: { scan_id: report.scan_id, receipt: 'accepted' } };
-  });
+  };
+  const monitor = await startFakeMonitor(t, answer, { plansScans: true });
   const clock = createTestClock(at);
   const scans: FakeScan[] = [];
   const own: number[] = [];

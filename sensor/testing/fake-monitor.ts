@@ -30,16 +30,24 @@ export interface FakeMonitor {
   received(count: number): Promise<void>;
 }
 
-/** Starts the server; `answer` decides on each request. */
+/** A monitor without scans, as older ones are, answers 404 for their plan; such requests are not recorded. */
+const scansPath = '/agent/v1/port-scans';
+
+/** Starts the server; `answer` decides on each request, of scans only where it `plansScans`. */
 export async function startFakeMonitor(
   t: TestContext,
   answer: (request: ReceivedRequest, index: number) => FakeAnswer,
+  { plansScans = false } = {},
 ): Promise<FakeMonitor> {
   const requests: ReceivedRequest[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
   const server = createServer(async (incoming, response) => {
     const pieces: Buffer[] = [];
     for await (const piece of incoming) pieces.push(piece as Buffer);
+    if (incoming.url === scansPath && !plansScans) {
+      response.writeHead(404).end();
+      return;
+    }
     const request: ReceivedRequest = {
       method: incoming.method ?? '',
       path: incoming.url ?? '',

@@ -11,18 +11,18 @@ import {
   type LocalScope,
   Packet,
   type PacketTap,
-  Protocol,
   parseWords,
   randomKey,
   Verdict,
 } from '#sensor/capture/index.ts';
 import type { DetailLimits } from './detail-limits.ts';
 import { Direction } from './direction.ts';
-import { FlowMemory, Mark, marksOfEnd } from './flow-memory.ts';
-import { flatLimits, KnownHosts, Limit } from './known-hosts.ts';
-import { Entry, entryBytesMax, entryWords, kindShift, PacketBatch } from './packet-batch.ts';
+import { FlowKinds, kindMask, openedShift } from './flow-kinds.ts';
+import { FlowMemory } from './flow-memory.ts';
+import { flatLimits, KnownHosts } from './known-hosts.ts';
+import { Entry, entryBytesMax, PacketBatch } from './packet-batch.ts';
 import { PacketDetails } from './packet-details.ts';
-import { datagramKind, isRemembered, Kind, oneWayKindOf, twoWayKindOf } from './packet-kind.ts';
+import { blockMax, Found, PacketFinder } from './packet-finder.ts';
 import type { PrefixGroups } from './prefix-groups.ts';
 import { ProtectedScope } from './protected-scope.ts';
 import { Sampler } from './sampler.ts';
@@ -67,7 +67,6 @@ export class AttackCounters implements PacketTap {
 
   readonly #scope: ProtectedScope;
   protected readonly limits: readonly DetailLimits[];
-  readonly #limits: Int32Array;
   readonly #groups: PrefixGroups | null;
   /** The first slots belong to the exact addresses of the scope, and stay. */
   readonly #pinned: number;
@@ -75,7 +74,11 @@ export class AttackCounters implements PacketTap {
   readonly #batch = new PacketBatch();
   readonly #flows: FlowMemory;
   readonly #details: PacketDetails;
+  readonly #finder: PacketFinder;
   readonly #known: KnownHosts;
+  readonly #kinds: FlowKinds;
+  /** The addresses of a packet that goes the long way, the source's first. */
+  readonly #ends = new Int32Array(8);
   readonly #watched = new WatchedSlots();
   #watchedPrefixes = 0;
   #removedAt = 0;
@@ -86,7 +89,6 @@ export class AttackCounters implements PacketTap {
     const key = options.key ?? randomKey();
     this.#scope = new ProtectedScope(options.scope);
     this.limits = options.limits;
-    this.#limits = flatLimits(options.limits);
     this.#groups = options.groups ?? null;
     const sampler = new Sampler(key[0]);
     this.#details = new PacketDetails(this.#batch, sampler, this.#watched);
@@ -98,14 +100,20 @@ export class AttackCounters implements PacketTap {
       this.#newSlot(version, ...words);
     }
     this.#pinned = this.hosts.count;
+    const { hosts } = this;
+    const batch = this.#batch;
+    const flows = this.#flows;
+    const limits = flatLimits(options.limits);
+    this.#finder = new PacketFinder({ batch, scope: this.#scope, hosts, flows });
+    this.#kinds = new FlowKinds({ batch, hosts, flows, limits });
     this.#known = new KnownHosts({
-      batch: this.#batch,
-      hosts: this.hosts,
-      flows: this.#flows,
-      limits: this.#limits,
-      mayGrow: this.#scope.hasPrefixes,
+      batch,
+      finder: this.#finder,
+      hosts,
+      flows,
+      limits,
       sampler,
-      onOverflow: (entry) => this.#count(entry),
+      onOverflow: (at) => this.#countOverflow(at),
       onSample: (slot, direction, at, kind, weight) =>
         this.#details.addSample(this.hosts, slot, direction, at, kind, weight),
       onBusy: (slot, direction, at, kind, packets, inBin) =>
@@ -176,35 +184,28 @@ export class AttackCounters implements PacketTap {
   }
 
   packet(p: Packet, packets: number, isUnknown: boolean): void {
-    if (isUnknown) this.mergedFrames += 1;
-    const { version } = p;
-    const ends =
-      (this.#scope.mayHold(version, p.source0, p.source1, p.source2, p.source3) ? 1 : 0) |
-      (this.#scope.mayHold(version, p.target0, p.target1, p.target2, p.target3) ? 2 : 0);
-    if (ends === 0) return;
-    const unknown = isUnknown ? Math.ceil(p.ipLength / segmentBytesMin) - 1 : 0;
+    let unknown = 0;
+    if (isUnknown) {
+      this.mergedFrames += 1;
+      unknown = Math.ceil(p.ipLength / segmentBytesMin) - 1;
+    }
     const batch = this.#batch;
-    batch.addPacket(p, ends, oneWayKindOf(p), packets, unknown);
+    batch.addPacket(p, packets, unknown);
     if (batch.isFull) this.settle();
   }
 
   wantsFlow(words: Int32Array, base: number): boolean {
-    return this.#scope.endsOf(words, base) !== 0;
+    return this.#scope.mayHoldEnds((words[base + Field.meta]! >> 8) & 0xff, words, base) !== 0;
   }
 
   flow(words: Int32Array, base: number, side: number, packets: number, bytes: number): void {
-    const ports = words[base + Field.ports]!;
-    const isTcp = (words[base + Field.meta]! & 0xff) === Protocol.tcp;
-    // Packets of the fast path are acknowledgements or datagrams.
-    const kind = isTcp ? Kind.segment : datagramKind(side === 0 ? ports >>> 16 : ports & 0xffff);
     const batch = this.#batch;
-    const ends = this.#scope.endsOf(words, base);
     let rest = bytes;
     for (; rest > entryBytesMax; rest -= entryBytesMax) {
-      batch.addFlow(words, base, side, ends, kind, 0, entryBytesMax);
+      batch.addFlow(words, base, side, 0, entryBytesMax);
       if (batch.isFull) this.settle();
     }
-    batch.addFlow(words, base, side, ends, kind, packets, rest);
+    batch.addFlow(words, base, side, packets, rest);
     if (batch.isFull) this.settle();
   }
 
@@ -215,57 +216,40 @@ export class AttackCounters implements PacketTap {
   /** Counts the packets that wait. */
   settle(): void {
     const batch = this.#batch;
-    if (batch.count === 0) return;
-    this.#flows.find(batch);
-    for (let entry = 0; entry < batch.count; entry += 1) {
-      // While a prefix is looked at, each packet is told to it too.
-      if (this.#watchedPrefixes === 0) entry = this.#known.count(entry, this.#second);
-      if (entry < batch.count) this.#count(entry);
+    const finder = this.#finder;
+    for (let first = 0; first < batch.count; first += blockMax) {
+      const count = finder.find(first, Math.min(first + blockMax, batch.count));
+      for (let one = 0; one < count; one += 1) {
+        // While a prefix is looked at, each packet is told to it too.
+        if (this.#watchedPrefixes === 0) one = this.#known.count(one, count, this.#second);
+        if (one < count) this.#count(finder.found[one]!);
+      }
     }
     batch.count = 0;
   }
 
-  #count(entry: number): void {
+  /** Counts the packet of the entry at `at`, whatever it is. */
+  #count(at: number): void {
     const { words } = this.#batch;
-    const at = entry * entryWords;
-    const flags = words[at + Entry.flags]!;
-    const side = flags & 1;
-    const version = (words[at + Entry.meta]! >> 8) & 0xff;
-    const from = at + side * 4;
-    const to = at + 4 - side * 4;
-    let source = (flags & (2 << side)) === 0 ? -1 : this.#find(version, words, from);
-    let target = (flags & (4 >> side)) === 0 ? -1 : this.#find(version, words, to);
+    const meta = words[at + Entry.meta]!;
+    const version = (meta >> 8) & 0xff;
+    const ends = this.#batch.readEnds(at, this.#ends);
+    let source = ((meta >> Found.ends) & 1) === 0 ? -1 : this.#find(version, ends, 0);
+    let target = ((meta >> Found.ends) & 2) === 0 ? -1 : this.#find(version, ends, 4);
     let sides = (source >= 0 ? 1 : 0) | (target >= 0 ? 2 : 0);
     // Addresses of a prefix, and of everything, get their slots with their first packets.
-    if (sides !== 3 && this.#scope.hasPrefixes) sides |= this.#newSides(version, words, at, side);
+    if (sides !== 3 && this.#scope.hasPrefixes) sides |= this.#newSides(version, ends);
     if (sides === 0) return;
     const packets = words[at + Entry.packets]!;
     const bytes = words[at + Entry.bytes]!;
     const unknown = words[at + Entry.unknown]!;
-    let kind = flags >> kindShift;
-    let opened = 0;
-    if (isRemembered[kind] === 1) {
-      const marks = this.#flows.marksOf(entry);
-      const isTcp = (words[at + Entry.meta]! & 0xff) === Protocol.tcp;
-      const other = marksOfEnd(marks, 1 - side);
-      const isAnswered = isTcp && (other & Mark.anyAnswered) !== 0;
-      if (kind === Kind.openingAnswer) this.#flows.note(entry, Mark.answered, side);
-      else {
-        // A server that answered an opening waits for what follows.
-        const isTwoWay = isAnswered || (other & Mark.anySent) !== 0;
-        if (isTwoWay) kind = twoWayKindOf[kind]!;
-        // One-way packets of a flood are not remembered: they would fill the memory until the flood looks two-way.
-        if (isTwoWay || !this.#isFlood(source, target, kind)) {
-          // The packet that completes a handshake.
-          if (isAnswered && (marksOfEnd(marks, side) & Mark.anySent) === 0) opened = 1;
-          this.#flows.note(entry, Mark.sent, side);
-        }
-      }
-    }
+    const kindOpened = this.#kinds.remember(at, meta, source, target);
+    const kind = kindOpened & kindMask;
+    const opened = kindOpened >> openedShift;
     if ((sides & 2) !== 0) {
       const needsPrefix = target < 0 || this.#watchedPrefixes > 0;
-      const prefix = needsPrefix ? this.#prefixSlot(version, words, to) : -1;
-      if (target < 0) target = this.#newHost(prefix, version, words, to);
+      const prefix = needsPrefix ? this.#prefixSlot(version, ends, 4) : -1;
+      if (target < 0) target = this.#newHost(prefix, version, ends, 4);
       if (prefix >= 0 && this.prefixes.detail(prefix, 0) !== 0)
         this.#details.addSampled(this.prefixes, prefix, Direction.inbound, at, kind, packets);
       if (target >= 0) this.#add(target, Direction.inbound, at, kind, packets, bytes, unknown, opened);
@@ -276,41 +260,46 @@ export class AttackCounters implements PacketTap {
     }
     if ((sides & 1) !== 0) {
       if (source < 0 && !this.#scope.isOpen) {
-        const prefix = this.#prefixSlot(version, words, from);
-        source = this.#newHost(prefix, version, words, from);
+        const prefix = this.#prefixSlot(version, ends, 0);
+        source = this.#newHost(prefix, version, ends, 0);
         if (source < 0) this.overflowed += packets;
       }
       if (source >= 0) this.#add(source, Direction.outbound, at, kind, packets, bytes, unknown, opened);
     }
   }
 
+  /**
+   * Counts a packet whose protected end has no slot, and gets none because all are in use. The usual one of a flood over many
+   * addresses, inbound by IPv4, needs no more than its prefix.
+   */
+  #countOverflow(at: number): void {
+    const { words } = this.#batch;
+    const meta = words[at + Entry.meta]!;
+    if (((meta >> Found.ends) & 3) !== 2 || ((meta >> 8) & 0xff) !== 4) {
+      this.#count(at);
+      return;
+    }
+    const target = words[at + Entry.target]!;
+    if (!this.#scope.hasIpv4(target)) return;
+    const packets = words[at + Entry.packets]!;
+    const kindOpened = this.#kinds.remember(at, meta, -1, -1);
+    this.overflowed += packets;
+    const prefix = this.prefixes.locate(4, 0, 0, 0, target & ~255);
+    if (prefix < 0) return;
+    const bytes = words[at + Entry.bytes]!;
+    const unknown = words[at + Entry.unknown]!;
+    this.prefixes.add(prefix, 0, kindOpened & kindMask, packets, bytes, unknown, kindOpened >> openedShift);
+  }
+
   #find(version: number, words: Int32Array, at: number): number {
-    if (version === 4) return this.hosts.find4(words[at + 3]!);
     return this.hosts.find(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
   }
 
-  /** Which ends of an entry are protected. Bit 0: the source; bit 1: the target. */
-  #newSides(version: number, words: Int32Array, at: number, side: number): number {
-    if (this.#scope.isOpen) {
-      const to = at + 4 - side * 4;
-      const isGroup = version === 4 ? words[to + 3]! >>> 28 >= 14 : words[to]! >>> 24 === 255;
-      return isGroup ? 1 : 3;
-    }
-    const sides = this.#scope.sides(version, words, at);
-    return side === 0 ? sides : (sides >> 1) | ((sides & 1) << 1);
-  }
-
-  /** True when an end had so many packets of this kind in the open second that more say nothing about their flows. */
-  #isFlood(source: number, target: number, kind: number): boolean {
-    const { hosts } = this;
-    const limits = this.#limits;
-    if (target >= 0) {
-      const limit = limits[hosts.group(target) * Limit.group + kind]!;
-      if (hosts.packetsSoFar(target, Direction.inbound, kind) >= limit) return true;
-    }
-    if (source < 0) return false;
-    const limit = limits[hosts.group(source) * Limit.group + Limit.direction + kind]!;
-    return hosts.packetsSoFar(source, Direction.outbound, kind) >= limit;
+  /** Which ends are protected. Bit 0: the source; bit 1: the target. */
+  #newSides(version: number, ends: Int32Array): number {
+    if (!this.#scope.isOpen) return this.#scope.ends(version, ends, 0);
+    const isGroup = version === 4 ? ends[7]! >>> 28 >= 14 : ends[4]! >>> 24 === 255;
+    return isGroup ? 1 : 3;
   }
 
   #prefixSlot(version: number, words: Int32Array, at: number): number {

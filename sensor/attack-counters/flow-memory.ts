@@ -5,12 +5,11 @@
  * seconds before. So a packet reads and writes one byte. A one-way packet looks two-way with the probability of a set bit,
  * so the caller keeps floods out; a two-way packet never looks one-way because of others.
  */
-import { hashRecord } from '#sensor/capture/index.ts';
-import { batchMax, Entry, entryWords, kindShift, type PacketBatch } from './packet-batch.ts';
-import { isRemembered } from './packet-kind.ts';
+import { mixHash } from '#sensor/capture/index.ts';
 
-/** Bytes, a power of two: 2 MiB. */
-const places = 1 << 21;
+/** The upper bits of a product are the place: 2 MiB. */
+const placeBits = 21;
+const places = 1 << placeBits;
 const secondsPerTurn = 20;
 
 /** Bits of the lower end; those of the higher end are four higher. The second bit of each pair is that of the odd turns. */
@@ -20,45 +19,18 @@ export class FlowMemory {
   readonly marks = new Uint8Array(places);
   /** The same bytes, to clear them. */
   readonly #words = new Int32Array(this.marks.buffer);
-  readonly #key: readonly [number, number];
-  /** The place of each entry of a batch. */
-  readonly places = new Int32Array(batchMax);
+  readonly key: readonly [number, number];
   #turnedAt = 0;
   /** 0 or 1: which bit of each pair is set now. */
   odd = 0;
-  /** All marks of the last batch, so that reading them is not left out as useless. */
-  read = 0;
 
   constructor(key: readonly [number, number]) {
-    this.#key = key;
+    this.key = key;
   }
 
-  /**
-   * Finds the flows of a batch; the other methods are about its entries, by their number. All their bytes are read, so that
-   * the waits for memory overlap.
-   */
-  find({ words, count }: PacketBatch): void {
-    const marks = this.marks;
-    const found = this.places;
-    const [key0, key1] = this.#key;
-    let read = 0;
-    for (let entry = 0; entry < count; entry += 1) {
-      if (isRemembered[words[entry * entryWords + Entry.flags]! >> kindShift] === 0) continue;
-      const place = hashRecord(words, entry * entryWords, key0, key1) & (places - 1);
-      found[entry] = place;
-      read |= marks[place]!;
-    }
-    this.read = read;
-  }
-
-  /** The marks of an entry's flow. */
-  marksOf(entry: number): number {
-    return this.marks[this.places[entry]!]!;
-  }
-
-  /** Sets marks of the end that sent the entry. */
-  note(entry: number, mark: number, side: number): void {
-    this.marks[this.places[entry]!]! |= mark << (this.odd + side * 4);
+  /** Sets marks of the end that sent, at a flow's place. */
+  note(place: number, mark: number, side: number): void {
+    this.marks[place]! |= mark << (this.odd + side * 4);
   }
 
   /** Forgets what is older than two turns. Called at the start of a second. */
@@ -76,6 +48,28 @@ export class FlowMemory {
     const kept = this.odd === 1 ? 0x55555555 : 0xaaaaaaaa | 0;
     for (let i = 0; i < words.length; i += 1) words[i] = words[i]! & kept;
   }
+}
+
+/** The hash of one end of a flow. */
+export function hashEnd(last: number, port: number, key: number): number {
+  let hash = Math.imul(last ^ key, 0x9e3779b1);
+  hash = Math.imul(hash ^ (hash >>> 15) ^ port, 0x85ebca6b);
+  return hash ^ (hash >>> 13);
+}
+
+/** All words of an IPv6 address, for the same. */
+export function foldAddress(words: Int32Array, at: number): number {
+  return mixHash(mixHash(mixHash(words[at]!, words[at + 1]!), words[at + 2]!), words[at + 3]!);
+}
+
+/** The place of a flow, the same for both directions. */
+export function placeOf(one: number, other: number, protocol: number, key: number): number {
+  return Math.imul(((one + other) | 0) ^ protocol ^ key, 0xc2b2ae35) >>> (32 - placeBits);
+}
+
+/** Which end of a flow sent: 1 when its hash is higher than the other one's. Without a branch, because it is as a coin is. */
+export function sideOf(one: number, other: number): number {
+  return ((other >> 1) - (one >> 1)) >>> 31;
 }
 
 /** The marks of one end. */

@@ -1,13 +1,13 @@
 /**
  * Counts the packets of protected addresses, for the detector: one-second bins for each address, direction and kind.
  *
- * Guarantees: memory is bounded for any traffic, 3.8 MiB in a thread for 4,096 addresses (docs/detection.md has all parts);
+ * Guarantees: memory is bounded for any traffic, 3.9 MiB in a thread for 4,096 addresses (docs/detection.md has all parts);
  * what has no room of its own counts in its prefix and in `overflowed`. Packets come from an engine that decoded them
  * (`PacketTap`), or as frames that are decoded here, from files.
  *
- * `protected-scope.ts` turns away packets of other addresses; the others wait in `packet-batch.ts`. `known-hosts.ts` counts
- * most of them, `attack-counters.ts` the rest, in `slot-table.ts`. A packet's kind is in `packet-kind.ts` (with
- * `flow-memory.ts`: whether the other end answers). `traffic-detail.ts` keeps sources and ports of the busiest.
+ * Packets wait in `packet-batch.ts`. `packet-finder.ts` turns away those of other addresses (`protected-scope.ts`) and finds
+ * what the rest need; `known-hosts.ts` counts most of them, `attack-counters.ts` the others, in `slot-table.ts`. A packet's
+ * kind is in `packet-kind.ts`, with `flow-memory.ts`, and `flow-kinds.ts` for the others: whether the other end answers. `traffic-detail.ts` keeps sources and ports of the busiest.
  * `live-counters.ts` hands seconds over, in the rows of `second-rows.ts`.
  */
 export {

@@ -7,7 +7,8 @@
 
 import type { DetailLimits } from './detail-limits.ts';
 import { type FlowMemory, Mark, marksOfEnd } from './flow-memory.ts';
-import { Entry, entryWords, kindShift, type PacketBatch } from './packet-batch.ts';
+import { Entry, kindShift, type PacketBatch } from './packet-batch.ts';
+import { bothEnds, Found, type PacketFinder } from './packet-finder.ts';
 import { isRemembered, Kind, twoWayKindOf } from './packet-kind.ts';
 import { type Sampler, sampledFrom, sampleEvery } from './sampler.ts';
 import { Head, headWords, type SlotTable } from './slot-table.ts';
@@ -16,19 +17,17 @@ import { Head, headWords, type SlotTable } from './slot-table.ts';
 export const Limit = { group: 32, direction: 16, bytes: 15 } as const;
 
 const tcp = 6;
-const ipv4 = 4;
 
 export interface KnownHostsParts {
   batch: PacketBatch;
+  finder: PacketFinder;
   hosts: SlotTable;
   flows: FlowMemory;
   /** By `Limit`. */
   limits: Int32Array;
-  /** True when addresses without counters may be protected. */
-  mayGrow: boolean;
   sampler: Sampler;
   /** Called instead of counting a packet whose address has no counters and gets none. */
-  onOverflow(entry: number): void;
+  onOverflow(at: number): void;
   /** Called after a packet was counted that adds to the slot's detail. */
   onSample(slot: number, direction: number, at: number, kind: number, weight: number): void;
   /** Called after a packet of a slot that should have a detail was counted. */
@@ -43,55 +42,41 @@ export class KnownHosts {
   }
 
   /**
-   * Counts entries from `first` on, up to one that has to go the long way; returns its number.
+   * Counts what was found, from `first` up to `end`, until one has to go the long way; returns its number.
    *
    * Over 80 lines: calls that V8 does not inline would cost each packet.
    */
-  count(first: number, second: number): number {
-    const { batch, hosts, flows, limits, mayGrow, sampler } = this.#parts;
-    const { words, count } = batch;
-    const { index, heads, multiplier, shift, rowLength, directionLength, openBin } = hosts;
+  count(first: number, end: number, second: number): number {
+    const { batch, finder, hosts, flows, limits, sampler } = this.#parts;
+    const { words } = batch;
+    const { found, slots } = finder;
+    const { heads, rowLength, directionLength, openBin } = hosts;
+    const isOverflow = finder.wasFull;
     const { low } = hosts.counters;
-    const { marks, places, odd } = flows;
-    const mask = index.length - 1;
+    const { marks, odd } = flows;
     const openSecond = second + 1;
-    for (let entry = first; entry < count; entry += 1) {
-      const at = entry * entryWords;
-      const flags = words[at + Entry.flags]!;
-      const meta = words[at + Entry.meta]!;
-      const side = flags & 1;
-      // Where the protected end is, and what it is to the packet.
-      const isLower = (flags & 2) !== 0;
-      if (isLower && (flags & 4) !== 0) return entry;
-      const end = isLower ? at : at + Entry.higher;
-      const w3 = words[end + 3]!;
-      let slot = -1;
-      if (meta >> 8 === ipv4) {
-        let place = Math.imul(w3, multiplier) >>> shift;
-        for (;;) {
-          slot = index[place]! - 1;
-          if (slot < 0) break;
-          if (heads[slot * headWords + 3] === w3 && (heads[slot * headWords + Head.version]! & 0xff) === ipv4)
-            break;
-          place = (place + 1) & mask;
-        }
-      } else slot = hosts.find(6, words[end]!, words[end + 1]!, words[end + 2]!, w3);
+    for (let one = first; one < end; one += 1) {
+      const at = found[one]!;
+      const slot = slots[one]!;
       if (slot < 0) {
-        if (mayGrow && !hosts.isFull) return entry;
-        if (mayGrow) this.#parts.onOverflow(entry);
+        if (slot === bothEnds || !isOverflow) return one;
+        this.#parts.onOverflow(at);
         continue;
       }
       const head = slot * headWords;
-      if (heads[head + Head.lastSecond] !== openSecond || words[at + Entry.unknown] !== 0) return entry;
-      const direction = isLower === (side === 0) ? 1 : 0;
+      if (heads[head + Head.lastSecond] !== openSecond || words[at + Entry.unknown] !== 0) return one;
+      const meta = words[at + Entry.meta]!;
+      // 1 when the source is protected.
+      const direction = (meta >> Found.ends) & 1;
       const bin = slot * rowLength + direction * directionLength + openBin;
       const limit = (heads[head + Head.version]! >> 8) * Limit.group + direction * Limit.direction;
       const packets = words[at + Entry.packets]!;
       const bytes = words[at + Entry.bytes]!;
-      let kind = flags >> kindShift;
+      let kind = (meta >> kindShift) & 15;
       let opened = 0;
       if (isRemembered[kind] === 1) {
-        const place = places[entry]!;
+        const place = words[at + Entry.place]!;
+        const side = (meta >> Found.side) & 1;
         const all = marks[place]!;
         const own = marksOfEnd(all, side);
         const other = marksOfEnd(all, 1 - side);
@@ -133,7 +118,7 @@ export class KnownHosts {
       )
         this.#parts.onBusy(slot, direction, at, kind, packets, inBin);
     }
-    return count;
+    return end;
   }
 }
 

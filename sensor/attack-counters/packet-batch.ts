@@ -1,89 +1,114 @@
 /**
- * Packets of protected addresses that wait to be counted.
+ * Packets that wait to be counted.
  *
- * They are counted some hundred at a time: the counters' code and tables stay in the processor's cache meanwhile, and what
- * has to be read from far away is asked for at once instead of packet by packet. An entry is one line of the cache and
- * begins as a flow's record does.
+ * They are counted about a thousand at a time: the counters' code and tables stay in the processor's cache meanwhile. So the
+ * packet path only writes half a line of the cache for each packet; all questions about it are asked later. The words of IPv6
+ * addresses lie apart.
  */
-import { Field, type Packet, sourceIsLower } from '#sensor/capture/index.ts';
+import { Field, type Packet, Protocol } from '#sensor/capture/index.ts';
+import { datagramKind, Kind, kindOf } from './packet-kind.ts';
 
-export const batchMax = 256;
+export const batchMax = 1024;
 
 /** Words of an entry. */
 export const Entry = {
-  lower: 0,
-  higher: 4,
-  ports: 8,
-  /** Protocol, and version. */
-  meta: 9,
-  /** Bit 0: the side that sent. Bits 1 and 2: the lower and the higher end may be protected. Above: the kind. */
-  flags: 10,
-  packets: 11,
-  bytes: 12,
-  unknown: 13,
+  /** The last words of the addresses. */
+  source: 0,
+  target: 1,
+  /** The source's port above. */
+  ports: 2,
+  /** Protocol, version, kind; then by `Found` what is known of the ends. */
+  meta: 3,
+  packets: 4,
+  bytes: 5,
+  unknown: 6,
+  /** Where its flow is remembered. */
+  place: 7,
 } as const;
-export const entryWords = 16;
-export const kindShift = 3;
+export const entryWords = 8;
+export const kindShift = 16;
+/** Words of the two addresses of an entry in `wide`. */
+export const wideWords = 8;
 /** Bytes have 31 bits. */
 export const entryBytesMax = 2 ** 31 - 1;
 
+const ipv4 = 4;
+
 export class PacketBatch {
   readonly words = new Int32Array(batchMax * entryWords);
+  /** All words of IPv6 addresses, the source's first. */
+  readonly wide = new Int32Array(batchMax * wideWords);
   count = 0;
 
   get isFull(): boolean {
     return this.count === batchMax;
   }
 
-  /** `ends`: bit 0 when the source may be protected, bit 1 when the target may be. */
-  addPacket(p: Packet, ends: number, kind: number, packets: number, unknown: number): void {
+  addPacket(p: Packet, packets: number, unknown: number): void {
     const { words } = this;
-    const at = this.count * entryWords;
-    this.count += 1;
-    const isLower = p.version === 4 && p.source3 !== p.target3 ? p.source3 < p.target3 : sourceIsLower(p);
-    const source = isLower ? at : at + Entry.higher;
-    const target = isLower ? at + Entry.higher : at;
-    words[source + 3] = p.source3;
-    words[target + 3] = p.target3;
-    // Of an IPv4 address only the last word is read.
-    if (p.version !== 4) {
-      words[source] = p.source0;
-      words[source + 1] = p.source1;
-      words[source + 2] = p.source2;
-      words[target] = p.target0;
-      words[target + 1] = p.target1;
-      words[target + 2] = p.target2;
-    }
-    words[at + Entry.ports] = isLower
-      ? (p.sourcePort << 16) | p.targetPort
-      : (p.targetPort << 16) | p.sourcePort;
-    words[at + Entry.meta] = p.protocol | (p.version << 8);
-    const sides = isLower ? ends << 1 : ((ends & 1) << 2) | (ends & 2) | 1;
-    words[at + Entry.flags] = sides | (kind << kindShift);
+    const entry = this.count;
+    const at = entry * entryWords;
+    this.count = entry + 1;
+    words[at] = p.source3;
+    words[at + Entry.target] = p.target3;
+    words[at + Entry.ports] = (p.sourcePort << 16) | p.targetPort;
+    words[at + Entry.meta] = p.protocol | (p.version << 8) | (kindOf(p) << kindShift);
     words[at + Entry.packets] = packets;
-    words[at + Entry.unknown] = unknown;
     words[at + Entry.bytes] = p.ipLength;
+    words[at + Entry.unknown] = unknown;
+    if (p.version !== ipv4) this.#addWide(p, entry * wideWords);
   }
 
-  /** Packets that one side of the flow at `base` sent, less than 2 GiB. `ends`: bit 0 when the lower end may be protected. */
-  addFlow(
-    flows: Int32Array,
-    base: number,
-    side: number,
-    ends: number,
-    kind: number,
-    packets: number,
-    bytes: number,
-  ): void {
-    const { words } = this;
+  /** Packets that one side of the flow at `base` sent, less than 2 GiB. They are acknowledgements or datagrams. */
+  addFlow(flows: Int32Array, base: number, side: number, packets: number, bytes: number): void {
+    const { words, wide } = this;
     const at = this.count * entryWords;
-    this.count += 1;
-    for (let word = 0; word < Field.ports; word += 1) words[at + word] = flows[base + word]!;
-    words[at + Entry.ports] = flows[base + Field.ports]!;
-    words[at + Entry.meta] = flows[base + Field.meta]! & 0xffff;
-    words[at + Entry.flags] = side | (ends << 1) | (kind << kindShift);
+    const source = base + side * 4;
+    const target = base + 4 - side * 4;
+    const ports = flows[base + Field.ports]!;
+    const sent = side === 0 ? ports : (ports << 16) | (ports >>> 16);
+    const meta = flows[base + Field.meta]! & 0xffff;
+    const kind = (meta & 0xff) === Protocol.tcp ? Kind.segment : datagramKind(sent >>> 16);
+    words[at] = flows[source + 3]!;
+    words[at + Entry.target] = flows[target + 3]!;
+    words[at + Entry.ports] = sent;
+    words[at + Entry.meta] = meta | (kind << kindShift);
     words[at + Entry.packets] = packets;
-    words[at + Entry.unknown] = 0;
     words[at + Entry.bytes] = bytes;
+    words[at + Entry.unknown] = 0;
+    if (meta >> 8 !== ipv4) {
+      const first = this.count * wideWords;
+      for (let word = 0; word < 4; word += 1) {
+        wide[first + word] = flows[source + word]!;
+        wide[first + 4 + word] = flows[target + word]!;
+      }
+    }
+    this.count += 1;
+  }
+
+  /** Writes the addresses of the entry at `at`, four words each, the source's first. Returns `into`. */
+  readEnds(at: number, into: Int32Array): Int32Array {
+    const { words, wide } = this;
+    if (((words[at + Entry.meta]! >> 8) & 0xff) === ipv4) {
+      into.fill(0);
+      into[3] = words[at]!;
+      into[7] = words[at + Entry.target]!;
+    } else {
+      const first = (at / entryWords) * wideWords;
+      for (let word = 0; word < wideWords; word += 1) into[word] = wide[first + word]!;
+    }
+    return into;
+  }
+
+  #addWide(p: Packet, at: number): void {
+    const { wide } = this;
+    wide[at] = p.source0;
+    wide[at + 1] = p.source1;
+    wide[at + 2] = p.source2;
+    wide[at + 3] = p.source3;
+    wide[at + 4] = p.target0;
+    wide[at + 5] = p.target1;
+    wide[at + 6] = p.target2;
+    wide[at + 7] = p.target3;
   }
 }

@@ -1,6 +1,6 @@
 /** Adds packets of a batch to the details of their slots: all of them at first, then some, chosen at random. */
 import { Direction } from './direction.ts';
-import { Entry, type PacketBatch } from './packet-batch.ts';
+import { Entry, entryWords, type PacketBatch, wideWords } from './packet-batch.ts';
 import { Kind } from './packet-kind.ts';
 import { type Sampler, sampledFrom, sampleEvery } from './sampler.ts';
 import type { SlotTable } from './slot-table.ts';
@@ -58,18 +58,17 @@ export class PacketDetails {
   ): void {
     const detail = this.#watched.detailOf(table, slot, direction);
     if (detail === null) return;
-    const { words } = this.#batch;
-    const side = words[at + Entry.flags]! & 1;
+    const { words, wide } = this.#batch;
     const ports = words[at + Entry.ports]!;
     const isReflection = kind === Kind.reflection || kind === Kind.twoWayReflection;
-    // The lower end's port is above.
-    const port = isReflection === (side === 0) ? ports >>> 16 : ports & 0xffff;
-    const remote = at + (direction === Direction.inbound ? side : 1 - side) * 4;
-    const w3 = words[remote + 3]!;
-    if (words[at + Entry.meta]! >> 8 === ipv4) detail.add(kind, port, 0, 0, 0, w3, weight, this.second);
+    const port = isReflection ? ports >>> 16 : ports & 0xffff;
+    const end = direction === Direction.inbound ? 0 : 1;
+    if (((words[at + Entry.meta]! >> 8) & 0xff) === ipv4)
+      detail.add(kind, port, 0, 0, 0, words[at + end]!, weight, this.second);
     else {
-      const w0 = words[remote]!;
-      detail.add(kind, port, w0, words[remote + 1]!, words[remote + 2]!, w3, weight, this.second);
+      const remote = (at / entryWords) * wideWords + end * 4;
+      const [w0, w1] = [wide[remote]!, wide[remote + 1]!];
+      detail.add(kind, port, w0, w1, wide[remote + 2]!, wide[remote + 3]!, weight, this.second);
     }
   }
 }

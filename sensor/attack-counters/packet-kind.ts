@@ -41,24 +41,29 @@ const amplificationPorts = [
   17, 19, 53, 69, 111, 123, 137, 161, 389, 427, 520, 1194, 1434, 1900, 3283, 3478, 3702, 5060, 5093, 5353,
   5683, 6881, 10001, 11211, 27015, 27960, 37810,
 ];
-const isAmplificationPort = new Uint8Array(65_536);
-for (const port of amplificationPorts) isAmplificationPort[port] = 1;
+/** A bit for each port: 8 KiB, because the ports of a flood are read at random. */
+const amplificationBits = new Int32Array(65_536 / 32);
+for (const port of amplificationPorts) amplificationBits[port >>> 5]! |= 1 << (port & 31);
 
 const icmpAnswers = new Set([0, 3, 4, 11, 12]);
 const icmp6Answers = new Set([1, 2, 3, 4, 129]);
 
+/** The kinds of TCP packets by their flags. */
+const kindOfFlags = Uint8Array.from({ length: 256 }, (_, flags) => {
+  if ((flags & 4) !== 0) return Kind.reset;
+  if ((flags & 2) !== 0) return (flags & 16) !== 0 ? Kind.openingAnswer : Kind.opening;
+  return Kind.segment;
+});
+
 /** The packet's kind if its flow is one-way. */
-export function oneWayKindOf(p: Packet): number {
+export function kindOf(p: Packet): number {
   if (p.isFragment) return Kind.fragment;
+  if (p.protocol === Protocol.tcp) return p.tcpFlags < 0 ? Kind.segment : kindOfFlags[p.tcpFlags & 0xff]!;
+  return p.protocol === Protocol.udp ? datagramKind(p.sourcePort) : kindWithoutPorts(p);
+}
+
+function kindWithoutPorts(p: Packet): number {
   switch (p.protocol) {
-    case Protocol.tcp: {
-      const flags = Math.max(0, p.tcpFlags);
-      if ((flags & 4) !== 0) return Kind.reset;
-      if ((flags & 2) !== 0) return (flags & 16) !== 0 ? Kind.openingAnswer : Kind.opening;
-      return Kind.segment;
-    }
-    case Protocol.udp:
-      return datagramKind(p.sourcePort);
     case Protocol.icmp:
       return isAnswer(p, icmpAnswers) ? Kind.icmpAnswer : Kind.icmp;
     case Protocol.icmp6:
@@ -76,7 +81,9 @@ export function oneWayKindOf(p: Packet): number {
 
 /** The kind of UDP from a port, if its flow is one-way. */
 export function datagramKind(sourcePort: number): number {
-  return isAmplificationPort[sourcePort] === 1 ? Kind.reflection : Kind.datagram;
+  return ((amplificationBits[sourcePort >>> 5]! >>> (sourcePort & 31)) & 1) === 1
+    ? Kind.reflection
+    : Kind.datagram;
 }
 
 /** The kind of the same packet on a two-way flow; kinds that have none are their own. */

@@ -2,32 +2,29 @@
  * Which ends of a packet are protected. Filters of 8 KiB turn away almost every other address at the price of one read; they
  * never turn a protected one away.
  */
-import {
-  compileLocalScope,
-  Field,
-  type LocalRanges,
-  type LocalScope,
-  parseWords,
-} from '#sensor/capture/index.ts';
+import { compileLocalScope, type LocalRanges, type LocalScope, parseWords } from '#sensor/capture/index.ts';
 
 const filterBits = 16;
+/** Of a word's product the upper bits are its place. */
+export const filterShift = 32 - filterBits;
+export const filterFactor = 0x9e3779b1 | 0;
 
 /** A bit for each hash of a word. */
 class WordFilter {
-  readonly #bits = new Int32Array((1 << filterBits) / 32);
+  readonly bits = new Int32Array((1 << filterBits) / 32);
 
   has(word: number): boolean {
-    const hash = Math.imul(word, 0x9e3779b1) >>> (32 - filterBits);
-    return ((this.#bits[hash >>> 5]! >>> (hash & 31)) & 1) !== 0;
+    const hash = Math.imul(word, filterFactor) >>> filterShift;
+    return ((this.bits[hash >>> 5]! >>> (hash & 31)) & 1) !== 0;
   }
 
   add(word: number): void {
-    const hash = Math.imul(word, 0x9e3779b1) >>> (32 - filterBits);
-    this.#bits[hash >>> 5]! |= 1 << (hash & 31);
+    const hash = Math.imul(word, filterFactor) >>> filterShift;
+    this.bits[hash >>> 5]! |= 1 << (hash & 31);
   }
 
   addAll(): void {
-    this.#bits.fill(-1);
+    this.bits.fill(-1);
   }
 }
 
@@ -51,6 +48,15 @@ export class ProtectedScope {
     }
   }
 
+  /** The filters of IPv4 addresses as they are, and of their first 24 bits. */
+  get addressBits(): Int32Array {
+    return this.#addresses.bits;
+  }
+
+  get blockBits(): Int32Array {
+    return this.#blocks4.bits;
+  }
+
   /** False for most addresses that are not protected. */
   mayHold(version: number, w0: number, w1: number, w2: number, w3: number): boolean {
     if (this.#addresses.has(mixed(w0, w1, w2, w3))) return true;
@@ -58,21 +64,23 @@ export class ProtectedScope {
     return version === 4 ? this.#blocks4.has(w3 >>> 8) : this.#blocks6.has(block6(w0, w1));
   }
 
-  /** Of a flow's record, bit 0: the lower end may be protected; bit 1: the higher one may. */
-  endsOf(words: Int32Array, base: number): number {
-    const version = (words[base + Field.meta]! >> 8) & 0xff;
-    return (
-      (this.#mayHoldAt(version, words, base) ? 1 : 0) | (this.#mayHoldAt(version, words, base + 4) ? 2 : 0)
-    );
+  /** Of two addresses of four words each, bit 0: the first may be protected; bit 1: the second may. */
+  mayHoldEnds(version: number, words: Int32Array, at: number): number {
+    return (this.#mayHoldAt(version, words, at) ? 1 : 0) | (this.#mayHoldAt(version, words, at + 4) ? 2 : 0);
   }
 
   #mayHoldAt(version: number, words: Int32Array, at: number): boolean {
     return this.mayHold(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
   }
 
-  /** Bit 0: the lower end at `at` is protected; bit 1: the higher one is. */
-  sides(version: number, words: Int32Array, at: number): number {
+  /** Of two addresses of four words each, bit 0: the first is protected; bit 1: the second is. */
+  ends(version: number, words: Int32Array, at: number): number {
     return this.#ranges === null ? 3 : this.#ranges.sides(version, words, at);
+  }
+
+  /** True when an IPv4 address is protected. */
+  hasIpv4(address: number): boolean {
+    return this.#ranges === null || this.#ranges.hasIpv4(address);
   }
 
   /** True when every unicast address is protected. */

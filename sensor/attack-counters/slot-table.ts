@@ -25,6 +25,9 @@ export const binLength = kindCount * 2 + 2;
 /** Words of a head: the address, the version with the group of thresholds, and what changes. */
 export const Head = { address: 0, version: 4, lastSecond: 5, details: 6, hosts: 7 } as const;
 export const headWords = 8;
+/** A word of the index: the slot plus one, and above it bits of the hash that avoid looking at most other heads. */
+export const slotBits = 13;
+export const slotMask = (1 << slotBits) - 1;
 const groupShift = 8;
 /** Bits of a detail's number; those of the second direction are above. */
 const detailBits = 8;
@@ -51,7 +54,7 @@ export class SlotTable {
   #capacity: number;
   /** A hash is the upper bits of a product. */
   shift: number;
-  /** Slots plus one by hash, twice as many places as slots. */
+  /** By hash, twice as many places as slots. */
   index: Int32Array;
   heads: Int32Array;
   readonly counters: CounterArray;
@@ -86,28 +89,18 @@ export class SlotTable {
 
   /** The slot of an address of four words, or -1. */
   find(version: number, w0: number, w1: number, w2: number, w3: number): number {
-    return this.index[this.#place(version, w0, w1, w2, w3)]! - 1;
+    return (this.index[this.#place(version, w0, w1, w2, w3)]! & slotMask) - 1;
   }
 
-  /** The same for an IPv4 address. */
-  find4(w3: number): number {
-    const index = this.index;
-    const heads = this.heads;
-    const mask = index.length - 1;
-    let at = Math.imul(w3, this.multiplier) >>> this.shift;
-    for (;;) {
-      const slot = index[at]! - 1;
-      if (slot < 0) return -1;
-      const head = slot * headWords;
-      if (heads[head + 3] === w3 && (heads[head + Head.version]! & 0xff) === 4) return slot;
-      at = (at + 1) & mask;
-    }
+  /** The same for the IPv6 address at `at`. */
+  findAt(words: Int32Array, at: number): number {
+    return this.find(6, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
   }
 
   /** The slot of an address, created when it is missing; -1 when the table is full. */
   locate(version: number, w0: number, w1: number, w2: number, w3: number): number {
     const place = this.#place(version, w0, w1, w2, w3);
-    const found = this.index[place]! - 1;
+    const found = (this.index[place]! & slotMask) - 1;
     if (found >= 0 || this.isFull) return found;
     if (this.count === this.#capacity) {
       this.#grow();
@@ -115,7 +108,7 @@ export class SlotTable {
     }
     const slot = this.count;
     this.count += 1;
-    this.index[place] = slot + 1;
+    this.index[place] = (slot + 1) | (this.#productOf(version, w0, w1, w2, w3) << slotBits);
     const head = slot * headWords;
     const heads = this.heads;
     heads.fill(0, head, head + headWords);
@@ -283,18 +276,26 @@ export class SlotTable {
     return slot * this.rowLength + direction * this.directionLength + this.openBin;
   }
 
+  /** Of an address: the upper bits are its place in the index, the lower ones are beside its slot. */
+  #productOf(version: number, w0: number, w1: number, w2: number, w3: number): number {
+    const last = version === 4 ? w3 : mixHash(mixHash(mixHash(w3 ^ this.multiplier, w2), w1), w0);
+    return Math.imul(last, this.multiplier);
+  }
+
   /** Where the address is in the index, or the free place for it. */
   #place(version: number, w0: number, w1: number, w2: number, w3: number): number {
     const index = this.index;
     const heads = this.heads;
     const mask = index.length - 1;
-    const last = version === 4 ? w3 : mixHash(mixHash(mixHash(w3 ^ this.multiplier, w2), w1), w0);
-    let at = Math.imul(last, this.multiplier) >>> this.shift;
+    const product = this.#productOf(version, w0, w1, w2, w3);
+    const tag = product << slotBits;
+    let at = product >>> this.shift;
     for (;;) {
-      const slot = index[at]! - 1;
-      if (slot < 0) return at;
-      const head = slot * headWords;
+      const word = index[at]!;
+      if (word === 0) return at;
+      const head = ((word & slotMask) - 1) * headWords;
       if (
+        ((word ^ tag) & ~slotMask) === 0 &&
         heads[head + 3] === w3 &&
         heads[head + 2] === w2 &&
         heads[head + 1] === w1 &&
@@ -323,7 +324,9 @@ export class SlotTable {
     for (let slot = 0; slot < this.count; slot += 1) {
       const head = slot * headWords;
       const [w0, w1, w2, w3] = [heads[head]!, heads[head + 1]!, heads[head + 2]!, heads[head + 3]!];
-      this.index[this.#place(this.version(slot), w0, w1, w2, w3)] = slot + 1;
+      const version = this.version(slot);
+      const product = this.#productOf(version, w0, w1, w2, w3);
+      this.index[this.#place(version, w0, w1, w2, w3)] = (slot + 1) | (product << slotBits);
     }
   }
 

@@ -36,6 +36,9 @@ interface HeavySummary {
   errors: Float64Array;
 }
 
+/** Places of a filter that shows that a key is not there: most keys of a flood are not. */
+const filterPlaces = 1024;
+
 /** Space saving over keys of two words. */
 class HeavyKeys {
   readonly first: Int32Array;
@@ -44,6 +47,11 @@ class HeavyKeys {
   readonly errors: Float64Array;
   used = 0;
   #hit = 0;
+  /** How many keys have this hash. */
+  readonly #filter = new Uint8Array(filterPlaces);
+  /** The least count when it was last looked for, and the first entry that may still have it. */
+  #least = 0;
+  #leastAt = 0;
 
   constructor(max: number) {
     this.first = new Int32Array(max);
@@ -59,18 +67,21 @@ class HeavyKeys {
       counts[hit]! += weight;
       return;
     }
-    let lightest = 0;
-    for (let i = 0; i < this.used; i += 1) {
-      if (first[i] === a && second[i] === b) {
-        counts[i]! += weight;
-        this.#hit = i;
-        return;
+    const place = filterPlace(a, b);
+    if (this.#filter[place]! > 0) {
+      for (let i = 0; i < this.used; i += 1) {
+        if (first[i] === a && second[i] === b) {
+          counts[i]! += weight;
+          this.#hit = i;
+          return;
+        }
       }
-      if (counts[i]! < counts[lightest]!) lightest = i;
     }
     const isNew = this.used < first.length;
-    const at = isNew ? this.used : lightest;
+    const at = isNew ? this.used : this.#lightest();
     if (isNew) this.used += 1;
+    else this.#filter[filterPlace(first[at]!, second[at]!)]! -= 1;
+    this.#filter[place]! += 1;
     this.errors[at] = isNew ? 0 : counts[at]!;
     counts[at] = this.errors[at]! + weight;
     first[at] = a;
@@ -79,7 +90,22 @@ class HeavyKeys {
   }
 
   clear(): void {
-    this.used = 0;
+    this.used = this.#least = this.#leastAt = 0;
+    this.#filter.fill(0);
+  }
+
+  /** The first of the lightest entries. Counts only grow, so entries that were passed are not looked at again. */
+  #lightest(): number {
+    const { counts } = this;
+    let at = this.#leastAt;
+    while (at < counts.length && counts[at] !== this.#least) at += 1;
+    if (at === counts.length) {
+      at = 0;
+      for (let i = 1; i < counts.length; i += 1) if (counts[i]! < counts[at]!) at = i;
+      this.#least = counts[at]!;
+    }
+    this.#leastAt = at;
+    return at;
   }
 
   summary(): HeavySummary {
@@ -99,6 +125,10 @@ class HeavyKeys {
       this.errors[this.#hit]! += one.errors[i]!;
     }
   }
+}
+
+function filterPlace(a: number, b: number): number {
+  return mixHash(a, b) & (filterPlaces - 1);
 }
 
 export class TrafficDetail {

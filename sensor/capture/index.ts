@@ -36,7 +36,6 @@ export function createCapture(options: CaptureOptions): Capture {
 export { formatWords, parseWords } from './address-words.ts';
 export { decodeFrame, isSupportedLinkType } from './decode/decode-link.ts';
 export { Packet, Protocol, Verdict } from './decode/packet.ts';
-export { hashRecord, sourceIsLower } from './flows/flow-hash.ts';
 export { Field } from './flows/flow-record.ts';
 export { KeyedTable, mixHash } from './keyed-table.ts';
 export { compileLocalScope, type LocalRanges } from './local-scope.ts';

@@ -11,6 +11,8 @@ export interface LocalRanges {
    * For two addresses of four words each, from `at` on: bit 0 is set when the first is local, bit 1 when the second is.
    */
   sides(version: number, words: Int32Array, at: number): number;
+  /** The same for one IPv4 address. */
+  hasIpv4(address: number): boolean;
 }
 
 interface Range {
@@ -29,6 +31,7 @@ export function compileLocalScope(scope: LocalScope): LocalRanges {
   const touched4 = firstBytes(ipv4);
   const isLocal4 = (address: number) => touched4[address >>> 24] === 1 && isInside4(bounds4, address);
   return {
+    hasIpv4: (address) => isLocal4(address >>> 0),
     sides(version, words, at) {
       if (version === 4) {
         return (isLocal4(words[at + 3]! >>> 0) ? 1 : 0) | (isLocal4(words[at + 7]! >>> 0) ? 2 : 0);

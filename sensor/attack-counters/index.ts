@@ -6,9 +6,10 @@
  * (`PacketTap`), or as frames that are decoded here, from files.
  *
  * Packets wait in `packet-batch.ts`. `packet-finder.ts` turns away those of other addresses (`protected-scope.ts`) and finds
- * what the rest need; `known-hosts.ts` counts most of them, `attack-counters.ts` the others, in `slot-table.ts`. A packet's
- * kind is in `packet-kind.ts`, with `flow-memory.ts`, and `flow-kinds.ts` for the others: whether the other end answers. `traffic-detail.ts` keeps sources and ports of the busiest.
- * `live-counters.ts` hands seconds over, in the rows of `second-rows.ts`.
+ * what the rest need. `known-hosts.ts` counts most of them, `attack-counters.ts` the others, in `slot-table.ts`. A packet's
+ * kind is in `packet-kind.ts`; whether the other end answers is in `flow-memory.ts`, read by `known-hosts.ts` and
+ * `flow-kinds.ts`. `traffic-detail.ts` keeps sources and ports of the busiest. `live-counters.ts` hands seconds over, in the
+ * rows of `second-rows.ts`.
  */
 export {
   AttackCounters,

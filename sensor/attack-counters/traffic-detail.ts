@@ -37,7 +37,7 @@ interface HeavySummary {
 }
 
 /** Places of a filter that shows that a key is not there: most keys of a flood are not. */
-const filterPlaces = 1024;
+const filterPlaces = 256;
 
 /** Space saving over keys of two words. */
 class HeavyKeys {

@@ -189,9 +189,18 @@ export class AttackCounters implements PacketTap {
       this.mergedFrames += 1;
       unknown = Math.ceil(p.ipLength / segmentBytesMin) - 1;
     }
+    if (this.#scope.isNarrow && !this.#mayBeProtected(p)) return;
     const batch = this.#batch;
     batch.addPacket(p, packets, unknown);
     if (batch.isFull) this.settle();
+  }
+
+  #mayBeProtected(p: Packet): boolean {
+    const { version } = p;
+    return (
+      this.#scope.mayHold(version, p.source0, p.source1, p.source2, p.source3) ||
+      this.#scope.mayHold(version, p.target0, p.target1, p.target2, p.target3)
+    );
   }
 
   wantsFlow(words: Int32Array, base: number): boolean {

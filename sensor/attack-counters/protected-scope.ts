@@ -9,6 +9,9 @@ const filterBits = 16;
 export const filterShift = 32 - filterBits;
 export const filterFactor = 0x9e3779b1 | 0;
 
+/** Addresses of a narrow scope: so many set a hundredth of the filter. */
+const narrowMax = 512;
+
 /** A bit for each hash of a word. */
 class WordFilter {
   readonly bits = new Int32Array((1 << filterBits) / 32);
@@ -33,6 +36,8 @@ export class ProtectedScope {
   readonly #ranges: LocalRanges | null;
   /** True when addresses are protected that the scope does not name one by one. */
   readonly hasPrefixes: boolean;
+  /** True when so few addresses are protected that almost every packet can be turned away at once. */
+  readonly isNarrow: boolean;
   /** Exact addresses, and the /24 and /48 of prefixes. */
   readonly #addresses = new WordFilter();
   readonly #blocks4 = new WordFilter();
@@ -41,6 +46,7 @@ export class ProtectedScope {
   constructor(scope: LocalScope | null) {
     this.#ranges = scope && compileLocalScope(scope);
     this.hasPrefixes = scope === null || scope.prefixes.length > 0;
+    this.isNarrow = scope !== null && !this.hasPrefixes && scope.addresses.length <= narrowMax;
     for (const prefix of scope ? scope.prefixes : ['0.0.0.0/0', '::/0']) this.#addBlocks(prefix);
     for (const address of scope ? scope.addresses : []) {
       const { words } = parseWords(address);

@@ -237,7 +237,7 @@ export class AttackCounters implements PacketTap {
     batch.count = 0;
   }
 
-  /** Counts the packet of the entry at `at`, whatever it is. */
+  /** Counts the packet of the entry at `at`, of any kind and with any ends. */
   #count(at: number): void {
     const { words } = this.#batch;
     const meta = words[at + Entry.meta]!;

@@ -29,9 +29,11 @@ export const recordingCidrs = ['203.0.113.0/24', '2001:db8:113::/64'];
 export async function whyNoLab(): Promise<string | null> {
   if (process.platform !== 'linux') return 'network namespaces need Linux';
   if (process.getuid?.() !== 0) return 'network namespaces need root';
-  const needed = systemPackages.filter((entry) => ['iproute2', 'nftables', 'openssl'].includes(entry.name));
-  if (!(await installSystemPackages(needed)) || !hasSystemPackages(needed))
-    return 'the packages iproute2, nftables and openssl are missing';
+  const named = (names: readonly string[]) => systemPackages.filter(({ name }) => names.includes(name));
+  const needed = named(['iproute2', 'nftables', 'openssl']);
+  // Without nmap the lab's ports are not scanned, and everything else works.
+  await installSystemPackages([...needed, ...named(['nmap'])]);
+  if (!hasSystemPackages(needed)) return 'the packages iproute2, nftables and openssl are missing';
   // The lab enters its namespaces by 'ip netns exec', which needs a mount namespace beside the network's.
   const probe = spawnSync('unshare', ['--net', '--mount', 'true']);
   return probe.status === 0 ? null : 'this machine does not allow network namespaces';

@@ -53,22 +53,29 @@ export function createReportSender({ client, ledger, clock, reporter }: ReportSe
     return null;
   }
 
+  /**
+   * Sends the oldest report and removes it. Throws also where the ledger can not be written: the report goes again then, and
+   * the monitor knows it.
+   */
+  async function sendNext(signal: AbortSignal) {
+    const report = ledger.nextReport();
+    if (report === null) return 'nothing waits';
+    const fault = await send(report.scanId, report.body, signal);
+    if (fault === null) ledger.removeReport(report.id);
+    return fault;
+  }
+
   return {
     async run(signal) {
       let failures = 0;
       while (!signal.aborted) {
-        const report = ledger.nextReport();
-        if (report === null) {
+        const fault = await sendNext(signal).catch((error) => ({ why: describeError(error), waitMs: 0 }));
+        if (fault === 'nothing waits') {
           nap = new AbortController();
           await clock.wait(idleMs, AbortSignal.any([signal, nap.signal]));
           continue;
         }
-        const fault = await send(report.scanId, report.body, signal).catch((error) => ({
-          why: describeError(error),
-          waitMs: 0,
-        }));
         if (fault === null) {
-          ledger.removeReport(report.id);
           failures = 0;
           if (isFailing) reporter.info('reports of scans are sent again');
           isFailing = false;
@@ -76,7 +83,7 @@ export function createReportSender({ client, ledger, clock, reporter }: ReportSe
         }
         if (signal.aborted) return;
         failures += 1;
-        if (!isFailing) reporter.warn('reports of scans wait', { why: fault.why, ...ledger.pending() });
+        if (!isFailing) reporter.warn('reports of scans wait', { why: fault.why });
         isFailing = true;
         await clock.wait(Math.max(fault.waitMs, backoffMs(backoff, failures)), signal);
       }

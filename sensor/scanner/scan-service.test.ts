@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { Value } from 'typebox/value';
 import { createTestClock } from '#common/clock/index.ts';
@@ -243,4 +244,22 @@ test('NET-2.7.9: a result that the monitor does not take waits, also over the en
   await until('its result', () => results().length === 1);
   assert.deepEqual([results()[0]!.scan_id, results()[0]!.state], [requestId, 'partial']);
   await again.stop();
+});
+
+test('NET-8.5: while the ledger can not be written, a withdrawn scan ends all the same, and its result is stored later', async (t) => {
+  const { state, results, scans, create, until, folder } = await begin(t);
+  const service = create();
+  await service.start();
+  await until('it starts', () => scans.length === 1);
+  const other = new DatabaseSync(join(folder, 'scans.sqlite'));
+  t.after(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  state.plan = { ...basePlan, revision: 5, withdrawn: [requestId] };
+  await until('it is ended', () => scans[0]!.ended === 'withdrawn');
+  await until('that is said', () => /the scan ledger can not be written/.test(service.status().why ?? ''));
+  assert.deepEqual(results(), []);
+  other.exec('COMMIT');
+  await until('its result', () => results().length === 1);
+  assert.deepEqual([results()[0]!.scan_id, results()[0]!.notes], [requestId, ['withdrawn']]);
+  await service.stop();
 });

@@ -10,7 +10,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { ScanPlan, ScanPool, ScanTarget } from '#contracts/sensor-api/port-scans.ts';
+import type { ScanPlan, ScanPool, ScanResult, ScanTarget } from '#contracts/sensor-api/port-scans.ts';
 import type { MonitorClient } from '#sensor/monitor-client/index.ts';
 import { type ChosenScan, chooseScans } from './choose-scans.ts';
 import { HostPressure, type HostSample, type PressureLimits, sampleEveryMs } from './host-pressure.ts';
@@ -87,6 +87,8 @@ class Scans implements ScanService {
   readonly #pressure: HostPressure;
   readonly #ongoing = new Map<string, OngoingScan>();
   readonly #lingering = new Set<OwnTraffic>();
+  /** Results that wait for the disk. */
+  readonly #unstored: ScanResult[] = [];
   #ledger: Ledger | null = null;
   #sender: ReportSender | null = null;
   #scanner: Scanner | null = null;
@@ -136,6 +138,7 @@ class Scans implements ScanService {
     this.#stopping.abort();
     await Promise.all(this.#loops);
     await this.#scanner?.close();
+    this.#storeResults();
     this.#ledger?.close();
     this.#ledger = null;
   }
@@ -173,7 +176,6 @@ class Scans implements ScanService {
   }
 
   #endGone(plan: ScanPlan): void {
-    this.#ledger!.withdraw(plan.withdrawn);
     const withdrawn = new Set(plan.withdrawn);
     const targets = new Map(plan.targets.map((target) => [target.target_id, target]));
     for (const one of this.#ongoing.values()) {
@@ -185,6 +187,8 @@ class Scans implements ScanService {
       if (!isSame || withdrawn.has(one.scanId) || this.#options.targetFault(one.target) !== null)
         one.end('withdrawn');
     }
+    // Last, because a full disk refuses it.
+    this.#ledger!.withdraw(plan.withdrawn);
   }
 
   #startDue(plan: ScanPlan): void {
@@ -238,12 +242,8 @@ class Scans implements ScanService {
     const { clock, reporter } = this.#options;
     this.#ongoing.delete(one.scanId);
     const result = one.result();
-    try {
-      this.#ledger?.end(result);
-      this.#sender?.wake();
-    } catch (error) {
-      reporter.error('a result of a scan can not be stored', { scan: one.scanId, why: describeError(error) });
-    }
+    this.#unstored.push(result);
+    this.#storeResults();
     const fault = one.fault();
     const found = { scan: one.scanId, address: one.target.address, state: result.state };
     reporter.info('scan ended', {
@@ -256,6 +256,23 @@ class Scans implements ScanService {
     await clock.wait(lingerMs, this.#stopping.signal);
     this.#lingering.delete(own);
     this.#sayOwnTraffic();
+  }
+
+  /** Stores results. What a full disk refuses is kept, and tried again with the next heartbeats. */
+  #storeResults(): void {
+    try {
+      while (this.#unstored.length > 0) {
+        this.#ledger?.end(this.#unstored[0]!);
+        this.#unstored.shift();
+        this.#sender?.wake();
+      }
+    } catch (error) {
+      const [{ scan_id: scan }] = this.#unstored as [ScanResult];
+      this.#options.reporter.error('a result of a scan can not be stored yet', {
+        scan,
+        why: describeError(error),
+      });
+    }
   }
 
   #sayOwnTraffic(): void {
@@ -295,6 +312,7 @@ class Scans implements ScanService {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       await clock.wait(heartbeatEveryMs, signal);
+      this.#storeResults();
       for (const one of [...this.#ongoing.values()]) {
         if (signal.aborted) return;
         try {

@@ -99,6 +99,29 @@ describe('a lab world', needsRoot, () => {
     });
   });
 
+  test('counts what the hypervisor itself exchanges with a guest', async (t) => {
+    const lab = await startLab(t);
+    await lab.put(guest);
+    const [packets, payload] = [40, 100];
+    const script = `const [address, family] = process.argv.slice(1);
+      const socket = require('node:dgram').createSocket(family);
+      (async () => {
+        for (let i = 0; i < ${packets}; i += 1)
+          await new Promise((sent) => socket.send(Buffer.alloc(${payload}), 9, address, sent));
+        socket.close();
+      })();`;
+    for (const { address } of guest.addresses!) {
+      const family = address.includes(':') ? 'udp6' : 'udp4';
+      await lab.execInHypervisor([process.execPath, '-e', script, address, family]);
+      const header = address.includes(':') ? 40 : 20;
+      const count = (await readCounters(lab.inHypervisor([]))).get(address)!;
+      assert.deepEqual([count.rxPackets, count.rxBytes], [packets, packets * (header + 8 + payload)]);
+      // The guest says that nothing listens, with a copy of what it got, as often as its kernel allows.
+      assert.ok(count.txPackets > 0 && count.txPackets <= packets, `${count.txPackets} answers`);
+      assert.equal(count.txBytes, count.txPackets * (2 * header + 8 + 8 + payload));
+    }
+  });
+
   test('makes its guests talk and be called, until they are off', async (t) => {
     const lab = await startLab(t, { outboundPerSecond: 10, inboundPerSecond: 10 });
     await lab.put({ ...guest, addresses: [{ address: '203.0.113.17' }] });

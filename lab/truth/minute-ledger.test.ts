@@ -94,10 +94,12 @@ test('what nft counts at egress loses its Ethernet headers, at ingress it has no
       { set: { name: 'rx4', elem: [element(1000)] } },
       { set: { name: 'tx4', elem: [element(1140)] } },
       { set: { name: 'rx6' } },
+      { set: { name: 'host_rx4', elem: [element(540)] } },
+      { set: { name: 'host_tx4', elem: [element(300)] } },
     ],
   });
   assert.deepEqual(
     [...parseCounters(json)],
-    [[address, { rxBytes: 1000, rxPackets: 10, txBytes: 1000, txPackets: 10 }]],
+    [[address, { rxBytes: 1400, rxPackets: 20, txBytes: 1300, txPackets: 20 }]],
   );
 });

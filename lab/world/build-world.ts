@@ -48,7 +48,9 @@ export async function buildWorld(names: WorldNames, forwards: readonly number[])
   await buildBridge(names);
   await buildUplink(names);
   await buildManagementLink(names);
-  const rules = `${truthRules(links.uplink)}\n${nicRules}\n${guardRules(forwards)}`;
+  const [ipv4, ipv6] = lanNetworks.map(({ gateway }) => gateway) as [string, string];
+  const counted = { uplink: links.uplink, bridge: links.bridge, hostAddresses: [ipv4, ipv6] as const };
+  const rules = `${truthRules(counted)}\n${nicRules}\n${guardRules(forwards)}`;
   await runTool(['ip', 'netns', 'exec', names.hypervisorNamespace, 'nft', '-f', '-'], rules);
 }
 

@@ -91,6 +91,8 @@ export type Ports = readonly [operations: number, monitor: number];
 export interface DemoOptions {
   /** Use the simulated hypervisor and the recording, even if a lab is possible. */
   isSimulated?: boolean;
+  /** Leave the lab's ports alone: the packets of scans keep minutes from resting at their turn. */
+  isUnscanned?: boolean;
   /** A killed demo, or one that was left: start again on its data and ports. */
   after?: RunningDemo;
   /** The checkout whose code runs; this one if not given. */
@@ -103,7 +105,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
   const folder = process.env.SVC_TEST_MEMORY_DIR ?? tmpdir();
   const dataDir = options.after?.dataDir ?? mkdtempSync(join(folder, 'svc-system-'));
   const ports = options.after?.ports ?? (await findFreePorts());
-  const child = spawnDemo(options.checkout ?? root, dataDir, ports, options.isSimulated === true);
+  const child = spawnDemo(options, dataDir, ports);
   const said: Buffer[] = [];
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (piece: Buffer) => said.push(piece));
   const output = () => Buffer.concat(said).toString() + readLogEnds(dataDir);
@@ -162,10 +164,9 @@ export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
 }
 
 function spawnDemo(
-  checkout: string,
+  { checkout = root, isSimulated = false, isUnscanned = false }: DemoOptions,
   dataDir: string,
   [operationsPort, monitorPort]: Ports,
-  isSimulated: boolean,
 ): ChildProcess {
   const args = ['--disable-warning=ExperimentalWarning', join(checkout, 'svc.ts'), 'demo'];
   return spawn(process.execPath, isSimulated ? [...args, '--simulated'] : args, {
@@ -175,6 +176,7 @@ function spawnDemo(
       SVC_DATA_DIR: dataDir,
       SVC_OPERATIONS_PORT: String(operationsPort),
       SVC_MONITOR_PORT: String(monitorPort),
+      ...(isUnscanned ? { SVC_SENSOR_PORT_SCANS: '0' } : {}),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

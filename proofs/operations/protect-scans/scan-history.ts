@@ -9,13 +9,14 @@ import { ownerOf, scanOf } from '#operations/testing/scan-of.ts';
 
 type About = 'claim' | 'start' | 'heartbeat' | 'withdraw' | 'complete' | 'partial';
 export type Step =
-  | { kind: 'click' | 'automatic' | 'off' | 'on' | 'tidy' }
+  | { kind: 'click' | 'automatic' | 'finish' | 'off' | 'on' | 'tidy' }
   | { kind: 'wait'; minutes: number }
   | { kind: About; which: number };
 
 const about: readonly About[] = ['claim', 'start', 'heartbeat', 'withdraw', 'complete', 'partial'];
 export const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom<Step>({ kind: 'click' }, { kind: 'automatic' }) },
+  { weight: 2, arbitrary: fc.constant<Step>({ kind: 'finish' }) },
   { weight: 3, arbitrary: fc.constantFrom<Step>({ kind: 'off' }, { kind: 'on' }, { kind: 'tidy' }) },
   {
     weight: 3,
@@ -118,6 +119,11 @@ export async function createHistory(world: World) {
     if ((kind === 'start' || kind === 'heartbeat') && state === 'queued') request.state = 'running';
   }
 
+  /** Results of all that is pending: what the cooldown alone holds back comes after this. */
+  async function finish(): Promise<void> {
+    for (const [which, each] of model.entries()) if (isPending(each)) await speak('complete', which);
+  }
+
   return {
     async reset(): Promise<void> {
       model = [];
@@ -129,6 +135,7 @@ export async function createHistory(world: World) {
     async take(step: Step): Promise<void> {
       if (step.kind === 'click') await click();
       else if (step.kind === 'automatic') await automatic();
+      else if (step.kind === 'finish') await finish();
       else if (step.kind === 'wait') await wait(step.minutes);
       else if (step.kind === 'tidy') await expireLapsed(world.database.db, 'all');
       else if (step.kind === 'on' || step.kind === 'off') {

@@ -7,6 +7,7 @@ test('NET-3.1: over random histories, scan requests have the states that the rul
   const said: string[] = [];
   const result = await proveRequests({ n: 12, seed: 1, report: (line) => said.push(line) });
   assert.equal(result.failures, 0, said.join('\n'));
+  assert.equal(result.plantedBugsCaught, '3 of 3', 'a planted bug was not noticed');
 });
 
 test('NET-8.1: clicks in four processes make one set of requests for each server, within the limits', async () => {

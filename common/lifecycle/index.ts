@@ -2,11 +2,15 @@
  * How a program runs: start its parts in order, wait for SIGTERM or Ctrl-C, stop them in reverse order.
  *
  * A part's constructor does nothing; `start` may fail with a `CodedError`, whose one sentence is what the operator
- * reads before a non-zero exit. A second signal ends the process at once. Under a supervisor that sets
+ * reads before a non-zero exit. A second signal ends the process at once, and so does, after ten seconds, a part that has
+ * stopped and still holds something open: a supervisor would wait for it without an end. Under a supervisor that sets
  * `SVC_SUPERVISED=1`, the end of standard input means that the supervisor is gone, and stops the program too.
  */
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+
+/** What is open when every part has stopped gets this time to close. */
+const closesWithinMs = 10_000;
 
 export interface Part {
   readonly name: string;
@@ -68,16 +72,27 @@ export async function runUntilSignal(
     stopAll = await startParts(parts, reporter);
   } catch (error) {
     sayFatal(error);
-    process.stdin.destroy();
-    return 1;
+    return leave(1, reporter);
   }
   ready();
   const signal = await signalled;
   reporter.info('stopping', { signal });
   await stopAll();
-  process.stdin.destroy();
   reporter.info('stopped');
-  return 0;
+  return leave(0, reporter);
+}
+
+/** The process ends by itself when nothing is open any more; the timer does not keep it alive. */
+function leave(code: number, reporter: Reporter): number {
+  process.stdin.destroy();
+  const end = () => {
+    reporter.error('the program has stopped and is still held, ending it', {
+      by: process.getActiveResourcesInfo().join(', '),
+    });
+    process.exit(code);
+  };
+  setTimeout(end, closesWithinMs).unref();
+  return code;
 }
 
 /**

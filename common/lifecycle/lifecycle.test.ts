@@ -35,3 +35,15 @@ test('a supervised program that can not start says why and ends, instead of wait
 test('a supervised program that is told to stop ends, though its supervisor lives', async () => {
   assert.deepEqual(await runSupervised(''), { code: 0, said: '' });
 });
+
+test('a program that has stopped ends, also when something still holds it', async () => {
+  // The clock of timers runs a thousand times as fast, so that nothing waits.
+  const hurry =
+    'const later = globalThis.setTimeout; globalThis.setTimeout = (work, ms) => later(work, ms / 1000);';
+  const hold = 'setInterval(() => {}, 3_600_000);';
+  assert.deepEqual(await runSupervised(`${hurry} ${hold}`), { code: 0, said: '' });
+  const failed = await runSupervised(
+    `${hurry} ${hold} throw new CodedError('port.taken', 'The port is taken.');`,
+  );
+  assert.deepEqual(failed, { code: 1, said: 'svc: The port is taken.\n' });
+});

@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -51,6 +61,41 @@ test('acknowledged rows survive the kill of the server, and it comes back by its
   await until(async () => (await query(server.url, 'select n from kept')).length === 1);
   assert.notEqual(Number(readFileSync(join(dir, 'data/postmaster.pid'), 'utf8').split('\n')[0]), pid);
 });
+
+test('a stop while the killed server is started again leaves none behind, so that the program can end', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
+  const script = `
+    import { readFileSync } from 'node:fs';
+    import { createEmbeddedPostgres } from '#service-kit/postgres/index.ts';
+    import { silentReporter } from '#common/reporter/index.ts';
+    const ended = Promise.withResolvers();
+    const reporter = { ...silentReporter, warn: ended.resolve };
+    const server = createEmbeddedPostgres({ dir: process.argv[1], databaseName: 'operations', urlSetting: 'X', reporter });
+    await server.start();
+    process.kill(Number(readFileSync(process.argv[1] + '/data/postmaster.pid', 'utf8').split('\\n')[0]), 'SIGKILL');
+    await ended.promise;
+    await server.stop();`;
+  const owner = spawn(process.execPath, ['--input-type=module', '-e', script, dir], { stdio: 'inherit' });
+  t.after(() => {
+    owner.kill('SIGKILL');
+    for (const pid of serversOf(dir)) process.kill(Number(pid), 'SIGKILL');
+    rmSync(dir, { recursive: true });
+  });
+  await until(async () => owner.exitCode !== null);
+  assert.equal(owner.exitCode, 0);
+  assert.deepEqual(serversOf(dir), []);
+});
+
+/** The processes that work in the server's folder. */
+function serversOf(dir: string): string[] {
+  return readdirSync('/proc').filter((entry) => {
+    try {
+      return /^\d+$/.test(entry) && realpathSync(join(dir, 'data')) === readlinkSync(`/proc/${entry}/cwd`);
+    } catch {
+      return false;
+    }
+  });
+}
 
 test('a start after the kill of the owner takes over from the orphan and finds its rows', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));

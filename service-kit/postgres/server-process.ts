@@ -19,7 +19,7 @@ interface ServerProcessOptions {
 export interface ServerProcess {
   /** Starts the server and waits until it answers. From then on it is started again whenever it ends. */
   launch(runtime: PostgresRuntime): Promise<void>;
-  /** Ends the server; it is not started again. */
+  /** Ends the server, also one that is just started again; when this resolves, none runs and none will. */
   stop(): Promise<void>;
 }
 
@@ -28,9 +28,11 @@ export function createServerProcess(options: ServerProcessOptions): ServerProces
   const { reporter } = options;
   let child: ChildProcess | null = null;
   let isStopping = false;
+  let relaunched: Promise<void> = Promise.resolve();
 
   async function launch(runtime: PostgresRuntime): Promise<void> {
     await stopOrphan(options.dataDir, reporter);
+    if (isStopping) throw stoppedMeanwhile();
     const started = await spawnServer(options, runtime);
     child = started;
     let hasAnswered = false;
@@ -38,10 +40,11 @@ export function createServerProcess(options: ServerProcessOptions): ServerProces
       if (child !== started) return;
       child = null;
       // A server that never answered is handled by the wait below.
-      if (hasAnswered && !isStopping) void relaunch(runtime, code, signal);
+      if (hasAnswered && !isStopping) relaunched = relaunch(runtime, code, signal);
     });
     await waitUntilAnswering(started, options.socketDir(), options.logFile);
     hasAnswered = true;
+    if (isStopping) throw stoppedMeanwhile();
     // It answered and died in the same instant: no other code has noticed.
     if (child !== started && !isStopping) throw new CodedError('postgres.died', 'PostgreSQL died at once.');
   }
@@ -58,9 +61,19 @@ export function createServerProcess(options: ServerProcessOptions): ServerProces
         reporter.info('postgresql is back');
         return;
       } catch (error) {
+        if (isStopping) return;
         if (attempt % 10 === 1) reporter.error('postgresql does not start', { error: describeError(error) });
         await new Promise((wake) => setTimeout(wake, Math.min(200 * attempt, 3_000)));
       }
+    }
+  }
+
+  /** Fast shutdown: roll back what is open, write a checkpoint, leave. */
+  async function endChild(): Promise<void> {
+    const running = child;
+    child = null;
+    if (running && running.exitCode === null && running.signalCode === null) {
+      await endProcess(running, 'SIGINT', 20_000);
     }
   }
 
@@ -68,12 +81,16 @@ export function createServerProcess(options: ServerProcessOptions): ServerProces
     launch,
     async stop() {
       isStopping = true;
-      const running = child;
-      child = null;
-      // Fast shutdown: roll back what is open, write a checkpoint, leave.
-      if (running && running.exitCode === null) await endProcess(running, 'SIGINT', 20_000);
+      await endChild();
+      // It may have been between two servers: what it started meanwhile would hold this process forever.
+      await relaunched;
+      await endChild();
     },
   };
+}
+
+function stoppedMeanwhile(): CodedError {
+  return new CodedError('postgres.stopped', 'PostgreSQL was stopped while it started.');
 }
 
 async function spawnServer(options: ServerProcessOptions, runtime: PostgresRuntime): Promise<ChildProcess> {

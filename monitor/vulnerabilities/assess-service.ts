@@ -1,0 +1,98 @@
+/**
+ * What the stored records say of services of one server (NET-2.6.1, NET-2.6.2). Pure: no database, no clock.
+ */
+import {
+  hasPackageMark,
+  identifyService,
+  type ServiceEvidence,
+  type UnableReason,
+} from './identify-service.ts';
+import type { Advisory, Severity } from './matcher/advisory.ts';
+import { matchAdvisory } from './matcher/match-advisory.ts';
+import type { KnownService } from './matcher/match-criterion.ts';
+import type { Uncertainty } from './matcher/truth.ts';
+
+/** A potential vulnerability: never a confirmed one. */
+export interface Finding {
+  cve: string;
+  /** `affected`: the version alone decides; `possible`: something that scans can't see decides, named in `incomplete`. */
+  result: 'affected' | 'possible';
+  incomplete: readonly Uncertainty[];
+  severity: Severity | null;
+  isKnownExploited: boolean;
+  isDisputed: boolean;
+  summary: string;
+  publishedAt: string;
+  modifiedAt: string;
+  /** The criteria that the service fits. */
+  matched: readonly string[];
+}
+
+export interface Assessment {
+  /** Key and title of a known product. */
+  product: { key: string; title: string } | null;
+  assessment: 'assessed' | 'unable';
+  reason: UnableReason | null;
+  /** The most severe first. */
+  findings: readonly Finding[];
+  /** Of a package: what its original would have. They are no findings of the service. */
+  upstreamFindings: readonly Finding[];
+  /** Records that were compared. */
+  compared: number;
+  /** More findings than are listed. */
+  isLimited: boolean;
+}
+
+/** Records of a product by its key; null when they were never fetched. */
+export type FindAdvisories = (productKey: string) => readonly Advisory[] | null;
+
+const findingsMax = 500;
+
+/** Assesses services of one server, in their order. A package among them makes the unmarked ones likely packages. */
+export function assessServices(
+  services: readonly ServiceEvidence[],
+  findAdvisories: FindAdvisories,
+): Assessment[] {
+  const isPackaged = services.some(hasPackageMark);
+  return services.map((evidence) => assessService(evidence, findAdvisories, isPackaged));
+}
+
+function assessService(
+  evidence: ServiceEvidence,
+  findAdvisories: FindAdvisories,
+  isPackaged: boolean,
+): Assessment {
+  const { product, service, reason: ownReason } = identifyService(evidence);
+  const advisories = product ? findAdvisories(product.key) : [];
+  const reason = ownReason ?? (isPackaged ? 'likely_packaged' : advisories === null ? 'no_database' : null);
+  const found = service && advisories ? findAll(service, advisories) : [];
+  const listed = found.slice(0, findingsMax);
+  return {
+    product: product && { key: product.key, title: product.title },
+    assessment: reason === null ? 'assessed' : 'unable',
+    reason,
+    findings: reason === null ? listed : [],
+    upstreamFindings: reason === null ? [] : listed,
+    compared: service && advisories ? advisories.length : 0,
+    isLimited: found.length > listed.length,
+  };
+}
+
+function findAll(service: KnownService, advisories: readonly Advisory[]): Finding[] {
+  return advisories
+    .flatMap((advisory): Finding[] => {
+      const { truth, why, matched } = matchAdvisory(service, advisory);
+      if (truth === 'no') return [];
+      const { configurations: _, status: __, ...shown } = advisory;
+      return [{ ...shown, result: truth === 'yes' ? 'affected' : 'possible', incomplete: why, matched }];
+    })
+    .sort(bySeverity);
+}
+
+function bySeverity(a: Finding, b: Finding): number {
+  return (
+    Number(b.isKnownExploited) - Number(a.isKnownExploited) ||
+    (b.severity?.score ?? -1) - (a.severity?.score ?? -1) ||
+    (a.cve < b.cve ? -1 : 1)
+  );
+}

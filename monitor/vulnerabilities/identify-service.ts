@@ -1,0 +1,123 @@
+/**
+ * Which product and version a scan's evidence names, or why that can't be known (NET-2.6.2).
+ *
+ * A distribution keeps the version of a package and mends its faults, so a version that names a package says nothing about
+ * faults: such a service is never assessed as its original.
+ */
+
+import { matchesText, parseCpeUri } from './matcher/cpe.ts';
+import type { KnownService } from './matcher/match-criterion.ts';
+import { parseVersion } from './matcher/version.ts';
+import { type Product, products } from './products.ts';
+
+/** What a scan knows of a service, as sensors report it. */
+export interface ServiceEvidence {
+  product: string | null;
+  version: string | null;
+  extraInfo: string | null;
+  method: 'probed' | 'table';
+  /** nmap's, 0 to 10. */
+  confidence: number;
+  /** CPE 2.2 names. */
+  cpe: readonly string[];
+}
+
+/**
+ * `not_probed`: its name is guessed from the port; `incomplete_version`: the server shows a part of its version;
+ * `likely_packaged`: another service of the server is a package of a distribution; `no_database`: records of the
+ * product were never fetched.
+ */
+export type UnableReason =
+  | 'not_probed'
+  | 'low_confidence'
+  | 'unknown_product'
+  | 'ambiguous_product'
+  | 'no_version'
+  | 'ambiguous_version'
+  | 'incomplete_version'
+  | 'distribution_package'
+  | 'likely_packaged'
+  | 'no_database';
+
+export interface Identification {
+  product: Product | null;
+  /** The original's version; of a package too, where it can be read. */
+  service: KnownService | null;
+  reason: UnableReason | null;
+}
+
+const confidenceMin = 10;
+
+/** Names of distributions, and how they mark versions of packages. */
+const packageMarks =
+  /ubuntu|debian|raspbian|[-+~.]deb\d|red ?hat|rhel|centos|alma ?linux|rocky|fedora|[-.]el\d|\.fc\d|suse|amazon linux|[-.]amzn|oracle linux|gentoo|arch ?linux|alpine|freebsd|netbsd|pgdg|maria~|dfsg|sury/i;
+
+/** Whether the evidence names a distribution. */
+export function hasPackageMark({
+  version,
+  extraInfo,
+}: Pick<ServiceEvidence, 'version' | 'extraInfo'>): boolean {
+  return packageMarks.test(`${version ?? ''} ${extraInfo ?? ''}`);
+}
+
+export function identifyService(evidence: ServiceEvidence): Identification {
+  if (evidence.method !== 'probed') return unable('not_probed');
+  if (evidence.confidence < confidenceMin) return unable('low_confidence');
+  const product = findProduct(evidence);
+  if (product === 'ambiguous') return unable('ambiguous_product');
+  if (product === null) return unable('unknown_product');
+  const { version: text } = evidence;
+  if (text === null || text.trim() === '') return unable('no_version', product);
+  if (hasPackageMark(evidence)) {
+    return { product, service: readUpstream(product, text), reason: 'distribution_package' };
+  }
+  const version = parseVersion(product.scheme, text.trim());
+  if (!version || contradicts(evidence, product, text.trim())) return unable('ambiguous_version', product);
+  if (version.numbers.length < product.numbersMin) return unable('incomplete_version', product);
+  return { product, service: { product, version }, reason: null };
+}
+
+function unable(reason: UnableReason, product: Product | null = null): Identification {
+  return { product, service: null, reason };
+}
+
+/** By the CPE names of the scan; by the product's title where it has none of an application. */
+function findProduct({ product, version, cpe }: ServiceEvidence): Product | 'ambiguous' | null {
+  const names = cpe.map(parseCpeUri).filter((name) => name !== null && matchesText(name.part, 'a'));
+  const named = products.filter(({ scanNames }) =>
+    names.some((name) =>
+      scanNames.some(([vendor, own]) => isText(name!.vendor, vendor) && isText(name!.product, own)),
+    ),
+  );
+  const title = product?.trim().toLowerCase() ?? '';
+  const found = names.length > 0 ? named : products.filter(({ scanTitles }) => scanTitles.includes(title));
+  if (found.length > 1) return 'ambiguous';
+  // Old probes of nmap call MariaDB MySQL; the version does not.
+  if (found[0]?.key === 'mysql' && /mariadb/i.test(version ?? ''))
+    return products.find(({ key }) => key === 'mariadb') ?? null;
+  return found[0] ?? null;
+}
+
+const isText = (value: Parameters<typeof matchesText>[0], text: string) =>
+  value.is === 'text' && value.text === text;
+
+/** A CPE of the same product with another version. */
+function contradicts({ cpe }: ServiceEvidence, product: Product, text: string): boolean {
+  const own = JSON.stringify(parseVersion(product.scheme, text));
+  return cpe.some((uri) => {
+    const name = parseCpeUri(uri);
+    if (name?.version.is !== 'text' || !matchesText(name.part, 'a')) return false;
+    const isOwn = product.scanNames.some(
+      ([vendor, title]) => isText(name.vendor, vendor) && isText(name.product, title),
+    );
+    const update = name.update.is === 'text' ? name.update.text : '';
+    return isOwn && JSON.stringify(parseVersion(product.scheme, name.version.text, update)) !== own;
+  });
+}
+
+/** The version of the original that a package was made of: what comes before the package's own part. */
+function readUpstream(product: Product, text: string): KnownService | null {
+  const original = /^(?:5\.5\.5-(?=1[01]\.))?([0-9][0-9a-z.]*)/i.exec(text.trim())?.[1] ?? '';
+  const version = parseVersion(product.scheme, original);
+  return version && version.numbers.length >= product.numbersMin ? { product, version } : null;
+}

@@ -1,0 +1,96 @@
+import type { Advisory, Condition, Criterion, Severity } from '../matcher/advisory.ts';
+import {
+  checkRecord,
+  type WireConfiguration,
+  type WireMatch,
+  type WireMetric,
+  type WireRecord,
+} from './wire.ts';
+
+const summaryMax = 2_000;
+const ratings = ['none', 'low', 'medium', 'high', 'critical'] as const;
+
+/** A record as it is kept; `rejected` for one that its database took back, null for one that can't be read. */
+export function readRecord(record: unknown): Advisory | 'rejected' | null {
+  if (!checkRecord.Check(record)) return null;
+  const { cve } = record;
+  if (cve.vulnStatus?.toLowerCase() === 'rejected') return 'rejected';
+  const publishedAt = readTime(cve.published);
+  const modifiedAt = readTime(cve.lastModified);
+  if (publishedAt === null || modifiedAt === null) return null;
+  return {
+    cve: cve.id,
+    status: cve.vulnStatus ?? 'Unknown',
+    summary: cleanSummary(cve.descriptions.find(({ lang }) => lang === 'en')?.value ?? ''),
+    publishedAt,
+    modifiedAt,
+    severity: readSeverity(cve.metrics ?? {}),
+    isKnownExploited: cve.cisaExploitAdd !== undefined,
+    isDisputed: cve.cveTags?.some(({ tags }) => tags.includes('disputed')) ?? false,
+    configurations: (cve.configurations ?? []).map(readConfiguration),
+  };
+}
+
+/** Times of the database are UTC without saying so. */
+function readTime(text: string): string | null {
+  const isZoned = /(z|[+-]\d\d:?\d\d)$/i.test(text);
+  const ms = Date.parse(isZoned ? text : `${text}Z`);
+  return Number.isNaN(ms) ? null : new Date(ms).toISOString();
+}
+
+/** Text of strangers: one line without control characters, bounded. */
+function cleanSummary(text: string): string {
+  return text
+    .slice(0, 4 * summaryMax)
+    .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]+/gu, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, summaryMax)
+    .replace(/[\ud800-\udbff]$/, '');
+}
+
+/** The newest version of CVSS that scored it; of several scores that of the database itself (`Primary`). */
+function readSeverity(metrics: NonNullable<WireRecord['cve']['metrics']>): Severity | null {
+  const versions = [
+    ['4.0', metrics.cvssMetricV40],
+    ['3.1', metrics.cvssMetricV31],
+    ['3.0', metrics.cvssMetricV30],
+    ['2.0', metrics.cvssMetricV2],
+  ] as const;
+  for (const [version, scored] of versions) {
+    const metric = scored?.find(({ type }) => type === 'Primary') ?? scored?.[0];
+    if (metric) return { version, score: metric.cvssData.baseScore, rating: readRating(metric) };
+  }
+  return null;
+}
+
+function readRating({ cvssData, baseSeverity }: WireMetric): Severity['rating'] {
+  const said = (cvssData.baseSeverity ?? baseSeverity ?? '').toLowerCase();
+  const score = cvssData.baseScore;
+  const byScore = score === 0 ? 0 : score < 4 ? 1 : score < 7 ? 2 : score < 9 ? 3 : 4;
+  return ratings.find((rating) => rating === said) ?? ratings[byScore]!;
+}
+
+function readConfiguration({ operator, negate, nodes }: WireConfiguration): Condition {
+  return {
+    operator: operator ?? 'OR',
+    isNegated: negate ?? false,
+    parts: nodes.map((node) => ({
+      operator: node.operator,
+      isNegated: node.negate ?? false,
+      parts: node.cpeMatch.map(readMatch),
+    })),
+  };
+}
+
+function readMatch(match: WireMatch): Criterion {
+  const { versionStartIncluding, versionStartExcluding, versionEndIncluding, versionEndExcluding } = match;
+  return {
+    cpe: match.criteria,
+    isVulnerable: match.vulnerable,
+    ...(versionStartIncluding === undefined ? {} : { startIncluding: versionStartIncluding }),
+    ...(versionStartExcluding === undefined ? {} : { startExcluding: versionStartExcluding }),
+    ...(versionEndIncluding === undefined ? {} : { endIncluding: versionEndIncluding }),
+    ...(versionEndExcluding === undefined ? {} : { endExcluding: versionEndExcluding }),
+  };
+}

@@ -5,11 +5,14 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createReporter } from '#common/reporter/index.ts';
+import { systemClock } from '#common/clock/index.ts';
+import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import {
   type CaptureSpec,
@@ -17,6 +20,11 @@ import {
   createUnkeptMinutes,
   type LocalWindow,
 } from '#sensor/collection/index.ts';
+import { createDetection } from '#sensor/detection/index.ts';
+import { createHostTime } from '#sensor/host-time/index.ts';
+import { parsePlan, type SensorPlan } from '#sensor/plan/index.ts';
+import { recordKinds } from '#sensor/records/index.ts';
+import { createSpool } from '#sensor/spool/index.ts';
 import { ethernetFrame, openFrameSender, udp4, udp6 } from './frame-sender.ts';
 
 interface ProbeOptions {
@@ -28,6 +36,8 @@ interface ProbeOptions {
   ringMiB?: number;
   /** `va` by default. */
   name?: string;
+  /** Detects attacks on these addresses and prefixes. */
+  detects?: { addresses: string[]; prefixes: string[] };
 }
 
 interface Collected {
@@ -65,9 +75,11 @@ async function whileCapturing(
       if (line.includes('capture listens  ')) listens += 1;
     },
   });
+  const detection = options.detects ? createProbeDetection(captures[0]!.name, reporter) : null;
   const collection = createCollection({
     captures,
     reporter,
+    ...(detection ? { detection } : {}),
     onCommitted: () => {},
     onWindow: (window) => collected.windows.push(window),
     windowMs: 1000,
@@ -76,22 +88,59 @@ async function whileCapturing(
       collected.gaps.push(...gaps);
     }),
   });
+  await detection?.start();
   await collection.start();
-  collection.follow({
-    localPrefixes: ['10.9.0.0/16', '2001:db8::/32'],
-    protectedAddresses: [],
-    takesUsage: true,
-    takesProtocolNames: true,
-    takesLive: true,
-    probes: [],
-    detection: null,
-    omissions: [],
-  });
+  const plan = planOf(options);
+  collection.follow(plan);
+  detection?.follow(plan);
   while (listens === 0) await wait(20);
   const result = await body(() => ({ listens, states: collection.states() }));
   const states = collection.states();
   await collection.stop();
+  await detection?.stop();
   return { ...collected, states, result };
+}
+
+function planOf({ detects }: ProbeOptions): SensorPlan {
+  return {
+    ...parsePlan({
+      plan_version: 1,
+      application_usage_version: 1,
+      application_protocol_version: 1,
+      local_cidrs: ['10.9.0.0/16', '2001:db8::/32', ...(detects?.prefixes ?? [])],
+      protected_targets: detects?.addresses ?? [],
+      ...(detects
+        ? { detection_version: 1, detection: { additional_cidrs: detects.prefixes, groups: [], drills: [] } }
+        : {}),
+    })!,
+    takesLive: true,
+  };
+}
+
+/** The detection of a running sensor, with a spool in a folder that is removed at the end. */
+function createProbeDetection(capture: string, reporter: Reporter) {
+  const directory = mkdtempSync(join(tmpdir(), 'svc-probe-'));
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
+  const clock = systemClock;
+  const spool = createSpool({
+    directory,
+    bytesMax: 64 << 20,
+    sensorVersion: '0.1.0',
+    kinds: recordKinds,
+    clock,
+    reporter,
+  });
+  spool.open();
+  return createDetection({
+    captures: [capture],
+    uplinks: [],
+    stateDirectory: directory,
+    spool,
+    clock,
+    hostTime: createHostTime(clock),
+    reporter,
+    onCommitted() {},
+  });
 }
 
 /** TCP segments that both namespaces sent; a merged segment counts as the segments it was made of. */
@@ -235,11 +284,14 @@ async function toItself(): Promise<unknown> {
   return {};
 }
 
-/** Captures until a line arrives. Returns the processor time and memory. */
+/** Captures until `stop` arrives. Returns the processor time at the start, or when `mark` arrived. */
 async function untilTold(): Promise<unknown> {
-  const before = cpuMs();
+  let before = cpuMs();
   process.stdout.write('listening\n');
-  await once(process.stdin, 'data');
+  for await (const line of createInterface({ input: process.stdin })) {
+    if (line !== 'mark') break;
+    before = cpuMs();
+  }
   process.stdin.pause();
   return { before };
 }

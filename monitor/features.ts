@@ -189,7 +189,7 @@ function createLiveStore({ config, db, reporter }: Platform): LiveStore {
 function createReception(platform: Platform, observation: Observation, overrides: Overrides): Reception {
   const { config, db, reader, clock, reporter } = platform;
   const { facts, incidents, detection, feeds, setAsides, devices, events, sites } = observation;
-  const { liveStore, meters } = observation;
+  const { liveStore, meters, scans } = observation;
   const probes = createProbes({ db, reader });
   const protection = createProtection({
     ...{ db, reader, sites, clock, reporter },
@@ -203,6 +203,7 @@ function createReception(platform: Platform, observation: Observation, overrides
       liveSection,
       feeds.protection,
       protection.section,
+      scans.section,
       probes.section,
     ],
     onPlaced: rejudgeWith(facts, incidents),

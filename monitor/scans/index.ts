@@ -9,6 +9,7 @@
 import type { ScanRequest } from '#contracts/admin-api/port-scans.ts';
 import type { ScanPlan, ScanReceipt, ScanReport } from '#contracts/sensor-api/port-scans.ts';
 import type { Actor } from '#monitor/operators/index.ts';
+import type { PlanSection } from '#monitor/sensors/index.ts';
 import type { ClusterMapping } from '#monitor/sites/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Exclusion } from './choose-targets.ts';
@@ -18,6 +19,7 @@ import { countExcluded, readPlan } from './read-plan.ts';
 import * as reads from './read-store.ts';
 import { receiveReport } from './receive-report.ts';
 import * as requests from './request-store.ts';
+import { createScanSection } from './scan-section.ts';
 import type { ScanSchedule } from './schedule.ts';
 import { readSchedule, type SiteSchedule } from './schedule-store.ts';
 import { setSchedule } from './set-schedule.ts';
@@ -53,6 +55,8 @@ export interface ScanExchange {
 }
 
 export interface Scans extends ScanExchange {
+  /** Counts targets that find no room in scan plans, for the sensors' pages and alerts. */
+  readonly section: PlanSection;
   /** What a sensor should scan, made for this fetch. */
   readPlan(sensor: { id: number; siteId: number }): Promise<ScanPlan>;
   /** Stores a report of a sensor. Throws `scans.unknown_target`, `scans.malformed`. */
@@ -75,6 +79,7 @@ export interface Scans extends ScanExchange {
 
 export function createScans(deps: ScansDeps): Scans {
   return {
+    section: createScanSection(deps.db),
     readPlan: (sensor) => readPlan(deps, sensor),
     receive: (sensor, report) => receiveReport(deps, sensor.id, report),
     noteListing: requests.noteListing,

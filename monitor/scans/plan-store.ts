@@ -58,18 +58,30 @@ export async function readPlanState(db: Queryable, sensorId: number): Promise<St
   return rows[0] ?? null;
 }
 
-/** Notes that a sensor got a plan with this content; its revision grows when the content is another one. */
+/**
+ * Notes that a sensor got a plan with this content; its revision grows when the content is another one. `entries` are the
+ * addresses that it would name without its bound.
+ */
 export async function notePlan(
   db: Queryable,
   sensor: { id: number; siteId: number },
-  fingerprint: string,
+  { fingerprint, entries }: { fingerprint: string; entries: number },
 ): Promise<number> {
   const { rows } = await sql<{ revision: number }>`
-    insert into scan_plans as held (sensor_id, site_id, fingerprint) values (${sensor.id}, ${sensor.siteId}, ${fingerprint})
-    on conflict (sensor_id) do update set fetched_at = svc_now(), site_id = excluded.site_id,
+    insert into scan_plans as held (sensor_id, site_id, fingerprint, entries)
+    values (${sensor.id}, ${sensor.siteId}, ${fingerprint}, ${entries})
+    on conflict (sensor_id) do update set fetched_at = svc_now(), site_id = excluded.site_id, entries = excluded.entries,
       revision = held.revision + case when held.fingerprint = excluded.fingerprint then 0 else 1 end,
       changed_at = case when held.fingerprint = excluded.fingerprint then held.changed_at else svc_now() end,
       fingerprint = excluded.fingerprint
     returning revision`.execute(db);
   return rows[0]!.revision;
+}
+
+/** Of all sensors, the addresses that their plans would name without the bound; none for one that stopped to fetch its plan. */
+export async function countEntries(db: Queryable): Promise<Map<number, number>> {
+  const { rows } = await sql<{ sensorId: number; entries: number }>`
+    select sensor_id as "sensorId", entries from scan_plans
+    where fetched_at > svc_now() - interval '10 minutes' order by sensor_id`.execute(db);
+  return new Map(rows.map(({ sensorId, entries }) => [sensorId, entries]));
 }

@@ -174,14 +174,56 @@ test('NET-2.7.8: scans leave from the interface that owns the WAN address: the b
   assert.deepEqual(choose(eth0, bond0, { ...vmbr0, addresses: ['2001:db8::9/64'] }), ['no_source']);
 });
 
-test('NET-8.5: more addresses than a plan holds are left out, not sent', async () => {
-  await stage.pool.query(
-    `insert into inventory_vms (cluster_id, vm_id, node, name, state, updated_at) values (7, 1, 'hv-1', 's', 'running', svc_now())`,
+const insertAddresses = (vmId: number, count: number) =>
+  stage.pool.query(
+    `with server as (insert into inventory_vms (cluster_id, vm_id, node, name, state, updated_at)
+       values (7, $1, 'hv-1', 's', 'running', svc_now()))
+     insert into inventory_interfaces (cluster_id, vm_id, interface_id, mac, addresses)
+     select 7, $1, 1, '52:54:00:00:00:01', array_agg('8.8.0.0'::inet + n + $1 * 10000) from generate_series(1, $2) n`,
+    [vmId, count],
   );
+
+/** Open alerts about plans that were cut, and the lists of the sensor's plan on its page. */
+async function cutSaid() {
+  const { monitor, siteId, sensorId } = stage;
+  await monitor.alerts.loop.runOnce();
+  const open = await monitor.alerts.listOpen(siteId, 10);
   await stage.pool.query(
-    `insert into inventory_interfaces (cluster_id, vm_id, interface_id, mac, addresses)
-     select 7, 1, 1, '52:54:00:00:00:01', array_agg('8.8.0.0'::inet + n) from generate_series(1, $1) n`,
-    [scanTargetsMax + 5],
+    `insert into sensor_contacts (sensor_id, last_contact_at, sensor_version, spool_id, sequence)
+     values ($1, svc_now(), '0.1.24', gen_random_uuid(), 1) on conflict (sensor_id) do update set last_contact_at = svc_now()`,
+    [sensorId],
   );
+  const visitor = await stage.signIn('viewer');
+  const page = `/sites/${siteId}/sensors/${sensorId}`;
+  const { rows } = JSON.parse((await visitor.get(`${page}?format=json&table=plan`)).text);
+  return {
+    alerts: open.filter(({ kind }) => kind === 'plan_cut').map(({ details }) => details),
+    list: rows.find(({ list }: { list: string }) => list === 'port scan targets'),
+    page: (await visitor.get(page)).text,
+  };
+}
+
+test('NET-8.5: more addresses than a plan holds are left out, counted on the sensor’s page and alerted', async () => {
+  await insertAddresses(1, scanTargetsMax + 5);
   assert.equal((await plan()).targets.length, scanTargetsMax);
+  const said = await cutSaid();
+  assert.deepEqual(said.alerts, [{ targets: 4101, left_out: 5, lists: 'port scan targets' }]);
+  assert.deepEqual(said.list, { list: 'port scan targets', entries: 4101, max: 4096, left_out: 5 });
+  assert.ok(said.page.includes('5 of 4,101 port scan targets have no room in its plan. Move servers'));
+
+  // More than are looked at: the others are counted all the same.
+  await insertAddresses(2, 4200);
+  await stage.pool.query("update inventory_vms set state = 'stopped' where vm_id = 1");
+  assert.equal((await plan()).targets.length, 2 * scanTargetsMax - 4101);
+  assert.equal((await cutSaid()).list.left_out, 4101 + 4200 - 2 * scanTargetsMax);
+
+  await stage.pool.query('delete from inventory_interfaces where vm_id = 1');
+  await stage.pool.query('update inventory_interfaces set addresses = addresses[:10]');
+  assert.equal((await plan()).targets.length, 10);
+  assert.deepEqual((await cutSaid()).list, {
+    list: 'port scan targets',
+    entries: 10,
+    max: 4096,
+    left_out: 0,
+  });
 });

@@ -5,7 +5,12 @@
  */
 import { createHash } from 'node:crypto';
 import { type ScanPlan, scanTargetsMax } from '#contracts/sensor-api/port-scans.ts';
-import { listScanCandidates, readConnectionRevision, readScanHost } from '#monitor/views/index.ts';
+import {
+  countScanCandidates,
+  listScanCandidates,
+  readConnectionRevision,
+  readScanHost,
+} from '#monitor/views/index.ts';
 import { inTransaction, readNowMs } from '#service-kit/postgres/index.ts';
 import {
   type Choice,
@@ -61,6 +66,7 @@ export async function readPlan(deps: ScansDeps, sensor: { id: number; siteId: nu
   const choice = await readChoice(deps, sensor.id);
   const chosen = (choice?.targets ?? []).slice(0, scanTargetsMax);
   const ids = await nameChosen(deps, sensor, chosen);
+  const entries = await countEntries(deps, sensor.id, choice);
   const schedule = await readSchedule(deps.reader(), sensor.siteId);
   const boundary = latestBoundary(schedule, await readNowMs(deps.reader()));
   const content: Omit<ScanPlan, 'revision'> = {
@@ -70,7 +76,20 @@ export async function readPlan(deps: ScansDeps, sensor: { id: number; siteId: nu
     requests: await listRequests(deps, sensor.id, chosen, ids),
     withdrawn: await listWithdrawn(deps.reader(), sensor.id, scanTargetsMax),
   };
-  return { ...content, revision: await readRevision(deps, sensor, content, ids) };
+  return { ...content, revision: await readRevision(deps, sensor, { content, entries }, ids) };
+}
+
+/** What the plan would name without its bound. Addresses beyond those that were looked at count as left out. */
+async function countEntries(
+  { reader }: Pick<ScansDeps, 'reader'>,
+  sensorId: number,
+  choice: Choice | null,
+): Promise<number> {
+  if (!choice) return 0;
+  const read = choice.targets.length + choice.excluded.length;
+  if (read < candidatesMax) return choice.targets.length;
+  const unread = (await countScanCandidates(reader(), sensorId)) - read;
+  return unread > 0 ? Math.max(choice.targets.length, scanTargetsMax) + unread : choice.targets.length;
 }
 
 /** Requests for targets of this plan. An address that two interfaces of a server have is scanned through the first. */
@@ -121,7 +140,7 @@ async function nameChosen(
 async function readRevision(
   { db, reader }: ScansDeps,
   sensor: { id: number; siteId: number },
-  content: object,
+  { content, entries }: { content: object; entries: number },
   ids: readonly number[],
 ): Promise<number> {
   const fingerprint = createHash('sha256').update(JSON.stringify(content)).digest('base64url');
@@ -130,6 +149,6 @@ async function readRevision(
   if (isSame && stored.fetchedAgeSeconds < notedAgainSeconds) return stored.revision;
   return inTransaction(db(), async (trx) => {
     await touchTargets(trx, sensor.id, ids);
-    return notePlan(trx, sensor, fingerprint);
+    return notePlan(trx, sensor, { fingerprint, entries });
   });
 }

@@ -26,6 +26,7 @@ export {
   type NodeAddresses,
 } from './protected-address-store.ts';
 export {
+  countScanCandidates,
   listScanCandidates,
   readScanHost,
   type ScanCandidate,

@@ -70,6 +70,15 @@ export interface ScanCandidate {
   targetId: number | null;
 }
 
+/** Addresses of live servers' interfaces on the node of sensor `s`. */
+const candidates = sql`
+    from sensors s
+    join site_clusters c on c.site_id = s.site_id
+    join inventory_vms v on v.cluster_id = c.cluster_id and v.node = s.node and v.retired_at is null
+      and coalesce(v.cluster_id = s.cluster_id, true)
+    join inventory_interfaces i on i.cluster_id = v.cluster_id and i.vm_id = v.vm_id and i.retired_at is null
+    cross join lateral (select distinct u.address from unnest(i.addresses) as u(address)) a`;
+
 /** In an order that lasts. More than a plan can hold are read, so that what is cut can be counted. */
 export async function listScanCandidates(
   reader: Queryable,
@@ -88,15 +97,19 @@ export async function listScanCandidates(
         join site_clusters o on o.cluster_id = p.cluster_id and o.site_id = s.site_id
         where p.mac = i.mac and p.address is null and p.ended_at is null) as "macHolders",
       t.id as "targetId"
-    from sensors s
-    join site_clusters c on c.site_id = s.site_id
-    join inventory_vms v on v.cluster_id = c.cluster_id and v.node = s.node and v.retired_at is null
-      and coalesce(v.cluster_id = s.cluster_id, true)
-    join inventory_interfaces i on i.cluster_id = v.cluster_id and i.vm_id = v.vm_id and i.retired_at is null
-    cross join lateral (select distinct u.address from unnest(i.addresses) as u(address)) a
+    ${candidates}
     left join scan_targets t on t.sensor_id = s.id and t.cluster_id = v.cluster_id and t.vm_id = v.vm_id
       and t.interface_id = i.interface_id and t.address = a.address
     where s.id = ${sensorId} and s.revoked_at is null
     order by v.cluster_id, v.vm_id, i.interface_id, a.address limit ${limit}`.execute(reader);
   return rows;
+}
+
+/** All of them, where more are there than were read. */
+export async function countScanCandidates(reader: Queryable, sensorId: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count ${candidates} where s.id = ${sensorId} and s.revoked_at is null`.execute(
+    reader,
+  );
+  return rows[0]!.count;
 }

@@ -224,6 +224,7 @@ function createStatus(
       live: live.status(),
       incidents: detection.active(),
       scans: scans?.status() ?? null,
+      evidence: evidence.status(),
     }),
   });
 }

@@ -4,6 +4,7 @@
 import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { checkCapture, checkHost, checkMonitor, type Finding, finding } from '#sensor/host-check/index.ts';
 import { followSensor, type SensorStatus } from '#sensor/local-status/index.ts';
+import { findRunning } from './find-running.ts';
 
 const signs = { ok: 'ok  ', info: 'note', warn: 'WARN', bad: 'BAD ' } as const;
 const colours = { ok: 32, info: 36, warn: 33, bad: 31 } as const;
@@ -28,7 +29,7 @@ export async function check(
   }
   for (const capture of config.captures) findings.push(...(await checkCapture(capture)));
   findings.push(...(await checkMonitor(config)));
-  findings.push(...runningFindings(await askRunning(config.stateDirectory)));
+  findings.push(...findRunning(await askRunning(config.stateDirectory)));
   const isGood = findings.every((one) => one.state !== 'bad');
   process.stdout.write(
     options.json ? `${JSON.stringify({ ok: isGood, findings }, null, 2)}\n` : renderFindings(findings),
@@ -60,63 +61,6 @@ function askRunning(stateDirectory: string): Promise<SensorStatus | null> {
       else setTimeout(() => connection.close(), 200);
     });
   });
-}
-
-/** State of the sensor that runs here. */
-function runningFindings(status: SensorStatus | null): Finding[] {
-  if (!status)
-    return [
-      finding('info', 'running', 'No sensor runs here with this state directory, or you may not access it.'),
-    ];
-  const { pendingUploads, roomMinutes } = status.spool;
-  const room =
-    roomMinutes === null
-      ? ''
-      : `; the spool has room for ${(roomMinutes / 60).toFixed(1)} hours at the present rate`;
-  const since = new Date(status.startedAtMs).toISOString().slice(0, 16);
-  return [
-    finding(
-      'ok',
-      'running',
-      `Version ${status.version} since ${since}Z, ${pendingUploads} uploads wait${room}.`,
-    ),
-    ...scanFindings(status),
-    ...(status.incidents ?? []).map((one) =>
-      finding(
-        'info',
-        `running ${one.capture}`,
-        `${one.class} ${one.direction} on ${one.target} since ${new Date(one.startedAtMs).toISOString().slice(0, 19)}Z${one.drill ? ' (drill)' : ''}.`,
-      ),
-    ),
-    ...status.captures.map((capture) => {
-      const subject = `running ${capture.name}`;
-      if (!capture.isListening)
-        return finding('bad', subject, `Does not listen: ${capture.why ?? 'no plan yet'}`);
-      const threads = capture.members > 1 ? ` with ${capture.members} threads` : '';
-      return finding(
-        capture.method === 'tcpdump' ? 'warn' : 'ok',
-        subject,
-        `Listens by ${capture.method}${threads}${capture.why ? `: ${capture.why}` : ''}.`,
-      );
-    }),
-  ];
-}
-
-/** Port scans of the sensor that runs here. A sensor of an older version says nothing of them. */
-function scanFindings({ scans }: SensorStatus): Finding[] {
-  if (scans === undefined) return [];
-  const subject = 'running scans';
-  if (scans === null)
-    return [finding('info', subject, 'Port scans are off: SVC_SENSOR_PORT_SCANS, or a replay.')];
-  const { why, scans: running, pendingReports } = scans;
-  const count = `${running.length} run, ${pendingReports} reports wait`;
-  return [
-    finding(
-      why === null ? 'ok' : 'info',
-      subject,
-      why === null ? `${count}.` : `No scan starts: ${why}; ${count}.`,
-    ),
-  ];
 }
 
 function renderFindings(findings: readonly Finding[]): string {

@@ -8,7 +8,7 @@ import { parseAddress } from '#common/ip/index.ts';
 import { serviceName } from '#common/ip/port-services.ts';
 import { transportName } from '#common/ip/transport-names.ts';
 import type { LocalWindow } from '#sensor/collection/index.ts';
-import type { SensorStatus } from '#sensor/local-status/index.ts';
+import { describeEvidence, type SensorStatus } from '#sensor/local-status/index.ts';
 
 export const sortings = ['total', 'in', 'out', 'packets'] as const;
 export type Sorting = (typeof sortings)[number];
@@ -106,11 +106,20 @@ function statusLines(state: TopState): string[] {
   lines.push(
     `spool: ${spool.pendingUploads} uploads pending (${formatBytes(spool.pendingBytes)})${room}; ${posted}`,
   );
+  lines.push(...evidenceLines(state.status));
   for (const { name, isListening, why } of captures) {
     if (!isListening || why)
       lines.push(`${name}: ${isListening ? '' : 'not listening: '}${why ?? 'no plan yet'}`);
   }
   return lines;
+}
+
+/** Capture files of attacks that are recorded or wait; nothing while there are none. */
+function evidenceLines({ evidence }: SensorStatus): string[] {
+  if (!evidence || evidence.waitingFiles + evidence.recording + evidence.dropped === 0) return [];
+  const dropped = evidence.dropped === 0 ? '' : `, ${evidence.dropped} dropped`;
+  const why = evidence.why === null || evidence.waitingFiles === 0 ? '' : `: ${evidence.why}`;
+  return [`evidence: ${describeEvidence(evidence)}${dropped}${why}`];
 }
 
 function interfaceLines(state: TopState, windows: readonly LocalWindow[], width: number): string[] {

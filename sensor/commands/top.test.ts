@@ -109,6 +109,20 @@ test('top shows the incidents that go on: target, class, rate and since when, at
   assert.deepEqual(renderPlainIncidents(shown, 'br0'), []);
 });
 
+test('top shows capture files of attacks that are recorded or wait, and nothing without them', () => {
+  const none = { takesEvidence: true, recording: 0, waitingFiles: 0, waitingBytes: 0, dropped: 0, why: null };
+  const line = (part: Partial<typeof none> | { why: string }) =>
+    renderTop({ ...state, status: { ...status, evidence: { ...none, ...part } } }, 120, 40).find((text) =>
+      text.startsWith('evidence'),
+    );
+  assert.equal(line({}), undefined);
+  assert.equal(line({ recording: 2 }), 'evidence: 0 capture files of attacks wait, 2 are recorded');
+  assert.equal(
+    line({ waitingFiles: 1, waitingBytes: 1.5 * 1024 * 1024, dropped: 3, ...{ why: 'full' } }),
+    'evidence: 1 capture file of an attack waits (1.5 MiB), 3 dropped: full',
+  );
+});
+
 test('top fits any terminal, keeps the most important lines, and outputs no control characters from the wire', () => {
   for (const [width, height] of [
     [200, 50],

@@ -42,6 +42,11 @@ export class RecordedCapture implements CaptureEvidence {
     this.#onRecorded = onRecorded;
   }
 
+  /** Recordings that are under way. */
+  get size(): number {
+    return this.#under.size;
+  }
+
   isRecording(id: string): boolean {
     return this.#under.has(id);
   }

@@ -29,6 +29,9 @@ export interface EvidenceFiles {
   has(id: string): boolean;
   /** The oldest first. */
   ids(): string[];
+  bytes(): number;
+  /** Files that made room for others since the start. */
+  dropped(): number;
   /** Keeps a file; throws when the disk does not take it. */
   keep(id: string, bytes: Uint8Array): Promise<void>;
   read(id: string): Promise<Uint8Array>;
@@ -44,8 +47,7 @@ export function createEvidenceFiles(deps: EvidenceFilesDeps): EvidenceFiles {
   let dropped = 0;
 
   async function makeRoom(bytes: number): Promise<void> {
-    const isTight = () =>
-      held.size >= filesMax || [...held.values()].reduce((sum, one) => sum + one, bytes) > filesBytesMax;
+    const isTight = () => held.size >= filesMax || files.bytes() + bytes > filesBytesMax;
     while (held.size > 0 && isTight()) {
       const [oldest] = held.keys();
       await files.remove(oldest!);
@@ -79,6 +81,8 @@ export function createEvidenceFiles(deps: EvidenceFilesDeps): EvidenceFiles {
     },
     has: (id) => held.has(id),
     ids: () => [...held.keys()],
+    bytes: () => [...held.values()].reduce((sum, one) => sum + one, 0),
+    dropped: () => dropped,
     async keep(id, bytes) {
       if ((await freeBytes(folder)) < freeBytesMin + bytes.length)
         throw new Error(`less than ${freeBytesMin / 1024 / 1024} MiB of the disk are free`);

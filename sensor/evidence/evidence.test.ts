@@ -135,12 +135,16 @@ test('a file waits for the incidents in the spool, and for a monitor that knows 
   await until(scene, () => filesIn(folder).length === 1);
   await sensor.play([quiet(100)], 100);
   assert.equal(monitor.requests.length, 0, 'incidents wait in the spool');
+  const waits = { takesEvidence: true, recording: 0, waitingFiles: 1, dropped: 0, why: null };
+  assert.partialDeepStrictEqual(sensor.evidence.status(), waits);
+  assert.ok(sensor.evidence.status().waitingBytes > 100);
   deliver(scene);
   scene.answer((index) =>
     index < 3 ? { status: 409, body: { error: { code: 'incident_unknown', message: 'no' } } } : stored,
   );
   await until(scene, () => filesIn(folder).length === 0);
   assert.equal(monitor.requests.length, 4);
+  assert.partialDeepStrictEqual(sensor.evidence.status(), { waitingFiles: 0, waitingBytes: 0 });
   await sensor.stop();
 });
 
@@ -165,11 +169,14 @@ test('a file that the monitor refuses for good is dropped and logged; any other 
     body: { error: { code: 'incident_of_another_sensor', message: 'not yours' } },
   };
   scene.answer((index) => keeps[index] ?? refused);
+  let why: string | null = null;
   await until(scene, () => {
     if (monitor.requests.length < keeps.length) assert.equal(filesIn(folder).length, 1);
+    if (monitor.requests.length === 2) why = sensor.evidence.status().why;
     return filesIn(folder).length === 0;
   });
   assert.equal(monitor.requests.length, keeps.length + 1);
+  assert.ok(why, 'the status says why a file waits');
   assert.ok(lines.some((line) => line.includes('refused a capture file') && line.includes('not yours')));
   await sensor.stop();
 });

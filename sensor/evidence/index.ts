@@ -40,6 +40,20 @@ export interface OpenIncidents {
   open: readonly Incident[];
 }
 
+/** What waits for the monitor. */
+export interface EvidenceStatus {
+  /** False: the monitor takes no capture files. */
+  takesEvidence: boolean;
+  /** Attacks whose first packets are recorded now. */
+  recording: number;
+  waitingFiles: number;
+  waitingBytes: number;
+  /** Files that made room for others since the start. */
+  dropped: number;
+  /** Why files do not reach the monitor; null where they do. */
+  why: string | null;
+}
+
 export interface Evidence extends Part {
   /** Whether the monitor takes capture files. Without it nothing is recorded or sent. */
   announce(takesEvidence: boolean): void;
@@ -49,6 +63,7 @@ export interface Evidence extends Part {
   note(captures: readonly OpenIncidents[]): void;
   /** True where a capture file is recorded or waits. */
   has(id: string): boolean;
+  status(): EvidenceStatus;
 }
 
 const compress = promisify(zstdCompress);
@@ -117,6 +132,18 @@ class RecordedEvidence implements Evidence {
   has(id: string): boolean {
     if (this.#files.has(id) || this.#writing.has(id)) return true;
     return [...this.#captures.values()].some((capture) => capture.isRecording(id));
+  }
+
+  status(): EvidenceStatus {
+    const captures = [...this.#captures.values()];
+    return {
+      takesEvidence: this.#takes,
+      recording: captures.reduce((sum, one) => sum + one.size, this.#writing.size),
+      waitingFiles: this.#files.ids().length,
+      waitingBytes: this.#files.bytes(),
+      dropped: this.#files.dropped(),
+      why: this.#sender.trouble,
+    };
   }
 
   #consider(capture: RecordedCapture, incident: Incident): void {

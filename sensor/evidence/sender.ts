@@ -39,7 +39,8 @@ export class Sender {
   /** Tells which files have to wait; null until the incidents that go on are known. */
   #mustWait: ((id: string) => boolean) | null = null;
   #isSending = false;
-  #isFailing = false;
+  /** Why the newest file could not be sent; null: it could. */
+  #trouble: string | null = null;
   #running: Promise<void> = Promise.resolve();
 
   constructor(deps: SenderDeps) {
@@ -62,6 +63,10 @@ export class Sender {
 
   announce(takes: boolean): void {
     this.#takes = takes;
+  }
+
+  get trouble(): string | null {
+    return this.#trouble;
   }
 
   follow(mustWait: (id: string) => boolean): void {
@@ -150,13 +155,13 @@ export class Sender {
   }
 
   #noteTrouble(why: string): void {
-    if (!this.#isFailing)
+    if (this.#trouble === null)
       this.#deps.reporter.warn('capture files of attacks do not reach the monitor, trying again', { why });
-    this.#isFailing = true;
+    this.#trouble = why;
   }
 
   #noteWorks(): void {
-    if (this.#isFailing) this.#deps.reporter.info('capture files of attacks reach the monitor again');
-    this.#isFailing = false;
+    if (this.#trouble !== null) this.#deps.reporter.info('capture files of attacks reach the monitor again');
+    this.#trouble = null;
   }
 }

@@ -5,6 +5,7 @@
  * Guarantees: only users with access to the state directory can read it. A slow reader is disconnected. If the socket
  * can not be created, the sensor runs without it.
  */
+export { describeEvidence } from './describe-evidence.ts';
 export { followSensor, type SensorConnection } from './follow-sensor.ts';
 export type { SensorStatus, StatusLine } from './status.ts';
 export { createStatusServer, type StatusServer } from './status-server.ts';

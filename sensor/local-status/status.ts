@@ -1,5 +1,6 @@
 import type { CaptureState, LocalWindow } from '#sensor/collection/index.ts';
 import type { ActiveIncident } from '#sensor/detection/index.ts';
+import type { EvidenceStatus } from '#sensor/evidence/index.ts';
 import type { LiveStatus } from '#sensor/live/index.ts';
 import type { ScanStatus } from '#sensor/scanner/index.ts';
 import type { SpoolStatus } from '#sensor/spool/index.ts';
@@ -15,6 +16,8 @@ export interface SensorStatus {
   incidents: ActiveIncident[];
   /** Null where scans are switched off; absent from a sensor before 0.1.24. */
   scans?: ScanStatus | null;
+  /** Absent from a sensor before 0.1.24. */
+  evidence?: EvidenceStatus;
 }
 
 /** One line of the socket. */

@@ -137,7 +137,7 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
     records: [interfaces, prober, detection.epochs],
   });
   const scans = createScans(platform, client, (pairs) => collection.setOwnScans(pairs));
-  const status = createStatus(platform, identity, { spool, collection, live, detection, scans });
+  const status = createStatus(platform, identity, { spool, collection, live, detection, scans, evidence });
   const plan = followPlan(
     { ...platform, client },
     {
@@ -202,12 +202,14 @@ function createStatus(
     live,
     detection,
     scans,
+    evidence,
   }: {
     spool: Spool;
     collection: Collection;
     live: LiveUplink;
     detection: Detection;
     scans: ScanService | null;
+    evidence: Evidence;
   },
 ) {
   const startedAtMs = clock.nowMs();

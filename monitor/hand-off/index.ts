@@ -12,6 +12,7 @@ import type { LeasedLoop } from '#service-kit/leases/index.ts';
 import type { OutboxSender } from '#service-kit/outbox/index.ts';
 import type { Action } from './action.ts';
 import * as actions from './actions-store.ts';
+import { describePeers, type PeerState } from './bgp/describe-peers.ts';
 import { createBgpSpeaker } from './bgp/speaker.ts';
 import * as change from './change-rules.ts';
 import type { HandOffDeps } from './deps.ts';
@@ -21,6 +22,7 @@ import { listCommands } from './run-command.ts';
 import { createHandOffWorker } from './work-actions.ts';
 
 export type { Action, ActionState } from './action.ts';
+export type { PeerState } from './bgp/describe-peers.ts';
 export { keptHandOff } from './kept.ts';
 export { noteHandOff } from './note-incidents.ts';
 export {
@@ -48,6 +50,8 @@ export interface SiteHandOff {
   commands: string[];
   /** BGP peers that rules may announce routes to. */
   peers: string[];
+  /** How the session with each of them goes, of all sites. */
+  sessions: PeerState[];
 }
 
 /**
@@ -91,12 +95,13 @@ export function createHandOff(deps: HandOffDeps): HandOff {
     speaker,
     parts: deps.bgp.peers.length > 0 ? [worker, speaker] : [worker],
     async describeSite(siteId) {
-      const [rules, limit, commands] = await Promise.all([
+      const [rules, limit, commands, sessions] = await Promise.all([
         listRules(db(), siteId),
         readLimit(db(), siteId),
         listCommands(deps.commandsFolder),
+        describePeers(db(), deps.bgp.peers),
       ]);
-      return { rules, limit, commands, peers: deps.bgp.peers.map(({ name }) => name) };
+      return { rules, limit, commands, sessions, peers: deps.bgp.peers.map(({ name }) => name) };
     },
     addRule: (...args) => change.addRule(deps, ...args),
     changeRule: (...args) => change.changeRule(deps, ...args),

@@ -110,15 +110,18 @@ test('top shows the incidents that go on: target, class, rate and since when, at
 });
 
 test('top shows capture files of attacks that are recorded or wait, and nothing without them', () => {
-  const none = { takesEvidence: true, recording: 0, waitingFiles: 0, waitingBytes: 0, dropped: 0, why: null };
-  const line = (part: Partial<typeof none> | { why: string }) =>
+  const none = {
+    ...{ takesEvidence: true, recording: 0, waitingFiles: 0, waitingBytes: 0, dropped: 0 },
+    why: null as string | null,
+  };
+  const line = (part: Partial<typeof none>) =>
     renderTop({ ...state, status: { ...status, evidence: { ...none, ...part } } }, 120, 40).find((text) =>
       text.startsWith('evidence'),
     );
   assert.equal(line({}), undefined);
   assert.equal(line({ recording: 2 }), 'evidence: 0 capture files of attacks wait, 2 are recorded');
   assert.equal(
-    line({ waitingFiles: 1, waitingBytes: 1.5 * 1024 * 1024, dropped: 3, ...{ why: 'full' } }),
+    line({ waitingFiles: 1, waitingBytes: 1.5 * 1024 * 1024, dropped: 3, why: 'full' }),
     'evidence: 1 capture file of an attack waits (1.5 MiB), 3 dropped: full',
   );
 });

@@ -62,6 +62,16 @@ describe('with gobgpd', { skip: existsSync('/usr/bin/gobgpd') ? false : 'needs g
       ],
     );
     assert.deepEqual(await told(), [['blackholed'], ['blackholed']]);
+    await work();
+    const { name } = router.peer;
+    const sessions = async () =>
+      (await stage.handOff.describeSite(stage.world.siteId)).sessions.map(
+        (one) => `${one.name} ${one.session} ${one.routes} ${one.problem}`,
+      );
+    assert.deepEqual(await sessions(), [`${name} established 2 null`]);
+    await stage.later(46);
+    assert.deepEqual(await sessions(), [`${name} unknown 0 null`], 'what was said long ago is not known now');
+    await stage.later(-46);
     await stage.say(...floods.map(stage.recovered));
     await stage.later(299);
     await work();
@@ -109,6 +119,7 @@ describe('with gobgpd', { skip: existsSync('/usr/bin/gobgpd') ? false : 'needs g
       `Dry run. Would announce a blackhole of 198.51.100.7/32 by 192.0.2.1 at ${router.peer.name}.`,
     );
     assert.equal(await router.isEstablished(), false);
+    assert.equal((await stage.handOff.describeSite(stage.world.siteId)).sessions[0]!.session, 'unused');
   });
 
   test('a peer that was away is told again, and an attack in the meantime waits for it', async () => {
@@ -129,6 +140,10 @@ describe('with gobgpd', { skip: existsSync('/usr/bin/gobgpd') ? false : 'needs g
     assert.deepEqual([address, state], ['198.51.100.8', 'waiting']);
     assert.match(lastError!, /^(no connection with the peer|the peer closed)/);
     assert.ok(attempts >= 6, 'more than five');
+    await work();
+    const [peer] = (await stage.handOff.describeSite(stage.world.siteId)).sessions;
+    assert.equal(peer!.session, 'down');
+    assert.match(peer!.problem!, /^(no connection with the peer|the peer closed)/);
     await router.start();
     await until(async () => {
       await work();

@@ -5,7 +5,7 @@
  * only as long as the lease is trusted. So when all monitors are gone, or none reaches the database, sessions end and peers
  * withdraw the routes after the time of graceful restart.
  */
-import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Action, Step } from '../action.ts';
 import { describeRoutes, type StepResult } from '../carry-out.ts';
 import type { HandOffDeps } from '../deps.ts';
@@ -13,9 +13,12 @@ import { createWorker } from '../work-actions.ts';
 import { type Announced, listAnnounced, listPeersInUse } from './announced-store.ts';
 import { routesOf } from './route.ts';
 import { createSession, type Session } from './session.ts';
+import { listSessions, noteSessions, type ToldSession } from './sessions-store.ts';
 
 const intervalMs = 1_000;
 const leaseSeconds = 30;
+/** A state that stays is said again this often. */
+const saidAgainSeconds = 10;
 
 export function createBgpSpeaker(deps: HandOffDeps): LeasedLoop {
   const { db, clock, reporter, bgp } = deps;
@@ -60,6 +63,26 @@ export function createBgpSpeaker(deps: HandOffDeps): LeasedLoop {
     return { error, mayHaveActed: true, output: `${done} ${describeRoutes(action)}.` };
   }
 
+  /** Keeps how the sessions go, for pages of every process. */
+  async function noteStates(lease: Lease): Promise<void> {
+    const announced = await listAnnounced(db());
+    const states = [...sessions].map(([peer, { problem }]): ToldSession => {
+      const own = announced.filter(({ target }) => target.peer === peer);
+      return { peer, problem, routes: problem === null ? own.flatMap((one) => routesOf(one)).length : 0 };
+    });
+    const stored = await listSessions(db());
+    const isSaid = (one: ToldSession) =>
+      stored.some(
+        ({ peer, problem, routes, toldAgeSeconds }) =>
+          peer === one.peer &&
+          problem === one.problem &&
+          routes === one.routes &&
+          toldAgeSeconds < saidAgainSeconds,
+      );
+    if (stored.length === states.length && states.every(isSaid)) return;
+    await ifHeld(db(), lease, (trx) => noteSessions(trx, states));
+  }
+
   const worker = createWorker(deps, {
     ...{ name: 'hand-off bgp', workers: 1, kinds: ['blackhole', 'flowspec'], hasDryRuns: false },
     carryOut,
@@ -75,6 +98,7 @@ export function createBgpSpeaker(deps: HandOffDeps): LeasedLoop {
       const announced = await listAnnounced(db());
       for (const name of sessions.keys()) await tell(name, announced);
       await worker.drain();
+      await noteStates(lease);
     },
   });
 

@@ -150,3 +150,20 @@ test('the incident’s page shows what was done in its timeline, and output to o
   await monitor.handOff.worker.drain();
   assert.match((await operator.get(incident)).text, /Hand-off: Block &lt;i&gt; ended/);
 });
+
+test('the page says how the session with each BGP peer goes', async () => {
+  const { pool } = server.database;
+  const rows = async () => JSON.parse((await viewer.get(`${path}?format=json&table=peers`)).text).rows;
+  await pool.query("update hand_off_rules set mode = 'off'");
+  assert.partialDeepStrictEqual(await rows(), [{ peer: '64512@127.0.0.1:1790', session: 'unused' }]);
+  await pool.query("update hand_off_rules set mode = 'on', removed_at = null where kind = 'blackhole'");
+  assert.partialDeepStrictEqual(await rows(), [{ session: 'unknown' }]);
+  await pool.query(
+    `insert into bgp_sessions (peer, problem, routes) values ('64512@127.0.0.1:1790', 'the peer <b>closed</b>', 0)
+     on conflict (peer) do update set problem = excluded.problem, told_at = svc_now()`,
+  );
+  assert.match((await viewer.get(path)).text, /down<\/span>[\s\S]*the peer &lt;b&gt;closed&lt;\/b&gt;/);
+  await pool.query('update bgp_sessions set problem = null, routes = 7');
+  assert.partialDeepStrictEqual(await rows(), [{ session: 'established', routes: 7, remark: '' }]);
+  await pool.query("update hand_off_rules set mode = 'off'");
+});

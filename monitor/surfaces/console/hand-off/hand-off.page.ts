@@ -27,6 +27,7 @@ import { dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import { actionTable } from './action-table.ts';
 import type { Refused } from './form-body.ts';
+import { peerSection } from './peer-table.ts';
 import { kindNames, modeBadge, targetText } from './rule-text.ts';
 
 export interface HandOffPage {
@@ -62,6 +63,7 @@ export function handOffPage(request: FastifyRequest, page: HandOffPage): Content
       ruleTable(request, page, path),
     ),
     limitSection(page, path),
+    peerSection(request, page.found.sessions, path, nowMs),
     section(
       {
         id: 'actions',

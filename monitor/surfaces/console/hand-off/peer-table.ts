@@ -1,0 +1,82 @@
+/** BGP peers of the settings, and how the session with each goes. */
+import type { FastifyRequest } from 'fastify';
+import type { PeerState } from '#monitor/hand-off/index.ts';
+import {
+  age,
+  badge,
+  type Content,
+  formatCount,
+  isoTime,
+  refreshing,
+  section,
+} from '#service-kit/pages/index.ts';
+import { dataTable } from '#service-kit/web/index.ts';
+
+const badges: Readonly<Record<PeerState['session'], () => Content>> = {
+  established: () => badge('good', 'established'),
+  down: () => badge('bad', 'down'),
+  unknown: () => badge('warn', 'unknown'),
+  unused: () => badge('neutral', 'not needed'),
+};
+
+const texts: Readonly<Record<PeerState['session'], string>> = {
+  established: '',
+  down: '',
+  unknown: 'No process of this monitor holds the session. Check that one runs with these settings.',
+  unused: 'No rule that is on announces to it.',
+};
+
+const remarkOf = ({ problem, session }: PeerState) => problem ?? texts[session];
+
+/** Nothing where the settings name no peers. */
+export function peerSection(
+  request: FastifyRequest,
+  sessions: readonly PeerState[],
+  path: string,
+  nowMs: number,
+): Content {
+  if (sessions.length === 0) return '';
+  return section(
+    {
+      id: 'peers',
+      title: 'BGP peers',
+      description:
+        'Routers of SVC_HAND_OFF_BGP_PEERS, with the routes of all sites. A session is kept while a rule needs it.',
+    },
+    refreshing(
+      { id: 'peer-list', url: path, everySeconds: 10 },
+      dataTable<PeerState>(request, {
+        id: 'peers',
+        caption: 'BGP peers',
+        rows: sessions,
+        isComplete: true,
+        columns: [
+          { key: 'peer', header: 'Peer', kind: 'code', cell: (row) => row.name, value: (row) => row.name },
+          {
+            key: 'session',
+            header: 'Session',
+            cell: (row) => badges[row.session](),
+            value: (row) => row.session,
+          },
+          {
+            key: 'since',
+            header: 'Since',
+            kind: 'figure',
+            cell: (row) => (row.sinceMs === null ? '' : age(row.sinceMs, nowMs)),
+            value: (row) => isoTime(row.sinceMs),
+          },
+          {
+            key: 'routes',
+            header: 'Routes announced',
+            kind: 'figure',
+            field: 'routes',
+            cell: (row) => formatCount(row.routes),
+            value: (row) => row.routes,
+          },
+          { key: 'remark', header: 'Remark', kind: 'prose', cell: remarkOf, value: remarkOf },
+        ],
+        empty: { title: 'No peers', text: 'SVC_HAND_OFF_BGP_PEERS names none.' },
+      }),
+    ),
+  );
+}

@@ -6,6 +6,7 @@
  * withdraw the routes after the time of graceful restart.
  */
 import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Action, Step } from '../action.ts';
 import { describeRoutes, type StepResult } from '../carry-out.ts';
 import type { HandOffDeps } from '../deps.ts';
@@ -63,26 +64,6 @@ export function createBgpSpeaker(deps: HandOffDeps): LeasedLoop {
     return { error, mayHaveActed: true, output: `${done} ${describeRoutes(action)}.` };
   }
 
-  /** Keeps how the sessions go, for pages of every process. */
-  async function noteStates(lease: Lease): Promise<void> {
-    const announced = await listAnnounced(db());
-    const states = [...sessions].map(([peer, { problem }]): ToldSession => {
-      const own = announced.filter(({ target }) => target.peer === peer);
-      return { peer, problem, routes: problem === null ? own.flatMap((one) => routesOf(one)).length : 0 };
-    });
-    const stored = await listSessions(db());
-    const isSaid = (one: ToldSession) =>
-      stored.some(
-        ({ peer, problem, routes, toldAgeSeconds }) =>
-          peer === one.peer &&
-          problem === one.problem &&
-          routes === one.routes &&
-          toldAgeSeconds < saidAgainSeconds,
-      );
-    if (stored.length === states.length && states.every(isSaid)) return;
-    await ifHeld(db(), lease, (trx) => noteSessions(trx, states));
-  }
-
   const worker = createWorker(deps, {
     ...{ name: 'hand-off bgp', workers: 1, kinds: ['blackhole', 'flowspec'], hasDryRuns: false },
     carryOut,
@@ -98,7 +79,7 @@ export function createBgpSpeaker(deps: HandOffDeps): LeasedLoop {
       const announced = await listAnnounced(db());
       for (const name of sessions.keys()) await tell(name, announced);
       await worker.drain();
-      await noteStates(lease);
+      await noteStates(db(), lease, sessions);
     },
   });
 
@@ -110,4 +91,28 @@ export function createBgpSpeaker(deps: HandOffDeps): LeasedLoop {
       sessions.clear();
     },
   };
+}
+
+/** Keeps how the sessions go, for pages of every process. */
+async function noteStates(
+  db: Queryable,
+  lease: Lease,
+  sessions: ReadonlyMap<string, Session>,
+): Promise<void> {
+  const announced = await listAnnounced(db);
+  const states = [...sessions].map(([peer, { problem }]): ToldSession => {
+    const own = announced.filter(({ target }) => target.peer === peer);
+    return { peer, problem, routes: problem === null ? own.flatMap((one) => routesOf(one)).length : 0 };
+  });
+  const stored = await listSessions(db);
+  const isSaid = (one: ToldSession) =>
+    stored.some(
+      ({ peer, problem, routes, toldAgeSeconds }) =>
+        peer === one.peer &&
+        problem === one.problem &&
+        routes === one.routes &&
+        toldAgeSeconds < saidAgainSeconds,
+    );
+  if (stored.length === states.length && states.every(isSaid)) return;
+  await ifHeld(db, lease, (trx) => noteSessions(trx, states));
 }

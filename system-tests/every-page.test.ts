@@ -18,11 +18,12 @@ describe('every page', () => {
     demo = await shared.start();
     const api = apiOf(demo.file, demo.file.full_key);
     const network = await api.createNetwork({ name: 'office' });
-    const { servers } = await api.listServers();
-    await api.attachServer(servers[0]!.id, { network_id: network.id });
+    // The demo's own server, whose pages are the first that are linked.
+    const { id } = (await api.listServers()).servers.toSorted((a, b) => a.id - b.id)[0]!;
+    await api.attachServer(id, { network_id: network.id });
     // Deleting a rule or a card asks for confirmation, so there must be one of each.
     const customer = await signIn(demo.file.operations_url, demo.file.customer);
-    await customer.submit(`/client/servers/${servers[0]!.id}/firewall`, 'add', {
+    await customer.submit(`/client/servers/${id}/firewall`, 'add', {
       ...{ direction: 'inbound', action: 'accept', protocol: 'tcp', ports: '22' },
       ...{ peers: '198.51.100.0/24', description: 'from the office' },
     });

@@ -8,7 +8,7 @@ import { planTests } from './plan-tests.ts';
 /** Plans these files, by their texts; `first` are those that begin before all others. */
 function plan(
   texts: Record<string, string>,
-  first: { waiting: string[]; longest: string[][] } = { waiting: [], longest: [] },
+  first: { waiting: string[][]; longest: string[][] } = { waiting: [], longest: [] },
 ) {
   const root = mkdtempSync(join(tmpdir(), 'svc-plan-'));
   try {
@@ -71,12 +71,11 @@ test('a file that changes or measures its process without saying so is refused b
 
 test('the longest begin first, those that wait run beside them, and a name of none is refused', () => {
   const long = ['system-tests/long.test.ts', 'monitor/long.test.ts'];
-  const texts = Object.fromEntries(
-    ['monitor/a.test.ts', ...long, 'system-tests/waits.test.ts'].map((file) => [file, '']),
-  );
-  const first = { waiting: ['system-tests/waits.test.ts'], longest: [long] };
+  const waiting = ['system-tests/waits.test.ts', 'system-tests/a.test.ts'];
+  const texts = Object.fromEntries(['monitor/a.test.ts', ...long, ...waiting].map((file) => [file, '']));
+  const first = { waiting: [waiting], longest: [long] };
   assert.deepEqual(plan(texts, first), {
-    waiting: ['system-tests/waits.test.ts'],
+    waiting: [waiting],
     batches: [long, ['monitor/a.test.ts']],
   });
   assert.throws(() => plan(texts, { waiting: [], longest: [['gone.test.ts']] }), /gone\.test\.ts/);

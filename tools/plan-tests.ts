@@ -21,8 +21,11 @@ const changingPattern =
 
 /** Files that begin before all others. */
 export interface FirstTests {
-  /** They run whole programs through real minutes and mostly wait, so they go beside the others, which use the processor. */
-  waiting: readonly string[];
+  /**
+   * They run whole programs through real minutes and mostly wait, so they begin first and go beside the others, which use
+   * the processor. Each list is one process.
+   */
+  waiting: readonly (readonly string[])[];
   /**
    * Of the others they take longest: begun first, none of them runs alone when all others are done. Each list is one
    * process.
@@ -31,10 +34,13 @@ export interface FirstTests {
 }
 
 const firstTests: FirstTests = {
-  waiting: ['system-tests/journey.test.ts', 'system-tests/kills.test.ts', 'system-tests/replay.test.ts'],
+  waiting: [
+    ['system-tests/journey.test.ts'],
+    ['system-tests/kills.test.ts'],
+    // They share a demo. When its pages are looked at, it has minutes of traffic to show.
+    ['system-tests/keyboard.test.ts', 'system-tests/every-page.test.ts', 'system-tests/replay.test.ts'],
+  ],
   longest: [
-    // They share a demo, and when its pages are looked at, it has minutes of traffic to show.
-    ['system-tests/keyboard.test.ts', 'system-tests/every-page.test.ts'],
     ['monitor/inbox/crash-points.test.ts'],
     ['proofs/operations/customer-api/isolation.test.ts'],
     ['service-kit/pages/browser.test.ts'],
@@ -54,8 +60,8 @@ const firstTests: FirstTests = {
 const batchMax = 15;
 
 export interface TestPlan {
-  /** Each in a process of its own, all at once. */
-  waiting: string[];
+  /** Each in one process, all at once. */
+  waiting: string[][];
   /** Each in one process, in the order in which they begin. */
   batches: string[][];
 }
@@ -66,7 +72,7 @@ export function planTests(
   files: readonly string[],
   { waiting, longest } = firstTests,
 ): TestPlan {
-  const first = [...waiting, ...longest.flat()];
+  const first = [...waiting, ...longest].flat();
   const gone = first.filter((file) => !files.includes(file));
   if (gone.length > 0) throw new Error(`tools/plan-tests.ts names files that are gone: ${gone.join(', ')}`);
   const rest = files.filter((file) => !first.includes(file));
@@ -75,7 +81,7 @@ export function planTests(
   const batches: string[][] = [];
   for (let at = 0; at < shared.length; at += batchMax) batches.push(shared.slice(at, at + batchMax));
   return {
-    waiting: files.filter((file) => waiting.includes(file)),
+    waiting: waiting.map((together) => [...together]),
     batches: [...longest.map((together) => [...together]), ...batches, ...own.map((file) => [file])],
   };
 }

@@ -7,8 +7,11 @@ import { test } from 'node:test';
 
 const runner = new URL('./run-tests.ts', import.meta.url).href;
 
-/** Runs these files in one process as the gate does. */
-function runTogether(texts: Record<string, string>): {
+/** Runs these files in one process as the gate does; `after` and `failedBefore` are expressions. */
+function runTogether(
+  texts: Record<string, string>,
+  { after = 'undefined', failedBefore = '0' } = {},
+): {
   status: number | null;
   output: string;
   errors: string;
@@ -21,7 +24,8 @@ function runTogether(texts: Record<string, string>): {
     });
     const script = `
       import { runTests } from ${JSON.stringify(runner)};
-      process.exitCode = await runTests([{ batches: [${JSON.stringify(files)}], concurrency: 1 }]);`;
+      const lane = { batches: [${JSON.stringify(files)}], concurrency: 1, after: ${after} };
+      process.exitCode = await runTests([lane], ${failedBefore});`;
     // Within a test, the runner would report to the one that runs this file.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
     const result = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
@@ -69,6 +73,20 @@ test('a process that dies fails, and so do the files that it had not run', () =>
   assert.equal(status, 1);
   assert.match(output, /The process of .* ended with SIGKILL/);
   assert.match(output, /c\.test\.mjs\n {6}The file ran no test/);
+});
+
+test('failures that are not of tests count with theirs', () => {
+  const { status, output } = runTogether({ 'a.test.mjs': passing }, { failedBefore: 'Promise.resolve(2)' });
+  assert.equal(status, 1);
+  assert.match(output, /1 passed, 2 failed/);
+});
+
+test('a lane that waits begins no test before', () => {
+  const after = "Promise.reject(new Error('it did not come'))";
+  const { status, output, errors } = runTogether({ 'a.test.mjs': passing }, { after });
+  assert.equal(status, 1);
+  assert.match(errors, /it did not come/);
+  assert.doesNotMatch(output, /a\.test\.mjs/);
 });
 
 test('an error that no test awaits fails the run and is shown', () => {

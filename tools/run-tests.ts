@@ -25,20 +25,29 @@ export interface Lane {
   batches: readonly Batch[];
   /** Processes at once. */
   concurrency: number;
+  /** It begins when this has ended. */
+  after?: Promise<unknown>;
 }
 
-/** Runs the lanes beside one another, prints the report and returns the exit code. */
-export async function runTests(lanes: readonly Lane[]): Promise<number> {
+/**
+ * Runs the lanes beside one another, prints the report and returns the exit code. `failedBefore`: failures that are not of
+ * tests, and are counted with theirs.
+ */
+export async function runTests(
+  lanes: readonly Lane[],
+  failedBefore: Promise<number> | number = 0,
+): Promise<number> {
   const events = new PassThrough({ objectMode: true });
   void Promise.all(lanes.map((lane) => runLane(lane, events))).then(
     () => events.end(),
     (error: Error) => events.destroy(error),
   );
-  for await (const piece of report(events)) process.stdout.write(piece);
+  for await (const piece of report(events, failedBefore)) process.stdout.write(piece);
   return Number(process.exitCode ?? 0);
 }
 
-async function runLane({ batches, concurrency }: Lane, events: PassThrough): Promise<void> {
+async function runLane({ batches, concurrency, after }: Lane, events: PassThrough): Promise<void> {
+  await after;
   const waiting = [...batches];
   const work = async () => {
     for (let batch = waiting.shift(); batch; batch = waiting.shift()) await runBatch(batch, events);

@@ -13,7 +13,11 @@ interface FileTally {
   ms: number;
 }
 
-export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+/** `failedBefore`: failures that are not of tests, and are told already; they count in the closing line. */
+export default async function* report(
+  events: AsyncIterable<TestEvent>,
+  failedBefore: Promise<number> | number = 0,
+): AsyncGenerator<string> {
   const files = new Map<string, FileTally>();
   let passed = 0;
   let failed = 0;
@@ -57,6 +61,7 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
     failed = 1;
     yield 'no test was run\n';
   }
+  failed += await failedBefore;
   if (failed > 0) process.exitCode = 1;
   yield `\n${passed} passed, ${failed} failed\n`;
 }

@@ -5,8 +5,15 @@ import type { TelemetryMinute, TelemetryUsageRow } from '#contracts/sensor-api/t
 import { openScope } from '#monitor/facts/index.ts';
 import type { World } from './world.ts';
 
-/** Read once, so that a test that crosses the end of a minute uses the same minutes. */
-const runningMinute = Math.floor(Date.now() / 60_000);
+const readRunningMinute = () => Math.floor(Date.now() / 60_000);
+
+/** Not read anew within a test, so that one that crosses the end of a minute uses the same minutes. */
+let runningMinute = readRunningMinute();
+
+/** To be called before a test: in a process of many files, minutes pass between the first of them and the last. */
+export function renewRunningMinute(): void {
+  runningMinute = readRunningMinute();
+}
 
 /** Start of the minute this many complete minutes before the present one, seconds since 1970. */
 export function minutesAgo(count: number): number {

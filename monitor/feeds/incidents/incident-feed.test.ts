@@ -18,7 +18,7 @@ import type { FeedsDeps, RunningFeed, TickResult } from '../index.ts';
 let world: World;
 let sensor: EnrolledSensor;
 const spool = createIncidentSpool();
-const start = Math.floor(Date.now() / 1000) * 1000 - 30_000;
+let start = 0;
 
 before(async () => {
   world = await createWorld();
@@ -28,6 +28,8 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 beforeEach(async () => {
+  // Of each test, since an incident is stale when it was not heard of for a while.
+  start = Math.floor(Date.now() / 1000) * 1000 - 30_000;
   world.operations.postedIncidents.length = 0;
   world.operations.incidentOutcome = () => 'applied';
   world.operations.intercept = () => false;

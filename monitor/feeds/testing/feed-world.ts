@@ -1,6 +1,6 @@
 /** A minute feed on a database and a stub of operations, for tests of its deliveries. */
 import type { TelemetryPoint } from '#contracts/admin-api/schemas.ts';
-import { addSensor, minutesAgo } from '#monitor/testing/facts.ts';
+import { addSensor, minutesAgo, renewRunningMinute } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
 import type { Feeds, RunningFeed, TickResult } from '../index.ts';
 
@@ -14,6 +14,7 @@ export async function createFeedWorld(): Promise<{ world: World; sensor: number 
 
 /** Forgets targets, cursors and facts, has operations accept everything, and makes a feed. */
 export async function resetFeed(world: World): Promise<MinuteFeed> {
+  renewRunningMinute();
   world.operations.posted.length = 0;
   world.operations.targets = [];
   world.operations.receipt = () => 'accepted';

@@ -33,6 +33,7 @@ export function compose(config: MonitorConfig, overrides: Overrides = {}): Monit
 function createLoops(features: Features): Part[] {
   const { config, live, inbox, incidents, inventory, feeds, alerts, handOff, protection, retention } =
     features;
+  const { vulnerabilities } = features;
   return [
     live.part,
     ...(config.hasInboxWorker ? [inbox.worker] : []),
@@ -44,6 +45,7 @@ function createLoops(features: Features): Part[] {
     ...(config.hasInventorySync ? [inventory.loop] : []),
     ...feeds.all.filter(({ cadence }) => cadence.isOn).flatMap((feed) => partsOfFeed(features, feed)),
     ...(config.hasAlerts ? alerts.parts : []),
+    ...(config.hasVulnerabilitySync ? [vulnerabilities.loop] : []),
     ...(config.hasHandOff ? handOff.parts : []),
     ...(config.hasMaintenance ? [retention.loop] : []),
   ];

@@ -192,6 +192,21 @@ export const monitorSettings = {
     'The public registry in which "./svc monitor resolve_mac_vendors" looks up manufacturers that are missing in the bundled table. It receives 24 bits of a MAC, as 00-1B-21 in place of {prefix} or at the end of the path, and answers with a name as text. Empty keeps identification offline, as in the demo world.',
     { emptyIsNone: true },
   ),
+  hasVulnerabilitySync: booleanSetting(
+    'SVC_VULNERABILITY_SYNC',
+    true,
+    'Whether serve also refreshes the records of the vulnerability database, each product once in 24 hours; 0 leaves that to "./svc monitor refresh_vulnerabilities --loop".',
+  ),
+  nvdUrl: httpUrlSetting(
+    'SVC_NVD_URL',
+    'https://services.nvd.nist.gov/rest/json/cves/2.0',
+    'The CVE API 2.0 of the NVD or of a mirror of it. It receives names of server products, such as openbsd:openssh, and nothing else. Empty: nothing is fetched, as in the demo world; "./svc monitor refresh_vulnerabilities --from FOLDER" reads the NVD\'s feed files.',
+    { emptyIsNone: true },
+  ),
+  nvdApiKey: optionalTextSetting(
+    'SVC_NVD_API_KEY',
+    'A key of the NVD, which is a secret: one request in 0.6 s instead of 6 s. It is sent over https or within the machine only.',
+  ),
   logFormat: logFormatSetting,
   logLevel: logLevelSetting,
   allowDocumentationAddresses: booleanSetting(

@@ -1,5 +1,6 @@
 /** The features of the monitor, wired to one another; inert until the database has been started. */
 
+import { requirePrivateTransport } from '#common/transport/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { listMissingMigrations } from '#service-kit/postgres/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
@@ -42,6 +43,7 @@ import { createSetAsides, type SetAsides } from './set-asides/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { captureSection, createTraffic, type Traffic } from './traffic/index.ts';
 import { createVendors, type Vendors } from './vendors/index.ts';
+import { createVulnerabilities, type Vulnerabilities } from './vulnerabilities/index.ts';
 
 /** What was observed, what it is about, and who is told. */
 interface Observation {
@@ -57,6 +59,7 @@ interface Observation {
   traffic: Traffic;
   applications: Applications;
   vendors: Vendors;
+  vulnerabilities: Vulnerabilities;
   devices: Devices;
   connection: Connection;
   inventory: Inventory;
@@ -133,6 +136,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
   // Devices of a demo world are made up.
   const registryUrl = config.isDemoWorld ? null : config.macVendorLookupUrl;
   const vendors = createVendors({ ...base, registryUrl });
+  const vulnerabilities = createVulnerabilities({ ...base, source: nvdSource(config) });
   const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({
     ...base,
@@ -171,12 +175,22 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     traffic,
     applications,
     vendors,
+    vulnerabilities,
     devices,
     connection,
     inventory,
     liveStore,
     feeds,
   };
+}
+
+/** The vulnerability database; none for a demo world. Throws `transport.insecure` where its key would be readable on the way. */
+function nvdSource({ nvdUrl, nvdApiKey, isDemoWorld, allowInsecureHttp }: Platform['config']) {
+  if (isDemoWorld || nvdUrl === null) return null;
+  const apiKey = nvdApiKey || null;
+  const advice = 'Set SVC_NVD_URL to an https address, or leave SVC_NVD_API_KEY empty.';
+  if (apiKey !== null) requirePrivateTransport(nvdUrl, { isAllowed: allowInsecureHttp, advice });
+  return { url: nvdUrl, apiKey };
 }
 
 function createLiveStore({ config, db, reporter }: Platform): LiveStore {

@@ -4,6 +4,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { sayFatal } from '#common/lifecycle/index.ts';
 import { addBackupCommands } from '#service-kit/postgres/backup-commands.ts';
 import { addSecretsCommands } from '#service-kit/secrets/secrets-commands.ts';
+import type { AssessOptions } from './commands/assess.ts';
 
 /** Adds `./svc monitor …`. Modules are loaded by the command that needs them. */
 export function addCommands(program: Command): void {
@@ -62,6 +63,7 @@ export function addCommands(program: Command): void {
         return resolveMacVendors(environment, { limit, isOffline: options.offline ?? false });
       });
     });
+  addVulnerabilityCommands(program);
   program
     .command('add-operator')
     .description('add a person to the console, or set a new password; it is read from standard input')
@@ -75,6 +77,33 @@ export function addCommands(program: Command): void {
     });
   addBackupCommands(program, async () => (await import('./commands/backup-target.ts')).backupTarget());
   addSecretsCommands(program, async (work) => (await import('./commands/with-secrets.ts')).withSecrets(work));
+}
+
+function addVulnerabilityCommands(program: Command): void {
+  program
+    .command('refresh_vulnerabilities')
+    .description('fetch records of the vulnerability database for the products that are due, once')
+    .option('--loop', 'repeat until Ctrl-C, beside serve with SVC_VULNERABILITY_SYNC=0')
+    .option('--from <folder>', 'read the feed files (.json, .json.gz) of a folder instead')
+    .action(async (options: { loop?: boolean; from?: string }) => {
+      const { refreshVulnerabilities } = await import('./commands/refresh-vulnerabilities.ts');
+      const chosen = { isLoop: options.loop ?? false, folder: options.from ?? null };
+      await run((environment) => refreshVulnerabilities(environment, chosen));
+    });
+  program
+    .command('assess')
+    .description('what the stored vulnerability records say of services; sends nothing')
+    .option('--cpe <name>', 'a service by its CPE name, 2.3 or 2.2')
+    .option('--nmap <file>', 'the open ports in a file that nmap wrote with -sV -oX')
+    .option('--address <address>', 'the open ports that scans found at an address')
+    .option('--product <name>', 'a service as a scan names it, such as OpenSSH')
+    .option('--product-version <text>', 'with --product: the version as the service shows it')
+    .option('--info <text>', 'with --product: what else it shows, such as "Ubuntu Linux; protocol 2.0"')
+    .option('--json', 'print JSON')
+    .action(async (options: AssessOptions) => {
+      const { assess } = await import('./commands/assess.ts');
+      await run((environment) => assess(environment, options));
+    });
 }
 
 async function run(command: (environment: NodeJS.ProcessEnv) => Promise<number>): Promise<void> {

@@ -65,6 +65,8 @@ export interface Scans extends ScanExchange {
   listAttempts(siteId: number, limit: number): Promise<reads.ScanAttempt[]>;
   /** Open ports of a site's servers. */
   listOpenPorts(siteId: number, limit: number): Promise<reads.OpenPort[]>;
+  /** What open ports of an address said of themselves. */
+  listServicesAt(address: string): Promise<reads.ServiceOfPort[]>;
   /** How the scans of a site's sensors go; sensors that never asked for a plan are missing. */
   listSensorScans(siteId: number): Promise<reads.SensorScans[]>;
   /** Whether sensors of all sites keep up. */
@@ -90,6 +92,7 @@ export function createScans(deps: ScansDeps): Scans {
     noteDelivered: delivery.noteDelivered,
     listAttempts: (siteId, limit) => reads.listAttempts(deps.db(), siteId, limit),
     listOpenPorts: (siteId, limit) => reads.listOpenPorts(deps.db(), siteId, limit),
+    listServicesAt: (address) => reads.listServicesAt(deps.db(), address),
     listSensorScans: (siteId) => reads.listSensorScans(deps.db(), siteId),
     listOverdue: () => reads.listOverdue(deps.db()),
     countExcluded: (sensorId) => countExcluded(deps, sensorId),

@@ -94,6 +94,27 @@ export async function listOpenPorts(db: Queryable, siteId: number, limit: number
   return rows;
 }
 
+/** What an open port of an address said of itself, by the newest observation. */
+export type ServiceOfPort = Pick<
+  OpenPort,
+  'transport' | 'port' | 'product' | 'version' | 'extraInfo' | 'method' | 'confidence'
+> & { cpe: string[] };
+
+/** Of the server that has the address: the one that was seen there last. */
+export async function listServicesAt(db: Queryable, address: string): Promise<ServiceOfPort[]> {
+  const { rows } = await sql<ServiceOfPort>`
+    with seen as (
+      select o.* from scan_observations o
+      where o.address = ${address}::inet and o.closed_at is null and o.observed_at > svc_now() - interval '7 days'),
+    last as (select cluster_id, vm_id from seen order by observed_at desc limit 1)
+    select distinct on (o.transport, o.port) o.transport, o.port, o.product, o.version, o.extra_info as "extraInfo", o.method,
+      o.confidence, o.cpe
+    from seen o join last using (cluster_id, vm_id) order by o.transport, o.port, o.observed_at desc`.execute(
+    db,
+  );
+  return rows;
+}
+
 /** Whether a sensor keeps up with its scans. Sensors that never asked for a scan plan are missing. */
 export interface OverdueScans {
   sensorId: number;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Assessment, assessServices, type ServiceEvidence } from './index.ts';
+import { type Assessment, assessServices } from './assess-service.ts';
+import type { ServiceEvidence } from './identify-service.ts';
 import type { Advisory } from './matcher/advisory.ts';
 import { parseCpe, parseCpeUri } from './matcher/cpe.ts';
 import { compareToBound, compareVersions, parseVersion } from './matcher/version.ts';

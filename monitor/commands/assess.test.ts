@@ -1,0 +1,173 @@
+/** The commands of potential vulnerabilities as processes of their own. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { compose, type Monitor } from '#monitor/composition.ts';
+import { readConfig } from '#monitor/config.ts';
+import { records } from '#monitor/vulnerabilities/testing/records/index.ts';
+import { type Nvd, startNvd } from '#monitor/vulnerabilities/testing/start-nvd.ts';
+import { type AssessOptions, assess } from './assess.ts';
+import { refreshVulnerabilities } from './refresh-vulnerabilities.ts';
+
+const program = fileURLToPath(new URL('../../svc.ts', import.meta.url));
+const key = '11111111-2222-3333-4444-555555555555';
+
+let folder: string;
+let serving: Monitor;
+let settings: Record<string, string>;
+let nvd: Nvd;
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-assess-'));
+  nvd = await startNvd();
+  settings = { SVC_DATA_DIR: folder, SVC_NVD_URL: nvd.url, SVC_LOG_LEVEL: 'error' };
+  // As `serve` does: the commands use its embedded database.
+  serving = compose(readConfig(settings));
+  await serving.database.start();
+});
+after(async () => {
+  await serving.database.stop();
+  await nvd[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function monitor(args: string[], more: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [program, 'monitor', ...args], {
+    env: { ...process.env, ...settings, ...more },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [out, err, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ]);
+  return { out, err, code };
+}
+
+/** A folder with one feed file. */
+function makeFeed(name: string, file: string, content: string | Buffer): string {
+  const path = join(folder, name);
+  mkdirSync(path, { recursive: true });
+  writeFileSync(join(path, file), content);
+  return path;
+}
+
+const feedOf = (vulnerabilities: readonly unknown[], timestamp = '2025-11-01T03:00:00.123') =>
+  JSON.stringify({ format: 'NVD_CVE', version: '2.0', timestamp, totalResults: 1, vulnerabilities });
+
+test('feed files of a folder fill the copy, packed or not; assess reads it', async () => {
+  const before = await monitor(['assess', '--cpe', 'cpe:/a:openbsd:openssh:9.6p1', '--json']);
+  assert.equal(JSON.parse(before.out).reason, 'no_database');
+  const half = Math.floor(records.length / 2);
+  const path = makeFeed(
+    'feeds',
+    'nvdcve-2.0-2023.json',
+    feedOf([...records.slice(0, half), { cve: 'broken' }]),
+  );
+  makeFeed(
+    'feeds',
+    'nvdcve-2.0-2024.json.gz',
+    gzipSync(feedOf(records.slice(half), '2025-11-02T03:00:00.000')),
+  );
+  const imported = await monitor(['refresh_vulnerabilities', '--from', path]);
+  assert.equal(imported.code, 0, imported.err);
+  assert.match(imported.out, /nvdcve-2\.0-2023\.json: \d+ records, \d+ of known products, 1 unreadable/);
+  assert.match(imported.out, /OpenSSH +16 records, .* old, 3 deferred/);
+
+  const one = await monitor(['assess', '--cpe', 'cpe:2.3:a:openbsd:openssh:9.6:p1:*:*:*:*:*:*', '--json']);
+  const { assessment, reason, findings, database: copy } = JSON.parse(one.out);
+  assert.deepEqual(
+    [assessment, reason, copy.refreshed_at, copy.records],
+    ['assessed', null, '2025-11-02T03:00:00.000Z', 16],
+  );
+  const regression = findings.find(({ cve }: { cve: string }) => cve === 'CVE-2024-6387');
+  assert.equal(regression.result, 'affected');
+  assert.deepEqual(regression.matched, ['cpe:2.3:a:openbsd:openssh:*:*:*:*:*:*:*:* from 8.6 before 9.8']);
+
+  const packed = await monitor([
+    'assess',
+    '--product',
+    'OpenSSH',
+    '--product-version',
+    '9.6p1 Ubuntu 3ubuntu13.5',
+  ]);
+  assert.match(packed.out, /unable to assess: a package of a distribution/);
+  assert.match(packed.out, /not findings of this service/);
+  assert.match(packed.out, /not endorsed or certified by the NVD/);
+});
+
+test('a file of nmap is assessed by address, and its neighbours judge one another', async () => {
+  const port = (number: number, service: string) =>
+    `<port protocol="tcp" portid="${number}"><state state="open"/>${service}</port>`;
+  const host = (address: string, ports: string) =>
+    `<host><address addr="${address}" addrtype="ipv4"/><ports>${ports}</ports></host>`;
+  const nginx =
+    '<service name="http" product="nginx" version="1.24.0" method="probed" conf="10"><cpe>cpe:/a:igor_sysoev:nginx:1.24.0</cpe></service>';
+  const ssh =
+    '<service name="ssh" product="OpenSSH" version="9.6p1 Ubuntu 3" method="probed" conf="10"><cpe>cpe:/a:openbsd:openssh:9.6p1</cpe></service>';
+  const xml = `<?xml version="1.0"?><nmaprun>${host('203.0.113.1', port(80, nginx))}${host('203.0.113.2', `${port(22, ssh)}${port(80, nginx)}<port protocol="tcp" portid="81"><state state="closed"/></port>`)}</nmaprun>`;
+  const file = join(folder, 'scan.xml');
+  writeFileSync(file, xml);
+  const { out } = await monitor(['assess', '--nmap', file, '--json']);
+  const shown = JSON.parse(out).map(
+    (one: { service: { address: string; port: number }; reason: string | null }) => [
+      one.service.address,
+      one.service.port,
+      one.reason,
+    ],
+  );
+  assert.deepEqual(shown, [
+    ['203.0.113.1', 80, null],
+    ['203.0.113.2', 22, 'distribution_package'],
+    ['203.0.113.2', 80, 'likely_packaged'],
+  ]);
+});
+
+test('what can not be read is refused with what to do, and nothing is lost', async () => {
+  const stored = () => serving.vulnerabilities.listProducts();
+  const before = await stored();
+  const bomb = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><nmaprun><host>&b;</host></nmaprun>';
+  writeFileSync(join(folder, 'bomb.xml'), bomb);
+  writeFileSync(join(folder, 'other.xml'), '<html></html>');
+  const assessed: [AssessOptions, RegExp][] = [
+    [{}, /Give one of --cpe/],
+    [{ cpe: 'openssh' }, /--cpe takes a name such as/],
+    [{ cpe: 'cpe:/a:x:y:1', product: 'x' }, /Give one of/],
+    [{ nmap: join(folder, 'none.xml') }, /can't be read as XML of nmap/],
+    [{ nmap: join(folder, 'bomb.xml') }, /can't be read as XML of nmap/],
+    [{ nmap: join(folder, 'other.xml') }, /none of nmap/],
+    [{ address: 'x' }, /IPv4 or IPv6/],
+    [{ address: '203.0.113.9' }, /No scan of the last seven days/],
+  ];
+  for (const [options, message] of assessed) await assert.rejects(assess(settings, options), { message });
+  const imported: [string, RegExp][] = [
+    [join(folder, 'nowhere'), /can't be read/],
+    [makeFeed('bad', 'a.json', '{'), /can't be read/],
+    [makeFeed('odd', 'a.json', '{}'), /no feed file/],
+    [makeFeed('cut', 'a.json.gz', gzipSync('{}').subarray(0, 9)), /can't be read/],
+  ];
+  for (const [path, message] of imported)
+    await assert.rejects(refreshVulnerabilities(settings, { isLoop: false, folder: path }), { message });
+  const both = refreshVulnerabilities(settings, { isLoop: true, folder });
+  await assert.rejects(both, { message: /not both/ });
+  assert.deepEqual(await stored(), before);
+});
+
+test('NET-2.6.3: a refused refresh says so, keeps the copy and shows no key', async () => {
+  // The copy of the files is older than a day.
+  await nvd.plan({ kind: 'status', status: 403 });
+  const { out, err, code } = await monitor(['refresh_vulnerabilities'], { SVC_NVD_API_KEY: key });
+  assert.equal(code, 1);
+  assert.match(out, /refuses requests/);
+  assert.match(out, /16 records, \d+ (h|days) old/);
+  assert.ok(!`${out}${err}`.includes(key));
+  const insecure = { ...settings, SVC_NVD_API_KEY: key, SVC_NVD_URL: 'http://nvd.example.com/cves' };
+  assert.throws(() => compose(readConfig(insecure)), /^((?!1111).)*not encrypted((?!1111).)*$/s);
+});

@@ -1,0 +1,130 @@
+/** Assessments as text and as JSON. */
+import type { Assessment, CopiedProduct, Finding, ServiceAt } from '../vulnerabilities/index.ts';
+
+/** A service with its assessment. */
+export interface Assessed extends ServiceAt {
+  result: Assessment;
+}
+
+const reasons: Readonly<Record<NonNullable<Assessment['reason']>, string>> = {
+  not_probed: 'its name is guessed from the port',
+  low_confidence: 'the scan is not certain what answered',
+  unknown_product: 'the product is not looked up',
+  ambiguous_product: 'the scan names several products',
+  no_version: 'it shows no version',
+  ambiguous_version: 'its version is not exact',
+  incomplete_version: 'it shows a part of its version',
+  distribution_package: 'a package of a distribution, which mends faults without a new version',
+  likely_packaged: 'likely a package of a distribution, as another service of the server is',
+  no_database: 'records of the product were never fetched: ./svc monitor refresh_vulnerabilities',
+};
+
+const doubts: Readonly<Record<Finding['incomplete'][number], string>> = {
+  platform: 'depends on the operating system or another product',
+  edition: 'depends on the edition',
+  version: 'depends on a part of the version that is not shown',
+  all_versions: 'the record names no versions',
+};
+
+/** Terms of the database ask for it. */
+const notice = 'This product uses the NVD API but is not endorsed or certified by the NVD.';
+
+export function describeAssessed(
+  assessed: readonly Assessed[],
+  copied: readonly CopiedProduct[],
+  nowMs: number,
+): string {
+  return `${assessed.flatMap((one) => describe(one, copied, nowMs)).join('\n')}\n${notice}\n`;
+}
+
+function describe(one: Assessed, copied: readonly CopiedProduct[], nowMs: number): string[] {
+  const { result, evidence } = one;
+  const place = one.port > 0 ? `${one.address} ${one.transport}/${one.port} ` : '';
+  const title = result.product?.title ?? evidence.product ?? 'unknown product';
+  const head = `${place}${title}${evidence.version === null ? '' : ` ${evidence.version}`}`;
+  const product = copied.find((entry) => entry.product === result.product?.key);
+  const age =
+    product?.refreshedAtMs == null
+      ? ''
+      : `, records ${Math.floor(Math.max(0, nowMs - product.refreshedAtMs) / 3_600_000)} h old`;
+  if (result.reason === null) {
+    const count = result.findings.length;
+    const found =
+      count === 0
+        ? 'no potential vulnerability'
+        : `${count} potential ${count === 1 ? 'vulnerability' : 'vulnerabilities'}`;
+    return [
+      `${head}: ${found} in ${result.compared} records${age}`,
+      ...result.findings.flatMap(describeFinding),
+    ];
+  }
+  const upstream = result.upstreamFindings;
+  const more =
+    upstream.length === 0 ? [] : [`  The original of this version has (not findings of this service):`];
+  return [
+    `${head}: unable to assess: ${reasons[result.reason]}`,
+    ...more,
+    ...upstream.flatMap(describeFinding),
+  ];
+}
+
+function describeFinding(finding: Finding): string[] {
+  const { severity } = finding;
+  const marks = [
+    finding.result,
+    severity ? `${severity.rating} ${severity.score.toFixed(1)} (CVSS ${severity.version})` : 'not scored',
+    ...(finding.isKnownExploited ? ['known exploited'] : []),
+    ...(finding.isDisputed ? ['disputed'] : []),
+    ...finding.incomplete.map((doubt) => doubts[doubt]),
+  ];
+  return [
+    `  ${finding.cve.padEnd(16)} ${marks.join(', ')}`,
+    `    ${finding.summary}`,
+    ...finding.matched.map((criterion) => `    fits ${criterion}`),
+  ];
+}
+
+/** The form of `--json`. */
+export function toJson(
+  { address, transport, port, evidence, result }: Assessed,
+  copied: readonly CopiedProduct[],
+  nowMs: number,
+) {
+  const product = copied.find((entry) => entry.product === result.product?.key);
+  const refreshedAtMs = product?.refreshedAtMs ?? null;
+  return {
+    service: {
+      ...(port > 0 ? { address, transport, port } : {}),
+      ...{
+        product: evidence.product,
+        version: evidence.version,
+        extra_info: evidence.extraInfo,
+        cpe: evidence.cpe,
+      },
+      known_product: result.product?.key ?? null,
+    },
+    assessment: result.assessment,
+    reason: result.reason,
+    findings: result.findings.map(findingJson),
+    upstream_findings: result.upstreamFindings.map(findingJson),
+    findings_limited: result.isLimited,
+    database: {
+      refreshed_at: refreshedAtMs === null ? null : new Date(refreshedAtMs).toISOString(),
+      age_seconds: refreshedAtMs === null ? null : Math.max(0, Math.floor((nowMs - refreshedAtMs) / 1_000)),
+      records: product?.records ?? 0,
+      compared: result.compared,
+      deferred: product?.deferred ?? 0,
+      unreadable: product?.unreadable ?? 0,
+      last_error: product?.error ?? null,
+    },
+  };
+}
+
+function findingJson(finding: Finding) {
+  const { cve, result, incomplete, severity, summary, matched } = finding;
+  return {
+    ...{ cve, result, incomplete, severity },
+    ...{ known_exploited: finding.isKnownExploited, disputed: finding.isDisputed, summary },
+    ...{ published_at: finding.publishedAt, modified_at: finding.modifiedAt, matched },
+  };
+}

@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { NvdRecord } from './records/index.ts';
+
+/** What happens to a request. */
+export type NvdFault =
+  | {
+      kind:
+        | 'none'
+        | 'closed'
+        | 'cut'
+        | 'empty_page'
+        | 'foreign_value'
+        | 'half_json'
+        | 'malformed_record'
+        | 'no_total'
+        | 'null'
+        | 'other_page'
+        | 'page_of_html'
+        | 'redirect'
+        | 'silent'
+        | 'slow'
+        | 'total_changes';
+    }
+  | { kind: 'status'; status: number; retryAfter?: string };
+
+export interface AskedNvd {
+  /** By the clock that the test gave it. */
+  atMs: number;
+  url: string;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  fault: string;
+}
+
+export interface Nvd extends AsyncDisposable {
+  url: string;
+  /** Faults of the next requests, in order. */
+  plan(...faults: NvdFault[]): Promise<void>;
+  /** Pages have at most so many records. */
+  limitPages(recordsMax: number): Promise<void>;
+  setClock(nowMs: number): Promise<void>;
+  /** Null: the usual ones. */
+  setRecords(records: readonly NvdRecord[] | null): Promise<void>;
+  /** Requests since the last call, in order. */
+  asked(): Promise<AskedNvd[]>;
+}
+
+/** The database as a process of its own. */
+export async function startNvd(): Promise<Nvd> {
+  const program = fileURLToPath(new URL('./nvd-process.ts', import.meta.url));
+  const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const origin = `http://127.0.0.1:${Number(line.toString())}`;
+  const arrange = async (what: string, body: object) =>
+    (await fetch(`${origin}/testing/${what}`, { method: 'POST', body: JSON.stringify(body) })).json();
+  return {
+    url: `${origin}/rest/json/cves/2.0`,
+    plan: (...faults) => arrange('plan', { faults }) as Promise<void>,
+    limitPages: (recordsMax) => arrange('page', { recordsMax }) as Promise<void>,
+    setClock: (nowMs) => arrange('clock', { nowMs }) as Promise<void>,
+    setRecords: (records) => arrange('records', { records }) as Promise<void>,
+    asked: () => arrange('asked', {}) as Promise<AskedNvd[]>,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+}

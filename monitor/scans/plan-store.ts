@@ -59,17 +59,17 @@ export async function readPlanState(db: Queryable, sensorId: number): Promise<St
 }
 
 /**
- * Notes that a sensor got a plan with this content; its revision grows when the content is another one. `entries` are the
- * addresses that it would name without its bound.
+ * Notes that a sensor got a plan with this content; its revision grows when the content is another one. `addresses` is the number of
+ * those that it would name without its bound.
  */
 export async function notePlan(
   db: Queryable,
   sensor: { id: number; siteId: number },
-  { fingerprint, entries }: { fingerprint: string; entries: number },
+  plan: { fingerprint: string; addresses: number },
 ): Promise<number> {
   const { rows } = await sql<{ revision: number }>`
     insert into scan_plans as held (sensor_id, site_id, fingerprint, entries)
-    values (${sensor.id}, ${sensor.siteId}, ${fingerprint}, ${entries})
+    values (${sensor.id}, ${sensor.siteId}, ${plan.fingerprint}, ${plan.addresses})
     on conflict (sensor_id) do update set fetched_at = svc_now(), site_id = excluded.site_id, entries = excluded.entries,
       revision = held.revision + case when held.fingerprint = excluded.fingerprint then 0 else 1 end,
       changed_at = case when held.fingerprint = excluded.fingerprint then held.changed_at else svc_now() end,

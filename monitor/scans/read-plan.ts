@@ -149,6 +149,6 @@ async function readRevision(
   if (isSame && stored.fetchedAgeSeconds < notedAgainSeconds) return stored.revision;
   return inTransaction(db(), async (trx) => {
     await touchTargets(trx, sensor.id, ids);
-    return notePlan(trx, sensor, { fingerprint, entries });
+    return notePlan(trx, sensor, { fingerprint, addresses: entries });
   });
 }

@@ -3,9 +3,14 @@ import { sql } from 'kysely';
 import type { ScanOutcome, ScanPhase, ScanProfile, ScanService } from '#contracts/port-scan/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-/** A result as its sensor reported it. */
-export interface DeliverableScan {
+/** Names a result: another sensor that reports under the same id reports about its own targets. */
+export interface ReportedResult {
   scanId: string;
+  sensorId: number;
+}
+
+/** A result as its sensor reported it. */
+export interface DeliverableScan extends ReportedResult {
   siteId: number;
   clusterId: number;
   vmId: number;
@@ -31,7 +36,7 @@ export async function listDeliverable(
   connectionRevision: number,
 ): Promise<DeliverableScan[]> {
   const { rows } = await sql<DeliverableScan>`
-    select distinct on (a.scan_id) a.scan_id as "scanId", a.site_id as "siteId", a.cluster_id as "clusterId",
+    select distinct on (a.scan_id) a.scan_id as "scanId", a.sensor_id as "sensorId", a.site_id as "siteId", a.cluster_id as "clusterId",
       a.vm_id as "vmId", host(a.address) as address, coalesce(a.profile, 'common') as profile,
       case when r.id is null then null else json_build_object('id', r.id, 'allocationId', r.allocation_id,
         'assignedAt', r.assigned_at) end as request,
@@ -47,7 +52,7 @@ export async function listDeliverable(
         select 1 from scan_attempts n where n.cluster_id = a.cluster_id and n.vm_id = a.vm_id and n.address = a.address
           and n.request_id is null and n.profile = a.profile and n.state = 'complete' and n.result_at is not null
           and (n.finished_at, n.scan_id) > (a.finished_at, a.scan_id)) end
-    order by a.scan_id, a.result_at limit ${listedMax}`.execute(db);
+    order by a.scan_id, a.reported_at, a.sensor_id limit ${listedMax}`.execute(db);
   return rows;
 }
 
@@ -60,12 +65,14 @@ export interface ScanBody {
   notes: string[];
 }
 
-export async function readBodies(db: Queryable, scanIds: readonly string[]): Promise<ScanBody[]> {
+/** Of these results exactly: what another sensor reported under the same id is not theirs. */
+export async function readBodies(db: Queryable, results: readonly ReportedResult[]): Promise<ScanBody[]> {
   const { rows } = await sql<ScanBody>`
-    select distinct on (scan_id) scan_id as "scanId", state, phases, services, notes from scan_attempts
-    where scan_id = any(${[...scanIds]}::uuid[]) and result_at is not null order by scan_id, result_at`.execute(
-    db,
-  );
+    select a.scan_id as "scanId", a.state, a.phases, a.services, a.notes
+    from unnest(${results.map(({ sensorId }) => sensorId)}::bigint[], ${results.map(({ scanId }) => scanId)}::uuid[])
+      as g(sensor_id, scan_id)
+    join scan_attempts a on a.sensor_id = g.sensor_id and a.scan_id = g.scan_id
+    where a.result_at is not null order by a.scan_id`.execute(db);
   return rows;
 }
 

@@ -50,7 +50,7 @@ export interface ScanExchange {
     clusterIds: readonly number[],
     connectionRevision: number,
   ): Promise<delivery.DeliverableScan[]>;
-  readBodies(db: Queryable, scanIds: readonly string[]): Promise<delivery.ScanBody[]>;
+  readBodies(db: Queryable, results: readonly delivery.ReportedResult[]): Promise<delivery.ScanBody[]>;
   noteDelivered(trx: Queryable, delivered: readonly { scanId: string; outcome: string }[]): Promise<void>;
 }
 

@@ -30,6 +30,7 @@ export async function receiveReport(
   const { scan_id, scan_request_id: requestId } = report;
   if (requestId !== null && requestId !== scan_id)
     throw new CodedError('scans.malformed', 'The scan of a request has the id of the request.');
+  requireTimes(report);
   return inTransaction(db(), async (trx) => {
     const target = await requireTarget(trx, sensorId, report.target_id);
     const held = await lockAttempt(trx, sensorId, { scanId: scan_id, requestId }, target);
@@ -43,6 +44,18 @@ export async function receiveReport(
     else await takeResult(trx, sensorId, target, report);
     return { scan_id, receipt: 'accepted' };
   });
+}
+
+/** The format of a time also has leap seconds and times that no clock here can hold. */
+function requireTimes(report: ScanReport): void {
+  const times = [report.at];
+  if (report.kind === 'result') {
+    times.push(report.started_at, report.finished_at);
+    for (const one of report.services) times.push(one.first_observed_at, one.observed_at);
+    for (const pause of report.pauses ?? []) times.push(pause.started_at, pause.ended_at);
+  }
+  if (times.every((time) => Date.parse(time) > 0)) return;
+  throw new CodedError('scans.malformed', 'A time in the report is none that a clock can show.');
 }
 
 async function requireTarget(trx: Queryable, sensorId: number, text: string): Promise<NamedTarget> {

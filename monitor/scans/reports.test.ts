@@ -177,6 +177,23 @@ test('what a service writes is stored without control characters, and each port 
   ]);
 });
 
+test('a time that no clock shows is refused by name, and nothing of the report is kept', async () => {
+  for (const time of ['2016-12-31T23:59:60Z', '0000-01-01T00:00:00Z', '1969-12-31T23:59:59Z'])
+    for (const change of [
+      { at: time },
+      { started_at: time },
+      { finished_at: time },
+      { services: [service(22, { observed_at: time })] },
+      { services: [service(22, { first_observed_at: time })] },
+      { pauses: [{ reason: 'cpu' as const, started_at: time, ended_at: time }] },
+    ]) {
+      const { status, json } = await stage.ask(result(target, 'common', [], change));
+      assert.deepEqual([status, json.error?.code], [422, 'scan_report_malformed'], JSON.stringify(change));
+    }
+  const { rows } = await stage.pool.query('select 1 from scan_attempts');
+  assert.equal(rows.length, 0);
+});
+
 test('two copies of one result at the same time are stored once', async () => {
   const body = result(target, 'full', [22, 80, 443]);
   const receipts = await Promise.all(Array.from({ length: 6 }, () => report(body)));

@@ -3,6 +3,9 @@ import { sql } from 'kysely';
 import type { ScanRequest } from '#contracts/admin-api/port-scans.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
+/** The attempt is about what was asked for: a sensor that reports another target under the id of a request moves nothing. */
+const isOfRequest = sql`a.request_id = r.id and a.cluster_id = r.cluster_id and a.vm_id = r.vm_id and a.address = r.address`;
+
 /**
  * Notes a complete listing under this revision of the connection. A request that was cancelled or has expired is never
  * revived; one that merely left the list, or was withdrawn, may come back. Those that are not listed any more end.
@@ -68,8 +71,7 @@ export async function listPendingUpdates(
       from scan_requests r
       left join unnest(${clusters.map(({ clusterId }) => clusterId)}::bigint[],
         ${clusters.map(({ siteId }) => siteId)}::bigint[]) as c(cluster_id, site_id) on c.cluster_id = r.cluster_id
-      left join lateral (select * from scan_attempts a where a.request_id = r.id and a.cluster_id = r.cluster_id
-        and a.vm_id = r.vm_id and a.address = r.address order by a.started_at nulls last limit 1) a on true
+      left join lateral (select * from scan_attempts a where ${isOfRequest} order by a.started_at nulls last limit 1) a on true
       where r.state <> 'ended' and r.connection_revision = ${connectionRevision}) p
     where p.is_due and p."siteId" is not null order by p.requested_at, p.id limit ${limit}`.execute(db);
   return rows;
@@ -124,9 +126,9 @@ export async function listPlannedRequests(
     where r.state = 'claimed' and r.connection_revision = ${connectionRevision}
       and exists (select 1 from scan_targets t where t.sensor_id = ${sensorId} and t.cluster_id = r.cluster_id
         and t.vm_id = r.vm_id and t.address = r.address)
-      and not exists (select 1 from scan_attempts a where a.request_id = r.id
+      and not exists (select 1 from scan_attempts a where ${isOfRequest}
         and (a.result_at is not null or a.sensor_id <> ${sensorId} and a.started_at is not null))
-      and (r.expires_at > svc_now() or exists (select 1 from scan_attempts a where a.request_id = r.id
+      and (r.expires_at > svc_now() or exists (select 1 from scan_attempts a where ${isOfRequest}
         and a.sensor_id = ${sensorId} and a.started_at is not null))
     order by r.requested_at, r.id limit ${limit}`.execute(reader);
   return rows;
@@ -142,7 +144,7 @@ export async function listWithdrawn(reader: Queryable, sensorId: number, limit: 
     where r.state = 'ended' and r.ended_at > svc_now() - interval '7 days'
       and exists (select 1 from scan_targets t where t.sensor_id = ${sensorId} and t.cluster_id = r.cluster_id
         and t.vm_id = r.vm_id and t.address = r.address)
-      and not exists (select 1 from scan_attempts a where a.request_id = r.id
+      and not exists (select 1 from scan_attempts a where ${isOfRequest}
         and (a.result_at is not null or r.ended_by = 'unlisted' and a.started_at is not null))
     order by r.ended_at desc, r.id limit ${limit}`.execute(reader);
   return rows.map(({ id }) => id);

@@ -119,7 +119,7 @@ function findGeneration(generations: readonly Generation[], scan: DeliverableSca
 async function buildParcel({ db, scans }: FeedSources, items: readonly ScanItem[]) {
   const bodies = await scans.readBodies(
     db(),
-    items.map(({ key }) => key),
+    items.map(({ scan }) => scan),
   );
   const bodyOf = new Map(bodies.map((body) => [body.scanId, body]));
   const { siteId, clusterIds } = items[0]!;

@@ -319,6 +319,49 @@ test('NET-9.3: operations that does not take port scans is asked for nothing, an
   assert.equal(sent().length, 1);
 });
 
+test('NET-2.7.11: what a sensor reports of its own server under the id of another’s scan moves and opens nothing there', async () => {
+  const { pool } = world.database;
+  const { token } = await world.sensors.createToken(systemActor, world.siteId);
+  const names = { host_name: 'host-3', node: 'hv-3', sensor_version: '0.1.24' };
+  const thief = { id: (await world.sensors.enrol({ token, ...names }))!.sensor_id, siteId: world.siteId };
+  await pool.query(
+    `insert into captures (site_id, sensor_id, name, role) values ($1, $2, 'uplink0', 'uplink'), ($1, $2, 'br0', 'bridge')`,
+    [world.siteId, thief.id],
+  );
+  await listInterfaces(pool, thief.id);
+  await pool.query("update inventory_vms set node = 'hv-3' where vm_id = 2");
+  const stolen = (await world.scans.readPlan(thief)).targets[0]!.target_id;
+  const forge = (id: string, requestId: string | null) =>
+    world.scans.receive(
+      thief,
+      result(stolen, 'full', [31_337], { scan_id: id, scan_request_id: requestId, endedAgo: 900 }),
+    );
+  const [asked, own] = [scanId(), scanId()];
+  world.operations.scanRequests = [requestOf(asked)];
+  await tick();
+  await forge(asked, asked);
+  assert.deepEqual(await planned(), [asked], 'the request is still to be scanned');
+  const target = await targetId();
+  await report(result(target, 'full', [22], { scan_id: asked, scan_request_id: asked, endedAgo: 20 }));
+  await report(result(target, 'common', [443], { scan_id: own, endedAgo: 20 }));
+  await forge(own, null);
+  await tick();
+  const found = sent().map((one) => [one.scan_id, one.allocation_id, one.services.map(({ port }) => port)]);
+  assert.deepEqual(
+    found.sort(),
+    [
+      [asked, 4, [22]],
+      [own, 4, [443]],
+    ].sort(),
+  );
+  const ports = await pool.query('select distinct port from scan_observations where vm_id = 1 order by port');
+  assert.deepEqual(
+    ports.rows.map(({ port }) => port),
+    [22, 443],
+  );
+  await pool.query("update inventory_vms set node = 'hv-1' where vm_id = 2");
+});
+
 test('answers about other requests prove nothing', async () => {
   const id = scanId();
   world.operations.scanRequests = [requestOf(id)];

@@ -8,6 +8,10 @@ import type { ScanProfile } from './wire.ts';
 export const poolSizes: Readonly<Record<ScanPool, number>> = { customer: 2, daily: 8, hourly: 2 };
 export const addressesMax = 12;
 const hourMs = 3_600_000;
+/** Longer than from one daily boundary to the next, also where the clock changes. */
+const dayMs = 26 * hourMs;
+/** A start that is further ahead was noted before the clock was set back: when it was is unknown. */
+const aheadMaxMs = 60_000;
 
 /** A scan that may start. */
 export interface ChosenScan {
@@ -21,7 +25,7 @@ export interface ChosenScan {
 export interface PastScans {
   /** The scan id was used, so it never runs again (NET-2.7.3). */
   wasStarted(scanId: string): boolean;
-  /** When the target's last attempt with this profile started, of any pool; null for none. */
+  /** When the target's last attempt with this profile started, of any pool, by the wall clock of then; null for none. */
   lastStartedAtMs(targetId: string, profile: ScanProfile): number | null;
 }
 
@@ -68,17 +72,23 @@ function dueRequests(plan: ScanPlan, past: PastScans): ChosenScan[] {
 function dueDaily(plan: ScanPlan, past: PastScans, nowMs: number): ChosenScan[] {
   const boundaryMs = Date.parse(plan.scan_policy?.daily_full_scan_at ?? '');
   if (!(boundaryMs <= nowMs)) return [];
-  return oldestFirst(plan.targets, past, 'full', (last) => last < boundaryMs).map((target) => ({
+  // A clock that was ahead of the monitor's noted a start after boundaries that are still to come.
+  const isDue = (last: number) => last < boundaryMs || nowMs - last >= dayMs || isUnknown(last, nowMs);
+  return oldestFirst(plan.targets, past, 'full', isDue).map((target) => ({
     ...{ target, profile: 'full' as const, pool: 'daily' as const, requestId: null },
   }));
 }
 
 function dueHourly(plan: ScanPlan, past: PastScans, nowMs: number): ChosenScan[] {
-  // A clock that was set back must not stop the scans until it has caught up.
-  const isDue = (last: number) => nowMs - last >= hourMs || last > nowMs + hourMs;
+  const isDue = (last: number) => nowMs - last >= hourMs || isUnknown(last, nowMs);
   return oldestFirst(plan.targets, past, 'common', isDue).map((target) => ({
     ...{ target, profile: 'common' as const, pool: 'hourly' as const, requestId: null },
   }));
+}
+
+/** A clock that was set back must not stop scans until it has caught up. */
+function isUnknown(last: number, nowMs: number): boolean {
+  return last > nowMs + aheadMaxMs;
 }
 
 function oldestFirst(

@@ -11,9 +11,10 @@ import { isOwnAddress } from './find-route.ts';
 import { type PressureLimits, readHost } from './host-pressure.ts';
 import { findScanLimits } from './limits/index.ts';
 import { destinationFault } from './nmap-arguments.ts';
+import type { OwnTraffic } from './ongoing-scans.ts';
 import { createPacer } from './pacing/index.ts';
 import { startScan } from './run-scan.ts';
-import { createScanService, type OwnTraffic, type ScanService } from './scan-service.ts';
+import { createScanService, type ScanService } from './scan-service.ts';
 
 export interface HostScansOptions {
   client: MonitorClient;

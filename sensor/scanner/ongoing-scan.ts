@@ -10,6 +10,7 @@ import type {
 import type { ChosenScan } from './choose-scans.ts';
 import { OpenPorts } from './open-ports.ts';
 import type { EndReason, RunningScan, ScanFindings, ScanProgress, ScanTask } from './scan.ts';
+import { startSteadyTime } from './steady-time.ts';
 import { type ScanPause, scanServicesMax } from './wire.ts';
 
 export class OngoingScan {
@@ -22,6 +23,7 @@ export class OngoingScan {
   readonly #chosen: ChosenScan;
   readonly #revision: number;
   readonly #clock: Clock;
+  readonly #now: () => string;
   readonly #startedAt: string;
   #running: RunningScan | null = null;
   #endedBefore: EndReason | null = null;
@@ -39,6 +41,7 @@ export class OngoingScan {
     this.#chosen = chosen;
     this.#revision = revision;
     this.#clock = clock;
+    this.#now = startSteadyTime(clock);
     this.#startedAt = this.#now();
     this.#lastBeatMs = clock.monotonicMs();
     this.task = {
@@ -132,9 +135,5 @@ export class OngoingScan {
       ...{ plan_revision: this.#revision, scan_id: this.scanId, scan_request_id: this.#chosen.requestId },
       ...{ target_id: this.target.target_id, at: this.#now() },
     };
-  }
-
-  #now(): string {
-    return new Date(this.#clock.nowMs()).toISOString();
   }
 }

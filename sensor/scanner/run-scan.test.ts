@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  createReadStream,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { systemClock } from '#common/clock/index.ts';
+import { createTestClock, systemClock } from '#common/clock/index.ts';
 import type { Pacer } from './pacing/index.ts';
 import { startScan } from './run-scan.ts';
 import type { ScanTask } from './scan.ts';
@@ -48,7 +56,17 @@ finish() { echo "</ports></host><runstats><finished exit=\\"success\\"/></runsta
     enclose: () => ({ procsFiles: [procs], remove() {} }),
   };
   const deps = { clock: systemClock, limits, pacer: uncounted, program };
-  return { deps, folder, procs, calls: () => readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n') };
+  const calls = () => {
+    const path = join(folder, 'calls');
+    return existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [];
+  };
+  /** Resolves when the program was called like this. */
+  const called = async (pattern: RegExp) => {
+    const changes = watch(folder);
+    while (!calls().some((line) => pattern.test(line))) await once(changes, 'change');
+    changes.close();
+  };
+  return { deps, folder, procs, calls, called };
 }
 
 const ordinary = `
@@ -121,7 +139,7 @@ test('without nmap, and where the group takes no process, nothing is found and i
 });
 
 test('NET-2.7.5: one port that never answers does not hold the others up', async (t) => {
-  const { deps, calls } = standIn(
+  const { deps, calls, called } = standIn(
     t,
     `
 if [ $transport = udp ]; then begin 100; rest closed 100 port-unreach; finish; exit 0; fi
@@ -131,9 +149,13 @@ begin $(echo "$ports" | tr ',' '\\n' | wc -l)
 for port in $(echo $ports | tr ',' ' '); do open $port '<service name="x" product="Found" method="probed" conf="10"/>'; done
 finish`,
   );
-  // The patience is over at once.
-  const clock = { ...systemClock, wait: () => new Promise<void>((resolve) => setTimeout(resolve, 30)) };
-  const findings = await startScan({ ...deps, clock }, task).findings;
+  const clock = createTestClock(Date.now());
+  const running = startScan({ ...deps, clock }, task);
+  for (const group of [/identify 21,22,23,25,80$/, /identify 23,25$/]) {
+    await called(group);
+    await clock.advance(40_000);
+  }
+  const findings = await running.findings;
   assert.equal(findings.state, 'complete');
   assert.deepEqual(
     findings.services.map(({ port, product }) => [port, product]),
@@ -144,7 +166,11 @@ finish`,
 });
 
 test('no process outlives a sensor that is killed', async (t) => {
-  const { folder, procs, deps } = standIn(t, 'begin 100; open 22; exec sleep 600');
+  const { folder, procs, deps } = standIn(t, 'exec 9>"$folder/alive"; begin 100; open 22; exec sleep 600');
+  const alive = join(folder, 'alive');
+  execFileSync('mkfifo', [alive]);
+  // It ends when no process has the other end any more.
+  const scannerEnded = once(createReadStream(alive).resume(), 'end');
   const script = join(folder, 'sensor.ts');
   const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
   writeFileSync(
@@ -163,7 +189,8 @@ setInterval(() => running.progress().open.length > 0 && process.stdout.write('fo
   assert.equal(isAlive(scanner), true);
   sensor.kill('SIGKILL');
   await once(sensor, 'exit');
-  while (isAlive(scanner)) await new Promise((resolve) => setTimeout(resolve, 5));
+  await scannerEnded;
+  assert.equal(isAlive(scanner), false);
 });
 
 function isAlive(processId: number): boolean {

@@ -14,6 +14,7 @@ import { OpenPorts } from './open-ports.ts';
 import type { Pace, Pacer } from './pacing/index.ts';
 import type { NmapOutcome, NmapRun, runNmap } from './run-nmap.ts';
 import type { EndReason, RunningScan, ScanFindings, ScanProgress, ScanTask } from './scan.ts';
+import { startSteadyTime } from './steady-time.ts';
 import { portsAsked, type ScanNote, type ScanPause, type ScanPhase, type ScanTransport } from './wire.ts';
 
 const transports = ['tcp', 'udp'] as const;
@@ -38,6 +39,7 @@ class Scan implements RunningScan {
   readonly #deps: ScanDeps;
   readonly #task: ScanTask;
   readonly #open: OpenPorts;
+  readonly #now: () => string;
   readonly #startedAt: string;
   readonly #phases: ScanPhase[] = [];
   readonly #runs = new Set<NmapRun>();
@@ -56,6 +58,7 @@ class Scan implements RunningScan {
     this.#deps = deps;
     this.#task = task;
     this.#open = new OpenPorts(task.scanId);
+    this.#now = startSteadyTime(deps.clock);
     this.#startedAt = this.#now();
     this.findings = this.#run();
   }
@@ -249,9 +252,5 @@ class Scan implements RunningScan {
       packets: this.#pace?.packets() ?? 0,
       pauses: this.#pauses,
     };
-  }
-
-  #now(): string {
-    return new Date(this.#deps.clock.nowMs()).toISOString();
   }
 }

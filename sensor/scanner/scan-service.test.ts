@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ import { Value } from 'typebox/value';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { type ScanPlan, ScanReport, type ScanResult } from '#contracts/sensor-api/port-scans.ts';
-import { createMonitorClient } from '#sensor/monitor-client/index.ts';
+import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { type FakeAnswer, type ReceivedRequest, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
 import type { HostSample } from './host-pressure.ts';
 import type { EndReason, RunningScan, ScanFindings, ScanTask } from './scan.ts';
@@ -66,6 +67,30 @@ class FakeScan implements RunningScan {
   }
 }
 
+/** The client, and a promise that resolves when none of its requests is under way. */
+function watchRequests(client: MonitorClient) {
+  const changes = new EventEmitter();
+  let underWay = 0;
+  const watched: MonitorClient = {
+    url: client.url,
+    async request(request) {
+      underWay += 1;
+      try {
+        return await client.request(request);
+      } finally {
+        underWay -= 1;
+        changes.emit('ended');
+      }
+    },
+  };
+  async function idle(): Promise<void> {
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    // What an answer leads to may be the next request.
+    for (await turn(); underWay > 0; await turn()) await once(changes, 'ended');
+  }
+  return { watched, idle };
+}
+
 async function begin(t: TestContext, folder = mkdtempSync(join(tmpdir(), 'svc-scans-'))) {
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const state = {
@@ -93,12 +118,13 @@ async function begin(t: TestContext, folder = mkdtempSync(join(tmpdir(), 'svc-sc
   };
   const monitor = await startFakeMonitor(t, answer, { plansScans: true });
   const clock = createTestClock(at);
+  const { watched, idle } = watchRequests(createMonitorClient(monitor.url));
   const scans: FakeScan[] = [];
   const own: number[] = [];
   const create = () =>
     createScanService({
       ...{
-        client: createMonitorClient(monitor.url),
+        client: watched,
         stateDirectory: folder,
         clock,
         reporter: silentReporter,
@@ -118,11 +144,11 @@ async function begin(t: TestContext, folder = mkdtempSync(join(tmpdir(), 'svc-sc
       onOwnTraffic: (pairs) => own.push(pairs.length),
     });
   /** Lets time pass until it is so. */
-  const until = async (what: string, isSo: () => boolean) => {
+  const until = async (what: string, isSo: () => boolean, stepMs = 500) => {
     for (let turn = 0; turn < 400; turn += 1) {
       if (isSo()) return;
-      await clock.advance(500);
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      await clock.advance(stepMs);
+      await idle();
     }
     assert.fail(what);
   };
@@ -244,6 +270,43 @@ test('NET-2.7.9: a result that the monitor does not take waits, also over the en
   await until('its result', () => results().length === 1);
   assert.deepEqual([results()[0]!.scan_id, results()[0]!.state], [requestId, 'partial']);
   await again.stop();
+});
+
+test('NET-2.7.3, NET-7.3: a clock that jumps by weeks, ahead and back, repeats no request, and scans keep their hour and their times', async (t) => {
+  const { state, reports, results, clock, scans, create, until } = await begin(t);
+  const other = '0193a1f0-0000-7000-8000-00000000000b';
+  state.plan = { ...basePlan, withdrawn: [other] };
+  const service = create();
+  await service.start();
+  await until('the request starts', () => scans.length === 1);
+  clock.stepWall(-3 * 86_400_000);
+  await until('a heartbeat', () => reports.some((one) => one.kind === 'heartbeat'));
+  const times = reports.map((one) => Date.parse(one.at));
+  assert.deepEqual([...times].sort(), times, 'its reports are in order');
+  assert.ok(times.every((ms) => ms >= at));
+  scans[0]!.finish();
+  await until('its result', () => results().length === 1);
+  await until('the hourly scan', () => scans.length === 2);
+  scans[1]!.finish();
+  await until('the result of that', () => results().length === 2);
+  // For a while the plan names neither; then a monitor that was restored from a backup plans both.
+  const again = [requestId, other].map((id) => ({ scan_request_id: id, target_id: target.target_id }));
+  for (const days of [3, 30, -30, 400]) {
+    clock.stepWall(days * 86_400_000);
+    for (const requests of [[], again]) {
+      state.plan = { ...basePlan, revision: 1000 + days, requests };
+      const before = scans.length;
+      const isStarted = () => scans.length > before;
+      await until(`an hourly scan starts within the hour, ${days} days away`, isStarted, 60_000);
+      scans.at(-1)!.finish();
+    }
+  }
+  assert.deepEqual(
+    [...new Set(scans.slice(1).map((one) => one.task.profile))],
+    ['common'],
+    'no request runs again',
+  );
+  await service.stop();
 });
 
 test('NET-8.5: while the ledger can not be written, a withdrawn scan ends all the same, and its result is stored later', async (t) => {

@@ -11,6 +11,7 @@ const schemaSql = `
     request_id TEXT,
     target_id TEXT NOT NULL,
     profile TEXT NOT NULL,
+    -- By the wall clock, as plans are; the time of its end and of withdrawals is an age, as in table age.
     started_at_ms INTEGER NOT NULL,
     ended_at_ms INTEGER,
     -- What a result would say if the sensor were killed now; empty once it has ended.
@@ -23,6 +24,10 @@ const schemaSql = `
     body TEXT NOT NULL
   ) STRICT;
   CREATE TABLE IF NOT EXISTS withdrawn (scan_id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL) STRICT;
+  -- How long the sensor ran in all. A ledger of an older sensor has wall times instead, and goes on from its newest.
+  CREATE TABLE IF NOT EXISTS age (only INTEGER PRIMARY KEY CHECK (only = 1), ms INTEGER NOT NULL) STRICT;
+  INSERT OR IGNORE INTO age SELECT 1, max(
+    (SELECT coalesce(max(ended_at_ms), 0) FROM attempts), (SELECT coalesce(max(at_ms), 0) FROM withdrawn));
 `;
 
 export interface AttemptRow {
@@ -77,11 +82,14 @@ export class LedgerStore {
     return this.#db.prepare('SELECT 1 FROM withdrawn WHERE scan_id = ?').get(scanId) !== undefined;
   }
 
+  /** Of the attempt that was written last: its time is not the latest where the clock was set back. */
   lastStartedAtMs(targetId: string, profile: string): number | null {
     const row = this.#db
-      .prepare('SELECT max(started_at_ms) AS at FROM attempts WHERE target_id = ? AND profile = ?')
+      .prepare(
+        `SELECT started_at_ms AS at FROM attempts WHERE target_id = ? AND profile = ? ORDER BY rowid DESC LIMIT 1`,
+      )
       .get(targetId, profile);
-    return (row?.at as number | null) ?? null;
+    return (row?.at as number | undefined) ?? null;
   }
 
   insertAttempt(row: AttemptRow): void {
@@ -105,28 +113,66 @@ export class LedgerStore {
     return this.#db.prepare('SELECT count(*) AS n FROM attempts').get()!.n as number;
   }
 
-  /** Requests that can not come again, and targets that were not scanned for as long. */
-  removeEndedBefore(atMs: number): void {
-    this.#db.prepare('DELETE FROM attempts WHERE ended_at_ms < ?').run(atMs);
-    this.#db.prepare('DELETE FROM withdrawn WHERE at_ms < ?').run(atMs);
+  readAge(): number {
+    return this.#db.prepare('SELECT ms FROM age').get()!.ms as number;
   }
 
-  /** Makes room among routine attempts, oldest first. A request's is kept: it must not run again. */
+  writeAge(ms: number): void {
+    this.#db.prepare('UPDATE age SET ms = ?').run(ms);
+  }
+
+  attemptsEndedBefore(ms: number): string[] {
+    return this.#ids(this.#db.prepare('SELECT scan_id FROM attempts WHERE ended_at_ms < ?').all(ms));
+  }
+
+  withdrawnBefore(ms: number): string[] {
+    return this.#ids(this.#db.prepare('SELECT scan_id FROM withdrawn WHERE at_ms < ?').all(ms));
+  }
+
+  removeAttempt(scanId: string): void {
+    this.#db.prepare('DELETE FROM attempts WHERE scan_id = ?').run(scanId);
+  }
+
+  removeWithdrawn(scanId: string): void {
+    this.#db.prepare('DELETE FROM withdrawn WHERE scan_id = ?').run(scanId);
+  }
+
+  /** Makes room among routine attempts, oldest first. */
   removeOldestRoutine(count: number): void {
     this.#db
       .prepare(
         `DELETE FROM attempts WHERE scan_id IN (SELECT scan_id FROM attempts WHERE request_id IS NULL
-         AND ended_at_ms IS NOT NULL ORDER BY started_at_ms LIMIT ?)`,
+         AND ended_at_ms IS NOT NULL ORDER BY rowid LIMIT ?)`,
       )
       .run(count);
+  }
+
+  removeOldestRequests(count: number, except: readonly string[]): void {
+    this.#db
+      .prepare(
+        `DELETE FROM attempts WHERE scan_id IN (SELECT scan_id FROM attempts WHERE request_id IS NOT NULL
+         AND ended_at_ms IS NOT NULL AND scan_id NOT IN (SELECT value FROM json_each(?)) ORDER BY rowid LIMIT ?)`,
+      )
+      .run(JSON.stringify(except), count);
+  }
+
+  /** Nothing where the count is not positive. */
+  removeOldestWithdrawn(count: number, except: readonly string[]): void {
+    if (count <= 0) return;
+    this.#db
+      .prepare(
+        `DELETE FROM withdrawn WHERE scan_id IN (SELECT scan_id FROM withdrawn
+         WHERE scan_id NOT IN (SELECT value FROM json_each(?)) ORDER BY rowid LIMIT ?)`,
+      )
+      .run(JSON.stringify(except), count);
   }
 
   updateBody(scanId: string, body: string): void {
     this.#db.prepare('UPDATE attempts SET body = ? WHERE scan_id = ?').run(body, scanId);
   }
 
-  endAttempt(scanId: string, atMs: number): void {
-    this.#db.prepare(`UPDATE attempts SET ended_at_ms = ?, body = '' WHERE scan_id = ?`).run(atMs, scanId);
+  endAttempt(scanId: string, ageMs: number): void {
+    this.#db.prepare(`UPDATE attempts SET ended_at_ms = ?, body = '' WHERE scan_id = ?`).run(ageMs, scanId);
   }
 
   openAttempts(): AttemptRow[] {
@@ -158,8 +204,8 @@ export class LedgerStore {
     return { count: row.n as number, bytes: row.bytes as number };
   }
 
-  insertWithdrawn(scanId: string, atMs: number): void {
-    this.#db.prepare('INSERT OR IGNORE INTO withdrawn (scan_id, at_ms) VALUES (?, ?)').run(scanId, atMs);
+  insertWithdrawn(scanId: string, ageMs: number): void {
+    this.#db.prepare('INSERT OR IGNORE INTO withdrawn (scan_id, at_ms) VALUES (?, ?)').run(scanId, ageMs);
   }
 
   countWithdrawn(): number {
@@ -168,5 +214,9 @@ export class LedgerStore {
 
   close(): void {
     this.#db.close();
+  }
+
+  #ids(rows: readonly Record<string, unknown>[]): string[] {
+    return rows.map((row) => row.scan_id as string);
   }
 }

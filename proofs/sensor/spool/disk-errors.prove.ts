@@ -13,7 +13,8 @@ import { type ProofMonitor, seededRandom, startProofMonitor } from '../proof-mon
 import type { CycleSensorInput } from './cycle-sensor.ts';
 import { judgeMinutes } from './judge-minutes.ts';
 import type { PlantedFault } from './planted-faults.ts';
-import { type CallPoint, countCalls, type TracedCycle, traceCycle } from './traced-cycle.ts';
+import type { CallPoint } from '../traced-process.ts';
+import { countCalls, type TracedCycle, traceCycle } from './traced-cycle.ts';
 import { checkWriteOrder } from './write-order.ts';
 
 export const name = 'sensor-disk-errors';

@@ -1,10 +1,9 @@
 /**
  * Runs a cycle of the sensor under strace, which can kill it or fail its system calls at a chosen call. Linux, root.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type CallPoint, countPoints, startTraced, type TraceOptions } from '../traced-process.ts';
 import type { CycleSensorInput } from './cycle-sensor.ts';
 
 const childPath = fileURLToPath(new URL('./cycle-sensor.ts', import.meta.url));
@@ -27,12 +26,6 @@ export const cycleCalls = [
   'close',
 ] as const;
 
-/** One call of one name, counted from the start of the cycle. */
-export interface CallPoint {
-  call: string;
-  nth: number;
-}
-
 export interface TracedCycle {
   /** Exit code; null for a killed process. */
   code: number | null;
@@ -43,54 +36,20 @@ export interface TracedCycle {
   endedAtSeconds: number;
 }
 
-export interface TraceOptions {
-  calls: readonly string[];
-  /** strace's expression for `-e inject=`, such as `fsync:error=EIO:when=3`. */
-  inject?: string;
-}
-
 /** Runs one cycle; `traceFile` is overwritten. */
 export async function traceCycle(
   input: CycleSensorInput,
   options: TraceOptions,
   traceFile: string,
 ): Promise<TracedCycle> {
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', childPath, JSON.stringify(input)],
-    {
-      stdio: ['pipe', 'pipe', 'inherit'],
-      env: {
-        ...process.env,
-        // Certificates from the environment would be read during the cycle.
-        NODE_EXTRA_CA_CERTS: '',
-        // Avoids compiling the same modules again, half of a cycle's processor time.
-        NODE_COMPILE_CACHE: join(dirname(traceFile), 'compiled'),
-      },
-    },
-  );
-  let said = '';
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const ready = new Promise<void>((resolve) => {
-    child.stdout!.on('data', (piece: Buffer) => {
-      said += piece.toString();
-      if (said.startsWith('ready')) resolve();
-    });
-  });
-  await Promise.race([ready, ended]);
-  const tracer = await attach(child, options, traceFile);
-  child.stdin!.on('error', () => {});
+  const { child, ended } = await startTraced(childPath, input, options, traceFile);
   child.stdin!.end('go\n');
-  const code = await ended;
-  const endedAtSeconds = Date.now() / 1000;
-  await tracer.done;
-  const trace = readFileSync(traceFile, 'utf8').split('\n');
-  rmSync(traceFile);
+  const { said, ...end } = await ended;
   const committed = said
     .split('\n')
     .filter((line) => /^\d+$/.test(line))
     .map(Number);
-  return { code, committed, trace, endedAtSeconds };
+  return { ...end, committed };
 }
 
 /** How often the cycle makes each of these calls in its busiest thread: the points for kills and failures. */
@@ -100,39 +59,5 @@ export async function countCalls(
   folder: string,
 ): Promise<CallPoint[]> {
   const { trace } = await traceCycle(input, { calls }, join(folder, 'count.trace'));
-  const counts = new Map<string, Map<string, number>>();
-  for (const line of trace) {
-    const [, thread, call] = /^(\d+) +[\d.]+ (\w+)\(/.exec(line) ?? [];
-    if (!thread || !call) continue;
-    const threads = counts.get(call) ?? new Map<string, number>();
-    counts.set(call, threads.set(thread, (threads.get(thread) ?? 0) + 1));
-  }
-  return [...counts].flatMap(([call, threads]) =>
-    Array.from({ length: Math.max(...threads.values()) }, (_, i) => ({ call, nth: i + 1 })),
-  );
-}
-
-/** Attaches strace. Resolves when it is attached; the inner promise resolves when it ends. */
-async function attach(
-  child: ChildProcess,
-  options: TraceOptions,
-  traceFile: string,
-): Promise<{ done: Promise<void> }> {
-  const tracer = spawn(
-    'strace',
-    [
-      ...['-f', '-y', '-ttt', '-s', '64', '-o', traceFile, '-e', `trace=${options.calls.join(',')}`],
-      ...(options.inject ? ['-e', `inject=${options.inject}`] : []),
-      ...['-p', String(child.pid)],
-    ],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
-  );
-  const done = new Promise<void>((resolve, reject) => {
-    tracer.once('error', reject);
-    tracer.once('close', () => resolve());
-  });
-  // strace first prints that it is attached.
-  await Promise.race([new Promise((resolve) => tracer.stderr!.once('data', resolve)), done]);
-  tracer.stderr!.resume();
-  return { done };
+  return countPoints(trace);
 }

@@ -10,10 +10,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bytesOfMinute } from '#sensor/testing/sample-minutes.ts';
 import { type ProofMonitor, seededRandom, startProofMonitor } from '../proof-monitor.ts';
+import type { CallPoint } from '../traced-process.ts';
 import type { CycleSensorInput } from './cycle-sensor.ts';
 import { judgeMinutes } from './judge-minutes.ts';
 import type { PlantedFault } from './planted-faults.ts';
-import type { CallPoint } from '../traced-process.ts';
 import { countCalls, type TracedCycle, traceCycle } from './traced-cycle.ts';
 import { checkWriteOrder } from './write-order.ts';
 

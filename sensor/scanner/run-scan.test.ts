@@ -126,6 +126,12 @@ test('NET-8.3: more than 8 MiB of output end the program and the result is parti
   }
 });
 
+test('NET-8.3: the program runs with nice 15 and idle I/O', async (t) => {
+  const { deps, folder } = standIn(t, 'nice > "$folder/priority"; ionice >> "$folder/priority"; exit 1');
+  await startScan(deps, task).findings;
+  assert.deepEqual(readFileSync(join(folder, 'priority'), 'utf8').split('\n').slice(0, 2), ['15', 'idle']);
+});
+
 test('without nmap, and where the group takes no process, nothing is found and it says why', async (t) => {
   const { deps, folder } = standIn(t, ordinary);
   const missing = startScan({ ...deps, program: join(folder, 'absent') }, task);

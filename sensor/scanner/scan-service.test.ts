@@ -70,15 +70,21 @@ class FakeScan implements RunningScan {
 /** The client, and a promise that resolves when none of its requests is under way. */
 function watchRequests(client: MonitorClient) {
   const changes = new EventEmitter();
+  const fetches = { timeouts: new Set<number>(), underWay: 0, atOnce: 0 };
   let underWay = 0;
   const watched: MonitorClient = {
     url: client.url,
     async request(request) {
       underWay += 1;
+      const isFetch = request.method === 'GET';
+      if (isFetch) fetches.underWay += 1;
+      if (isFetch) fetches.timeouts.add(request.timeoutMs);
+      fetches.atOnce = Math.max(fetches.atOnce, fetches.underWay);
       try {
         return await client.request(request);
       } finally {
         underWay -= 1;
+        if (isFetch) fetches.underWay -= 1;
         changes.emit('ended');
       }
     },
@@ -88,7 +94,7 @@ function watchRequests(client: MonitorClient) {
     // What an answer leads to may be the next request.
     for (await turn(); underWay > 0; await turn()) await once(changes, 'ended');
   }
-  return { watched, idle };
+  return { watched, idle, fetches };
 }
 
 async function begin(t: TestContext, folder = mkdtempSync(join(tmpdir(), 'svc-scans-'))) {
@@ -118,7 +124,7 @@ async function begin(t: TestContext, folder = mkdtempSync(join(tmpdir(), 'svc-sc
   };
   const monitor = await startFakeMonitor(t, answer, { plansScans: true });
   const clock = createTestClock(at);
-  const { watched, idle } = watchRequests(createMonitorClient(monitor.url));
+  const { watched, idle, fetches } = watchRequests(createMonitorClient(monitor.url));
   const scans: FakeScan[] = [];
   const own: number[] = [];
   const create = () =>
@@ -153,7 +159,7 @@ async function begin(t: TestContext, folder = mkdtempSync(join(tmpdir(), 'svc-sc
     assert.fail(what);
   };
   const results = () => reports.filter((one): one is ScanResult => one.kind === 'result');
-  return { state, reports, results, clock, scans, own, create, until, folder };
+  return { state, reports, results, clock, scans, own, create, until, folder, fetches, monitor };
 }
 
 test('NET-2.7.3, NET-4.k: a request starts first, is reported as started, running and complete, and runs once', async (t) => {
@@ -306,6 +312,28 @@ test('NET-2.7.3, NET-7.3: a clock that jumps by weeks, ahead and back, repeats n
     ['common'],
     'no request runs again',
   );
+  await service.stop();
+});
+
+test('NET-8.5: the plan is fetched one at a time, within 15 s each, and at most every 5 s', async (t) => {
+  const { state, clock, create, until, fetches, monitor } = await begin(t);
+  const times: number[] = [];
+  const service = create();
+  const fetched = () => monitor.requests.filter(({ method }) => method === 'GET').length;
+  await service.start();
+  for (const plan of [basePlan, 503, basePlan]) {
+    state.plan = plan;
+    for (let n = 0; n < 4; n += 1) {
+      const before = fetched();
+      await until('a fetch', () => fetched() > before);
+      times.push(clock.monotonicMs());
+    }
+  }
+  assert.ok(
+    times.every((ms, i) => i === 0 || ms - times[i - 1]! >= 4500),
+    times.join(),
+  );
+  assert.deepEqual([[...fetches.timeouts], fetches.atOnce], [[15_000], 1]);
   await service.stop();
 });
 

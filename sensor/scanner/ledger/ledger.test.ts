@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import type { ScanResult, ScanStarted } from '#contracts/sensor-api/port-scans.ts';
 import { openLedger } from './index.ts';
+import { LedgerStore } from './store.ts';
 
 const day = 86_400_000;
 const at = '2026-11-23T08:00:00.000Z';
@@ -194,6 +195,39 @@ test('a ledger of an older sensor, with wall times, goes on from its newest', (t
   next.begin(reports(2).started, reports(2).result);
   assert.equal(next.wasStarted(idOf(1)), true);
   next.close();
+});
+
+test('NET-8.5: pending reports end new scans below 128 MiB, and the file ends at 160 MiB', (t) => {
+  const { ledger, folder } = open(t);
+  const mebibyte = 1024 * 1024;
+  const pad = (count: number) => {
+    const { started, result } = reports(1);
+    ledger.begin(started, result);
+    ledger.end({ ...result, padding: 'x'.repeat(count * mebibyte) } as never);
+  };
+  // Twelve scans of two MiB each may still end: new ones stop 24 MiB before.
+  pad(103);
+  assert.equal(ledger.hasRoom(), true);
+  const store = new LedgerStore(join(folder, 'scans.sqlite'));
+  store.insertReport(idOf(2), 'x'.repeat(2 * mebibyte));
+  assert.equal(ledger.hasRoom(), false);
+  store.insertReport(idOf(3), 'x'.repeat(50 * mebibyte));
+  assert.throws(() => store.insertReport(idOf(4), 'x'.repeat(8 * mebibyte)), /full/);
+  store.close();
+  ledger.close();
+  assert.ok(statSync(join(folder, 'scans.sqlite')).size <= 160 * mebibyte);
+});
+
+test('NET-8.5: the log keeps 4 MiB at most after it was larger', (t) => {
+  const { ledger, folder } = open(t);
+  const { started, result } = reports(1);
+  ledger.begin(started, result);
+  const path = join(folder, 'scans.sqlite-wal');
+  ledger.note({ ...result, padding: 'x'.repeat(12 * 1024 * 1024) } as never);
+  assert.ok(statSync(path).size > 4 * 1024 * 1024);
+  for (let n = 0; n < 3; n += 1) ledger.note(result);
+  assert.ok(statSync(path).size <= 4 * 1024 * 1024);
+  ledger.close();
 });
 
 test('a damaged ledger is put aside and scans go on', (t) => {

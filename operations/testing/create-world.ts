@@ -19,7 +19,6 @@ import { listCaughtMail } from '#service-kit/mail/index.ts';
 import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
-import { planOnce } from '#service-kit/testing/plan-once.ts';
 import { seedCatalog } from './seed-catalog.ts';
 import { createSecretWatch } from './watch-secrets.ts';
 
@@ -34,8 +33,6 @@ type WorldOverrides = Pick<
 export interface WorldOptions extends Partial<Omit<OperationsSettings, 'hypervisor'>>, WorldOverrides {
   /** Wall time of the process; the machine's when absent. */
   clockStartMs?: number;
-  /** Statements are planned once for each connection: for tests that make thousands of calls on small tables. */
-  plansStay?: boolean;
   /** Stands in for the hypervisor that takes no time. */
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
 }
@@ -56,9 +53,8 @@ const testSettings: Partial<OperationsSettings> = {
 
 export async function createWorld(options: WorldOptions = {}) {
   const { gateway, idempotency, receivers, countLockTimeoutMs, signInFailuresMax = 1_000, ...rest } = options;
-  const { clockStartMs, plansStay = false, hypervisor: replaceDriver, ...given } = rest;
+  const { clockStartMs, hypervisor: replaceDriver, ...given } = rest;
   const database = await createTestDatabase('operations');
-  if (plansStay) planOnce(database.pool);
   const secrets = createSecretWatch();
   const { reporter } = secrets;
   const mailFolder = await mkdtemp(join(tmpdir(), 'svc-world-mail-'));

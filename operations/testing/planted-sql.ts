@@ -11,7 +11,12 @@ export interface PlantedSql extends Disposable {
 
 type Query = (this: unknown, config: unknown, ...rest: unknown[]) => unknown;
 
+/** Plants so far: two of them change one statement differently. */
+let plants = 0;
+
 export function plantSql(rewrite: (text: string, values: readonly unknown[]) => string): PlantedSql {
+  plants += 1;
+  const suffix = `planted-${plants}`;
   const prototype = pg.Client.prototype as unknown as { query: Query };
   const usual = prototype.query;
   let changed = 0;
@@ -29,7 +34,7 @@ export function plantSql(rewrite: (text: string, values: readonly unknown[]) => 
     const given =
       rewritten === text
         ? config
-        : { ...(config as object), text: rewritten, name: name && `${name}-planted` };
+        : { ...(config as object), text: rewritten, name: name && `${name}-${suffix}` };
     return usual.call(this, given, ...rest);
   };
   return {

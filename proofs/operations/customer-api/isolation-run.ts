@@ -50,7 +50,6 @@ export interface CellsResult {
 /** A world with room for what the matrix makes. */
 export async function createIsolationWorld(): Promise<IsolationWorld> {
   const world = await createWorld({
-    plansStay: true,
     deploysPerHour: 1_000_000,
     authFailuresMax: 10_000_000,
     adminAuthFailuresMax: 10_000_000,

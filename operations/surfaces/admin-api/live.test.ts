@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before, beforeEach, test } from 'node:test';
 import type { LivePoint, LiveRequest } from '#contracts/admin-api/live.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
@@ -15,8 +15,11 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
-/** One moment for the whole file. */
-const startedMs = Math.floor(Date.now() / 10_000) * 10_000;
+/** One moment for a whole test. */
+let startedMs = 0;
+beforeEach(() => {
+  startedMs = Math.floor(Date.now() / 10_000) * 10_000;
+});
 const bucketsAgo = (count: number) => startedMs - count * 10_000;
 
 async function freshAllocation(name: string) {

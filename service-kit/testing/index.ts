@@ -58,7 +58,7 @@ export async function createTestDatabase(program: string): Promise<TestDatabase>
 
   const { pool, db } = createPool(urlOf(name), 20);
   const { db: reader, pool: readerPool } = createPool(urlOf(name), 4, { isReadOnly: true });
-  // A test's tables are small: to plan its statements takes two thirds of the server's processor time.
+  // A test's tables are small: to plan a statement takes longer than to run it.
   for (const one of [pool, readerPool]) planOnce(one);
   const drop = async () => {
     await Promise.all([db.destroy(), reader.destroy()]);

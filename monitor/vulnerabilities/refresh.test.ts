@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { createReporter } from '#common/reporter/index.ts';
+import { compose } from '#monitor/composition.ts';
+import { readConfig } from '#monitor/config.ts';
 import type { RefreshResult } from './refresh.ts';
 import * as store from './store.ts';
 import { type NvdRecord, records } from './testing/records/index.ts';
@@ -236,4 +238,41 @@ test('the key is in no line of the log and in no table', async () => {
   assert.ok(!JSON.stringify(rows).includes('wrong-key'));
   const asked = await world.nvd.asked();
   assert.ok(asked.every(({ url }) => !url.includes('key')));
+});
+
+test('NET-2.6.4: serve refreshes unless SVC_VULNERABILITY_SYNC is 0', () => {
+  const loops = (environment: Record<string, string>) =>
+    compose(readConfig({ SVC_LOG_LEVEL: 'error', ...environment })).loops.map(({ name }) => name);
+  assert.ok(loops({}).includes('loop refresh_vulnerabilities'));
+  assert.ok(!loops({ SVC_VULNERABILITY_SYNC: '0' }).includes('loop refresh_vulnerabilities'));
+});
+
+test('without a database, as in a demo world, nothing is fetched', async () => {
+  const { db } = world.database;
+  for (const source of [{ SVC_NVD_URL: '' }, { SVC_NVD_URL: world.nvd.url, SVC_DEMO_WORLD: '1' }]) {
+    const config = readConfig({ SVC_LOG_LEVEL: 'error', ...source });
+    const part = { name: 'database', start: async () => {}, stop: async () => {} };
+    const { vulnerabilities } = compose(config, { database: { ...world.database, ...part, db } });
+    const result = await vulnerabilities.refresh(ignore);
+    assert.match((result as RefreshResult).error!, /SVC_NVD_URL is empty/);
+  }
+  assert.deepEqual(await world.nvd.asked(), []);
+});
+
+test('the database of tests keeps the rules of the real one: windows of change, keys, pages', async () => {
+  const ask = async (query: string, headers = {}) => {
+    const response = await fetch(`${world.nvd.url}?${query}`, { headers });
+    const text = await response.text();
+    return response.status === 200 ? JSON.parse(text).totalResults : response.headers.get('message');
+  };
+  const window = (start: string, end: string) =>
+    `lastModStartDate=${start}T00:00:00.000Z&lastModEndDate=${end}T00:00:00.000Z`;
+  assert.equal(await ask(window('2025-11-15', '2025-12-15')), records.length);
+  assert.equal(await ask(window('2026-01-01', '2026-01-02')), 0);
+  assert.match(await ask(window('2025-01-01', '2025-12-31')), /Invalid date range/);
+  assert.match(await ask('lastModStartDate=2025-01-01T00:00:00.000Z'), /Both/);
+  assert.match(await ask('', { apiKey: 'unknown' }), /Invalid apiKey/);
+  assert.match(await ask('resultsPerPage=2001'), /Invalid parameter/);
+  assert.match(await ask('virtualMatchString=openssh'), /Invalid CPE/);
+  assert.equal(await ask('noRejected'), records.length - 1);
 });

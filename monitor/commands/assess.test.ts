@@ -31,6 +31,9 @@ before(async () => {
   // As `serve` does: the commands use its embedded database.
   serving = compose(readConfig(settings));
   await serving.database.start();
+  await serving.database.pool.query(
+    "insert into leases (name, holder, term, acquired_at, expires_at) values ('refresh_vulnerabilities', 'serve', 1, now(), now() + interval '1 hour')",
+  );
 });
 after(async () => {
   await serving.database.stop();
@@ -79,6 +82,7 @@ test('feed files of a folder fill the copy, packed or not; assess reads it', asy
   const imported = await monitor(['refresh_vulnerabilities', '--from', path]);
   assert.equal(imported.code, 0, imported.err);
   assert.match(imported.out, /nvdcve-2\.0-2023\.json: \d+ records, \d+ of known products, 1 unreadable/);
+  // Also beside a program that refreshes, which keeps its lease.
   assert.match(imported.out, /OpenSSH +16 records, .* old, 3 deferred/);
 
   const one = await monitor(['assess', '--cpe', 'cpe:2.3:a:openbsd:openssh:9.6:p1:*:*:*:*:*:*', '--json']);
@@ -161,6 +165,10 @@ test('what can not be read is refused with what to do, and nothing is lost', asy
 });
 
 test('NET-2.6.3: a refused refresh says so, keeps the copy and shows no key', async () => {
+  const beside = await monitor(['refresh_vulnerabilities']);
+  assert.equal(beside.code, 0);
+  assert.match(beside.out, /16 records.*this one did nothing/s);
+  await serving.database.pool.query("delete from leases where name = 'refresh_vulnerabilities'");
   // The copy of the files is older than a day.
   await nvd.plan({ kind: 'status', status: 403 });
   const { out, err, code } = await monitor(['refresh_vulnerabilities'], { SVC_NVD_API_KEY: key });

@@ -96,7 +96,7 @@ export function toJson(
     service: {
       ...(port > 0 ? { address, transport, port } : {}),
       ...{
-        product: evidence.product,
+        product: evidence.product ?? result.product?.title ?? null,
         version: evidence.version,
         extra_info: evidence.extraInfo,
         cpe: evidence.cpe,

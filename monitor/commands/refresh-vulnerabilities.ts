@@ -28,13 +28,11 @@ export async function refreshVulnerabilities(
       folder === null
         ? await vulnerabilities.refresh(report, interrupt.signal)
         : await vulnerabilities.importFiles(folder, report);
-    if (result === 'held') {
-      report('Another process refreshes the records already; nothing was done.');
-      return 0;
-    }
     for (const product of await vulnerabilities.listProducts())
       report(describeProduct(product, clock.nowMs()));
-    if (!('error' in result) || result.error === null) return 0;
+    if (result === 'held')
+      report('Another process refreshes the records (serve, or the loop); this one did nothing.');
+    if (result === 'held' || !('error' in result) || result.error === null) return 0;
     report(result.error);
     return 1;
   } finally {

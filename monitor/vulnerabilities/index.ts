@@ -29,12 +29,14 @@ export interface CopiedProduct extends store.StoredProduct {
 }
 
 export interface Vulnerabilities {
+  /** False where no database is configured: the loop has nothing to do. */
+  hasSource: boolean;
   /** Refreshes the copy as long as the program runs. */
   loop: LeasedLoop;
   /** One pass over the products that are due; `held` while another process makes one. */
   refresh(report: (line: string) => void, signal?: AbortSignal): Promise<RefreshResult | 'held'>;
   /** Adds records of feed files in a folder. Throws `vulnerabilities.feed`. */
-  importFiles(folder: string, report: (line: string) => void): Promise<ImportResult | 'held'>;
+  importFiles(folder: string, report: (line: string) => void): Promise<ImportResult>;
   /** Every known product, with the age of its records. */
   listProducts(): Promise<CopiedProduct[]>;
   /** What the copy says of services of one server, in their order. */
@@ -54,9 +56,10 @@ export function createVulnerabilities(deps: VulnerabilitiesDeps): Vulnerabilitie
   const client = source && createNvdClient(source);
   const refresher = createRefresher({ ...deps, client });
   return {
+    hasSource: source !== null,
     loop: refresher.loop,
     refresh: refresher.runOnce,
-    importFiles: (folder, report) => importFiles(deps, folder, report),
+    importFiles: (folder, report) => importFiles(db(), folder, report),
     listProducts: () => listProducts(db()),
     assess: (services) => assess(db(), services),
   };

@@ -255,6 +255,7 @@ test('without a database, as in a demo world, nothing is fetched', async () => {
     const { vulnerabilities } = compose(config, { database: { ...world.database, ...part, db } });
     const result = await vulnerabilities.refresh(ignore);
     assert.match((result as RefreshResult).error!, /SVC_NVD_URL is empty/);
+    assert.equal(vulnerabilities.hasSource, false);
   }
   assert.deepEqual(await world.nvd.asked(), []);
 });

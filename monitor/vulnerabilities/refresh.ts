@@ -38,11 +38,11 @@ export interface Refresher {
   runOnce(report: (line: string) => void, signal?: AbortSignal): Promise<RefreshResult | 'held'>;
 }
 
-export const leaseName = 'refresh_vulnerabilities';
+const leaseName = 'refresh_vulnerabilities';
 const refreshSeconds = 86_400;
 /** Between two looks whether a product is due. */
 const intervalMs = 60_000;
-export const leaseSeconds = 300;
+const leaseSeconds = 300;
 /** A pass renews its lease at least this often while it waits. */
 const waitMsMax = 60_000;
 /** A turn is used within this time. */

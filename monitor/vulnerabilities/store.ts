@@ -102,14 +102,15 @@ export async function replaceAdvisories(
   product: string,
   { advisories, unreadable }: FetchedProduct,
 ): Promise<void> {
-  const cves = advisories.map(({ cve }) => cve);
-  await sql`delete from vulnerability_advisories
-    where product = ${product} and cve <> all(${[...cves, ...unreadable]}::text[])`.execute(trx);
-  await writeAdvisories(trx, product, advisories);
+  // The product's row is the first that is locked, so a refresh and an import of files follow one another.
   await sql`insert into vulnerability_products (product, attempted_at, refreshed_at, unreadable)
     values (${product}, svc_now(), svc_now(), ${unreadable.length})
     on conflict (product) do update set attempted_at = svc_now(), refreshed_at = svc_now(), error = null,
       unreadable = excluded.unreadable`.execute(trx);
+  const cves = advisories.map(({ cve }) => cve);
+  await sql`delete from vulnerability_advisories
+    where product = ${product} and cve <> all(${[...cves, ...unreadable]}::text[])`.execute(trx);
+  await writeAdvisories(trx, product, advisories);
   await countDeferred(trx, product);
 }
 
@@ -121,13 +122,13 @@ export async function mergeAdvisories(
   removed: readonly string[],
   madeAtMs: number,
 ): Promise<void> {
-  await sql`delete from vulnerability_advisories
-    where product = ${product} and cve = any(${[...removed]}::text[])`.execute(trx);
-  await writeAdvisories(trx, product, advisories);
   await sql`insert into vulnerability_products as held (product, attempted_at, refreshed_at)
     values (${product}, svc_now(), to_timestamp(${madeAtMs}::float8 / 1000))
     on conflict (product) do update set attempted_at = svc_now(), error = null,
       refreshed_at = greatest(held.refreshed_at, excluded.refreshed_at)`.execute(trx);
+  await sql`delete from vulnerability_advisories
+    where product = ${product} and cve = any(${[...removed]}::text[])`.execute(trx);
+  await writeAdvisories(trx, product, advisories);
   await countDeferred(trx, product);
 }
 

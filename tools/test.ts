@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, statfsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { freemem } from 'node:os';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { silentReporter } from '#common/reporter/index.ts';
 import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
@@ -184,8 +185,9 @@ async function main(): Promise<number> {
     process.env.SVC_TEST_MEMORY_DIR = memoryDir;
   }
   try {
-    // The tests that mostly wait begin with the checks. A check that fails keeps no test from running.
-    const failedChecks = runChecks();
+    // The tests that mostly wait begin before the checks, some of which hold this process. A check that fails keeps no
+    // test from running.
+    const failedChecks = nextTurn().then(runChecks);
     return await runTests(
       [
         { batches: plan.waiting, concurrency: plan.waiting.length },

@@ -22,6 +22,7 @@ import { mutationsOfApi } from './mutations/of-api.ts';
 import { mutationsOfEvidence } from './mutations/of-evidence.ts';
 import { mutationsOfIncidents } from './mutations/of-incidents.ts';
 import { mutationsOfNet } from './mutations/of-net.ts';
+import { mutationsOfScanner } from './mutations/of-scanner.ts';
 import { mutationsOfScans } from './mutations/of-scans.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
@@ -133,6 +134,7 @@ async function main(): Promise<number> {
     ...mutationsOfApi,
     ...mutationsOfNet,
     ...mutationsOfScans,
+    ...mutationsOfScanner,
     ...mutationsOfIncidents,
     ...mutationsOfEvidence,
   ].filter(isChosen);

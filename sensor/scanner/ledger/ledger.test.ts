@@ -104,8 +104,10 @@ test('NET-2.7.3, NET-8.5: a clock that jumps ahead by weeks forgets no used and 
   ledger.follow({ requested: [], withdrawn: [] });
   const ledgers = [ledger];
   for (const [n, jump] of [30 * day, 400 * day, -430 * day].entries()) {
-    clock.stepWall(jump);
+    // While it does not run, and while it does.
+    clock.stepWall(jump / 2);
     ledgers.push(again());
+    clock.stepWall(jump / 2);
     const other = reports(20 + n);
     assert.equal(ledgers.at(-1)!.begin(other.started, other.result), true);
     ledgers.at(-1)!.end(other.result);

@@ -3,6 +3,8 @@ import type { DeliveredScan, ScanRequestUpdate } from '#contracts/admin-api/port
 import { systemActor } from '#operations/accounts/index.ts';
 import type { World } from './create-world.ts';
 
+export type ScanMonitor = Awaited<ReturnType<typeof createScanMonitor>>;
+
 /** Delivers results of scans as one monitor does, each of which must be accepted. */
 export async function createScanMonitor(world: World) {
   const { id: projectId } = await world.adminProjects.create(systemActor, {

@@ -1,15 +1,15 @@
 /**
  * What is known of the ports of an address, and how a scan changes it (NET-2.7.10).
  *
- * Evidence of common scans and of full scans stand beside each other; a scan replaces only older evidence of its own profile.
- * A port is open until a complete scan that asked for it, and began after it was last seen open, did not find it. A partial scan
- * closes nothing. The order in which scans are delivered does not matter to which ports are open.
+ * Evidence of common scans and of full scans stand beside each other, as at the monitor: a scan replaces older evidence of its
+ * own profile, and a complete one closes what its own profile found before it began and does not find any more. A partial scan
+ * closes nothing. A port is open while one of the two says so. The order in which scans are delivered does not matter to which
+ * ports are open.
  */
 
 import type { DeliveredScan } from '#contracts/admin-api/port-scans.ts';
 import type { ScanProfile, ScanService, ScanTransport } from '#contracts/port-scan/index.ts';
 import { portsAsked } from '#contracts/port-scan/index.ts';
-import { isCommonPort } from './common-ports.ts';
 
 /** What answered at a port; `method` `table` is a guess by the port's number. */
 export type PortAnswer = Pick<
@@ -19,6 +19,8 @@ export type PortAnswer = Pick<
 
 export interface Evidence {
   observedAt: Date;
+  /** End of the complete scan of this profile that did not find the port any more. */
+  closedAt: Date | null;
   scanId: string;
   answer: PortAnswer;
 }
@@ -28,7 +30,7 @@ export interface PortRow {
   port: number;
   /** Begin of the present time of being open, or of the last one. */
   firstObservedAt: Date;
-  /** Null while it is open. */
+  /** Null while it is open by evidence of one profile. */
   closedAt: Date | null;
   common: Evidence | null;
   full: Evidence | null;
@@ -48,9 +50,17 @@ export interface MergeResult {
 const transports = ['tcp', 'udp'] as const;
 const keyOf = ({ transport, port }: { transport: string; port: number }) => `${transport}/${port}`;
 
-export function newestOf({ common, full }: Pick<PortRow, 'common' | 'full'>): Date {
-  const times = [common, full].flatMap((evidence) => (evidence ? [evidence.observedAt.getTime()] : []));
-  return new Date(Math.max(...times));
+const evidenceOf = ({ common, full }: Pick<PortRow, 'common' | 'full'>) =>
+  [common, full].filter((evidence) => evidence !== null);
+
+export function newestOf(row: Pick<PortRow, 'common' | 'full'>): Date {
+  return new Date(Math.max(...evidenceOf(row).map(({ observedAt }) => observedAt.getTime())));
+}
+
+/** When the last evidence ended; null while one says that the port is open. */
+export function closedAtOf(row: Pick<PortRow, 'common' | 'full'>): Date | null {
+  const ends = evidenceOf(row).map(({ closedAt }) => closedAt?.getTime() ?? null);
+  return ends.includes(null) ? null : new Date(Math.max(...ends.filter((end) => end !== null)));
 }
 
 /** `held`: rows that have not expired. */
@@ -68,13 +78,20 @@ export function mergeScan(held: readonly PortRow[], coverage: Coverage, scan: De
     if (after.closedAt === null && !wasOpen) result.opened.push(after);
   }
   for (const row of held) {
-    if (row.closedAt !== null || found.has(keyOf(row)) || !wasAsked(scan, row)) continue;
-    if (newestOf(row) >= new Date(scan.started_at)) continue;
-    const closed = { ...row, closedAt: new Date(scan.finished_at) };
+    const closed = found.has(keyOf(row)) ? row : close(row, scan);
+    if (closed === row) continue;
     result.changed.push(closed);
-    result.closed.push(closed);
+    if (closed.closedAt !== null) result.closed.push(closed);
   }
   return result;
+}
+
+/** The row without what the scan did not find any more; the same row where it changes nothing. */
+function close(row: PortRow, scan: DeliveredScan): PortRow {
+  const own = row[scan.profile];
+  if (own === null || own.closedAt !== null || !isWhole(scan, row.transport)) return row;
+  if (own.observedAt >= new Date(scan.started_at)) return row;
+  return withEvidence(row, scan.profile, { ...own, closedAt: new Date(scan.finished_at) });
 }
 
 /** The row after one more observation; the same row where it says nothing new. */
@@ -84,25 +101,36 @@ function observe(
   profile: ScanProfile,
   service: ScanService,
 ): PortRow {
+  const { transport, port, scan_id: scanId } = service;
   const at = new Date(service.observed_at);
-  const evidence: Evidence = { observedAt: at, scanId: service.scan_id, answer: answerOf(service) };
   const first = earlier(new Date(service.first_observed_at), at);
-  const { transport, port } = service;
+  // A later complete scan of the profile, delivered earlier, did not find it.
+  const start = coverage[profile][transport];
+  const closedAt = start !== null && start > at ? start : null;
+  const evidence: Evidence = { observedAt: at, closedAt, scanId, answer: answerOf(service) };
   if (before === null) {
-    const row = { transport, port, firstObservedAt: first, closedAt: null, common: null, full: null };
-    // A later complete scan, delivered earlier, did not find it.
-    return { ...row, [profile]: evidence, closedAt: lastAskedAfter(coverage, service, at) };
+    const row = { transport, port, firstObservedAt: first, closedAt, common: null, full: null };
+    return withEvidence(row, profile, evidence);
   }
-  if (before.closedAt !== null) {
-    if (at <= before.closedAt) return before;
-    const firstObservedAt = first > before.closedAt ? first : at;
-    return { ...before, firstObservedAt, closedAt: null, common: null, full: null, [profile]: evidence };
-  }
-  const older = before[profile];
-  const isNewer = older === null || at > older.observedAt;
-  const firstObservedAt = earlier(before.firstObservedAt, first);
+  const own = before[profile];
+  if (own !== null && own.closedAt !== null && closedAt !== null) return before;
+  const isNewer = own === null || at > own.observedAt;
+  const row = isNewer ? withEvidence(before, profile, evidence) : before;
+  const firstObservedAt = firstOf(before, row, first, at);
   if (!isNewer && firstObservedAt.getTime() === before.firstObservedAt.getTime()) return before;
-  return { ...before, firstObservedAt, ...(isNewer && { [profile]: evidence }) };
+  return { ...row, firstObservedAt };
+}
+
+/** When the present time of being open began, after an observation of this time that began so. */
+function firstOf(before: PortRow, row: PortRow, first: Date, at: Date): Date {
+  if (before.closedAt === null) return earlier(before.firstObservedAt, first);
+  if (row.closedAt !== null) return before.firstObservedAt;
+  return first > before.closedAt ? first : at;
+}
+
+function withEvidence(row: PortRow, profile: ScanProfile, evidence: Evidence): PortRow {
+  const changed = { ...row, [profile]: evidence };
+  return { ...changed, closedAt: closedAtOf(changed) };
 }
 
 export function answerOf(service: ScanService): PortAnswer {
@@ -111,17 +139,6 @@ export function answerOf(service: ScanService): PortAnswer {
 }
 
 const earlier = (a: Date, b: Date) => (a < b ? a : b);
-
-/** Start of the newest complete scan after this time that asked for the port; null where there is none. */
-function lastAskedAfter(
-  coverage: Coverage,
-  { transport, port }: { transport: ScanTransport; port: number },
-  at: Date,
-): Date | null {
-  const asked = [coverage.full[transport], isCommonPort(transport, port) ? coverage.common[transport] : null];
-  const later = asked.flatMap((start) => (start !== null && start > at ? [start.getTime()] : []));
-  return later.length === 0 ? null : new Date(Math.max(...later));
-}
 
 /** Whether the scan asked all ports of its profile, to the end. */
 function isWhole(scan: DeliveredScan, transport: ScanTransport): boolean {
@@ -132,12 +149,6 @@ function isWhole(scan: DeliveredScan, transport: ScanTransport): boolean {
         phase.transport === transport && phase.finished && phase.ports_asked >= portsAsked[scan.profile],
     )
   );
-}
-
-/** A common scan asks for the most used ports, and so for those that an earlier common scan found. */
-function wasAsked(scan: DeliveredScan, { transport, port, common }: PortRow): boolean {
-  if (!isWhole(scan, transport)) return false;
-  return scan.profile === 'full' || common !== null || isCommonPort(transport, port);
 }
 
 function widen(coverage: Coverage, scan: DeliveredScan): Coverage {

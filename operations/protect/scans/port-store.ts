@@ -10,7 +10,7 @@ import type {
 } from '#contracts/port-scan/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/index.ts';
-import type { Coverage, Evidence, PortAnswer, PortRow } from './merge-ports.ts';
+import { type Coverage, closedAtOf, type Evidence, type PortAnswer, type PortRow } from './merge-ports.ts';
 import type { RequestedAddress, RequestKind } from './scan-request.ts';
 
 /** Observations and results are kept for seven days (NET-8.R4). */
@@ -114,14 +114,21 @@ interface StoredPort {
   transport: ScanTransport;
   port: number;
   firstObservedAt: Date;
-  closedAt: Date | null;
   commonObservedAt: Date | null;
+  commonClosedAt: Date | null;
   commonScanId: string | null;
   commonService: PortAnswer | null;
   fullObservedAt: Date | null;
+  fullClosedAt: Date | null;
   fullScanId: string | null;
   fullService: PortAnswer | null;
 }
+
+/** When a profile saw a port last; null where that has expired, though evidence of the other profile has not. */
+const keptAt = (
+  profile: ScanProfile,
+) => sql`case when coalesce(${sql.ref(`${profile}_closed_at`)}, ${sql.ref(`${profile}_observed_at`)})
+        > svc_now() - ${keptFor}::interval then ${sql.ref(`${profile}_observed_at`)} end`;
 
 /** Ports of these generations whose observations have not expired. Those that closed over seven days ago are gone. */
 export async function listPorts(
@@ -130,26 +137,37 @@ export async function listPorts(
 ): Promise<(PortRow & { allocationId: number })[]> {
   const { rows } = await sql<StoredPort>`
     select allocation_id as "allocationId", transport, port, first_observed_at as "firstObservedAt",
-      closed_at as "closedAt", common_observed_at as "commonObservedAt", common_scan_id as "commonScanId",
-      common_service as "commonService", full_observed_at as "fullObservedAt", full_scan_id as "fullScanId",
-      full_service as "fullService"
+      ${keptAt('common')} as "commonObservedAt", common_closed_at as "commonClosedAt", common_scan_id as "commonScanId",
+      common_service as "commonService", ${keptAt('full')} as "fullObservedAt", full_closed_at as "fullClosedAt",
+      full_scan_id as "fullScanId", full_service as "fullService"
     from port_observations
     where allocation_id = any(${[...allocationIds]}::bigint[])
       and coalesce(closed_at, newest_at) > svc_now() - ${keptFor}::interval
     order by allocation_id, transport, port`.execute(db);
-  return rows.map((row) => ({
-    allocationId: row.allocationId,
-    transport: row.transport,
-    port: row.port,
-    firstObservedAt: row.firstObservedAt,
-    closedAt: row.closedAt,
-    common: toEvidence(row.commonObservedAt, row.commonScanId, row.commonService),
-    full: toEvidence(row.fullObservedAt, row.fullScanId, row.fullService),
-  }));
+  return rows.map((row) => {
+    const common = toEvidence(row.commonObservedAt, row.commonClosedAt, row.commonScanId, row.commonService);
+    const full = toEvidence(row.fullObservedAt, row.fullClosedAt, row.fullScanId, row.fullService);
+    const { allocationId, transport, port, firstObservedAt } = row;
+    return {
+      allocationId,
+      transport,
+      port,
+      firstObservedAt,
+      closedAt: closedAtOf({ common, full }),
+      common,
+      full,
+    };
+  });
 }
 
-function toEvidence(at: Date | null, scanId: string | null, answer: PortAnswer | null): Evidence | null {
-  return at === null || scanId === null || answer === null ? null : { observedAt: at, scanId, answer };
+function toEvidence(
+  observedAt: Date | null,
+  closedAt: Date | null,
+  scanId: string | null,
+  answer: PortAnswer | null,
+): Evidence | null {
+  if (observedAt === null || scanId === null || answer === null) return null;
+  return { observedAt, closedAt, scanId, answer };
 }
 
 /** Writes rows that are new or different, of a locked series. */
@@ -162,22 +180,25 @@ export async function putPorts(
   const given = ports.map(({ transport, port, firstObservedAt, closedAt, common, full }) => ({
     ...{ transport, port, first_observed_at: firstObservedAt, closed_at: closedAt },
     common_observed_at: common?.observedAt ?? null,
+    common_closed_at: common?.closedAt ?? null,
     common_scan_id: common?.scanId ?? null,
     common_service: common?.answer ?? null,
     full_observed_at: full?.observedAt ?? null,
+    full_closed_at: full?.closedAt ?? null,
     full_scan_id: full?.scanId ?? null,
     full_service: full?.answer ?? null,
   }));
   await sql`
     insert into port_observations (allocation_id, transport, port, first_observed_at, closed_at, common_observed_at,
-      common_scan_id, common_service, full_observed_at, full_scan_id, full_service)
+      common_closed_at, common_scan_id, common_service, full_observed_at, full_closed_at, full_scan_id, full_service)
     select ${allocationId}, g.* from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(transport text, port int,
-      first_observed_at timestamptz, closed_at timestamptz, common_observed_at timestamptz, common_scan_id uuid,
-      common_service jsonb, full_observed_at timestamptz, full_scan_id uuid, full_service jsonb)
+      first_observed_at timestamptz, closed_at timestamptz, common_observed_at timestamptz,
+      common_closed_at timestamptz, common_scan_id uuid, common_service jsonb, full_observed_at timestamptz,
+      full_closed_at timestamptz, full_scan_id uuid, full_service jsonb)
     on conflict (allocation_id, transport, port) do update set first_observed_at = excluded.first_observed_at,
       closed_at = excluded.closed_at, common_observed_at = excluded.common_observed_at,
-      common_scan_id = excluded.common_scan_id, common_service = excluded.common_service,
-      full_observed_at = excluded.full_observed_at, full_scan_id = excluded.full_scan_id,
+      common_closed_at = excluded.common_closed_at, common_scan_id = excluded.common_scan_id, common_service = excluded.common_service,
+      full_observed_at = excluded.full_observed_at, full_closed_at = excluded.full_closed_at, full_scan_id = excluded.full_scan_id,
       full_service = excluded.full_service`.execute(tx);
   // A server that opens other ports for every scan would fill the table.
   await sql`

@@ -154,11 +154,11 @@ export async function readPorts(
   };
 }
 
-/** Fresh evidence before stale evidence, then the newest. */
+/** Of an open port evidence that says so; fresh before stale, then the newest. */
 function show(row: PortRow, address: string, fullAt: Date | null, nowMs: number): ObservedPort {
   const evidence = (['common', 'full'] as const).flatMap((profile) => {
     const found = row[profile];
-    if (found === null) return [];
+    if (found === null || (row.closedAt === null && found.closedAt !== null)) return [];
     return { profile, ...found, isFresh: nowMs - found.observedAt.getTime() <= freshMs[profile] };
   });
   const order = (each: (typeof evidence)[number]) => Number(each.isFresh) * 1e15 + each.observedAt.getTime();

@@ -1,29 +1,32 @@
-/** Rounds of clicks at once from several processes, and what must hold after each. */
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import { createInterface, type Interface } from 'node:readline';
-import type { Readable, Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
+/** Rounds of clicks at once from several processes on the servers of one account, and what must hold after each. */
 import type { World } from '#operations/testing/create-world.ts';
 import { ownerOf } from '#operations/testing/scan-of.ts';
 import { createRandom } from '#proofs/operations/customer-api/random.ts';
+import { meetAtGate } from './scan-gate.ts';
 import type { ClickAnswer } from './scan-worker.ts';
-
-interface Worker {
-  child: ChildProcessByStdio<Writable, Readable, null>;
-  lines: AsyncIterator<string>;
-  reader: Interface;
-}
+import type { ScanWorkers } from './scan-workers.ts';
 
 const servers = 4;
 /** So three servers fit into the account's 100 addresses, and the fourth does not. */
 const addressesOfServer = 32;
-const workerFile = fileURLToPath(new URL('./scan-worker.ts', import.meta.url));
 
-export async function createScanClicks(
-  world: World,
-  { processes, seed, bug }: { processes: number; seed: number; bug: string | null },
-) {
-  const random = createRandom(seed);
+/** An older request of a server, which has ended: 30 seconds before the end of the cooldown, or a second after it. */
+type Earlier = 'cooling' | 'cooled' | null;
+
+interface Plan {
+  /** Of each server. */
+  earlier: readonly Earlier[];
+  /** The servers that each process clicks, by their number. */
+  clicks: readonly (readonly number[])[];
+  /** All clicks wait for a lock, each other's or the gate's, before one of them stores anything. */
+  isGated?: boolean;
+}
+
+export type ScanClicks = Awaited<ReturnType<typeof createScanClicks>>;
+
+/** `account`: its number, for addresses and clicks that no other account has. */
+export async function createScanClicks(world: World, { account, seed }: { account: number; seed: number }) {
+  const random = createRandom(seed * 1_000 + account);
   const customer = await world.createCustomer('Clicks');
   const serverIds: number[] = [];
   for (let index = 0; index < servers; index += 1) {
@@ -31,68 +34,75 @@ export async function createScanClicks(
     serverIds.push(serverId);
     await world.database.pool.query(
       `insert into allocations (pool_id, cluster_id, tenant_id, server_id, address, prefix_length, gateway, is_primary)
-       select pool_id, cluster_id, tenant_id, server_id, '198.51.100.0'::inet + ($3::int * 50 + n), prefix_length,
+       select pool_id, cluster_id, tenant_id, server_id, '45.90.0.0'::inet + ($3::int * 50 + n), prefix_length,
          gateway, false
        from allocations, generate_series(1, $2::int) n where id = $1`,
-      [allocations[0]!.id, addressesOfServer - allocations.length, index],
+      [allocations[0]!.id, addressesOfServer - allocations.length, account * servers + index],
     );
   }
-  const workers = await Promise.all(
-    Array.from({ length: processes }, () => startWorker(world.database.url, bug)),
-  );
   const actor = ownerOf(customer);
 
-  /** An older request of some servers, which has ended; returns the servers that it keeps from another. */
-  async function begin(): Promise<Set<number>> {
-    await world.database.pool.query('delete from scan_requests');
-    const cooling = new Set<number>();
-    for (const serverId of serverIds) {
-      const choice = random.below(4);
-      if (choice > 1) continue;
-      if (choice === 0) cooling.add(serverId);
-      await world.database.pool.query(
-        `insert into scan_requests (kind, allocation_id, cluster_id, tenant_id, server_id, address, state, requested_at,
-           finished_at)
-         select 'manual', min(id), min(cluster_id), min(tenant_id), server_id, 'x', 'complete',
-           svc_now() - $2::interval, svc_now() from allocations where server_id = $1 group by server_id`,
-        [serverId, choice === 0 ? '9 minutes 30 seconds' : '10 minutes 1 second'],
+  async function begin(earlier: readonly Earlier[]): Promise<void> {
+    const ages = { cooling: '9 minutes 30 seconds', cooled: '10 minutes 1 second' };
+    const past = earlier.flatMap((each, index) =>
+      each === null ? [] : { server_id: serverIds[index]!, age: ages[each] },
+    );
+    await world.database.pool.query('delete from scan_requests where tenant_id = $1', [customer.tenant.id]);
+    await world.database.pool.query(
+      `insert into scan_requests (kind, allocation_id, cluster_id, tenant_id, server_id, address, state, requested_at,
+         finished_at)
+       select 'manual', min(a.id), min(a.cluster_id), min(a.tenant_id), server_id, 'x', 'complete',
+         svc_now() - age, svc_now()
+       from jsonb_to_recordset($1::jsonb) past(server_id bigint, age interval) join allocations a using (server_id)
+       group by server_id, age`,
+      [JSON.stringify(past)],
+    );
+  }
+
+  /** What went wrong, or null. */
+  async function play(
+    workers: ScanWorkers,
+    { earlier, clicks, isGated = false }: Plan,
+  ): Promise<string | null> {
+    await begin(earlier);
+    const click = () =>
+      workers.click(
+        actor,
+        clicks.map((each) => each.map((index) => serverIds[index]!)),
       );
-    }
-    return cooling;
+    const answers = await (isGated ? meetAtGate(world.database.url, clicks.flat().length, click) : click());
+    const { rows } = await world.database.pool.query<{ serverId: number; count: number }>(
+      `select server_id as "serverId", count(*)::int as count from scan_requests
+       where finished_at is null and tenant_id = $1 group by server_id`,
+      [customer.tenant.id],
+    );
+    const cooling = new Set(serverIds.filter((_, index) => earlier[index] === 'cooling'));
+    return judge(answers, new Map(rows.map((row) => [Number(row.serverId), row.count])), cooling);
   }
 
   return {
-    /** What went wrong, or null. */
-    async round(): Promise<string | null> {
-      const cooling = await begin();
-      const sent = workers.map((worker) => ({
-        worker,
-        clicks: Array.from({ length: 1 + random.below(4) }, () => serverIds[random.below(servers)]!),
-      }));
-      for (const { worker, clicks } of sent)
-        worker.child.stdin.write(
-          clicks.map((serverId) => `${JSON.stringify({ actor, serverId })}\n`).join(''),
-        );
-      const answers: ClickAnswer[] = [];
-      for (const { worker, clicks } of sent)
-        for (const _ of clicks) answers.push(JSON.parse((await worker.lines.next()).value) as ClickAnswer);
-      const { rows } = await world.database.pool.query<{ serverId: number; count: number }>(
-        `select server_id as "serverId", count(*)::int as count from scan_requests where finished_at is null
-         group by server_id`,
-      );
-      return judge(answers, new Map(rows.map((row) => [Number(row.serverId), row.count])), cooling);
-    },
-    async [Symbol.asyncDispose]() {
-      for (const { child } of workers) child.stdin.end();
-      await Promise.all(
-        workers.map(
-          ({ child }) =>
-            new Promise((done) => (child.exitCode === null ? child.once('exit', done) : done(0))),
+    /** A schedule by chance. */
+    playRandom: (workers: ScanWorkers): Promise<string | null> =>
+      play(workers, {
+        earlier: serverIds.map(() => (['cooling', 'cooled', null, null] as const)[random.below(4)]!),
+        clicks: Array.from({ length: workers.processes }, () =>
+          Array.from({ length: 1 + random.below(4) }, () => random.below(servers)),
         ),
-      );
-    },
+      }),
+    play,
   };
 }
+
+const never = Array.from({ length: servers }, () => null);
+const everywhere = (index: number) => Array.from({ length: servers }, () => [index]);
+
+/** Schedules that leave nothing to chance, played while nothing else waits for a lock. */
+export const forcedPlans: Readonly<Record<string, Plan>> = {
+  'one server, clicked in all processes': { earlier: never, clicks: everywhere(0), isGated: true },
+  'a server for each process': { earlier: never, clicks: [[0], [1], [2], [3]], isGated: true },
+  'two servers, each in two processes': { earlier: never, clicks: [[0], [1], [0], [1]], isGated: true },
+  'a server in its cooldown': { earlier: ['cooling', null, null, null], clicks: everywhere(0) },
+};
 
 function judge(
   answers: readonly ClickAnswer[],
@@ -117,14 +127,4 @@ function judge(
     if (others.size > 0) return `server ${serverId}: ${[...others].join(', ')}`;
   }
   return null;
-}
-
-async function startWorker(databaseUrl: string, bug: string | null): Promise<Worker> {
-  const child = spawn(process.execPath, [workerFile, databaseUrl, ...(bug === null ? [] : [bug])], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const reader = createInterface({ input: child.stdout });
-  const lines = reader[Symbol.asyncIterator]();
-  await lines.next();
-  return { child, lines, reader };
 }

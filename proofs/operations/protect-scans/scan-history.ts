@@ -4,7 +4,7 @@ import type { CustomerActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
 import { expireLapsed, insertRequests } from '#operations/protect/scans/request-store.ts';
 import type { World } from '#operations/testing/create-world.ts';
-import { createScanMonitor } from '#operations/testing/deliver-scans.ts';
+import type { ScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { ownerOf, scanOf } from '#operations/testing/scan-of.ts';
 
 type About = 'claim' | 'start' | 'heartbeat' | 'withdraw' | 'complete' | 'partial';
@@ -35,13 +35,14 @@ interface Modelled {
 
 const isPending = ({ state }: Modelled) => state === 'queued' || state === 'running';
 
-/** One server with two addresses, its requests in the database and in the model. */
-export async function createHistory(world: World) {
+export type History = Awaited<ReturnType<typeof createHistory>>;
+
+/** A server with two addresses and an account of its own, its requests in the database and in the model. */
+export async function createHistory(world: World, monitor: ScanMonitor) {
   const customer = await world.createCustomer('History');
   const { serverId } = await world.deploy(customer.tenant, 'history');
   await world.backdate(serverId, '90 days');
   const allocations = await world.addresses.listAllocationsOfServers([serverId]);
-  const monitor = await createScanMonitor(world);
   const actor: CustomerActor = ownerOf(customer);
   let model: Modelled[] = [];
   let viewsOn = true;
@@ -129,8 +130,11 @@ export async function createHistory(world: World) {
       model = [];
       if (!viewsOn) await switchViews(true);
       viewsOn = true;
-      await world.database.pool.query('delete from scan_requests');
-      await world.database.pool.query('delete from port_scan_series');
+      await world.database.pool.query(
+        `with forgotten as (delete from port_scan_series where server_id = $1)
+         delete from scan_requests where server_id = $1`,
+        [serverId],
+      );
     },
     async take(step: Step): Promise<void> {
       if (step.kind === 'click') await click();
@@ -150,7 +154,8 @@ export async function createHistory(world: World) {
     async readStates(): Promise<Record<string, string>> {
       const { rows } = await world.database.pool.query<{ id: string; state: string }>(
         `select id, case when state = 'queued' and expires_at <= svc_now() then 'expired' else state end as state
-         from scan_requests`,
+         from scan_requests where server_id = $1`,
+        [serverId],
       );
       return Object.fromEntries(rows.map(({ id, state }) => [id, state]).sort());
     },

@@ -14,4 +14,5 @@ test('NET-8.1: clicks in four processes make one set of requests for each server
   const said: string[] = [];
   const result = await proveLimits({ n: 12, seed: 1, report: (line) => said.push(line) });
   assert.equal(result.failures, 0, said.join('\n'));
+  assert.equal(result.plantedBugsCaught, '3 of 3', 'a planted bug was not noticed');
 });

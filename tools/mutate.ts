@@ -23,6 +23,7 @@ import { mutationsOfEvidence } from './mutations/of-evidence.ts';
 import { mutationsOfIncidents } from './mutations/of-incidents.ts';
 import { mutationsOfNet } from './mutations/of-net.ts';
 import { mutationsOfScanner } from './mutations/of-scanner.ts';
+import { mutationsOfScanRequests } from './mutations/of-scan-requests.ts';
 import { mutationsOfScans } from './mutations/of-scans.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
@@ -135,6 +136,7 @@ async function main(): Promise<number> {
     ...mutationsOfNet,
     ...mutationsOfScans,
     ...mutationsOfScanner,
+    ...mutationsOfScanRequests,
     ...mutationsOfIncidents,
     ...mutationsOfEvidence,
   ].filter(isChosen);

@@ -21,9 +21,12 @@ export {
   createScansReceiver,
   type FoundService,
   isGuess,
+  type ListedScan,
   type ObservedPort,
+  type PendingScans,
   type ProtectScans,
   readScanCursor,
+  type ScanListQuery,
   type ServerPorts,
   type ServerScan,
 } from './scans/index.ts';

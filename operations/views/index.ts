@@ -13,6 +13,15 @@ export {
   listSettledDebtors,
 } from './access-store.ts';
 export {
+  type DueAlertMail,
+  type DueAttackMail,
+  type DuePortMail,
+  findDueAttackMail,
+  findDuePortMail,
+  hasSubscriber,
+  mailableMembers,
+} from './alert-mail-store.ts';
+export {
   findNic,
   findNicOf,
   hasServer,
@@ -27,7 +36,6 @@ export {
   countOpenAttacks,
   listAttacks,
 } from './attack-list-store.ts';
-export { type DueAttackMail, findDueMail, hasSubscriber, mailableMembers } from './attack-mail-store.ts';
 export {
   type BandwidthSource,
   listServersSince,
@@ -68,7 +76,6 @@ export {
   type SyncState,
 } from './network-store.ts';
 export { findOutcome, listAbandonedCreated, type OrderOutcome, settledOrders } from './order-store.ts';
-export { type DuePortMail, findDuePortMail } from './port-mail-store.ts';
 export {
   type ConflictRow,
   listConflicts,
@@ -78,6 +85,13 @@ export {
   type SourceRow,
 } from './protect-source-store.ts';
 export { listScanCandidates, type ScanCandidate } from './scan-candidate-store.ts';
+export {
+  countPendingScans,
+  type ListedScan,
+  listAllScans,
+  type PendingScans,
+  type ScanListQuery,
+} from './scan-list-store.ts';
 export type { Scope } from './scope.ts';
 export type {
   ActionCommand,

@@ -131,20 +131,18 @@ async function compareScans({ monitor, operations }: Pair): Promise<string[]> {
 
 type Sides = Pick<Pair, 'monitor' | 'operations'>;
 
-/**
- * Every port that is open at the monitor has the same evidence at operations, unless a later scan of the other profile asked
- * for it: operations takes the two together.
- */
+/** Every port that is open at the monitor is open at operations by the same scan, of each profile apart. */
 async function comparePorts({ monitor, operations }: Sides): Promise<string[]> {
   const known = await monitor.database.pool.query<{ key: string; id: string }>(
-    `select concat_ws(' ', host(address), profile, transport, port) as key, scan_id as id from scan_observations o
-     where closed_at is null and not exists (select 1 from scan_attempts a where a.address = o.address
-       and a.profile <> o.profile and a.state = 'complete' and a.started_at > o.observed_at)`,
+    `select concat_ws(' ', host(address), profile, transport, port) as key, scan_id as id from scan_observations
+     where closed_at is null`,
   );
   const held = await operations.database.pool.query<{ key: string; id: string }>(
     `select concat_ws(' ', s.address, e.profile, o.transport, o.port) as key, e.id
      from port_observations o join port_scan_series s using (allocation_id)
-     cross join lateral (values ('common', o.common_scan_id), ('full', o.full_scan_id)) as e(profile, id)`,
+     cross join lateral (values ('common', o.common_scan_id, o.common_closed_at),
+       ('full', o.full_scan_id, o.full_closed_at)) as e(profile, id, closed_at)
+     where e.closed_at is null`,
   );
   const evidence = new Map(held.rows.map(({ key, id }) => [key, id]));
   return known.rows

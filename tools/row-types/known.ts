@@ -17,10 +17,28 @@ export const given: Arguments = {
   'operations/addresses/store.ts:lockGenerationsAt': [
     [{ address: '203.0.113.1', at: new Date(0), clusterIds: [1] }],
   ],
+  'operations/protect/alert-mails/store.ts:claimMail': [
+    [{ table: 'attack_mails', order: ['incident_id', 'person_id'], claimSeconds: 1 }],
+    [{ table: 'port_mails', claimSeconds: 1 }],
+  ],
+  'operations/protect/alert-mails/store.ts:recordAttempt': [
+    ['attack_mails', { id: 1, term: 1 }, { status: 'sent', error: null, retrySeconds: 0 }],
+    ['port_mails', { id: 1, term: 1 }, { status: 'pending', error: 'a', retrySeconds: 1 }],
+  ],
   'operations/protect/scans/request-store.ts:noteContact': [
     ['0193a1f0-0000-7000-8000-000000000001', { projectId: 1, siteId: 1 }, { state: 'running' }],
     ['0193a1f0-0000-7000-8000-000000000001', { projectId: 1, siteId: 1 }, { state: 'partial' }],
   ],
+  'operations/views/scan-list-store.ts:listAllScans': (
+    ['running', 'queued', 'overdue', 'failed', 'complete', undefined] as const
+  ).map((state) => [
+    {
+      ...{ state, nodeId: 1, tenantId: 1, serverId: 1, customer: 'a', limit: 1 },
+      after: { place: '2026-01-01T00:00:00.000000Z', id: '0193a1f0-0000-7000-8000-000000000001' },
+    },
+    300,
+  ]),
+  'operations/views/scan-list-store.ts:countPendingScans': [[[1], 300]],
   'operations/views/server-list-store.ts:listServers': (['newest', 'oldest', 'name', '-name'] as const).map(
     (order) => [[1], { ...filter, order, after: { id: 1, name: 'a' } }],
   ),

@@ -1,11 +1,10 @@
 /** What a customer is told of an incident: the mark on the incident, and the mails that wait to be sent. */
 import { sql } from 'kysely';
 import { mailableMembers } from '#operations/views/index.ts';
-import { isUnclaimed, setClaim } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AlertChannel } from '../settings/index.ts';
 
-export { findDueMail, hasSubscriber } from '#operations/views/index.ts';
+export { hasSubscriber } from '#operations/views/index.ts';
 
 /** What the customer was told so far, of the present episode. */
 export interface Told {
@@ -65,46 +64,4 @@ export async function queueEndMails(tx: Queryable, incidentId: string, episode: 
     select incident_id, episode, 'ended', person_id from attack_mails
     where incident_id = ${incidentId}::uuid and episode = ${episode} and moment = 'started'
     on conflict do nothing`.execute(tx);
-}
-
-/** A mail that one worker sends. */
-export interface ClaimedMail {
-  id: number;
-  term: number;
-}
-
-/** Claims the mail that is due longest; the mail about an end waits for that about the start. */
-export async function claimMail(db: Queryable, claimSeconds: number): Promise<ClaimedMail | null> {
-  const { rows } = await sql<ClaimedMail>`
-    with due as (
-      select m.id from attack_mails m
-      where m.status = 'pending' and m.next_attempt_at <= svc_now() and ${isUnclaimed('m')}
-        and not exists (select 1 from attack_mails before where before.incident_id = m.incident_id
-          and before.person_id = m.person_id and before.status = 'pending' and before.id < m.id)
-      order by m.next_attempt_at, m.id limit 1 for update of m skip locked)
-    update attack_mails m set ${setClaim(claimSeconds)} from due where m.id = due.id
-    returning m.id, m.term`.execute(db);
-  return rows[0] ?? null;
-}
-
-export interface MailOutcome {
-  status: 'pending' | 'sent' | 'failed' | 'cancelled';
-  error: string | null;
-  /** Of the next attempt. */
-  retrySeconds: number;
-}
-
-/** Records an attempt; false when another worker has the mail by now. */
-export async function recordAttempt(
-  db: Queryable,
-  mail: ClaimedMail,
-  outcome: MailOutcome,
-): Promise<boolean> {
-  const { status, error, retrySeconds } = outcome;
-  const { rows } = await sql`
-    update attack_mails set status = ${status}, attempts = attempts + 1, last_error = ${error},
-      next_attempt_at = svc_now() + make_interval(secs => ${retrySeconds}::float8),
-      finished_at = case when ${status !== 'pending'} then svc_now() end
-    where id = ${mail.id} and term = ${mail.term} and status = 'pending' returning 1`.execute(db);
-  return rows.length === 1;
 }

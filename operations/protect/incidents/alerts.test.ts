@@ -13,7 +13,8 @@ import {
   startWebhookWorld,
   type WebhookWorld,
 } from '#operations/webhooks/testing/webhook-world.ts';
-import { createAttackMailer } from './send-attack-mails.ts';
+import { createAlertMailer } from '../alert-mails/index.ts';
+import { attackMails } from './attack-mail.ts';
 
 let hooks: WebhookWorld;
 let projectId: number;
@@ -45,7 +46,7 @@ async function createTarget(name: string): Promise<Target> {
 
 function mailer(send?: (mail: { id?: string }) => Promise<string | null>) {
   const { post } = hooks.world;
-  return createAttackMailer({
+  return createAlertMailer(attackMails, {
     db: () => hooks.world.database.db,
     post: send ? { linkTo: (path) => post.linkTo(path), send } : post,
     clock: systemClock,

@@ -1,24 +1,31 @@
-/** What people are mailed about an attack. Plain text; the link stands alone on its line. */
-import type { DueAttackMail } from '#operations/views/index.ts';
+/** What people are mailed about an attack. */
+import { type DueAttackMail, findDueAttackMail } from '#operations/views/index.ts';
 import type { Mail } from '#service-kit/mail/index.ts';
 import { formatBitRate, formatCount, formatDuration, formatTime } from '#service-kit/pages/index.ts';
+import { type AlertMailKind, oneLine, writeAlertMail } from '../alert-mails/index.ts';
 import { describeClass, withArticle } from './describe.ts';
 
-export function attackMail(due: DueAttackMail, url: string): Mail {
+/** The mail about a start goes before the one about the end. */
+export const attackMails: AlertMailKind<DueAttackMail> = {
+  name: 'attack mails',
+  about: 'attacks',
+  table: 'attack_mails',
+  order: ['incident_id', 'person_id'],
+  workers: 2,
+  find: findDueAttackMail,
+  write: attackMail,
+};
+
+function attackMail(due: DueAttackMail, linkTo: (path: string) => string): Mail {
   const server = oneLine(due.serverName);
-  const paragraphs = due.moment === 'started' ? startOf(due, server) : endOf(due, server);
-  return {
-    to: due.email,
-    id: due.publicId,
+  return writeAlertMail(due, {
     subject: `${due.isDrill ? 'Drill: ' : ''}${subjectOf(due, server)}`,
-    text: `${[
-      `Hello ${oneLine(due.personName)},`,
+    paragraphs: [
       ...(due.isDrill ? ['This is a drill that we run. There is no attack.'] : []),
-      ...paragraphs,
-      url,
-      `You receive this mail as a member of ${oneLine(due.organizationName)}. The settings of the server’s Protect page turn these mails off.`,
-    ].join('\n\n')}\n`,
-  };
+      ...(due.moment === 'started' ? startOf(due, server) : endOf(due, server)),
+      linkTo(`/client/servers/${due.serverId}/protect/incidents/${due.incidentId}`),
+    ],
+  });
 }
 
 function subjectOf({ moment, direction, class: name }: DueAttackMail, server: string): string {
@@ -55,6 +62,3 @@ function endOf(due: DueAttackMail, server: string): string[] {
 
 const peakOf = ({ peakPps, peakBps }: DueAttackMail) =>
   `Peak: ${formatCount(Math.round(peakPps))} packets/s, ${formatBitRate(peakBps)}.`;
-
-/** Names come from people; a line break in one would be a paragraph of its own, or a header. */
-const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim();

@@ -11,10 +11,11 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import { countOpenAttacks, listAttacks } from '#operations/views/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
+import { createAlertMailer } from '../alert-mails/index.ts';
+import { attackMails } from './attack-mail.ts';
 import { createIncidentRetention } from './jobs.ts';
 import type { IncidentSubject, ProtectIncidents } from './protect-incidents.ts';
 import { type ReceiveIncidentsDeps, receiveIncidents } from './receive-incidents.ts';
-import { createAttackMailer } from './send-attack-mails.ts';
 import * as store from './store.ts';
 
 export type { AttackQuery, AttackRow } from '#operations/views/index.ts';
@@ -37,7 +38,7 @@ export interface ProtectIncidentsDeps extends Omit<ReceiveIncidentsDeps, 'canMai
 
 export function createProtectIncidents(deps: ProtectIncidentsDeps): ProtectIncidents {
   return {
-    work: { parts: [createAttackMailer(deps), createIncidentRetention(deps)] },
+    work: { parts: [createAlertMailer(attackMails, deps), createIncidentRetention(deps)] },
     receive: (sender, request) => receiveIncidents({ ...deps, canMail: deps.post.canSend }, sender, request),
     async list(actor, subject, query) {
       return store.listIncidents(deps.db(), scopeOf(actor, subject), query);

@@ -92,7 +92,7 @@ test('NET-1.6: newly open ports are told once by mail and webhook where that is 
   assert.equal((await world.mailsTo(reader.email)).length, 1);
 });
 
-test('by default, with the views off, or about scans before the switch, nothing is told of ports', async () => {
+test('NET-1.6: by default, with the views off, or about scans before the switch, nothing is told of ports', async () => {
   const silent = await createReader('Silent', null);
   await deliver(scanOf(silent.first, now));
   const off = await createReader('Off', { viewsOn: false });

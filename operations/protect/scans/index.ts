@@ -7,22 +7,27 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { forbidden, reachesTenant } from '#operations/accounts/index.ts';
+import { forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
+import { countPendingScans, listAllScans } from '#operations/views/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createAlertMailer } from '../alert-mails/index.ts';
 import { createRequestKeeper } from './keep-requests.ts';
 import { listForMonitor } from './list-requests.ts';
+import { listFetchedClusters } from './monitor-store.ts';
+import { portMails } from './port-mail.ts';
 import { deleteExpiredScans } from './port-store.ts';
 import { readPorts, readResult } from './ports-of-server.ts';
 import type { ProtectScans } from './protect-scans.ts';
 import { receiveScans } from './receive-scans.ts';
 import { requestScan } from './request-scan.ts';
 import { cancelQueued, deleteExpiredRequests } from './request-store.ts';
-import { createPortMailer } from './send-port-mails.ts';
+import { overdueMs } from './scan-request.ts';
 import { updateRequests } from './update-requests.ts';
 
+export type { ListedScan, PendingScans, ScanListQuery } from '#operations/views/index.ts';
 export { readCursor as readScanCursor } from './list-requests.ts';
 export {
   type FoundService,
@@ -52,7 +57,7 @@ export function createProtectScans(deps: ProtectScansDeps): ProtectScans {
     },
   });
   return {
-    work: { parts: [createRequestKeeper(deps), createPortMailer(deps), retention] },
+    work: { parts: [createRequestKeeper(deps), createAlertMailer(portMails, deps), retention] },
     request: (actor, serverId) => requestScan(deps, actor, serverId),
     async cancelQueued(tx, serverId) {
       await cancelQueued(tx, 'views_off', { serverId, kind: 'manual' });
@@ -64,6 +69,14 @@ export function createProtectScans(deps: ProtectScansDeps): ProtectScans {
     async readResult(actor, subject, requestId) {
       if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
       return readResult(db(), addresses, subject, requestId);
+    },
+    async listAll(actor, query) {
+      requireStaff(actor);
+      return listAllScans(db(), query, overdueMs / 1000);
+    },
+    async countPending(actor) {
+      requireStaff(actor);
+      return countPendingScans(db(), await listFetchedClusters(db()), overdueMs / 1000);
     },
     listRequests: (sender, query) => listForMonitor(deps, sender, query),
     updateRequests: (sender, request) => updateRequests(db(), sender, request),

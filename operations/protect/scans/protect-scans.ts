@@ -7,6 +7,7 @@ import type {
 } from '#contracts/admin-api/port-scans.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
+import type { ListedScan, PendingScans, ScanListQuery } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { PageCursor } from './monitor-store.ts';
@@ -28,6 +29,10 @@ export interface ProtectScans {
   read(actor: Actor, subject: PortSubject): Promise<ServerPorts>;
   /** What one requested scan found; null where the server has none of this id. Throws `accounts.forbidden`. */
   readResult(actor: Actor, subject: PortSubject, requestId: string): Promise<ScanResult | null>;
+  /** Scans of all customers, newest first: requests, and routine scans that failed. Throws `accounts.forbidden`; staff only. */
+  listAll(actor: Actor, query: ScanListQuery): Promise<ListedScan[]>;
+  /** How many scans run and wait, of all customers. Throws `accounts.forbidden`; staff only. */
+  countPending(actor: Actor): Promise<PendingScans>;
   /** A page of pending requests for a monitor. */
   listRequests(sender: Sender, query: { after: PageCursor | null; limit: number }): Promise<ScanRequestsPage>;
   /** What became of requests; throws `port_scans.invalid`. One outcome for each update, in their order. */

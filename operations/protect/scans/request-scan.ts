@@ -63,7 +63,9 @@ export async function requestScan(
         throw new CodedError('port_scans.not_running', 'The server is not running. Start it, then scan it.');
       checkLimits(standing, addresses.length);
       await store.cancelQueued(tx, 'superseded', { serverId, kind: 'automatic' });
-      const requests = await store.insertRequests(tx, 'manual', addresses);
+      const requests = await store.insertRequests(tx, 'manual', addresses, {
+        ...{ personId: actor.personId, isByKey: actor.keyId !== null },
+      });
       await record(tx, actor, {
         operation: 'protect.request_port_scan',
         subject: { kind: 'server', id: serverId, name: server.name },

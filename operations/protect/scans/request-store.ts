@@ -58,18 +58,25 @@ export async function readStanding(
   return { ...rows[0]!, pending };
 }
 
+/** A person, or a key that acts for one. */
+export interface Requester {
+  personId: number;
+  isByKey: boolean;
+}
+
 /** A request for each address; one that has a pending request already gets none. */
 export async function insertRequests(
   tx: Queryable,
   kind: RequestKind,
   addresses: readonly RequestedAddress[],
+  by: Requester | null = null,
 ): Promise<RequestRow[]> {
   const given = addresses.map(({ id, clusterId, tenantId, serverId, address }) => ({
     ...{ id, clusterId, tenantId, serverId, address },
   }));
   const { rows } = await sql<RequestRow>`
-    insert into scan_requests as r (kind, allocation_id, cluster_id, tenant_id, server_id, address)
-    select ${kind}, id, "clusterId", "tenantId", "serverId", address
+    insert into scan_requests as r (kind, allocation_id, cluster_id, tenant_id, server_id, address, person_id, is_by_key)
+    select ${kind}, id, "clusterId", "tenantId", "serverId", address, ${by?.personId ?? null}::bigint, ${by?.isByKey ?? false}
     from jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
       as g(id bigint, "clusterId" bigint, "tenantId" bigint, "serverId" bigint, address text)
     order by id

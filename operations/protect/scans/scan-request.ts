@@ -33,7 +33,7 @@ export const requestLimits = {
 } as const;
 
 /** A running scan without a heartbeat for so long is shown as overdue. */
-const overdueMs = 5 * 60_000;
+export const overdueMs = 5 * 60_000;
 
 /** Missing contact is shown, never turned into a failure (NET-2.7.2). */
 export function isOverdue({ state, heartbeatAt, startedAt }: RequestRow, nowMs: number): boolean {

@@ -35,6 +35,25 @@ test('NET-2.7.11: a result of another address, assignment or account, or of a re
   assert.deepEqual(rows, []);
 });
 
+test('NET-2.7.11: what was found of an address is not shown to its next owner, and not to the last one any more', async () => {
+  const before = await stage.createReader('Before');
+  const next = await stage.createReader('Next');
+  await stage.deliver([scanOf(before.first)]);
+  assert.deepEqual(await stage.openOf(before), [22]);
+  await stage.world.database.pool.query('update allocations set released_at = svc_now() where id = $1', [
+    before.first.id,
+  ]);
+  await stage.world.database.pool.query(
+    `insert into allocations (pool_id, cluster_id, tenant_id, server_id, address, prefix_length, gateway, is_primary)
+     select pool_id, cluster_id, $2, $3, address, prefix_length, gateway, false from allocations where id = $1`,
+    [before.first.id, next.tenant.id, next.serverId],
+  );
+  for (const reader of [before, next]) {
+    const { open, closed, scans } = await stage.read(reader);
+    assert.deepEqual([open, closed, scans], [[], [], []]);
+  }
+});
+
 test('NET-2.7.11: another site may not deliver results while the first one does', async () => {
   const { first } = await stage.createReader('Source');
   assert.deepEqual(await stage.deliver([scanOf(first)]), ['accepted']);
@@ -68,6 +87,19 @@ test('NET-2.7.10: a complete scan closes what its own profile found before, a pa
   assert.deepEqual(await stage.openOf(reader), [443], 'delivered late');
   await scan(100, 'common', [22]);
   assert.deepEqual(await stage.openOf(reader), [22, 443], 'open again');
+});
+
+test('NET-2.7.10: a partial scan leaves what was found before as it is, with its own times', async () => {
+  const reader = await stage.createReader('Kept times');
+  await stage.deliver([scanOf(reader.first, { endedSecondsAgo: 3000, ports: [22, 80] })]);
+  const before = (await stage.read(reader)).open;
+  await stage.deliver([scanOf(reader.first, { endedSecondsAgo: 10, ports: [80], state: 'partial' })]);
+  const after = (await stage.read(reader)).open;
+  assert.deepEqual(after[0], before[0], 'not seen by the partial scan');
+  assert.deepEqual(after[1]!.firstObservedAt, before[1]!.firstObservedAt);
+  assert.ok(after[1]!.observedAt > before[1]!.observedAt);
+  await stage.deliver([scanOf(reader.first, { endedSecondsAgo: 2000, ports: [80], state: 'partial' })]);
+  assert.deepEqual((await stage.read(reader)).open, after, 'delivered late');
 });
 
 test('NET-2.7.10: common evidence is stale after 2 hours, full after 27, and all is gone after seven days', async () => {

@@ -35,6 +35,32 @@ test('NET-2.7.1: a click requests every public address of the server once, howev
   assert.deepEqual(new Set(page.map(({ id }) => id)), ids);
 });
 
+test('NET-2.7.1: floating addresses are requested too, private ones and those of other servers are not', async () => {
+  const reader = await stage.createReader('Floating');
+  const other = await stage.createReader('Fixed');
+  await addAddresses(reader, 2);
+  await stage.world.database.pool.query(
+    `insert into allocations (pool_id, cluster_id, tenant_id, server_id, address, prefix_length, gateway, is_primary)
+     select pool_id, cluster_id, tenant_id, server_id, '10.0.0.9', prefix_length, gateway, false from allocations where id = $1`,
+    [reader.first.id],
+  );
+  const requests = await stage.request(reader);
+  const expected = [...reader.allocations.map(({ address }) => address), '192.0.2.1', '192.0.2.2'];
+  assert.deepEqual(requests.map(({ address }) => address).sort(), expected.sort());
+  assert.deepEqual(await statesOf(other), []);
+  await stage.world.database.pool.query("delete from scan_requests where address like '192.0.2.%'");
+  await stage.world.database.pool.query("delete from allocations where host(address) like '192.0.2.%'");
+});
+
+test('NET-2.7.1: only the customer of a server requests a scan of it, and not with a read key', async () => {
+  const reader = await stage.createReader('Owner');
+  const other = await stage.createReader('Stranger');
+  const request = (actor: Reader['actor']) => stage.world.protectScans.request(actor, reader.serverId);
+  await assert.rejects(request(other.actor), { code: 'port_scans.not_found' });
+  await assert.rejects(request({ ...reader.actor, canWrite: false }), { code: 'accounts.forbidden' });
+  assert.deepEqual(await statesOf(reader), []);
+});
+
 test('NET-3.1: a claim leaves a request queued, a reported start makes it running, and its result completes it', async () => {
   const reader = await stage.createReader('Life');
   const [{ id } = { id: '' }, ...others] = await stage.request(reader);
@@ -148,7 +174,7 @@ test('NET-2.7.2: a new address gets one automatic request while a monitor fetche
   });
 });
 
-test('NET-8.1: cooldown, addresses of a server and pending addresses of an account are limited', async () => {
+test('NET-3.1, NET-8.1: cooldown, addresses of a server and pending addresses of an account are limited', async () => {
   const reader = await stage.createReader('Limits');
   const requests = await stage.request(reader);
   for (const each of requests) {

@@ -13,6 +13,7 @@ export interface FrameOptions {
     | 'audit'
     | 'servers'
     | 'attacks'
+    | 'port-scans'
     | 'clusters'
     | 'projects'
     | 'usage'
@@ -40,6 +41,12 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
             { label: 'Customers', href: '/console/customers/', key: 'c', current: current === 'customers' },
             { label: 'Servers', href: '/console/servers/', key: 's', current: current === 'servers' },
             { label: 'Attacks', href: '/console/attacks/', key: 'k', current: current === 'attacks' },
+            {
+              label: 'Port scans',
+              href: '/console/port-scans/',
+              key: 'i',
+              current: current === 'port-scans',
+            },
             { label: 'Clusters', href: '/console/clusters/', key: 'n', current: current === 'clusters' },
             { label: 'Catalog', href: '/console/catalog/', key: 'l', current: current === 'catalog' },
             {

@@ -17,6 +17,7 @@ export {
   writeIncidentCursor,
 } from './incident-words.ts';
 export { requestsByKeyTable } from './requests-by-key.ts';
+export { scanBadge, scanKind, scanOutcome, scanStateWord } from './scan-words.ts';
 export { actionWords, serverActionsTable } from './server-actions.ts';
 export { changingStatuses } from './server-statuses.ts';
 export { spendingChart } from './spending-chart.ts';

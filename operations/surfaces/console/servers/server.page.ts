@@ -101,6 +101,7 @@ function facts({ server, tenant, nowMs }: ServerPageOptions): Html {
       value: `${formatMoney(server.hourlyQuanta)} an hour, at most ${formatMoney(server.monthlyCapQuanta)} a month`,
     },
     { term: 'Attacks', value: link(`/console/attacks/?server=${server.id}`, 'Attacks on it and from it') },
+    { term: 'Port scans', value: link(`/console/port-scans/?server=${server.id}`, 'Scans of its addresses') },
     { term: 'Order', value: code(String(server.orderId)) },
     { term: 'Created', value: moment(server.createdAt.getTime(), nowMs) },
   ]);

@@ -29,7 +29,7 @@ async function createReader(name: string) {
   return { ...customer, key, serverId, path, read, scan, allocations, first: allocations[0]! };
 }
 
-test('a scan is requested once with a full key; a repeated call answers with the pending scans', async () => {
+test('NET-2.7.1: a scan is requested once with a full key; a repeated call answers with the pending scans', async () => {
   const { scan, allocations, read } = await createReader('Requests');
   const first = await scan();
   assert.equal(first.status, 202);
@@ -52,7 +52,44 @@ test('NET-8.1: after the scans have ended, another one within 10 minutes is a 42
   assert.ok(wait > 500 && wait <= 600, String(wait));
 });
 
-test('a read key may list ports and not request a scan; the server of another customer is a 404', async () => {
+test('API-8.3, API-8.4: both calls are counted, also their 404; a read key’s refused request is not', async () => {
+  const reader = await createReader('Counted');
+  const other = await createReader('Stranger');
+  const key = await world.createKey(reader, 'read');
+  const counts = (answer: { headers: Headers }, of: typeof reader) =>
+    world.metering
+      .countOfMonth(of.tenant.id)
+      .then((count) => [count, answer.headers.get('x-api-quota-used')]);
+  assert.deepEqual(await counts(await reader.read(), reader), [1, '1']);
+  assert.deepEqual(await counts(await reader.scan(), reader), [2, '2']);
+  assert.deepEqual(await counts(await reader.scan({ key }), reader), [2, null]);
+  assert.deepEqual(await counts(await reader.scan({ key: other.key }), other), [1, '1']);
+  assert.deepEqual(await counts(await call('GET', `${reader.path}/ports`, { key: other.key }), other), [
+    2,
+    '2',
+  ]);
+  assert.equal(await world.metering.countOfMonth(reader.tenant.id), 2);
+});
+
+test('API-8.a: both calls share the budget of their key', async () => {
+  await using narrow = await createWorld({ requestsPerMinute: 2, clockStartMs: Date.UTC(2026, 0, 15) });
+  const send = createApiClient(narrow.url);
+  const customer = await narrow.createCustomer('Budget');
+  const key = await narrow.createKey(customer);
+  const { serverId } = await narrow.deploy(customer.tenant, 'web-1');
+  const path = `/api/v2/servers/${serverId}`;
+  const statuses: number[] = [];
+  for (const [method, name] of [
+    ['GET', 'ports'],
+    ['POST', 'port-scans'],
+    ['GET', 'ports'],
+    ['POST', 'port-scans'],
+  ] as const)
+    statuses.push((await send(method, `${path}/${name}`, { key })).status);
+  assert.deepEqual(statuses, [200, 202, 429, 429]);
+});
+
+test('NET-2.7.1: a read key may list ports and not request a scan; the server of another customer is a 404', async () => {
   const reader = await createReader('Reads');
   const other = await createReader('Others');
   const key = await world.createKey(reader, 'read');
@@ -73,7 +110,7 @@ test('NET-1.6: while the protection views are off, both calls are a 404 with the
     assert.deepEqual([answer.status, answer.body.error.reason], [404, 'protect_disabled']);
 });
 
-test('a stopped server is a 409, and a field that the body does not have is a 422', async () => {
+test('NET-3.1: a stopped server is a 409, and a field that the body does not have is a 422', async () => {
   const reader = await createReader('Stops');
   assert.equal((await reader.scan({ body: { ports: [22] } })).status, 422);
   await call('POST', `${reader.path}/actions`, { key: reader.key, body: { action: 'stop' } });

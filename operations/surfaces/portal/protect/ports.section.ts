@@ -17,9 +17,9 @@ import {
   moment,
   progress,
   section,
-  type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import { scanBadge, scanKind, scanOutcome, scanStateWord } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 
 /** Rows on the page; the file has all. */
@@ -79,7 +79,7 @@ function pendingScan(scan: ServerScan, nowMs: number): Html {
     return html`<p>${badge('info', 'queued')} ${name}, ${requested}. It starts within 24 hours or expires.</p>`;
   const heard = scan.heartbeatAt && html`last contact ${age(scan.heartbeatAt.getTime(), nowMs)}`;
   return progress({
-    label: `${name}: ${stateWord(scan)}`,
+    label: `${name}: ${scanStateWord(scan)}`,
     value: scan.progress ?? undefined,
     max: 100,
     detail: [scan.progress !== null && `${Math.floor(scan.progress)} %, `, heard ?? requested],
@@ -172,18 +172,18 @@ function scansTable({ scans, nowMs }: ServerPorts, path: string): Html {
         header: 'Scan',
         cell: (scan) =>
           scan.result !== null && scan.kind !== 'routine'
-            ? link(`${path}/scans/${scan.id}`, kindOf(scan))
-            : kindOf(scan),
+            ? link(`${path}/scans/${scan.id}`, scanKind(scan))
+            : scanKind(scan),
       },
       { key: 'address', header: 'Address', kind: 'code', cell: ({ address }) => code(address) },
-      { key: 'state', header: 'State', cell: stateBadge },
+      { key: 'state', header: 'State', cell: scanBadge },
       {
         key: 'at',
         header: 'Time',
         cell: ({ finishedAt, startedAt, requestedAt }) =>
           moment((finishedAt ?? startedAt ?? requestedAt)!.getTime(), nowMs),
       },
-      { key: 'result', header: 'Result', kind: 'prose', cell: resultOf },
+      { key: 'result', header: 'Result', kind: 'prose', cell: scanOutcome },
     ],
     rows: scans.slice(0, scansShown),
     isStacked: true,
@@ -205,47 +205,4 @@ export function certainty({ answer }: Pick<ObservedPort, 'answer'>): Content {
   if (isGuess(answer))
     return html`<span class="unknown" title="The name is guessed from the port number.">guess by port</span>`;
   return `${answer.confidence * 10} %, answered a probe`;
-}
-
-export function kindOf({ kind, profile }: ServerScan): string {
-  if (kind === 'manual') return 'Requested, all ports';
-  if (kind === 'automatic') return 'First scan, all ports';
-  return profile === 'full' ? 'Daily, all ports' : 'Hourly, 100 ports';
-}
-
-const tones: Readonly<Record<ServerScan['state'], Tone>> = {
-  queued: 'info',
-  running: 'info',
-  complete: 'good',
-  partial: 'warn',
-  expired: 'warn',
-  cancelled: 'neutral',
-};
-
-const stateWord = ({ state, isOverdue }: ServerScan) => (isOverdue ? 'overdue' : state);
-
-export const stateBadge = (scan: ServerScan): Html =>
-  badge(scan.isOverdue ? 'warn' : tones[scan.state], stateWord(scan));
-
-const noteTexts: Readonly<Record<string, string>> = {
-  filtered_ports: 'a firewall filtered some ports',
-  silent_udp: 'some UDP ports did not answer, a service may be there',
-  paused: 'paused for a while',
-  identification_failed: 'services could not be identified',
-  interrupted: 'interrupted',
-  output_cut: 'too much output',
-  host_pressure: 'the hypervisor was busy',
-  withdrawn: 'the server stopped or moved',
-};
-
-export function resultOf({ state, result, isOverdue }: ServerScan): string {
-  if (isOverdue) return 'No contact with the sensor for over five minutes. The scan may go on.';
-  if (result === null) {
-    if (state === 'expired') return 'Not started within 24 hours.';
-    if (state === 'cancelled') return 'Cancelled before it began.';
-    return state === 'partial' ? 'Ended without a result.' : 'No result yet.';
-  }
-  const found = result.portsOpen === 1 ? '1 open port' : `${formatCount(result.portsOpen)} open ports`;
-  const notes = result.notes.map((note) => noteTexts[note] ?? note.replaceAll('_', ' '));
-  return `${[found, ...notes].join('; ')}.`;
 }

@@ -37,7 +37,7 @@ interface PortsFile {
 
 const textOf = (page: string) => page.replace(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 
-test('NET-5.6: the button queues a scan of every address and answers 303; a second click makes no second request', async () => {
+test('NET-2.7.1, NET-5.6: the button queues a scan of every address and answers 303; a second click makes no second request', async () => {
   const reader = await createReader('Clicker');
   const first = await reader.click();
   assert.deepEqual([first.status, first.headers.get('location')], [303, `${reader.path}?scan=requested`]);
@@ -56,7 +56,7 @@ test('NET-5.6: the button queues a scan of every address and answers 303; a seco
   assert.match(page, /No monitor fetches scan requests right now/);
 });
 
-test('NET-5.6: without its token, signed out, or for the server of another customer, the button does nothing', async () => {
+test('NET-2.7.1, NET-5.6: without its token, signed out, or for the server of another customer, the button does nothing', async () => {
   const reader = await createReader('Guarded');
   const other = await createReader('Stranger');
   assert.equal((await other.post(`${reader.path}/scan`, {})).status, 404);

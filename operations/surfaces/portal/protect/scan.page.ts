@@ -12,9 +12,10 @@ import {
   section,
   table,
 } from '#service-kit/pages/index.ts';
+import { scanBadge, scanKind, scanOutcome } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
-import { answerOf, certainty, kindOf, resultOf, stateBadge } from './ports.section.ts';
+import { answerOf, certainty } from './ports.section.ts';
 
 export interface ScanPageOptions {
   visitor: Visitor;
@@ -30,13 +31,13 @@ export function scanPage({ visitor, server, scan, services, nowMs }: ScanPageOpt
   return serverFrame({ visitor, server, tab: 'protect', part: 'Port scan' }, header, [
     section({ title: 'Scan', id: 'scan' }, [
       definitionList([
-        { term: 'State', value: stateBadge(scan) },
-        { term: 'Kind', value: kindOf(scan) },
+        { term: 'State', value: scanBadge(scan) },
+        { term: 'Kind', value: scanKind(scan) },
         { term: 'Address', value: code(scan.address) },
         { term: 'Requested', value: time(scan.requestedAt) },
         { term: 'Started', value: time(scan.startedAt) },
         { term: 'Ended', value: time(scan.finishedAt) },
-        { term: 'Result', value: resultOf(scan) },
+        { term: 'Result', value: scanOutcome(scan) },
         { term: 'Ports asked', value: askedOf(scan) },
         { term: 'Scan id', value: code(scan.id) },
       ]),

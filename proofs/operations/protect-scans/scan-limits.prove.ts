@@ -27,7 +27,7 @@ const bugs: readonly [bug: Bug, plan: string][] = [
 ];
 
 export async function prove({ n, seed, report }: { n: number; seed: number; report: Report }) {
-  await using world = await createWorld({ plansStay: true });
+  await using world = await createWorld();
   const accounts: ScanClicks[] = [];
   for (let account = 0; account < Math.min(accountsMax, Math.ceil(n / 12)); account += 1)
     accounts.push(await createScanClicks(world, { account, seed }));

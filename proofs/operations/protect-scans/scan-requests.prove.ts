@@ -26,7 +26,7 @@ interface Options {
 }
 
 export async function prove(options: Options) {
-  await using world = await createWorld({ plansStay: true });
+  await using world = await createWorld();
   const monitor = await createScanMonitor(world);
   const histories: History[] = [];
   const lanes = Math.min(lanesMax, Math.ceil(options.n / 12));

@@ -22,8 +22,8 @@ import { mutationsOfApi } from './mutations/of-api.ts';
 import { mutationsOfEvidence } from './mutations/of-evidence.ts';
 import { mutationsOfIncidents } from './mutations/of-incidents.ts';
 import { mutationsOfNet } from './mutations/of-net.ts';
-import { mutationsOfScanner } from './mutations/of-scanner.ts';
 import { mutationsOfScanRequests } from './mutations/of-scan-requests.ts';
+import { mutationsOfScanner } from './mutations/of-scanner.ts';
 import { mutationsOfScans } from './mutations/of-scans.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');

@@ -1,6 +1,7 @@
 import type { Node } from '#operations/clusters/index.ts';
 import type { ListedScan, PendingScans } from '#operations/protect/index.ts';
 import {
+  age,
   banner,
   type Column,
   type Content,
@@ -12,7 +13,6 @@ import {
   hiddenField,
   html,
   link,
-  moment,
   pageHeader,
   progress,
   refreshing,
@@ -149,8 +149,7 @@ function columnsOf(nowMs: number): Column<ListedScan>[] {
       header: 'Server',
       cell: (scan): Content => [
         scan.isReleased ? scan.serverName : link(`/console/servers/${scan.serverId}`, scan.serverName),
-        ' ',
-        code(scan.address),
+        html`<div>${code(scan.address)}</div>`,
       ],
     },
     {
@@ -163,13 +162,13 @@ function columnsOf(nowMs: number): Column<ListedScan>[] {
       header: 'Node',
       cell: ({ node, clusterName }) => [
         node === null ? 'none yet' : code(node),
-        html` <span class="hint">${clusterName}</span>`,
+        html`<div class="hint">${clusterName}</div>`,
       ],
     },
     {
       key: 'scan',
       header: 'Scan',
-      cell: (scan) => [scanKind(scan), html` <span class="hint">${poolOf(scan)} pool</span>`],
+      cell: (scan) => [scanKind(scan), html`<div class="hint">${poolOf(scan)} pool</div>`],
     },
     { key: 'by', header: 'Requested by', cell: requesterOf },
     { key: 'state', header: 'State', cell: stateCell },
@@ -188,7 +187,7 @@ function requesterOf({ kind, requestedBy, isByKey }: ListedScan): Content {
   if (kind === 'routine') return 'schedule';
   if (kind === 'automatic') return 'new address';
   const name = requestedBy ?? 'customer';
-  return isByKey ? [name, html` <span class="hint">API key</span>`] : name;
+  return isByKey ? [name, html`<div class="hint">API key</div>`] : name;
 }
 
 function stateCell(scan: ListedScan): Content {
@@ -202,9 +201,9 @@ function stateCell(scan: ListedScan): Content {
 }
 
 function timeOf({ requestedAt, startedAt, finishedAt }: ListedScan, nowMs: number): Content {
-  if (finishedAt !== null) return ['ended ', moment(finishedAt.getTime(), nowMs)];
-  if (startedAt !== null) return ['started ', moment(startedAt.getTime(), nowMs)];
-  return requestedAt === null ? null : ['requested ', moment(requestedAt.getTime(), nowMs)];
+  if (finishedAt !== null) return ['ended ', age(finishedAt.getTime(), nowMs)];
+  if (startedAt !== null) return ['started ', age(startedAt.getTime(), nowMs)];
+  return requestedAt === null ? null : ['requested ', age(requestedAt.getTime(), nowMs)];
 }
 
 function outcomeOf(scan: ListedScan): string {

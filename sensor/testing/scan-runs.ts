@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { ScanPlan, ScanReport, ScanTarget } from '#contracts/sensor-api/port-scans.ts';
+import type { PressureLimits } from '#sensor/scanner/host-pressure.ts';
 import type { ScanFindings } from '#sensor/scanner/index.ts';
 import { bridgeName, hostAddress, node, type ScanHosts } from './scan-hosts.ts';
 import { ended, toolPath } from './tool-link.ts';
@@ -96,6 +97,7 @@ export interface PlannedScans {
 export async function startPlannedScans(
   hosts: ScanHosts,
   plan: Pick<ScanPlan, 'targets' | 'requests'>,
+  { cpuPercent, cpuWaitPercent }: PressureLimits,
 ): Promise<PlannedScans> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-scanning-'));
   const reports: ScanReport[] = [];
@@ -121,7 +123,8 @@ export async function startPlannedScans(
     });
     monitor.once('exit', () => reject(new Error('the monitor ended')));
   });
-  listen([file('./scanning-sensor.ts'), `http://127.0.0.1:${port}`, folder], (line) =>
+  const limits = [String(cpuPercent), String(cpuWaitPercent)];
+  listen([file('./scanning-sensor.ts'), `http://127.0.0.1:${port}`, folder, ...limits], (line) =>
     states.push(line as SensorState),
   );
   return { reports, states, close };

@@ -2,14 +2,19 @@
  * The port scans of `sensor run` in this network namespace, without captures. Says what runs every second:
  * `{"atMs", "why", "paused", "step"}`; it ends with its standard input.
  *
- * usage: scanning-sensor.ts MONITOR-URL STATE-DIRECTORY
+ * usage: scanning-sensor.ts MONITOR-URL STATE-DIRECTORY CPU-PERCENT CPU-WAIT-PERCENT (from where scans pause)
  */
 import { systemClock } from '#common/clock/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { createHostScans } from '#sensor/scanner/index.ts';
 
-const [url, stateDirectory] = process.argv.slice(2) as [string, string];
+const [url, stateDirectory, cpuPercent, cpuWaitPercent] = process.argv.slice(2) as [
+  string,
+  string,
+  string,
+  string,
+];
 const say = (what: unknown) => process.stdout.write(`${JSON.stringify(what)}\n`);
 const service = createHostScans({
   client: createMonitorClient(url),
@@ -19,8 +24,7 @@ const service = createHostScans({
     level: 'warn',
     write: (line) => process.stderr.write(`${line}\n`),
   }),
-  // The specification's limits (NET-8.4).
-  pressure: { cpuPercent: 85, cpuWaitPercent: 10 },
+  pressure: { cpuPercent: Number(cpuPercent), cpuWaitPercent: Number(cpuWaitPercent) },
   onOwnTraffic() {},
 });
 await service.start();

@@ -7,11 +7,13 @@
  * - `pressure`: a full scan by the scan service while the host is overloaded again and again.
  *
  * `BENCH_SCANS=nmap,hourly` chooses among them; all together take 45 minutes. On a machine that is busy with other programs
- * `BENCH_HOURLY_LIMIT=200` keeps its load from pausing the hourly scans; they run beside it then. Needs root, nmap, iproute2
- * and nftables.
+ * `BENCH_HOURLY_LIMIT=none` keeps its load from pausing the hourly scans, which run beside it then, and `BENCH_PRESSURE=disk` fills
+ * the sensor's disk in place of loading the CPUs. Needs root, nmap, iproute2 and nftables.
  */
 import { randomUUID } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ScanResult } from '#contracts/sensor-api/port-scans.ts';
 import { bridgeName, type GuestKind, hostAddress, openScanHosts } from '#sensor/testing/scan-hosts.ts';
@@ -33,6 +35,7 @@ const parts = { nmap: besideNmap, silent: silentGuest, hourly: hourlyScans, pres
 const pairs = Number(process.env.BENCH_PAIRS ?? 3);
 /** The specification's limits (NET-8.4). */
 const pressure = { cpuPercent: 85, cpuWaitPercent: 10 };
+const noCpuPressure = { cpuPercent: 200, cpuWaitPercent: 200 };
 const guests = 40;
 const pausesWanted = 6;
 /** How long the load lasts after scans are paused, and how long scans run in between. */
@@ -143,21 +146,23 @@ async function underPressure(report: Report): Promise<void> {
   const hosts = await openScanHosts(['open']);
   const targets = planTargets(hosts.addresses);
   const requests = [{ scan_request_id: randomUUID(), target_id: targets[0]!.target_id }];
-  const scans = await startPlannedScans(hosts, { targets, requests }, pressure);
+  const kind = process.env.BENCH_PRESSURE === 'disk' ? 'disk' : 'cpu';
+  const limits = kind === 'cpu' ? pressure : noCpuPressure;
+  const scans = await startPlannedScans(hosts, { targets, requests }, limits);
   const samples: { fromMs: number; toMs: number; packets: number }[] = [];
   const sampler = setInterval(() => {
     const fromMs = Date.now();
     samples.push({ fromMs, packets: hosts.received(0), toMs: Date.now() });
   }, 1000);
   const finished = () => resultsOf(scans).find(({ profile }) => profile === 'full') ?? null;
-  const isPaused = () => scans.states.at(-1)?.paused === 'cpu';
+  const isPaused = () => scans.states.at(-1)?.paused === kind;
   try {
     await until(scans, () => scans.reports.length > 0 || null);
     for (let pause = 0; pause < pausesWanted && finished() === null; pause += 1) {
-      const load = startLoad();
+      const stop = kind === 'cpu' ? loadCpus() : fillDisk(scans.stateDirectory);
       await until(scans, () => isPaused() || finished());
       await wait(heldMs);
-      for (const child of load) child.kill('SIGKILL');
+      stop();
       await until(scans, () => !isPaused() || finished());
       await wait(runningMs);
     }
@@ -166,7 +171,7 @@ async function underPressure(report: Report): Promise<void> {
       const inside = samples.filter(
         ({ fromMs, toMs }) => fromMs > Date.parse(from) + underWayMs && toMs < Date.parse(to),
       );
-      return inside.length > 1 ? inside.at(-1)!.packets - inside[0]!.packets : 0;
+      return inside.length > 1 ? inside.at(-1)!.packets - inside[0]!.packets : 'not seen';
     });
     const minutes = (Date.parse(result.finished_at) - Date.parse(result.started_at)) / 60_000;
     report(
@@ -180,11 +185,21 @@ async function underPressure(report: Report): Promise<void> {
   }
 }
 
-/** As many busy programs as CPUs. */
-function startLoad() {
-  return Array.from({ length: availableParallelism() }, () =>
-    spawnTool([process.execPath, '-e', 'process.title = "load"; for (;;);']),
+/** As many busy programs as CPUs. Returns what ends them. */
+function loadCpus(): () => void {
+  const load = Array.from({ length: availableParallelism() }, () =>
+    spawnTool([process.execPath, '-e', 'for (;;);']),
   );
+  return () => {
+    for (const child of load) child.kill('SIGKILL');
+  };
+}
+
+/** Leaves less than 1 GiB. Returns what makes room again. */
+function fillDisk(folder: string): () => void {
+  const file = join(folder, 'fill');
+  writeFileSync(file, Buffer.alloc(512 << 20));
+  return () => rmSync(file);
 }
 
 /** Looks twice a second. Throws after an hour. */

@@ -1,5 +1,5 @@
 /** Scans of guests for measurements: by the product's command, by nmap as a person types it, and by a sensor with a plan. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -90,6 +90,8 @@ export interface PlannedScans {
   reports: readonly ScanReport[];
   /** What the sensor said of itself, every second. */
   states: readonly SensorState[];
+  /** Of the sensor: a file system of its own of 1,400 MiB. */
+  stateDirectory: string;
   close(): Promise<void>;
 }
 
@@ -100,6 +102,7 @@ export async function startPlannedScans(
   { cpuPercent, cpuWaitPercent }: PressureLimits,
 ): Promise<PlannedScans> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-scanning-'));
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1400m', 'svc-scanning', folder], { env });
   const reports: ScanReport[] = [];
   const states: SensorState[] = [];
   const whole: ScanPlan = { plan_version: 1, revision: 1, withdrawn: [], ...plan };
@@ -114,6 +117,7 @@ export async function startPlannedScans(
   const close = async () => {
     for (const child of children) child.stdin!.end();
     await Promise.all(children.map(ended));
+    execFileSync('umount', [folder], { env });
     rmSync(folder, { recursive: true, force: true });
   };
   const port = await new Promise<number>((resolve, reject) => {
@@ -127,7 +131,7 @@ export async function startPlannedScans(
   listen([file('./scanning-sensor.ts'), `http://127.0.0.1:${port}`, folder, ...limits], (line) =>
     states.push(line as SensorState),
   );
-  return { reports, states, close };
+  return { reports, states, stateDirectory: folder, close };
 }
 
 function start([tool, ...words]: readonly string[]): ChildProcess {

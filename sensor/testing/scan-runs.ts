@@ -13,7 +13,8 @@ import { bridgeName, hostAddress, node, type ScanHosts } from './scan-hosts.ts';
 import { ended, toolPath } from './tool-link.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
-const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const monitorProgram = fileURLToPath(new URL('./plan-monitor.ts', import.meta.url));
+const sensorProgram = fileURLToPath(new URL('./scanning-sensor.ts', import.meta.url));
 const env = { ...process.env, PATH: toolPath };
 
 export interface TimedScan {
@@ -121,14 +122,14 @@ export async function startPlannedScans(
     rmSync(folder, { recursive: true, force: true });
   };
   const port = await new Promise<number>((resolve, reject) => {
-    const monitor = listen([file('./plan-monitor.ts'), JSON.stringify(whole)], (line) => {
+    const monitor = listen([monitorProgram, JSON.stringify(whole)], (line) => {
       if (line instanceof Object && 'port' in line) resolve(line.port as number);
       else reports.push(line as ScanReport);
     });
     monitor.once('exit', () => reject(new Error('the monitor ended')));
   });
   const limits = [String(cpuPercent), String(cpuWaitPercent)];
-  listen([file('./scanning-sensor.ts'), `http://127.0.0.1:${port}`, folder, ...limits], (line) =>
+  listen([sensorProgram, `http://127.0.0.1:${port}`, folder, ...limits], (line) =>
     states.push(line as SensorState),
   );
   return { reports, states, stateDirectory: folder, close };

@@ -162,13 +162,13 @@ function columnsOf(nowMs: number): Column<ListedScan>[] {
       header: 'Node',
       cell: ({ node, clusterName }) => [
         node === null ? 'none yet' : code(node),
-        html`<div class="hint">${clusterName}</div>`,
+        html` <div class="hint">${clusterName}</div>`,
       ],
     },
     {
       key: 'scan',
       header: 'Scan',
-      cell: (scan) => [scanKind(scan), html`<div class="hint">${poolOf(scan)} pool</div>`],
+      cell: (scan) => [scanKind(scan), html` <div class="hint">${poolOf(scan)} pool</div>`],
     },
     { key: 'by', header: 'Requested by', cell: requesterOf },
     { key: 'state', header: 'State', cell: stateCell },
@@ -187,7 +187,7 @@ function requesterOf({ kind, requestedBy, isByKey }: ListedScan): Content {
   if (kind === 'routine') return 'schedule';
   if (kind === 'automatic') return 'new address';
   const name = requestedBy ?? 'customer';
-  return isByKey ? [name, html`<div class="hint">API key</div>`] : name;
+  return isByKey ? [name, html` <div class="hint">API key</div>`] : name;
 }
 
 function stateCell(scan: ListedScan): Content {

@@ -1,6 +1,6 @@
 /**
- * Stands between the monitor and operations and does to deliveries what networks and busy servers do. Only deliveries suffer:
- * the lists that the monitor reads pass.
+ * Stands between the monitor and operations and does to deliveries what networks and busy servers do. Of what the monitor
+ * reads, the lists of scan requests may come from a replica that is behind; and now and then operations is away for everything.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -36,6 +36,10 @@ export interface FaultProxy extends AsyncDisposable {
   readonly url: string;
   /** Faults so far, by path. */
   readonly suffered: ReadonlyMap<string, number>;
+  /** Requests whose results were sent, and which no list has named since `forgetConfirmed`. */
+  readonly unconfirmed: readonly string[];
+  /** The connection has changed: requests are to be confirmed again (NET-2.7.9). */
+  forgetConfirmed(): void;
   /** Without faults deliveries pass, and what was late arrives. */
   setFaulty(isFaulty: boolean): Promise<void>;
 }
@@ -43,11 +47,19 @@ export interface FaultProxy extends AsyncDisposable {
 /** Most deliveries that are on their way for long. */
 const lateMax = 3;
 
+/** Lists of scan requests that a replica may still answer with. */
+const listsKept = 20;
+/** Most requests that fail one after the other while operations is away. */
+const awayMax = 12;
+const listPath = '/protect/scan-requests/';
+const scansPath = '/protect/port-scans/';
+
 interface WayOptions {
   target: string;
   /** Below this number, from 0. */
   random: (below: number) => number;
-  plant: ReceiverPlant | null;
+  /** Others than those of a receiver are planted elsewhere. */
+  plant: string | null;
 }
 
 export async function startFaultProxy(options: WayOptions): Promise<FaultProxy> {
@@ -60,6 +72,8 @@ export async function startFaultProxy(options: WayOptions): Promise<FaultProxy> 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     suffered: way.suffered,
+    unconfirmed: way.unconfirmed,
+    forgetConfirmed: () => way.confirmed.clear(),
     setFaulty: (isFaulty) => way.setFaulty(isFaulty),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -71,6 +85,10 @@ export async function startFaultProxy(options: WayOptions): Promise<FaultProxy> 
 
 class FaultyWay {
   readonly suffered = new Map<string, number>();
+  readonly unconfirmed: string[] = [];
+  readonly confirmed = new Set<string>();
+  readonly #lists: { path: string; body: string }[] = [];
+  #awayFor = 0;
   readonly #options: WayOptions;
   readonly #late: Delivery[] = [];
   #isFaulty = true;
@@ -87,16 +105,49 @@ class FaultyWay {
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { random, plant, target } = this.#options;
     const delivery = { path: request.url!, headers: request.headers, body: await buffer(request) };
+    if (this.#isAway()) return void response.destroy();
     if (request.method !== 'POST') {
       const { authorization = '' } = request.headers;
-      return send(response, await fetch(target + delivery.path, { headers: { authorization } }));
+      const answer = await fetch(target + delivery.path, { headers: { authorization } });
+      return send(
+        response,
+        delivery.path.includes(listPath) ? await this.#list(delivery.path, answer) : answer,
+      );
     }
+    if (delivery.path.includes(scansPath)) this.#checkConfirmed(delivery);
     if (this.#late.length >= lateMax || (this.#late.length > 0 && random(3) === 0)) await this.#deliverLate();
     if (!this.#isFaulty || random(10) < 3) return this.#pass(delivery, response);
     if (plant === 'acknowledged_without_storing' && random(10) === 0)
       return send(response, Response.json(acknowledge(delivery)));
     this.suffered.set(delivery.path, (this.suffered.get(delivery.path) ?? 0) + 1);
     return this.#suffer(deliveryFaults[random(deliveryFaults.length)]!, delivery, response);
+  }
+
+  #isAway(): boolean {
+    const { random } = this.#options;
+    if (!this.#isFaulty) this.#awayFor = 0;
+    else if (this.#awayFor > 0) this.#awayFor -= 1;
+    else if (random(80) === 0) this.#awayFor = 1 + random(awayMax);
+    return this.#awayFor > 0;
+  }
+
+  /** A list of scan requests, perhaps as it was a while ago. */
+  async #list(path: string, answer: Response): Promise<Response> {
+    const { random } = this.#options;
+    if (!answer.ok) return answer;
+    let body = await answer.text();
+    const older = this.#lists.filter((one) => one.path === path);
+    if (this.#isFaulty && older.length > 0 && random(5) === 0) body = older[random(older.length)]!.body;
+    else this.#lists.push({ path, body });
+    if (this.#lists.length > listsKept) this.#lists.shift();
+    for (const { id } of (JSON.parse(body) as { requests: { id: string }[] }).requests)
+      this.confirmed.add(id);
+    return new Response(body);
+  }
+
+  #checkConfirmed({ body }: Delivery): void {
+    for (const { request_id: id } of (JSON.parse(body.toString()) as Content).results ?? [])
+      if (id !== null && !this.confirmed.has(id)) this.unconfirmed.push(id);
   }
 
   #forward({ path, headers, body }: Delivery): Promise<Response> {
@@ -166,7 +217,7 @@ async function drain(answer: Promise<Response>): Promise<void> {
 interface Content {
   targets?: { id: number; series: { inbound_bps: number | null }[] }[];
   incidents?: { id: string; revision: number; peak: { pps: number } }[];
-  results?: { scan_id: string; state: string }[];
+  results?: { scan_id: string; request_id: string | null; state: string }[];
   updates?: { id: string }[];
 }
 

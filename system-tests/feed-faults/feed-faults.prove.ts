@@ -8,7 +8,8 @@ import { seededRandom } from '#monitor/facts/testing/random-uploads.ts';
 import { compare } from './compare.ts';
 import { deliveryFaults, type ReceiverPlant, receiverPlants } from './fault-proxy.ts';
 import { createHistory } from './history.ts';
-import { createPair, feedNames, type Pair, pathOf } from './pair.ts';
+import { createPair, type FeedName, feedNames, type Pair, pathOf } from './pair.ts';
+import type { ScanPlant } from './plant-scans.ts';
 
 export const name = 'feed-faults';
 
@@ -42,27 +43,29 @@ export async function prove({ n, seed, report }: Options) {
   };
 }
 
-export async function runFeeds(options: Options & { plant: ReceiverPlant | null }) {
-  const { n, seed, plant, report, changesOfRound = 100 } = options;
+export async function runFeeds(
+  options: Options & { plant: ReceiverPlant | ScanPlant | null; feeds?: readonly FeedName[] },
+) {
+  const { n, seed, plant, report, changesOfRound = 100, feeds = feedNames } = options;
   const random = seededRandom(seed);
   const offences: string[] = [];
   let rounds = 0;
   await using pair = await createPair(random, plant);
   const history = createHistory(pair, random);
-  const least = () => Math.min(...feedNames.map((feed) => pair.proxy.suffered.get(pathOf[feed]) ?? 0));
+  const least = () => Math.min(...feeds.map((feed) => pair.proxy.suffered.get(pathOf[feed]) ?? 0));
   while (least() < n && offences.length === 0) {
     await pair.proxy.setFaulty(true);
     for (let change = 0; change < changesOfRound; change += 1) {
-      await history.change();
-      for (const feed of feedNames) {
+      await history.change(feeds);
+      for (const feed of feeds) {
         if (feed === 'telemetry' && change % minutesEvery > 0) continue;
         await pair.tick(feed);
         if (random(50) === 0) await pair.restart(feed);
       }
     }
-    await settle(pair, history.goOn);
+    await settle(pair, feeds, history.settle);
     rounds += 1;
-    offences.push(...(await compare(pair)).map((fault) => `round ${rounds}: ${fault}`));
+    offences.push(...(await compare(pair, feeds)).map((fault) => `round ${rounds}: ${fault}`));
     if (rounds % 5 === 0) report(`${least()} faults of each feed after ${rounds} rounds`);
   }
   const faults = [...pair.proxy.suffered.values()].reduce((sum, count) => sum + count, 0);
@@ -70,10 +73,10 @@ export async function runFeeds(options: Options & { plant: ReceiverPlant | null 
 }
 
 /** Without faults and changes, until everything has been delivered. */
-async function settle(pair: Pair, goOn: () => void): Promise<void> {
+async function settle(pair: Pair, feeds: readonly FeedName[], prepare: () => Promise<void>): Promise<void> {
   await pair.proxy.setFaulty(false);
-  goOn();
-  for (const feed of feedNames) {
+  await prepare();
+  for (const feed of feeds) {
     // A read of the live store serves for five seconds.
     await pair.restart(feed);
     for (let tick = 0; tick < ticksToSettle; tick += 1) await pair.tick(feed);

@@ -5,7 +5,7 @@ import { requireIncidentsAlone } from '#monitor/incidents/index.ts';
 import { createIncidentSpool, observation } from '#monitor/incidents/testing/observations.ts';
 import { addMinutes, minutesAgo } from '#monitor/testing/facts.ts';
 import { createScans } from './change-scans.ts';
-import type { Pair } from './pair.ts';
+import type { FeedName, Pair } from './pair.ts';
 
 const bucketMs = 10_000;
 /** Windows that the live store holds: a minute more than the feed takes. */
@@ -13,10 +13,10 @@ const historyMs = 360_000;
 const minutesBack = 50;
 
 export interface History {
-  /** One random change of what the monitor knows, for each feed. */
-  change(): Promise<void>;
-  /** Keeps live windows up to now; the bucket of now is not complete. */
-  goOn(): void;
+  /** One random change of what the monitor knows, for each of these feeds. */
+  change(feeds: readonly FeedName[]): Promise<void>;
+  /** Keeps what a delivery without faults needs. */
+  settle(): Promise<void>;
 }
 
 export function createHistory(pair: Pair, random: (below: number) => number): History {
@@ -72,21 +72,30 @@ export function createHistory(pair: Pair, random: (below: number) => number): Hi
     if (host) host.rxBytes = 1 + random(2 ** 30);
   }
 
-  const changeScans = createScans(pair, random);
-  const goOn = () => keepWindows(pair, random);
-  return {
-    goOn,
-    async change() {
-      goOn();
+  const scans = createScans(pair, random);
+  const changes: Readonly<Record<FeedName, () => Promise<void>>> = {
+    async live() {
+      keepWindows(pair, random);
       correctWindow();
-      await changeIncident();
-      await changeScans();
+    },
+    incidents: changeIncident,
+    'port-scans': scans.change,
+    async telemetry() {
       if (random(4) === 0) await addMinute();
+    },
+  };
+  return {
+    async change(feeds) {
+      for (const feed of feeds) await changes[feed]();
+    },
+    async settle() {
+      keepWindows(pair, random);
+      await scans.settle();
     },
   };
 }
 
-/** Adds the windows that ended since, and removes old ones. */
+/** Adds the windows that ended since, and removes old ones; the bucket of now is not complete. */
 function keepWindows({ sensor, addresses, windows }: Pair, random: (below: number) => number): void {
   const complete = Math.floor(Date.now() / bucketMs) * bucketMs - bucketMs;
   const known = new Set(windows.map((window) => window.startedAtMs));

@@ -8,6 +8,7 @@ import {
   type World as OperationsWorld,
 } from '#operations/testing/create-world.ts';
 import { type FaultProxy, type ReceiverPlant, startFaultProxy } from './fault-proxy.ts';
+import { plantInMonitor, plantInOperations, type ScanPlant } from './plant-scans.ts';
 
 export const feedNames = ['telemetry', 'live', 'incidents', 'port-scans'] as const;
 export type FeedName = (typeof feedNames)[number];
@@ -30,6 +31,10 @@ export interface Pair extends AsyncDisposable {
   targets: readonly ScannedTarget[];
   /** What the live store holds. */
   windows: StoredWindow[];
+  /** Requests that have ended, with the states that they ended in. */
+  finals: Map<string, string>;
+  /** Another revision of the connection: requests are to be confirmed again. */
+  changeConnection(): Promise<void>;
   /** One tick of a feed. */
   tick(feed: FeedName): Promise<void>;
   /** The feed's process ends, and another one begins. */
@@ -47,9 +52,10 @@ const customers = 3;
 
 export async function createPair(
   random: (below: number) => number,
-  plant: ReceiverPlant | null,
+  plant: ReceiverPlant | ScanPlant | null,
 ): Promise<Pair> {
   const operations = await createOperations();
+  await plantInOperations(operations, plant);
   const allocated: Omit<ScannedTarget, 'targetId'>[] = [];
   for (let i = 0; i < customers; i += 1) {
     const { tenant } = await operations.createCustomer(`Customer ${i}`);
@@ -89,11 +95,17 @@ export async function createPair(
 
   const windows: StoredWindow[] = [];
   const source = { listWindows: async () => ({ windows: [...windows], isLimited: false }) };
-  const start = (feed: FeedName) => monitor.createFeed({ live: source }).find(feed);
+  const scans = plantInMonitor(monitor, plant);
+  const start = (feed: FeedName) => monitor.createFeed({ live: source, scans }).find(feed);
   const running = new Map(feedNames.map((feed) => [feed, start(feed)]));
   const end = (feed: FeedName) => running.get(feed)!.loop.stop();
   return {
     ...{ operations, monitor, proxy, sensor, addresses, targets, windows },
+    finals: new Map(),
+    async changeConnection() {
+      await monitor.database.pool.query('update operations_connection set revision = revision + 1');
+      proxy.forgetConfirmed();
+    },
     async tick(feed) {
       const result = await running.get(feed)!.runOnce();
       if (typeof result === 'string') throw new Error(`${feed}: no tick: ${result}`);

@@ -133,7 +133,7 @@ export function createCrashingOrdering(
     secretKey: 'sk_test_x',
     apiUrl: stripeUrl,
     callbackSecret: null,
-    timeoutMs: 120,
+    timeoutMs: 500,
   });
   const gateway = createCrashingGateway(stripe, course, options.fault);
   const ordering = createOrdering(databaseUrl, {

@@ -74,7 +74,7 @@ export async function proveOrders(
       secretKey: 'sk_test_x',
       apiUrl: stripe.url,
       callbackSecret: null,
-      timeoutMs: 200,
+      timeoutMs: 800,
     }),
     abandonSeconds: 0,
   });

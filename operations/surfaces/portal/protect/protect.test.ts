@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before, beforeEach, test } from 'node:test';
 import type { TelemetryPoint } from '#contracts/admin-api/schemas.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
@@ -16,8 +16,11 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
-/** One moment for the whole file: a minute that turns between what is sent and what is expected changes nothing. */
-const startedMs = Math.floor(Date.now() / 60_000) * 60_000;
+/** One moment for a whole test: a minute that turns between what is sent and what is expected changes nothing. */
+let startedMs = 0;
+beforeEach(() => {
+  startedMs = Math.floor(Date.now() / 60_000) * 60_000;
+});
 const minutesAgo = (minutes: number) => startedMs - minutes * 60_000;
 const iso = (ms: number) => new Date(ms).toISOString();
 

@@ -12,7 +12,6 @@ const ofResults = ['operations/surfaces/admin-api/port-scans.test.ts'];
 const ofFeeds = ['operations/surfaces/admin-api/scan-feeds.test.ts'];
 const ofCalls = ['operations/surfaces/customer-api/servers/ports.test.ts'];
 const ofAlerts = [`${folder}/alerts.test.ts`];
-const proofs = ['proofs/operations/protect-scans/scans.test.ts'];
 
 export const mutationsOfScanRequests: readonly Mutation[] = [
   {
@@ -150,7 +149,7 @@ export const mutationsOfScanRequests: readonly Mutation[] = [
   },
   {
     ...{ rule: 'NET-3.1', what: 'a request that ran and was withdrawn waits again' },
-    ...{ file: transitions, tests: proofs },
+    ...{ file: transitions, tests: ofRequests },
     find: "withdrawn: 'partial',",
     replace: "withdrawn: 'queued',",
   },
@@ -191,7 +190,7 @@ export const mutationsOfScanRequests: readonly Mutation[] = [
     replace: 'if (false)',
   },
   {
-    ...{ rule: 'NET-1.6', what: 'ports are told while the views are off' },
+    ...{ rule: 'NET-1.6', what: 'the end of a scan is told while the views are off' },
     ...{ file: `${folder}/alert-customer.ts`, tests: ofAlerts },
     find: 'if (!settings.viewsOn) return;',
     replace: '',

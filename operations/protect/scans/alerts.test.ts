@@ -129,6 +129,19 @@ test('the end of a requested scan is told as an event, of a routine scan not', a
   assert.ok(Compile(kind.data).Check(events[0]!.data));
 });
 
+test('NET-1.6: the end of a scan that was requested before the views were switched off is not told', async () => {
+  const reader = await createReader('Hidden');
+  const { requests } = await world.protectScans.request(reader.actor, reader.serverId);
+  const { id } = requests.find((each) => each.allocationId === reader.first.id)!;
+  const at = new Date().toISOString();
+  await monitor.say(id, 'running', { started_at: at, heartbeat_at: at, progress: 1 });
+  await reader.choose({ viewsOn: false });
+  await deliver(scanOf(reader.first, { ...now, request_id: id }));
+  await send();
+  assert.deepEqual(await happened(reader.tenant.organizationId), []);
+  assert.deepEqual(await world.mailsTo(reader.email), []);
+});
+
 test('a scan that opens thousands of ports makes 50 events and one mail', async () => {
   const reader = await createReader('Many');
   await deliver(scanOf(reader.first, { ...now, ports: Array.from({ length: 4096 }, (_, n) => n + 1) }));

@@ -115,6 +115,17 @@ test('NET-3.1: an interrupted scan ends partial; a running request outlives its 
   );
 });
 
+test('NET-3.1: what is withdrawn before it ran waits for the next claim, what ran ends partial', async () => {
+  const reader = await stage.createReader('Withdrawn');
+  const [waiting, running] = await stage.request(reader);
+  await stage.say(waiting!.id, 'claimed');
+  await stage.say(running!.id, 'running', startedNow());
+  for (const { id } of [waiting!, running!]) assert.equal(await stage.say(id, 'withdrawn'), 'accepted');
+  const states = new Map((await stage.read(reader)).scans.map(({ id, state }) => [id, state]));
+  assert.deepEqual([states.get(waiting!.id), states.get(running!.id)], ['queued', 'partial']);
+  assert.equal(await stage.say(waiting!.id, 'claimed', {}, 8), 'accepted', 'by another site');
+});
+
 test('NET-3.1: requests of a released address end and are not fetched', async () => {
   const reader = await stage.createReader('Released');
   const requests = await stage.request(reader);

@@ -6,9 +6,11 @@
  */
 import type { Command } from 'commander';
 import { CodedError } from '#common/errors/index.ts';
-import { sayFatal } from '#common/lifecycle/index.ts';
+import { runUntilSignal, sayFatal } from '#common/lifecycle/index.ts';
+import { createReporter } from '#common/reporter/index.ts';
 import { readDemoSettings } from './config.ts';
 import { startDemo } from './start-demo.ts';
+import { createVulnerabilityDatabase } from './vulnerability-database/index.ts';
 
 export function addCommands(program: Command): void {
   program
@@ -23,6 +25,14 @@ export function addCommands(program: Command): void {
         sayFatal(error);
         process.exitCode = 1;
       }
+    });
+  program
+    .command('vulnerability-database')
+    .description("serve the demo's copy of the NVD, a selection of its records, on this machine until Ctrl-C")
+    .requiredOption('--port <port>', "port of this machine's loopback")
+    .action(async ({ port }: { port: string }) => {
+      const reporter = createReporter({ program: 'vulnerability-database' });
+      process.exitCode = await runUntilSignal([createVulnerabilityDatabase(Number(port))], reporter);
     });
 }
 

@@ -14,22 +14,15 @@ import {
   readPart,
   writeDemoFile,
 } from './demo-file.ts';
-import { createProcesses, type Processes, type Supervised, stopLeftovers } from './processes.ts';
+import { createProcesses, stopLeftovers } from './processes.ts';
+import { startDatabase } from './start-database.ts';
+import { isReady, type Steps, say, waitFor } from './steps.ts';
 import { type LabFacts, readLabFacts, recording, recordingCidrs, whyNoLab } from './world.ts';
 
 export interface Demo {
   stop(): Promise<void>;
 }
 
-interface Steps {
-  settings: DemoSettings;
-  processes: Processes;
-  signal: AbortSignal;
-  operationsUrl: string;
-  monitorUrl: string;
-}
-
-const say = (text: string) => process.stderr.write(text);
 /** As the simulated hypervisor calls itself. */
 const simulatedNode = 'simulated-1';
 
@@ -58,9 +51,11 @@ export async function startDemo(
     monitorUrl: `http://127.0.0.1:${settings.monitorPort}`,
   };
   try {
+    const database = await startDatabase(steps);
     const lab = await startLab(steps, isSimulated);
     const operations = await startOperations(steps, lab);
-    const monitor = await startMonitor(steps, lab, operations);
+    await database.ready();
+    const monitor = await startMonitor(steps, lab, operations, database.url);
     await startSensor(steps, lab, monitor);
     const urls = { operations_url: steps.operationsUrl, monitor_url: steps.monitorUrl };
     const file = writeDemoFile(settings.dataDir, urls, operations, monitor);
@@ -127,7 +122,7 @@ async function startLab(steps: Steps, isSimulated: boolean): Promise<LabFacts | 
   const { dataDir, monitorPort } = steps.settings;
   const lab = steps.processes.start({
     name: 'lab',
-    args: ['lab', 'up', '--forward', String(monitorPort)],
+    args: ['lab', 'up', '--old-services', '--forward', String(monitorPort)],
     env: { SVC_DATA_DIR: dataDir },
   });
   const find = async () => {
@@ -173,6 +168,7 @@ async function startMonitor(
   steps: Steps,
   lab: LabFacts | null,
   operations: OperationsPart,
+  databaseUrl: string,
 ): Promise<MonitorPart> {
   const { dataDir, monitorPort } = steps.settings;
   const cidrs = lab ? lab.networks.map((network) => network.prefix) : recordingCidrs;
@@ -193,6 +189,9 @@ async function startMonitor(
       SVC_DEMO_NODE: lab?.node ?? simulatedNode,
       // A recording has no network that could be probed.
       ...(lab ? { SVC_DEMO_PROBES: `icmp:${lab.gateway_address},dns:${lab.resolver_address}` } : {}),
+      // The demo has no internet; its copy of the database takes any key, so that requests need not be 6 s apart.
+      SVC_NVD_URL: databaseUrl,
+      SVC_NVD_API_KEY: 'demo',
       SVC_OPS_DDOS_SYNC_SECONDS: process.env.SVC_OPS_DDOS_SYNC_SECONDS ?? '5',
       SVC_OPS_INVENTORY_SYNC_SECONDS: process.env.SVC_OPS_INVENTORY_SYNC_SECONDS ?? '5',
     },
@@ -241,46 +240,6 @@ async function startSensor(steps: Steps, lab: LabFacts | null, monitor: MonitorP
   await waitFor(steps, sensor, 'sensor', what, async () =>
     performance.now() - startedMs > 700 ? true : null,
   );
-}
-
-/** Waits until `find` finds something, or the process has died with a sentence. */
-async function waitFor<T>(
-  steps: Steps,
-  supervised: Supervised,
-  title: string,
-  what: string,
-  find: () => Promise<T | null>,
-): Promise<T> {
-  say(`  ${title.padEnd(12)} `);
-  const startedMs = performance.now();
-  const deadlineMs = startedMs + 120_000;
-  while (performance.now() < deadlineMs) {
-    if (steps.signal.aborted) throw new CodedError('demo.interrupted', 'Interrupted.');
-    const failure = supervised.failure();
-    if (failure !== null) {
-      say('failed\n');
-      throw new CodedError('demo.start_failed', `${supervised.name} did not start: ${failure}`);
-    }
-    const found = await find();
-    if (found !== null) {
-      supervised.keepAlive();
-      say(`${what} (${((performance.now() - startedMs) / 1000).toFixed(1)} s)\n`);
-      return found;
-    }
-    await new Promise((wake) => setTimeout(wake, 50));
-  }
-  say('failed\n');
-  throw new CodedError('demo.start_failed', `${supervised.name} was not ready within two minutes.`);
-}
-
-async function isReady(url: string): Promise<boolean> {
-  try {
-    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) });
-    await answer.arrayBuffer();
-    return answer.ok;
-  } catch {
-    return false;
-  }
 }
 
 function showWelcome(

@@ -39,6 +39,8 @@ export interface LabOptions {
   /** Mean rate of each guest's own exchanges and of the calls it gets from the internet. Some 35 packets each; 0 is silence. */
   outboundPerSecond?: number;
   inboundPerSecond?: number;
+  /** Guests also serve what scans of ports can identify: old releases, packages, other programs. */
+  hasOldServices?: boolean;
   /** Called when the control socket receives a stop; without it the call is refused. */
   stopRequested?: () => void;
   clock?: Clock;
@@ -86,6 +88,7 @@ export function createLab(options: LabOptions): Lab {
     names,
     reporter,
     outboundPerSecond: options.outboundPerSecond ?? 0.7,
+    hasOldServices: options.hasOldServices ?? false,
     certificate: () => certificate!,
     changed: processes.setGuests,
   });

@@ -22,7 +22,11 @@ export function addCommands(program: Command): void {
     .command('up')
     .description('make the world of the data directory and keep it until Ctrl-C (root on Linux)')
     .option('--forward <port...>', "further ports of the host's loopback that the hypervisor may call")
-    .action((options: { forward?: string[] }) => finish(() => up(options.forward ?? [])));
+    .option(
+      '--old-services',
+      'guests also serve what looks like old releases of well-known programs, for scans of ports to find',
+    )
+    .action((options: UpOptions) => finish(() => up(options)));
   program
     .command('down')
     .description("end the data directory's world and remove everything of it, also after a crash")
@@ -79,13 +83,19 @@ async function finish(command: () => Promise<number>): Promise<void> {
   }
 }
 
-function up(forward: readonly string[]): Promise<number> {
+interface UpOptions {
+  forward?: string[];
+  oldServices?: boolean;
+}
+
+function up({ forward = [], oldServices = false }: UpOptions): Promise<number> {
   const config = readLabConfig(process.env);
   const reporter = createReporter({ program: 'lab' });
   const lab = createLab({
     dataDir: config.dataDir,
     reporter,
     forwards: [...new Set([config.monitorPort, ...forward.map(Number)])],
+    hasOldServices: oldServices,
     stopRequested: () => process.kill(process.pid, 'SIGTERM'),
   });
   return runUntilSignal([lab], reporter);

@@ -200,7 +200,7 @@ export const monitorSettings = {
   nvdUrl: httpUrlSetting(
     'SVC_NVD_URL',
     'https://services.nvd.nist.gov/rest/json/cves/2.0',
-    'The CVE API 2.0 of the NVD or of a mirror of it. It receives names of server products, such as openbsd:openssh, and nothing else. Empty: nothing is fetched, as in the demo world; "./svc monitor refresh_vulnerabilities --from FOLDER" reads the NVD\'s feed files.',
+    'The CVE API 2.0 of the NVD or of a mirror of it. It receives names of server products, such as openbsd:openssh, and nothing else. Empty: nothing is fetched; a demo world asks a database of its own machine only; "./svc monitor refresh_vulnerabilities --from FOLDER" reads the NVD\'s feed files.',
     { emptyIsNone: true },
   ),
   nvdApiKey: optionalTextSetting(

@@ -1,6 +1,6 @@
 /** The features of the monitor, wired to one another; inert until the database has been started. */
 
-import { requirePrivateTransport } from '#common/transport/index.ts';
+import { requirePrivateTransport, staysOnMachine } from '#common/transport/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { listMissingMigrations } from '#service-kit/postgres/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
@@ -136,7 +136,11 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
   // Devices of a demo world are made up.
   const registryUrl = config.isDemoWorld ? null : config.macVendorLookupUrl;
   const vendors = createVendors({ ...base, registryUrl });
-  const vulnerabilities = createVulnerabilities({ ...base, source: nvdSource(config) });
+  const vulnerabilities = createVulnerabilities({
+    ...base,
+    source: nvdSource(config),
+    isDemo: config.isDemoWorld,
+  });
   const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({
     ...base,
@@ -184,9 +188,9 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
   };
 }
 
-/** The vulnerability database; none for a demo world. Throws `transport.insecure` where its key would be readable on the way. */
+/** The vulnerability database; a demo world asks none but one of its own machine. Throws `transport.insecure` where its key would be readable on the way. */
 function nvdSource({ nvdUrl, nvdApiKey, isDemoWorld, allowInsecureHttp }: Platform['config']) {
-  if (isDemoWorld || nvdUrl === null) return null;
+  if (nvdUrl === null || (isDemoWorld && !staysOnMachine(nvdUrl))) return null;
   const apiKey = nvdApiKey || null;
   const advice = 'Set SVC_NVD_URL to an https address, or leave SVC_NVD_API_KEY empty.';
   if (apiKey !== null) requirePrivateTransport(nvdUrl, { isAllowed: allowInsecureHttp, advice });

@@ -20,6 +20,12 @@ export function isPrivateTransport(url: string): boolean {
   return parsed.protocol === 'https:' || (parsed.protocol === 'http:' && isLoopback(parsed.hostname));
 }
 
+/** True for http and https to this machine itself, by any spelling of its loopback. */
+export function staysOnMachine(url: string): boolean {
+  const parsed = URL.parse(url);
+  return parsed !== null && /^https?:$/.test(parsed.protocol) && isLoopback(parsed.hostname);
+}
+
 /** Throws `transport.insecure`, which says what to do, when a secret must not travel to this URL. */
 export function requirePrivateTransport(url: string, options: { isAllowed: boolean; advice: string }): void {
   if (options.isAllowed || isPrivateTransport(url)) return;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isPrivateTransport, requirePrivateTransport } from './index.ts';
+import { isPrivateTransport, requirePrivateTransport, staysOnMachine } from './index.ts';
 
 test('secrets travel over https, and over http within the machine alone', () => {
   for (const url of [
@@ -29,6 +29,19 @@ test('secrets travel over https, and over http within the machine alone', () => 
     '',
   ])
     assert.equal(isPrivateTransport(url), false, url);
+});
+
+test('only http and https to the loopback stay on the machine', () => {
+  for (const url of ['http://127.0.0.1:8090/x', 'https://localhost', 'http://[::1]:1'])
+    assert.equal(staysOnMachine(url), true, url);
+  for (const url of [
+    'https://services.nvd.nist.gov/rest/json/cves/2.0',
+    'http://127.0.0.1.example.com',
+    'http://0.0.0.0',
+    'ftp://127.0.0.1',
+    '',
+  ])
+    assert.equal(staysOnMachine(url), false, url);
 });
 
 test('the refusal names the URL and says what to do; the setting lifts it', () => {

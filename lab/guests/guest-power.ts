@@ -2,6 +2,7 @@
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Family } from '../traffic/exchanges.ts';
 import type { GuestProcessInput } from '../traffic/guest-process.ts';
+import { serviceSetOf } from '../traffic/old-services.ts';
 import type { TalkCounts } from '../traffic/talk.ts';
 import type { CertificateFiles } from '../traffic/web-service.ts';
 import type { WorldNames } from '../world/name-world.ts';
@@ -13,6 +14,8 @@ export interface GuestPowerDeps {
   names: WorldNames;
   reporter: Reporter;
   outboundPerSecond: number;
+  /** Guests serve more than HTTP and TLS. */
+  hasOldServices: boolean;
   certificate: () => CertificateFiles;
   /** Called with the names of the guests that are on, whenever they change. */
   changed: (running: ReadonlySet<string>) => void;
@@ -71,6 +74,7 @@ function superviseGuest(deps: GuestPowerDeps, guest: GuestDefinition): Supervise
   const input: GuestProcessInput = {
     families: [...new Set(families)],
     outboundPerSecond: deps.outboundPerSecond,
+    services: deps.hasOldServices ? serviceSetOf(guest.name) : null,
     ...deps.certificate(),
   };
   const namespace = deps.names.guestNamespacePrefix + guest.name;

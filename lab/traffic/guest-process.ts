@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { systemClock } from '#common/clock/index.ts';
 import type { Exchange, Family, Protocol } from './exchanges.ts';
 import { manyAddressesName } from './internet-plan.ts';
+import { type ServiceSet, startOldServices } from './old-services.ts';
 import { runChild } from './run-child.ts';
 import { talk } from './talk.ts';
 import { startWebService } from './web-service.ts';
@@ -15,6 +16,8 @@ export interface GuestProcessInput {
   outboundPerSecond: number;
   certificate: string;
   key: string;
+  /** Served beside HTTP and TLS; null: nothing else is. */
+  services: ServiceSet | null;
 }
 
 const rotation: readonly { protocol: Protocol; host: string; bytes: number }[] = [
@@ -45,6 +48,7 @@ function createRotation(families: readonly Family[], certificate: string): () =>
 
 await runChild<GuestProcessInput>(async (input, signal, counts) => {
   await startWebService(input);
+  if (input.services !== null) await startOldServices(input.services);
   const next = createRotation(input.families, readFileSync(input.certificate, 'utf8'));
   void talk({ clock: systemClock, perSecond: input.outboundPerSecond, next, signal }, counts);
 });

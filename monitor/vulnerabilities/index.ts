@@ -28,9 +28,17 @@ export interface CopiedProduct extends store.StoredProduct {
   title: string;
 }
 
+/** Where records come from, for people. */
+export interface VulnerabilitySource {
+  host: string;
+  hasKey: boolean;
+  /** A demo's selection of records. */
+  isDemo: boolean;
+}
+
 export interface Vulnerabilities {
-  /** False where no database is configured: the loop has nothing to do. */
-  hasSource: boolean;
+  /** Null where no database is configured: the loop has nothing to do. */
+  source: VulnerabilitySource | null;
   /** Refreshes the copy as long as the program runs. */
   loop: LeasedLoop;
   /** One pass over the products that are due; `held` while another process makes one. */
@@ -49,6 +57,7 @@ export interface VulnerabilitiesDeps {
   reporter: Reporter;
   /** Null: nothing is fetched. */
   source: NvdSource | null;
+  isDemo: boolean;
 }
 
 export function createVulnerabilities(deps: VulnerabilitiesDeps): Vulnerabilities {
@@ -56,7 +65,11 @@ export function createVulnerabilities(deps: VulnerabilitiesDeps): Vulnerabilitie
   const client = source && createNvdClient(source);
   const refresher = createRefresher({ ...deps, client });
   return {
-    hasSource: source !== null,
+    source: source && {
+      host: new URL(source.url).host,
+      hasKey: source.apiKey !== null,
+      isDemo: deps.isDemo,
+    },
     loop: refresher.loop,
     refresh: refresher.runOnce,
     importFiles: (folder, report) => importFiles(db(), folder, report),

@@ -247,17 +247,26 @@ test('NET-2.6.4: serve refreshes unless SVC_VULNERABILITY_SYNC is 0', () => {
   assert.ok(!loops({ SVC_VULNERABILITY_SYNC: '0' }).includes('loop refresh_vulnerabilities'));
 });
 
-test('without a database, as in a demo world, nothing is fetched', async () => {
+test('without a database nothing is fetched, and a demo world asks none but one of its machine', async () => {
   const { db } = world.database;
-  for (const source of [{ SVC_NVD_URL: '' }, { SVC_NVD_URL: world.nvd.url, SVC_DEMO_WORLD: '1' }]) {
+  const composed = (source: Record<string, string>) => {
     const config = readConfig({ SVC_LOG_LEVEL: 'error', ...source });
     const part = { name: 'database', start: async () => {}, stop: async () => {} };
-    const { vulnerabilities } = compose(config, { database: { ...world.database, ...part, db } });
+    return compose(config, { database: { ...world.database, ...part, db } }).vulnerabilities;
+  };
+  const isDemo = { SVC_DEMO_WORLD: '1' };
+  for (const source of [
+    { SVC_NVD_URL: '' },
+    isDemo,
+    { ...isDemo, SVC_NVD_URL: 'https://mirror.example/cves' },
+  ]) {
+    const vulnerabilities = composed(source);
     const result = await vulnerabilities.refresh(ignore);
     assert.match((result as RefreshResult).error!, /SVC_NVD_URL is empty/);
-    assert.equal(vulnerabilities.hasSource, false);
+    assert.equal(vulnerabilities.source, null);
   }
   assert.deepEqual(await world.nvd.asked(), []);
+  assert.equal(composed({ ...isDemo, SVC_NVD_URL: world.nvd.url }).source?.isDemo, true);
 });
 
 test('the database of tests keeps the rules of the real one: windows of change, keys, pages', async () => {

@@ -23,6 +23,7 @@ import type { SetAsides } from '#monitor/set-asides/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import type { Vendors } from '#monitor/vendors/index.ts';
+import type { Vulnerabilities } from '#monitor/vulnerabilities/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -62,6 +63,7 @@ export interface ConsoleDeps {
   scans: Scans;
   setAsides: Pick<SetAsides, 'listOfSensor'>;
   vendors: Pick<Vendors, 'registryHost'>;
+  vulnerabilities: Pick<Vulnerabilities, 'source' | 'listProducts'>;
   health: Health;
   /** How telemetry is processed, as the environment of this process sets it. */
   processing: {

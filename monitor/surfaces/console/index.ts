@@ -42,6 +42,7 @@ import { registerOverview } from './sites/overview.routes.ts';
 import { registerSettings } from './sites/settings.routes.ts';
 import { registerHealth } from './system/health.routes.ts';
 import { registerSystem } from './system/system.routes.ts';
+import { registerVulnerabilityDatabase } from './system/vulnerability-database.routes.ts';
 import { registerLive } from './traffic/live.routes.ts';
 import { registerTraffic } from './traffic/traffic.routes.ts';
 import { registerTrafficOrigin } from './traffic/traffic-origin.routes.ts';
@@ -85,6 +86,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerAccount(scope, deps);
     registerSearch(scope, deps);
     registerSystem(scope, deps);
+    registerVulnerabilityDatabase(scope, deps);
     registerHealth(scope, deps);
   });
 }

@@ -1,6 +1,6 @@
 /**
- * The demo world: an operator, two customers with credit and keys, plans, images, a location with a cluster, and a
- * running server, all made through the same operations that customers use.
+ * The demo world: an operator, two customers with credit and keys, plans, images, a location with a cluster, and
+ * running servers, all made through the same operations that customers use.
  *
  * Seeding is idempotent: what is there is left as it is. `demo.json` is written last, by rename, readable by its owner
  * alone. Secrets can't be read back out of the database, so when the file is missing new ones are made and the old keys
@@ -12,7 +12,7 @@ import { readDemoFile, writeDemoFile } from './demo-file.ts';
 import type { DemoWorldDeps } from './deps.ts';
 import { seedCatalog } from './seed-catalog.ts';
 import { seedCustomers, seedProject } from './seed-customers.ts';
-import { ensureRunningServer } from './seed-server.ts';
+import { ensureRunningServers } from './seed-server.ts';
 
 export function createDemoWorld(deps: DemoWorldDeps): Part {
   const file = join(deps.dir, 'demo.json');
@@ -23,7 +23,7 @@ export function createDemoWorld(deps: DemoWorldDeps): Part {
       const known = await readDemoFile(file);
       const world = known ?? { ...(await seedCustomers(deps.features)), cluster_id: clusterId };
       await seedProject(deps.features);
-      await ensureRunningServer(deps, world.tenant_id, world.customer.email);
+      await ensureRunningServers(deps, world.tenant_id, world.customer.email);
       if (known === null) await writeDemoFile(file, world);
       deps.reporter.info('demo world is ready', { file, is_new: known === null });
     },

@@ -48,6 +48,13 @@ export function systemPage(
       workers(request, report, loopWork),
       feeds(request, report),
       retention(request, report),
+      section(
+        {
+          title: 'Vulnerability database',
+          description: 'The copy of the NVD’s records that services are compared with.',
+        },
+        html`<p>${link('/system/vulnerability-database', 'Records, their age and the last error of each product')}</p>`,
+      ),
       sensors(request, report),
     ]),
   ];
@@ -156,6 +163,7 @@ function workers(
   });
   return section(
     {
+      id: 'loops',
       title: 'Loops',
       description:
         'Each loop runs in one process at a time. A free loop waits for its next turn; terms count how often its lease was taken.',

@@ -43,14 +43,16 @@ test(
       '6379 Redis key-value store 6.0.15 redis null',
       '8080 nginx 1.18.0 nginx null',
     ];
-    assert.deepEqual(await scan('203.0.113.11'), oldReleases);
-    assert.deepEqual(await scan('2001:db8:113::11'), oldReleases);
-    assert.deepEqual(await scan('203.0.113.12'), [
+    const addresses = ['203.0.113.11', '2001:db8:113::11', '203.0.113.12', '203.0.113.13'];
+    const [first, firstIpv6, second, third] = await Promise.all(addresses.map(scan));
+    assert.deepEqual(first, oldReleases);
+    assert.deepEqual(firstIpv6, oldReleases);
+    assert.deepEqual(second, [
       '22 OpenSSH 9.6p1 Ubuntu 3ubuntu13.5 openssh distribution_package',
       '3306 MySQL 8.0.36-0ubuntu0.22.04.1 mysql distribution_package',
       '8080 nginx 1.24.0 nginx null',
     ]);
-    assert.deepEqual(await scan('203.0.113.13'), [
+    assert.deepEqual(third, [
       '22 Dropbear sshd 2022.83 no product unknown_product',
       '25 Postfix smtpd null no product unknown_product',
       '8080 lighttpd 1.4.69 no product unknown_product',

@@ -8,6 +8,7 @@ export {
   describeClass,
   type IncidentCursor,
   type IncidentRow,
+  type IncidentStatus,
   type IncidentVector,
   type OpenAttack,
   type ProjectOutcomes,
@@ -27,6 +28,7 @@ export {
   type ProtectScans,
   readScanCursor,
   type ScanListQuery,
+  type ScanStatus,
   type ServerPorts,
   type ServerScan,
 } from './scans/index.ts';

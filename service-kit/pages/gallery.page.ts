@@ -12,9 +12,10 @@ import { trafficOf } from './gallery-data.ts';
 import { galleryCharts, galleryFeedback, galleryForms, galleryTables, galleryText } from './gallery-parts.ts';
 import { type Content, type Html, html } from './html.ts';
 import { tabs } from './navigation.ts';
-import { pageHeader, stat, stats } from './page-header.ts';
+import { pageHeader, section, stat, stats } from './page-header.ts';
 import { rangePicker, readRange } from './range.ts';
 import { sendPage } from './send-page.ts';
+import { severities, severityBadge, severityBar } from './severity.ts';
 import { type ShellOptions, shell } from './shell.ts';
 import { signInPage } from './sign-in.page.ts';
 import { age } from './text.ts';
@@ -50,6 +51,18 @@ function frame(url: string): Omit<ShellOptions, 'title'> {
     person: { name: 'Ada Lindqvist', detail: 'Northwind Hosting, operator' },
     csrfToken,
   };
+}
+
+function gallerySeverities(): Html {
+  return section({ title: 'Severities', id: 'severities' }, [
+    severityBar({
+      label: 'Active findings',
+      counts: { critical: 1, high: 12, medium: 310, low: 40, unrated: 3 },
+      href: (severity) => `/dev/gallery?severity=${severity}`,
+    }),
+    severityBar({ label: 'No findings', counts: {} }),
+    html`<p>${severities.map((name, index) => [severityBadge(name, index < 4 ? 9.8 - 2.3 * index : null), ' '])}</p>`,
+  ]);
 }
 
 /** The gallery's page; pure, so that tests can render it. */
@@ -94,6 +107,7 @@ export function galleryPage(input: {
       stat({ label: 'Loss', value: undefined, source: 'no probe yet' }),
     ),
     galleryCharts(nowMs, range),
+    gallerySeverities(),
     galleryTables(url, query, nowMs, csrfToken),
     galleryForms(csrfToken),
     galleryFeedback(),

@@ -91,6 +91,14 @@ export { RANGE_DAYS_MAX, type Range, type RangeName, rangePicker, readRange } fr
 export { type SegmentMember, type SegmentOptions, segment } from './segment.ts';
 export { CONTENT_SECURITY_POLICY, PAGE_HEADERS, sendPage } from './send-page.ts';
 export {
+  type SeverityBarOptions,
+  type SeverityCounts,
+  type SeverityName,
+  severities,
+  severityBadge,
+  severityBar,
+} from './severity.ts';
+export {
   bareDocument,
   brand,
   type Crumb,

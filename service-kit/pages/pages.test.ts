@@ -126,6 +126,9 @@ const components: Record<string, () => pages.Html> = {
   section: () =>
     pages.section({ title: naughty, description: naughty, actions: naughty, id: naughty }, naughty),
   segment: () => pages.segment({ label: 'x', title: 'x', members: [], emptyText: 'x' }),
+  severityBadge: () => pages.severityBadge('high', 8.1),
+  severityBar: () =>
+    pages.severityBar({ label: naughty, counts: { critical: 1, unrated: 2000 }, href: () => href }),
   shareBar: () => pages.shareBar(0.5),
   shell: () => pages.shell(frame, naughty),
   spark: () => pages.spark({ in: [1, null, 2], out: [0, null, 1] }, naughty),
@@ -258,6 +261,7 @@ describe('components', () => {
       'class="range-picker"',
       'hx-get=',
       'class="share"',
+      'class="severities"',
       'class="unknown"',
       'name="csrf_token"',
     ];
@@ -327,6 +331,32 @@ describe('components', () => {
       by: 'name',
       direction: 'desc',
     });
+  });
+
+  test('the bar of severities shows one of a thousand, fills its width, and says every number in words', () => {
+    const bar = String(
+      pages.severityBar({
+        label: 'x',
+        counts: { critical: 1, low: 999, none: 2 },
+        href: (name) => `/f?s=${name}`,
+      }),
+    );
+    const parts = [...bar.matchAll(/<rect fill="var\(--([\w-]+)\)" x="([\d.]+)%" width="([\d.]+)%"/g)];
+    assert.deepEqual(
+      parts.map(([, name]) => name),
+      ['bad-text', 'chart-1', 'n8'],
+    );
+    assert.ok(Number(parts[0]![3]) >= 1.5, 'one of a thousand is seen');
+    const last = parts.at(-1)!;
+    assert.ok(Math.abs(Number(last[2]) + Number(last[3]) - 100) < 0.1, 'the parts fill the bar');
+    const words = bar.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+    assert.match(words, /1 critical ○ 0 high ○ 0 medium ● 999 low ○ 2 none/);
+    assert.doesNotMatch(words, /unrated/, 'what the database rates is no question');
+    assert.ok(
+      bar.includes('href="/f?s=critical"') && !bar.includes('href="/f?s=high"'),
+      'no link to nothing',
+    );
+    assert.doesNotMatch(String(pages.severityBar({ label: 'x', counts: {} })), /NaN| x="/);
   });
 
   test('a missing value reads unknown, in figures, facts and tables', () => {

@@ -4,6 +4,7 @@ import type { Sender } from '#operations/feeds/index.ts';
 import type { AttackQuery, AttackRow } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { IncidentFilter, IncidentQuery, IncidentRow, Refusal } from './incident.ts';
+import type { IncidentStatus } from './status-store.ts';
 import type { OpenAttack, RefusalRow } from './store.ts';
 
 /** The server of a page or a call; the caller has looked it up for this actor. */
@@ -23,6 +24,8 @@ export interface ProtectIncidents {
   count(actor: Actor, subject: IncidentSubject, query: IncidentFilter): Promise<number>;
   /** Null when the server has no such incident. Throws `accounts.forbidden`. */
   find(actor: Actor, subject: IncidentSubject, id: string): Promise<IncidentRow | null>;
+  /** How the delivery of a server's attacks stands (NET-4.10). Throws `accounts.forbidden`. */
+  readStatus(actor: Actor, subject: IncidentSubject): Promise<IncidentStatus>;
   /** By server id: open attacks of those of these servers that the actor reaches. */
   readOpen(actor: Actor, serverIds: readonly number[]): Promise<Map<number, OpenAttack>>;
   /** Of all customers, newest first. Staff only. */

@@ -25,6 +25,7 @@ import { receiveScans } from './receive-scans.ts';
 import { requestScan } from './request-scan.ts';
 import { cancelQueued, deleteExpiredRequests } from './request-store.ts';
 import { overdueMs } from './scan-request.ts';
+import { readStatus } from './status-store.ts';
 import { updateRequests } from './update-requests.ts';
 
 export type { ListedScan, PendingScans, ScanListQuery } from '#operations/views/index.ts';
@@ -38,6 +39,7 @@ export {
 } from './ports-of-server.ts';
 export type { ProtectScans } from './protect-scans.ts';
 export { createScansReceiver } from './scans-receiver.ts';
+export type { ScanStatus } from './status-store.ts';
 
 export interface ProtectScansDeps {
   db: () => Queryable;
@@ -65,6 +67,10 @@ export function createProtectScans(deps: ProtectScansDeps): ProtectScans {
     async read(actor, subject) {
       if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
       return readPorts(db(), addresses, subject);
+    },
+    async readStatus(actor, subject) {
+      if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
+      return readStatus(db(), subject);
     },
     async readResult(actor, subject, requestId) {
       if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');

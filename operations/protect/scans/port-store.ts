@@ -44,7 +44,7 @@ export async function claimSeries(
   await sql`
     insert into port_scan_series (allocation_id, tenant_id, server_id, address, project_id, source_site_id)
     values (${id}, ${tenantId}, ${serverId}, ${address}, ${projectId}, ${siteId})
-    on conflict (allocation_id) do nothing`.execute(tx);
+    on conflict (allocation_id) do update set attempted_at = svc_now()`.execute(tx);
   const { rows } = await sql<SeriesRow>`
     select (project_id, source_site_id) = (${projectId}::bigint, ${siteId}::bigint) as "isOwner",
       received_at <= svc_now() - ${silence}::interval as "isSilent", common_tcp_at as "commonTcpAt",

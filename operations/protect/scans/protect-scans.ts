@@ -13,6 +13,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { PageCursor } from './monitor-store.ts';
 import type { PortSubject, ScanResult, ServerPorts } from './ports-of-server.ts';
 import type { RequestScanResult } from './request-scan.ts';
+import type { ScanStatus } from './status-store.ts';
 
 export interface ProtectScans {
   /** What it does beside the calls. */
@@ -27,6 +28,8 @@ export interface ProtectScans {
   cancelQueued(tx: Queryable, serverId: number): Promise<void>;
   /** What is known of a server's ports, and its scans. Throws `accounts.forbidden`. */
   read(actor: Actor, subject: PortSubject): Promise<ServerPorts>;
+  /** How the delivery of a server's scans stands (NET-4.10). Throws `accounts.forbidden`. */
+  readStatus(actor: Actor, subject: PortSubject): Promise<ScanStatus>;
   /** What one requested scan found; null where the server has none of this id. Throws `accounts.forbidden`. */
   readResult(actor: Actor, subject: PortSubject, requestId: string): Promise<ScanResult | null>;
   /** Scans of all customers, newest first: requests, and routine scans that failed. Throws `accounts.forbidden`; staff only. */

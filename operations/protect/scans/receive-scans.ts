@@ -15,6 +15,7 @@ import { checkScans } from './check-scans.ts';
 import { mergeScan } from './merge-ports.ts';
 import * as ports from './port-store.ts';
 import * as requests from './request-store.ts';
+import { noteRefusal } from './status-store.ts';
 import { nextState } from './transitions.ts';
 
 export interface ReceiveScansDeps extends AlertDeps {
@@ -58,9 +59,12 @@ async function receiveScan(deps: ReceiveScansDeps, tx: Queryable, sent: Sent): P
   const allocation = await deps.addresses.lockAllocation(tx, scan.allocation_id);
   if (!allocation || !isAbout(deps, allocation, sent)) return 'unmatched';
   const standing = (await readStandings(tx, [allocation.id], source)).get(allocation.id);
-  if (standing === 'held') return 'source_conflict';
-  const coverage = await ports.claimSeries(tx, allocation, source, standing === 'owned');
-  if (coverage === null) return 'source_conflict';
+  const coverage =
+    standing === 'held' ? null : await ports.claimSeries(tx, allocation, source, standing === 'owned');
+  if (coverage === null) {
+    await noteRefusal(tx, allocation.id);
+    return 'source_conflict';
+  }
   const request = await lockRequest(tx, allocation, sent);
   if (request === 'foreign') return 'unmatched';
   if (await ports.isExpired(tx, scan.finished_at)) {

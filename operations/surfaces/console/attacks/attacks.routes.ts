@@ -6,6 +6,7 @@ import type { AttackQuery, ProtectIncidents } from '#operations/protect/index.ts
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
+import { knownQuery, numberOf } from '../server-list.ts';
 import { type AttacksQuery, attacksPage, stateChoices } from './attacks.page.ts';
 
 export interface AttacksDeps {
@@ -27,7 +28,7 @@ const Query = Type.Object({
 export function registerAttacks(app: App, deps: AttacksDeps): void {
   app.get('/attacks/', { schema: { querystring: Query } }, async (request, reply) => {
     const staff = request.staff!;
-    const query = knownQuery(request.query);
+    const query = knownQuery<AttacksQuery>(request.query, known);
     const [found, open] = await Promise.all([
       deps.protectIncidents.listAll(staff.actor, { ...filterOf(query), limit: pageSize + 1 }),
       deps.protectIncidents.countOpen(staff.actor),
@@ -42,22 +43,12 @@ export function registerAttacks(app: App, deps: AttacksDeps): void {
   });
 }
 
-const idPattern = /^[1-9]\d{0,14}$/;
-
-/** The query without what is empty or says nothing that is known. */
-function knownQuery(given: AttacksQuery): AttacksQuery {
-  const known: Record<string, (value: string) => boolean> = {
-    state: (value) => stateChoices.some((choice) => choice.value === value),
-    class: (value) => incidentClasses.some((name) => name === value),
-    severity: (value) => value === 'info',
-    server: (value) => idPattern.test(value),
-    tenant: (value) => idPattern.test(value),
-    after: (value) => readIncidentCursor(value) !== undefined,
-  };
-  return Object.fromEntries(
-    Object.entries(given).filter(([name, value]) => value !== undefined && known[name]?.(value)),
-  );
-}
+const known = {
+  state: (value: string) => stateChoices.some((choice) => choice.value === value),
+  class: (value: string) => incidentClasses.some((name) => name === value),
+  severity: (value: string) => value === 'info',
+  after: (value: string) => readIncidentCursor(value) !== undefined,
+};
 
 function filterOf({
   state,
@@ -67,7 +58,6 @@ function filterOf({
   tenant,
   after,
 }: AttacksQuery): Omit<AttackQuery, 'limit'> {
-  const numberOf = (value: string | undefined) => (value === undefined ? undefined : Number(value));
   return {
     states: stateChoices.find((choice) => choice.value === state)?.states,
     severity: severity === 'info' ? 'info' : 'attack',

@@ -7,34 +7,22 @@ import {
   type Content,
   code,
   field,
-  form,
   formatCount,
   type Html,
-  hiddenField,
   html,
   link,
-  pageHeader,
   progress,
-  refreshing,
   type Tone,
-  table,
-  tabs,
-  withQuery,
 } from '#service-kit/pages/index.ts';
 import { scanBadge, scanKind, scanOutcome, scanStateWord } from '../../parts/index.ts';
-import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
+import { customerColumn, type ServerListQuery, serverCell, serverListPage } from '../server-list.ts';
 
-export interface PortScansQuery extends Record<string, string | undefined> {
-  /** One of `scanStates`. */
-  state?: string;
+export interface PortScansQuery extends ServerListQuery {
   /** An id. */
   node?: string;
   /** Part of a name. */
   customer?: string;
-  tenant?: string;
-  server?: string;
-  after?: string;
 }
 
 export interface PortScansPageOptions {
@@ -61,37 +49,33 @@ export const scanStates = [
 /** `/console/port-scans/`: requested scans of all customers' servers, and routine scans that failed, newest first. */
 export function portScansPage(options: PortScansPageOptions): Html {
   const { staff, scans, pending, query, url, nextHref, nowMs } = options;
-  const href = (state: string | undefined) => withQuery(url, { state });
   const counts: Readonly<Record<string, number>> = { ...pending };
-  const title = 'Port scans';
-  return consoleFrame({ staff, title, current: 'port-scans', breadcrumb: [{ label: title }] }, [
-    refreshing({ id: 'scans-state', url, everySeconds: 10 }, [
-      pageHeader({ title, state: stateOf(pending) }),
-      unfetched(pending),
-    ]),
-    tabs('Port scans by state', [
-      { label: 'All', href: href(undefined), current: query.state === undefined },
-      ...scanStates.map(({ value, label }) => ({
-        ...{ label, href: href(value), current: query.state === value, count: counts[value] },
-      })),
-    ]),
-    filterForm(options),
-    refreshing(
-      { id: 'scans-list', url: withQuery(url, { after: query.after }), everySeconds: 10 },
-      table<ListedScan>({
-        caption: 'Port scans',
-        columns: columnsOf(nowMs),
-        isStacked: true,
-        rows: scans,
-        rowTone: ({ isOverdue }) => (isOverdue ? 'bad' : undefined),
-        pages:
-          nextHref === undefined && query.after === undefined
-            ? undefined
-            : { nextHref, previousHref: query.after === undefined ? undefined : url },
-        empty: emptyOf(query),
-      }),
-    ),
-  ]);
+  return serverListPage<ListedScan>({
+    ...{
+      staff,
+      title: 'Port scans',
+      current: 'port-scans',
+      path: '/console/port-scans/',
+      query,
+      url,
+      nextHref,
+    },
+    state: stateOf(pending),
+    notice: unfetched(pending),
+    tabs: scanStates.map(({ value, label }) => ({ value, label, count: counts[value] })),
+    fields: fieldsOf(options),
+    columns: columnsOf(nowMs),
+    rows: scans,
+    rowTone: ({ isOverdue }) => (isOverdue ? 'bad' : undefined),
+    empty: {
+      title: 'No port scans',
+      text: 'Scans that customers request, first scans of new addresses and routine scans that failed appear here. Complete routine scans are on the server’s Protect page.',
+    },
+    noMatch: {
+      title: 'No port scan matches',
+      text: 'Choose other filters. Requests are kept for seven days after their end.',
+    },
+  });
 }
 
 function stateOf({ running, overdue, queued }: PendingScans): { tone: Tone; text: string } {
@@ -110,36 +94,23 @@ function unfetched({ unfetched: count }: PendingScans): Content {
   });
 }
 
-function filterForm({ query, nodes }: PortScansPageOptions): Html {
-  const { state, server, tenant, node, customer } = query;
-  return form(
-    {
-      action: '/console/port-scans/',
-      method: 'get',
-      submit: 'Filter',
-      submitKind: 'button',
-      layout: 'inline',
-    },
-    [
-      state !== undefined && hiddenField('state', state),
-      server !== undefined && hiddenField('server', server),
-      tenant !== undefined && hiddenField('tenant', tenant),
-      field({ kind: 'text', name: 'customer', label: 'Customer', value: customer ?? '' }),
-      field({
-        kind: 'select',
-        name: 'node',
-        label: 'Node',
-        value: node ?? '',
-        options: [
-          { value: '', label: 'All nodes' },
-          ...nodes.map(({ id, name, clusterName }) => ({
-            value: String(id),
-            label: `${name} (${clusterName})`,
-          })),
-        ],
-      }),
-    ],
-  );
+function fieldsOf({ query, nodes }: PortScansPageOptions): Html[] {
+  return [
+    field({ kind: 'text', name: 'customer', label: 'Customer', value: query.customer ?? '' }),
+    field({
+      kind: 'select',
+      name: 'node',
+      label: 'Node',
+      value: query.node ?? '',
+      options: [
+        { value: '', label: 'All nodes' },
+        ...nodes.map(({ id, name, clusterName }) => ({
+          value: String(id),
+          label: `${name} (${clusterName})`,
+        })),
+      ],
+    }),
+  ];
 }
 
 function columnsOf(nowMs: number): Column<ListedScan>[] {
@@ -147,16 +118,9 @@ function columnsOf(nowMs: number): Column<ListedScan>[] {
     {
       key: 'server',
       header: 'Server',
-      cell: (scan): Content => [
-        scan.isReleased ? scan.serverName : link(`/console/servers/${scan.serverId}`, scan.serverName),
-        html`<div>${code(scan.address)}</div>`,
-      ],
+      cell: (scan) => serverCell(scan, html`<div>${code(scan.address)}</div>`),
     },
-    {
-      key: 'tenant',
-      header: 'Customer',
-      cell: (scan) => link(`/console/customers/${scan.tenantId}`, scan.tenantName),
-    },
+    customerColumn,
     {
       key: 'node',
       header: 'Node',
@@ -209,18 +173,4 @@ function timeOf({ requestedAt, startedAt, finishedAt }: ListedScan, nowMs: numbe
 function outcomeOf(scan: ListedScan): string {
   const { notes, portsOpen } = scan;
   return scanOutcome({ ...scan, result: notes === null ? null : { notes, portsOpen: portsOpen ?? 0 } });
-}
-
-function emptyOf(query: PortScansQuery) {
-  if (Object.keys(query).length > 0)
-    return {
-      title: 'No port scan matches',
-      text: 'Choose other filters. Requests are kept for seven days after their end.',
-      action: { label: 'Show all', href: '/console/port-scans/' },
-    };
-  return {
-    title: 'No port scans',
-    text: 'Scans that customers request, first scans of new addresses and routine scans that failed appear here. Complete routine scans are on the server’s Protect page.',
-    action: { label: 'Admin projects', href: '/console/projects/' },
-  };
 }

@@ -5,6 +5,7 @@ import type { Clusters } from '#operations/clusters/index.ts';
 import type { ProtectScans, ScanListQuery } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, withQuery } from '#service-kit/pages/index.ts';
+import { isId, knownQuery, numberOf } from '../server-list.ts';
 import { type PortScansQuery, portScansPage, scanStates } from './port-scans.page.ts';
 
 export interface PortScansDeps {
@@ -27,7 +28,7 @@ const Query = Type.Object({
 export function registerPortScans(app: App, deps: PortScansDeps): void {
   app.get('/port-scans/', { schema: { querystring: Query } }, async (request, reply) => {
     const staff = request.staff!;
-    const query = knownQuery(request.query);
+    const query = knownQuery<PortScansQuery>(request.query, known);
     const [found, pending, nodes] = await Promise.all([
       deps.protectScans.listAll(staff.actor, { ...filterOf(query), limit: pageSize + 1 }),
       deps.protectScans.countPending(staff.actor),
@@ -43,7 +44,6 @@ export function registerPortScans(app: App, deps: PortScansDeps): void {
   });
 }
 
-const idPattern = /^[1-9]\d{0,14}$/;
 const cursorPattern =
   /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
@@ -54,20 +54,12 @@ function readCursor(given: string | undefined): ScanListQuery['after'] {
   return { place, id };
 }
 
-/** The query without what is empty or says nothing that is known. */
-function knownQuery(given: PortScansQuery): PortScansQuery {
-  const known: Record<string, (value: string) => boolean> = {
-    state: (value) => scanStates.some((choice) => choice.value === value),
-    node: (value) => idPattern.test(value),
-    customer: (value) => value.trim() !== '' && !value.includes('\0'),
-    tenant: (value) => idPattern.test(value),
-    server: (value) => idPattern.test(value),
-    after: (value) => readCursor(value) !== undefined,
-  };
-  return Object.fromEntries(
-    Object.entries(given).filter(([name, value]) => value !== undefined && known[name]?.(value)),
-  );
-}
+const known = {
+  state: (value: string) => scanStates.some((choice) => choice.value === value),
+  node: isId,
+  customer: (value: string) => value.trim() !== '' && !value.includes('\0'),
+  after: (value: string) => readCursor(value) !== undefined,
+};
 
 function filterOf({
   state,
@@ -77,7 +69,6 @@ function filterOf({
   server,
   after,
 }: PortScansQuery): Omit<ScanListQuery, 'limit'> {
-  const numberOf = (value: string | undefined) => (value === undefined ? undefined : Number(value));
   return {
     state: scanStates.find((choice) => choice.value === state)?.value,
     nodeId: numberOf(node),

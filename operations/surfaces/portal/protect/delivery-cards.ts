@@ -1,5 +1,5 @@
 /** How the delivery of what was observed stands (NET-4.10): when it was last tried, confirmed, and for which time. */
-import type { LiveStatus, MinuteStatus } from '#operations/protect/index.ts';
+import type { IncidentStatus, LiveStatus, MinuteStatus, ScanStatus } from '#operations/protect/index.ts';
 import { definitionList, formatCount, type Html, html, moment, section } from '#service-kit/pages/index.ts';
 
 interface Card {
@@ -11,6 +11,7 @@ interface Card {
   counts: string;
   /** A fixed description of what holds it back. */
   problem: string | null;
+  note?: string;
 }
 
 export function deliverySection(cards: readonly Html[]): Html {
@@ -19,7 +20,7 @@ export function deliverySection(cards: readonly Html[]): Html {
       title: 'Delivery',
       id: 'delivery',
       description:
-        'How traffic gets here from the sensors. A delivery without data does not count as confirmed.',
+        'How observations get here from the sensors. A delivery without data does not count as confirmed.',
     },
     html`<div class="cards">${cards}</div>`,
   );
@@ -34,7 +35,7 @@ export function liveCard(status: LiveStatus, nowMs: number): Html {
       receivedAt: status.receivedAt,
       observedMs: latestMs === null ? null : latestMs + 10_000,
       counts: `${formatCount(status.buckets)} buckets of ${addresses(status.addresses)} in the last delivery`,
-      problem: status.isRefused ? 'Refused: another monitor site delivers this address.' : null,
+      problem: status.isRefused ? otherSite : null,
     },
     nowMs,
   );
@@ -49,11 +50,49 @@ export function minutesCard(status: MinuteStatus, nowMs: number): Html {
       receivedAt: status.receivedAt,
       observedMs: latestMs === null ? null : latestMs + 60_000,
       counts: `${formatCount(status.minutes)} minutes of ${addresses(status.addresses)} in the last hour`,
-      problem: status.isRefused ? 'Refused: another monitor site delivers this address.' : null,
+      problem: status.isRefused ? otherSite : null,
     },
     nowMs,
   );
 }
+
+/** Scans come hourly and daily, whether or not ports change. */
+export function scansCard(status: ScanStatus, nowMs: number): Html {
+  const scans = status.scans === 1 ? '1 scan' : `${formatCount(status.scans)} scans`;
+  return card(
+    {
+      title: 'Port scans',
+      attemptedAt: status.attemptedAt,
+      receivedAt: status.receivedAt,
+      observedMs: status.latestAt?.getTime() ?? null,
+      counts: `${scans} of ${addresses(status.addresses)} in the last 24 hours`,
+      problem: status.isRefused ? otherSite : null,
+    },
+    nowMs,
+  );
+}
+
+/** Without an attack nothing is delivered, so an old receipt is no problem. */
+export function attacksCard(status: IncidentStatus, nowMs: number): Html {
+  const incidents = status.incidents === 1 ? '1 incident' : `${formatCount(status.incidents)} incidents`;
+  return card(
+    {
+      title: 'Attacks',
+      attemptedAt: status.attemptedAt,
+      receivedAt: status.receivedAt,
+      observedMs: status.latestAt?.getTime() ?? null,
+      counts:
+        status.incidents === 0
+          ? 'no incident in the last 24 hours'
+          : `${incidents} of ${addresses(status.addresses)} in the last 24 hours`,
+      problem: status.isRefused ? otherSite : null,
+      note: 'Sent only while an incident is going on.',
+    },
+    nowMs,
+  );
+}
+
+const otherSite = 'Refused: another monitor site delivers this address.';
 
 const addresses = (count: number) => (count === 1 ? '1 address' : `${formatCount(count)} addresses`);
 
@@ -68,5 +107,5 @@ function card(given: Card, nowMs: number): Html {
     },
     { term: 'Received', value: given.counts },
     { term: 'Problem', value: given.problem ?? 'none' },
-  ])}</div>`;
+  ])}${given.note && html`<p class="hint">${given.note}</p>`}</div>`;
 }

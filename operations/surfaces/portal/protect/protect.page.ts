@@ -5,11 +5,13 @@
 import {
   type ApplicationRow,
   hasExactMinutes,
+  type IncidentStatus,
   isStale,
   type LiveStatus,
   type MinuteRow,
   type MinuteStatus,
   type ProtectSettings,
+  type ScanStatus,
   type ServerPorts,
   type StepRow,
   type Traffic,
@@ -46,7 +48,7 @@ import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 import { judgedColumns, lossNote } from './attack-cell.ts';
 import { attackAreas, attackState, attacksNow, attacksSection, isHeadline } from './attacks.ts';
-import { deliverySection, liveCard, minutesCard } from './delivery-cards.ts';
+import { attacksCard, deliverySection, liveCard, minutesCard, scansCard } from './delivery-cards.ts';
 import { portsSection } from './ports.section.ts';
 import type { AttacksOfPage } from './read-attacks.ts';
 import { settingsSection } from './settings.page.ts';
@@ -62,7 +64,7 @@ export interface ProtectPageOptions {
   address: string | null;
   settings: ProtectSettings;
   /** How the delivery stands of what the page shows. */
-  delivery: { live: LiveStatus; minutes: MinuteStatus };
+  delivery: { live: LiveStatus; minutes: MinuteStatus; attacks: IncidentStatus; scans: ScanStatus };
   attacks: AttacksOfPage;
   ports: ServerPorts;
   /** The outcome of a click. */
@@ -102,6 +104,8 @@ export function protectPage(options: ProtectPageOptions): Html {
       deliverySection([
         minutesCard(options.delivery.minutes, traffic.nowMs),
         liveCard(options.delivery.live, traffic.nowMs),
+        attacksCard(options.delivery.attacks, traffic.nowMs),
+        scansCard(options.delivery.scans, traffic.nowMs),
       ]),
     ]),
     settingsSection(options),

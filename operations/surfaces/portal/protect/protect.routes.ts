@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { hasCode } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
-import type { MinuteRow, ProtectScans, ProtectTraffic } from '#operations/protect/index.ts';
+import type { MinuteRow, ProtectIncidents, ProtectScans, ProtectTraffic } from '#operations/protect/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { type Range, readRange, sendPage } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
@@ -17,7 +17,8 @@ import { type AttackReaderDeps, readAttacks, readAttacksInChart } from './read-a
 import { viewsOffPage } from './settings.page.ts';
 
 export interface ProtectDeps extends LivePagesDeps, AttackReaderDeps {
-  protectScans: Pick<ProtectScans, 'read'>;
+  protectIncidents: Pick<ProtectIncidents, 'list' | 'readStatus'>;
+  protectScans: Pick<ProtectScans, 'read' | 'readStatus'>;
   protectTraffic: ProtectTraffic;
 }
 
@@ -101,10 +102,12 @@ async function showPage(
   if (request.query.range === 'live')
     return sendPage(reply, await readLivePage(deps, found, request.query.address));
   const { visitor, server, settings, subject, range } = askOf(deps, request, found);
-  const [traffic, live, minuteStatus, ports] = await Promise.all([
+  const [traffic, live, minutesStatus, attacksStatus, scansStatus, ports] = await Promise.all([
     deps.protectTraffic.read(visitor.actor, subject, range),
     deps.protectLive.readStatus(visitor.actor, subject),
     deps.protectTraffic.readStatus(visitor.actor, subject),
+    deps.protectIncidents.readStatus(visitor.actor, subject),
+    deps.protectScans.readStatus(visitor.actor, subject),
     deps.protectScans.read(visitor.actor, subject),
   ]);
   // The newest minutes of the range, however long it is; the last step may hold minutes that were not observed.
@@ -125,7 +128,7 @@ async function showPage(
     range,
     address: subject.address,
     settings,
-    delivery: { live, minutes: minuteStatus },
+    delivery: { live, minutes: minutesStatus, attacks: attacksStatus, scans: scansStatus },
     attacks,
     ports,
     toast: toastOf(request.query.scan),

@@ -104,7 +104,7 @@ class Scan implements RunningScan {
       this.#runNmap = (await import('./run-nmap.ts')).runNmap;
       // Counting comes before the first packet.
       this.#pace = await this.#deps.pacer.open(this.#task);
-      this.#enclosure = this.#deps.limits.enclose(`svc-scan-${this.#task.scanId}`);
+      this.#enclosure = this.#deps.limits.enclose(this.#task.scanId);
       if (this.#pause !== null) this.#pace.pause();
       for (const transport of transports) await this.#discover(transport);
       for (const transport of transports) await this.#identify(transport);

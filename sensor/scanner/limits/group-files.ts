@@ -15,8 +15,8 @@ export interface ScanLimits {
   readonly version: 1 | 2;
   /** Weaker limits that this host can not set, such as `io.weight`. */
   readonly missing: readonly string[];
-  /** Makes the group of a scan with its limits. Throws with what the kernel refused. */
-  enclose(name: string): Enclosure;
+  /** Makes the group of this scan with its limits. Throws with what the kernel refused. */
+  enclose(scan: string): Enclosure;
 }
 
 /** Where control groups are looked for; tests give another place. */
@@ -27,9 +27,25 @@ export interface GroupPlace {
   processId: number;
   /** The parent of a process; 0 for the first one and those that are unknown. */
   parentOf(processId: number): number;
+  /** When a process started, in ticks since boot; null when it has ended. With its id it names a process for good. */
+  startOf(processId: number): number | null;
 }
 
-export const groupPrefix = 'svc-scan-';
+const groupPrefix = 'svc-scan-';
+
+/**
+ * The group of a scan. It names the process that made it: another one, such as `./svc sensor scan`, must not take it for
+ * left over while it is empty between two programs of the scan.
+ */
+export function groupName({ processId, startOf }: GroupPlace, scan: string): string {
+  return `${groupPrefix}${processId}-${startOf(processId) ?? 0}-${scan}`;
+}
+
+function isLeftOver(name: string, { startOf }: GroupPlace): boolean {
+  if (!name.startsWith(groupPrefix)) return false;
+  const [, processId, start] = /^(\d+)-(\d+)-/.exec(name.slice(groupPrefix.length)) ?? [];
+  return processId === undefined || startOf(Number(processId)) !== Number(start);
+}
 
 /** One limit: a file of a group and its value. */
 export interface GroupLimit {
@@ -85,9 +101,9 @@ export function readWords(file: string): string[] {
 }
 
 /** Removes groups of scans that a killed sensor left. One with processes stays. */
-export function removeLeftovers(folder: string): void {
+export function removeLeftovers(folder: string, place: GroupPlace): void {
   try {
-    for (const name of readdirSync(folder)) if (name.startsWith(groupPrefix)) removeGroup(join(folder, name));
+    for (const name of readdirSync(folder)) if (isLeftOver(name, place)) removeGroup(join(folder, name));
   } catch {
     // It can not be listed: what is left over stays.
   }

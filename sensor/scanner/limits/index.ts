@@ -7,7 +7,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { describeError } from '#common/errors/index.ts';
-import { type GroupPlace, groupPrefix, type ScanLimits } from './group-files.ts';
+import type { GroupPlace, ScanLimits } from './group-files.ts';
 import { findVersion1 } from './version1.ts';
 import { findVersion2 } from './version2.ts';
 
@@ -21,7 +21,7 @@ export function findScanLimits(place: GroupPlace = ownPlace()): ScanLimits | str
     if (typeof found === 'string') faults.push(found);
     else {
       try {
-        found.enclose(`${groupPrefix}trial-${place.processId}`).remove();
+        found.enclose('trial').remove();
         return found;
       } catch (error) {
         faults.push(`version ${found.version}: ${describeError(error)}`);
@@ -38,7 +38,7 @@ function ownPlace(): GroupPlace {
   } catch {
     // No control groups at all.
   }
-  return { root: '/sys/fs/cgroup', membership, processId: process.pid, parentOf };
+  return { root: '/sys/fs/cgroup', membership, processId: process.pid, parentOf, startOf };
 }
 
 function parentOf(processId: number): number {
@@ -46,5 +46,15 @@ function parentOf(processId: number): number {
     return Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))?.[1] ?? 0);
   } catch {
     return 0;
+  }
+}
+
+function startOf(processId: number): number | null {
+  try {
+    const text = readFileSync(`/proc/${processId}/stat`, 'utf8');
+    // The name in brackets may have spaces and brackets of its own; the start is the 20th word after it.
+    return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[19]);
+  } catch {
+    return null;
   }
 }

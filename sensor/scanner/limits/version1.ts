@@ -9,6 +9,7 @@ import {
   cpuPeriodUs,
   type GroupLimit,
   type GroupPlace,
+  groupName,
   makeGroup,
   memoryHighBytes,
   memoryMaxBytes,
@@ -48,20 +49,20 @@ export function findVersion1(place: GroupPlace): ScanLimits | string {
   const lacking = required.filter((name) => !folders.has(name));
   if (lacking.length > 0) return `version 1 has no hierarchy ${lacking.join(', ')} that can be used`;
   const missing = new Set<string>(folders.has('blkio') ? [] : ['blkio.bfq.weight']);
-  for (const folder of folders.values()) removeLeftovers(folder);
+  for (const folder of folders.values()) removeLeftovers(folder, place);
   return {
     version: 1,
     get missing() {
       return [...missing];
     },
-    enclose(name) {
+    enclose(scan) {
       const made: string[] = [];
       const remove = () => {
         for (const folder of made) removeGroup(folder);
       };
       try {
         for (const [controller, parent] of folders) {
-          const folder = join(parent, name);
+          const folder = join(parent, groupName(place, scan));
           makeGroup(folder);
           made.push(folder);
           for (const file of setLimits(folder, limits[controller]!)) missing.add(file);

@@ -12,6 +12,7 @@ import {
   cpuPeriodUs,
   type GroupLimit,
   type GroupPlace,
+  groupName,
   makeGroup,
   memoryHighBytes,
   memoryMaxBytes,
@@ -50,14 +51,14 @@ export function findVersion2(place: GroupPlace): ScanLimits | string {
   const fault = openSubtree(base, offered, place);
   if (fault !== null) return fault;
   const missing = new Set<string>();
-  removeLeftovers(base);
+  removeLeftovers(base, place);
   return {
     version: 2,
     get missing() {
       return [...missing];
     },
-    enclose(name) {
-      const folder = join(base, name);
+    enclose(scan) {
+      const folder = join(base, groupName(place, scan));
       makeGroup(folder);
       for (const file of setLimits(folder, limits)) missing.add(file);
       return { procsFiles: [join(folder, 'cgroup.procs')], remove: () => removeGroup(folder) };

@@ -40,6 +40,8 @@ export interface OngoingScansDeps {
   scanner: Scanner;
   /** Traffic of the sensor's own from now on; said before the first probe and some time after the last. */
   onOwnTraffic(pairs: readonly OwnTraffic[]): void;
+  /** A scan ended, and its place is free. */
+  onEnded(): void;
 }
 
 export class OngoingScans {
@@ -148,6 +150,7 @@ export class OngoingScans {
     const result = one.result();
     this.#unstored.push(result);
     this.storeResults();
+    this.#deps.onEnded();
     const fault = one.fault();
     const found = { scan: one.scanId, address: one.target.address, state: result.state };
     reporter.info('scan ended', {

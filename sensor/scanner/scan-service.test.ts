@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { Value } from 'typebox/value';
-import { createTestClock } from '#common/clock/index.ts';
+import { type Clock, createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { type ScanPlan, ScanReport, type ScanResult } from '#contracts/sensor-api/port-scans.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
@@ -68,9 +68,9 @@ class FakeScan implements RunningScan {
 }
 
 /** The client, and a promise that resolves when none of its requests is under way. */
-function watchRequests(client: MonitorClient) {
+function watchRequests(client: MonitorClient, clock: Clock) {
   const changes = new EventEmitter();
-  const fetches = { timeouts: new Set<number>(), underWay: 0, atOnce: 0 };
+  const fetches = { timeouts: new Set<number>(), underWay: 0, atOnce: 0, at: [] as number[] };
   let underWay = 0;
   const watched: MonitorClient = {
     url: client.url,
@@ -79,6 +79,7 @@ function watchRequests(client: MonitorClient) {
       const isFetch = request.method === 'GET';
       if (isFetch) fetches.underWay += 1;
       if (isFetch) fetches.timeouts.add(request.timeoutMs);
+      if (isFetch) fetches.at.push(clock.monotonicMs());
       fetches.atOnce = Math.max(fetches.atOnce, fetches.underWay);
       try {
         return await client.request(request);
@@ -124,7 +125,7 @@ async function begin(t: TestContext, folder = mkdtempSync(join(tmpdir(), 'svc-sc
   };
   const monitor = await startFakeMonitor(t, answer, { plansScans: true });
   const clock = createTestClock(at);
-  const { watched, idle, fetches } = watchRequests(createMonitorClient(monitor.url));
+  const { watched, idle, fetches } = watchRequests(createMonitorClient(monitor.url), clock);
   const scans: FakeScan[] = [];
   const own: number[] = [];
   const create = () =>
@@ -334,6 +335,37 @@ test('NET-8.5: the plan is fetched one at a time, within 15 s each, and at most 
     times.join(),
   );
   assert.deepEqual([[...fetches.timeouts], fetches.atOnce], [[15_000], 1]);
+  await service.stop();
+});
+
+test('NET-8.5: where a scan ended and another target waits the plan is fetched after 5 s, otherwise and under pressure after 10 s', async (t) => {
+  const { state, scans, create, until, fetches } = await begin(t);
+  const targets = Array.from({ length: 6 }, (_, i) => {
+    const address = `198.51.100.${i + 10}`;
+    return { ...target, address, target_id: `nic-${i}:${address}` };
+  });
+  state.plan = { ...basePlan, targets, requests: [] };
+  const service = create();
+  await service.start();
+  const begun = async (count: number) => until(`${count} scans`, () => scans.length === count);
+  await begun(2);
+  scans[0]!.finish();
+  await begun(3);
+  state.host = { ...healthy, memoryFull: 50 };
+  await until('it waits', () => service.status().why === 'the host is under pressure: memory');
+  const waiting = fetches.at.length;
+  scans[1]!.finish();
+  await until('a fetch', () => fetches.at.length === waiting + 1);
+  state.host = healthy;
+  await begun(4);
+  const all = fetches.at.length;
+  for (const scan of scans.slice(2, 4)) scan.finish();
+  await begun(6);
+  for (const scan of scans) scan.finish();
+  await until('two more', () => fetches.at.length === all + 3);
+  // The first one is answered up to half a second after it began.
+  const gaps = fetches.at.slice(1).map((ms, i) => Math.floor((ms - fetches.at[i]!) / 1000));
+  assert.deepEqual([gaps[0], gaps[waiting - 1], ...gaps.slice(all - 1)], [5, 10, 5, 10, 10]);
   await service.stop();
 });
 

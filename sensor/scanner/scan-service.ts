@@ -11,14 +11,14 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { ScanPlan, ScanPool, ScanTarget } from '#contracts/sensor-api/port-scans.ts';
 import type { MonitorClient } from '#sensor/monitor-client/index.ts';
-import { chooseScans } from './choose-scans.ts';
+import { type ChosenScan, chooseScans } from './choose-scans.ts';
 import { HostPressure, type HostSample, type PressureLimits, sampleEveryMs } from './host-pressure.ts';
 import { type Ledger, openLedger } from './ledger/index.ts';
 import { OngoingScans, type OwnTraffic, type Scanner } from './ongoing-scans.ts';
+import { PlanTurns } from './plan-turns.ts';
 import { createReportSender } from './report-sender.ts';
 import { createPlanFetcher, type FetchedPlan } from './scan-plan.ts';
 
-const planEveryMs = 10_000;
 const retryMs = 5000;
 const heartbeatEveryMs = 10_000;
 
@@ -77,9 +77,11 @@ class Scans implements ScanService {
   #isEnding = false;
   #loops: Promise<void>[] = [];
   readonly #skipped = new Map<string, string>();
+  readonly #turns: PlanTurns;
 
   constructor(options: ScanServiceOptions) {
     this.#options = options;
+    this.#turns = new PlanTurns(options.clock);
     this.#pressure = new HostPressure(options.pressure);
   }
 
@@ -113,6 +115,7 @@ class Scans implements ScanService {
     const scans = new OngoingScans({
       ...{ clock, reporter, ledger, sender, onOwnTraffic },
       scanner: this.#scanner,
+      onEnded: () => this.#turns.scanEnded(),
     });
     this.#scans = scans;
     this.#loops.push(this.#followPlan(ledger, scans), this.#watchHost(scans), this.#beat(scans));
@@ -138,7 +141,8 @@ class Scans implements ScanService {
       const fetched = await fetchPlan(signal);
       if (signal.aborted || this.#isEnding) return;
       this.#take(fetched, ledger, scans);
-      await clock.wait(fetched.kind === 'plan' ? planEveryMs : retryMs, signal);
+      if (fetched.kind !== 'plan') await clock.wait(retryMs, signal);
+      else await this.#turns.wait(() => this.#isDue(fetched.plan, ledger, scans), signal);
     }
   }
 
@@ -166,18 +170,33 @@ class Scans implements ScanService {
   }
 
   #startDue(plan: ScanPlan, ledger: Ledger, scans: OngoingScans): void {
-    const held =
-      this.#hostReason !== null
-        ? `the host is under pressure: ${this.#hostReason}`
-        : ledger.hasRoom()
-          ? null
-          : 'results of scans wait for the monitor, and there is no room for more';
+    const held = this.#heldFor(ledger);
     this.#say(held);
     if (held !== null) return;
-    const nowMs = this.#options.clock.nowMs();
+    for (const chosen of this.#choose(plan, ledger, scans)) scans.begin(plan, chosen, this.#stopping.signal);
+  }
+
+  #heldFor(ledger: Ledger): string | null {
+    if (this.#hostReason !== null) return `the host is under pressure: ${this.#hostReason}`;
+    return ledger.hasRoom() ? null : 'results of scans wait for the monitor, and there is no room for more';
+  }
+
+  #choose(plan: ScanPlan, ledger: Ledger, scans: OngoingScans): ChosenScan[] {
     const mayScan = (target: ScanTarget) => this.#mayScan(target);
-    for (const chosen of chooseScans({ plan, running: scans.running(), past: ledger, nowMs, mayScan }))
-      scans.begin(plan, chosen, this.#stopping.signal);
+    const nowMs = this.#options.clock.nowMs();
+    return chooseScans({ plan, running: scans.running(), past: ledger, nowMs, mayScan });
+  }
+
+  /** Whether a scan could start by this plan if it were fresh. */
+  #isDue(plan: ScanPlan, ledger: Ledger, scans: OngoingScans): boolean {
+    try {
+      return (
+        !this.#isEnding && this.#heldFor(ledger) === null && this.#choose(plan, ledger, scans).length > 0
+      );
+    } catch {
+      // The ledger can not be read now; the next plan says it.
+      return false;
+    }
   }
 
   #mayScan(target: ScanTarget): boolean {

@@ -262,6 +262,14 @@ export const mutationsOfScanner: readonly Mutation[] = [
   },
   {
     rule: 'NET-8.3',
+    what: 'a second process removes the group of a scan that runs',
+    file: groups,
+    find: 'processId === undefined || startOf(Number(processId)) !== Number(start)',
+    replace: 'processId !== "" || start === ""',
+    tests: test('limits/limits'),
+  },
+  {
+    rule: 'NET-8.3',
     what: '80 MiB of output are read',
     file: `${folder}/nmap-xml.ts`,
     find: 'outputBytesMax = 8 * 1024 * 1024',
@@ -315,6 +323,14 @@ export const mutationsOfScanner: readonly Mutation[] = [
     find: 'fetchTimeoutMs = 15_000',
     replace: 'fetchTimeoutMs = 60_000',
     tests: test('scan-service'),
+  },
+  {
+    rule: 'NET-8.5',
+    what: 'a scan that ends brings the next plan within a second',
+    file: `${folder}/plan-turns.ts`,
+    find: 'planSoonestMs = 5000',
+    replace: 'planSoonestMs = 1000',
+    tests: test('plan-turns'),
   },
   {
     rule: 'NET-8.5',

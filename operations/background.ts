@@ -32,6 +32,7 @@ function listWorkers(features: Features): readonly { work: FeatureWork }[] {
     features.protectTraffic,
     features.protectLive,
     features.protectScans,
+    features.protectFindings,
     features.webhooks,
     features.metering,
   ];

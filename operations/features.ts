@@ -23,11 +23,13 @@ import {
   type Payments,
 } from '#operations/payments/index.ts';
 import {
+  createProtectFindings,
   createProtectIncidents,
   createProtectLive,
   createProtectScans,
   createProtectSettings,
   createProtectTraffic,
+  type ProtectFindings,
   type ProtectIncidents,
   type ProtectLive,
   type ProtectScans,
@@ -73,6 +75,7 @@ interface Customers {
   protectTraffic: ProtectTraffic;
   protectLive: ProtectLive;
   protectScans: ProtectScans;
+  protectFindings: ProtectFindings;
   /** Of the feeds that monitors deliver. */
   receivers: readonly FeedReceiver[];
   webhooks: Webhooks;
@@ -135,8 +138,9 @@ function createCustomers(
   const protectIncidents = createProtectIncidents({ ...ofProtect, post });
   const protectLive = createProtectLive(ofProtect);
   const protectScans = createProtectScans({ ...ofProtect, post });
+  const protectFindings = createProtectFindings(ofProtect);
   const receivers = [
-    ...createReceivers({ protectTraffic, protectLive, protectIncidents, protectScans }),
+    ...createReceivers({ protectTraffic, protectLive, protectIncidents, protectScans, protectFindings }),
     ...(overrides.receivers ?? []),
   ];
   const adminProjects = createAdminProjects({
@@ -162,6 +166,7 @@ function createCustomers(
     protectTraffic,
     protectLive,
     protectScans,
+    protectFindings,
     receivers,
     accounts: createAccounts({
       db,

@@ -1,9 +1,11 @@
 import type { FeedReceiver } from '#operations/feeds/index.ts';
 import {
+  createFindingsReceiver,
   createIncidentsReceiver,
   createLiveReceiver,
   createMinutesReceiver,
   createScansReceiver,
+  type ProtectFindings,
   type ProtectIncidents,
   type ProtectLive,
   type ProtectScans,
@@ -16,11 +18,13 @@ export function createReceivers(features: {
   protectLive: ProtectLive;
   protectIncidents: ProtectIncidents;
   protectScans: ProtectScans;
+  protectFindings: ProtectFindings;
 }): FeedReceiver[] {
   return [
     createMinutesReceiver(features.protectTraffic),
     createLiveReceiver(features.protectLive),
     createIncidentsReceiver(features.protectIncidents),
     createScansReceiver(features.protectScans),
+    createFindingsReceiver(features.protectFindings),
   ];
 }

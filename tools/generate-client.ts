@@ -175,7 +175,10 @@ function writeQuery(operation: Operation): string {
   if (parameters.length === 0) return '';
   const lines = parameters.map((one) => {
     const text = one.description ? `  /** ${one.description} */\n` : '';
-    return `${text}  ${memberName(one.name)}?: ${typeOf(one.schema, 1, true)} | undefined;`;
+    const type = typeOf(one.schema, 1, true);
+    return one.required
+      ? `${text}  ${memberName(one.name)}: ${type};`
+      : `${text}  ${memberName(one.name)}?: ${type} | undefined;`;
   });
   return `export interface ${queryName(operation)} {\n${lines.join('\n')}\n}\n`;
 }
@@ -196,7 +199,7 @@ function writeMethod(path: string, method: string, operation: Operation, documen
   const parameters = [
     ...inPath.map((one) => `${camel(one.name)}: ${typeOf(one.schema, 1, true)}`),
     ...(body === null ? [] : [`body: ${body}`]),
-    `options: ${options} = {}`,
+    query.some((one) => one.required) ? `options: ${options}` : `options: ${options} = {}`,
   ];
   const call = [
     `method: ${literal(method)}`,

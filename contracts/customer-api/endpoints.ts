@@ -4,6 +4,7 @@
  */
 
 import { bandwidthEndpoints } from './bandwidth-endpoints.ts';
+import { findingEndpoints } from './finding-endpoints.ts';
 import { firewallEndpoints } from './firewall-endpoints.ts';
 import { incidentEndpoints } from './incident-endpoints.ts';
 import { keyEndpoints } from './key-endpoints.ts';
@@ -22,6 +23,7 @@ export const endpoints = [
   ...trafficEndpoints,
   ...incidentEndpoints,
   ...portEndpoints,
+  ...findingEndpoints,
   ...firewallEndpoints,
   ...keyEndpoints,
   ...usageEndpoints,

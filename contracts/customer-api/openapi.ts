@@ -225,14 +225,17 @@ function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
     'x-resource': resource,
   }));
   const query = endpoint.query as
-    | { properties?: Record<string, TSchema & { description?: string; 'x-resource'?: string }> }
+    | {
+        properties?: Record<string, TSchema & { description?: string; 'x-resource'?: string }>;
+        required?: readonly string[];
+      }
     | undefined;
   for (const [name, schema] of Object.entries(query?.properties ?? {})) {
     const { description, 'x-resource': resource, ...plain } = schema;
     parameters.push({
       name,
       in: 'query',
-      required: false,
+      required: query?.required?.includes(name) === true,
       ...(description ? { description } : {}),
       schema: plain,
       ...(resource ? { 'x-resource': resource } : {}),

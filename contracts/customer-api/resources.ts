@@ -22,6 +22,11 @@ const resources: readonly Resource[] = [
   { name: 'incidents', title: 'Attacks', summary: 'Attacks on servers, or from them.' },
   { name: 'ports', title: 'Open ports', summary: 'Open ports of each server.' },
   { name: 'port-scans', title: 'Port scans', summary: 'Scans of a server that you request.' },
+  {
+    name: 'findings',
+    title: 'Potential vulnerabilities',
+    summary: 'Findings of the versions that scans found.',
+  },
   { name: 'account', title: 'Account', summary: 'Credit, allowances and limits of an account.' },
   { name: 'tenants', title: 'Workspaces', summary: 'Workspaces of an API key.' },
   { name: 'key', title: 'Key', summary: 'The calling API key and its permissions.' },

@@ -1,6 +1,6 @@
 /** Every body of the customer API, by the name of its schema. */
 export * from './bandwidth-schemas.ts';
-
+export * from './finding-schemas.ts';
 export * from './firewall-schemas.ts';
 export * from './incident-schemas.ts';
 export * from './key-schemas.ts';

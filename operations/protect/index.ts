@@ -1,5 +1,25 @@
 /** What customers see of their traffic and what protects their servers. Each part is a sub-folder; this is their one door. */
 export {
+  createFindingsReceiver,
+  createProtectFindings,
+  type FindingFilter,
+  type FindingKey,
+  type FindingListQuery,
+  type FindingPlace,
+  type FindingQuery,
+  type FindingRow,
+  type FindingSeverityFilter,
+  type FindingState,
+  type FindingSummary,
+  type FindingTotals,
+  type IgnoreFindingInput,
+  type IgnoreFindingResult,
+  type ListedFinding,
+  type ProtectFindings,
+  type ServerFindings,
+  type UnableRow,
+} from './findings/index.ts';
+export {
   type AttackQuery,
   type AttackRow,
   actionsOf,

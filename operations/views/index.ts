@@ -59,6 +59,28 @@ export {
   subscribedEndpoints,
 } from './delivery-store.ts';
 export { eventRow, type NewEvent } from './event-subject-store.ts';
+export {
+  type FindingListQuery,
+  type FindingTotals,
+  type ListedFinding,
+  listAllFindings,
+  totalFindings,
+} from './finding-list-store.ts';
+export {
+  countServerFindings,
+  type FindingFilter,
+  type FindingPlace,
+  type FindingQuery,
+  type FindingRow,
+  type FindingScope,
+  type FindingSeverityFilter,
+  type FindingState,
+  type FindingSummary,
+  listServerFindings,
+  listUnableServices,
+  summarizeServerFindings,
+  type UnableRow,
+} from './finding-store.ts';
 export { findKeys, type KeyRow, type KeySummary, listKeys, type ReachableTenant } from './key-store.ts';
 export { countLiving } from './living-store.ts';
 export { listOfferedLocations } from './location-store.ts';

@@ -13,11 +13,17 @@ import type {
   CreateNetworkRequest,
   CreateServerRequest,
   CreatedServer,
+  EndFindingIgnoreQuery,
+  Finding,
+  FindingList,
+  IgnoreFindingRequest,
+  IgnoredFindings,
   Incident,
   IncidentList,
   Key,
   ListNetworksQuery,
   ListServerActionsQuery,
+  ListServerFindingsQuery,
   ListServerIncidentsQuery,
   ListServersQuery,
   Network,
@@ -166,6 +172,21 @@ export class Api extends Caller {
   /** Request a port scan. Queues a full scan of every public address of a running server. While scans of the server are pending, the answer is these (200) and nothing is queued. At most every 10 minutes for a server, 32 addresses at once, and 100 pending addresses for an account. A scan that was not started within 24 hours expires. */
   scanServerPorts(id: number, options: CallOptions = {}): Promise<PortScanList> {
     return this.call<PortScanList>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/port-scans`, isIdempotent: true, options });
+  }
+
+  /** List potential vulnerabilities of a server. What the National Vulnerability Database (NVD) says of the versions that scans found at the public addresses of the server. A finding is potential: it does not say that the server can be exploited, nor that a patch is missing. Services whose version is unknown, and packages of distributions, are in `unable`. Evidence of more than seven days is not shown. This product uses the NVD API but is not endorsed or certified by the NVD. While the protection views of the server are off, the answer is a `404` (`protect_disabled`). */
+  listServerFindings(id: number, options: ListServerFindingsQuery & CallOptions = {}): List<FindingList, Finding> {
+    return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/findings`, query: ['state', 'severity', 'limit', 'cursor'], options }, 'findings');
+  }
+
+  /** Ignore a potential vulnerability. The finding is `ignored` at the address, or at all addresses of the server, and not counted as active. This holds for this address assignment, port, version (`fingerprint`) and CVE: when another version is found, or the address is assigned again, the finding is active. What is ignored already stays as it is (200). A finding that the server does not have now is a `422`. */
+  ignoreServerFinding(id: number, body: IgnoreFindingRequest, options: CallOptions = {}): Promise<IgnoredFindings> {
+    return this.call<IgnoredFindings>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/findings/ignores`, body, isIdempotent: true, options });
+  }
+
+  /** End the ignoring of a potential vulnerability. The finding is active again. Idempotent: for a finding that is not ignored, the answer is the same. */
+  endFindingIgnore(id: number, options: EndFindingIgnoreQuery & CallOptions): Promise<undefined> {
+    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/servers/${encodeURIComponent(id)}/findings/ignores`, query: ['address', 'transport', 'port', 'fingerprint', 'cve_id'], answersNothing: true, options });
   }
 
   /** Read the firewall of a server. The firewall at the public network interface of the server: default actions, rules in order, the platform’s rules, and whether the hypervisor has the newest version. Rules are edited in the portal. */

@@ -282,6 +282,105 @@ export type ErrorBody = {
   };
 };
 
+export type Finding = {
+  /** Address of the server. */
+  address: string;
+  transport: 'tcp' | 'udp';
+  port: number;
+  /** As the scan found it. */
+  product: string | null;
+  /** As the scan found it. */
+  version: string | null;
+  /** Identifies the software and its version. It changes when another version is found. */
+  fingerprint: string;
+  /** The scan that found this version. */
+  scan_id: string;
+  /** Observation of this version. */
+  observed_at: string;
+  /** The record of the database. */
+  cve_id: string;
+  /** `ignored`: by your choice. */
+  state: 'active' | 'ignored';
+  /** Rating by the newest version of CVSS in the record. Null: not rated. */
+  severity: 'none' | 'low' | 'medium' | 'high' | 'critical' | null;
+  /** CVSS score. */
+  score: number | null;
+  /** Version of CVSS. */
+  cvss_version: string | null;
+  /** CVSS vector. */
+  cvss_vector: string | null;
+  /** Text of the record. */
+  summary: string;
+  /** Publication of the record. */
+  published_at: string;
+  /** Last change of the record. */
+  modified_at: string;
+  /** Null: the version alone decides. `platform`: something that scans do not see, such as the operating system, decides. `bounded`: record or version is not exact enough. */
+  incomplete: 'platform' | 'bounded' | null;
+  /** True: the record is disputed. */
+  disputed: boolean;
+  /** True: in the catalog of known exploited vulnerabilities of CISA. */
+  known_exploited: boolean;
+  /** First check that found it for this version. */
+  first_found_at: string | null;
+  /** Newest check of the address. */
+  checked_at: string;
+  ignore: {
+    reason: string;
+    /** Begin. */
+    created_at: string;
+    /** End. Null: until it is ended. */
+    until: string | null;
+    /** The person. Null: deleted. */
+    created_by: string | null;
+    /** True: through the API. */
+    by_key: boolean;
+  } | null;
+};
+
+export type FindingList = {
+  /** Known exploited ones first, then by score. */
+  findings: Finding[];
+  /** Services that can not be assessed. On every page. */
+  unable: UnableService[];
+  /** Independent of the filter of this call. */
+  counts: {
+    /** Active findings of all pages. */
+    active: number;
+    /** Ignored findings of all pages. */
+    ignored: number;
+    /** Services that can not be assessed. */
+    unable: number;
+    /** Findings that were left out, because a service has at most 500. */
+    truncated: number;
+  };
+  /** Every address was checked at or after this time; null before the first check. */
+  checked_at: string | null;
+  /** The records are not older than this; null: unknown. */
+  database_at: string | null;
+  pagination: Pagination;
+};
+
+export type IgnoredFindings = {
+  /** The finding at each of these addresses. */
+  findings: Finding[];
+};
+
+export type IgnoreFindingRequest = {
+  /** Absent: at every address of the server. */
+  address?: string | undefined;
+  transport: 'tcp' | 'udp';
+  port: number;
+  /** As in the finding. */
+  fingerprint: string;
+  /** As in the finding. */
+  cve_id: string;
+  /** Shown beside the finding. */
+  reason: string;
+  /** End, within five years. Absent or null: until it is ended. */
+  until?: string | null | undefined;
+};
+
 export type Incident = {
   id: string;
   server_id: number;
@@ -882,6 +981,27 @@ export type TrafficPoint = {
   observed_addresses: number;
 };
 
+export type UnableService = {
+  /** Address of the server. */
+  address: string;
+  transport: 'tcp' | 'udp';
+  port: number;
+  /** As the scan found it. */
+  product: string | null;
+  /** As the scan found it. */
+  version: string | null;
+  /** Identifies the software and its version. It changes when another version is found. */
+  fingerprint: string;
+  /** The scan that found this version. */
+  scan_id: string;
+  /** Observation of this version. */
+  observed_at: string;
+  /** `distribution_package`: a distribution keeps the version of a package and fixes it, so the version says nothing about faults. `likely_packaged`: another service of the server is such a package. `no_database`: no records of the product are stored yet. */
+  reason: 'not_probed' | 'low_confidence' | 'unknown_product' | 'ambiguous_product' | 'no_version' | 'ambiguous_version' | 'incomplete_version' | 'distribution_package' | 'likely_packaged' | 'no_database';
+  /** Potential vulnerabilities of the original of a package. They are no findings of this server. */
+  upstream_count: number;
+};
+
 export type UpdateServerRequest = {
   name?: string | undefined;
   /** Displayed name; the operating system of the server is not changed. */
@@ -1195,6 +1315,26 @@ export interface ListServerIncidentsQuery {
   severity?: 'attack' | 'info' | undefined;
   limit?: number | undefined;
   cursor?: string | undefined;
+}
+
+export interface ListServerFindingsQuery {
+  /** Default: both. */
+  state?: 'active' | 'ignored' | undefined;
+  /** One or more of `none`, `low`, `medium`, `high`, `critical`, `unrated`, separated by commas. */
+  severity?: string | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface EndFindingIgnoreQuery {
+  /** Absent: at every address of the server. */
+  address?: string | undefined;
+  transport: 'tcp' | 'udp';
+  port: number;
+  /** As in the finding. */
+  fingerprint: string;
+  /** As in the finding. */
+  cve_id: string;
 }
 
 export interface ReadUsageQuery {

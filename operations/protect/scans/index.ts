@@ -39,6 +39,7 @@ export {
 } from './ports-of-server.ts';
 export type { ProtectScans } from './protect-scans.ts';
 export { createScansReceiver } from './scans-receiver.ts';
+export { hasForeignScan, isDeliveredByOther } from './standing-store.ts';
 export type { ScanStatus } from './status-store.ts';
 
 export interface ProtectScansDeps {

@@ -16,6 +16,7 @@ import type { Metering } from '#operations/metering/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
 import type { Ordering } from '#operations/ordering/index.ts';
 import type {
+  ProtectFindings,
   ProtectIncidents,
   ProtectScans,
   ProtectSettingsFeature,
@@ -36,6 +37,7 @@ import { addCommonHeaders, registerPreflights, registerUnrouted, routePath } fro
 import { addRefusedBudget } from './rate-headers.ts';
 import { noteMediaType, useBodyReader } from './read-body.ts';
 import { actionHandlers } from './servers/actions.routes.ts';
+import { findingHandlers } from './servers/findings.routes.ts';
 import { firewallHandlers } from './servers/firewall.routes.ts';
 import { incidentHandlers } from './servers/incidents.routes.ts';
 import { portHandlers } from './servers/ports.routes.ts';
@@ -57,6 +59,7 @@ export interface CustomerApiDeps {
   protectSettings: ProtectSettingsFeature;
   protectIncidents: ProtectIncidents;
   protectScans: ProtectScans;
+  protectFindings: ProtectFindings;
   servers: Servers;
   idempotency: Idempotency;
   notifications: Notifications;
@@ -82,6 +85,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     ...trafficHandlers(deps),
     ...incidentHandlers(deps),
     ...portHandlers(deps),
+    ...findingHandlers(deps),
     ...firewallHandlers(deps.firewalls),
     ...tenantHandlers(deps),
     ...keyHandlers(deps),

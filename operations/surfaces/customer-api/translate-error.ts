@@ -5,6 +5,7 @@ import { HttpError } from '#service-kit/http/index.ts';
 import { translateNetworkError } from './networks/translate-network-error.ts';
 import { quotaExceeded } from './rate-headers.ts';
 import { notFound } from './select-tenant.ts';
+import { translateFindingError } from './servers/translate-finding-error.ts';
 import { translatePortError } from './servers/translate-port-error.ts';
 import { type InputFault, invalidFields } from './validate-input.ts';
 
@@ -74,7 +75,7 @@ export function translateError(error: unknown): unknown {
         { 'retry-after': '2' },
       );
     default:
-      return translatePortError(error) ?? translateNetworkError(error);
+      return translatePortError(error) ?? translateFindingError(error) ?? translateNetworkError(error);
   }
 }
 

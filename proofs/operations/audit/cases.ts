@@ -35,6 +35,8 @@ export const exceptions: Readonly<Record<string, string>> = {
   'POST /api/admin/v1/protect/scan-requests/':
     'what became of scan requests at a monitor; the request itself is protect.request_port_scan',
   'POST /api/admin/v1/protect/port-scans/': 'what scans found; each result stores its source',
+  'POST /api/admin/v1/protect/vulnerabilities/':
+    'what a public database says of scanned services; each check stores its source',
 };
 
 /** What changes something without a route: commands, background jobs, and doors that only other features open. */
@@ -128,6 +130,25 @@ function apiCases(version: 'v1' | 'v2'): Cases {
       [`POST ${base}/servers/:id/port-scans`]: [
         'protect.request_port_scan',
         async ({ call, server }: Stage) => call('POST', `${base}/servers/${await server()}/port-scans`),
+      ] as const,
+      [`POST ${base}/servers/:id/findings/ignores`]: [
+        'protect.ignore_finding',
+        async ({ call, found }: Stage) => {
+          const { serverId, finding } = await found();
+          return call('POST', `${base}/servers/${serverId}/findings/ignores`, {
+            ...finding,
+            reason: 'audited',
+          });
+        },
+      ] as const,
+      [`DELETE ${base}/servers/:id/findings/ignores`]: [
+        'protect.end_ignore',
+        async ({ call, found }: Stage) => {
+          const { serverId, finding } = await found();
+          const path = `${base}/servers/${serverId}/findings/ignores`;
+          await call('POST', path, { ...finding, reason: 'audited' });
+          return call('DELETE', `${path}?${new URLSearchParams({ ...finding, port: String(finding.port) })}`);
+        },
       ] as const,
     }),
     [`POST ${base}/networks`]: [

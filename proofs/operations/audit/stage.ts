@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 import { type CustomerActor, systemActor } from '#operations/accounts/index.ts';
 import { createWorld, password } from '#operations/testing/create-world.ts';
+import { createFindingMonitor, projectionOf } from '#operations/testing/projection-of.ts';
 import { visit } from '#operations/testing/visit.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
@@ -33,6 +34,7 @@ export async function createStage() {
   const actor = async () => (await world.accounts.customerActorOf(owner.id)) as CustomerActor;
   const db: Queryable = world.database.db;
   let made = 0;
+  let monitor: Awaited<ReturnType<typeof createFindingMonitor>> | undefined;
   const endpoints: number[] = [];
   const next = () => {
     made += 1;
@@ -92,6 +94,21 @@ export async function createStage() {
       await world.networks.attachServer(systemActor, null, { serverId, networkId: one.id });
       await world.jobs.drain();
       return { networkId: one.id, serverId };
+    },
+    /** A server with a potential vulnerability, as a caller names it. */
+    async found() {
+      const serverId = await server();
+      await world.backdate(serverId, '1 hour');
+      const [allocation] = await world.addresses.listAllocationsOfServers([serverId]);
+      monitor ??= await createFindingMonitor(world);
+      await monitor.deliver(projectionOf(allocation!));
+      const [finding] = await world.protectFindings.list(
+        systemActor,
+        { serverId, tenantId: tenant.id },
+        { limit: 1 },
+      );
+      const { address, transport, port, fingerprint, cveId } = finding!;
+      return { serverId, finding: { address, transport, port, fingerprint, cve_id: cveId } };
     },
     async failedServer(name?: string) {
       isBroken = true;

@@ -174,7 +174,7 @@ function buildRequest(
 ): RawRequest {
   const { operation, caller } = cell;
   let path = operation.path;
-  const query = new URLSearchParams();
+  const query = new URLSearchParams(operation.sampleQuery);
   const body: Record<string, unknown> = { ...operation.sampleBody };
   for (const [index, thing] of operation.things.entries()) {
     if (thing.in === 'path') path = path.replace(`{${thing.name}}`, String(ids[index]));

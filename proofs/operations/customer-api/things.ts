@@ -6,6 +6,13 @@ import type { Tenant } from '#operations/accounts/index.ts';
 import { listOperations, type Operation } from '#operations/surfaces/customer-api/testing/operations.ts';
 import type { RawClient } from '#operations/surfaces/customer-api/testing/raw-client.ts';
 import type { World } from '#operations/testing/create-world.ts';
+import { secondsAgo } from '#operations/testing/incident-of.ts';
+import {
+  createFindingMonitor,
+  findingOf,
+  projectedService,
+  projectionOf,
+} from '#operations/testing/projection-of.ts';
 
 export type ThingId = number | string;
 
@@ -37,6 +44,7 @@ export function createThings(world: World, client: RawClient, keys: ReadonlyMap<
   const gone = new Map<string, ThingId>();
   const ties = new Set<string>();
   let made = 0;
+  let monitor: Awaited<ReturnType<typeof createFindingMonitor>> | undefined;
 
   async function call(
     tenant: Tenant,
@@ -60,10 +68,26 @@ export function createThings(world: World, client: RawClient, keys: ReadonlyMap<
     return answer.text === '' ? {} : (JSON.parse(answer.text) as Record<string, unknown>);
   }
 
+  /** With the potential vulnerability that `sampleBody` names. */
+  async function makeServer(tenant: Tenant, name: string): Promise<number> {
+    const { serverId } = await world.deploy(tenant, name);
+    const [allocation] = await world.addresses.listAllocationsOfServers([serverId]);
+    monitor ??= await createFindingMonitor(world);
+    const services = [
+      projectedService({
+        ...{ port: 1, fingerprint: '0'.repeat(64), findings: [findingOf('CVE-2024-0001')] },
+        observed_at: secondsAgo(-1),
+      }),
+    ];
+    const outcomes = await monitor.deliver(projectionOf(allocation!, { checkedSecondsAgo: -1, services }));
+    if (outcomes[0] !== 'accepted') throw new Error(`the finding of a server was ${outcomes[0]}`);
+    return serverId;
+  }
+
   async function make(resource: string, tenant: Tenant): Promise<ThingId> {
     made += 1;
     const name = `${markOf(tenant)}${made}`;
-    if (resource === 'server') return (await world.deploy(tenant, name)).serverId;
+    if (resource === 'server') return makeServer(tenant, name);
     if (resource === 'action') {
       const server = await world.deploy(tenant, name);
       return (await call(tenant, 'POST', `/servers/${server.serverId}/actions`, { action: 'reboot' }))

@@ -30,6 +30,8 @@ export interface Operation {
   bodyFields: readonly string[];
   /** A body with the required fields (one where none is required), without things. */
   sampleBody: Json | null;
+  /** Required query parameters that name no thing. */
+  sampleQuery: Readonly<Record<string, string>>;
 }
 
 /** What proofs send where the document says only "a text". */
@@ -42,6 +44,9 @@ const samples: Json = {
   hostname: 'proof.example.net',
   url: 'https://hooks.example.com/svc',
   name: 'proof',
+  // The finding that servers of the proofs have (proofs/operations/customer-api/things.ts).
+  fingerprint: '0'.repeat(64),
+  cve_id: 'CVE-2024-0001',
 };
 
 /** Every operation, in the document's order. */
@@ -102,6 +107,11 @@ function readOperation(components: Json, path: string, method: string, operation
     things: [...named('path'), ...named('query'), ...inBody],
     bodyFields: properties.map(([name]) => name),
     sampleBody: schema === null ? null : (sampleOf(components, schema) as Json),
+    sampleQuery: Object.fromEntries(
+      parameters
+        .filter((one) => one.in === 'query' && one.required === true && !isOwned(one['x-resource']))
+        .map((one) => [one.name, String(sampleOf(components, one.schema as Json, one.name as string))]),
+    ),
   };
 }
 

@@ -1,0 +1,154 @@
+/**
+ * The vulnerability feed (NET-2.6.5, NET-4.d): what the monitor's copy of a public database says of the services that scans
+ * found at an address.
+ *
+ * A projection is all that is known of one allocation generation at the time of one check; the next one takes its place. It
+ * names the scan and the evidence of each service, so that nothing of it is believed of another owner, scan or version.
+ */
+import { type Static, type TSchema, Type } from 'typebox';
+import { ScanId, ScanTransport, scanServicesMax } from '../port-scan/index.ts';
+import type { FeedContract } from './contract.ts';
+
+const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const Id = Type.Integer({ minimum: 1 });
+const Timestamp = Type.String({ format: 'date-time' });
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const strict = { additionalProperties: false } as const;
+/** What a service says of itself is written by a stranger: bounded, in one line. */
+const Answer = Nullable(Type.String({ minLength: 1, maxLength: 256 }));
+
+export const projectionsMax = 50;
+/** Findings of one service; `counts.truncated` says how many were left out. */
+export const findingsMax = 500;
+export const findingSummaryMax = 2_000;
+
+/** From the least to the most severe. */
+export const findingSeverities = ['none', 'low', 'medium', 'high', 'critical'] as const;
+export const FindingSeverity = Type.Enum([...findingSeverities]);
+export type FindingSeverity = Static<typeof FindingSeverity>;
+
+/** Why a service can't be assessed (NET-2.6.2). */
+export const unableReasons = [
+  'not_probed',
+  'low_confidence',
+  'unknown_product',
+  'ambiguous_product',
+  'no_version',
+  'ambiguous_version',
+  'incomplete_version',
+  'distribution_package',
+  'likely_packaged',
+  'no_database',
+] as const;
+export const UnableReason = Type.Enum([...unableReasons]);
+export type UnableReason = Static<typeof UnableReason>;
+
+/** A potential vulnerability. Severity, score and vector are null while the database has not rated it. */
+export const ProjectedFinding = Type.Object(
+  {
+    cve_id: Type.String({ pattern: '^CVE-[0-9]{4}-[0-9]{4,19}$' }),
+    severity: Nullable(FindingSeverity),
+    score: Nullable(Type.Number({ minimum: 0, maximum: 10 })),
+    cvss_version: Nullable(Type.Enum(['2.0', '3.0', '3.1', '4.0'])),
+    cvss_vector: Nullable(Type.String({ minLength: 1, maxLength: 512 })),
+    summary: Type.String({ maxLength: findingSummaryMax }),
+    published_at: Timestamp,
+    modified_at: Timestamp,
+    incomplete: Type.Union([Type.Enum(['platform', 'bounded']), Type.Null()], {
+      description:
+        '`platform`: what scans do not see, such as the operating system, decides; `bounded`: the record or the version is not exact enough.',
+    }),
+    disputed: Type.Boolean(),
+    known_exploited: Type.Boolean(),
+  },
+  strict,
+);
+export type ProjectedFinding = Static<typeof ProjectedFinding>;
+
+/**
+ * One open port with the evidence that was assessed. `fingerprint`: SHA-256 over all that identifies the software, in hexadecimal;
+ * it changes with the version. Findings of a service that is `unable` are those of the original of a package; they are never
+ * active ones.
+ */
+export const ProjectedService = Type.Object(
+  {
+    transport: ScanTransport,
+    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+    scan_id: ScanId,
+    observed_at: Timestamp,
+    fingerprint: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    product: Answer,
+    version: Answer,
+    assessment: Type.Enum(['assessed', 'unable']),
+    reason: Nullable(UnableReason),
+    findings: Type.Array(ProjectedFinding, { maxItems: findingsMax }),
+  },
+  strict,
+);
+export type ProjectedService = Static<typeof ProjectedService>;
+
+export const Projection = Type.Object(
+  {
+    allocation_id: Id,
+    address: Type.String({ minLength: 2, maxLength: 45 }),
+    assigned_at: Timestamp,
+    scan_id: ScanId,
+    checked_at: Timestamp,
+    database_at: Type.Union([Timestamp, Type.Null()], {
+      description:
+        'Age of the oldest records that were compared. Null: records of no product of these services are stored.',
+    }),
+    services: Type.Array(ProjectedService, { maxItems: scanServicesMax }),
+    counts: Type.Object(
+      { active: Count, ignored: Count, unable: Count, truncated: Count },
+      {
+        ...strict,
+        description:
+          'As the monitor counts: `ignored` by its own operators, independent of customers. `truncated`: findings that were left out.',
+      },
+    ),
+  },
+  strict,
+);
+export type Projection = Static<typeof Projection>;
+
+export const VulnerabilitiesRequest = Type.Object(
+  {
+    contract_version: Type.Literal(1),
+    source_site_id: Id,
+    cluster_ids: Type.Array(Id, { maxItems: 100 }),
+    projections: Type.Array(Projection, { maxItems: projectionsMax }),
+  },
+  strict,
+);
+export type VulnerabilitiesRequest = Static<typeof VulnerabilitiesRequest>;
+
+/**
+ * `unchanged`: this check, or evidence that has expired; `superseded`: a newer check is held; `unmatched`: the address, the
+ * assignment or a scan is not this server's, and nothing was stored.
+ */
+export const ProjectionOutcome = Type.Enum([
+  'accepted',
+  'unchanged',
+  'superseded',
+  'unmatched',
+  'source_conflict',
+]);
+export type ProjectionOutcome = Static<typeof ProjectionOutcome>;
+
+/** Acknowledgements in the order of the projections. */
+export const ProjectionAcknowledgements = Type.Object({
+  acknowledgements: Type.Array(
+    Type.Object({ allocation_id: Id, scan_id: ScanId, outcome: ProjectionOutcome }),
+  ),
+});
+export type ProjectionAcknowledgements = Static<typeof ProjectionAcknowledgements>;
+
+export const vulnerabilitiesContract = {
+  permission: 'protect_vulnerability_ingest',
+  required: { protect_vulnerability_ingest: true, protect_vulnerability_contract_version: 1 },
+  path: '/protect/vulnerabilities/',
+  request: VulnerabilitiesRequest,
+  answer: ProjectionAcknowledgements,
+  bodyBytesMax: 8 * 1024 * 1024,
+} as const satisfies FeedContract;

@@ -1,0 +1,214 @@
+import type { FastifyRequest } from 'fastify';
+import { schemas } from '#contracts/customer-api/index.ts';
+import type {
+  FindingKey,
+  FindingPlace,
+  FindingRow,
+  FindingSeverityFilter,
+  ProtectFindings,
+  ProtectSettingsFeature,
+  UnableRow,
+} from '#operations/protect/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { Call, Handler } from '../call.ts';
+import { bodyOf, idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
+import { notFound } from '../select-tenant.ts';
+import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
+import { protectDisabled } from './incidents.routes.ts';
+
+const checkQuery = compileValidator(schemas.ListFindingsQuery);
+const checkIgnore = compileValidator(schemas.IgnoreFindingRequest);
+const checkEnd = compileValidator(schemas.EndIgnoreQuery);
+const checkSelection = compileValidator(schemas.SelectionRequest);
+const limitDefault = 50;
+/** Of one finding; servers have far fewer. */
+const addressesMax = 1_000;
+const severityFilters: readonly string[] = [...schemas.findingSeverities, 'unrated'];
+const cursorPattern =
+  /^findings:([01]):(-1|\d{1,2}(?:\.\d{1,9})?):(CVE-\d{4}-\d{4,19}):(\d{1,15}):(tcp|udp):(\d{1,5})$/;
+
+interface FindingRouteDeps {
+  servers: Servers;
+  protectFindings: Pick<ProtectFindings, 'count' | 'endIgnore' | 'ignore' | 'list' | 'read'>;
+  protectSettings: ProtectSettingsFeature;
+}
+
+/** Potential vulnerabilities of a server, and what is ignored; a 404 while its protection views are off (NET-1.6). */
+export function findingHandlers({ servers, protectFindings, protectSettings }: FindingRouteDeps): {
+  listServerFindings: Handler;
+  ignoreServerFinding: Handler;
+  endFindingIgnore: Handler;
+} {
+  const find = async ({ actor, tenant }: Call, request: FastifyRequest) => {
+    // A missing server is a 404 before query and body are validated.
+    const server = await servers.findServer(actor, tenant.id, idOf(request));
+    if (server === null) throw notFound();
+    const subject = { serverId: server.id, tenantId: server.tenantId };
+    if (!(await protectSettings.find(actor, subject)).viewsOn) throw protectDisabled();
+    return subject;
+  };
+  return {
+    async listServerFindings(call, request, reply) {
+      const { actor } = call;
+      const subject = await find(call, request);
+      const { limit, after, ...filter } = readQuery(request);
+      const [found, total, { summary, unable }] = await Promise.all([
+        protectFindings.list(actor, subject, { ...filter, after, limit: limit + 1 }),
+        protectFindings.count(actor, subject, filter),
+        protectFindings.read(actor, subject),
+      ]);
+      const page = found.slice(0, limit);
+      const cursor = found.length > limit ? writeCursor(page.at(-1)!) : null;
+      if (cursor !== null) linkNextPage(request, reply, cursor);
+      return {
+        findings: page.map(showFinding),
+        unable: unable.map(showUnable),
+        counts: {
+          active: summary.active,
+          ignored: summary.ignored,
+          unable: summary.unable,
+          truncated: summary.truncated,
+        },
+        checked_at: summary.checkedAt?.toISOString() ?? null,
+        database_at: summary.databaseAt?.toISOString() ?? null,
+        pagination: { limit, total, has_more: cursor !== null, next_cursor: cursor },
+      };
+    },
+
+    async ignoreServerFinding(call, request, reply) {
+      const subject = await find(call, request);
+      const body = bodyOf(call, request);
+      checkIgnore(body);
+      const { reason, until, ...named } = body as schemas.IgnoreFindingRequest;
+      const key = keyOf(named);
+      const { isNew } = await protectFindings.ignore(call.actor, subject.serverId, {
+        ...{ ...key, reason, until: until === undefined || until === null ? null : new Date(until) },
+      });
+      reply.code(isNew ? 201 : 200);
+      const findings = await protectFindings.list(call.actor, subject, { ...key, limit: addressesMax });
+      return { findings: findings.map(showFinding) };
+    },
+
+    async endFindingIgnore(call, request, reply) {
+      const subject = await find(call, request);
+      const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+      const query = convertQuery(schemas.EndIgnoreQuery, rest);
+      checkEnd(query);
+      checkSelection(bodyOf(call, request));
+      await protectFindings.endIgnore(call.actor, subject.serverId, keyOf(query as schemas.EndIgnoreQuery));
+      return reply.code(204).send();
+    },
+  };
+}
+
+/** The 422 for a finding that the server does not have now. */
+export const noFinding = () =>
+  invalidFields([
+    {
+      ...{ path: 'cve_id', code: 'unknown_value' },
+      message:
+        'The server has no such finding now: address, transport, port, fingerprint and CVE must be those of one.',
+    },
+  ]);
+
+function keyOf(named: schemas.EndIgnoreQuery): FindingKey {
+  const { address = null, transport, port, fingerprint, cve_id: cveId } = named;
+  return { address, transport, port, fingerprint, cveId };
+}
+
+function readQuery(request: FastifyRequest) {
+  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+  // Before the schema, because this says what would be right.
+  if (typeof rest.severity === 'string') severitiesOf(rest.severity);
+  const converted = convertQuery(schemas.ListFindingsQuery, rest);
+  checkQuery(converted);
+  const { state, severity, limit = limitDefault, cursor } = converted as schemas.ListFindingsQuery;
+  return {
+    limit,
+    state,
+    severities: severity === undefined ? undefined : severitiesOf(severity),
+    after: cursor === undefined ? undefined : readCursor(cursor),
+  };
+}
+
+function severitiesOf(text: string): FindingSeverityFilter[] {
+  const named = text.split(',').map((one) => one.trim());
+  const isSeverity = (one: string): one is FindingSeverityFilter => severityFilters.includes(one);
+  if (named.every(isSeverity)) return named;
+  throw invalidFields([
+    {
+      ...{ path: 'severity', code: 'unknown_value', message: 'There is no such severity.' },
+      allowed: [...severityFilters],
+    },
+  ]);
+}
+
+/** Opaque to callers: where the page ended. */
+function writeCursor({ isKnownExploited, score, cveId, allocationId, transport, port }: FindingRow): string {
+  const place = [Number(isKnownExploited), score ?? -1, cveId, allocationId, transport, port];
+  return Buffer.from(`findings:${place.join(':')}`).toString('base64url');
+}
+
+function readCursor(cursor: string): FindingPlace {
+  const [, exploited, score, cveId, allocationId, transport, port] =
+    cursorPattern.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  if (cveId === undefined || transport === undefined) throw invalidCursor();
+  return {
+    isKnownExploited: exploited === '1',
+    score: Number(score),
+    cveId,
+    allocationId: Number(allocationId),
+    transport,
+    port: Number(port),
+  };
+}
+
+function showFinding(finding: FindingRow): schemas.Finding {
+  const { state, ignoreReason, ignoredAt } = finding;
+  return {
+    ...serviceOf(finding),
+    cve_id: finding.cveId,
+    state,
+    severity: finding.severity,
+    score: finding.score,
+    cvss_version: finding.cvssVersion,
+    cvss_vector: finding.cvssVector,
+    summary: finding.summary,
+    published_at: finding.publishedAt.toISOString(),
+    modified_at: finding.modifiedAt.toISOString(),
+    incomplete: finding.incomplete,
+    disputed: finding.isDisputed,
+    known_exploited: finding.isKnownExploited,
+    first_found_at: finding.firstFoundAt?.toISOString() ?? null,
+    checked_at: finding.checkedAt.toISOString(),
+    ignore:
+      ignoreReason === null || ignoredAt === null
+        ? null
+        : {
+            reason: ignoreReason,
+            created_at: ignoredAt.toISOString(),
+            until: finding.ignoredUntil?.toISOString() ?? null,
+            created_by: finding.ignoredBy,
+            by_key: finding.isIgnoredByKey === true,
+          },
+  };
+}
+
+function showUnable(row: UnableRow): schemas.UnableService {
+  return {
+    ...serviceOf(row),
+    reason: row.reason as schemas.UnableService['reason'],
+    upstream_count: row.upstreamCount,
+  };
+}
+
+const serviceOf = (row: FindingRow | UnableRow) => ({
+  address: row.address,
+  transport: row.transport,
+  port: row.port,
+  product: row.product,
+  version: row.version,
+  fingerprint: row.fingerprint,
+  scan_id: row.scanId,
+  observed_at: row.observedAt.toISOString(),
+});

@@ -11,6 +11,7 @@ import { compareMinutes } from './testing/compare-minutes.ts';
 import { needsRoot } from './testing/needs-root.ts';
 import { apiOf, readMinutes, signIn, type Visitor } from './testing/people.ts';
 import { type RunningDemo, runDemo } from './testing/run-demo.ts';
+import { allowScans, holdScans, listListening, readPorts } from './testing/scanning.ts';
 
 /** Registrable domains that the lab's clients speak or look up. */
 const spokenNames = ['example.com', 'example.edu', 'example.net', 'example.org'];
@@ -36,11 +37,14 @@ interface IncidentView {
 describe('the journey of a server', needsRoot, () => {
   let demo: RunningDemo;
   let server: Server;
+  /** The server of the demo's own world. */
+  let scanned: Server;
   let api: Client;
   let customer: Visitor;
 
   before(async () => {
-    demo = await runDemo({ isUnscanned: true });
+    demo = await runDemo();
+    await holdScans(demo);
     customer = await signIn(demo.file.operations_url, demo.file.customer);
     api = apiOf(demo.file, demo.file.full_key);
     // The flood below is one that the slowest machine sends and counts; its threshold stands before the server does.
@@ -48,6 +52,10 @@ describe('the journey of a server', needsRoot, () => {
     await operator.submit('/sites/1/protection', 'thresholds', { 'inbound.syn_pps': '1000' });
   });
   after(() => demo?.stop());
+
+  const addressesOf = ({ public_ips }: Server) => public_ips.map((ip) => ip.address).sort();
+  const readRequested = async () =>
+    (await readPorts(customer, scanned.id)).scans.filter(({ kind }) => kind === 'manual');
 
   test('API-4.b: one call deploys a server, which becomes a guest with real addresses', async () => {
     const created = await api.createServer({ plan: 'kvm-1', image: 'debian-13', name: 'journey' });
@@ -57,6 +65,67 @@ describe('the journey of a server', needsRoot, () => {
     assert.ok(!('root_password' in server));
     const guest = (await demo.listGuests()).find((entry) => entry.name === `vm-${server.id}`);
     assert.equal(guest?.power, 'on');
+  });
+
+  // The slow things go on beside one another: this scan, the flood, and the minutes that pass meanwhile.
+  test('NET-2.7.1, NET-3.1: a customer requests a port scan; it is queued, and runs when a sensor has started it', async () => {
+    const { servers } = await api.listServers({ name: 'web-1' });
+    scanned = servers[0]!;
+    const path = `/client/servers/${scanned.id}/protect`;
+    await customer.submit(path, 'scan', {});
+    const requested = await readRequested();
+    assert.deepEqual(requested.map(({ address }) => address).sort(), addressesOf(scanned));
+    assert.deepEqual([...new Set(requested.map(({ state }) => state))], ['queued']);
+    assert.match((await customer.get(path)).text, /queued<\/span> Requested scan of/);
+    await allowScans(demo, 'web-1');
+    const running = await demo.until('the scan runs', 120_000, async () => {
+      const found = await readRequested();
+      return found.every(({ state }) => state !== 'queued') && found;
+    });
+    for (const { started_at } of running) assert.ok(started_at !== null);
+    assert.match((await customer.get(path)).text, /Requested scan of [0-9a-f.:]+: running/);
+  });
+
+  test('NET-3.2: a flood is on its page while it goes on, its owner is told by mail, and it ends by recovery', async () => {
+    const target = server.public_ips.find((ip) => ip.family === 4)!.address;
+    await demo.until('a sensor protects the address', 180_000, async () => {
+      const sql = 'select 1 from detector_epochs where $1::inet <<= any(prefixes)';
+      return (await demo.query('monitor', sql, [target])).length > 0;
+    });
+    const path = `/client/servers/${server.id}/protect`;
+    const readFlood = async () => {
+      const { incidents } = await customer.getJson<{ incidents: IncidentView[] }>(`${path}/incidents.json`);
+      return incidents.find((one) => one.class === 'syn_flood' && one.address === target) ?? null;
+    };
+    assert.equal(await readFlood(), null);
+    const flood = attack(demo, { target, class: 'syn_flood', pps: 5_000, seconds: 15 });
+    const seen = await demo.until('the flood is in the list of incidents', 120_000, readFlood);
+    assert.equal(seen.direction, 'inbound');
+    assert.match((await customer.get(path)).text, /SYN flood/);
+    await flood;
+    await demo.until('the owner has a mail', 120_000, async () => {
+      const { text } = await customer.get('/dev/mail/');
+      return text.includes(target);
+    });
+    const ended = await demo.until('the flood has recovered', 300_000, async () => {
+      const found = await readFlood();
+      return found?.state === 'recovered' ? found : null;
+    });
+    const healthyMs = Date.parse(ended.recovered_at!) - Date.parse(ended.started_at);
+    assert.ok(healthyMs >= 60_000, `recovered ${healthyMs} ms after its start`);
+    assert.equal(ended.id, seen.id);
+    const file = await demo.until('its first packets are at the monitor', 60_000, async () => {
+      const sql = `select f.id, f.packets, o.incident_id from evidence_files f
+        join incident_observations o using (sensor_id, observation_id)
+        where f.stored_at is not null and o.target = $1`;
+      type File = { id: string; packets: number; incident_id: string };
+      return (await demo.query<File>('monitor', sql, [target]))[0] ?? null;
+    });
+    assert.equal(file.packets, 2000);
+    const incident = `/sites/1/incidents/${file.incident_id}`;
+    const operator = await signIn(demo.file.monitor_url, demo.file.monitor_operator);
+    const packets = (await operator.get(`${incident}/evidence/${file.id}`)).text;
+    assert.ok(packets.includes(`${target}:`) && packets.includes('SYN'), packets);
   });
 
   test("NET-8.B: its owner sees each minute's bytes exactly as nftables counted them, by IPv4 and IPv6", async () => {
@@ -127,46 +196,36 @@ describe('the journey of a server', needsRoot, () => {
     assert.deepEqual(await photographPages(visits), []);
   });
 
-  test('NET-3.2: a flood is on its page while it goes on, its owner is told by mail, and it ends by recovery', async () => {
-    const target = server.public_ips.find((ip) => ip.family === 4)!.address;
-    await demo.until('a sensor protects the address', 180_000, async () => {
-      const sql = 'select 1 from detector_epochs where $1::inet <<= any(prefixes)';
-      return (await demo.query('monitor', sql, [target])).length > 0;
+  test('NET-3.1, NET-2.7.5: the scan is complete, and its page has the ports that are open in the guest, and what answers', async () => {
+    const address = scanned.public_ips.find((ip) => ip.family === 4)!.address;
+    const scan = await demo.until('the scan has ended', 600_000, async () => {
+      const found = (await readRequested()).find((one) => one.address === address)!;
+      return found.finished_at !== null && found;
     });
-    const path = `/client/servers/${server.id}/protect`;
-    const readFlood = async () => {
-      const { incidents } = await customer.getJson<{ incidents: IncidentView[] }>(`${path}/incidents.json`);
-      return incidents.find((one) => one.class === 'syn_flood' && one.address === target) ?? null;
-    };
-    assert.equal(await readFlood(), null);
-    const flood = attack(demo, { target, class: 'syn_flood', pps: 5_000, seconds: 15 });
-    const seen = await demo.until('the flood is in the list of incidents', 120_000, readFlood);
-    assert.equal(seen.direction, 'inbound');
-    assert.match((await customer.get(path)).text, /SYN flood/);
-    await flood;
-    await demo.until('the owner has a mail', 120_000, async () => {
-      const { text } = await customer.get('/dev/mail/');
-      return text.includes(target);
-    });
-    const ended = await demo.until('the flood has recovered', 300_000, async () => {
-      const found = await readFlood();
-      return found?.state === 'recovered' ? found : null;
-    });
-    const healthyMs = Date.parse(ended.recovered_at!) - Date.parse(ended.started_at);
-    assert.ok(healthyMs >= 60_000, `recovered ${healthyMs} ms after its start`);
-    assert.equal(ended.id, seen.id);
-    const file = await demo.until('its first packets are at the monitor', 60_000, async () => {
-      const sql = `select f.id, f.packets, o.incident_id from evidence_files f
-        join incident_observations o using (sensor_id, observation_id)
-        where f.stored_at is not null and o.target = $1`;
-      type File = { id: string; packets: number; incident_id: string };
-      return (await demo.query<File>('monitor', sql, [target]))[0] ?? null;
-    });
-    assert.equal(file.packets, 2000);
-    const incident = `/sites/1/incidents/${file.incident_id}`;
-    const operator = await signIn(demo.file.monitor_url, demo.file.monitor_operator);
-    const packets = (await operator.get(`${incident}/evidence/${file.id}`)).text;
-    assert.ok(packets.includes(`${target}:`) && packets.includes('SYN'), packets);
+    assert.equal(scan.state, 'complete');
+    const guest = (await demo.listGuests()).find((entry) => entry.name === `vm-${scanned.id}`)!;
+    const listening = listListening(guest.namespace);
+    assert.ok(listening.length > 1, `${listening}`);
+    const { ports } = await readPorts(customer, scanned.id);
+    const open = ports.filter((one) => one.address === address && one.transport === 'tcp');
+    assert.deepEqual(
+      [...new Set(open.map(({ port }) => port))].sort((a, b) => a - b),
+      listening,
+    );
+    const path = `/client/servers/${scanned.id}/protect`;
+    for (const page of [path, `${path}/scans/${scan.id}`]) {
+      const { text } = await customer.get(page);
+      for (const port of listening)
+        assert.ok(text.includes(`tcp/${port}<`), `tcp/${port} is missing on ${page}`);
+    }
+    const other = await signIn(demo.file.operations_url, demo.file.other_customer);
+    assert.equal((await other.get(`${path}/scans/${scan.id}`)).status, 404);
+    const sql = 'select host(address) as address from scan_attempts where address = any($1::inet[])';
+    assert.deepEqual(
+      await demo.query('monitor', sql, [addressesOf(server)]),
+      [],
+      'NET-2.7.8: its inventory is old',
+    );
   });
 
   test('NET-2.8: destroying it removes the guest and archives its device at the monitor', async () => {

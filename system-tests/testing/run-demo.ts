@@ -47,6 +47,8 @@ export interface DemoFile {
 /** A guest as reported by the lab's control socket. */
 export interface LabGuest {
   name: string;
+  /** Of the guest itself. */
+  namespace: string;
   mac: string;
   power: string;
   addresses: { address: string }[];
@@ -91,8 +93,6 @@ export type Ports = readonly [operations: number, monitor: number];
 export interface DemoOptions {
   /** Use the simulated hypervisor and the recording, even if a lab is possible. */
   isSimulated?: boolean;
-  /** Leave the lab's ports alone: the packets of scans keep minutes from resting at their turn. */
-  isUnscanned?: boolean;
   /** A killed demo, or one that was left: start again on its data and ports. */
   after?: RunningDemo;
   /** The checkout whose code runs; this one if not given. */
@@ -164,7 +164,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
 }
 
 function spawnDemo(
-  { checkout = root, isSimulated = false, isUnscanned = false }: DemoOptions,
+  { checkout = root, isSimulated = false }: DemoOptions,
   dataDir: string,
   [operationsPort, monitorPort]: Ports,
 ): ChildProcess {
@@ -176,7 +176,6 @@ function spawnDemo(
       SVC_DATA_DIR: dataDir,
       SVC_OPERATIONS_PORT: String(operationsPort),
       SVC_MONITOR_PORT: String(monitorPort),
-      ...(isUnscanned ? { SVC_SENSOR_PORT_SCANS: '0' } : {}),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

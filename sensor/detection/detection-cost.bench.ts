@@ -3,7 +3,7 @@
  * with a ring of its own, see the same packets at the same time. Needs root.
  *
  * Processor time is of each process with all its threads: ring, engine, counters, and the decisions on the main thread. Code is
- * compiled and tables are full before it is taken.
+ * compiled and tables are full before it is taken. Both have the same plan, so that they count the same local addresses.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -99,9 +99,9 @@ interface Pair {
 
 /** Both sensors, with the packets of one sender. */
 async function measurePair({ here, there, traffic, scope, isPlainFirst }: Pair) {
-  const start = async (detects: Pair['scope'] | null) => startSensor(here, detects);
-  const first = await start(isPlainFirst ? null : scope);
-  const second = await start(isPlainFirst ? scope : null);
+  const start = async (isDetecting: boolean) => startSensor(here, scope, isDetecting);
+  const first = await start(!isPlainFirst);
+  const second = await start(isPlainFirst);
   await offer(there, warmUpPackets, traffic);
   await wait(settleMs);
   for (const sensor of [first, second]) sensor.child.stdin!.write('mark\n');
@@ -113,8 +113,8 @@ async function measurePair({ here, there, traffic, scope, isPlainFirst }: Pair) 
   return isPlainFirst ? { plain: one, detecting: other } : { plain: other, detecting: one };
 }
 
-async function startSensor(here: string, detects: Pair['scope'] | null) {
-  const options = JSON.stringify({ method: 'ring', ringMiB, ...(detects ? { detects } : {}) });
+async function startSensor(here: string, protects: Pair['scope'], isDetecting: boolean) {
+  const options = JSON.stringify({ method: 'ring', ringMiB, protects, isDetecting });
   const child: ChildProcess = spawn('ip', ['netns', 'exec', here, ...node, probe, 'until-told', options]);
   child.stderr!.pipe(process.stderr);
   let said = '';

@@ -36,8 +36,10 @@ interface ProbeOptions {
   ringMiB?: number;
   /** `va` by default. */
   name?: string;
-  /** Detects attacks on these addresses and prefixes. */
-  detects?: { addresses: string[]; prefixes: string[] };
+  /** What the plan protects. */
+  protects?: { addresses: string[]; prefixes: string[] };
+  /** Detects attacks on what is protected. */
+  isDetecting?: boolean;
 }
 
 interface Collected {
@@ -75,7 +77,7 @@ async function whileCapturing(
       if (line.includes('capture listens  ')) listens += 1;
     },
   });
-  const detection = options.detects ? createProbeDetection(captures[0]!.name, reporter) : null;
+  const detection = options.isDetecting ? createProbeDetection(captures[0]!.name, reporter) : null;
   const collection = createCollection({
     captures,
     reporter,
@@ -101,16 +103,19 @@ async function whileCapturing(
   return { ...collected, states, result };
 }
 
-function planOf({ detects }: ProbeOptions): SensorPlan {
+function planOf({ protects, isDetecting }: ProbeOptions): SensorPlan {
   return {
     ...parsePlan({
       plan_version: 1,
       application_usage_version: 1,
       application_protocol_version: 1,
-      local_cidrs: ['10.9.0.0/16', '2001:db8::/32', ...(detects?.prefixes ?? [])],
-      protected_targets: detects?.addresses ?? [],
-      ...(detects
-        ? { detection_version: 1, detection: { additional_cidrs: detects.prefixes, groups: [], drills: [] } }
+      local_cidrs: ['10.9.0.0/16', '2001:db8::/32', ...(protects?.prefixes ?? [])],
+      protected_targets: protects?.addresses ?? [],
+      ...(isDetecting
+        ? {
+            detection_version: 1,
+            detection: { additional_cidrs: protects?.prefixes ?? [], groups: [], drills: [] },
+          }
         : {}),
     })!,
     takesLive: true,

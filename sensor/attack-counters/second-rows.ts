@@ -12,9 +12,13 @@ const rowHead = 7;
 export function writeRows(table: SlotTable, directions: 1 | 2, second: number): Float64Array {
   const active = table.activeSecond === second ? table.activeCount : 0;
   let length = active * rowHead;
+  const bits = new Int32Array(active * 2);
   for (let i = 0; i < active; i += 1) {
-    for (let direction = 0; direction < directions; direction += 1)
-      length += countersOf(table.bitsOf(table.active[i]!, direction));
+    for (let direction = 0; direction < directions; direction += 1) {
+      const ofSlot = table.bitsOf(table.active[i]!, direction);
+      bits[i * 2 + direction] = ofSlot;
+      length += countersOf(ofSlot);
+    }
   }
   const rows = new Float64Array(length);
   let at = 0;
@@ -22,8 +26,8 @@ export function writeRows(table: SlotTable, directions: 1 | 2, second: number): 
     const slot = table.active[i]!;
     rows[at] = table.version(slot);
     for (let word = 0; word < 4; word += 1) rows[at + 1 + word] = table.keyWord(slot, word);
-    const first = table.bitsOf(slot, 0);
-    const other = directions === 2 ? table.bitsOf(slot, 1) : 0;
+    const first = bits[i * 2]!;
+    const other = bits[i * 2 + 1]!;
     rows[at + 5] = first;
     rows[at + 6] = other;
     at = table.writeCounters(slot, 0, first, rows, at + rowHead);

@@ -194,6 +194,32 @@ export class SlotTable {
     return this.counters.reaches(this.#openBinOf(slot, direction) + kind * 2 + 1, bytes);
   }
 
+  /** True when the bin of a second has so many packets, bytes or opened connections, or so many packets of a kind. */
+  reaches(
+    slot: number,
+    direction: number,
+    second: number,
+    packetsMin: number,
+    bytesMin: number,
+    openedMin: number,
+    byKind: readonly number[],
+  ): boolean {
+    const last = this.lastSecond(slot);
+    if (second > last || second <= last - this.bins) return false;
+    const counters = this.counters;
+    const bin = slot * this.rowLength + direction * this.directionLength + (second % this.bins) * binLength;
+    let packets = 0;
+    let bytes = 0;
+    for (let kind = 0; kind < kindCount; kind += 1) {
+      const ofKind = counters.get(bin + kind * 2);
+      if (ofKind === 0) continue;
+      if (ofKind >= byKind[kind]!) return true;
+      packets += ofKind;
+      bytes += counters.get(bin + kind * 2 + 1);
+    }
+    return packets >= packetsMin || bytes >= bytesMin || counters.get(bin + Bin.opened) >= openedMin;
+  }
+
   /** Adds the bin of a second to `into`, from `at` on. */
   addBin(slot: number, direction: number, second: number, into: Float64Array, at = 0): void {
     const last = this.lastSecond(slot);

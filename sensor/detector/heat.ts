@@ -1,5 +1,5 @@
 /** From which rates on a target is worth a closer look; far below every threshold. */
-import { Bin, type DetailLimits, Kind, kindCount } from '#sensor/attack-counters/index.ts';
+import { Bin, type DetailLimits, Kind, kindCount, type SlotTable } from '#sensor/attack-counters/index.ts';
 import { type DirectionThresholds, directionNames, type Metric, type Thresholds } from './thresholds.ts';
 import { type Counts, totalOf } from './traffic.ts';
 
@@ -47,4 +47,24 @@ export function isHot(
   const byKind = limits.packets[direction]!;
   for (let kind = 0; kind < kindCount; kind += 1) if (counts[kind]! >= byKind[kind]!) return true;
   return false;
+}
+
+/** The same of a slot's second, without a copy of its counters. */
+export function isSlotHot(
+  table: SlotTable,
+  slot: number,
+  direction: number,
+  second: number,
+  limits: DetailLimits,
+  thresholds: DirectionThresholds,
+): boolean {
+  return table.reaches(
+    slot,
+    direction,
+    second,
+    thresholds.pps * lookedAtRatio,
+    limits.bytes[direction]!,
+    thresholds.connections_per_second * lookedAtRatio,
+    limits.packets[direction]!,
+  );
 }

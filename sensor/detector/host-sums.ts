@@ -1,10 +1,11 @@
 /** What the hosts of a wider target, such as a prefix, have together, and which of them are targets of their own. */
 import { type AttackCounters, Direction, type SlotTable } from '#sensor/attack-counters/index.ts';
-import { isHot } from './heat.ts';
+import { isSlotHot } from './heat.ts';
 import type { Judge } from './judge.ts';
 import { attackRatios, largest } from './ratios.ts';
 import type { TargetSecond } from './target-window.ts';
 import type { ThresholdSet } from './threshold-book.ts';
+import type { DirectionName } from './thresholds.ts';
 import { attackPart, type Counts, emptyCounts } from './traffic.ts';
 import { windowSeconds } from './trigger.ts';
 
@@ -39,12 +40,19 @@ export class HostSums {
     return counts;
   }
 
+  /** True when a host's second is worth a closer look. */
+  isHot(host: number, direction: DirectionName, second: number): boolean {
+    const { hosts } = this.#counters;
+    const set = this.setOf(hosts, host);
+    return isSlotHot(hosts, host, Direction[direction], second, set.hostLimits, set.host[direction]);
+  }
+
   /** How far a host's inbound traffic of a second that may be an attack exceeds its thresholds; 0 where it is far below. */
   ratioOf(host: number, second: number): number {
     const { hosts } = this.#counters;
+    if (!this.isHot(host, 'inbound', second)) return 0;
+    const { host: thresholds } = this.setOf(hosts, host);
     const counts = this.read(hosts, host, Direction.inbound, second);
-    const { host: thresholds, hostLimits } = this.setOf(hosts, host);
-    if (!isHot(counts, hostLimits, Direction.inbound, thresholds.inbound)) return 0;
     const opposite = emptyCounts();
     hosts.addBin(host, Direction.outbound, second, opposite);
     const part = attackPart(counts, opposite, 'inbound', null);

@@ -10,7 +10,6 @@ import { Bin, Direction, type MemberSecond } from '#sensor/attack-counters/index
 import type { LocalScope } from '#sensor/capture/index.ts';
 import { CaptureWatch, type WatchedCapture } from './capture-watch.ts';
 import { type Drill, drillWindow } from './drills.ts';
-import { isHot } from './heat.ts';
 import type { Incident } from './incident.ts';
 import { Judge } from './judge.ts';
 import { MergedCounters } from './merged-counters.ts';
@@ -18,7 +17,7 @@ import { coarseRates, MinuteTally } from './minute-tally.ts';
 import { attackRates } from './ratios.ts';
 import type { TargetWindow } from './target-window.ts';
 import type { ThresholdBook, ThresholdGroup } from './threshold-book.ts';
-import { directionNames, metrics } from './thresholds.ts';
+import { type DirectionName, directionNames, metrics } from './thresholds.ts';
 import { attackPart, emptyCounts } from './traffic.ts';
 import { WatchedTargets } from './watched-targets.ts';
 
@@ -227,26 +226,31 @@ export class LiveDetector {
 
   #noteRates(tally: MinuteTally, unixSecond: number): void {
     const { hosts } = this.#counters;
-    const { sets } = this.#order.book;
-    for (let slot = 0; slot < hosts.count; slot += 1) {
-      if (hosts.lastSecond(slot) !== this.#second) continue;
-      const { host, hostLimits } = sets[this.#counters.groupOf(slot)]!;
+    // The first packet of a slot in the second has put it among the active ones.
+    const active = hosts.activeSecond === this.#second ? hosts.activeCount : 0;
+    for (let i = 0; i < active; i += 1) {
+      const slot = hosts.active[i]!;
       for (const direction of directionNames) {
         const own = Direction[direction];
         const counts = this.#counts.fill(0);
         hosts.addBin(slot, own, this.#second, counts);
-        if (!hasTraffic(counts)) continue;
-        let rates = coarseRates(counts);
-        if (isHot(counts, hostLimits, own, host[direction])) {
-          const opposite = emptyCounts();
-          hosts.addBin(slot, 1 - own, this.#second, opposite);
-          const remotes = this.#counters.detailOf(hosts, slot, own)?.remotes() ?? null;
-          const exact = attackRates(attackPart(counts, opposite, direction, remotes), remotes);
-          rates = Float64Array.from(metrics, (metric) => exact[metric]);
-        }
-        tally.noteRates(hosts, slot, own, unixSecond, rates);
+        const rates = this.#targets.wasHot(slot, direction)
+          ? this.#exactRates(slot, direction)
+          : coarseRates(counts);
+        if (hasTraffic(counts)) tally.noteRates(hosts, slot, own, unixSecond, rates);
       }
     }
+  }
+
+  /** The rates of a host's traffic of the judged second that may be an attack; its counters are in `#counts`. */
+  #exactRates(slot: number, direction: DirectionName): Float64Array {
+    const { hosts } = this.#counters;
+    const own = Direction[direction];
+    const opposite = emptyCounts();
+    hosts.addBin(slot, 1 - own, this.#second, opposite);
+    const remotes = this.#counters.detailOf(hosts, slot, own)?.remotes() ?? null;
+    const exact = attackRates(attackPart(this.#counts, opposite, direction, remotes), remotes);
+    return Float64Array.from(metrics, (metric) => exact[metric]);
   }
 
   /** The tally of the minute of a second; null when it was taken already. */

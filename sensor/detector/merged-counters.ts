@@ -50,10 +50,15 @@ export class MergedCounters implements CountedTargets {
     const { hosts, prefixes } = this;
     readRows(part.hosts, (row) => {
       const slot = this.#slotOf(hosts, row.version, row.w0, row.w1, row.w2, row.w3);
-      const prefix =
-        row.version === 4
-          ? this.#slotOf(prefixes, 4, 0, 0, 0, row.w3 & ~255)
-          : this.#slotOf(prefixes, 6, row.w0, row.w1 & ~65_535, 0, 0);
+      let prefix = slot >= 0 ? this.prefixOf(slot) : -1;
+      if (prefix < 0) {
+        prefix =
+          row.version === 4
+            ? this.#slotOf(prefixes, 4, 0, 0, 0, row.w3 & ~255)
+            : this.#slotOf(prefixes, 6, row.w0, row.w1 & ~65_535, 0, 0);
+        // A host's head has the slot of its prefix, from one on.
+        if (slot >= 0) hosts.setHosts(slot, prefix + 1);
+      }
       // The last second in which one of its hosts had traffic.
       if (prefix >= 0) prefixes.setHosts(prefix, second);
       if (slot >= 0) {
@@ -74,20 +79,12 @@ export class MergedCounters implements CountedTargets {
   }
 
   prefixOf(host: number): number {
-    const { hosts, prefixes } = this;
-    return hosts.version(host) === 4
-      ? prefixes.find(4, 0, 0, 0, hosts.keyWord(host, 3) & ~255)
-      : prefixes.find(6, hosts.keyWord(host, 0), hosts.keyWord(host, 1) & ~65_535, 0, 0);
+    return this.hosts.hosts(host) - 1;
   }
 
   detailOf(table: SlotTable, slot: number, direction: number): TrafficDetail | null {
     const words = [0, 1, 2, 3].map((word) => table.keyWord(slot, word));
     return this.#details.get(detailKey(table === this.prefixes, words, direction)) ?? null;
-  }
-
-  /** The group of a host's thresholds. */
-  groupOf(host: number): number {
-    return this.hosts.group(host);
   }
 
   /** The threads decide by themselves what they look at. */
@@ -122,7 +119,17 @@ export class MergedCounters implements CountedTargets {
     const kept: number[] = [];
     for (let slot = 0; slot < table.count; slot += 1)
       if (this.#lastSecondOf(table, slot) > second - windowSeconds) kept.push(slot);
+    const before = table.count;
     table.keepOnly(kept);
+    if (table === this.prefixes) this.#renumberPrefixes(before, kept);
+  }
+
+  /** Prefixes got new numbers: those of hosts follow. */
+  #renumberPrefixes(before: number, kept: readonly number[]): void {
+    const { hosts } = this;
+    const numbers = new Int32Array(before + 1);
+    for (const [slot, from] of kept.entries()) numbers[from + 1] = slot + 1;
+    for (let slot = 0; slot < hosts.count; slot += 1) hosts.setHosts(slot, numbers[hosts.hosts(slot)]!);
   }
 
   /** Hosts keep the slot of their prefix in use. */

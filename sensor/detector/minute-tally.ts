@@ -6,7 +6,14 @@ import {
   detectorRowsMax,
   metrics,
 } from '#contracts/sensor-api/detection.ts';
-import { Bin, binLength, Kind, kindCount, type SlotTable } from '#sensor/attack-counters/index.ts';
+import {
+  Bin,
+  binLength,
+  countedHostsMax,
+  Kind,
+  kindCount,
+  type SlotTable,
+} from '#sensor/attack-counters/index.ts';
 import { formatWords, KeyedTable, parseWords } from '#sensor/capture/index.ts';
 import type { Metric } from './thresholds.ts';
 import type { Counts } from './traffic.ts';
@@ -38,6 +45,8 @@ export class MinuteTally {
   readonly epochs = new Set<string>();
   /** One word: which ten seconds are open. Addresses are text only when the minute is closed. */
   readonly #table = new KeyedTable({ keyWords, wordCount: 1, sumCount, recordsMax: detectorRowsMax }, 1);
+  /** By slot and direction, from one on. */
+  readonly #records = new Uint16Array(countedHostsMax * 2);
   #leftOut = 0;
 
   constructor(minute: number) {
@@ -45,10 +54,7 @@ export class MinuteTally {
   }
 
   noteRates(hosts: SlotTable, slot: number, direction: 0 | 1, second: number, rates: Rates): void {
-    const { key } = this.#table;
-    key[1] = hosts.version(slot);
-    for (let word = 0; word < 4; word += 1) key[2 + word] = hosts.keyWord(slot, word);
-    const record = this.#locate(direction);
+    const record = this.#recordOf(hosts, slot, direction);
     if (record < 0) return;
     const { words, sums } = this.#table;
     const at = record * sumCount;
@@ -57,6 +63,7 @@ export class MinuteTally {
     words[record] = ten;
     for (let i = 0; i < metrics.length; i += 1) {
       const rate = rates[i]!;
+      if (rate === 0) continue;
       sums[at + Sum.open + i]! += rate;
       if (rate > sums[at + Sum.oneSecond + i]!) sums[at + Sum.oneSecond + i] = rate;
     }
@@ -83,6 +90,28 @@ export class MinuteTally {
       mergedFrames: this.mergedFrames,
       rows: Array.from({ length: this.#table.count }, (_, record) => this.#row(record)),
     };
+  }
+
+  /** The record of a slot. It is mostly the one of the second before. */
+  #recordOf(hosts: SlotTable, slot: number, direction: 0 | 1): number {
+    const { key, keys } = this.#table;
+    const known = this.#records[slot * 2 + direction]! - 1;
+    if (known >= 0) {
+      const at = known * keyWords;
+      const isSame =
+        keys[at + 5] === hosts.keyWord(slot, 3) &&
+        keys[at + 4] === hosts.keyWord(slot, 2) &&
+        keys[at + 3] === hosts.keyWord(slot, 1) &&
+        keys[at + 2] === hosts.keyWord(slot, 0) &&
+        keys[at + 1] === hosts.version(slot) &&
+        keys[at] === direction;
+      if (isSame) return known;
+    }
+    key[1] = hosts.version(slot);
+    for (let word = 0; word < 4; word += 1) key[2 + word] = hosts.keyWord(slot, word);
+    const record = this.#locate(direction);
+    this.#records[slot * 2 + direction] = record + 1;
+    return record;
   }
 
   /** The record of the key; -1 without room. */

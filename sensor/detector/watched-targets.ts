@@ -3,7 +3,8 @@
  * at once (carpet bombing): together they have much while none of them has too much alone, or at least sixteen of them have
  * a part of what would be too much for one.
  */
-import { Direction } from '#sensor/attack-counters/index.ts';
+import { binLength, countedHostsMax, Direction } from '#sensor/attack-counters/index.ts';
+import { parseWords } from '#sensor/capture/index.ts';
 import { isHot } from './heat.ts';
 import { aloneRatio, type CountedTargets, HostSums, prefixText, secondsUpTo } from './host-sums.ts';
 import type { Target } from './incident.ts';
@@ -21,6 +22,7 @@ const spreadRatio = 0.3;
 export class WatchedTargets {
   readonly #counters: CountedTargets;
   readonly #sums: HostSums;
+  readonly #hot = new Uint8Array(countedHostsMax * 2);
 
   /** `sets`: by the group of a slot. */
   constructor(counters: CountedTargets, sets: readonly ThresholdSet[]) {
@@ -28,71 +30,108 @@ export class WatchedTargets {
     this.#sums = new HostSums(counters, sets);
   }
 
+  /** True when a host was worth a closer look in the second of the last windows. */
+  wasHot(host: number, direction: DirectionName): boolean {
+    return this.#hot[host * 2 + Direction[direction]] === 1;
+  }
+
   /** The targets of the closed `second`. */
   *windows(second: number, judge: Judge): Iterable<TargetWindow> {
     const { hosts } = this.#counters;
-    const hostsOf = new Map<number, number[]>();
+    const attacked = this.#attackedHosts(judge);
     for (let slot = 0; slot < hosts.count; slot += 1) {
-      const last = hosts.lastSecond(slot);
-      if (last <= second - windowSeconds) continue;
-      const prefix = this.#counters.prefixOf(slot);
-      if (prefix >= 0) push(hostsOf, prefix, slot);
-      for (const direction of directionNames) yield* this.#hostWindow(slot, direction, second, judge);
-    }
-    yield* this.#prefixWindows(second, judge, hostsOf);
-  }
-
-  *#hostWindow(slot: number, direction: DirectionName, second: number, judge: Judge): Iterable<TargetWindow> {
-    const { hosts } = this.#counters;
-    const counts = this.#sums.read(hosts, slot, Direction[direction], second);
-    const set = this.#sums.setOf(hosts, slot);
-    const thresholds = set.host[direction];
-    const isWatched = isHot(counts, set.hostLimits, Direction[direction], thresholds);
-    if (!isWatched && judge.openCount === 0) {
-      this.#counters.unwatch(hosts, slot, Direction[direction]);
-      return;
-    }
-    const target: Target = { kind: 'host', value: hosts.text(slot) };
-    if (!isWatched && !judge.hasOpen(target, direction)) {
-      this.#counters.unwatch(hosts, slot, Direction[direction]);
-      return;
-    }
-    const detail = this.#counters.detailOf(hosts, slot, Direction[direction]);
-    yield { target, direction, thresholds, seconds: this.#secondsOf(slot, direction, second), detail };
-  }
-
-  *#prefixWindows(
-    second: number,
-    judge: Judge,
-    hostsOf: ReadonlyMap<number, readonly number[]>,
-  ): Iterable<TargetWindow> {
-    const { prefixes } = this.#counters;
-    for (let slot = 0; slot < prefixes.count; slot += 1) {
-      const hosts = hostsOf.get(slot) ?? [];
-      const hasRest = prefixes.lastSecond(slot) > second - windowSeconds;
-      if (hosts.length < 2 && !hasRest) {
-        this.#counters.unwatch(prefixes, slot, Direction.inbound);
-        continue;
+      if (hosts.lastSecond(slot) <= second - windowSeconds) continue;
+      for (const direction of directionNames) {
+        const isHot = this.#sums.isHot(slot, direction, second);
+        this.#hot[slot * 2 + Direction[direction]] = isHot ? 1 : 0;
+        if (isHot || attacked?.[direction].has(slot)) yield this.#hostWindow(slot, direction, second);
+        else this.#counters.unwatch(hosts, slot, Direction[direction]);
       }
-      const last = this.#sums.read(prefixes, slot, Direction.inbound, second);
-      for (const host of hosts) this.#counters.hosts.addBin(host, Direction.inbound, second, last);
-      const target: Target = { kind: 'prefix', value: prefixText(prefixes, slot) };
+    }
+    yield* this.#prefixWindows(second, judge);
+  }
+
+  /** The slots of hosts with open incidents, null without any: most addresses need no text to be compared. */
+  #attackedHosts(judge: Judge): Record<DirectionName, Set<number>> | null {
+    if (judge.openCount === 0) return null;
+    const slots = { inbound: new Set<number>(), outbound: new Set<number>() };
+    for (const { target, direction, drill } of judge.openIncidents()) {
+      if (target.kind !== 'host' || drill) continue;
+      const { version, words } = parseWords(target.value);
+      slots[direction].add(this.#counters.hosts.find(version, words[0]!, words[1]!, words[2]!, words[3]!));
+    }
+    return slots;
+  }
+
+  #hostWindow(slot: number, direction: DirectionName, second: number): TargetWindow {
+    const { hosts } = this.#counters;
+    return {
+      ...{ target: { kind: 'host', value: hosts.text(slot) }, direction },
+      thresholds: this.#sums.setOf(hosts, slot).host[direction],
+      seconds: this.#secondsOf(slot, direction, second),
+      detail: this.#counters.detailOf(hosts, slot, Direction[direction]),
+    };
+  }
+
+  *#prefixWindows(second: number, judge: Judge): Iterable<TargetWindow> {
+    const { prefixes } = this.#counters;
+    const { counts, hostsIn } = this.#sumPrefixes(second);
+    const isOpen = judge.openCount > 0;
+    let hostsOf: Map<number, number[]> | null = null;
+    for (let slot = 0; slot < prefixes.count; slot += 1) {
+      const hasRest = prefixes.lastSecond(slot) > second - windowSeconds;
       const set = this.#sums.setOf(prefixes, slot);
       const thresholds = set.prefix.inbound;
-      if (
-        !isHot(last, set.prefixLimits, Direction.inbound, thresholds) &&
-        !judge.hasOpen(target, 'inbound')
-      ) {
+      const last = counts.subarray(slot * binLength, (slot + 1) * binLength);
+      const isWatched =
+        (hostsIn[slot]! >= 2 || hasRest) &&
+        (isHot(last, set.prefixLimits, Direction.inbound, thresholds) ||
+          (isOpen && judge.hasOpen({ kind: 'prefix', value: prefixText(prefixes, slot) }, 'inbound')));
+      if (!isWatched) {
         this.#counters.unwatch(prefixes, slot, Direction.inbound);
         continue;
       }
       this.#counters.watch(prefixes, slot, Direction.inbound);
+      const target: Target = { kind: 'prefix', value: prefixText(prefixes, slot) };
       const detail = this.#counters.detailOf(prefixes, slot, Direction.inbound);
+      hostsOf ??= this.#hostsByPrefix(second);
       yield {
         ...{ target, direction: 'inbound', thresholds, detail },
-        ...this.#prefixSeconds(slot, hosts, second, judge),
+        ...this.#prefixSeconds(slot, hostsOf.get(slot) ?? [], second, judge),
       };
     }
+  }
+
+  /** Inbound counters of the second of each prefix with its hosts, and how many hosts with traffic it has. */
+  #sumPrefixes(second: number): { counts: Float64Array; hostsIn: Int32Array } {
+    const { hosts, prefixes } = this.#counters;
+    const counts = new Float64Array(prefixes.count * binLength);
+    const hostsIn = new Int32Array(prefixes.count);
+    for (let slot = 0; slot < prefixes.count; slot += 1)
+      prefixes.addBin(slot, Direction.inbound, second, counts, slot * binLength);
+    for (let slot = 0; slot < hosts.count; slot += 1) {
+      const last = hosts.lastSecond(slot);
+      if (last <= second - windowSeconds) continue;
+      const prefix = this.#counters.prefixOf(slot);
+      if (prefix < 0) continue;
+      hostsIn[prefix]! += 1;
+      if (last === second) hosts.addBin(slot, Direction.inbound, second, counts, prefix * binLength);
+    }
+    return { counts, hostsIn };
+  }
+
+  /** The hosts that had traffic lately. */
+  #hostsByPrefix(second: number): Map<number, number[]> {
+    const { hosts } = this.#counters;
+    const found = new Map<number, number[]>();
+    for (let slot = 0; slot < hosts.count; slot += 1) {
+      if (hosts.lastSecond(slot) <= second - windowSeconds) continue;
+      const prefix = this.#counters.prefixOf(slot);
+      const list = found.get(prefix);
+      if (list) list.push(slot);
+      else found.set(prefix, [slot]);
+    }
+    return found;
   }
 
   /**
@@ -136,10 +175,4 @@ export class WatchedTargets {
       return { counts, opposite };
     });
   }
-}
-
-function push(lists: Map<number, number[]>, key: number, value: number): void {
-  const list = lists.get(key);
-  if (list) list.push(value);
-  else lists.set(key, [value]);
 }

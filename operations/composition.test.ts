@@ -31,6 +31,7 @@ test('serve starts the database and its secrets first, the work of every feature
     'loop operations-scan-requests',
     'port mails',
     'loop operations-scan-retention',
+    'finding mails',
     'loop operations-finding-retention',
     'webhooks',
     'loop webhooks.upkeep',

@@ -138,7 +138,7 @@ function createCustomers(
   const protectIncidents = createProtectIncidents({ ...ofProtect, post });
   const protectLive = createProtectLive(ofProtect);
   const protectScans = createProtectScans({ ...ofProtect, post });
-  const protectFindings = createProtectFindings(ofProtect);
+  const protectFindings = createProtectFindings({ ...ofProtect, post });
   const receivers = [
     ...createReceivers({ protectTraffic, protectLive, protectIncidents, protectScans, protectFindings }),
     ...(overrides.receivers ?? []),

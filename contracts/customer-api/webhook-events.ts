@@ -40,6 +40,22 @@ const aboutScan = Type.Object(
   },
   { title: 'ScanEventData' },
 );
+const aboutFinding = Type.Object(
+  {
+    server_id: Id,
+    tenant_id: Id,
+    address: Type.String({ description: 'Address of the server.' }),
+    transport: OneOf(['tcp', 'udp']),
+    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+    cve_id: Type.String(),
+    fingerprint: Type.String({ description: 'The version for which it was found.' }),
+    severity: Nullable(
+      OneOf(['none', 'low', 'medium', 'high', 'critical'], 'Null: the record is not rated yet.'),
+    ),
+    href: Href,
+  },
+  { title: 'FindingEventData' },
+);
 const aboutNetwork = Type.Object(
   { network_id: Id, tenant_id: Id, href: Href },
   { title: 'NetworkEventData' },
@@ -115,6 +131,12 @@ export const webhookEvents = [
     type: 'server.scan_completed',
     summary: 'The result of a requested port scan of one address has arrived, complete or partial.',
     data: aboutScan,
+  },
+  {
+    type: 'server.finding_new',
+    summary:
+      'A potential vulnerability was found for the first time for this server, port and version; at most 50 for one check, the most severe. Off until switched on in the settings of the Protect page.',
+    data: aboutFinding,
   },
   {
     type: 'network.synced',

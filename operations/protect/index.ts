@@ -54,6 +54,8 @@ export {
 } from './scans/index.ts';
 export {
   createProtectSettings,
+  type FindingMailChoice,
+  findingMailChoices,
   type ProtectSettings,
   type ProtectSettingsFeature,
 } from './settings/index.ts';

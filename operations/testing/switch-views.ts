@@ -19,6 +19,14 @@ export function switchViews(
       canWrite: true,
     },
     serverId,
-    { viewsOn, attackMail: true, attackWebhook: true, portMail: false, portWebhook: false },
+    {
+      viewsOn,
+      attackMail: true,
+      attackWebhook: true,
+      portMail: false,
+      portWebhook: false,
+      findingMail: 'off',
+      findingWebhook: false,
+    },
   );
 }

@@ -85,6 +85,39 @@ export async function findDuePortMail(db: Queryable, mailId: number): Promise<Du
   return rows[0] ?? null;
 }
 
+/** A line of a mail about potential vulnerabilities. */
+export interface ListedInMail {
+  cveId: string;
+  severity: string | null;
+  score: number | null;
+  transport: 'tcp' | 'udp';
+  port: number;
+  product: string | null;
+  version: string | null;
+  isKnownExploited: boolean;
+}
+
+export interface DueFindingMail extends DueAlertMail {
+  address: string;
+  checkedAt: Date;
+  /** The first of them. */
+  listed: ListedInMail[];
+  total: number;
+}
+
+/** As `findDueAttackMail`, about potential vulnerabilities. */
+export async function findDueFindingMail(db: Queryable, mailId: number): Promise<DueFindingMail | null> {
+  // Wanted while the most severe one reaches what the customer chose.
+  const { rows } = await sql<DueFindingMail>`
+    select ${dueColumns(sql`coalesce(c.views_on and c.finding_mail <> 'off'
+        and array_position(array['medium', 'high', 'critical'], i.severity)
+          >= array_position(array['medium', 'high', 'critical'], c.finding_mail), false)`)},
+      i.address, i.checked_at as "checkedAt", i.listed, i.total
+    from finding_mails m join finding_notices i on i.id = m.notice_id ${dueJoins}
+    where ${isDue(mailId)}`.execute(db);
+  return rows[0] ?? null;
+}
+
 /** Whether an enabled webhook endpoint of the server's organization chose this event. */
 export async function hasSubscriber(db: Queryable, serverId: number, type: string): Promise<boolean> {
   const { rows } = await sql<{ exists: boolean }>`

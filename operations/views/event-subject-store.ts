@@ -6,6 +6,7 @@ import type { WebhookEventType } from '#contracts/customer-api/index.ts';
 type AttackEventType = Extract<WebhookEventType, `server.attack_${string}`>;
 type PortEventType = Extract<WebhookEventType, `server.port_${string}`>;
 type ScanEventType = Extract<WebhookEventType, 'server.scan_completed'>;
+type FindingEventType = Extract<WebhookEventType, 'server.finding_new'>;
 
 /** Whose event it is follows from the thing that it is about, never from what a caller says. */
 export type NewEvent =
@@ -20,9 +21,19 @@ export type NewEvent =
     }
   | { type: ScanEventType; serverId: number; scanId: string; address: string }
   | {
+      type: FindingEventType;
+      serverId: number;
+      address: string;
+      transport: 'tcp' | 'udp';
+      port: number;
+      cveId: string;
+      fingerprint: string;
+      severity: string | null;
+    }
+  | {
       type: Exclude<
         Extract<WebhookEventType, `server.${string}`>,
-        AttackEventType | PortEventType | ScanEventType
+        AttackEventType | PortEventType | ScanEventType | FindingEventType
       >;
       serverId: number;
     }
@@ -65,6 +76,13 @@ export function eventRow(event: NewEvent) {
     return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('scan_id', ${event.scanId}::text,
         'server_id', s.id, 'tenant_id', t.id, 'address', ${event.address}::text,
         'href', '/api/v2/servers/' || s.id || '/ports?tenant=' || t.id) || ${port}
+      from servers s join tenants t on t.id = s.tenant_id where s.id = ${event.serverId}`;
+  }
+  if ('cveId' in event) {
+    return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('server_id', s.id, 'tenant_id', t.id,
+        'address', ${event.address}::text, 'transport', ${event.transport}::text, 'port', ${event.port}::int,
+        'cve_id', ${event.cveId}::text, 'fingerprint', ${event.fingerprint}::text, 'severity', ${event.severity}::text,
+        'href', '/api/v2/servers/' || s.id || '/findings?tenant=' || t.id)
       from servers s join tenants t on t.id = s.tenant_id where s.id = ${event.serverId}`;
   }
   if ('serverId' in event) {

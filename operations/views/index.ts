@@ -15,10 +15,13 @@ export {
 export {
   type DueAlertMail,
   type DueAttackMail,
+  type DueFindingMail,
   type DuePortMail,
   findDueAttackMail,
+  findDueFindingMail,
   findDuePortMail,
   hasSubscriber,
+  type ListedInMail,
   mailableMembers,
 } from './alert-mail-store.ts';
 export {

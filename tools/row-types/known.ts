@@ -20,6 +20,7 @@ export const given: Arguments = {
   'operations/protect/alert-mails/store.ts:claimMail': [
     [{ table: 'attack_mails', order: ['incident_id', 'person_id'], claimSeconds: 1 }],
     [{ table: 'port_mails', claimSeconds: 1 }],
+    [{ table: 'finding_mails', claimSeconds: 1 }],
   ],
   'operations/protect/alert-mails/store.ts:recordAttempt': [
     ['attack_mails', { id: 1, term: 1 }, { status: 'sent', error: null, retrySeconds: 0 }],

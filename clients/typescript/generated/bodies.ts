@@ -338,6 +338,22 @@ export type Finding = {
   } | null;
 };
 
+export type FindingEventData = {
+  server_id: number;
+  tenant_id: number;
+  /** Address of the server. */
+  address: string;
+  transport: 'tcp' | 'udp';
+  port: number;
+  cve_id: string;
+  /** The version for which it was found. */
+  fingerprint: string;
+  /** Null: the record is not rated yet. */
+  severity: 'none' | 'low' | 'medium' | 'high' | 'critical' | null;
+  /** API path of the resource. */
+  href: string;
+};
+
 export type FindingList = {
   /** Known exploited ones first, then by score. */
   findings: Finding[];
@@ -1191,6 +1207,13 @@ export type WebhookEvent =
     /** Time of the event, not of the delivery. */
     timestamp: string;
     data: ScanEventData;
+  }
+  /** A potential vulnerability was found for the first time for this server, port and version; at most 50 for one check, the most severe. Off until switched on in the settings of the Protect page. */
+  | {
+    type: 'server.finding_new';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: FindingEventData;
   }
   /** All hypervisors have the present state of the network. */
   | {

@@ -19,12 +19,17 @@ import {
   totalFindings,
 } from '#operations/views/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { createAlertMailer } from '../alert-mails/index.ts';
+import { deleteExpiredNotices } from './alert-store.ts';
 import type { FindingSubject } from './finding.ts';
+import { findingMails } from './finding-mail.ts';
 import { endIgnore, ignoreFinding } from './ignore-finding.ts';
 import { deleteExpired } from './projection-store.ts';
 import type { ProtectFindings } from './protect-findings.ts';
 import { receiveProjections } from './receive-projections.ts';
+import { readStatus } from './status-store.ts';
 
 export type {
   FindingFilter,
@@ -50,16 +55,21 @@ export interface ProtectFindingsDeps {
   reporter: Reporter;
   addresses: Addresses;
   isDocumentationGlobal: boolean;
+  post: Post;
 }
 
 export function createProtectFindings(deps: ProtectFindingsDeps): ProtectFindings {
   const { db, clock, reporter } = deps;
   const retention = createExpiryLoop({
-    ...{ name: 'operations-finding-retention', db, clock, reporter, deleteExpired },
+    ...{ name: 'operations-finding-retention', db, clock, reporter },
+    async deleteExpired(tx, rowsMax) {
+      return Math.max(await deleteExpired(tx, rowsMax), await deleteExpiredNotices(tx, rowsMax));
+    },
   });
   return {
-    work: { parts: [retention] },
-    receive: (sender, request) => receiveProjections(deps, sender, request),
+    work: { parts: [createAlertMailer(findingMails, deps), retention] },
+    receive: (sender, request) =>
+      receiveProjections({ ...deps, canMail: deps.post.canSend }, sender, request),
     async read(actor, subject) {
       const of = await scopeOf(deps, actor, subject);
       const [summary, unable, nowMs] = await Promise.all([
@@ -68,6 +78,10 @@ export function createProtectFindings(deps: ProtectFindingsDeps): ProtectFinding
         readNowMs(db()),
       ]);
       return { summary, unable, nowMs };
+    },
+    async readStatus(actor, subject) {
+      if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
+      return readStatus(db(), subject);
     },
     async list(actor, subject, query) {
       return listServerFindings(db(), await scopeOf(deps, actor, subject), query);

@@ -32,7 +32,7 @@ export async function claimProjection(
   await sql`
     insert into finding_projections (allocation_id, tenant_id, server_id, address, project_id, source_site_id)
     values (${id}, ${tenantId}, ${serverId}, ${address}, ${projectId}, ${siteId})
-    on conflict (allocation_id) do nothing`.execute(tx);
+    on conflict (allocation_id) do update set attempted_at = svc_now()`.execute(tx);
   // Compared by PostgreSQL: a Date has no microseconds.
   const { rows } = await sql<{ isOwner: boolean; isSilent: boolean; age: Age }>`
     select (project_id, source_site_id) = (${projectId}::bigint, ${siteId}::bigint) as "isOwner",
@@ -141,29 +141,6 @@ async function putFindings(
     tx,
   );
   return rows;
-}
-
-/**
- * Notes findings as known since now, and the highest severity that each had; returns those that were not known. The row of a
- * finding is locked, so that of two addresses of a server only one delivery finds it new.
- */
-export async function noteKnown(
-  tx: Queryable,
-  { tenantId, serverId }: Pick<Generation, 'tenantId' | 'serverId'>,
-  findings: readonly (ChangedFinding & { rank: number })[],
-): Promise<void> {
-  if (findings.length === 0) return;
-  const given = findings.map(({ transport, port, fingerprint, cveId, rank }) => ({
-    ...{ transport, port, fingerprint, cve_id: cveId, rank },
-  }));
-  await sql`
-    insert into known_findings as k (server_id, tenant_id, transport, port, fingerprint, cve_id, severity_rank)
-    select ${serverId}, ${tenantId}, g.transport, g.port, g.fingerprint, g.cve_id, g.rank
-    from jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
-      as g(transport text, port int, fingerprint text, cve_id text, rank int)
-    order by g.transport, g.port, g.fingerprint, g.cve_id
-    on conflict (server_id, transport, port, fingerprint, cve_id) do update set severity_rank = excluded.severity_rank
-    where k.severity_rank < excluded.severity_rank`.execute(tx);
 }
 
 /** Deletes at most `limit` services whose evidence has expired, and what nothing refers to any more; returns the larger number. */

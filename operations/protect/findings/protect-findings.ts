@@ -17,6 +17,7 @@ import type {
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { FindingKey, FindingSubject } from './finding.ts';
 import type { IgnoreFindingInput, IgnoreFindingResult } from './ignore-finding.ts';
+import type { FindingStatus } from './status-store.ts';
 
 /** What a page or a call shows beside the list of findings. */
 export interface ServerFindings {
@@ -33,6 +34,8 @@ export interface ProtectFindings {
   receive(sender: Sender, request: VulnerabilitiesRequest): Promise<ProjectionAcknowledgements>;
   /** Counts, ages, and what can't be assessed, of the addresses that the server has now. Throws `accounts.forbidden`. */
   read(actor: Actor, subject: FindingSubject): Promise<ServerFindings>;
+  /** How the delivery of a server's findings stands (NET-4.10). Throws `accounts.forbidden`. */
+  readStatus(actor: Actor, subject: FindingSubject): Promise<FindingStatus>;
   /** Findings, the most severe first. Throws `accounts.forbidden`. */
   list(actor: Actor, subject: FindingSubject, query: FindingQuery): Promise<FindingRow[]>;
   /** How many findings a list has on all its pages. Throws `accounts.forbidden`. */

@@ -17,11 +17,12 @@ import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { isTargetOf, liesInGeneration } from '../generation.ts';
 import { hasForeignScan, isDeliveredByOther } from '../scans/index.ts';
 import { readStandings, type Source } from '../traffic/index.ts';
+import { type AlertDeps, alertCustomer } from './alert-customer.ts';
 import { checkProjections } from './check-projections.ts';
-import { rankOf } from './finding.ts';
 import * as store from './projection-store.ts';
+import { noteRefusal } from './status-store.ts';
 
-export interface ReceiveProjectionsDeps {
+export interface ReceiveProjectionsDeps extends AlertDeps {
   db: () => Queryable;
   addresses: Pick<Addresses, 'lockAllocation'>;
   isDocumentationGlobal: boolean;
@@ -32,6 +33,7 @@ interface Sent {
   projection: Projection;
   source: Source;
   clusterIds: readonly number[];
+  nowMs: number;
 }
 
 export async function receiveProjections(
@@ -39,7 +41,8 @@ export async function receiveProjections(
   sender: Sender,
   request: VulnerabilitiesRequest,
 ): Promise<ProjectionAcknowledgements> {
-  checkProjections(request, await readNowMs(deps.db()));
+  const nowMs = await readNowMs(deps.db());
+  checkProjections(request, nowMs);
   const clusterIds = request.cluster_ids.filter((id) => sender.clusterIds?.includes(id) ?? true);
   const source = { projectId: sender.projectId, siteId: request.source_site_id };
   const acknowledgements: ProjectionAcknowledgements['acknowledgements'] = [];
@@ -47,7 +50,7 @@ export async function receiveProjections(
     const outcome = await deps
       .db()
       .transaction()
-      .execute((tx) => receiveProjection(deps, tx, { projection, source, clusterIds }));
+      .execute((tx) => receiveProjection(deps, tx, { projection, source, clusterIds, nowMs }));
     const { allocation_id, scan_id } = projection;
     acknowledgements.push({ allocation_id, scan_id, outcome });
   }
@@ -59,31 +62,37 @@ async function receiveProjection(
   tx: Queryable,
   sent: Sent,
 ): Promise<ProjectionOutcome> {
-  const { projection, source } = sent;
+  const { projection, source, nowMs } = sent;
   const allocation = await deps.addresses.lockAllocation(tx, projection.allocation_id);
   if (!allocation || !isAbout(deps, allocation, sent)) return 'unmatched';
   const scanIds = new Set([projection.scan_id, ...projection.services.map(({ scan_id }) => scan_id)]);
   if (await hasForeignScan(tx, allocation.id, [...scanIds])) return 'unmatched';
-  const standing = (await readStandings(tx, [allocation.id], source)).get(allocation.id);
-  if (standing === 'held') return 'source_conflict';
-  const ownsMinutes = standing === 'owned';
-  if (!ownsMinutes && (await isDeliveredByOther(tx, allocation.id, source))) return 'source_conflict';
-  const age = await store.claimProjection(tx, allocation, source, {
-    ...{ checkedAt: projection.checked_at, ownsMinutes },
-  });
-  if (age === null) return 'source_conflict';
-  if (age === 'newer') {
-    const changed = await store.putProjection(tx, allocation.id, source, projection);
-    const found = changed.filter(({ isUpstream }) => !isUpstream);
-    await store.noteKnown(
-      tx,
-      allocation,
-      found.map((each) => ({ ...each, rank: rankOf(each.severity) })),
-    );
-    return 'accepted';
+  const age = await claim(tx, allocation, sent);
+  if (age === null) {
+    await noteRefusal(tx, allocation.id);
+    return 'source_conflict';
   }
-  await store.noteDelivery(tx, allocation.id, source);
-  return age === 'older' ? 'superseded' : 'unchanged';
+  if (age !== 'newer') {
+    await store.noteDelivery(tx, allocation.id, source);
+    return age === 'older' ? 'superseded' : 'unchanged';
+  }
+  const changed = await store.putProjection(tx, allocation.id, source, projection);
+  await alertCustomer(deps, tx, { of: allocation, projection, changed, nowMs });
+  return 'accepted';
+}
+
+/** Null where another source delivers minutes, scans or projections of the generation. */
+async function claim(
+  tx: Queryable,
+  allocation: Allocation,
+  { projection, source }: Sent,
+): Promise<store.Age | null> {
+  const standing = (await readStandings(tx, [allocation.id], source)).get(allocation.id);
+  if (standing === 'held') return null;
+  const ownsMinutes = standing === 'owned';
+  if (!ownsMinutes && (await isDeliveredByOther(tx, allocation.id, source))) return null;
+  const checkedAt = projection.checked_at;
+  return store.claimProjection(tx, allocation, source, { checkedAt, ownsMinutes });
 }
 
 /** The projection is of this very generation, which has not ended, and so is all its evidence. */

@@ -82,6 +82,8 @@ const choose = (
     attackWebhook: true,
     portMail: false,
     portWebhook: false,
+    findingMail: 'off',
+    findingWebhook: false,
     ...wanted,
   });
 

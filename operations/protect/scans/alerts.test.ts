@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { Compile } from 'typebox/compile';
 import { webhookEvents } from '#contracts/customer-api/index.ts';
 import { takeUndispatched } from '#operations/events/index.ts';
+import type { ProtectSettings } from '#operations/protect/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { createScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { ownerOf, scanOf } from '#operations/testing/scan-of.ts';
@@ -17,7 +18,10 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
-const on = { viewsOn: true, attackMail: true, attackWebhook: true, portMail: true, portWebhook: true };
+const on: ProtectSettings = {
+  ...{ viewsOn: true, attackMail: true, attackWebhook: true, portMail: true, portWebhook: true },
+  ...{ findingMail: 'off', findingWebhook: false },
+};
 
 async function createReader(name: string, choice: Partial<typeof on> | null = {}) {
   const customer = await world.createCustomer(name);

@@ -28,11 +28,11 @@ export async function changeSettings(
       const server = (await lockLiving(tx, actor.tenantIds, [serverId]))[0];
       if (!server) throw new CodedError('protect_settings.not_found', 'There is no such server.');
       const of = { serverId, tenantId: server.tenantId };
-      const { viewsOn, attackMail, attackWebhook, portMail, portWebhook } = await store.findSettings(tx, of);
-      const changed = changedMembers({ viewsOn, attackMail, attackWebhook, portMail, portWebhook }, wanted);
+      const held = await store.findSettings(tx, of);
+      const changed = changedMembers(choicesOf(held), wanted);
       if (Object.keys(changed.after).length === 0) return;
       await store.putSettings(tx, of, wanted);
-      if (viewsOn && !wanted.viewsOn) await deps.onViewsOff(tx, serverId);
+      if (held.viewsOn && !wanted.viewsOn) await deps.onViewsOff(tx, serverId);
       await record(tx, actor, {
         operation: 'protect.change_settings',
         subject: { kind: 'server', id: serverId, name: server.name },
@@ -40,4 +40,10 @@ export async function changeSettings(
         ...changed,
       });
     });
+}
+
+/** The choices without their times. */
+function choicesOf(settings: ProtectSettings): ProtectSettings {
+  const { viewsOn, attackMail, attackWebhook, portMail, portWebhook, findingMail, findingWebhook } = settings;
+  return { viewsOn, attackMail, attackWebhook, portMail, portWebhook, findingMail, findingWebhook };
 }

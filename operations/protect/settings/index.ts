@@ -2,7 +2,7 @@
  * Protection settings of a server: whether its customer sees the protection views, and by which channels attacks are told.
  *
  * Switching the views off hides pages, JSON and alerts; observing, storing and defending go on, and switching on again shows
- * what was chosen and observed before (NET-1.6). Without a choice the views and alerts of attacks are on, alerts of ports off. Only customers change them, audited.
+ * what was chosen and observed before (NET-1.6). Without a choice the views and alerts of attacks are on, all others off. Only customers change them, audited.
  */
 import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
 import { type ChangeSettingsDeps, changeSettings } from './change-settings.ts';
@@ -12,6 +12,9 @@ import * as store from './store.ts';
 export {
   type AlertChannel,
   channelsSince,
+  type FindingMailChoice,
+  findingAlertsSince,
+  findingMailChoices,
   openChannels,
   type ProtectSettings,
   portChannelsSince,

@@ -11,7 +11,14 @@ export interface ProtectSettings {
   portMail: boolean;
   /** The webhook events `server.port_opened` and `server.port_closed`, for endpoints that chose them. */
   portWebhook: boolean;
+  /** Mail to the people of the organization when a check finds new potential vulnerabilities of this severity on. */
+  findingMail: FindingMailChoice;
+  /** The webhook event `server.finding_new`, for endpoints that chose it. */
+  findingWebhook: boolean;
 }
+
+export const findingMailChoices = ['off', 'medium', 'high', 'critical'] as const;
+export type FindingMailChoice = (typeof findingMailChoices)[number];
 
 export const defaultSettings: ProtectSettings = {
   viewsOn: true,
@@ -19,6 +26,8 @@ export const defaultSettings: ProtectSettings = {
   attackWebhook: true,
   portMail: false,
   portWebhook: false,
+  findingMail: 'off',
+  findingWebhook: false,
 };
 
 /** Since when each choice is on; null: it was never off, or it is off. */
@@ -28,6 +37,8 @@ export interface StoredSettings extends ProtectSettings {
   attackWebhookSince: Date | null;
   portMailSince: Date | null;
   portWebhookSince: Date | null;
+  findingMailSince: Date | null;
+  findingWebhookSince: Date | null;
 }
 
 export type AlertChannel = 'mail' | 'webhook';
@@ -48,7 +59,7 @@ export function channelsSince(settings: StoredSettings, startedAt: Date): AlertC
 
 /** The channels that were on when a scan ended: what was switched on later does not tell of it. */
 export function portChannelsSince(settings: StoredSettings, endedAt: Date): AlertChannel[] {
-  const wasOn = (isOn: boolean, since: Date | null) => isOn && (since === null || since <= endedAt);
+  const wasOn = (isOn: boolean, since: Date | null) => isOn && isBefore(since, endedAt);
   const { viewsOn, viewsOnSince, portMail, portMailSince, portWebhook, portWebhookSince } = settings;
   if (!wasOn(viewsOn, viewsOnSince)) return [];
   return [
@@ -56,3 +67,19 @@ export function portChannelsSince(settings: StoredSettings, endedAt: Date): Aler
     ...(wasOn(portWebhook, portWebhookSince) ? (['webhook'] as const) : []),
   ];
 }
+
+/** What was on when a check was made: what was switched on later does not tell of it. `mailFrom`: null is off. */
+export function findingAlertsSince(
+  settings: StoredSettings,
+  checkedAt: Date,
+): { isWebhookOn: boolean; mailFrom: Exclude<FindingMailChoice, 'off'> | null } {
+  const { viewsOn, viewsOnSince, findingMail, findingMailSince, findingWebhook, findingWebhookSince } =
+    settings;
+  if (!viewsOn || !isBefore(viewsOnSince, checkedAt)) return { isWebhookOn: false, mailFrom: null };
+  return {
+    isWebhookOn: findingWebhook && isBefore(findingWebhookSince, checkedAt),
+    mailFrom: findingMail === 'off' || !isBefore(findingMailSince, checkedAt) ? null : findingMail,
+  };
+}
+
+const isBefore = (since: Date | null, at: Date) => since === null || since <= at;

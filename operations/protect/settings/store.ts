@@ -12,7 +12,9 @@ export async function findSettings(
     select views_on as "viewsOn", views_on_since as "viewsOnSince", attack_mail as "attackMail",
       attack_mail_since as "attackMailSince", attack_webhook as "attackWebhook",
       attack_webhook_since as "attackWebhookSince", port_mail as "portMail", port_mail_since as "portMailSince",
-      port_webhook as "portWebhook", port_webhook_since as "portWebhookSince"
+      port_webhook as "portWebhook", port_webhook_since as "portWebhookSince", finding_mail as "findingMail",
+      finding_mail_since as "findingMailSince", finding_webhook as "findingWebhook",
+      finding_webhook_since as "findingWebhookSince"
     from protect_settings where server_id = ${of.serverId} and tenant_id = ${of.tenantId}`.execute(db);
   return (
     rows[0] ?? {
@@ -22,6 +24,8 @@ export async function findSettings(
       attackWebhookSince: null,
       portMailSince: null,
       portWebhookSince: null,
+      findingMailSince: null,
+      findingWebhookSince: null,
     }
   );
 }
@@ -30,13 +34,16 @@ export async function findSettings(
 export async function putSettings(
   tx: Queryable,
   of: { serverId: number; tenantId: number },
-  { viewsOn, attackMail, attackWebhook, portMail, portWebhook }: ProtectSettings,
+  settings: ProtectSettings,
 ): Promise<void> {
+  const { viewsOn, attackMail, attackWebhook, portMail, portWebhook, findingMail, findingWebhook } = settings;
   await sql`
     insert into protect_settings (server_id, tenant_id, views_on, attack_mail, attack_webhook, port_mail, port_mail_since,
-      port_webhook, port_webhook_since)
+      port_webhook, port_webhook_since, finding_mail, finding_mail_since, finding_webhook, finding_webhook_since)
     values (${of.serverId}, ${of.tenantId}, ${viewsOn}, ${attackMail}, ${attackWebhook}, ${portMail},
-      case when ${portMail} then svc_now() end, ${portWebhook}, case when ${portWebhook} then svc_now() end)
+      case when ${portMail} then svc_now() end, ${portWebhook}, case when ${portWebhook} then svc_now() end,
+      ${findingMail}, case when ${findingMail} <> 'off' then svc_now() end, ${findingWebhook},
+      case when ${findingWebhook} then svc_now() end)
     on conflict (server_id) do update set
       views_on = excluded.views_on, attack_mail = excluded.attack_mail, attack_webhook = excluded.attack_webhook,
       views_on_since = case when protect_settings.views_on or not excluded.views_on
@@ -50,5 +57,10 @@ export async function putSettings(
         then protect_settings.port_mail_since else svc_now() end,
       port_webhook_since = case when protect_settings.port_webhook or not excluded.port_webhook
         then protect_settings.port_webhook_since else svc_now() end,
+      finding_mail = excluded.finding_mail, finding_webhook = excluded.finding_webhook,
+      finding_mail_since = case when protect_settings.finding_mail <> 'off' or excluded.finding_mail = 'off'
+        then protect_settings.finding_mail_since else svc_now() end,
+      finding_webhook_since = case when protect_settings.finding_webhook or not excluded.finding_webhook
+        then protect_settings.finding_webhook_since else svc_now() end,
       changed_at = svc_now()`.execute(tx);
 }

@@ -49,7 +49,15 @@ export async function createHistory(world: World, monitor: ScanMonitor) {
 
   const switchViews = (on: boolean) =>
     world.protectSettings.change(actor, serverId, {
-      ...{ viewsOn: on, attackMail: true, attackWebhook: true, portMail: false, portWebhook: false },
+      ...{
+        viewsOn: on,
+        attackMail: true,
+        attackWebhook: true,
+        portMail: false,
+        portWebhook: false,
+        findingMail: 'off',
+        findingWebhook: false,
+      },
     });
   const lapse = () => {
     for (const each of model) if (each.state === 'queued' && each.minutesOld >= 1440) each.state = 'expired';

@@ -54,6 +54,26 @@ export function settingsSection({ visitor, server, settings }: SettingsOptions):
         hint: 'server.port_opened and server.port_closed, to the endpoints that chose them.',
         checked: settings.portWebhook,
       }),
+      field({
+        kind: 'select',
+        name: 'finding_mail',
+        label: 'Mail about new potential vulnerabilities',
+        hint: 'To every member of the organization, once for each check that finds new ones of this severity.',
+        value: settings.findingMail,
+        options: [
+          { value: 'off', label: 'Off' },
+          { value: 'medium', label: 'Medium and above' },
+          { value: 'high', label: 'High and above' },
+          { value: 'critical', label: 'Critical only' },
+        ],
+      }),
+      field({
+        kind: 'checkbox',
+        name: 'finding_webhook',
+        label: 'Webhook events about new potential vulnerabilities',
+        hint: 'server.finding_new, of any severity, to the endpoints that chose it.',
+        checked: settings.findingWebhook,
+      }),
     ]),
     actionButton({
       action: actionOf(server),
@@ -87,15 +107,15 @@ export function viewsOffPage({ visitor, server, settings }: SettingsOptions): Ht
 }
 
 /** The switch changes nothing else. */
-function choicesOf(
-  { attackMail, attackWebhook, portMail, portWebhook }: ProtectSettings,
-  views: 'on' | 'off',
-) {
+function choicesOf(settings: ProtectSettings, views: 'on' | 'off') {
+  const { attackMail, attackWebhook, portMail, portWebhook, findingMail, findingWebhook } = settings;
   return {
     views,
     ...(attackMail && { attack_mail: 'on' }),
     ...(attackWebhook && { attack_webhook: 'on' }),
     ...(portMail && { port_mail: 'on' }),
     ...(portWebhook && { port_webhook: 'on' }),
+    finding_mail: findingMail,
+    ...(findingWebhook && { finding_webhook: 'on' }),
   };
 }

@@ -1,6 +1,7 @@
 /** `POST /client/servers/{id}/protect/settings`: what is shown and told of a server's protection. */
 import { Type } from 'typebox';
 import { hasCode } from '#common/errors/index.ts';
+import { findingMailChoices } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { findServerOf } from '../servers/guard-server.ts';
@@ -16,6 +17,8 @@ const SettingsForm = Type.Object({
   attack_webhook: ticked,
   port_mail: ticked,
   port_webhook: ticked,
+  finding_mail: Type.Optional(Type.Enum([...findingMailChoices])),
+  finding_webhook: ticked,
 });
 
 export function registerProtectSettings(app: App, deps: ProtectGuardDeps): void {
@@ -24,13 +27,16 @@ export function registerProtectSettings(app: App, deps: ProtectGuardDeps): void 
     { schema: { params: Id, body: SettingsForm } },
     async (request, reply) => {
       const { visitor, server } = await findServerOf(deps.servers, request);
-      const { views, attack_mail, attack_webhook, port_mail, port_webhook } = request.body;
+      const { views, attack_mail, attack_webhook, port_mail, port_webhook, finding_mail, finding_webhook } =
+        request.body;
       const wanted = {
         viewsOn: views === 'on',
         attackMail: attack_mail === 'on',
         attackWebhook: attack_webhook === 'on',
         portMail: port_mail === 'on',
         portWebhook: port_webhook === 'on',
+        findingMail: finding_mail ?? 'off',
+        findingWebhook: finding_webhook === 'on',
       };
       try {
         await deps.protectSettings.change(visitor.actor, server.id, wanted);

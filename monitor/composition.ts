@@ -45,7 +45,7 @@ function createLoops(features: Features): Part[] {
     ...(config.hasInventorySync ? [inventory.loop] : []),
     ...feeds.all.filter(({ cadence }) => cadence.isOn).flatMap((feed) => partsOfFeed(features, feed)),
     ...(config.hasAlerts ? alerts.parts : []),
-    ...(config.hasVulnerabilitySync && vulnerabilities.source ? [vulnerabilities.loop] : []),
+    ...(config.hasVulnerabilitySync ? vulnerabilities.parts : []),
     ...(config.hasHandOff ? handOff.parts : []),
     ...(config.hasMaintenance ? [retention.loop] : []),
   ];

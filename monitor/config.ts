@@ -2,6 +2,7 @@
 import { join, resolve } from 'node:path';
 import {
   booleanSetting,
+  choiceSetting,
   databaseUrlSetting,
   httpUrlSetting,
   integerSetting,
@@ -195,13 +196,19 @@ export const monitorSettings = {
   hasVulnerabilitySync: booleanSetting(
     'SVC_VULNERABILITY_SYNC',
     true,
-    'Whether serve also refreshes the records of the vulnerability database, each product once in 24 hours; 0 leaves that to "./svc monitor refresh_vulnerabilities --loop".',
+    'Whether serve also refreshes the records of the vulnerability database, each product once in 24 hours, and assesses what scans found; 0 leaves that to "./svc monitor refresh_vulnerabilities --loop".',
   ),
   nvdUrl: httpUrlSetting(
     'SVC_NVD_URL',
     'https://services.nvd.nist.gov/rest/json/cves/2.0',
     'The CVE API 2.0 of the NVD or of a mirror of it. It receives names of server products, such as openbsd:openssh, and nothing else. Empty: nothing is fetched; a demo world asks a database of its own machine only; "./svc monitor refresh_vulnerabilities --from FOLDER" reads the NVD\'s feed files.',
     { emptyIsNone: true },
+  ),
+  vulnerabilityAlerts: choiceSetting(
+    'SVC_VULNERABILITY_ALERTS',
+    ['off', 'critical', 'high'],
+    'high',
+    'From which severity on operators are alerted of a new potential vulnerability of a server.',
   ),
   nvdApiKey: optionalTextSetting(
     'SVC_NVD_API_KEY',

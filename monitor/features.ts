@@ -4,7 +4,7 @@ import { requirePrivateTransport, staysOnMachine } from '#common/transport/index
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { listMissingMigrations } from '#service-kit/postgres/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
-import { type Alerts, createAlerts, noteIncidents } from './alerts/index.ts';
+import { type Alerts, createAlerts, createFindingAlerts, noteIncidents } from './alerts/index.ts';
 import { type Applications, createApplications, nameApplication } from './applications/index.ts';
 import { createDetection, type Detection } from './detection/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
@@ -43,7 +43,7 @@ import { createSetAsides, type SetAsides } from './set-asides/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { captureSection, createTraffic, type Traffic } from './traffic/index.ts';
 import { createVendors, type Vendors } from './vendors/index.ts';
-import { createVulnerabilities, type Vulnerabilities } from './vulnerabilities/index.ts';
+import { createVulnerabilities, noteEvidence, type Vulnerabilities } from './vulnerabilities/index.ts';
 
 /** What was observed, what it is about, and who is told. */
 interface Observation {
@@ -127,7 +127,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     days: config.evidenceDays,
   });
   const documentationIsGlobal = config.allowDocumentationAddresses;
-  const scans = createScans({ db, reader, sites, documentationIsGlobal });
+  const scans = createScans({ db, reader, sites, documentationIsGlobal, onResult: noteEvidence });
   const setAsides = createSetAsides({ db });
   const traffic = createTraffic({ db, facts, setAsides });
   const { rankingHoldSeconds } = config;
@@ -137,9 +137,8 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
   const registryUrl = config.isDemoWorld ? null : config.macVendorLookupUrl;
   const vendors = createVendors({ ...base, registryUrl });
   const vulnerabilities = createVulnerabilities({
-    ...base,
-    source: nvdSource(config),
-    isDemo: config.isDemoWorld,
+    ...{ ...base, scans, source: nvdSource(config), isDemo: config.isDemoWorld },
+    onChecked: createFindingAlerts(config.vulnerabilityAlerts, events),
   });
   const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({
@@ -162,6 +161,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     applications,
     incidents,
     scans,
+    vulnerabilities,
     live: createWindowReader(liveStore),
     documentationIsGlobal,
     ...overrides.feedDeps,

@@ -18,6 +18,7 @@ import type { KeptTable, Sweep } from './retention/index.ts';
 import { keptScans } from './scans/index.ts';
 import { keptNames } from './search/index.ts';
 import { keptSetAsides } from './set-asides/index.ts';
+import { keptVulnerabilities } from './vulnerabilities/index.ts';
 
 /** Retention times of all tables. */
 export const keptTables = [
@@ -36,6 +37,7 @@ export const keptTables = [
   ...keptIncidents,
   ...keptEvents,
   ...keptScans,
+  ...keptVulnerabilities,
 ];
 
 /** The same; capture files of incidents are removed before the incidents, and while they can't be, both stay. */

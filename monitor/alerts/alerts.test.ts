@@ -36,6 +36,8 @@ before(async () => {
     traffic: world.traffic,
     probes: createProbes({ db, reader: db }),
     scans: world.scans,
+    sites: world.sites,
+    vulnerabilities: world.vulnerabilities,
     rules: { allowPrivate: true },
     mail: { url: mailServer.url, from: 'Monitor <monitor@example.net>' },
     consoleUrl: 'https://monitor.example.net',

@@ -14,12 +14,14 @@ export const kindNames: Record<AlertKind, string> = {
   counters_left_out: 'Impossible counters ignored',
   credential_copied: 'Sensor credential copied',
   credential_ending: 'Sensor credential expires',
+  findings_new: 'Potential vulnerabilities',
   minutes_missing: 'Sensor sends no minutes',
   minutes_refused: 'Minutes refused',
   plan_cut: 'Plan of a sensor too long',
   probe_down: 'Probe down',
   scans_overdue: 'Port scans overdue',
   storage_pressure: 'Sensor storage low',
+  vulnerability_copy_old: 'Vulnerability database not refreshed',
 };
 
 /** `Sensor silent: node-1`. */
@@ -48,6 +50,8 @@ export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>)
       return 'a replaced credential is still in use: two hosts have a copy of it, or a host was restored from an old disk';
     case 'credential_ending':
       return `${endingText(Number(details.left_seconds))}, and the sensor has not renewed it`;
+    case 'findings_new':
+      return findingsText(details);
     case 'minutes_missing':
       return `the sensor has contact, but no minute arrived for ${Math.floor(Number(details.missing_seconds) / 60)} min`;
     case 'minutes_refused':
@@ -70,7 +74,22 @@ export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>)
         `the spool is ${percent(details.spool_share)} full, the disk ${percent(details.disk_share)}` +
         (details.collection_paused ? '; collection pauses' : '')
       );
+    case 'vulnerability_copy_old':
+      return (
+        `the copy was not refreshed for ${Math.floor(Number(details.overdue_seconds) / 86_400)} days` +
+        `${details.reason ? `, the last attempt: ${String(details.reason).replace(/\.$/, '')}` : ''}; its last records are still used`
+      );
   }
+}
+
+/** `2 new of severity high or critical: CVE-2024-6387 at tcp/22 (OpenSSH 9.6p1), and 1 more`. */
+function findingsText({ found, first, others }: Episode['details']): string {
+  const more = Number(found) - 1;
+  const elsewhere = Number(others);
+  return (
+    `${found} new of severity high or critical, not confirmed: ${first}${more > 0 ? `, and ${more} more` : ''}` +
+    `${elsewhere > 0 ? `; ${elsewhere} other ${elsewhere === 1 ? 'server has' : 'servers have'} new ones too, see the list of alerts` : ''}`
+  );
 }
 
 /** `its clock is 2 h ahead`. */

@@ -9,17 +9,19 @@ export const alertKinds = [
   'counters_left_out',
   'credential_copied',
   'credential_ending',
+  'findings_new',
   'minutes_missing',
   'minutes_refused',
   'plan_cut',
   'probe_down',
   'scans_overdue',
   'storage_pressure',
+  'vulnerability_copy_old',
 ] as const;
 export type AlertKind = (typeof alertKinds)[number];
 
-/** Kinds that follow another feature's state (`note-incidents.ts`), not the judging loop. */
-export const fedKinds: ReadonlySet<AlertKind> = new Set(['attack_detected']);
+/** Kinds that follow another feature's state (`note-incidents.ts`, `note-findings.ts`), not the judging loop. */
+export const fedKinds: ReadonlySet<AlertKind> = new Set(['attack_detected', 'findings_new']);
 
 /** Verdict of the newest facts about one subject. `unknown` includes values between bad and good. */
 export type Verdict = 'bad' | 'good' | 'unknown';
@@ -27,7 +29,7 @@ export type Verdict = 'bad' | 'good' | 'unknown';
 /** Something that is judged, in its present state. A subject that is in no list was removed. */
 export interface Subject {
   kind: AlertKind;
-  /** `sensor:4`, `capture:4:eth0`, `probe:7`, `incident:` and its UUID. */
+  /** `sensor:4`, `capture:4:eth0`, `probe:7`, `server:7:12`, `incident:` and its UUID. */
   key: string;
   siteId: number;
   name: string;
@@ -55,12 +57,15 @@ export const resolveSeconds: Record<AlertKind, number> = {
   counters_left_out: 60,
   credential_copied: 60,
   credential_ending: 60,
+  // Resolved by the check that finds none, at once.
+  findings_new: 0,
   minutes_missing: 60,
   minutes_refused: 60,
   plan_cut: 60,
   probe_down: 60,
   scans_overdue: 60,
   storage_pressure: 120,
+  vulnerability_copy_old: 60,
 };
 
 export type Step =

@@ -12,7 +12,9 @@ import {
   type Sensors,
   silentAfterSeconds,
 } from '#monitor/sensors/index.ts';
+import type { Sites } from '#monitor/sites/index.ts';
 import type { CaptureLoss, Traffic } from '#monitor/traffic/index.ts';
+import { type CopyAge, oldCopySeconds, overdueSeconds, type Vulnerabilities } from '#monitor/vulnerabilities/index.ts';
 import {
   type CaptureHealth,
   captureStates,
@@ -48,16 +50,19 @@ export interface FindSubjectsDeps {
   traffic: Pick<Traffic, 'listLosses' | 'listOutages'>;
   probes: Pick<Probes, 'listNewestMinutes'>;
   scans: Pick<Scans, 'listOverdue'>;
+  sites: Pick<Sites, 'list'>;
+  vulnerabilities: Pick<Vulnerabilities, 'readAge' | 'source'>;
 }
 
 /** `watchingSeconds`: how long the monitor has watched without a break. */
 export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: number): Promise<Subject[]> {
-  const [sensors, outages, losses, probes, scans] = await Promise.all([
+  const [sensors, outages, losses, probes, scans, copy] = await Promise.all([
     deps.sensors.listHealth(),
     deps.traffic.listOutages(outageMinutes),
     deps.traffic.listLosses(lossMinutes),
     deps.probes.listNewestMinutes(downMinutes),
     deps.scans.listOverdue(),
+    copyOf(deps),
   ]);
   const scansOf = new Map(scans.map((one) => [one.sensorId, one]));
   return [
@@ -75,7 +80,28 @@ export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: numb
     ]),
     ...losses.map(lossOf),
     ...probes.map(probeOf),
+    ...copy,
   ];
+}
+
+/** The copy serves all sites; an alert has one, so it is the first. */
+async function copyOf({ vulnerabilities, sites }: FindSubjectsDeps): Promise<Subject[]> {
+  const age = await vulnerabilities.readAge();
+  const seconds = overdueSeconds(age);
+  const [site] = await sites.list();
+  if (!site || !vulnerabilities.source || seconds === null) return [];
+  return [copySubject(site.id, seconds, age)];
+}
+
+function copySubject(siteId: number, seconds: number, { error }: CopyAge): Subject {
+  return {
+    kind: 'vulnerability_copy_old',
+    key: 'vulnerability-copy',
+    siteId,
+    name: 'all sites',
+    verdict: between(seconds, oldCopySeconds, oldCopySeconds),
+    details: { overdue_seconds: Math.round(seconds), reason: error },
+  };
 }
 
 /** Fields of a sensor that are the same for every kind. */

@@ -45,6 +45,7 @@ export {
 } from './find-subjects.ts';
 export { keptAlerts } from './kept.ts';
 export type { ChannelInput } from './manage-channels.ts';
+export { createFindingAlerts } from './note-findings.ts';
 export { noteIncidents } from './note-incidents.ts';
 export type { MailSettings } from './send-mail.ts';
 export type { Episode };

@@ -13,6 +13,7 @@ import type { Live } from '#monitor/live/index.ts';
 import type { ScanExchange } from '#monitor/scans/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
+import type { AssessmentExchange } from '#monitor/vulnerabilities/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Allocations } from './allocations/index.ts';
 import type { FeedItem, Round, Visit } from './round.ts';
@@ -72,6 +73,7 @@ export interface FeedSources {
   live: Pick<Live, 'listWindows'>;
   incidents: Pick<Incidents, 'listDeliverable' | 'noteDelivered' | 'readAttackPeriods'>;
   scans: ScanExchange;
+  vulnerabilities: AssessmentExchange;
 }
 
 export interface FeedWork<Item extends FeedItem, Request, Answer> {

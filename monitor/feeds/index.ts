@@ -16,6 +16,7 @@ import type { ScanExchange } from '#monitor/scans/index.ts';
 import type { PlanSection } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
+import type { AssessmentExchange } from '#monitor/vulnerabilities/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAllocations, createProtectionSection } from './allocations/index.ts';
@@ -36,6 +37,7 @@ export { portScans } from './port-scans/index.ts';
 export type { FeedItem } from './round.ts';
 export type { TickResult } from './run-feed.ts';
 export type { FeedState, HeldBack } from './store.ts';
+export { vulnerabilities } from './vulnerabilities/index.ts';
 export { createWake } from './wake.ts';
 
 /** Cursors that nothing visited for this long are forgotten (NET-2.9). */
@@ -81,6 +83,7 @@ export interface FeedsDeps {
   live: Pick<Live, 'listWindows'>;
   incidents: Pick<Incidents, 'listDeliverable' | 'noteDelivered' | 'readAttackPeriods'>;
   scans: ScanExchange;
+  vulnerabilities: AssessmentExchange;
   clock: Clock;
   reporter: Reporter;
   /** Documentation ranges count as globally routable: lab and demo worlds alone. */

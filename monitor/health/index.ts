@@ -13,6 +13,7 @@ import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Retention } from '#monitor/retention/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
+import type { Vulnerabilities } from '#monitor/vulnerabilities/index.ts';
 import { listLeases } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findProblems } from './problems.ts';
@@ -31,6 +32,7 @@ export interface HealthDeps {
   live: Pick<Live, 'findProblem'>;
   incidents: Pick<Incidents, 'countOpen'>;
   evidence: Pick<Evidence, 'findProblem'>;
+  vulnerabilities: Pick<Vulnerabilities, 'findProblem'>;
   /** Names of migrations that were not applied. */
   missingMigrations: () => Promise<string[]>;
 }
@@ -43,7 +45,7 @@ export const backlogSeconds = 60;
 export function createHealth(deps: HealthDeps): Health {
   return {
     async read() {
-      const [inbox, leases, inventory, delivered, maintenance, sensors, liveProblem, open, evidenceProblem] =
+      const [inbox, leases, inventory, delivered, maintenance, sensors, liveProblem, open, evidenceProblem, copyProblem] =
         await Promise.all([
           deps.inbox.state(),
           listLeases(deps.reader()),
@@ -54,6 +56,7 @@ export function createHealth(deps: HealthDeps): Health {
           deps.live.findProblem(),
           deps.incidents.countOpen(),
           deps.evidence.findProblem(),
+          deps.vulnerabilities.findProblem(),
         ]);
       const feeds: FeedRecord[] = [
         { feed: 'inventory', title: 'Inventory', ...inventory, newestMinute: null },
@@ -62,7 +65,7 @@ export function createHealth(deps: HealthDeps): Health {
       const sum = (name: 'attacks' | 'stale' | 'info') => open.reduce((total, site) => total + site[name], 0);
       const incidents = { active: sum('attacks'), stale: sum('stale'), info: sum('info') };
       const report = { asOfMs: Date.now(), inbox, leases, feeds, maintenance, sensors, incidents };
-      const ofStores = [liveProblem, evidenceProblem].filter((problem) => problem !== null);
+      const ofStores = [liveProblem, evidenceProblem, copyProblem].filter((problem) => problem !== null);
       return { ...report, problems: [...findProblems(report), ...ofStores] };
     },
     async check() {

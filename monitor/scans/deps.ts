@@ -9,4 +9,13 @@ export interface ScansDeps {
   sites: Pick<Sites, 'find'>;
   /** Documentation ranges count as globally routable: lab and demo worlds alone. */
   documentationIsGlobal: boolean;
+  /** A result was stored: called in its transaction, after what it found. */
+  onResult?: (trx: Queryable, server: ScannedServer) => Promise<void>;
+}
+
+/** The server that a result is about. */
+export interface ScannedServer {
+  siteId: number;
+  clusterId: number;
+  vmId: number;
 }

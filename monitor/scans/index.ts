@@ -15,6 +15,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Exclusion } from './choose-targets.ts';
 import * as delivery from './delivery-store.ts';
 import type { ScansDeps } from './deps.ts';
+import { listEvidence, type ServiceEvidenceAt } from './evidence-store.ts';
 import { countExcluded, readPlan } from './read-plan.ts';
 import * as reads from './read-store.ts';
 import { receiveReport } from './receive-report.ts';
@@ -26,6 +27,8 @@ import { setSchedule } from './set-schedule.ts';
 
 export type { Exclusion } from './choose-targets.ts';
 export type { DeliverableScan, ScanBody } from './delivery-store.ts';
+export type { ScannedServer } from './deps.ts';
+export type { ServiceEvidenceAt } from './evidence-store.ts';
 export { freshnessOf } from './freshness.ts';
 export { keptScans } from './kept.ts';
 export { type HostedApplication, matchApplications } from './match-applications.ts';
@@ -67,6 +70,8 @@ export interface Scans extends ScanExchange {
   listOpenPorts(siteId: number, limit: number): Promise<reads.OpenPort[]>;
   /** What open ports of an address said of themselves. */
   listServicesAt(address: string): Promise<reads.ServiceOfPort[]>;
+  /** Open ports of these servers as evidence of software. */
+  listEvidence(servers: readonly { clusterId: number; vmId: number }[]): Promise<ServiceEvidenceAt[]>;
   /** How the scans of a site's sensors go; sensors that never asked for a plan are missing. */
   listSensorScans(siteId: number): Promise<reads.SensorScans[]>;
   /** Whether sensors of all sites keep up. */
@@ -93,6 +98,7 @@ export function createScans(deps: ScansDeps): Scans {
     listAttempts: (siteId, limit) => reads.listAttempts(deps.db(), siteId, limit),
     listOpenPorts: (siteId, limit) => reads.listOpenPorts(deps.db(), siteId, limit),
     listServicesAt: (address) => reads.listServicesAt(deps.db(), address),
+    listEvidence: (servers) => listEvidence(deps.db(), servers),
     listSensorScans: (siteId) => reads.listSensorScans(deps.db(), siteId),
     listOverdue: () => reads.listOverdue(deps.db()),
     countExcluded: (sensorId) => countExcluded(deps, sensorId),

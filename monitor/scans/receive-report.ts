@@ -23,7 +23,7 @@ import { fromTargetId } from './read-plan.ts';
 
 /** Throws `scans.unknown_target` and `scans.malformed`: the sensor must not send the report again. */
 export async function receiveReport(
-  { db }: Pick<ScansDeps, 'db'>,
+  { db, onResult }: Pick<ScansDeps, 'db' | 'onResult'>,
   sensorId: number,
   report: ScanReport,
 ): Promise<ScanReceipt> {
@@ -41,7 +41,10 @@ export async function receiveReport(
     if (isKnown(held, report)) return { scan_id, receipt: 'duplicate' };
     if (report.kind === 'started') await writeStarted(trx, sensorId, report, report.at);
     else if (report.kind === 'heartbeat') await writeHeartbeat(trx, sensorId, report, report.at);
-    else await takeResult(trx, sensorId, target, report);
+    else {
+      await takeResult(trx, sensorId, target, report);
+      await onResult?.(trx, target);
+    }
     return { scan_id, receipt: 'accepted' };
   });
 }

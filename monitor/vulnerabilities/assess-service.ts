@@ -65,8 +65,7 @@ function assessService(
   const { product, service, reason: ownReason } = identifyService(evidence);
   const advisories = product ? findAdvisories(product.key) : [];
   const reason = ownReason ?? (isPackaged ? 'likely_packaged' : advisories === null ? 'no_database' : null);
-  const found = service && advisories ? findAll(service, advisories) : [];
-  const listed = found.slice(0, findingsMax);
+  const { listed, leftOut } = service && advisories ? findAll(service, advisories) : nothing;
   return {
     product: product && { key: product.key, title: product.title },
     assessment: reason === null ? 'assessed' : 'unable',
@@ -74,12 +73,20 @@ function assessService(
     findings: reason === null ? listed : [],
     upstreamFindings: reason === null ? [] : listed,
     compared: service && advisories ? advisories.length : 0,
-    isLimited: found.length > listed.length,
+    isLimited: leftOut > 0,
   };
 }
 
-function findAll(service: KnownService, advisories: readonly Advisory[]): Finding[] {
-  return advisories
+/** Findings of one product in one version, the most severe first. */
+export interface FoundList {
+  listed: readonly Finding[];
+  leftOut: number;
+}
+
+const nothing: FoundList = { listed: [], leftOut: 0 };
+
+export function findAll(service: KnownService, advisories: readonly Advisory[]): FoundList {
+  const found = advisories
     .flatMap((advisory): Finding[] => {
       const { truth, why, matched } = matchAdvisory(service, advisory);
       if (truth === 'no') return [];
@@ -87,6 +94,7 @@ function findAll(service: KnownService, advisories: readonly Advisory[]): Findin
       return [{ ...shown, result: truth === 'yes' ? 'affected' : 'possible', incomplete: why, matched }];
     })
     .sort(bySeverity);
+  return { listed: found.slice(0, findingsMax), leftOut: Math.max(0, found.length - findingsMax) };
 }
 
 function bySeverity(a: Finding, b: Finding): number {

@@ -5,23 +5,51 @@
  * known, and never as the original where a distribution made a package of it. Configurations are evaluated whole, in three
  * values: what scans can't see makes a result incomplete and never certain. Only names of products are sent to the
  * database; reads use the stored copy alone, and a failed refresh keeps the copy of before with its age (NET-2.6.3).
+ *
+ * Every open port of the scan evidence has one assessment, bound to exactly that evidence. What the records say of a product in one
+ * version is stored once (`assessing/`), so a refresh compares each version once, whatever number of servers runs it.
  */
 import type { Clock } from '#common/clock/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type Assessment, assessServices } from './assess-service.ts';
+import { type Assessment, assessServices, type Finding } from './assess-service.ts';
+import { type Assessor, createAssessor } from './assessing/assessor.ts';
+import type { AssessorDeps } from './assessing/deps.ts';
+import { type CopyAge, describeAge } from './copy-age.ts';
 import { identifyService, type ServiceEvidence } from './identify-service.ts';
+import { createIgnores, type Ignores } from './ignores/index.ts';
 import { type ImportResult, importFiles } from './import-files.ts';
 import type { Advisory } from './matcher/advisory.ts';
 import { createNvdClient, type NvdSource } from './nvd/client.ts';
 import { products } from './products.ts';
+import * as projections from './projection-store.ts';
+import { type PlaceProjection, readProjections } from './read-projections.ts';
+import { readServer, type ServerWithServices } from './read-server.ts';
+import * as reads from './read-store.ts';
 import { createRefresher, type RefreshResult } from './refresh.ts';
 import * as store from './store.ts';
 
 export type { Assessment, Finding } from './assess-service.ts';
-export type { ServiceEvidence } from './identify-service.ts';
+export { type CopyAge, oldCopySeconds, overdueSeconds } from './copy-age.ts';
+export type { FoundOfServer } from './assessing/deps.ts';
+export { noteEvidence } from './assessing/queue-store.ts';
+export type { ServiceEvidence, UnableReason } from './identify-service.ts';
+export { type Ignore, type IgnoredFinding, type IgnoreInput, ignoreReasonMax } from './ignores/index.ts';
+export { keptVulnerabilities } from './kept.ts';
+export type { AnsweredPlace, DeliverablePlace } from './projection-store.ts';
 export { readCpeEvidence, readNmapEvidence, type ServiceAt } from './read-evidence.ts';
+export type { PlaceProjection } from './read-projections.ts';
+export type { ServerWithServices, ServiceWithFindings } from './read-server.ts';
+export type {
+  AssessedServer,
+  AssessedService,
+  AssessmentTotals,
+  FindingCounts,
+  TouchedService,
+  TouchingCve,
+} from './read-store.ts';
 
 /** The state of one product in the copy. */
 export interface CopiedProduct extends store.StoredProduct {
@@ -36,7 +64,47 @@ export interface VulnerabilitySource {
   isDemo: boolean;
 }
 
-export interface Vulnerabilities {
+/** A part of a list. */
+export interface ListPage {
+  offset: number;
+  limit: number;
+}
+
+/** Assessments for pages; of a site, or of all (null). Names of servers are the inventory's. */
+export interface AssessmentReads {
+  readTotals(siteId: number | null): Promise<reads.AssessmentTotals>;
+  /** Servers with open ports, the most severe first. */
+  listServers(siteId: number | null, page: ListPage): Promise<reads.AssessedServer[]>;
+  /** One server with its services, findings and ignores; null where no scan saw it. */
+  readServer(clusterId: number, vmId: number): Promise<ServerWithServices | null>;
+  /** Records that touch an assessed service: known exploited ones and the most severe first. */
+  listCves(siteId: number | null, page: ListPage): Promise<reads.TouchingCve[]>;
+  /** A record by its number, such as CVE-2024-6387; null where it touches nothing. */
+  findFinding(cve: string): Promise<Finding | null>;
+  /** Assessed services that a record touches, by server. */
+  listTouched(cve: string, siteId: number | null, page: ListPage): Promise<reads.TouchedService[]>;
+  /** A problem of the copy for people; null where it is younger than three days. */
+  findProblem(): Promise<string | null>;
+  /** How old the copy is. */
+  readAge(): Promise<CopyAge>;
+}
+
+/** What the feed exchanges with operations. */
+export interface AssessmentExchange {
+  /** Addresses in these clusters whose newest check operations did not answer about under this connection. */
+  listDeliverable(
+    clusterIds: readonly number[],
+    connectionRevision: number,
+  ): Promise<projections.DeliverablePlace[]>;
+  readProjections(db: Queryable, places: readonly projections.Place[]): Promise<PlaceProjection[]>;
+  noteAnswers(trx: Queryable, answers: readonly projections.AnsweredPlace[]): Promise<void>;
+}
+
+export interface Vulnerabilities extends Ignores, AssessmentReads, AssessmentExchange {
+  /** Assesses what scans found; its loop runs as long as the program. */
+  assessor: Assessor;
+  /** The loops that refresh the copy, where it has a source, and assess. */
+  parts: readonly Part[];
   /** Null where no database is configured: the loop has nothing to do. */
   source: VulnerabilitySource | null;
   /** Refreshes the copy as long as the program runs. */
@@ -51,7 +119,7 @@ export interface Vulnerabilities {
   assess(services: readonly ServiceEvidence[]): Promise<Assessment[]>;
 }
 
-export interface VulnerabilitiesDeps {
+export interface VulnerabilitiesDeps extends AssessorDeps {
   db: () => Queryable;
   clock: Clock;
   reporter: Reporter;
@@ -64,17 +132,39 @@ export function createVulnerabilities(deps: VulnerabilitiesDeps): Vulnerabilitie
   const { db, source } = deps;
   const client = source && createNvdClient(source);
   const refresher = createRefresher({ ...deps, client });
+  const assessor = createAssessor(deps);
   return {
     source: source && {
       host: new URL(source.url).host,
       hasKey: source.apiKey !== null,
       isDemo: deps.isDemo,
     },
+    ...createIgnores(db),
+    ...createReads(db, source !== null),
+    assessor,
+    parts: [...(source === null ? [] : [refresher.loop]), assessor.loop],
+    listDeliverable: (...asked) => projections.listDeliverable(db(), ...asked),
+    readProjections,
+    noteAnswers: projections.noteAnswers,
     loop: refresher.loop,
     refresh: refresher.runOnce,
     importFiles: (folder, report) => importFiles(db(), folder, report),
     listProducts: () => listProducts(db()),
     assess: (services) => assess(db(), services),
+  };
+}
+
+function createReads(db: () => Queryable, hasSource: boolean): AssessmentReads {
+  const readAge = () => store.readAge(db());
+  return {
+    readTotals: (siteId) => reads.readTotals(db(), siteId),
+    listServers: (...asked) => reads.listServers(db(), ...asked),
+    readServer: (...asked) => readServer(db(), ...asked),
+    listCves: (...asked) => reads.listCves(db(), ...asked),
+    findFinding: (cve) => reads.findFinding(db(), cve),
+    listTouched: (...asked) => reads.listTouched(db(), ...asked),
+    findProblem: async () => describeAge(await readAge(), hasSource),
+    readAge,
   };
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { CopyAge } from './copy-age.ts';
 import type { Advisory } from './matcher/advisory.ts';
 
 /** What is stored of one product. */
@@ -24,6 +25,17 @@ export async function listProducts(db: Queryable): Promise<StoredProduct[]> {
   return rows;
 }
 
+/** Of all products that were ever asked for: the one whose records are the oldest. */
+export async function readAge(db: Queryable): Promise<CopyAge> {
+  const { rows } = await sql<CopyAge>`
+    select extract(epoch from svc_now() - min(refreshed_at))::float8 as "ageSeconds",
+      count(*) filter (where refreshed_at is null)::int as missing,
+      extract(epoch from svc_now() - min(first_attempt_at) filter (where refreshed_at is null))::float8 as "missingSeconds",
+      (array_agg(error order by attempted_at desc) filter (where error is not null))[1] as error
+    from vulnerability_products`.execute(db);
+  return rows[0]!;
+}
+
 /** Of these, the products that were not refreshed for so long; those that were tried longest ago first. */
 export async function listDue(
   db: Queryable,
@@ -45,6 +57,31 @@ export async function readAdvisories(db: Queryable, product: string): Promise<Ad
       coalesce((select jsonb_agg(advisory order by cve) from vulnerability_advisories where product = ${product}),
         '[]') as advisories`.execute(db);
   return rows[0]?.isKnown ? rows[0].advisories : null;
+}
+
+/** Records of a product, and which state of them this is. */
+export interface ProductRecords {
+  /** Null: they were never fetched. */
+  advisories: Advisory[] | null;
+  /** Grows with every change of them. */
+  revision: number;
+  refreshedAtMs: number | null;
+}
+
+export async function readRecords(db: Queryable, product: string): Promise<ProductRecords> {
+  const { rows } = await sql<ProductRecords>`
+    select p.revision, (extract(epoch from p.refreshed_at) * 1000)::float8 as "refreshedAtMs",
+      case when p.refreshed_at is not null then coalesce(
+        (select jsonb_agg(a.advisory order by a.cve) from vulnerability_advisories a where a.product = p.product), '[]')
+      end as advisories
+    from vulnerability_products p where p.product = ${product}`.execute(db);
+  return rows[0] ?? { advisories: null, revision: 0, refreshedAtMs: null };
+}
+
+export async function readRevision(db: Queryable, product: string): Promise<number> {
+  const { rows } = await sql<{ revision: number }>`
+    select revision from vulnerability_products where product = ${product}`.execute(db);
+  return rows[0]?.revision ?? 0;
 }
 
 /** The right to send one request, or the time to wait for it. */
@@ -103,10 +140,10 @@ export async function replaceAdvisories(
   { advisories, unreadable }: FetchedProduct,
 ): Promise<void> {
   // The product's row is the first that is locked, so a refresh and an import of files follow one another.
-  await sql`insert into vulnerability_products (product, attempted_at, refreshed_at, unreadable)
-    values (${product}, svc_now(), svc_now(), ${unreadable.length})
+  await sql`insert into vulnerability_products as held (product, attempted_at, refreshed_at, unreadable, revision)
+    values (${product}, svc_now(), svc_now(), ${unreadable.length}, 1)
     on conflict (product) do update set attempted_at = svc_now(), refreshed_at = svc_now(), error = null,
-      unreadable = excluded.unreadable`.execute(trx);
+      unreadable = excluded.unreadable, revision = held.revision + 1`.execute(trx);
   const cves = advisories.map(({ cve }) => cve);
   await sql`delete from vulnerability_advisories
     where product = ${product} and cve <> all(${[...cves, ...unreadable]}::text[])`.execute(trx);
@@ -122,9 +159,9 @@ export async function mergeAdvisories(
   removed: readonly string[],
   madeAtMs: number,
 ): Promise<void> {
-  await sql`insert into vulnerability_products as held (product, attempted_at, refreshed_at)
-    values (${product}, svc_now(), to_timestamp(${madeAtMs}::float8 / 1000))
-    on conflict (product) do update set attempted_at = svc_now(), error = null,
+  await sql`insert into vulnerability_products as held (product, attempted_at, refreshed_at, revision)
+    values (${product}, svc_now(), to_timestamp(${madeAtMs}::float8 / 1000), 1)
+    on conflict (product) do update set attempted_at = svc_now(), error = null, revision = held.revision + 1,
       refreshed_at = greatest(held.refreshed_at, excluded.refreshed_at)`.execute(trx);
   await sql`delete from vulnerability_advisories
     where product = ${product} and cve = any(${[...removed]}::text[])`.execute(trx);

@@ -1,2 +1,13 @@
 /** The tables of this feature: only its own SQL names them (tools/boundaries). */
-export const tables = ['vulnerability_advisories', 'vulnerability_products', 'vulnerability_source'] as const;
+export const tables = [
+  'vulnerability_advisories',
+  'vulnerability_findings',
+  'vulnerability_ignores',
+  'vulnerability_noted',
+  'vulnerability_products',
+  'vulnerability_projections',
+  'vulnerability_servers',
+  'vulnerability_services',
+  'vulnerability_software',
+  'vulnerability_source',
+] as const;

@@ -5,6 +5,8 @@ export interface Severity {
   version: '2.0' | '3.0' | '3.1' | '4.0';
   score: number;
   rating: 'none' | 'low' | 'medium' | 'high' | 'critical';
+  /** How the score came about, such as `CVSS:3.1/AV:N/…`; records of an earlier version of this program have none. */
+  vector?: string;
 }
 
 /** One criterion: a product (CPE 2.3) and, where it names no version itself, a range of them. */

@@ -20,7 +20,7 @@ export interface CriterionValue extends Value {
  * listed for a server.
  */
 export function matchCriterion(service: KnownService, criterion: Criterion): CriterionValue {
-  const name = parseCpe(criterion.cpe);
+  const name = nameOf(criterion);
   if (!name || !isOfProduct(service.product, name)) return unknown(false, 'platform', []);
   const truths = [matchRange(service, criterion), matchVersion(service, name)];
   if (truths.includes('no')) return { truth: 'no', why: [], matched: [], isOwn: true };
@@ -32,6 +32,18 @@ export function matchCriterion(service: KnownService, criterion: Criterion): Cri
   if (why.length > 0) return { truth: 'unknown', why: why.sort(), matched, isOwn: true };
   const isBounded = hasRange(criterion) || name.version.is !== 'any';
   return { truth: 'yes', why: isBounded ? [] : ['all_versions'], matched, isOwn: true };
+}
+
+/** Names that were read: one record is compared with every version of its product. */
+const names = new WeakMap<Criterion, CpeName | null>();
+
+function nameOf(criterion: Criterion): CpeName | null {
+  let name = names.get(criterion);
+  if (name === undefined) {
+    name = parseCpe(criterion.cpe);
+    names.set(criterion, name);
+  }
+  return name;
 }
 
 function unknown(isOwn: boolean, why: Uncertainty, matched: readonly string[]): CriterionValue {

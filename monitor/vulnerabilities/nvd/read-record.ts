@@ -8,6 +8,7 @@ import {
 } from './wire.ts';
 
 const summaryMax = 2_000;
+const vectorPattern = /^[A-Za-z0-9:./]{1,512}$/;
 const ratings = ['none', 'low', 'medium', 'high', 'critical'] as const;
 
 /** A record as it is kept; `rejected` for one that its database took back, null for one that can't be read. */
@@ -59,7 +60,10 @@ function readSeverity(metrics: NonNullable<WireRecord['cve']['metrics']>): Sever
   ] as const;
   for (const [version, scored] of versions) {
     const metric = scored?.find(({ type }) => type === 'Primary') ?? scored?.[0];
-    if (metric) return { version, score: metric.cvssData.baseScore, rating: readRating(metric) };
+    if (!metric) continue;
+    const { baseScore: score, vectorString = '' } = metric.cvssData;
+    const vector = vectorPattern.test(vectorString) ? { vector: vectorString } : {};
+    return { version, score, rating: readRating(metric), ...vector };
   }
   return null;
 }

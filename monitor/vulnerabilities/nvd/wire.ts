@@ -39,6 +39,7 @@ export const WireMetric = Type.Object({
   cvssData: Type.Object({
     baseScore: Type.Number({ minimum: 0, maximum: 10 }),
     baseSeverity: Type.Optional(Type.String({ maxLength: 16 })),
+    vectorString: Type.Optional(Type.String()),
   }),
 });
 export type WireMetric = Static<typeof WireMetric>;

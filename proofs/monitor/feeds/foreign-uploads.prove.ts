@@ -172,13 +172,13 @@ async function createScene(server: MonitorServer, operations: OperationsStub, pl
         ...{ address, assigned_at: assignedAt },
       }));
       await database.pool.query('truncate feed_cursors, allocation_targets, feed_states, leases');
-      const { connection, sites, traffic, applications, live, incidents, scans } = monitor;
+      const { connection, sites, traffic, applications, live, incidents, scans, vulnerabilities } = monitor;
       // A new one lists the allocations again, which one that goes on does every 30 s.
       const feeds = createFeeds({
         feeds: [minutes],
         cadences: { [minutes.name]: { isOn: true, intervalSeconds: 5 } },
         ...{ db: () => database.db, connection, sites, traffic, applications, live, clock: systemClock },
-        ...{ incidents, scans, reporter: silentReporter, documentationIsGlobal: true },
+        ...{ incidents, scans, vulnerabilities, reporter: silentReporter, documentationIsGlobal: true },
       });
       await feeds.find(minutes.name).runOnce();
       const faults: string[] = [];

@@ -1,0 +1,83 @@
+/**
+ * Alerts of new potential vulnerabilities, one for each server and check (NET-2.6).
+ *
+ * A finding is told once for a server, port and software, however often it is compared; the feature that stores the check
+ * remembers that. An alert stays open while the server has active findings of that severity; what is new then opens another in
+ * its place, so that it is notified too. Of many servers at once, ten are notified and the rest is listed.
+ */
+import type { EventInput } from '#monitor/events/index.ts';
+import { nameServers } from '#monitor/views/index.ts';
+import type { FoundOfServer } from '#monitor/vulnerabilities/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Subject } from './episode.ts';
+import { enqueueOpened, enqueueResolved } from './outbox-store.ts';
+import { findOpenBySubject, insertEpisode, resolveEpisode } from './store.ts';
+
+const kind = 'findings_new';
+/** Servers of one page of checks that are notified one by one. */
+const notifiedMax = 10;
+/** CVEs that an event names. */
+const namedMax = 20;
+
+interface Events {
+  record(trx: Queryable, event: EventInput): Promise<void>;
+}
+
+/** Brings alerts up to date with checks, in their transaction; from this severity on. */
+export function createFindingAlerts(from: 'off' | 'critical' | 'high', events: Events) {
+  return async (trx: Queryable, checked: readonly FoundOfServer[]): Promise<void> => {
+    const servers = checked.map((server) => ({
+      ...server,
+      found: server.found.filter(({ rating }) => from === 'high' || (from === 'critical' && rating === 'critical')),
+      isClear: server.critical + (from === 'critical' ? 0 : server.high) === 0,
+    }));
+    const open = await findOpenBySubject(trx, kind, servers.map(keyOf));
+    const found = servers.filter((server) => server.found.length > 0);
+    const names = await nameAll(trx, found);
+    for (const server of servers) {
+      const openId = open.get(keyOf(server)) ?? null;
+      if (openId === null || !(server.isClear || server.found.length > 0)) continue;
+      await resolveEpisode(trx, openId, server.isClear ? 'recovered' : 'removed');
+      if (server.isClear) await enqueueResolved(trx, openId);
+    }
+    for (const [place, server] of found.entries()) {
+      const name = names.get(keyOf(server)) ?? `VM ${server.vmId}`;
+      const id = await insertEpisode(trx, subjectOf(server, name, Math.max(0, found.length - notifiedMax)));
+      if (id !== null && place < notifiedMax) await enqueueOpened(trx, id);
+      await events.record(trx, eventOf(server, name));
+    }
+  };
+}
+
+const keyOf = ({ clusterId, vmId }: Pick<FoundOfServer, 'clusterId' | 'vmId'>) => `server:${clusterId}:${vmId}`;
+
+async function nameAll(trx: Queryable, servers: readonly FoundOfServer[]): Promise<Map<string, string>> {
+  return new Map((await nameServers(trx, servers)).map((server) => [keyOf(server), server.name]));
+}
+
+function subjectOf(server: FoundOfServer, name: string, others: number): Subject {
+  const { cve, transport, port, product, version } = server.found[0]!;
+  return {
+    ...{ kind, key: keyOf(server), siteId: server.siteId, name, verdict: 'bad' },
+    details: {
+      found: server.found.length,
+      first: `${cve} at ${transport}/${port} (${[product, version].filter((text) => text !== null).join(' ')})`,
+      critical: server.critical,
+      high: server.high,
+      others,
+      cluster_id: server.clusterId,
+      vm_id: server.vmId,
+    },
+  };
+}
+
+function eventOf({ siteId, clusterId, vmId, found }: FoundOfServer, name: string): EventInput {
+  return {
+    kind: 'potential_vulnerabilities_found',
+    siteId,
+    details: {
+      ...{ server: name, cluster_id: clusterId, vm_id: vmId, found: found.length },
+      cves: [...new Set(found.map(({ cve }) => cve))].slice(0, namedMax),
+    },
+  };
+}

@@ -1,0 +1,89 @@
+/**
+ * Assesses services again when their evidence or the records have changed (NET-2.6.4), by one process at a time.
+ *
+ * What is to be done is stored in the rows that it is about, so a process that was killed is followed by one that goes on where
+ * it was. Pages are bounded; servers that wait longest come first, and one that fails waits while the others go on.
+ */
+import { describeError } from '#common/errors/index.ts';
+import { createLeasedLoop, type LeasedLoop, LeaseLost, underLease } from '#service-kit/leases/index.ts';
+import { isConnectionFailure } from '#service-kit/postgres/index.ts';
+import { assessmentRules } from './bind-services.ts';
+import { checkSoftware } from './check-software.ts';
+import type { AssessorDeps } from './deps.ts';
+import { type DueServer, listDue, postpone } from './queue-store.ts';
+import { deleteUnused } from './software-store.ts';
+import type { Turn } from './turn.ts';
+import { visitServers } from './visit-servers.ts';
+
+export interface Assessor {
+  loop: LeasedLoop;
+  /** Assesses what is due; null while another process does. */
+  runOnce(): Promise<{ servers: number } | null>;
+}
+
+const intervalMs = 5_000;
+const leaseSeconds = 60;
+const pageSize = 200;
+/** A server that can't be assessed is tried again after this time. */
+const retrySeconds = 600;
+
+export function createAssessor(deps: AssessorDeps): Assessor {
+  let last: { servers: number } | null = null;
+  const loop = createLeasedLoop({
+    ...{ name: 'assess_vulnerabilities', intervalMs, ttlSeconds: leaseSeconds },
+    ...{ db: deps.db, clock: deps.clock, reporter: deps.reporter },
+    async run(lease, renewLease, signal) {
+      const renew = async () => {
+        if (!(await renewLease())) throw new LeaseLost();
+      };
+      try {
+        last = await assessDue(deps, { lease, renew, signal });
+      } catch (error) {
+        if (!(error instanceof LeaseLost)) throw error;
+      }
+    },
+  });
+  return {
+    loop,
+    async runOnce() {
+      last = null;
+      await loop.runOnce();
+      return last;
+    },
+  };
+}
+
+async function assessDue(deps: AssessorDeps, turn: Turn): Promise<{ servers: number }> {
+  let servers = 0;
+  while (!turn.signal.aborted) {
+    await turn.renew();
+    await checkSoftware(deps.db, turn);
+    const page = await listDue(deps.db(), assessmentRules, pageSize);
+    if (page.length === 0) break;
+    await visitOrPostpone(deps, turn, page);
+    servers += page.length;
+  }
+  if (servers > 0) await underLease(deps.db(), turn.lease, deleteUnused);
+  return { servers };
+}
+
+/** A page that fails is tried server by server. */
+async function visitOrPostpone(deps: AssessorDeps, turn: Turn, page: readonly DueServer[]): Promise<void> {
+  try {
+    await visitServers(deps, turn, page);
+  } catch (error) {
+    if (error instanceof LeaseLost || isConnectionFailure(error)) throw error;
+    const [first, ...others] = page;
+    if (others.length > 0) {
+      for (const one of page) await visitOrPostpone(deps, turn, [one]);
+      return;
+    }
+    const { clusterId, vmId } = first!;
+    deps.reporter.error('server can not be assessed', {
+      cluster: clusterId,
+      vm: vmId,
+      error: describeError(error),
+    });
+    await underLease(deps.db(), turn.lease, (trx) => postpone(trx, first!, assessmentRules, retrySeconds));
+  }
+}

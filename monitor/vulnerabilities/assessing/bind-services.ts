@@ -1,0 +1,79 @@
+/**
+ * What the evidence of one server's scans names, service by service. Pure.
+ *
+ * Thousands of servers run the same software, so what a fingerprint names is worked out once.
+ */
+import type { ServiceEvidenceAt } from '#monitor/scans/index.ts';
+import {
+  hasPackageMark,
+  type Identification,
+  identifyService,
+  type UnableReason,
+} from '../identify-service.ts';
+import type { KnownService } from '../matcher/match-criterion.ts';
+import { products } from '../products.ts';
+
+/** Raise it when products, versions, reasons or the matcher answer otherwise than before: everything is assessed again. */
+export const assessmentRules = 1;
+
+/** A product in one version, as it is compared. */
+export interface SoftwareName {
+  product: string;
+  version: string;
+}
+
+export interface BoundService extends ServiceEvidenceAt {
+  /** Null where no complete version is known; of a package that of its original. */
+  software: SoftwareName | null;
+  productKey: string | null;
+  reason: UnableReason | null;
+}
+
+interface Identified {
+  identification: Identification;
+  isMarked: boolean;
+}
+
+const knownMax = 20_000;
+const known = new Map<string, Identified>();
+
+/** Services of one server: a package of a distribution among them makes the unmarked ones likely packages. */
+export function bindServices(observed: readonly ServiceEvidenceAt[]): BoundService[] {
+  const identified = observed.map(identify);
+  const isPackaged = identified.some(({ isMarked }) => isMarked);
+  return observed.map((evidence, i) => {
+    const { product, service, reason } = identified[i]!.identification;
+    return {
+      ...evidence,
+      software: service && nameSoftware(service),
+      productKey: product?.key ?? null,
+      reason: reason ?? (isPackaged ? 'likely_packaged' : null),
+    };
+  });
+}
+
+function identify(evidence: ServiceEvidenceAt): Identified {
+  const key = `${evidence.fingerprint} ${evidence.method} ${evidence.confidence}`;
+  const before = known.get(key);
+  if (before) return before;
+  if (known.size >= knownMax) known.clear();
+  const made = { identification: identifyService(evidence), isMarked: hasPackageMark(evidence) };
+  known.set(key, made);
+  return made;
+}
+
+function nameSoftware({ product, version }: KnownService): SoftwareName {
+  return { product: product.key, version: `${version.numbers.join('.')} ${version.stage} ${version.step}` };
+}
+
+/** The reverse; null for a product that is not known any more. */
+export function readSoftware({ product: key, version }: SoftwareName): KnownService | null {
+  const product = products.find((one) => one.key === key);
+  const [numbers, stage, step] = version.split(' ') as [string, string, string];
+  return product
+    ? {
+        product,
+        version: { numbers: numbers.split('.').map(Number), stage: Number(stage), step: Number(step) },
+      }
+    : null;
+}

@@ -1,0 +1,41 @@
+import { underLease } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { findAll } from '../assess-service.ts';
+import * as records from '../store.ts';
+import { assessmentRules, readSoftware } from './bind-services.ts';
+import * as store from './software-store.ts';
+import type { Turn } from './turn.ts';
+
+const pageSize = 100;
+
+interface HeldRecords extends records.ProductRecords {
+  product: string;
+}
+
+/**
+ * Compares software with the present records: what is new, and all of a product after its records changed. A page is one
+ * transaction, so a process that dies between two continues with what is left. Throws `LeaseLost`.
+ */
+export async function checkSoftware(db: () => Queryable, turn: Turn): Promise<void> {
+  let held: HeldRecords | null = null as HeldRecords | null;
+  while (!turn.signal.aborted) {
+    const stale = await store.listStale(db(), assessmentRules, pageSize);
+    const product = stale[0]?.product;
+    if (product === undefined) return;
+    await turn.renew();
+    // Read again in every page: the records may have changed since.
+    const revision = await records.readRevision(db(), product);
+    if (held?.product !== product || held.revision !== revision)
+      held = { ...(await records.readRecords(db(), product)), product };
+    const { advisories, refreshedAtMs } = held;
+    const verdicts = stale
+      .filter((one) => one.product === product)
+      .map((one): store.Verdict => {
+        const service = readSoftware(one);
+        const found = service && advisories ? findAll(service, advisories) : { listed: [], leftOut: 0 };
+        return { id: one.id, ...found };
+      });
+    const compared = { rules: assessmentRules, revision: held.revision, refreshedAtMs };
+    await underLease(db(), turn.lease, (trx) => store.writeVerdicts(trx, verdicts, compared));
+  }
+}

@@ -1,0 +1,20 @@
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Scans } from '#monitor/scans/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { NewFinding, SevereCount } from './noted-store.ts';
+
+/** A server after its check: how many severe findings are active, and those that are new. */
+export interface FoundOfServer extends SevereCount {
+  /** Of severity high and critical, the most severe first. */
+  found: readonly NewFinding[];
+}
+
+export interface AssessorDeps {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+  scans: Pick<Scans, 'listEvidence'>;
+  /** Called in the transaction that stores a check of servers. */
+  onChecked: (trx: Queryable, checked: readonly FoundOfServer[]) => Promise<void>;
+}

@@ -1,0 +1,161 @@
+/** Assessed services of servers, and the counts of each server. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { isOfIgnore, isOpenIgnore } from '../ignores/open-ignore-store.ts';
+import type { DueServer } from './queue-store.ts';
+
+export type ServerKey = Pick<DueServer, 'clusterId' | 'vmId'>;
+
+const pageOf = (servers: readonly ServerKey[]) => sql`
+  unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ vmId }) => vmId)}::bigint[])
+    as page(cluster_id, vm_id)`;
+const isOfPage = (alias: string, servers: readonly ServerKey[]) =>
+  sql`(${sql.ref(`${alias}.cluster_id`)}, ${sql.ref(`${alias}.vm_id`)}) in (select * from ${pageOf(servers)})`;
+
+/** A service as it is stored; times in milliseconds since 1970. */
+export interface ServiceRow extends ServerKey {
+  address: string;
+  transport: string;
+  port: number;
+  scanId: string;
+  firstObservedAtMs: number;
+  observedAtMs: number;
+  commonAtMs: number | null;
+  fullAtMs: number | null;
+  service: string | null;
+  product: string | null;
+  version: string | null;
+  extraInfo: string | null;
+  fingerprint: string;
+  softwareId: number | null;
+  productKey: string | null;
+  reason: string | null;
+}
+
+/** Puts the services of these servers in the place of those before; what is the same is not written again. */
+export async function writeServices(
+  trx: Queryable,
+  servers: readonly ServerKey[],
+  services: readonly ServiceRow[],
+): Promise<void> {
+  const given = sql`select g."clusterId" as cluster_id, g."vmId" as vm_id, g.address, g.transport, g.port,
+      g."scanId" as scan_id, to_timestamp(g."firstObservedAtMs" / 1000) as first_observed_at,
+      to_timestamp(g."observedAtMs" / 1000) as observed_at, to_timestamp(g."commonAtMs" / 1000) as common_at,
+      to_timestamp(g."fullAtMs" / 1000) as full_at, g.service, g.product, g.version, g."extraInfo" as extra_info, g.fingerprint,
+      g."softwareId" as software_id, g."productKey" as product_key, g.reason
+    from jsonb_to_recordset(${JSON.stringify(services)}::jsonb) as g("clusterId" bigint, "vmId" bigint, address inet,
+      transport text, port integer, "scanId" uuid, "firstObservedAtMs" float8, "observedAtMs" float8, "commonAtMs" float8,
+      "fullAtMs" float8, service text, product text, version text, "extraInfo" text, fingerprint text,
+      "softwareId" bigint, "productKey" text, reason text)`;
+  await sql`
+    with given as (${given}),
+    gone as (delete from vulnerability_services v where ${isOfPage('v', servers)} and not exists (
+      select from given g where g.cluster_id = v.cluster_id and g.vm_id = v.vm_id and g.address = v.address
+        and g.transport = v.transport and g.port = v.port))
+    insert into vulnerability_services as held (cluster_id, vm_id, address, transport, port, scan_id, first_observed_at,
+      observed_at, common_at, full_at, service, product, version, extra_info, fingerprint, software_id, product_key, reason)
+    select cluster_id, vm_id, address, transport, port, scan_id, first_observed_at, observed_at, common_at, full_at, service,
+      product, version, extra_info, fingerprint, software_id, product_key, reason
+    from given order by cluster_id, vm_id, address, transport, port
+    on conflict (cluster_id, vm_id, address, transport, port) do update set scan_id = excluded.scan_id,
+      first_observed_at = excluded.first_observed_at, observed_at = excluded.observed_at, common_at = excluded.common_at,
+      full_at = excluded.full_at, service = excluded.service, product = excluded.product, version = excluded.version,
+      extra_info = excluded.extra_info, fingerprint = excluded.fingerprint, software_id = excluded.software_id,
+      product_key = excluded.product_key, reason = excluded.reason
+    where (held.scan_id, held.first_observed_at, held.observed_at, held.common_at, held.full_at, held.service, held.fingerprint,
+        held.software_id, held.product_key, held.reason)
+      is distinct from (excluded.scan_id, excluded.first_observed_at, excluded.observed_at, excluded.common_at,
+        excluded.full_at, excluded.service, excluded.fingerprint, excluded.software_id, excluded.product_key,
+        excluded.reason)`.execute(trx);
+  await notePlaces(trx, servers);
+}
+
+/** The addresses that operations is told about, and software that is not there any more. */
+async function notePlaces(trx: Queryable, servers: readonly ServerKey[]): Promise<void> {
+  await sql`
+    insert into vulnerability_projections as held (cluster_id, vm_id, address, scan_id, evidence_at)
+    select distinct on (v.cluster_id, v.vm_id, v.address) v.cluster_id, v.vm_id, v.address, v.scan_id, v.observed_at
+    from vulnerability_services v where ${isOfPage('v', servers)}
+    order by v.cluster_id, v.vm_id, v.address, v.observed_at desc, v.scan_id
+    on conflict (cluster_id, vm_id, address) do update set scan_id = excluded.scan_id, evidence_at = excluded.evidence_at
+    where (held.scan_id, held.evidence_at) is distinct from (excluded.scan_id, excluded.evidence_at)`.execute(
+    trx,
+  );
+  await sql`
+    update vulnerability_noted n set gone_at = case when n.gone_at is null then svc_now() end
+    where ${isOfPage('n', servers)} and (n.gone_at is null) <> exists (
+      select from vulnerability_services v where v.cluster_id = n.cluster_id and v.vm_id = n.vm_id
+        and v.transport = n.transport and v.port = n.port and v.fingerprint = n.fingerprint)`.execute(trx);
+}
+
+/** Why a service is not assessed: by its evidence, or because the records of its product were never fetched. */
+export const reasonOf = sql`coalesce(v.reason, case when w.database_at is null then 'no_database' end)`;
+
+const ratings = ['critical', 'high', 'medium', 'low'] as const;
+const sums = sql.join(
+  [...ratings, 'unrated'].map(
+    (rating) =>
+      sql`coalesce(sum(${sql.ref(`w.${rating}`)}) filter (where v.reason is null), 0)::int as ${sql.ref(rating)}`,
+  ),
+);
+const ignoredSums = sql.join([
+  ...ratings.map(
+    (rating) => sql`count(*) filter (where f.rating = ${sql.lit(rating)})::int as ${sql.ref(rating)}`,
+  ),
+  sql`count(*) filter (where f.rating is null or f.rating = 'none')::int as unrated`,
+]);
+const activeOf = sql.join(
+  [...ratings, 'unrated'].map(
+    (rating) =>
+      sql`${sql.ref(rating)} = coalesce(${sql.ref(`c.${rating}`)}, 0) - coalesce(${sql.ref(`i.${rating}`)}, 0)`,
+  ),
+);
+
+/**
+ * Counts the findings of these servers and notes the check. Its time is later than that of every check before, so that what
+ * operations is told has an order.
+ */
+export async function countServers(trx: Queryable, servers: readonly ServerKey[]): Promise<void> {
+  await sql`
+    with counted as (
+      select v.cluster_id, v.vm_id, count(*)::int as services, count(*) filter (where ${reasonOf} is not null)::int as unable,
+        ${sums}, min(w.database_at) as database_at, max(v.observed_at) as evidence_at,
+        min(v.observed_at) + interval '7 days' as expires_at
+      from ${pageOf(servers)}
+      join vulnerability_services v on v.cluster_id = page.cluster_id and v.vm_id = page.vm_id
+      left join vulnerability_software w on w.id = v.software_id group by 1, 2),
+    ignored as (
+      select v.cluster_id, v.vm_id, count(*)::int as ignored, ${ignoredSums}
+      from ${pageOf(servers)}
+      join vulnerability_ignores i on i.cluster_id = page.cluster_id and i.vm_id = page.vm_id and ${isOpenIgnore}
+      join vulnerability_services v on ${isOfIgnore} and v.reason is null
+      join vulnerability_findings f on f.software_id = v.software_id and f.cve = i.cve group by 1, 2),
+    ending as (
+      select i.cluster_id, i.vm_id, min(i.until) as until from ${pageOf(servers)}
+      join vulnerability_ignores i on i.cluster_id = page.cluster_id and i.vm_id = page.vm_id where ${isOpenIgnore} group by 1, 2)
+    update vulnerability_servers s set services = coalesce(c.services, 0), unable = coalesce(c.unable, 0),
+      ignored = coalesce(i.ignored, 0), ${activeOf}, database_at = c.database_at,
+      evidence_at = coalesce(c.evidence_at, s.evidence_at), expires_at = coalesce(c.expires_at, 'infinity'),
+      checked_at = greatest(date_trunc('milliseconds', svc_now()), s.checked_at + interval '1 millisecond'),
+      due_at = case when s.evidence = s.assessed then least(c.expires_at, e.until, 'infinity') else s.due_at end
+    from ${pageOf(servers)}
+    left join counted c on c.cluster_id = page.cluster_id and c.vm_id = page.vm_id
+    left join ignored i on i.cluster_id = page.cluster_id and i.vm_id = page.vm_id
+    left join ending e on e.cluster_id = page.cluster_id and e.vm_id = page.vm_id
+    where s.cluster_id = page.cluster_id and s.vm_id = page.vm_id`.execute(trx);
+}
+
+/** Locks the servers, in their order, so that two writers follow one another; notes which evidence and rules these are. */
+export async function noteAssessed(
+  trx: Queryable,
+  servers: readonly DueServer[],
+  rules: number,
+): Promise<void> {
+  await sql`select from vulnerability_servers s where ${isOfPage('s', servers)}
+    order by s.cluster_id, s.vm_id for no key update`.execute(trx);
+  const given = servers.map(({ clusterId, vmId, evidence }) => ({ clusterId, vmId, evidence }));
+  await sql`
+    update vulnerability_servers s set assessed = g.evidence, rules = ${rules}
+    from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g("clusterId" bigint, "vmId" bigint, evidence bigint)
+    where s.cluster_id = g."clusterId" and s.vm_id = g."vmId"`.execute(trx);
+}

@@ -1,0 +1,110 @@
+/** What the records say of products in one version, for all services that run them. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Finding, FoundList } from '../assess-service.ts';
+import type { SoftwareName } from './bind-services.ts';
+
+export interface Software extends SoftwareName {
+  id: number;
+}
+
+/** Ids of this software; what is new is stored, not compared yet. */
+export async function ensureSoftware(db: Queryable, names: readonly SoftwareName[]): Promise<Software[]> {
+  if (names.length === 0) return [];
+  const given = sql`jsonb_to_recordset(${JSON.stringify(names)}::jsonb) as g(product text, version text)`;
+  await sql`insert into vulnerability_software (product, version)
+    select g.product, g.version from ${given} where not exists (
+      select from vulnerability_software s where s.product = g.product and s.version = g.version)
+    order by 1, 2 on conflict do nothing`.execute(db);
+  const { rows } = await sql<Software>`
+    select s.id, s.product, s.version from ${given}
+    join vulnerability_software s on s.product = g.product and s.version = g.version`.execute(db);
+  return rows;
+}
+
+/** Software that was not compared with the present records by the present rules, product by product. */
+export async function listStale(db: Queryable, rules: number, limit: number): Promise<Software[]> {
+  const { rows } = await sql<Software>`
+    select s.id, s.product, s.version from vulnerability_software s
+    left join vulnerability_products p on p.product = s.product
+    where s.rules <> ${rules} or s.revision <> coalesce(p.revision, 0)
+    order by s.product, s.id limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** What comparing one product's records found. */
+export interface Verdict extends FoundList {
+  id: number;
+}
+
+export interface ComparedRecords {
+  rules: number;
+  revision: number;
+  refreshedAtMs: number | null;
+}
+
+/** Writes what changed, and has the servers visited that run this software. */
+export async function writeVerdicts(
+  trx: Queryable,
+  verdicts: readonly Verdict[],
+  { rules, revision, refreshedAtMs }: ComparedRecords,
+): Promise<void> {
+  const ids = verdicts.map(({ id }) => id);
+  const findings = verdicts.flatMap(({ id, listed }) =>
+    listed.map((finding, place) => toRow(id, finding, place)),
+  );
+  await sql`
+    with given as (select * from jsonb_to_recordset(${JSON.stringify(findings)}::jsonb) as g(software_id bigint, cve text,
+      place integer, rating text, score float8, is_known_exploited boolean, finding jsonb)),
+    gone as (delete from vulnerability_findings f where f.software_id = any(${ids}::bigint[])
+      and not exists (select from given g where g.software_id = f.software_id and g.cve = f.cve))
+    insert into vulnerability_findings as held (software_id, cve, place, rating, score, is_known_exploited, finding)
+    select software_id, cve, place, rating, score, is_known_exploited, finding from given
+    on conflict (software_id, cve) do update set place = excluded.place, rating = excluded.rating,
+      score = excluded.score, is_known_exploited = excluded.is_known_exploited, finding = excluded.finding
+    where (held.place, held.finding) is distinct from (excluded.place, excluded.finding)`.execute(trx);
+  await sql`
+    update vulnerability_software s set rules = ${rules}, revision = ${revision}, checked_at = svc_now(),
+      database_at = to_timestamp(${refreshedAtMs}::float8 / 1000), critical = g.critical, high = g.high, medium = g.medium,
+      low = g.low, unrated = g.unrated, left_out = g.left_out,
+      severe = array(select jsonb_array_elements_text(g.severe))
+    from jsonb_to_recordset(${JSON.stringify(verdicts.map(countVerdict))}::jsonb) as g(id bigint, critical integer,
+      high integer, medium integer, low integer, unrated integer, left_out integer, severe jsonb)
+    where s.id = g.id`.execute(trx);
+  await sql`
+    update vulnerability_servers s set due_at = svc_now() where s.due_at > svc_now() and exists (
+      select from vulnerability_services v where v.cluster_id = s.cluster_id and v.vm_id = s.vm_id
+        and v.software_id = any(${ids}::bigint[]))`.execute(trx);
+}
+
+function toRow(softwareId: number, finding: Finding, place: number) {
+  const { cve, severity, isKnownExploited } = finding;
+  return {
+    ...{
+      software_id: softwareId,
+      cve,
+      place,
+      rating: severity?.rating ?? null,
+      score: severity?.score ?? null,
+    },
+    ...{ is_known_exploited: isKnownExploited, finding },
+  };
+}
+
+function countVerdict({ id, listed, leftOut }: Verdict) {
+  const of = (rating: string) => listed.filter(({ severity }) => severity?.rating === rating);
+  const [critical, high, medium, low] = ['critical', 'high', 'medium', 'low'].map(
+    (rating) => of(rating).length,
+  );
+  return {
+    ...{ id, critical, high, medium, low, left_out: leftOut },
+    unrated: listed.length - critical! - high! - medium! - low!,
+    severe: [...of('critical'), ...of('high')].map(({ cve }) => cve).sort(),
+  };
+}
+
+/** Forgets software that no service runs. */
+export async function deleteUnused(trx: Queryable): Promise<void> {
+  await sql`delete from vulnerability_software s
+    where not exists (select from vulnerability_services v where v.software_id = s.id)`.execute(trx);
+}

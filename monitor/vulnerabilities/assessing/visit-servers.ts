@@ -1,0 +1,68 @@
+/** Assesses a page of servers, and tells what is new of them. */
+import { underLease } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { endIgnores } from '../ignores/end-ignores.ts';
+import { assessmentRules, type BoundService, bindServices } from './bind-services.ts';
+import { checkSoftware } from './check-software.ts';
+import type { AssessorDeps, FoundOfServer } from './deps.ts';
+import * as noted from './noted-store.ts';
+import type { DueServer } from './queue-store.ts';
+import * as store from './server-store.ts';
+import { ensureSoftware } from './software-store.ts';
+import type { Turn } from './turn.ts';
+
+/**
+ * The evidence is read before it is compared, and what is written says which evidence it was: a result that arrives meanwhile has
+ * the server visited again. All of the page is one transaction. Throws `LeaseLost`.
+ */
+export async function visitServers(
+  deps: AssessorDeps,
+  turn: Turn,
+  servers: readonly DueServer[],
+): Promise<void> {
+  const changed = servers.filter(({ isChanged }) => isChanged);
+  const services = await bind(deps, turn, changed);
+  await underLease(deps.db(), turn.lease, async (trx) => {
+    await store.noteAssessed(trx, servers, assessmentRules);
+    if (changed.length > 0) await store.writeServices(trx, changed, services);
+    await endIgnores(trx, servers);
+    await store.countServers(trx, servers);
+    await tellOfNew(deps, trx, servers);
+  });
+}
+
+async function bind({ db, scans }: AssessorDeps, turn: Turn, servers: readonly DueServer[]) {
+  if (servers.length === 0) return [];
+  const evidence = await scans.listEvidence(servers);
+  const byServer = Map.groupBy(evidence, ({ clusterId, vmId }) => `${clusterId} ${vmId}`);
+  const bound = [...byServer.values()].flatMap(bindServices);
+  const named = new Map(bound.flatMap(({ software }) => (software ? [[nameOf(software), software]] : [])));
+  const known = await ensureSoftware(db(), [...named.values()]);
+  await checkSoftware(db, turn);
+  const ids = new Map(known.map((one) => [nameOf(one), one.id]));
+  return bound.map((service) => toRow(service, ids));
+}
+
+const nameOf = ({ product, version }: { product: string; version: string }) => `${product} ${version}`;
+
+function toRow(
+  { software, method: _, confidence: __, cpe: ___, ...service }: BoundService,
+  ids: ReadonlyMap<string, number>,
+): store.ServiceRow {
+  return { ...service, softwareId: software && ids.get(nameOf(software))! };
+}
+
+async function tellOfNew(
+  { onChecked }: AssessorDeps,
+  trx: Queryable,
+  servers: readonly DueServer[],
+): Promise<void> {
+  const found = Map.groupBy(
+    await noted.noteFindings(trx, servers),
+    ({ clusterId, vmId }) => `${clusterId} ${vmId}`,
+  );
+  const checked = (await noted.countSevere(trx, servers)).map(
+    (server): FoundOfServer => ({ ...server, found: found.get(`${server.clusterId} ${server.vmId}`) ?? [] }),
+  );
+  await onChecked(trx, checked);
+}

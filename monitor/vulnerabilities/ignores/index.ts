@@ -1,0 +1,106 @@
+/**
+ * Operators' ignores of findings: with a reason, who and until when, independent of those of customers (NET-2.6.5).
+ *
+ * An ignore is about one address, port, software and CVE of one server. It is not inherited by another version, another server or
+ * another allocation of the address.
+ */
+import { CodedError } from '#common/errors/index.ts';
+import { parseAddress } from '#common/ip/index.ts';
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { listAddressGenerations } from '#monitor/views/index.ts';
+import { record } from '#service-kit/audit/index.ts';
+import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { countServers } from '../assessing/server-store.ts';
+import * as store from './store.ts';
+
+export type { Ignore, IgnoredFinding } from './store.ts';
+
+export interface IgnoreInput extends store.IgnoredFinding {
+  reason: string;
+  /** Null: until it is ended. */
+  untilMs: number | null;
+}
+
+export interface Ignores {
+  /**
+   * Ignores an active finding; returns the ignore's id. Throws `vulnerabilities.invalid` with what to correct,
+   * `vulnerabilities.no_finding`, `vulnerabilities.ignored`.
+   */
+  ignore(actor: Actor, input: IgnoreInput): Promise<number>;
+  /** False where there is none in force with this id. */
+  endIgnore(actor: Actor, ignoreId: number): Promise<boolean>;
+  /** Of a server, of a site, or all (null); those in force and the newest first. */
+  listIgnores(
+    of: { clusterId: number; vmId: number } | { siteId: number | null },
+    limit: number,
+  ): Promise<store.Ignore[]>;
+}
+
+export const ignoreReasonMax = 500;
+
+export function createIgnores(db: () => Queryable): Ignores {
+  return {
+    ignore: (actor, input) => ignore(db(), actor, input),
+    endIgnore: (actor, id) => end(db(), actor, id),
+    listIgnores: (of, limit) =>
+      'siteId' in of
+        ? store.listAll(db(), of.siteId, limit)
+        : store.listOfServer(db(), of.clusterId, of.vmId, limit),
+  };
+}
+
+async function ignore(db: Queryable, actor: Actor, input: IgnoreInput): Promise<number> {
+  requireOperator(actor);
+  const reason = input.reason.replace(/[\p{Cc}\s]+/gu, ' ').trim();
+  if (reason === '' || reason.length > ignoreReasonMax)
+    throw new CodedError(
+      'vulnerabilities.invalid',
+      `Enter a reason of at most ${ignoreReasonMax} characters.`,
+    );
+  if (!parseAddress(input.address)) throw noFinding();
+  return inTransaction(db, async (trx) => {
+    if (input.untilMs !== null && !(input.untilMs > (await readNowMs(trx))))
+      throw new CodedError('vulnerabilities.invalid', 'Enter an end in the future, or none.');
+    if (!(await store.lockFinding(trx, input))) throw noFinding();
+    await store.endExpired(trx, [input]);
+    const generations = await listAddressGenerations(trx, [input]);
+    const generation = generations.findLast(({ address }) => address === input.address)?.generation ?? null;
+    const id = await store.insertIgnore(trx, {
+      ...input,
+      ...{ reason, generation, createdBy: actor.name ?? actor.kind },
+    });
+    if (id === null) throw new CodedError('vulnerabilities.ignored', 'This finding is ignored already.');
+    await countServers(trx, [input]);
+    await record(trx, actor, {
+      operation: 'finding.ignore',
+      subject: subjectOf(id, input),
+      after: { reason, until: input.untilMs === null ? null : new Date(input.untilMs).toISOString() },
+    });
+    return id;
+  });
+}
+
+const noFinding = () =>
+  new CodedError(
+    'vulnerabilities.no_finding',
+    'The server has no such finding any more. Load its page again to see what there is now.',
+  );
+
+async function end(db: Queryable, actor: Actor, id: number): Promise<boolean> {
+  requireOperator(actor);
+  return inTransaction(db, async (trx) => {
+    const found = await store.findIgnore(trx, id);
+    if (!found || !(await store.endIgnore(trx, [id], actor.name ?? actor.kind))) return false;
+    await countServers(trx, [found]);
+    await record(trx, actor, {
+      operation: 'finding.end_ignore',
+      subject: subjectOf(id, found),
+      before: { reason: found.reason },
+    });
+    return true;
+  });
+}
+
+const subjectOf = (id: number, { cve, address, transport, port }: store.IgnoredFinding) => ({
+  ...{ kind: 'ignore', id, name: `${cve} at ${address} ${transport}/${port}` },
+});

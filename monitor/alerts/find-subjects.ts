@@ -14,7 +14,12 @@ import {
 } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { CaptureLoss, Traffic } from '#monitor/traffic/index.ts';
-import { type CopyAge, oldCopySeconds, overdueSeconds, type Vulnerabilities } from '#monitor/vulnerabilities/index.ts';
+import {
+  type CopyAge,
+  oldCopySeconds,
+  overdueSeconds,
+  type Vulnerabilities,
+} from '#monitor/vulnerabilities/index.ts';
 import {
   type CaptureHealth,
   captureStates,

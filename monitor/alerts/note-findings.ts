@@ -28,7 +28,9 @@ export function createFindingAlerts(from: 'off' | 'critical' | 'high', events: E
   return async (trx: Queryable, checked: readonly FoundOfServer[]): Promise<void> => {
     const servers = checked.map((server) => ({
       ...server,
-      found: server.found.filter(({ rating }) => from === 'high' || (from === 'critical' && rating === 'critical')),
+      found: server.found.filter(
+        ({ rating }) => from === 'high' || (from === 'critical' && rating === 'critical'),
+      ),
       isClear: server.critical + (from === 'critical' ? 0 : server.high) === 0,
     }));
     const open = await findOpenBySubject(trx, kind, servers.map(keyOf));
@@ -49,7 +51,8 @@ export function createFindingAlerts(from: 'off' | 'critical' | 'high', events: E
   };
 }
 
-const keyOf = ({ clusterId, vmId }: Pick<FoundOfServer, 'clusterId' | 'vmId'>) => `server:${clusterId}:${vmId}`;
+const keyOf = ({ clusterId, vmId }: Pick<FoundOfServer, 'clusterId' | 'vmId'>) =>
+  `server:${clusterId}:${vmId}`;
 
 async function nameAll(trx: Queryable, servers: readonly FoundOfServer[]): Promise<Map<string, string>> {
   return new Map((await nameServers(trx, servers)).map((server) => [keyOf(server), server.name]));

@@ -17,7 +17,8 @@ export async function refreshVulnerabilities(
 ): Promise<number> {
   if (isLoop && folder !== null) throw new CodedError('command.invalid', 'Use --loop or --from, not both.');
   const { database, vulnerabilities, reporter, clock } = compose(readConfig(environment), { mayJoin: true });
-  if (isLoop) return runUntilSignal([database, ...vulnerabilities.parts], reporter, () => reporter.info('ready'));
+  if (isLoop)
+    return runUntilSignal([database, ...vulnerabilities.parts], reporter, () => reporter.info('ready'));
   const stop = await startParts([database], reporter);
   const interrupt = new AbortController();
   const onSignal = () => interrupt.abort();
@@ -31,7 +32,8 @@ export async function refreshVulnerabilities(
     for (const product of await vulnerabilities.listProducts())
       report(describeProduct(product, clock.nowMs()));
     const assessed = await vulnerabilities.assessor.runOnce();
-    if (assessed !== null) report(`Assessed again: ${assessed.servers} ${assessed.servers === 1 ? 'server' : 'servers'}.`);
+    if (assessed !== null)
+      report(`Assessed again: ${assessed.servers} ${assessed.servers === 1 ? 'server' : 'servers'}.`);
     if (result === 'held')
       report('Another process refreshes the records (serve, or the loop); this one did nothing.');
     if (result === 'held' || !('error' in result) || result.error === null) return 0;

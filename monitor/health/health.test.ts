@@ -46,6 +46,7 @@ test('NET-4.j, NET-2.9: health shows stored state to signed-in people only, incl
       ['incidents', null],
       ['live', null],
       ['port-scans', null],
+      ['vulnerabilities', null],
     ],
   );
 

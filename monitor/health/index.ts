@@ -45,19 +45,29 @@ export const backlogSeconds = 60;
 export function createHealth(deps: HealthDeps): Health {
   return {
     async read() {
-      const [inbox, leases, inventory, delivered, maintenance, sensors, liveProblem, open, evidenceProblem, copyProblem] =
-        await Promise.all([
-          deps.inbox.state(),
-          listLeases(deps.reader()),
-          deps.inventory.state(),
-          readFeeds(deps.feeds),
-          deps.retention.state(),
-          deps.sensors.listLags(sensorsMax),
-          deps.live.findProblem(),
-          deps.incidents.countOpen(),
-          deps.evidence.findProblem(),
-          deps.vulnerabilities.findProblem(),
-        ]);
+      const [
+        inbox,
+        leases,
+        inventory,
+        delivered,
+        maintenance,
+        sensors,
+        liveProblem,
+        open,
+        evidenceProblem,
+        copyProblem,
+      ] = await Promise.all([
+        deps.inbox.state(),
+        listLeases(deps.reader()),
+        deps.inventory.state(),
+        readFeeds(deps.feeds),
+        deps.retention.state(),
+        deps.sensors.listLags(sensorsMax),
+        deps.live.findProblem(),
+        deps.incidents.countOpen(),
+        deps.evidence.findProblem(),
+        deps.vulnerabilities.findProblem(),
+      ]);
       const feeds: FeedRecord[] = [
         { feed: 'inventory', title: 'Inventory', ...inventory, newestMinute: null },
         ...delivered,

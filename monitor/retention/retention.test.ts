@@ -203,7 +203,13 @@ test('NET-8.R1, NET-8.R2, NET-8.R3, NET-8.R4: pairs of endpoints and tokens are 
   ];
   // Suspects, destinations, seconds and transitions are deleted with the rows of these.
   const ofAttacks = ['incidents', 'incident_observations', 'site_correlations', 'hand_off_actions'];
-  const ofScans = ['scan_attempts', 'scan_observations', 'scan_requests'];
+  const ofScans = [
+    'scan_attempts',
+    'scan_observations',
+    'scan_requests',
+    'vulnerability_noted',
+    'vulnerability_services',
+  ];
   for (const { table, only, keptFor } of keptTables) {
     const isAttack = only === "kind = 'ddos_detected'" || ofAttacks.includes(table);
     const short = ofOneDay.includes(table) ? '24 hours' : ofScans.includes(table) ? '7 days' : '3 months';

@@ -4,7 +4,14 @@
 import { silentReporter } from '#common/reporter/index.ts';
 import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
-import { type FeedsDeps, incidents, live, minutes, portScans } from '#monitor/feeds/index.ts';
+import {
+  type FeedsDeps,
+  incidents,
+  live,
+  minutes,
+  portScans,
+  vulnerabilities,
+} from '#monitor/feeds/index.ts';
 import {
   type OperationsStub,
   startOperationsStub,
@@ -28,6 +35,7 @@ export async function createWorld() {
       [live.name]: { isOn: true, intervalSeconds: 5 },
       [incidents.name]: { isOn: true, intervalSeconds: 5 },
       [portScans.name]: { isOn: true, intervalSeconds: 5 },
+      [vulnerabilities.name]: { isOn: true, intervalSeconds: 5 },
     },
   };
   const composed = (feedDeps: Partial<FeedsDeps> = {}) =>

@@ -7,7 +7,7 @@
  * database; reads use the stored copy alone, and a failed refresh keeps the copy of before with its age (NET-2.6.3).
  *
  * Every open port of the scan evidence has one assessment, bound to exactly that evidence. What the records say of a product in one
- * version is stored once (`assessing/`), so a refresh compares each version once, whatever number of servers runs it.
+ * version is stored once (`assessing/`), so a refresh compares each version once, however many servers run it.
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
@@ -32,11 +32,11 @@ import { createRefresher, type RefreshResult } from './refresh.ts';
 import * as store from './store.ts';
 
 export type { Assessment, Finding } from './assess-service.ts';
-export { type CopyAge, oldCopySeconds, overdueSeconds } from './copy-age.ts';
 export type { FoundOfServer } from './assessing/deps.ts';
 export { noteEvidence } from './assessing/queue-store.ts';
+export { type CopyAge, oldCopySeconds, overdueSeconds } from './copy-age.ts';
 export type { ServiceEvidence, UnableReason } from './identify-service.ts';
-export { type Ignore, type IgnoredFinding, type IgnoreInput, ignoreReasonMax } from './ignores/index.ts';
+export type { Ignore, IgnoredFinding, IgnoreInput } from './ignores/index.ts';
 export { keptVulnerabilities } from './kept.ts';
 export type { AnsweredPlace, DeliverablePlace } from './projection-store.ts';
 export { readCpeEvidence, readNmapEvidence, type ServiceAt } from './read-evidence.ts';

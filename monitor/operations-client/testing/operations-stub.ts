@@ -19,6 +19,11 @@ import type {
   ReceiptOutcome,
   TelemetryRequest,
 } from '#contracts/admin-api/schemas.ts';
+import type {
+  Projection,
+  ProjectionOutcome,
+  VulnerabilitiesRequest,
+} from '#contracts/admin-api/vulnerabilities.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
 
 export interface OperationsStub extends AsyncDisposable {
@@ -47,6 +52,10 @@ export interface OperationsStub extends AsyncDisposable {
   readonly postedScans: PortScansRequest[];
   /** The receipt of the next results. */
   scanReceipt: (result: DeliveredScan) => PortScanReceipt;
+  /** Complete requests with assessments. */
+  readonly postedProjections: VulnerabilitiesRequest[];
+  /** The outcome of the next assessments. */
+  projectionOutcome: (projection: Projection) => ProjectionOutcome;
   /** Handles a request; returns true when it has answered, or never will. */
   intercept: (request: IncomingMessage, response: ServerResponse, path: string, body: string) => boolean;
 }
@@ -62,6 +71,8 @@ export const allCapabilities: Record<string, true | number> = {
   ddos_incident_contract_version: 1,
   protect_port_scan_ingest: true,
   protect_port_scan_ingest_version: 1,
+  protect_vulnerability_ingest: true,
+  protect_vulnerability_contract_version: 1,
 };
 
 export async function startOperationsStub(): Promise<OperationsStub> {
@@ -122,6 +133,16 @@ export async function startOperationsStub(): Promise<OperationsStub> {
       }));
       return send(response, 200, { receipts });
     }
+    if (path === '/protect/vulnerabilities/') {
+      const posted = JSON.parse(body) as VulnerabilitiesRequest;
+      stub.postedProjections.push(posted);
+      const acknowledgements = posted.projections.map((projection) => ({
+        allocation_id: projection.allocation_id,
+        scan_id: projection.scan_id,
+        outcome: stub.projectionOutcome(projection),
+      }));
+      return send(response, 200, { acknowledgements });
+    }
     return send(response, 404, {});
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
@@ -141,6 +162,8 @@ export async function startOperationsStub(): Promise<OperationsStub> {
     updateOutcome: () => 'accepted',
     postedScans: [],
     scanReceipt: () => 'accepted',
+    postedProjections: [],
+    projectionOutcome: () => 'accepted',
     intercept: () => false,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

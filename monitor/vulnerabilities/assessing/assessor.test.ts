@@ -23,13 +23,23 @@ beforeEach(async () => {
 const [first, second, third] = [addressOf(1), addressOf(2), addressOf(3)];
 const read = async (vmId = 1) => (await world.vulnerabilities.readServer(7, vmId))!;
 const cvesOf = async (vmId = 1, port = 22) =>
-  (await read(vmId)).services.find((one) => one.port === port)!.findings.map(({ finding }) => finding.cve).sort();
+  (await read(vmId)).services
+    .find((one) => one.port === port)!
+    .findings.map(({ finding }) => finding.cve)
+    .sort();
 /** Which rows were written, by their versions. */
 const versions = async (table: string) =>
-  (await world.rows<{ row: string }>(`select ctid || ' ' || xmin as row from ${table} order by 1`)).map(({ row }) => row);
+  (await world.rows<{ row: string }>(`select ctid || ' ' || xmin as row from ${table} order by 1`)).map(
+    ({ row }) => row,
+  );
 const anAssessor = (change: Partial<AssessorDeps>) =>
   createAssessor({
-    ...{ db: () => world.database.db, clock: systemClock, reporter: silentReporter, scans: world.monitor.scans },
+    ...{
+      db: () => world.database.db,
+      clock: systemClock,
+      reporter: silentReporter,
+      scans: world.monitor.scans,
+    },
     ...{ onChecked: async () => {}, ...change },
   });
 
@@ -42,7 +52,13 @@ test('NET-2.6.1: every open port has one assessment, bound to the scan and the s
   assert.equal(await world.assess(), 1);
   const { server, services } = await read();
   assert.deepEqual(
-    services.map(({ port, scanId, version, reason, productKey }) => [port, scanId, version, reason, productKey]),
+    services.map(({ port, scanId, version, reason, productKey }) => [
+      port,
+      scanId,
+      version,
+      reason,
+      productKey,
+    ]),
     [
       [22, full, '9.6p1', null, 'openssh'],
       [80, common, '1.18.0', null, 'nginx'],
@@ -74,7 +90,10 @@ test('NET-2.6.1: every open port has one assessment, bound to the scan and the s
 test('NET-2.6.2: a package of a distribution makes unmarked services of its server unable, and of no other', async () => {
   await world.copyRecords();
   await world.scan(first, [openssh('9.6p1 Ubuntu 3ubuntu13.5'), nginx('1.18.0')]);
-  await world.scan(second, [nginx('1.18.0'), { port: 25, product: 'Exim smtpd', version: '4.96', cpe: ['cpe:/a:exim:exim:4.96'] }]);
+  await world.scan(second, [
+    nginx('1.18.0'),
+    { port: 25, product: 'Exim smtpd', version: '4.96', cpe: ['cpe:/a:exim:exim:4.96'] },
+  ]);
   await world.assess();
   const { server, services } = await read();
   assert.deepEqual(
@@ -82,7 +101,10 @@ test('NET-2.6.2: a package of a distribution makes unmarked services of its serv
     ['distribution_package', 'likely_packaged'],
   );
   assert.deepEqual([server.unable, server.critical + server.high + server.medium], [2, 0]);
-  assert.ok(services.every(({ findings }) => findings.length > 0), 'those of the original are one step away');
+  assert.ok(
+    services.every(({ findings }) => findings.length > 0),
+    'those of the original are one step away',
+  );
   const other = await read(2);
   assert.deepEqual(
     other.services.map(({ port, reason }) => [port, reason]),
@@ -112,7 +134,9 @@ test('NET-2.6.4: after a refresh what changed is written and the rest is not, an
     assert.ok(after[i]!.server.checkedAtMs! > before[i]!.server.checkedAtMs!);
     assert.ok(after[i]!.server.databaseAtMs! > before[i]!.server.databaseAtMs!);
   }
-  const [services, findings] = await Promise.all(['vulnerability_services', 'vulnerability_findings'].map(versions));
+  const [services, findings] = await Promise.all(
+    ['vulnerability_services', 'vulnerability_findings'].map(versions),
+  );
   assert.deepEqual(services, rows[0], 'services are as they were');
   const kept = new Set(findings);
   // Findings behind the new one move by one place.
@@ -125,7 +149,10 @@ test('NET-2.6.4: after a refresh what changed is written and the rest is not, an
 test('NET-2.6.3: a failed refresh keeps findings and their times; without records a service is unable', async () => {
   await world.scan(first, [openssh('9.6p1')]);
   await world.assess();
-  assert.deepEqual((await read()).services.map(({ reason }) => reason), ['no_database']);
+  assert.deepEqual(
+    (await read()).services.map(({ reason }) => reason),
+    ['no_database'],
+  );
   await world.copyRecords(records, ['openssh']);
   await world.assess();
   const before = await read();
@@ -143,7 +170,11 @@ test('NET-2.6.4: new evidence is assessed, a new version by its own records, and
   await world.scan(first, [openssh('9.8p1')], { endedAgo: 100 });
   assert.equal(await world.assess(), 1);
   const { services } = await read();
-  assert.deepEqual(services.map(({ port, version }) => [port, version]), [[22, '9.8p1']], 'port 80 is closed');
+  assert.deepEqual(
+    services.map(({ port, version }) => [port, version]),
+    [[22, '9.8p1']],
+    'port 80 is closed',
+  );
   assert.notEqual(services[0]!.fingerprint, old.fingerprint);
   assert.ok(!(await cvesOf()).includes('CVE-2024-6387'));
   await world.pool.query("update scan_observations set observed_at = svc_now() - interval '7 days 1 minute'");
@@ -186,6 +217,7 @@ test('NET-2.6.4: a process that dies in a page leaves it whole to the next one',
       await sql`select pg_terminate_backend(pg_backend_pid())`.execute(trx);
     },
   });
+  await world.pool.query('truncate leases');
   await assert.rejects(dying.runOnce());
   await dying.loop.stop();
   assert.deepEqual(
@@ -228,7 +260,11 @@ test('NET-2.6: operators are alerted once of a new severe finding of a server, n
   const without = named('CVE-2023-48795');
   const both = named('CVE-2023-48795', 'CVE-2024-6387');
   const severe = async () =>
-    world.rows<{ subject_name: string; details: { found: number; first: string }; resolution: string | null }>(
+    world.rows<{
+      subject_name: string;
+      details: { found: number; first: string };
+      resolution: string | null;
+    }>(
       "select subject_name, details, resolution from alert_episodes where kind = 'findings_new' order by id",
     );
   const told = async () => (await severe()).map(({ details, resolution }) => [details.found, resolution]);
@@ -252,9 +288,19 @@ test('NET-2.6: operators are alerted once of a new severe finding of a server, n
   assert.deepEqual(await told(), [[1, 'recovered']], 'it is not new');
   await world.scan(first, [openssh('9.5p1')], { endedAgo: 50 });
   await world.assess();
-  assert.deepEqual(await told(), [[1, 'recovered'], [1, null]], 'another version is');
+  assert.deepEqual(
+    await told(),
+    [
+      [1, 'recovered'],
+      [1, null],
+    ],
+    'another version is',
+  );
   const events = await world.rows<{ details: { cves: string[] } }>(
     "select details from events where kind = 'potential_vulnerabilities_found' order by id",
   );
-  assert.deepEqual(events.map(({ details }) => details.cves), [['CVE-2024-6387'], ['CVE-2024-6387']]);
+  assert.deepEqual(
+    events.map(({ details }) => details.cves),
+    [['CVE-2024-6387'], ['CVE-2024-6387']],
+  );
 });

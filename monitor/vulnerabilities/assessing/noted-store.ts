@@ -12,8 +12,9 @@ export interface NewFinding extends ServerKey {
   product: string | null;
   version: string | null;
   cve: string;
-  rating: 'high' | 'critical';
-  score: number;
+  /** `high` or `critical`. */
+  rating: string | null;
+  score: number | null;
   isKnownExploited: boolean;
 }
 
@@ -44,7 +45,7 @@ export async function noteFindings(trx: Queryable, servers: readonly ServerKey[]
     on conflict (cluster_id, vm_id, transport, port, fingerprint) do update set cves = held.cves || excluded.cves`.execute(
     trx,
   );
-  const order = ({ isKnownExploited, score }: NewFinding) => (isKnownExploited ? 100 : 0) + score;
+  const order = ({ isKnownExploited, score }: NewFinding) => (isKnownExploited ? 100 : 0) + (score ?? 0);
   return rows.sort((a, b) => order(b) - order(a) || (a.cve < b.cve ? -1 : 1));
 }
 

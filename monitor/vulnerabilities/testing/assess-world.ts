@@ -1,6 +1,14 @@
 /** A monitor with scanned servers and records of the vulnerability database. Only for tests. */
 import type { ScanProfile, ScanService } from '#contracts/port-scan/index.ts';
-import { listServers, result, type ScanStage, secondsAgo, service, startScanStage } from '#monitor/scans/testing/scan-world.ts';
+import {
+  listServers,
+  result,
+  type ScanStage,
+  secondsAgo,
+  service,
+  startScanStage,
+} from '#monitor/scans/testing/scan-world.ts';
+import type { TestDatabase } from '#service-kit/testing/index.ts';
 import type { Vulnerabilities } from '../index.ts';
 import type { Advisory } from '../matcher/advisory.ts';
 import { readRecord } from '../nvd/read-record.ts';
@@ -28,11 +36,45 @@ export interface Scanned {
 /** Servers 1 and 2 of cluster 7, with these addresses. */
 export const addressOf = (vmId: number) => `203.0.113.${9 + vmId}`;
 export const openssh = (version: string, extra: Partial<ScanService> = {}): Partial<ScanService> => ({
-  ...{ port: 22, service: 'ssh', product: 'OpenSSH', version, cpe: [`cpe:/a:openbsd:openssh:${version}`], ...extra },
+  ...{
+    port: 22,
+    service: 'ssh',
+    product: 'OpenSSH',
+    version,
+    cpe: [`cpe:/a:openbsd:openssh:${version}`],
+    ...extra,
+  },
 });
 export const nginx = (version: string, extra: Partial<ScanService> = {}): Partial<ScanService> => ({
-  ...{ port: 80, service: 'http', product: 'nginx', version, cpe: [`cpe:/a:igor_sysoev:nginx:${version}`], ...extra },
+  ...{
+    port: 80,
+    service: 'http',
+    product: 'nginx',
+    version,
+    cpe: [`cpe:/a:igor_sysoev:nginx:${version}`],
+    ...extra,
+  },
 });
+
+/** Stores records, as a refresh does: of these products, or of all. */
+export async function copyRecords(
+  { db }: Pick<TestDatabase, 'db'>,
+  of: readonly NvdRecord[] = records,
+  productKeys: readonly string[] = products.map(({ key }) => key),
+): Promise<void> {
+  for (const key of productKeys) {
+    const product = products.find((one) => one.key === key)!;
+    const advisories = of.flatMap((record): Advisory[] => {
+      const read = readRecord(record);
+      const text = JSON.stringify(record.cve.configurations ?? []);
+      const isOfProduct = product.names.some(([vendor, name]) => text.includes(`:${vendor}:${name}:`));
+      return read && read !== 'rejected' && isOfProduct ? [read] : [];
+    });
+    await db
+      .transaction()
+      .execute((trx) => store.replaceAdvisories(trx, key, { advisories, unreadable: [] }));
+  }
+}
 
 export async function startAssessWorld(servers = 2): Promise<AssessWorld> {
   const stage = await startScanStage();
@@ -45,18 +87,7 @@ export async function startAssessWorld(servers = 2): Promise<AssessWorld> {
   return {
     ...stage,
     vulnerabilities: monitor.vulnerabilities,
-    async copyRecords(of = records, productKeys = products.map(({ key }) => key)) {
-      for (const key of productKeys) {
-        const product = products.find((one) => one.key === key)!;
-        const advisories = of.flatMap((record): Advisory[] => {
-          const read = readRecord(record);
-          const text = JSON.stringify(record.cve.configurations ?? []);
-          const isOfProduct = product.names.some(([vendor, name]) => text.includes(`:${vendor}:${name}:`));
-          return read && read !== 'rejected' && isOfProduct ? [read] : [];
-        });
-        await database.db.transaction().execute((trx) => store.replaceAdvisories(trx, key, { advisories, unreadable: [] }));
-      }
-    },
+    copyRecords: (of, keys) => copyRecords(database, of, keys),
     async scan(address, services, { profile = 'common', endedAgo = 60, state = 'complete' } = {}) {
       const plan = await monitor.scans.readPlan(sensor);
       const target = plan.targets.find((one) => one.address === address)!;

@@ -16,6 +16,7 @@ export {
   type IgnoreFindingResult,
   type ListedFinding,
   type ProtectFindings,
+  type ServerFindingCount,
   type ServerFindings,
   type UnableRow,
 } from './findings/index.ts';

@@ -73,6 +73,10 @@ export interface FindingTotals {
   /** Active ones. */
   critical: number;
   high: number;
+  medium: number;
+  low: number;
+  none: number;
+  unrated: number;
   knownExploited: number;
   /** Services that can't be assessed. */
   unable: number;
@@ -93,6 +97,10 @@ export async function totalFindings(
       count(distinct p.server_id) filter (where i.id is null)::int as servers,
       count(*) filter (where i.id is null and f.severity = 'critical')::int as critical,
       count(*) filter (where i.id is null and f.severity = 'high')::int as high,
+      count(*) filter (where i.id is null and f.severity = 'medium')::int as medium,
+      count(*) filter (where i.id is null and f.severity = 'low')::int as low,
+      count(*) filter (where i.id is null and f.severity = 'none')::int as none,
+      count(*) filter (where i.id is null and f.severity is null)::int as unrated,
       count(*) filter (where i.id is null and f.is_known_exploited)::int as "knownExploited"
     from ${joined} ${ownerJoins} where ${sql.join(where, sql` and `)}`.execute(db);
   const services = await sql<Pick<FindingTotals, 'unable' | 'checkedAt' | 'databaseAt'>>`

@@ -62,6 +62,7 @@ export {
   subscribedEndpoints,
 } from './delivery-store.ts';
 export { eventRow, type NewEvent } from './event-subject-store.ts';
+export { countFindingsOfServers, type ServerFindingCount } from './finding-count-store.ts';
 export {
   type FindingListQuery,
   type FindingTotals,

@@ -10,6 +10,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import {
+  countFindingsOfServers,
   countServerFindings,
   type FindingScope,
   listAllFindings,
@@ -42,6 +43,7 @@ export type {
   FindingSummary,
   FindingTotals,
   ListedFinding,
+  ServerFindingCount,
   UnableRow,
 } from '#operations/views/index.ts';
 export type { FindingKey, FindingSubject } from './finding.ts';
@@ -88,6 +90,12 @@ export function createProtectFindings(deps: ProtectFindingsDeps): ProtectFinding
     },
     async count(actor, subject, query) {
       return countServerFindings(db(), await scopeOf(deps, actor, subject), query);
+    },
+    async countOf(actor, serverIds) {
+      if (actor.kind === 'project' || serverIds.length === 0) return new Map();
+      const tenantIds = actor.kind === 'customer' ? actor.tenantIds : 'all';
+      const counts = await countFindingsOfServers(db(), serverIds, tenantIds);
+      return new Map(counts.map((each) => [each.serverId, each]));
     },
     ignore: (actor, serverId, input) => ignoreFinding(deps, actor, serverId, input),
     endIgnore: (actor, serverId, key) => endIgnore(deps, actor, serverId, key),

@@ -12,6 +12,7 @@ import type {
   FindingSummary,
   FindingTotals,
   ListedFinding,
+  ServerFindingCount,
   UnableRow,
 } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
@@ -40,6 +41,8 @@ export interface ProtectFindings {
   list(actor: Actor, subject: FindingSubject, query: FindingQuery): Promise<FindingRow[]>;
   /** How many findings a list has on all its pages. Throws `accounts.forbidden`. */
   count(actor: Actor, subject: FindingSubject, query: FindingFilter): Promise<number>;
+  /** By server id: active findings of those of these servers that the actor reaches, where there are some. */
+  countOf(actor: Actor, serverIds: readonly number[]): Promise<Map<number, ServerFindingCount>>;
   /**
    * Ignores a finding. Throws `protect_findings.invalid` (details: `fields`), `protect_findings.not_found`,
    * `protect_findings.no_finding`, `protect_findings.views_off`, `accounts.forbidden`. Customers only.

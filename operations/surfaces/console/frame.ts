@@ -1,4 +1,12 @@
-import { type Content, type Crumb, type Html, shell, type Tone, toast } from '#service-kit/pages/index.ts';
+import {
+  type Content,
+  type Crumb,
+  type Html,
+  type NavigationGroup,
+  shell,
+  type Tone,
+  toast,
+} from '#service-kit/pages/index.ts';
 import type { Staff } from './guard.ts';
 
 export interface FrameOptions {
@@ -14,6 +22,7 @@ export interface FrameOptions {
     | 'servers'
     | 'attacks'
     | 'port-scans'
+    | 'findings'
     | 'clusters'
     | 'projects'
     | 'usage'
@@ -34,61 +43,7 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
       area: 'Operations',
       home: '/console/',
       title: options.title,
-      navigation: [
-        {
-          items: [
-            { label: 'Overview', href: '/console/', key: 'o', current: current === 'overview' },
-            { label: 'Customers', href: '/console/customers/', key: 'c', current: current === 'customers' },
-            { label: 'Servers', href: '/console/servers/', key: 's', current: current === 'servers' },
-            { label: 'Attacks', href: '/console/attacks/', key: 'k', current: current === 'attacks' },
-            {
-              label: 'Port scans',
-              href: '/console/port-scans/',
-              key: 'i',
-              current: current === 'port-scans',
-            },
-            { label: 'Clusters', href: '/console/clusters/', key: 'n', current: current === 'clusters' },
-            { label: 'Catalog', href: '/console/catalog/', key: 'l', current: current === 'catalog' },
-            {
-              label: 'Reconciliation',
-              href: '/console/reconciliation/',
-              key: 'r',
-              current: current === 'reconciliation',
-            },
-            { label: 'Staff', href: '/console/staff/', key: 't', current: current === 'staff' },
-            { label: 'Audit trail', href: '/console/audit/', key: 'a', current: current === 'audit' },
-          ],
-        },
-        {
-          label: 'Integrations',
-          items: [
-            {
-              label: 'Admin projects',
-              href: '/console/projects/',
-              key: 'p',
-              current: current === 'projects',
-            },
-            {
-              label: 'API meter',
-              href: '/console/billing/usage/api/',
-              key: 'm',
-              current: current === 'usage',
-            },
-            {
-              label: 'Webhooks',
-              href: '/console/webhooks/',
-              key: 'w',
-              current: current === 'webhooks',
-            },
-            {
-              label: 'API reference',
-              href: '/console/billing/usage/api/docs/',
-              key: 'd',
-              current: current === 'docs',
-            },
-          ],
-        },
-      ],
+      navigation: navigationOf(current),
       search: { action: '/console/servers/', placeholder: 'Find a server', value: options.searched },
       breadcrumb: options.breadcrumb,
       person: {
@@ -101,4 +56,68 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
     },
     content,
   );
+}
+
+function navigationOf(current: FrameOptions['current']): readonly NavigationGroup[] {
+  return [
+    {
+      items: [
+        { label: 'Overview', href: '/console/', key: 'o', current: current === 'overview' },
+        { label: 'Customers', href: '/console/customers/', key: 'c', current: current === 'customers' },
+        { label: 'Servers', href: '/console/servers/', key: 's', current: current === 'servers' },
+        { label: 'Attacks', href: '/console/attacks/', key: 'k', current: current === 'attacks' },
+        {
+          label: 'Port scans',
+          href: '/console/port-scans/',
+          key: 'i',
+          current: current === 'port-scans',
+        },
+        {
+          label: 'Findings',
+          href: '/console/findings/',
+          key: 'f',
+          current: current === 'findings',
+        },
+        { label: 'Clusters', href: '/console/clusters/', key: 'n', current: current === 'clusters' },
+        { label: 'Catalog', href: '/console/catalog/', key: 'l', current: current === 'catalog' },
+        {
+          label: 'Reconciliation',
+          href: '/console/reconciliation/',
+          key: 'r',
+          current: current === 'reconciliation',
+        },
+        { label: 'Staff', href: '/console/staff/', key: 't', current: current === 'staff' },
+        { label: 'Audit trail', href: '/console/audit/', key: 'a', current: current === 'audit' },
+      ],
+    },
+    {
+      label: 'Integrations',
+      items: [
+        {
+          label: 'Admin projects',
+          href: '/console/projects/',
+          key: 'p',
+          current: current === 'projects',
+        },
+        {
+          label: 'API meter',
+          href: '/console/billing/usage/api/',
+          key: 'm',
+          current: current === 'usage',
+        },
+        {
+          label: 'Webhooks',
+          href: '/console/webhooks/',
+          key: 'w',
+          current: current === 'webhooks',
+        },
+        {
+          label: 'API reference',
+          href: '/console/billing/usage/api/docs/',
+          key: 'd',
+          current: current === 'docs',
+        },
+      ],
+    },
+  ];
 }

@@ -18,7 +18,12 @@ import type { FeedReceiver } from '#operations/feeds/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Ordering } from '#operations/ordering/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
-import type { ProtectIncidents, ProtectScans, ProtectTraffic } from '#operations/protect/index.ts';
+import type {
+  ProtectFindings,
+  ProtectIncidents,
+  ProtectScans,
+  ProtectTraffic,
+} from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
@@ -35,6 +40,7 @@ import { registerCustomerChanges } from './customers/customer-changes.routes.ts'
 import { registerCustomers } from './customers/customers.routes.ts';
 import { registerApiDocs } from './developer/api-docs.routes.ts';
 import { registerWebhooks } from './developer/webhooks.routes.ts';
+import { registerFindings } from './findings/findings.routes.ts';
 import { guardConsole } from './guard.ts';
 import { registerOverview } from './overview/overview.routes.ts';
 import { registerPortScans } from './port-scans/port-scans.routes.ts';
@@ -58,6 +64,7 @@ export interface ConsoleDeps {
   payments: Payments;
   protectIncidents: ProtectIncidents;
   protectScans: ProtectScans;
+  protectFindings: ProtectFindings;
   protectTraffic: ProtectTraffic;
   receivers: readonly FeedReceiver[];
   catalog: Catalog;
@@ -100,6 +107,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerServers(routes, deps);
       registerAttacks(routes, deps);
       registerPortScans(routes, deps);
+      registerFindings(routes, deps);
       registerClusters(routes, deps);
       registerPools(routes, deps);
       registerCatalog(routes, deps);

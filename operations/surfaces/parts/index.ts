@@ -6,6 +6,21 @@
  */
 export { type ApiFacts, createApiReference } from './api-reference/index.ts';
 export {
+  evidenceCell,
+  findingCountWords,
+  findingMarks,
+  findingMeaning,
+  incompleteText,
+  isDatabaseOld,
+  nvdNotice,
+  readFindingCursor,
+  recordHref,
+  softwareOf,
+  staleMark,
+  unableText,
+  writeFindingCursor,
+} from './finding-words.ts';
+export {
   durationOf,
   incidentBadge,
   isSilent,

@@ -17,6 +17,7 @@ import type { Networks } from '#operations/networks/index.ts';
 import type { Ordering } from '#operations/ordering/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type {
+  ProtectFindings,
   ProtectIncidents,
   ProtectLive,
   ProtectScans,
@@ -41,6 +42,7 @@ import { registerUsage } from './developer/usage.routes.ts';
 import { registerWebhooks } from './developer/webhooks.routes.ts';
 import { guardPortal } from './guard.ts';
 import { registerNetworks } from './networks/networks.routes.ts';
+import { registerFindings } from './protect/findings.routes.ts';
 import { registerIncidents } from './protect/incidents.routes.ts';
 import { registerLive } from './protect/live.routes.ts';
 import { registerPorts } from './protect/ports.routes.ts';
@@ -73,6 +75,7 @@ export interface PortalDeps {
   protectTraffic: ProtectTraffic;
   protectLive: ProtectLive;
   protectScans: ProtectScans;
+  protectFindings: ProtectFindings;
   clock: Clock;
   post: Post;
   factors: SecondFactors;
@@ -113,6 +116,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerLive(routes, deps);
       registerIncidents(routes, deps);
       registerPorts(routes, deps);
+      registerFindings(routes, deps);
       registerProtectSettings(routes, deps);
     },
     { prefix: '/client' },

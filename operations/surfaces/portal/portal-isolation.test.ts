@@ -10,6 +10,7 @@ import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { createScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { incidentOf } from '#operations/testing/incident-of.ts';
 import { plantSql, withoutOwner } from '#operations/testing/planted-sql.ts';
+import { projectionOf } from '#operations/testing/projection-of.ts';
 import { scanOf } from '#operations/testing/scan-of.ts';
 import { visit } from '#operations/testing/visit.ts';
 
@@ -57,6 +58,7 @@ async function furnish(name: string, company: string) {
   await world.deliverIncidents(incident);
   const actor = (await world.accounts.customerActorOf(owner.id))!;
   const scanId = await deliverScan(actor, serverIds[0]!);
+  await deliverFindings(serverIds[0]!);
   const token = await world.createKey(customer);
   const keyId = token.split('_')[1]!;
   const { pool } = world.database;
@@ -96,6 +98,12 @@ async function furnish(name: string, company: string) {
       '/protect/incidents.json',
       '/protect/ports.json',
       `/protect/scans/${scanId}`,
+      '/protect/findings',
+      '/protect/findings?view=ignored',
+      '/protect/findings?view=unable',
+      '/protect/findings.json',
+      `/protect/findings/${first!.address}/tcp-22`,
+      `/protect/findings/${first!.address}/tcp-22/CVE-2024-6387`,
       `/protect/incidents/${incident.id}`,
       '/actions',
     ].map((part) => `/client/servers/${serverId}${part}`),
@@ -123,6 +131,16 @@ async function deliverScan(actor: Actor, serverId: number): Promise<string> {
   monitor ??= await createScanMonitor(world);
   await monitor.deliver(scanOf(allocation!, { request_id: id }));
   return id;
+}
+
+/** From the monitor that delivers the scans. */
+async function deliverFindings(serverId: number): Promise<void> {
+  const [allocation] = await world.addresses.listAllocationsOfServers([serverId]);
+  const { acknowledgements } = await world.protectFindings.receive(monitor!.sender, {
+    ...{ contract_version: 1, source_site_id: 1, cluster_ids: [world.clusterId] },
+    projections: [projectionOf(allocation!)],
+  });
+  assert.equal(acknowledgements[0]!.outcome, 'accepted');
 }
 
 async function deliverLive({ id, address, assignedAt }: Allocation): Promise<void> {
@@ -232,7 +250,7 @@ const secondLines = [
   /from protect_(live_)?series/,
   /from protect_settings/,
   // Behind the generations of the server that a filtered statement gave, and these behind the server.
-  /from (scan_requests|port_scans|allocations)/,
+  /from (scan_requests|port_scans|allocations|finding_projections)/,
   /from protect_incidents/,
   /from bandwidth_days/,
   /from credit_balances/,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Cases } from './case.ts';
+import type { Stage } from './stage.ts';
 
 /** The routes of the customer portal, each with a request that changes something. */
 export const portalCases: Cases = {
@@ -30,6 +31,21 @@ export const portalCases: Cases = {
     'protect.change_settings',
     async ({ owned, server }) =>
       owned.post(`/client/servers/${await server()}/protect/settings`, { views: 'off' }),
+  ],
+  'POST /client/servers/:id/protect/findings/:address/:service/:cve/ignore': [
+    'protect.ignore_finding',
+    async ({ owned, found }) => {
+      const { path, fingerprint } = pathOf(await found());
+      return owned.post(`${path}/ignore`, { reason: 'audited', days: '30', fingerprint });
+    },
+  ],
+  'POST /client/servers/:id/protect/findings/:address/:service/:cve/end-ignore': [
+    'protect.end_ignore',
+    async ({ owned, found }) => {
+      const { path, fingerprint } = pathOf(await found());
+      await owned.post(`${path}/ignore`, { reason: 'audited', days: '', fingerprint });
+      return owned.post(`${path}/end-ignore`, { fingerprint });
+    },
   ],
   'POST /client/servers/:id/protect/scan': [
     'protect.request_port_scan',
@@ -305,3 +321,10 @@ export const portalCases: Cases = {
     },
   ],
 };
+
+/** The page of a finding. */
+function pathOf({ serverId, finding }: Awaited<ReturnType<Stage['found']>>) {
+  const { address, transport, port, cve_id, fingerprint } = finding;
+  const path = `/client/servers/${serverId}/protect/findings/${address}/${transport}-${port}/${cve_id}`;
+  return { path, fingerprint };
+}

@@ -102,6 +102,10 @@ function facts({ server, tenant, nowMs }: ServerPageOptions): Html {
     },
     { term: 'Attacks', value: link(`/console/attacks/?server=${server.id}`, 'Attacks on it and from it') },
     { term: 'Port scans', value: link(`/console/port-scans/?server=${server.id}`, 'Scans of its addresses') },
+    {
+      term: 'Potential vulnerabilities',
+      value: link(`/console/findings/?server=${server.id}`, 'Of its services'),
+    },
     { term: 'Order', value: code(String(server.orderId)) },
     { term: 'Created', value: moment(server.createdAt.getTime(), nowMs) },
   ]);

@@ -49,6 +49,7 @@ import { serverFrame } from '../servers/server-frame.ts';
 import { judgedColumns, lossNote } from './attack-cell.ts';
 import { attackAreas, attackState, attacksNow, attacksSection, isHeadline } from './attacks.ts';
 import { attacksCard, deliverySection, liveCard, minutesCard, scansCard } from './delivery-cards.ts';
+import { type FindingsOfPage, findingsSection } from './findings.section.ts';
 import { portsSection } from './ports.section.ts';
 import type { AttacksOfPage } from './read-attacks.ts';
 import { settingsSection } from './settings.page.ts';
@@ -67,6 +68,7 @@ export interface ProtectPageOptions {
   delivery: { live: LiveStatus; minutes: MinuteStatus; attacks: IncidentStatus; scans: ScanStatus };
   attacks: AttacksOfPage;
   ports: ServerPorts;
+  findings: FindingsOfPage;
   /** The outcome of a click. */
   toast: { tone: Tone; text: string } | undefined;
 }
@@ -99,6 +101,7 @@ export function protectPage(options: ProtectPageOptions): Html {
       latestStats(options),
       attacksSection(server, attacks.listed, attacks.nowMs),
       portsSection(options),
+      findingsSection(options.server, options.findings),
       applicationsSection(options, path),
       minutesSection(options, path),
       deliverySection([

@@ -3,7 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { hasCode } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
-import type { MinuteRow, ProtectIncidents, ProtectScans, ProtectTraffic } from '#operations/protect/index.ts';
+import type {
+  MinuteRow,
+  ProtectFindings,
+  ProtectIncidents,
+  ProtectScans,
+  ProtectTraffic,
+} from '#operations/protect/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { type Range, readRange, sendPage } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
@@ -19,6 +25,7 @@ import { viewsOffPage } from './settings.page.ts';
 export interface ProtectDeps extends LivePagesDeps, AttackReaderDeps {
   protectIncidents: Pick<ProtectIncidents, 'list' | 'readStatus'>;
   protectScans: Pick<ProtectScans, 'read' | 'readStatus'>;
+  protectFindings: Pick<ProtectFindings, 'list' | 'read'>;
   protectTraffic: ProtectTraffic;
 }
 
@@ -33,6 +40,7 @@ const Query = Type.Object({
 const schema = { params: Id, querystring: Query };
 /** Rows of the table on the page; the files have all. */
 const minutesShown = 60;
+const worstShown = 5;
 
 type ProtectRequest = FastifyRequest<{
   Params: { id: string };
@@ -119,6 +127,10 @@ async function showPage(
     endMs > fromMs
       ? await deps.protectTraffic.readMinutes(visitor.actor, subject, { fromMs, toMs: endMs })
       : [];
+  const [findings, worst] = await Promise.all([
+    deps.protectFindings.read(visitor.actor, subject),
+    deps.protectFindings.list(visitor.actor, subject, { state: 'active', limit: worstShown }),
+  ]);
   const attacks = await readAttacks(deps, visitor.actor, subject, range);
   const page = {
     visitor,
@@ -131,6 +143,7 @@ async function showPage(
     delivery: { live, minutes: minutesStatus, attacks: attacksStatus, scans: scansStatus },
     attacks,
     ports,
+    findings: { ...findings, worst, hasScan: scansStatus.latestAt !== null },
     toast: toastOf(request.query.scan),
   };
   return sendPage(reply, protectPage(page));

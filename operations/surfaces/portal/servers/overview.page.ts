@@ -1,7 +1,8 @@
-import type { OpenAttack } from '#operations/protect/index.ts';
+import type { OpenAttack, ServerFindingCount } from '#operations/protect/index.ts';
 import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
 import {
   actionButton,
+  badge,
   banner,
   type Content,
   code,
@@ -21,7 +22,13 @@ import {
   section,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { actionWords, openAttackWords, serverActionsTable, upperFirst } from '../../parts/index.ts';
+import {
+  actionWords,
+  findingCountWords,
+  openAttackWords,
+  serverActionsTable,
+  upperFirst,
+} from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { type OverviewTraffic, overviewFigures } from './overview-figures.ts';
 import { serverFrame, statusTone } from './server-frame.ts';
@@ -33,6 +40,7 @@ export interface OverviewOptions {
   traffic: OverviewTraffic;
   /** Open attacks on it or from it. */
   attack: OpenAttack | undefined;
+  findings: ServerFindingCount | undefined;
   nowMs: number;
   toast?: { tone: Tone; text: Content };
   confirmError?: string;
@@ -95,7 +103,7 @@ function currentAction({ currentAction: action }: Server): Content {
   });
 }
 
-function facts({ server, nowMs }: OverviewOptions): Html {
+function facts({ server, findings, nowMs }: OverviewOptions): Html {
   const addresses = server.addresses.map((each) => html`<div>${code(each.address, true)}</div>`);
   const cards = server.privateNetworks.map(
     (card) =>
@@ -105,6 +113,18 @@ function facts({ server, nowMs }: OverviewOptions): Html {
     { term: 'Host name', value: code(server.hostname, true) },
     { term: 'Addresses', value: addresses.length > 0 ? addresses : 'no public address' },
     ...(cards.length > 0 ? [{ term: 'Private networks', value: cards }] : []),
+    ...(findings === undefined
+      ? []
+      : [
+          {
+            term: 'Services',
+            value: link(
+              `/client/servers/${server.id}/protect/findings`,
+              badge(findingCountWords(findings).tone, findingCountWords(findings).text),
+              { kind: 'quiet' },
+            ),
+          },
+        ]),
     {
       term: 'Plan',
       value: `${server.planName}: ${server.vcpus} vCPU, ${server.memoryMb / 1024} GiB memory, ${server.diskGb} GB disk`,

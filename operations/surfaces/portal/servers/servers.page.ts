@@ -1,8 +1,9 @@
 import type { Tenant } from '#operations/accounts/index.ts';
-import type { LatestRow, OpenAttack } from '#operations/protect/index.ts';
+import type { LatestRow, OpenAttack, ServerFindingCount } from '#operations/protect/index.ts';
 import { type Server, type ServerStatus, statusOf } from '#operations/servers/index.ts';
 import {
   age,
+  badge,
   banner,
   type Column,
   type Content,
@@ -19,7 +20,7 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { changingStatuses, openAttackBadge } from '../../parts/index.ts';
+import { changingStatuses, findingCountWords, openAttackBadge } from '../../parts/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { observedAtMs, rateNow } from './overview-figures.ts';
@@ -42,6 +43,8 @@ export interface ServersPageOptions {
   traffic: ReadonlyMap<number, LatestRow>;
   /** Open attacks, by server id. */
   attacks: ReadonlyMap<number, OpenAttack>;
+  /** Active potential vulnerabilities, by server id. */
+  findings: ReadonlyMap<number, ServerFindingCount>;
   nowMs: number;
 }
 
@@ -150,7 +153,7 @@ function emptyOf({ counts, query }: ServersPageOptions) {
   };
 }
 
-function columnsFor({ tenants, traffic, attacks, nowMs }: ServersPageOptions): Column<Server>[] {
+function columnsFor({ tenants, traffic, attacks, findings, nowMs }: ServersPageOptions): Column<Server>[] {
   const names = new Map(tenants.map((tenant) => [tenant.id, tenant.name]));
   const rateOf = (server: Server, name: 'inboundBps' | 'outboundBps') =>
     rateNow(traffic.get(server.id), name, nowMs);
@@ -164,7 +167,13 @@ function columnsFor({ tenants, traffic, attacks, nowMs }: ServersPageOptions): C
     {
       key: 'status',
       header: 'Status',
-      cell: (server) => [statusBadge(server), ' ', openAttackBadge(attacks.get(server.id))],
+      cell: (server) => [
+        statusBadge(server),
+        ' ',
+        openAttackBadge(attacks.get(server.id)),
+        ' ',
+        findingsBadge(server, findings.get(server.id)),
+      ],
     },
     { key: 'in', header: 'In', kind: 'figure', cell: (server) => rateOf(server, 'inboundBps') },
     { key: 'out', header: 'Out', kind: 'figure', cell: (server) => rateOf(server, 'outboundBps') },
@@ -190,6 +199,17 @@ function columnsFor({ tenants, traffic, attacks, nowMs }: ServersPageOptions): C
   if (tenants.length > 1)
     columns.push({ key: 'tenant', header: 'Workspace', cell: (server) => names.get(server.tenantId) });
   return columns;
+}
+
+/** How many findings; which of them is on their page. */
+function findingsBadge(server: Server, count: ServerFindingCount | undefined): Content {
+  if (count === undefined) return '';
+  const { tone, text } = findingCountWords(count);
+  const shown = count.active === 1 ? '1 finding' : `${formatCount(count.active)} findings`;
+  return link(`/client/servers/${server.id}/protect/findings`, badge(tone, shown), {
+    kind: 'quiet',
+    label: `${server.name}: ${text}`,
+  });
 }
 
 function addressesOf(server: Server): Html {

@@ -5,7 +5,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
-import type { ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
+import type { ProtectFindings, ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
 import type { FieldFault, PowerCommand, ServerFilter, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
@@ -20,6 +20,7 @@ export interface ServerPagesDeps {
   servers: Servers;
   protectIncidents: ProtectIncidents;
   protectTraffic: ProtectTraffic;
+  protectFindings: Pick<ProtectFindings, 'countOf'>;
   bandwidth: Bandwidth;
   clock: Clock;
 }
@@ -157,9 +158,10 @@ async function showList(
   ]);
   const servers = found.slice(0, pageSize);
   const ids = servers.map((server) => server.id);
-  const [traffic, attacks] = await Promise.all([
+  const [traffic, attacks, findings] = await Promise.all([
     deps.protectTraffic.readLatest(visitor.actor, ids),
     deps.protectIncidents.readOpen(visitor.actor, ids),
+    deps.protectFindings.countOf(visitor.actor, ids),
   ]);
   const url = withQuery('/client/', query);
   const last = servers.at(-1);
@@ -179,6 +181,7 @@ async function showList(
       nextHref,
       traffic,
       attacks,
+      findings,
       nowMs,
     }),
   );
@@ -192,15 +195,18 @@ async function showOverview(
   state: Pick<OverviewOptions, 'toast' | 'words' | 'confirmError'>,
 ): Promise<FastifyReply> {
   const { actor } = visitor;
-  const [actions, latest, history, attacks] = await Promise.all([
+  const [actions, latest, history, attacks, counts] = await Promise.all([
     deps.servers.listActions(actor, null, server.id, 10),
     deps.protectTraffic.readLatest(actor, [server.id]),
     deps.bandwidth.readHistory(actor, null, server.id, { granularity: 'month' }),
     deps.protectIncidents.readOpen(actor, [server.id]),
+    deps.protectFindings.countOf(actor, [server.id]),
   ]);
   const traffic = { latest: latest.get(server.id), month: history?.current };
   const attack = attacks.get(server.id);
-  const page = { visitor, server, actions, traffic, attack, nowMs: deps.clock.nowMs(), ...state };
+  const findings = counts.get(server.id);
+  const nowMs = deps.clock.nowMs();
+  const page = { visitor, server, actions, traffic, attack, findings, nowMs, ...state };
   return sendPage(reply, overviewPage(page), status);
 }
 

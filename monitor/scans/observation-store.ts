@@ -46,14 +46,17 @@ export async function upsertObservations(
     where excluded.observed_at >= greatest(held.observed_at, held.closed_at)`.execute(trx);
 }
 
-/** Ports of this profile and transport that a complete scan did not find open any more. What was seen since it began stays. */
+/**
+ * Ports of this profile and transport that a complete scan did not find open any more. What was seen since it began stays. No
+ * port closes before it was seen, also where a scan says that it ended before it began.
+ */
 export async function closeUnseen(
   trx: Queryable,
   place: ObservedPlace,
   scan: { transport: ScanTransport; openPorts: readonly number[]; startedAt: string; finishedAt: string },
 ): Promise<void> {
   await sql`
-    update scan_observations set closed_at = least(${scan.finishedAt}::timestamptz, svc_now())
+    update scan_observations set closed_at = least(greatest(${scan.startedAt}::timestamptz, ${scan.finishedAt}::timestamptz), svc_now())
     where cluster_id = ${place.clusterId} and vm_id = ${place.vmId} and address = ${place.address}::inet
       and profile = ${place.profile} and transport = ${scan.transport} and closed_at is null
       and observed_at < ${scan.startedAt}::timestamptz and port <> all(${[...scan.openPorts]}::int[])`.execute(

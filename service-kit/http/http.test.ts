@@ -101,6 +101,15 @@ test('strict JSON refuses more values than any body of ours holds, before they a
   assert.deepEqual(parseStrictJson(most), JSON.parse(most));
 });
 
+test('strict JSON refuses more names in one object than any body of ours has', () => {
+  const named = (count: number) =>
+    JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, 0])));
+  assert.deepEqual(parseStrictJson(named(1000)), JSON.parse(named(1000)));
+  const message = 'An object of the body has more than 1000 names.';
+  for (const text of [named(1001), `[{"a":${named(1001)}}]`])
+    assert.throws(() => parseStrictJson(text), { name: 'SyntaxError', message });
+});
+
 test('strict JSON refuses duplicate names anywhere, __proto__ and deep nesting, and takes the rest', () => {
   for (const bad of [
     '{"a":1,"a":2}',

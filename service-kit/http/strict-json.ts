@@ -1,13 +1,15 @@
 /**
  * JSON as an API should read it: duplicate names in one object are refused, because two readers would pick different
- * ones, and so are `__proto__`, nesting beyond a bound, and more values than any body of ours holds: two bytes of text can
- * become an object of fifty.
+ * ones, and so are `__proto__`, nesting beyond a bound, and more values, or more names in one object, than any body of ours
+ * holds: two bytes of text can become an object of fifty, and a validator looks at each unknown name several times.
  *
  * The text is parsed by `JSON.parse`; a scan beside it finds what `JSON.parse` lets pass.
  */
 const depthMax = 32;
 /** Values of a body; the largest that our contracts allow has some 350,000. */
 const valuesMax = 500_000;
+/** Names of one object; our contracts have objects of some twenty fields. */
+const namesMax = 1000;
 
 /** Parses strictly; throws a `SyntaxError` whose message is fit for the caller. */
 export function parseStrictJson(text: string): unknown {
@@ -71,4 +73,5 @@ function rememberName(names: Set<string>, quoted: string): void {
   if (names.has(name)) throw new SyntaxError(`The name ${JSON.stringify(name)} appears twice in one object.`);
   if (name === '__proto__') throw new SyntaxError('The name "__proto__" is not allowed.');
   names.add(name);
+  if (names.size > namesMax) throw new SyntaxError(`An object of the body has more than ${namesMax} names.`);
 }

@@ -23,6 +23,7 @@ import { createIgnores, type Ignores } from './ignores/index.ts';
 import { type ImportResult, importFiles } from './import-files.ts';
 import type { Advisory } from './matcher/advisory.ts';
 import { createNvdClient, type NvdSource } from './nvd/client.ts';
+import { listPortFindings, type PortFindings } from './port-count-store.ts';
 import { products } from './products.ts';
 import * as projections from './projection-store.ts';
 import { type PlaceProjection, readProjections } from './read-projections.ts';
@@ -36,8 +37,9 @@ export type { FoundOfServer } from './assessing/deps.ts';
 export { noteEvidence } from './assessing/queue-store.ts';
 export { type CopyAge, oldCopySeconds, overdueSeconds } from './copy-age.ts';
 export type { ServiceEvidence, UnableReason } from './identify-service.ts';
-export type { Ignore, IgnoredFinding, IgnoreInput } from './ignores/index.ts';
+export { type Ignore, type IgnoredFinding, type IgnoreInput, ignoreReasonMax } from './ignores/index.ts';
 export { keptVulnerabilities } from './kept.ts';
+export type { PortFindings } from './port-count-store.ts';
 export type { AnsweredPlace, DeliverablePlace } from './projection-store.ts';
 export { readCpeEvidence, readNmapEvidence, type ServiceAt } from './read-evidence.ts';
 export type { PlaceProjection } from './read-projections.ts';
@@ -77,6 +79,10 @@ export interface AssessmentReads {
   listServers(siteId: number | null, page: ListPage): Promise<reads.AssessedServer[]>;
   /** One server with its services, findings and ignores; null where no scan saw it. */
   readServer(clusterId: number, vmId: number): Promise<ServerWithServices | null>;
+  /** What is counted of one server; null where no scan saw it. */
+  findServer(clusterId: number, vmId: number): Promise<reads.AssessedServer | null>;
+  /** How many findings each open port of these servers has. */
+  listPortFindings(servers: readonly { clusterId: number; vmId: number }[]): Promise<PortFindings[]>;
   /** Records that touch an assessed service: known exploited ones and the most severe first. */
   listCves(siteId: number | null, page: ListPage): Promise<reads.TouchingCve[]>;
   /** A record by its number, such as CVE-2024-6387; null where it touches nothing. */
@@ -160,6 +166,8 @@ function createReads(db: () => Queryable, hasSource: boolean): AssessmentReads {
     readTotals: (siteId) => reads.readTotals(db(), siteId),
     listServers: (...asked) => reads.listServers(db(), ...asked),
     readServer: (...asked) => readServer(db(), ...asked),
+    findServer: (...asked) => reads.findServer(db(), ...asked),
+    listPortFindings: (...asked) => listPortFindings(db(), ...asked),
     listCves: (...asked) => reads.listCves(db(), ...asked),
     findFinding: (cve) => reads.findFinding(db(), cve),
     listTouched: (...asked) => reads.listTouched(db(), ...asked),

@@ -63,7 +63,7 @@ export interface ConsoleDeps {
   scans: Scans;
   setAsides: Pick<SetAsides, 'listOfSensor'>;
   vendors: Pick<Vendors, 'registryHost'>;
-  vulnerabilities: Pick<Vulnerabilities, 'source' | 'listProducts'>;
+  vulnerabilities: Vulnerabilities;
   health: Health;
   /** How telemetry is processed, as the environment of this process sets it. */
   processing: {

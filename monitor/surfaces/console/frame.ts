@@ -35,6 +35,7 @@ export const sitePages = [
   { path: 'incidents', label: 'Incidents', key: 'k' },
   { path: 'events', label: 'Events', key: 'e' },
   { path: 'port-scans', label: 'Port scans', key: 'r' },
+  { path: 'vulnerabilities', label: 'Findings', key: 'f' },
   { path: 'availability', label: 'Availability', key: 'v' },
   { path: 'protection', label: 'Protection', key: 'n' },
   { path: 'sensors', label: 'Sensors', key: 's' },

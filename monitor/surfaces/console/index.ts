@@ -46,6 +46,9 @@ import { registerVulnerabilityDatabase } from './system/vulnerability-database.r
 import { registerLive } from './traffic/live.routes.ts';
 import { registerTraffic } from './traffic/traffic.routes.ts';
 import { registerTrafficOrigin } from './traffic/traffic-origin.routes.ts';
+import { registerCve } from './vulnerabilities/cve.routes.ts';
+import { registerServerFindings } from './vulnerabilities/server.routes.ts';
+import { registerVulnerabilities } from './vulnerabilities/vulnerabilities.routes.ts';
 
 /** Registers sign-in and the console's pages. */
 export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void> {
@@ -63,6 +66,9 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerDevices(scope, deps);
     registerDevice(scope, deps);
     registerPortScans(scope, deps);
+    registerVulnerabilities(scope, deps);
+    registerServerFindings(scope, deps);
+    registerCve(scope, deps);
     registerAvailability(scope, deps);
     registerProtection(scope, deps);
     registerGroups(scope, deps);

@@ -36,7 +36,7 @@ export interface Ignores {
   ): Promise<store.Ignore[]>;
 }
 
-const ignoreReasonMax = 500;
+export const ignoreReasonMax = 500;
 
 export function createIgnores(db: () => Queryable): Ignores {
   return {

@@ -5,6 +5,7 @@
 import { Secret, TOTP } from 'otpauth';
 import { systemActor } from '#monitor/operators/index.ts';
 import { testPassword } from '#monitor/testing/server.ts';
+import { findingCases } from './finding-cases.ts';
 import { handOffCases } from './hand-off-cases.ts';
 import { protectionCases } from './protection-cases.ts';
 import { type Answer, type Case, operatorEmail, type Stage } from './stage.ts';
@@ -82,6 +83,7 @@ const connection = (stage: Stage, path: string) =>
 export const cases: Readonly<Record<string, Case>> = {
   ...protectionCases,
   ...handOffCases,
+  ...findingCases,
   'POST /agent/v1/enrol': [
     'sensor.enrol',
     async ({ server, token, next }) => {

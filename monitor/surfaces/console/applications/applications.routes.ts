@@ -15,7 +15,7 @@ import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { pairsTip, readKey } from '../parts/application-detail.ts';
 import { hostedOf } from '../port-scans/hosted.ts';
-import { linesOf, nameAll } from '../port-scans/port-lines.ts';
+import { findingsOf, linesOf, nameAll } from '../port-scans/port-lines.ts';
 import type { PortLine } from '../port-scans/scan-tables.ts';
 import { Query } from './application-table.ts';
 import { applicationsPage, type Unfolded } from './applications.page.ts';
@@ -88,8 +88,12 @@ export function registerApplications(app: App, deps: ConsoleDeps): void {
 /** Open ports of addresses with observed applications on them. */
 async function readOpenPorts(deps: ConsoleDeps, siteId: number, nowMs: number): Promise<PortLine[]> {
   const ports = await deps.scans.listOpenPorts(siteId, openPortsMax);
-  const [hosted, names] = await Promise.all([hostedOf(deps, siteId, ports, nowMs), nameAll(deps, ports)]);
-  return linesOf(ports, hosted, names).filter(({ applications }) => applications?.length);
+  const [hosted, names, findings] = await Promise.all([
+    hostedOf(deps, siteId, ports, nowMs),
+    nameAll(deps, ports),
+    findingsOf(deps, ports),
+  ]);
+  return linesOf(ports, hosted, names, findings).filter(({ applications }) => applications?.length);
 }
 
 function readView(text: string | undefined): ApplicationView {

@@ -12,6 +12,7 @@ import {
   form,
   formatBytes,
   isoTime,
+  link,
   pageHeader,
   type Range,
   rangePicker,
@@ -23,6 +24,7 @@ import {
 import { fileHref, offerData } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import { inventoryBanner } from '../parts/inventory-banner.ts';
+import { serverHref } from '../vulnerabilities/paths.ts';
 import {
   applicationTable,
   bindingTable,
@@ -55,7 +57,7 @@ export function devicePage(request: FastifyRequest, page: DevicePage): Content {
     pageHeader({
       title: text,
       state: deviceState(device, bindings, nowMs),
-      actions: rangePicker({ url: pageUrl(request), range, nowMs }),
+      actions: [rangePicker({ url: pageUrl(request), range, nowMs }), findingsLink(device, page.assessed)],
     }),
     device.match &&
       device.match.endedAtMs === null &&
@@ -90,6 +92,12 @@ export function devicePage(request: FastifyRequest, page: DevicePage): Content {
     ),
     section({ title: 'Events' }, deviceEventTable(request, page.events, nowMs)),
   ];
+}
+
+/** Of the server that the device is, where scans found it. */
+function findingsLink({ siteId }: Device, assessed: DeviceData['assessed']): Content {
+  if (assessed?.siteId !== siteId) return false;
+  return link(serverHref(siteId, assessed), 'Potential vulnerabilities', { kind: 'button' });
 }
 
 /** The page's URL; in the answer to a refused form, the URL of the form's page. */

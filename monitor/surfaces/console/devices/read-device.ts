@@ -13,16 +13,18 @@ const eventsShown = 20;
 export type DeviceData = Awaited<ReturnType<typeof readDevice>>;
 
 export async function readDevice(deps: ConsoleDeps, device: Device, range: Range, nowMs: number) {
-  const [connection, inventory, bindings, conflicts, events, steps] = await Promise.all([
+  const server = device.match?.endedAtMs === null ? device.match : null;
+  const [connection, inventory, bindings, conflicts, events, steps, assessed] = await Promise.all([
     deps.connection.view(),
     deps.inventory.state(),
     deps.devices.listBindings(device.id),
     deps.devices.listConflicts(device.siteId, device.mac),
     deps.events.list(device.siteId, eventsShown, { mac: device.mac }),
     readSteps(deps, device, range),
+    server && deps.vulnerabilities.findServer(server.clusterId, server.vmId),
   ]);
   const applications = await readApplications(deps, device, bindings, range, nowMs);
-  return { connection, inventory, bindings, conflicts, events, steps, applications };
+  return { connection, inventory, bindings, conflicts, events, steps, applications, assessed };
 }
 
 export async function readSteps(

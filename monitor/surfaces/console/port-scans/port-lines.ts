@@ -1,6 +1,7 @@
 /** Open ports with the names of their servers and the applications that they serve. */
 import { matchApplications, type OpenPort } from '#monitor/scans/index.ts';
 import { nameServers } from '#monitor/views/index.ts';
+import type { PortFindings } from '#monitor/vulnerabilities/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import type { Hosted } from './hosted.ts';
 import type { PortLine } from './scan-tables.ts';
@@ -18,9 +19,31 @@ export async function nameAll(
   return (server) => names.get(keyOf(server)) ?? `VM ${server.vmId}`;
 }
 
-export function linesOf(ports: readonly OpenPort[], hosted: Hosted, names: ServerNames): PortLine[] {
+/** What was assessed of open ports, by their places. */
+export async function findingsOf(
+  { vulnerabilities }: Pick<ConsoleDeps, 'vulnerabilities'>,
+  ports: readonly OpenPort[],
+): Promise<FindingsAt> {
+  const servers = new Map(ports.map((port) => [`${port.clusterId} ${port.vmId}`, port]));
+  const found = await vulnerabilities.listPortFindings([...servers.values()]);
+  const byPlace = new Map(found.map((one) => [placeOf(one), one]));
+  return (port) => byPlace.get(placeOf(port)) ?? null;
+}
+
+type FindingsAt = (port: OpenPort) => PortFindings | null;
+
+function placeOf(port: Pick<PortFindings, 'clusterId' | 'vmId' | 'address' | 'transport' | 'port'>): string {
+  return `${port.clusterId} ${port.vmId} ${port.address} ${port.transport}/${port.port}`;
+}
+
+export function linesOf(
+  ports: readonly OpenPort[],
+  hosted: Hosted,
+  names: ServerNames,
+  findings: FindingsAt,
+): PortLine[] {
   return matchApplications(ports, hosted.applications).map(({ port, applications }) => ({
-    ...{ port, server: names(port) },
+    ...{ port, server: names(port), findings: findings(port) },
     applications: hosted.addresses.has(port.address) ? applications : null,
   }));
 }

@@ -7,7 +7,7 @@ import { rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { hostedOf } from './hosted.ts';
-import { linesOf, nameAll } from './port-lines.ts';
+import { findingsOf, linesOf, nameAll } from './port-lines.ts';
 import { portScansPage } from './port-scans.page.ts';
 import { attemptsShown, type ScanningSensor } from './scan-tables.ts';
 import { exclusionTexts } from './scan-text.ts';
@@ -29,15 +29,16 @@ export function registerPortScans(app: App, deps: ConsoleDeps): void {
       deps.sensors.list(site.id),
       deps.scans.listSensorScans(site.id),
     ]);
-    const [names, hosted] = await Promise.all([
+    const [names, hosted, findings] = await Promise.all([
       nameAll(deps, [...ports, ...attempts]),
       hostedOf(deps, site.id, ports, nowMs),
+      findingsOf(deps, ports),
     ]);
     const hostNames = new Map(sensors.map(({ id, hostName }) => [id, hostName]));
     const content = portScansPage(request, {
       ...{ site, schedule, nowMs, hasAllAttempts: attempts.length < limit },
       sensors: await describeSensors(deps, sensors, scanning),
-      ports: linesOf(ports, hosted, names),
+      ports: linesOf(ports, hosted, names, findings),
       attempts: attempts.map((attempt) => ({
         ...{ attempt, server: names(attempt) },
         sensor: hostNames.get(attempt.sensorId) ?? 'removed',

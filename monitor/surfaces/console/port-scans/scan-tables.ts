@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { describeService } from '#monitor/applications/index.ts';
 import { freshnessOf, type OpenPort, type ScanAttempt, type SensorScans } from '#monitor/scans/index.ts';
 import type { SensorState } from '#monitor/sensors/index.ts';
+import type { PortFindings } from '#monitor/vulnerabilities/index.ts';
 import {
   age,
   badge,
@@ -12,9 +13,12 @@ import {
   html,
   isoTime,
   link,
+  severityBadge,
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
 import { addressHref } from '../parts/address-link.ts';
+import { activeOf } from '../vulnerabilities/counted-tables.ts';
+import { serverHref } from '../vulnerabilities/paths.ts';
 import { deliveryText, remarksOf, stateBadge } from './scan-text.ts';
 
 export const attemptsShown = 50;
@@ -102,6 +106,8 @@ export interface PortLine {
   server: string;
   /** Null: they were not looked up. */
   applications: readonly string[] | null;
+  /** Of its assessment; null: it was not assessed yet. */
+  findings: PortFindings | null;
 }
 
 /** `OpenSSH 9.6p1`; a name that only the port number suggests says so. */
@@ -180,6 +186,13 @@ const portColumns = ({ siteId, nowMs }: PortTable): DataColumn<PortLine>[] => [
     value: ({ applications }) => applications?.join(' ') ?? null,
   },
   {
+    key: 'findings',
+    header: 'Findings',
+    cell: (row) => findingsCell(siteId, row),
+    field: 'active_findings',
+    value: ({ findings }) => (findings === null || findings.isUnable ? null : activeOf(findings)),
+  },
+  {
     key: 'since',
     header: 'Open since',
     kind: 'figure',
@@ -199,6 +212,17 @@ const portColumns = ({ siteId, nowMs }: PortTable): DataColumn<PortLine>[] => [
     value: ({ port }) => isoTime(port.observedAtMs),
   },
 ];
+
+/** Active potential vulnerabilities, with the worst severity. */
+function findingsCell(siteId: number, { port, findings }: PortLine) {
+  if (findings === null) return html`<span class="hint">not assessed yet</span>`;
+  const href = serverHref(siteId, port);
+  if (findings.isUnable) return link(`${href}#services`, 'unable to assess', { kind: 'quiet' });
+  const active = activeOf(findings);
+  if (active === 0) return findings.ignored > 0 ? link(`${href}#ignored`, 'all ignored') : 'none';
+  const worst = (['critical', 'high', 'medium', 'low'] as const).find((rating) => findings[rating] > 0);
+  return html`${link(`${href}#findings`, formatCount(active))} ${severityBadge(worst ?? null)}`;
+}
 
 /** A scan with the names of its sensor and server. */
 export interface AttemptLine {

@@ -1,0 +1,160 @@
+/** Tables that count potential vulnerabilities: by server, and by record of the database. */
+import type { FastifyRequest } from 'fastify';
+import type { AssessedServer, FindingCounts, TouchingCve } from '#monitor/vulnerabilities/index.ts';
+import {
+  age,
+  badge,
+  type Content,
+  formatCount,
+  html,
+  isoTime,
+  link,
+  type TableOptions,
+} from '#service-kit/pages/index.ts';
+import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
+import { ratingBadge, remarks } from './finding-text.ts';
+import { cveHref, serverHref } from './paths.ts';
+
+/** A part of a list, and the way to its other parts. */
+export interface ListPart<Row> {
+  rows: readonly Row[];
+  isComplete: boolean;
+  pages: TableOptions<Row>['pages'];
+}
+
+export interface ServerLine {
+  server: AssessedServer;
+  name: string;
+}
+
+export const activeOf = ({ critical, high, medium, low, unrated }: FindingCounts): number =>
+  critical + high + medium + low + unrated;
+
+function figure<Row>(key: string, header: string, read: (row: Row) => number): DataColumn<Row> {
+  const cell = (row: Row) => {
+    const count = read(row);
+    return count === 0 ? html`<span class="hint">0</span>` : formatCount(count);
+  };
+  return { key, header, kind: 'figure', cell, value: read };
+}
+
+export function serverTable(
+  request: FastifyRequest,
+  siteId: number,
+  part: ListPart<ServerLine>,
+  nowMs: number,
+): Content {
+  return dataTable<ServerLine>(request, {
+    id: 'servers',
+    caption: 'Servers with open ports',
+    isStacked: true,
+    ...part,
+    rowTone: ({ server }) => (server.critical + server.high > 0 ? 'warn' : undefined),
+    columns: [
+      {
+        key: 'server',
+        header: 'Server',
+        cell: ({ server, name }) => link(serverHref(siteId, server), name),
+        value: ({ name }) => name,
+      },
+      figure('critical', 'Critical', ({ server }) => server.critical),
+      figure('high', 'High', ({ server }) => server.high),
+      figure('medium', 'Medium', ({ server }) => server.medium),
+      figure('low', 'Low', ({ server }) => server.low),
+      figure('unrated', 'Unrated', ({ server }) => server.unrated),
+      figure('ignored', 'Ignored', ({ server }) => server.ignored),
+      figure('services', 'Services', ({ server }) => server.services),
+      figure('unable', 'Unable', ({ server }) => server.unable),
+      {
+        key: 'checked',
+        header: 'Assessed',
+        kind: 'figure',
+        cell: ({ server }) =>
+          server.checkedAtMs === null ? badge('info', 'waiting') : age(server.checkedAtMs, nowMs),
+        field: 'checked_at',
+        value: ({ server }) => isoTime(server.checkedAtMs),
+      },
+      {
+        key: 'database',
+        header: 'Records',
+        kind: 'figure',
+        cell: ({ server }) => (server.databaseAtMs === null ? 'none' : age(server.databaseAtMs, nowMs)),
+        field: 'database_at',
+        value: ({ server }) => isoTime(server.databaseAtMs),
+      },
+      {
+        key: 'evidence',
+        header: 'Scanned',
+        kind: 'figure',
+        cell: ({ server }) => age(server.evidenceAtMs, nowMs),
+        field: 'evidence_at',
+        value: ({ server }) => isoTime(server.evidenceAtMs),
+      },
+    ],
+    fields: [
+      { field: 'cluster_id', value: ({ server }) => server.clusterId },
+      { field: 'vm_id', value: ({ server }) => server.vmId },
+    ],
+    empty: {
+      title: 'No open ports yet',
+      text: 'Services that port scans find are assessed within minutes. Sensors scan each server every hour.',
+    },
+  });
+}
+
+export function cveTable(
+  request: FastifyRequest,
+  siteId: number,
+  part: ListPart<TouchingCve>,
+  titles: ReadonlyMap<string, string>,
+): Content {
+  const products = (row: TouchingCve) => row.products.map((key) => titles.get(key) ?? key).join(', ');
+  return dataTable<TouchingCve>(request, {
+    id: 'cves',
+    caption: 'Records that touch services',
+    isStacked: true,
+    ...part,
+    columns: [
+      {
+        key: 'cve',
+        header: 'CVE',
+        cell: ({ cve }) => link(cveHref(siteId, cve), cve),
+        value: ({ cve }) => cve,
+      },
+      {
+        key: 'severity',
+        header: 'Severity',
+        cell: ({ finding }) => ratingBadge(finding),
+        value: ({ finding }) => finding.severity?.rating ?? null,
+      },
+      figure('services', 'Services', ({ services }) => services),
+      figure('ignored', 'Ignored', ({ ignored }) => ignored),
+      { key: 'products', header: 'Product', cell: products, value: products },
+      {
+        key: 'remarks',
+        header: 'Remarks',
+        kind: 'prose',
+        cell: ({ finding }) => remarks(finding),
+        field: 'incomplete',
+        value: ({ finding }) => finding.incomplete.join(' '),
+      },
+      {
+        key: 'summary',
+        header: 'Summary',
+        kind: 'prose',
+        cell: ({ finding }) => finding.summary,
+        value: ({ finding }) => finding.summary,
+      },
+    ],
+    fields: [
+      { field: 'score', value: ({ finding }) => finding.severity?.score ?? null },
+      { field: 'known_exploited', value: ({ finding }) => finding.isKnownExploited },
+      { field: 'disputed', value: ({ finding }) => finding.isDisputed },
+      { field: 'published_at', value: ({ finding }) => finding.publishedAt },
+    ],
+    empty: {
+      title: 'No record touches a service',
+      text: 'Records of the database whose ranges have the version of an assessed service appear here.',
+    },
+  });
+}

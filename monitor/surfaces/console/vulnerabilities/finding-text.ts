@@ -1,0 +1,73 @@
+/** Words of potential vulnerabilities on pages. A finding is never more than potential (NET-2.6.1). */
+import { freshnessOf } from '#monitor/scans/index.ts';
+import type { AssessedService, Finding, UnableReason } from '#monitor/vulnerabilities/index.ts';
+import { age, badge, type Content, formatCount, html, severityBadge } from '#service-kit/pages/index.ts';
+
+const unableTexts: Readonly<Record<UnableReason, string>> = {
+  not_probed: 'its name is guessed from the port',
+  low_confidence: 'the scan is not certain what answered',
+  unknown_product: 'its product is not looked up',
+  ambiguous_product: 'the scan names several products',
+  no_version: 'it shows no version',
+  ambiguous_version: 'its version is not exact',
+  incomplete_version: 'it shows a part of its version',
+  distribution_package: 'distribution package: faults are mended without a new version',
+  likely_packaged: 'likely a distribution package, as another service of the server is',
+  no_database: 'records of the product were never fetched',
+};
+
+export const unableText = (reason: UnableReason): string => unableTexts[reason];
+
+const doubtTexts: Readonly<Record<Finding['incomplete'][number], string>> = {
+  platform: 'the operating system or another product decides',
+  edition: 'the edition decides',
+  version: 'a part of the version that is not shown decides',
+  all_versions: 'the record names no versions',
+};
+
+/** What makes a finding incomplete; empty where the version alone decides. */
+export const doubtText = ({ incomplete }: Pick<Finding, 'incomplete'>): string =>
+  incomplete.map((doubt) => doubtTexts[doubt]).join('; ');
+
+export const findingMeaning =
+  'A potential vulnerability: the version that a scan read is in the range of a public record. It is not confirmed that the server can be attacked, and not known whether it is patched.';
+
+export function ratingBadge({ severity }: Pick<Finding, 'severity'>): Content {
+  return severityBadge(severity?.rating ?? null, severity?.score ?? null);
+}
+
+/** Badges of what a reader must know of a finding, and why it is not certain. */
+export function remarks(finding: Finding): Content {
+  const doubt = doubtText(finding);
+  return [
+    finding.isKnownExploited && html`${badge('bad', 'known exploited')} `,
+    finding.isDisputed && html`${badge('neutral', 'disputed')} `,
+    doubt !== '' && html`${badge('info', 'incomplete')} <span class="hint">${doubt}</span>`,
+  ];
+}
+
+/** `OpenSSH 8.9p1`, as the service itself says. */
+export function softwareText({ product, version, extraInfo, service }: AssessedService): string {
+  const known = [product, version, extraInfo && `(${extraInfo})`].filter(Boolean).join(' ');
+  return known || service || 'unknown';
+}
+
+/** When the evidence was observed, and whether it is stale. */
+export function evidenceAge(service: AssessedService, nowMs: number): Content {
+  const seen = age(service.observedAtMs, nowMs);
+  return freshnessOf(service, nowMs) === 'fresh' ? seen : html`${badge('warn', 'stale')} ${seen}`;
+}
+
+export const plural = (count: number, one: string, many: string): string =>
+  `${formatCount(count)} ${count === 1 ? one : many}`;
+
+/** `3 active potential vulnerabilities, 1 of them critical`. */
+export function activeText(counts: { critical: number; high: number }, active: number): string {
+  const worst =
+    counts.critical > 0
+      ? `, ${formatCount(counts.critical)} critical`
+      : counts.high > 0
+        ? `, ${formatCount(counts.high)} high`
+        : '';
+  return `${plural(active, 'active potential vulnerability', 'active potential vulnerabilities')}${worst}`;
+}

@@ -57,6 +57,8 @@ export function projectionOf(
   };
 }
 
+export type FindingMonitor = Awaited<ReturnType<typeof createFindingMonitor>>;
+
 /** A monitor that delivers projections of one site. */
 export async function createFindingMonitor(world: World) {
   const { id: projectId } = await world.adminProjects.create(systemActor, {

@@ -20,6 +20,7 @@ import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
 import { applyMutation, findTestsOfRules, type Mutation } from './mutations/mutation.ts';
 import { mutationsOfApi } from './mutations/of-api.ts';
 import { mutationsOfEvidence } from './mutations/of-evidence.ts';
+import { mutationsOfFindings } from './mutations/of-findings.ts';
 import { mutationsOfIncidents } from './mutations/of-incidents.ts';
 import { mutationsOfNet } from './mutations/of-net.ts';
 import { mutationsOfScanRequests } from './mutations/of-scan-requests.ts';
@@ -137,6 +138,7 @@ async function main(): Promise<number> {
     ...mutationsOfScans,
     ...mutationsOfScanner,
     ...mutationsOfScanRequests,
+    ...mutationsOfFindings,
     ...mutationsOfIncidents,
     ...mutationsOfEvidence,
   ].filter(isChosen);

@@ -231,7 +231,7 @@ export async function summarizeServerFindings(db: Queryable, of: FindingScope): 
     from finding_projections p join finding_services s on s.allocation_id = p.allocation_id
     where ${ofServer(of)} and s.observed_at > svc_now() - ${keptFor}::interval`.execute(db);
   const checks = await sql<{ truncated: number; checkedAt: Date | null; databaseAt: Date | null }>`
-    select coalesce(sum(p.truncated), 0)::int as truncated, min(p.checked_at) as "checkedAt",
+    select coalesce(sum(p.truncated), 0)::float8 as truncated, min(p.checked_at) as "checkedAt",
       min(p.database_at) as "databaseAt"
     from finding_projections p where ${ofServer(of)}`.execute(db);
   return { ...counts.rows[0]!, ...services.rows[0]!, ...checks.rows[0]! };

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { canonicalAddress } from '#common/ip/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type {
   FindingKey,
@@ -112,8 +113,10 @@ export const noFinding = () =>
   ]);
 
 function keyOf(named: schemas.EndIgnoreQuery): FindingKey {
-  const { address = null, transport, port, fingerprint, cve_id: cveId } = named;
-  return { address, transport, port, fingerprint, cveId };
+  const { address, transport, port, fingerprint, cve_id: cveId } = named;
+  // As it is stored; what is no address names none.
+  const stored = address === undefined ? null : (canonicalAddress(address) ?? address);
+  return { address: stored, transport, port, fingerprint, cveId };
 }
 
 function readQuery(request: FastifyRequest) {

@@ -9,6 +9,7 @@ import {
   projectedService,
   projectionOf,
 } from '#operations/testing/projection-of.ts';
+import { ownerOf } from '#operations/testing/scan-of.ts';
 import { switchViews } from '#operations/testing/switch-views.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 import { type Call, createApiClient } from '../testing/client.ts';
@@ -37,7 +38,7 @@ async function createReader(name: string) {
   const key = await world.createKey(customer);
   const { serverId } = await world.deploy(customer.tenant, 'web-1');
   await world.backdate(serverId, '2 days');
-  const [first] = await world.addresses.listAllocationsOfServers([serverId]);
+  const [first, second] = await world.addresses.listAllocationsOfServers([serverId]);
   const path = `/api/v2/servers/${serverId}/findings`;
   const read = (query = '', as = key) => call('GET', `${path}${query}`, { key: as });
   const find = async (cve: string) =>
@@ -63,7 +64,21 @@ async function createReader(name: string) {
     const outcomes = await monitor.deliver(projectionOf(first!, { checkedSecondsAgo: seconds, ...more }));
     assert.deepEqual(outcomes, ['accepted']);
   };
-  return { ...customer, key, serverId, path, read, find, keyOf, ignore, end, states, deliver, first: first! };
+  return {
+    ...customer,
+    key,
+    serverId,
+    path,
+    read,
+    find,
+    keyOf,
+    ignore,
+    end,
+    states,
+    deliver,
+    second,
+    first: first!,
+  };
 }
 
 const two = [findingOf('CVE-2024-6387'), findingOf('CVE-2023-38408', { severity: 'critical', score: 9.8 })];
@@ -158,6 +173,8 @@ test('NET-2.6.5: an ignore holds for this version, port, CVE and assignment alon
       .map(({ port, cve_id }) => `${port} ${cve_id}`);
   const { port } = first.body.findings[0];
   assert.deepEqual(await states(), [`${port} CVE-2024-6387`]);
+  await monitor.deliver(projectionOf(reader.second!, { services: [at('9.6p1'), at('9.6p1', 2222)] }));
+  assert.deepEqual(await states(), [`${port} CVE-2024-6387`], 'another address');
   await reader.deliver({ services: [at('9.6p1'), at('9.6p1', 2222)] });
   assert.deepEqual(await states(), [`${port} CVE-2024-6387`], 'the same version again');
   await reader.deliver({ services: [at('9.7p1'), at('9.7p1', 2222)] });
@@ -268,6 +285,13 @@ test('NET-1.6: while the protection views are off, all three calls are a 404, an
     await reader.end(finding),
   ])
     assert.deepEqual([answer.status, answer.body.error.reason], [404, 'protect_disabled']);
+  const { address, fingerprint, cve_id: cveId } = finding;
+  const key = { address, transport: 'tcp', port: 22, fingerprint, cveId } as const;
+  const viewsOff = { code: 'protect_findings.views_off' };
+  const { ignore, endIgnore } = world.protectFindings;
+  const input = { ...key, reason: 'Off', until: null };
+  await assert.rejects(ignore(ownerOf(reader), reader.serverId, input), viewsOff);
+  await assert.rejects(endIgnore(ownerOf(reader), reader.serverId, key), viewsOff);
   await switchViews(world, reader, reader.serverId, true);
   assert.deepEqual(await reader.states(), { 'CVE-2023-38408': 'active', 'CVE-2024-6387': 'ignored' });
 });

@@ -1,4 +1,5 @@
 /** Differences between what the monitor knows and what operations holds, as sentences. */
+import { compareFindings } from './compare-findings.ts';
 import { compareScans } from './compare-scans.ts';
 import { differences } from './differences.ts';
 import type { FeedName, Pair } from './pair.ts';
@@ -11,6 +12,7 @@ const comparisons: Readonly<Record<FeedName, (pair: Pair) => Promise<string[]>>>
   live: compareLive,
   incidents: compareIncidents,
   'port-scans': compareScans,
+  vulnerabilities: compareFindings,
 };
 
 export async function compare(pair: Pair, feeds: readonly FeedName[]): Promise<string[]> {

@@ -219,6 +219,12 @@ interface Content {
   incidents?: { id: string; revision: number; peak: { pps: number } }[];
   results?: { scan_id: string; request_id: string | null; state: string }[];
   updates?: { id: string }[];
+  projections?: {
+    allocation_id: number;
+    scan_id: string;
+    checked_at: string;
+    services: { version: string | null }[];
+  }[];
 }
 
 function rewrite(delivery: Delivery, change: (content: Content) => void): Delivery {
@@ -229,25 +235,34 @@ function rewrite(delivery: Delivery, change: (content: Content) => void): Delive
 
 /** What a receiver would answer that forgets what it got. */
 function acknowledge({ body }: Delivery): object {
-  const { targets, incidents, results, updates } = JSON.parse(body.toString()) as Content;
+  const { targets, incidents, results, updates, projections } = JSON.parse(body.toString()) as Content;
   if (targets) return { receipts: targets.map(({ id }) => ({ id, receipt: 'accepted' })) };
   if (results) return { receipts: results.map(({ scan_id }) => ({ scan_id, receipt: 'accepted' })) };
+  if (projections)
+    return {
+      acknowledgements: projections.map(({ allocation_id, scan_id }) => ({
+        ...{ allocation_id, scan_id, outcome: 'accepted' },
+      })),
+    };
   if (updates) return { outcomes: updates.map(({ id }) => ({ id, outcome: 'accepted' })) };
   return { outcomes: incidents!.map(({ id }) => ({ id, outcome: 'applied', allocation_id: null })) };
 }
 
 /** As if the receiver went by the order of arrival. */
 function asNew(delivery: Delivery): Delivery {
-  return rewrite(delivery, ({ incidents = [] }) => {
+  return rewrite(delivery, ({ incidents = [], projections = [] }) => {
     for (const incident of incidents) incident.revision += 1_000;
+    for (const one of projections)
+      one.checked_at = new Date(Date.parse(one.checked_at) + 60_000).toISOString();
   });
 }
 
 function changed(delivery: Delivery): Delivery {
-  return rewrite(delivery, ({ targets = [], incidents = [], results = [] }) => {
+  return rewrite(delivery, ({ targets = [], incidents = [], results = [], projections = [] }) => {
     for (const { series } of targets)
       for (const point of series) if (point.inbound_bps !== null) point.inbound_bps += 8;
     for (const incident of incidents) incident.peak.pps += 1;
+    for (const { services } of projections) for (const service of services) service.version = 'changed';
     for (const result of results) result.state = result.state === 'complete' ? 'partial' : 'complete';
   });
 }

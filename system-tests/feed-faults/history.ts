@@ -4,6 +4,7 @@ import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-co
 import { requireIncidentsAlone } from '#monitor/incidents/index.ts';
 import { createIncidentSpool, observation } from '#monitor/incidents/testing/observations.ts';
 import { addMinutes, minutesAgo } from '#monitor/testing/facts.ts';
+import { createFindings } from './change-findings.ts';
 import { createScans } from './change-scans.ts';
 import type { FeedName, Pair } from './pair.ts';
 
@@ -16,7 +17,7 @@ export interface History {
   /** One random change of what the monitor knows, for each of these feeds. */
   change(feeds: readonly FeedName[]): Promise<void>;
   /** Keeps what a delivery without faults needs. */
-  settle(): Promise<void>;
+  settle(feeds: readonly FeedName[]): Promise<void>;
 }
 
 export function createHistory(pair: Pair, random: (below: number) => number): History {
@@ -73,6 +74,7 @@ export function createHistory(pair: Pair, random: (below: number) => number): Hi
   }
 
   const scans = createScans(pair, random);
+  const findings = createFindings(pair, random);
   const changes: Readonly<Record<FeedName, () => Promise<void>>> = {
     async live() {
       keepWindows(pair, random);
@@ -80,6 +82,7 @@ export function createHistory(pair: Pair, random: (below: number) => number): Hi
     },
     incidents: changeIncident,
     'port-scans': scans.change,
+    vulnerabilities: findings.change,
     async telemetry() {
       if (random(4) === 0) await addMinute();
     },
@@ -88,9 +91,10 @@ export function createHistory(pair: Pair, random: (below: number) => number): Hi
     async change(feeds) {
       for (const feed of feeds) await changes[feed]();
     },
-    async settle() {
+    async settle(feeds) {
       keepWindows(pair, random);
       await scans.settle();
+      if (feeds.includes('vulnerabilities')) await findings.settle();
     },
   };
 }

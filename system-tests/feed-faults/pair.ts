@@ -10,7 +10,7 @@ import {
 import { type FaultProxy, type ReceiverPlant, startFaultProxy } from './fault-proxy.ts';
 import { plantInMonitor, plantInOperations, type ScanPlant } from './plant-scans.ts';
 
-export const feedNames = ['telemetry', 'live', 'incidents', 'port-scans'] as const;
+export const feedNames = ['telemetry', 'live', 'incidents', 'port-scans', 'vulnerabilities'] as const;
 export type FeedName = (typeof feedNames)[number];
 
 /** Where each feed delivers. */
@@ -19,6 +19,7 @@ export const pathOf: Readonly<Record<FeedName, string>> = {
   live: '/api/admin/v1/protect/live/',
   incidents: '/api/admin/v1/protect/incidents/',
   'port-scans': '/api/admin/v1/protect/port-scans/',
+  vulnerabilities: '/api/admin/v1/protect/vulnerabilities/',
 };
 
 export interface Pair extends AsyncDisposable {
@@ -69,7 +70,7 @@ export async function createPair(
   const addresses = allocated.map(({ address }) => address);
   const permissions = [
     ...(['protect_telemetry_ingest', 'protect_live_ingest', 'ddos_incident_ingest'] as const),
-    'protect_port_scan_ingest' as const,
+    ...(['protect_port_scan_ingest', 'protect_vulnerability_ingest'] as const),
   ];
   const token = await operations.createToken([...permissions]);
   const proxy = await startFaultProxy({ target: operations.url, random, plant });

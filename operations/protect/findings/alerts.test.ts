@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { Compile } from 'typebox/compile';
 import type { ProjectedFinding } from '#contracts/admin-api/vulnerabilities.ts';
 import { webhookEvents } from '#contracts/customer-api/index.ts';
-import { takeUndispatched } from '#operations/events/index.ts';
+import { type StoredEvent, takeUndispatched } from '#operations/events/index.ts';
 import type { ProtectSettings } from '#operations/protect/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import {
@@ -64,10 +64,15 @@ async function createReader(name: string, choice: Partial<ProtectSettings> | nul
   return { ...customer, serverId, actor, choose, deliver, events, mails, first: first!, second: second! };
 }
 
+/** Events that were taken out, of all organizations. */
+let taken: StoredEvent[] = [];
+
 /** What has happened to an organization since it was asked last. */
-async function happened(organizationId: number) {
+async function happened(organizationId: number): Promise<StoredEvent[]> {
   const events = await world.database.db.transaction().execute((tx) => takeUndispatched(tx, 10_000));
-  return events.filter((event) => event.organizationId === organizationId);
+  const all = [...taken, ...events];
+  taken = all.filter((event) => event.organizationId !== organizationId);
+  return all.filter((event) => event.organizationId === organizationId);
 }
 
 async function send(): Promise<void> {

@@ -152,7 +152,10 @@ test('NET-2.6.5: a projection about a scan of another server is unmatched, as ev
   assert.deepEqual(
     await deliver([
       projectionOf(reader.first, { scan_id: foreign.scan_id }),
-      projectionOf(reader.first, { services: [projectedService({ scan_id: foreign.scan_id })] }),
+      projectionOf(reader.first, {
+        scan_id: randomUUID(),
+        services: [projectedService({ scan_id: foreign.scan_id })],
+      }),
       projectionOf(reader.first, { scan_id: own.scan_id }),
     ]),
     ['unmatched', 'unmatched', 'accepted'],
@@ -214,6 +217,9 @@ test('NET-2.6.5: an advisory that changed is delivered without a new scan', asyn
   );
   const [found] = await reader.list();
   assert.deepEqual([found!.severity, found!.score, found!.scanId], ['critical', 9.8, service.scan_id]);
+  const withdrawn = { ...service, findings: [findingOf('CVE-2020-0001')] };
+  await deliver([projectionOf(reader.first, { checkedSecondsAgo: 30, services: [withdrawn] })]);
+  assert.deepEqual(await reader.cves(), ['CVE-2020-0001']);
 });
 
 test('NET-2.6.2: services that can not be assessed are listed with the reason, and findings of the original of a package are no findings', async () => {

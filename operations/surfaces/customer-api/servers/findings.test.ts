@@ -81,6 +81,10 @@ async function createReader(name: string) {
   };
 }
 
+/** As the operation names a finding. */
+const named = ({ address, port, fingerprint, cve_id: cveId }: Listed) =>
+  ({ address, transport: 'tcp', port, fingerprint, cveId }) as const;
+
 const two = [findingOf('CVE-2024-6387'), findingOf('CVE-2023-38408', { severity: 'critical', score: 9.8 })];
 
 test('NET-2.6.1: findings are listed with severity, evidence and ages, active and ignored ones counted apart', async () => {
@@ -270,6 +274,10 @@ test('a read key lists findings and ignores none; the server of another customer
   assert.equal((await reader.ignore('CVE-2024-6387')).status, 201);
   assert.equal((await reader.end(finding, other.key)).status, 404);
   assert.equal((await reader.states())['CVE-2024-6387'], 'ignored');
+  const input = { ...named(await reader.find('CVE-2023-38408')), reason: 'Theirs', until: null };
+  await assert.rejects(world.protectFindings.ignore(ownerOf(other), reader.serverId, input), {
+    code: 'protect_findings.not_found',
+  });
 });
 
 test('NET-1.6: while the protection views are off, all three calls are a 404, and what was ignored stays so', async () => {
@@ -285,8 +293,7 @@ test('NET-1.6: while the protection views are off, all three calls are a 404, an
     await reader.end(finding),
   ])
     assert.deepEqual([answer.status, answer.body.error.reason], [404, 'protect_disabled']);
-  const { address, fingerprint, cve_id: cveId } = finding;
-  const key = { address, transport: 'tcp', port: 22, fingerprint, cveId } as const;
+  const key = named(finding);
   const viewsOff = { code: 'protect_findings.views_off' };
   const { ignore, endIgnore } = world.protectFindings;
   const input = { ...key, reason: 'Off', until: null };

@@ -8,9 +8,6 @@ import type { Pair } from './pair.ts';
 
 const versions = ['7.2p2', '8.5p1', '9.6p1', '9.8p1'];
 const nginxVersions = ['1.14.0', '1.20.1', '1.25.3'];
-/** Each scan is later than all before it, and than those of `change-scans.ts`. */
-const firstMs = 1_500_000;
-const stepMs = 100;
 
 export interface FindingChanges {
   change(): Promise<void>;
@@ -18,17 +15,19 @@ export interface FindingChanges {
   settle(): Promise<void>;
 }
 
-export function createFindings(pair: Pair, random: (below: number) => number): FindingChanges {
+export function createFindings(
+  pair: Pair,
+  random: (below: number) => number,
+  nextAt: () => string,
+): FindingChanges {
   const { monitor, sensor, targets } = pair;
-  let atMs = Date.now() - firstMs;
   let isCopied = false;
   const any = <T>(list: readonly T[]) => list[random(list.length)]!;
   const assess = () => monitor.vulnerabilities.assessor.runOnce();
 
   /** A complete scan that finds some services; one that it does not find is closed. */
   async function scan(): Promise<void> {
-    atMs += stepMs;
-    const at = new Date(atMs).toISOString();
+    const at = nextAt();
     const scanId = randomUUID();
     const found = [openssh(any(versions)), openssh(any(versions), { port: 2222 }), nginx(any(nginxVersions))];
     const services = found
@@ -44,7 +43,7 @@ export function createFindings(pair: Pair, random: (below: number) => number): F
     const report: ScanResult = {
       ...{ kind: 'result', plan_revision: 1, scan_id: scanId, scan_request_id: null, at, profile: 'full' },
       ...{ target_id: any(targets).targetId, state: 'complete', finished_at: at, notes: [], services },
-      started_at: new Date(atMs - 50).toISOString(),
+      started_at: new Date(Date.parse(at) - 100).toISOString(),
       phases: (['tcp', 'udp'] as const).map((transport) => ({
         ...{ transport, ports_asked: 65_535, ports_answered: 65_535, filtered: 0, silent: 0, finished: true },
       })),

@@ -7,9 +7,18 @@ import type { ScanReport, ScanResult } from '#contracts/sensor-api/port-scans.ts
 import type { Pair, ScannedTarget } from './pair.ts';
 
 const ports = [22, 25, 80, 443, 8080];
-/** Each report is later than all before it, within the last 80 minutes: servers have their addresses longer. */
+/** Reports lie within the last 80 minutes: servers have their addresses longer. */
 const firstMs = 4_800_000;
-const stepMs = 200;
+const stepMs = 150;
+
+/** Times of a sensor's reports, each later than all before it. */
+export function createScanClock(): () => string {
+  let atMs = Date.now() - firstMs;
+  return () => {
+    atMs += stepMs;
+    return new Date(atMs).toISOString();
+  };
+}
 
 export interface ScanChanges {
   /** One random change, and one scan of the sensor's own that ends. */
@@ -24,14 +33,13 @@ interface Requested {
   hasStarted: boolean;
 }
 
-export function createScans(pair: Pair, random: (below: number) => number): ScanChanges {
+export function createScans(
+  pair: Pair,
+  random: (below: number) => number,
+  nextAt: () => string,
+): ScanChanges {
   const { monitor, operations, sensor, targets } = pair;
-  let atMs = Date.now() - firstMs;
   const report = (body: ScanReport) => monitor.scans.receive(sensor, body);
-  const nextAt = () => {
-    atMs += stepMs;
-    return new Date(atMs).toISOString();
-  };
   const targetOf = (address: string) => targets.find((one) => one.address === address)!;
 
   /** Requests that the monitor knows in these states, without a result. */

@@ -5,7 +5,7 @@ import { requireIncidentsAlone } from '#monitor/incidents/index.ts';
 import { createIncidentSpool, observation } from '#monitor/incidents/testing/observations.ts';
 import { addMinutes, minutesAgo } from '#monitor/testing/facts.ts';
 import { createFindings } from './change-findings.ts';
-import { createScans } from './change-scans.ts';
+import { createScanClock, createScans } from './change-scans.ts';
 import type { FeedName, Pair } from './pair.ts';
 
 const bucketMs = 10_000;
@@ -73,8 +73,9 @@ export function createHistory(pair: Pair, random: (below: number) => number): Hi
     if (host) host.rxBytes = 1 + random(2 ** 30);
   }
 
-  const scans = createScans(pair, random);
-  const findings = createFindings(pair, random);
+  const nextAt = createScanClock();
+  const scans = createScans(pair, random, nextAt);
+  const findings = createFindings(pair, random, nextAt);
   const changes: Readonly<Record<FeedName, () => Promise<void>>> = {
     async live() {
       keepWindows(pair, random);

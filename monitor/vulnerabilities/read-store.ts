@@ -177,10 +177,8 @@ export async function listCves(
 ): Promise<TouchingCve[]> {
   const { rows } = await sql<TouchingCve>`
     with used as (
-      select v.software_id, count(*) as services from vulnerability_services v
-      join vulnerability_servers s on s.cluster_id = v.cluster_id and s.vm_id = v.vm_id
-      where v.reason is null and v.software_id is not null and (${siteId}::bigint is null or s.site_id = ${siteId}::bigint)
-      group by 1),
+      select u.software_id, sum(u.services) as services from vulnerability_uses u
+      where ${siteId}::bigint is null or u.site_id = ${siteId}::bigint group by 1),
     touched as (
       select f.cve, sum(u.services)::int as services, array_agg(distinct w.product) as products,
         min(f.software_id) as software_id, bool_or(f.is_known_exploited) as is_known_exploited, max(f.score) as score

@@ -10,4 +10,5 @@ export const tables = [
   'vulnerability_services',
   'vulnerability_software',
   'vulnerability_source',
+  'vulnerability_uses',
 ] as const;

@@ -108,3 +108,18 @@ export async function deleteUnused(trx: Queryable): Promise<void> {
   await sql`delete from vulnerability_software s
     where not exists (select from vulnerability_services v where v.software_id = s.id)`.execute(trx);
 }
+
+/** How many assessed services of each site run each software; a page that would count them itself reads every service. */
+export async function countUses(trx: Queryable): Promise<void> {
+  await sql`
+    with counted as (
+      select s.site_id, v.software_id, count(*)::int as services from vulnerability_services v
+      join vulnerability_servers s on s.cluster_id = v.cluster_id and s.vm_id = v.vm_id
+      where v.reason is null and v.software_id is not null group by 1, 2),
+    gone as (delete from vulnerability_uses u
+      where not exists (select from counted c where c.site_id = u.site_id and c.software_id = u.software_id))
+    insert into vulnerability_uses as held (site_id, software_id, services)
+    select site_id, software_id, services from counted
+    on conflict (site_id, software_id) do update set services = excluded.services
+    where held.services <> excluded.services`.execute(trx);
+}

@@ -89,7 +89,7 @@ async function fill(pool: TestDatabase['pool'], siteId: number): Promise<void> {
      select 7, n, '10.0.0.0'::inet + n, 'tcp', 1000 + p, gen_random_uuid(), svc_now() - interval '1 day', svc_now(), svc_now(),
        'Product', '1.' || p, md5(p::text), case when p <= 16 then s.id end, case when p <= 16 then s.product end,
        case when p > 16 then 'unknown_product' end
-     from generate_series(1, $1::int) n, generate_series(1, 20) p
+     from generate_series(1, $1::int) n cross join generate_series(1, 20) p
      left join vulnerability_software s on s.id = 1 + (n * 7 + p * 13) % 240`,
     [servers],
   );
@@ -98,6 +98,12 @@ async function fill(pool: TestDatabase['pool'], siteId: number): Promise<void> {
      select v.cluster_id, v.vm_id, v.address, v.transport, v.port, v.fingerprint, f.cve, 'not loaded', 'operator'
      from vulnerability_services v join vulnerability_findings f on f.software_id = v.software_id and f.place = 7
      where v.vm_id % 50 = 0 and v.port < 1010`,
+  );
+  await pool.query(
+    `insert into vulnerability_uses (site_id, software_id, services)
+     select $1::bigint, v.software_id, count(*) from vulnerability_services v
+     where v.reason is null and v.software_id is not null group by 2`,
+    [siteId],
   );
   await pool.query('vacuum analyze');
 }

@@ -24,6 +24,7 @@ import { mutationsOfFindings } from './mutations/of-findings.ts';
 import { mutationsOfIncidents } from './mutations/of-incidents.ts';
 import { mutationsOfNet } from './mutations/of-net.ts';
 import { mutationsOfScanRequests } from './mutations/of-scan-requests.ts';
+import { mutationsOfScanTargets } from './mutations/of-scan-targets.ts';
 import { mutationsOfScanner } from './mutations/of-scanner.ts';
 import { mutationsOfScans } from './mutations/of-scans.ts';
 
@@ -136,6 +137,7 @@ async function main(): Promise<number> {
     ...mutationsOfApi,
     ...mutationsOfNet,
     ...mutationsOfScans,
+    ...mutationsOfScanTargets,
     ...mutationsOfScanner,
     ...mutationsOfScanRequests,
     ...mutationsOfFindings,

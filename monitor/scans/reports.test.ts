@@ -141,6 +141,16 @@ test('a result that arrives late replaces nothing newer, and opens nothing that 
   assert.equal((await observation(22)).version, '9.6p1');
 });
 
+test('NET-2.7.10: what was seen since a scan began stays, and no port closes before it was seen', async () => {
+  await report(result(target, 'common', [22, 80], { endedAgo: 100 }));
+  await report(result(target, 'common', [22], { endedAgo: 50, started_at: secondsAgo(130) }));
+  assert.deepEqual(await ports(), ['common tcp/22', 'common tcp/80']);
+  const times = { started_at: secondsAgo(20), finished_at: secondsAgo(400) };
+  await report(result(target, 'common', [22], times));
+  const { observed_at, closed_at } = await observation(80);
+  assert.ok(closed_at > observed_at, `${closed_at}`);
+});
+
 test('a port stays open since its first observation; one that was closed begins anew', async () => {
   const first = result(target, 'common', [22, 80], { endedAgo: 900 });
   await report(first);

@@ -169,11 +169,39 @@ test('a running request that operations has cancelled ends at the sensor', async
   assert.deepEqual([await planned(), (await plan()).withdrawn], [[], [id]]);
 });
 
-test('an unstarted request is not planned after its window to start', async () => {
+test('NET-3.1: an unstarted request is not planned after its window to start; one that has started is', async () => {
   const id = scanId();
   world.operations.scanRequests = [requestOf(id, { expires_at: secondsAgo(1) })];
   await tick();
   assert.deepEqual(await planned(), []);
+  const begun = scanId();
+  world.operations.scanRequests = [requestOf(begun)];
+  await tick();
+  await report(started(await targetId(), begun, { scan_request_id: begun }));
+  await world.database.pool.query("update scan_requests set expires_at = svc_now() - interval '1 second'");
+  assert.deepEqual(await planned(), [begun]);
+});
+
+test('NET-2.7.9: a request is planned under the connection that confirmed it', async () => {
+  const id = scanId();
+  world.operations.scanRequests = [requestOf(id)];
+  await tick();
+  assert.deepEqual(await planned(), [id]);
+  await world.database.pool.query('update operations_connection set revision = revision + 1');
+  assert.deepEqual(await planned(), []);
+  await tick();
+  assert.deepEqual(await planned(), [id]);
+});
+
+test('NET-2.7.11: a result of a cluster that no site has waits', async () => {
+  await report(result(await targetId(), 'common', [22]));
+  await world.sites.mapCluster(systemActor, 7, null);
+  await world.sites.mapCluster(systemActor, 8, world.siteId);
+  assert.deepEqual([(await tick()).counts.due, sent().length], [0, 0]);
+  await world.sites.mapCluster(systemActor, 8, null);
+  await world.sites.mapCluster(systemActor, 7, world.siteId);
+  await tick();
+  assert.equal(sent().length, 1);
 });
 
 test('NET-2.7.3: what a sensor has started is planned for no other sensor', async () => {

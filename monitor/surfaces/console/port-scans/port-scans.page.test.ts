@@ -57,7 +57,9 @@ test('NET-2.7.12: open ports of observed applications are apart from services th
     stage.sensorId,
     [{ minute: minutesAgo(5), address, rxBytes: 100, txBytes: 100, packets: 10, usage: [hosted] }],
   );
-  await report(result(target, 'common', [22, 443]));
+  const scan = result(target, 'common', [22, 443]);
+  scan.services.push(service(443, { transport: 'udp', service: 'quic', product: null, version: null }));
+  await report(scan);
   const [open, only] = [await file('ports'), await file('scan-only')];
   assert.deepEqual(
     open.map((row) => [row.port, row.address, row.server, row.applications, row.freshness]),
@@ -65,7 +67,10 @@ test('NET-2.7.12: open ports of observed applications are apart from services th
   );
   assert.deepEqual(
     only.map((row) => [row.port, row.service, row.applications]),
-    [['tcp/22', 'OpenSSH 9.6p1', '']],
+    [
+      ['tcp/22', 'OpenSSH 9.6p1', ''],
+      ['udp/443', 'quic', ''],
+    ],
   );
   const viewer = await stage.signIn('viewer');
   const inbound = await viewer.get(`/sites/${stage.siteId}/applications?view=inbound`);
@@ -78,7 +83,7 @@ test('NET-2.7.12: open ports of observed applications are apart from services th
 test('NET-2.7.10: common evidence is stale after two hours, full evidence after 27', async () => {
   await report(result(target, 'common', [22, 25], { endedAgo: 2 * 3600 + 60 }));
   await report(result(target, 'full', [25, 80], { endedAgo: 26.9 * 3600 }));
-  await report(result(target, 'full', [], { endedAgo: 27.1 * 3600 }));
+  await report(result(target, 'full', [8443], { endedAgo: 27.1 * 3600 }));
   const rows = await file('scan-only');
   assert.deepEqual(
     rows.map((row) => [
@@ -91,7 +96,17 @@ test('NET-2.7.10: common evidence is stale after two hours, full evidence after 
       ['tcp/22', 'stale', true, false],
       ['tcp/25', 'fresh', true, true],
       ['tcp/80', 'fresh', false, true],
+      ['tcp/8443', 'stale', false, true],
     ],
+  );
+});
+
+test('NET-2.7.10: a port that a complete scan of its profile did not find any more is not listed', async () => {
+  await report(result(target, 'common', [22, 80], { endedAgo: 300 }));
+  await report(result(target, 'common', [22]));
+  assert.deepEqual(
+    (await file('scan-only')).map(({ port }) => port),
+    ['tcp/22'],
   );
 });
 

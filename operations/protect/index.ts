@@ -10,6 +10,7 @@ export {
   type FindingRow,
   type FindingSeverityFilter,
   type FindingState,
+  type FindingStatus,
   type FindingSummary,
   type FindingTotals,
   type IgnoreFindingInput,

@@ -50,6 +50,7 @@ export type { FindingKey, FindingSubject } from './finding.ts';
 export { createFindingsReceiver } from './findings-receiver.ts';
 export type { IgnoreFindingInput, IgnoreFindingResult } from './ignore-finding.ts';
 export type { ProtectFindings, ServerFindings } from './protect-findings.ts';
+export type { FindingStatus } from './status-store.ts';
 
 export interface ProtectFindingsDeps {
   db: () => Queryable;

@@ -4,7 +4,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { FindingSubject } from './finding.ts';
 
 /** Without an accepted check for so long, refused deliveries are what holds it back: the daily check is missing. */
-const silence = sql.lit('27 hours');
+const silence = sql.lit('25 hours');
 
 export interface FindingStatus {
   /** Of a delivery, also one that was refused or repeated. */

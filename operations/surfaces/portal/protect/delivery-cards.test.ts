@@ -4,6 +4,7 @@ import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { createScanMonitor, type ScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { incidentOf } from '#operations/testing/incident-of.ts';
+import { createFindingMonitor, projectionOf } from '#operations/testing/projection-of.ts';
 import { scanOf } from '#operations/testing/scan-of.ts';
 import { visit } from '#operations/testing/visit.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
@@ -85,4 +86,32 @@ test('NET-2.9: where another monitor site delivers, an attempt is told and a rec
     await card('Port scans'),
     /attempt .{0,30}(?:now|\d s ago) Last confirmed receipt .{0,30}\d h ago .* Problem Refused: another monitor site delivers this address\./,
   );
+});
+
+test('NET-2.9: the card of potential vulnerabilities tells the newest check, and after a day without one that another monitor site is refused', async () => {
+  await moveDatabaseClock(world.database, '0');
+  const { first, card } = await createReader('Checked');
+  const title = 'Potential vulnerabilities';
+  assert.match(await card(title), never);
+  const findings = await createFindingMonitor(world);
+  await findings.deliver(projectionOf(first, { checkedSecondsAgo: 3600 }));
+  assert.match(
+    await card(title),
+    /observation .{0,40}1 h ago Received checks of 1 service of 1 address Problem none/,
+  );
+  const refuse = async () => {
+    const { acknowledgements } = await world.protectFindings.receive(findings.sender, {
+      ...{ contract_version: 1, source_site_id: 9, cluster_ids: [world.clusterId] },
+      projections: [projectionOf(first)],
+    });
+    assert.equal(acknowledgements[0]!.outcome, 'source_conflict');
+  };
+  await refuse();
+  assert.match(await card(title), /Problem none/, 'the other one delivers');
+  await world.database.pool.query(
+    "update finding_projections set received_at = received_at - interval '26 hours' where allocation_id = $1",
+    [first.id],
+  );
+  await refuse();
+  assert.match(await card(title), /Problem Refused: another monitor site delivers this address\./);
 });

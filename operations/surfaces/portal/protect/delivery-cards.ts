@@ -1,5 +1,11 @@
 /** How the delivery of what was observed stands (NET-4.10): when it was last tried, confirmed, and for which time. */
-import type { IncidentStatus, LiveStatus, MinuteStatus, ScanStatus } from '#operations/protect/index.ts';
+import type {
+  FindingStatus,
+  IncidentStatus,
+  LiveStatus,
+  MinuteStatus,
+  ScanStatus,
+} from '#operations/protect/index.ts';
 import { definitionList, formatCount, type Html, html, moment, section } from '#service-kit/pages/index.ts';
 
 interface Card {
@@ -66,6 +72,22 @@ export function scansCard(status: ScanStatus, nowMs: number): Html {
       receivedAt: status.receivedAt,
       observedMs: status.latestAt?.getTime() ?? null,
       counts: `${scans} of ${addresses(status.addresses)} in the last 24 hours`,
+      problem: status.isRefused ? otherSite : null,
+    },
+    nowMs,
+  );
+}
+
+/** Checks come after scans, and after the records of the database have changed. */
+export function findingsCard(status: FindingStatus, nowMs: number): Html {
+  const services = status.services === 1 ? '1 service' : `${formatCount(status.services)} services`;
+  return card(
+    {
+      title: 'Potential vulnerabilities',
+      attemptedAt: status.attemptedAt,
+      receivedAt: status.receivedAt,
+      observedMs: status.latestAt?.getTime() ?? null,
+      counts: `checks of ${services} of ${addresses(status.addresses)}`,
       problem: status.isRefused ? otherSite : null,
     },
     nowMs,

@@ -4,6 +4,7 @@
  */
 import {
   type ApplicationRow,
+  type FindingStatus,
   hasExactMinutes,
   type IncidentStatus,
   isStale,
@@ -48,7 +49,14 @@ import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 import { judgedColumns, lossNote } from './attack-cell.ts';
 import { attackAreas, attackState, attacksNow, attacksSection, isHeadline } from './attacks.ts';
-import { attacksCard, deliverySection, liveCard, minutesCard, scansCard } from './delivery-cards.ts';
+import {
+  attacksCard,
+  deliverySection,
+  findingsCard,
+  liveCard,
+  minutesCard,
+  scansCard,
+} from './delivery-cards.ts';
 import { type FindingsOfPage, findingsSection } from './findings.section.ts';
 import { portsSection } from './ports.section.ts';
 import type { AttacksOfPage } from './read-attacks.ts';
@@ -65,7 +73,13 @@ export interface ProtectPageOptions {
   address: string | null;
   settings: ProtectSettings;
   /** How the delivery stands of what the page shows. */
-  delivery: { live: LiveStatus; minutes: MinuteStatus; attacks: IncidentStatus; scans: ScanStatus };
+  delivery: {
+    live: LiveStatus;
+    minutes: MinuteStatus;
+    attacks: IncidentStatus;
+    scans: ScanStatus;
+    findings: FindingStatus;
+  };
   attacks: AttacksOfPage;
   ports: ServerPorts;
   findings: FindingsOfPage;
@@ -109,6 +123,7 @@ export function protectPage(options: ProtectPageOptions): Html {
         liveCard(options.delivery.live, traffic.nowMs),
         attacksCard(options.delivery.attacks, traffic.nowMs),
         scansCard(options.delivery.scans, traffic.nowMs),
+        findingsCard(options.delivery.findings, traffic.nowMs),
       ]),
     ]),
     settingsSection(options),

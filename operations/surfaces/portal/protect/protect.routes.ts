@@ -25,7 +25,7 @@ import { viewsOffPage } from './settings.page.ts';
 export interface ProtectDeps extends LivePagesDeps, AttackReaderDeps {
   protectIncidents: Pick<ProtectIncidents, 'list' | 'readStatus'>;
   protectScans: Pick<ProtectScans, 'read' | 'readStatus'>;
-  protectFindings: Pick<ProtectFindings, 'list' | 'read'>;
+  protectFindings: Pick<ProtectFindings, 'list' | 'read' | 'readStatus'>;
   protectTraffic: ProtectTraffic;
 }
 
@@ -127,9 +127,10 @@ async function showPage(
     endMs > fromMs
       ? await deps.protectTraffic.readMinutes(visitor.actor, subject, { fromMs, toMs: endMs })
       : [];
-  const [findings, worst] = await Promise.all([
+  const [findings, worst, findingsStatus] = await Promise.all([
     deps.protectFindings.read(visitor.actor, subject),
     deps.protectFindings.list(visitor.actor, subject, { state: 'active', limit: worstShown }),
+    deps.protectFindings.readStatus(visitor.actor, subject),
   ]);
   const attacks = await readAttacks(deps, visitor.actor, subject, range);
   const page = {
@@ -140,7 +141,10 @@ async function showPage(
     range,
     address: subject.address,
     settings,
-    delivery: { live, minutes: minutesStatus, attacks: attacksStatus, scans: scansStatus },
+    delivery: {
+      ...{ live, minutes: minutesStatus, attacks: attacksStatus, scans: scansStatus },
+      findings: findingsStatus,
+    },
     attacks,
     ports,
     findings: { ...findings, worst, hasScan: scansStatus.latestAt !== null },

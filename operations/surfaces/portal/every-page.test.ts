@@ -5,6 +5,7 @@ import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { createScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { incidentOf } from '#operations/testing/incident-of.ts';
+import { projectedService, projectionOf } from '#operations/testing/projection-of.ts';
 import { scanOf } from '#operations/testing/scan-of.ts';
 
 let world: World;
@@ -28,9 +29,15 @@ before(async () => {
   const actor = (await world.accounts.customerActorOf(owner.id))!;
   const { requests } = await world.protectScans.request(actor, serverId);
   const { id: requestId } = requests.find((each) => each.allocationId === allocation!.id)!;
-  const { deliver } = await createScanMonitor(world);
+  const { deliver, sender } = await createScanMonitor(world);
   await deliver(scanOf(allocation!, { ports: [22, 80], endedSecondsAgo: 90, request_id: requestId }));
   await deliver(scanOf(allocation!, { ports: [22], profile: 'common', endedSecondsAgo: 1 }));
+  const service = projectedService();
+  const packaged = projectedService({ port: 80, assessment: 'unable', reason: 'distribution_package' });
+  await world.protectFindings.receive(sender, {
+    ...{ contract_version: 1, source_site_id: 1, cluster_ids: [world.clusterId] },
+    projections: [projectionOf(allocation!, { services: [service, packaged] })],
+  });
   await world.createKey(customer);
   await world.saveCard(tenant);
   await world.accounts.inviteMember(systemActor, tenant.organizationId, 'invited@walker.test');
@@ -87,6 +94,9 @@ test('the walk by links finds every kind of page, and no link leads nowhere', ()
     '/client/servers/{id}/protect',
     '/client/servers/{id}/protect/incidents',
     '/client/servers/{id}/protect/incidents/{id}',
+    '/client/servers/{id}/protect/findings',
+    '/client/servers/{id}/protect/findings/{id}.{id}.{id}.{id}/tcp-{id}',
+    '/client/servers/{id}/protect/findings/{id}.{id}.{id}.{id}/tcp-{id}/CVE-{id}-{id}',
     '/client/networks/',
     '/client/networks/{id}',
     '/client/developer/',

@@ -54,36 +54,46 @@ export interface FindingPageOptions {
 export function findingPage(options: FindingPageOptions): Html {
   const { visitor, server, finding, isUpstream, nowMs } = options;
   const header = pageHeader({ title: finding.cveId, state: stateOf(options) });
-  return serverFrame({ visitor, server, tab: 'protect', part: finding.cveId, toast: options.toast }, header, [
-    // Written by strangers: text of the page, nothing else.
-    section({ title: 'What the record says', id: 'record' }, [
-      html`<p>${finding.summary}</p>`,
-      recordOf(finding, nowMs),
-    ]),
-    section(
-      { title: 'Evidence', id: 'evidence', description: 'What a scan from outside read of this service.' },
-      definitionList([
-        {
-          term: 'Service',
-          value: link(serviceHref(server.id, finding), `${finding.transport}/${finding.port}`),
-        },
-        { term: 'Address', value: code(finding.address) },
-        { term: 'Answer', value: softwareOf(finding) },
-        {
-          term: 'Observed',
-          value: [moment(finding.observedAt.getTime(), nowMs), ' ', staleMark(finding.observedAt, nowMs)],
-        },
-        { term: 'Scan', value: code(finding.scanId) },
-        { term: 'Assessed', value: moment(finding.checkedAt.getTime(), nowMs) },
-        ...(isUpstream
-          ? []
-          : [{ term: 'Known since', value: moment(finding.firstFoundAt?.getTime(), nowMs) }]),
+  return serverFrame(
+    {
+      visitor,
+      server,
+      tab: 'protect',
+      part: `${finding.cveId}, ${finding.transport}/${finding.port} of ${finding.address}`,
+      toast: options.toast,
+    },
+    header,
+    [
+      // Written by strangers: text of the page, nothing else.
+      section({ title: 'What the record says', id: 'record' }, [
+        html`<p>${finding.summary}</p>`,
+        recordOf(finding, nowMs),
       ]),
-    ),
-    !isUpstream && (finding.state === 'ignored' ? ignoredSection(options) : ignoreSection(options)),
-    html`<p class="hint">${findingMeaning}</p>`,
-    html`<p class="hint">${nvdNotice} ${link(findingsPath(server.id), 'All findings')}</p>`,
-  ]);
+      section(
+        { title: 'Evidence', id: 'evidence', description: 'What a scan from outside read of this service.' },
+        definitionList([
+          {
+            term: 'Service',
+            value: link(serviceHref(server.id, finding), `${finding.transport}/${finding.port}`),
+          },
+          { term: 'Address', value: code(finding.address) },
+          { term: 'Answer', value: softwareOf(finding) },
+          {
+            term: 'Observed',
+            value: [moment(finding.observedAt.getTime(), nowMs), ' ', staleMark(finding.observedAt, nowMs)],
+          },
+          { term: 'Scan', value: code(finding.scanId) },
+          { term: 'Assessed', value: moment(finding.checkedAt.getTime(), nowMs) },
+          ...(isUpstream
+            ? []
+            : [{ term: 'Known since', value: moment(finding.firstFoundAt?.getTime(), nowMs) }]),
+        ]),
+      ),
+      !isUpstream && (finding.state === 'ignored' ? ignoredSection(options) : ignoreSection(options)),
+      html`<p class="hint">${findingMeaning}</p>`,
+      html`<p class="hint">${nvdNotice} ${link(findingsPath(server.id), 'All findings')}</p>`,
+    ],
+  );
 }
 
 function stateOf({ finding, isUpstream, nowMs }: FindingPageOptions): { tone: Tone; text: Content } {
@@ -221,7 +231,7 @@ export function servicePage({
     reason === null
       ? { tone: 'neutral', text: 'Assessed.' }
       : { tone: 'neutral', text: `Could not be assessed. ${unableText(reason)}` };
-  return serverFrame({ visitor, server, tab: 'protect', part: name }, pageHeader({ title, state }), [
+  return serverFrame({ visitor, server, tab: 'protect', part: title }, pageHeader({ title, state }), [
     section(
       { title: 'Evidence', id: 'evidence' },
       definitionList([

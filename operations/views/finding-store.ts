@@ -113,9 +113,7 @@ export function conditions(filter: FindingFilter): RawBuilder<unknown>[] {
   const { state, severities, cveId, address, transport, port, fingerprint } = filter;
   return [
     ...(state === undefined ? [] : [state === 'active' ? sql`i.id is null` : sql`i.id is not null`]),
-    ...(severities === undefined
-      ? []
-      : [sql`coalesce(f.severity, 'unrated') = any(${[...severities]}::text[])`]),
+    ...(severities === undefined ? [] : [isOfSeverity(severities)]),
     ...(cveId === undefined ? [] : [sql`f.cve_id = ${cveId}`]),
     ...(address === undefined || address === null ? [] : [sql`p.address = ${address}`]),
     ...(transport === undefined ? [] : [sql`f.transport = ${transport}`]),
@@ -123,6 +121,12 @@ export function conditions(filter: FindingFilter): RawBuilder<unknown>[] {
     ...(fingerprint === undefined ? [] : [sql`f.fingerprint = ${fingerprint}`]),
   ];
 }
+
+/** One severity is compared in a way that keeps the order of its index. */
+const isOfSeverity = (severities: readonly FindingSeverityFilter[]) =>
+  severities.length === 1
+    ? sql`coalesce(f.severity, 'unrated') = ${severities[0]}::text`
+    : sql`coalesce(f.severity, 'unrated') = any(${[...severities]}::text[])`;
 
 export const beyond = (after: FindingPlace) => sql`
   (not f.is_known_exploited, - coalesce(f.score, -1), f.cve_id, f.allocation_id, f.transport, f.port) > (

@@ -65,10 +65,8 @@ export { eventRow, type NewEvent } from './event-subject-store.ts';
 export { countFindingsOfServers, type ServerFindingCount } from './finding-count-store.ts';
 export {
   type FindingListQuery,
-  type FindingTotals,
   type ListedFinding,
   listAllFindings,
-  totalFindings,
 } from './finding-list-store.ts';
 export {
   countServerFindings,
@@ -85,6 +83,7 @@ export {
   summarizeServerFindings,
   type UnableRow,
 } from './finding-store.ts';
+export { type FindingTotals, totalFindings } from './finding-total-store.ts';
 export { findKeys, type KeyRow, type KeySummary, listKeys, type ReachableTenant } from './key-store.ts';
 export { countLiving } from './living-store.ts';
 export { listOfferedLocations } from './location-store.ts';

@@ -49,15 +49,15 @@ export interface ServerListOptions<Row> {
   rows: readonly Row[];
   rowTone?: (row: Row) => Tone | undefined;
   rowDetail?: (row: Row) => Content;
+  /** Default 10. */
+  refreshSeconds?: number;
   /** Without a filter, and with one. */
   empty: { title: string; text: string };
   noMatch: { title: string; text: string };
 }
 
-const refreshSeconds = 10;
-
 export function serverListPage<Row>(options: ServerListOptions<Row>): Html {
-  const { staff, title, current, query, url, nextHref } = options;
+  const { staff, title, current, query, url, nextHref, refreshSeconds = 10 } = options;
   const id = current;
   const href = (state: string | undefined) => withQuery(url, { state });
   return consoleFrame({ staff, title, current, breadcrumb: [{ label: title }] }, [

@@ -69,6 +69,8 @@ export function findingsPage(options: FindingsPageOptions): Html {
       url,
       nextHref,
     },
+    // Assessments change daily, and counting all of them is work.
+    refreshSeconds: 60,
     state: stateOf(totals, query),
     notice: [
       totals.active > 0 &&

@@ -150,3 +150,37 @@ test('findings of a destroyed server are gone, and a customer has no such page',
   });
   assert.equal(answer.status, 404);
 });
+
+test('counts in groups are those of the list: ignored, upstream, expired and released findings are left out', async () => {
+  const [kept, expiring, released] = [
+    await createServer('Kept'),
+    await createServer('Expiring'),
+    await createServer('Released'),
+  ];
+  const upstream = projectedService({ port: 80, assessment: 'unable', reason: 'distribution_package' });
+  const rated = projectedService({
+    findings: [critical('CVE-2024-6387'), findingOf('CVE-2020-0001', { severity: null, score: null })],
+  });
+  await deliver(
+    ...[kept, expiring, released].map(({ first }) => projectionOf(first, { services: [rated, upstream] })),
+  );
+  for (const { actor, serverId } of [kept, expiring, released])
+    await world.protectFindings.ignore(actor, serverId, {
+      ...{ address: null, transport: 'tcp', port: 22, cveId: 'CVE-2020-0001' },
+      ...{ fingerprint: fingerprintOf('OpenSSH 9.6p1'), reason: 'not rated', until: null },
+    });
+  await world.database.pool.query(
+    "update finding_services set observed_at = svc_now() - interval '8 days' where allocation_id = $1",
+    [expiring.first.id],
+  );
+  await world.database.pool.query('update allocations set released_at = svc_now() where id = $1', [
+    released.first.id,
+  ]);
+  for (const severities of [undefined, ['critical'], ['unrated'], ['critical', 'high']] as const) {
+    const inGroups = await world.protectFindings.totalAll(systemActor, { severities });
+    // A name that every customer has is a filter, so these are counted one by one.
+    const oneByOne = await world.protectFindings.totalAll(systemActor, { severities, customer: '' });
+    assert.deepEqual(inGroups, oneByOne, String(severities));
+  }
+  assert.equal((await world.protectFindings.totalAll(systemActor, { severities: ['unrated'] })).ignored, 1);
+});

@@ -136,9 +136,11 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
   // Devices of a demo world are made up.
   const registryUrl = config.isDemoWorld ? null : config.macVendorLookupUrl;
   const vendors = createVendors({ ...base, registryUrl });
+  const severe = alertedSeverities[config.vulnerabilityAlerts];
   const vulnerabilities = createVulnerabilities({
     ...{ ...base, scans, source: nvdSource(config), isDemo: config.isDemoWorld },
-    onChecked: createFindingAlerts(config.vulnerabilityAlerts, events),
+    severe,
+    onChecked: createFindingAlerts(severe, events),
   });
   const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({
@@ -187,6 +189,13 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     feeds,
   };
 }
+
+/** By the setting: severities that operators are alerted of. */
+const alertedSeverities = {
+  off: [],
+  critical: ['critical'],
+  high: ['high', 'critical'],
+} as const;
 
 /** The vulnerability database; a demo world asks none but one of its own machine. Throws `transport.insecure` where its key would be readable on the way. */
 function nvdSource({ nvdUrl, nvdApiKey, isDemoWorld, allowInsecureHttp }: Platform['config']) {

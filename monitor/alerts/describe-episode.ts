@@ -83,11 +83,11 @@ export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>)
 }
 
 /** `2 new of severity high or critical: CVE-2024-6387 at tcp/22 (OpenSSH 9.6p1), and 1 more`. */
-function findingsText({ found, first, others }: Episode['details']): string {
+function findingsText({ found, first, others, severity }: Episode['details']): string {
   const more = Number(found) - 1;
   const elsewhere = Number(others);
   return (
-    `${found} new of severity high or critical, not confirmed: ${first}${more > 0 ? `, and ${more} more` : ''}` +
+    `${found} new of severity ${severity}, not confirmed: ${first}${more > 0 ? `, and ${more} more` : ''}` +
     `${elsewhere > 0 ? `; ${elsewhere} other ${elsewhere === 1 ? 'server has' : 'servers have'} new ones too, see the list of alerts` : ''}`
   );
 }

@@ -23,15 +23,12 @@ interface Events {
   record(trx: Queryable, event: EventInput): Promise<void>;
 }
 
-/** Brings alerts up to date with checks, in their transaction; from this severity on. */
-export function createFindingAlerts(from: 'off' | 'critical' | 'high', events: Events) {
+/** Brings alerts up to date with checks, in their transaction; of findings of these severities. */
+export function createFindingAlerts(severe: readonly ('high' | 'critical')[], events: Events) {
   return async (trx: Queryable, checked: readonly FoundOfServer[]): Promise<void> => {
     const servers = checked.map((server) => ({
       ...server,
-      found: server.found.filter(
-        ({ rating }) => from === 'high' || (from === 'critical' && rating === 'critical'),
-      ),
-      isClear: server.critical + (from === 'critical' ? 0 : server.high) === 0,
+      isClear: severe.every((rating) => server[rating] === 0),
     }));
     const open = await findOpenBySubject(trx, kind, servers.map(keyOf));
     const found = servers.filter((server) => server.found.length > 0);
@@ -44,7 +41,10 @@ export function createFindingAlerts(from: 'off' | 'critical' | 'high', events: E
     }
     for (const [place, server] of found.entries()) {
       const name = names.get(keyOf(server)) ?? `VM ${server.vmId}`;
-      const id = await insertEpisode(trx, subjectOf(server, name, Math.max(0, found.length - notifiedMax)));
+      const id = await insertEpisode(
+        trx,
+        subjectOf(server, name, Math.max(0, found.length - notifiedMax), severe),
+      );
       if (id !== null && place < notifiedMax) await enqueueOpened(trx, id);
       await events.record(trx, eventOf(server, name));
     }
@@ -58,12 +58,13 @@ async function nameAll(trx: Queryable, servers: readonly FoundOfServer[]): Promi
   return new Map((await nameServers(trx, servers)).map((server) => [keyOf(server), server.name]));
 }
 
-function subjectOf(server: FoundOfServer, name: string, others: number): Subject {
+function subjectOf(server: FoundOfServer, name: string, others: number, severe: readonly string[]): Subject {
   const { cve, transport, port, product, version } = server.found[0]!;
   return {
     ...{ kind, key: keyOf(server), siteId: server.siteId, name, verdict: 'bad' },
     details: {
-      found: server.found.length,
+      found: countFound(server),
+      severity: severe.join(' or '),
       first: `${cve} at ${transport}/${port} (${[product, version].filter((text) => text !== null).join(' ')})`,
       critical: server.critical,
       high: server.high,
@@ -79,8 +80,11 @@ function eventOf({ siteId, clusterId, vmId, found }: FoundOfServer, name: string
     kind: 'potential_vulnerabilities_found',
     siteId,
     details: {
-      ...{ server: name, cluster_id: clusterId, vm_id: vmId, found: found.length },
+      ...{ server: name, cluster_id: clusterId, vm_id: vmId, found: countFound({ found }) },
       cves: [...new Set(found.map(({ cve }) => cve))].slice(0, namedMax),
     },
   };
 }
+
+const countFound = ({ found }: Pick<FoundOfServer, 'found'>) =>
+  found.reduce((sum, one) => sum + one.found, 0);

@@ -8,6 +8,7 @@ export const tables = [
   'vulnerability_projections',
   'vulnerability_servers',
   'vulnerability_services',
+  'vulnerability_severe',
   'vulnerability_software',
   'vulnerability_source',
   'vulnerability_uses',

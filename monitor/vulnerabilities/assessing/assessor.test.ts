@@ -40,7 +40,7 @@ const anAssessor = (change: Partial<AssessorDeps>) =>
       reporter: silentReporter,
       scans: world.monitor.scans,
     },
-    ...{ onChecked: async () => {}, ...change },
+    ...{ severe: ['high', 'critical'], onChecked: async () => {}, ...change },
   });
 
 test('NET-2.6.1: every open port has one assessment, bound to the scan and the software that it rests on', async () => {

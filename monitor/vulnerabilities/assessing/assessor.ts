@@ -23,7 +23,7 @@ export interface Assessor {
 
 const intervalMs = 5_000;
 const leaseSeconds = 60;
-const pageSize = 200;
+const pageSize = 500;
 /** A server that can't be assessed is tried again after this time. */
 const retrySeconds = 600;
 
@@ -57,7 +57,7 @@ async function assessDue(deps: AssessorDeps, turn: Turn): Promise<{ servers: num
   let servers = 0;
   while (!turn.signal.aborted) {
     await turn.renew();
-    await checkSoftware(deps.db, turn);
+    await checkSoftware(deps, turn);
     const page = await listDue(deps.db(), assessmentRules, pageSize);
     if (page.length === 0) break;
     await visitOrPostpone(deps, turn, page);

@@ -1,8 +1,8 @@
 import { underLease } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findAll } from '../assess-service.ts';
 import * as records from '../store.ts';
 import { assessmentRules, readSoftware } from './bind-services.ts';
+import type { AssessorDeps } from './deps.ts';
 import * as store from './software-store.ts';
 import type { Turn } from './turn.ts';
 
@@ -16,7 +16,10 @@ interface HeldRecords extends records.ProductRecords {
  * Compares software with the present records: what is new, and all of a product after its records changed. A page is one
  * transaction, so a process that dies between two continues with what is left. Throws `LeaseLost`.
  */
-export async function checkSoftware(db: () => Queryable, turn: Turn): Promise<void> {
+export async function checkSoftware(
+  { db, severe }: Pick<AssessorDeps, 'db' | 'severe'>,
+  turn: Turn,
+): Promise<void> {
   let held: HeldRecords | null = null as HeldRecords | null;
   while (!turn.signal.aborted) {
     const stale = await store.listStale(db(), assessmentRules, pageSize);
@@ -35,7 +38,7 @@ export async function checkSoftware(db: () => Queryable, turn: Turn): Promise<vo
         const found = service && advisories ? findAll(service, advisories) : { listed: [], leftOut: 0 };
         return { id: one.id, ...found };
       });
-    const compared = { rules: assessmentRules, revision: held.revision, refreshedAtMs };
+    const compared = { rules: assessmentRules, severe, revision: held.revision, refreshedAtMs };
     await underLease(db(), turn.lease, (trx) => store.writeVerdicts(trx, verdicts, compared));
   }
 }

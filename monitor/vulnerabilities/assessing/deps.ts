@@ -2,12 +2,12 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Scans } from '#monitor/scans/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { NewFinding, SevereCount } from './noted-store.ts';
+import type { NewFindings, SevereCount } from './noted-store.ts';
 
 /** A server after its check: how many severe findings are active, and those that are new. */
 export interface FoundOfServer extends SevereCount {
-  /** Of severity high and critical, the most severe first. */
-  found: readonly NewFinding[];
+  /** By service, the most severe first. */
+  found: readonly NewFindings[];
 }
 
 export interface AssessorDeps {
@@ -15,6 +15,8 @@ export interface AssessorDeps {
   clock: Clock;
   reporter: Reporter;
   scans: Pick<Scans, 'listEvidence'>;
+  /** Severities that operators are alerted of. */
+  severe: readonly ('high' | 'critical')[];
   /** Called in the transaction that stores a check of servers. */
   onChecked: (trx: Queryable, checked: readonly FoundOfServer[]) => Promise<void>;
 }

@@ -1,52 +1,62 @@
-/** Findings of severity high and critical of which operators are told, each once. */
+/** Severe findings of which operators are told, each once for a server, port and software. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { isIgnored } from '../ignores/open-ignore-store.ts';
 import type { ServerKey } from './server-store.ts';
 
-/** An active finding that was not noted before. */
-export interface NewFinding extends ServerKey {
+/** Findings of a service that were not noted before, and the most severe of them. */
+export interface NewFindings extends ServerKey {
   transport: string;
   port: number;
-  fingerprint: string;
   product: string | null;
   version: string | null;
+  found: number;
   cve: string;
-  /** `high` or `critical`. */
-  rating: string | null;
   score: number | null;
   isKnownExploited: boolean;
 }
 
 /**
- * Notes the new findings of these servers and returns them, the most severe first. The same software at a port of two addresses
- * of a server counts once; software whose findings are all noted is passed over without reading them.
+ * Notes the new findings of these servers and returns them, the most severe first. The same software at a port of two addresses of a
+ * server counts once. Services whose software has nothing new are passed over without reading its findings; a service that is
+ * seen for the first time has all of its software's, which are counted already.
  */
-export async function noteFindings(trx: Queryable, servers: readonly ServerKey[]): Promise<NewFinding[]> {
-  const { rows } = await sql<NewFinding>`
-    select distinct on (v.cluster_id, v.vm_id, v.transport, v.port, v.fingerprint, f.cve) v.cluster_id as "clusterId",
-      v.vm_id as "vmId", v.transport, v.port, v.fingerprint, v.product, v.version, f.cve, f.rating, f.score,
+export async function noteFindings(trx: Queryable, servers: readonly ServerKey[]): Promise<NewFindings[]> {
+  const { rows } = await sql<NewFindings>`
+    with fresh as materialized (
+      select distinct on (v.cluster_id, v.vm_id, v.transport, v.port, v.fingerprint) v.*, w.severe, w.severe_seq, w.worst_cve,
+        coalesce(n.seq, 0) as told, n.seq is null and s.ignored = 0 as has_all
+      from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ vmId }) => vmId)}::bigint[])
+        as page(cluster_id, vm_id)
+      join vulnerability_servers s on s.cluster_id = page.cluster_id and s.vm_id = page.vm_id
+      join vulnerability_services v on v.cluster_id = page.cluster_id and v.vm_id = page.vm_id and v.reason is null
+      join vulnerability_software w on w.id = v.software_id and w.severe > 0
+      left join vulnerability_noted n on n.cluster_id = v.cluster_id and n.vm_id = v.vm_id and n.transport = v.transport
+        and n.port = v.port and n.fingerprint = v.fingerprint
+      where w.severe_seq > coalesce(n.seq, 0)
+      order by v.cluster_id, v.vm_id, v.transport, v.port, v.fingerprint, v.address),
+    noting as (
+      insert into vulnerability_noted (cluster_id, vm_id, transport, port, fingerprint, software_id, seq)
+      select cluster_id, vm_id, transport, port, fingerprint, software_id, severe_seq from fresh
+      on conflict (cluster_id, vm_id, transport, port, fingerprint) do update set software_id = excluded.software_id,
+        seq = excluded.seq),
+    newer as (
+      select cluster_id, vm_id, transport, port, product, version, software_id, severe as found, worst_cve as cve
+      from fresh where has_all
+      union all
+      select v.cluster_id, v.vm_id, v.transport, v.port, v.product, v.version, v.software_id, c.found, c.cve
+      from fresh v cross join lateral (
+        select count(*)::int as found, (array_agg(f.cve order by f.place))[1] as cve from vulnerability_severe x
+        join vulnerability_findings f on f.software_id = x.software_id and f.cve = x.cve
+        where x.software_id = v.software_id and x.seq > v.told and not ${isIgnored}) c
+      where not v.has_all and c.found > 0)
+    select g.cluster_id as "clusterId", g.vm_id as "vmId", g.transport, g.port, g.product, g.version, g.found, f.cve, f.score,
       f.is_known_exploited as "isKnownExploited"
-    from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ vmId }) => vmId)}::bigint[])
-      as page(cluster_id, vm_id)
-    join vulnerability_services v on v.cluster_id = page.cluster_id and v.vm_id = page.vm_id and v.reason is null
-    join vulnerability_software w on w.id = v.software_id and w.severe <> '{}'
-    left join vulnerability_noted n on n.cluster_id = v.cluster_id and n.vm_id = v.vm_id and n.transport = v.transport
-      and n.port = v.port and n.fingerprint = v.fingerprint
-    join vulnerability_findings f on f.software_id = v.software_id and f.rating in ('high', 'critical')
-    where (n.cves is null or not w.severe <@ n.cves) and (n.cves is null or f.cve <> all(n.cves)) and not ${isIgnored}
-    order by v.cluster_id, v.vm_id, v.transport, v.port, v.fingerprint, f.cve`.execute(trx);
-  await sql`
-    insert into vulnerability_noted as held (cluster_id, vm_id, transport, port, fingerprint, cves)
-    select "clusterId", "vmId", transport, port, fingerprint, array_agg(cve order by cve)
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g("clusterId" bigint, "vmId" bigint, transport text,
-      port integer, fingerprint text, cve text)
-    group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
-    on conflict (cluster_id, vm_id, transport, port, fingerprint) do update set cves = held.cves || excluded.cves`.execute(
+    from newer g join vulnerability_findings f on f.software_id = g.software_id and f.cve = g.cve
+    order by f.is_known_exploited desc, f.score desc nulls last, g.cluster_id, g.vm_id, g.transport, g.port`.execute(
     trx,
   );
-  const order = ({ isKnownExploited, score }: NewFinding) => (isKnownExploited ? 100 : 0) + (score ?? 0);
-  return rows.sort((a, b) => order(b) - order(a) || (a.cve < b.cve ? -1 : 1));
+  return rows;
 }
 
 /** Active findings of a server by severity. */

@@ -39,6 +39,8 @@ export interface Verdict extends FoundList {
 
 export interface ComparedRecords {
   rules: number;
+  /** Severities that operators are alerted of. */
+  severe: readonly string[];
   revision: number;
   refreshedAtMs: number | null;
 }
@@ -47,7 +49,7 @@ export interface ComparedRecords {
 export async function writeVerdicts(
   trx: Queryable,
   verdicts: readonly Verdict[],
-  { rules, revision, refreshedAtMs }: ComparedRecords,
+  { rules, severe, revision, refreshedAtMs }: ComparedRecords,
 ): Promise<void> {
   const ids = verdicts.map(({ id }) => id);
   const findings = verdicts.flatMap(({ id, listed }) =>
@@ -66,15 +68,37 @@ export async function writeVerdicts(
   await sql`
     update vulnerability_software s set rules = ${rules}, revision = ${revision}, checked_at = svc_now(),
       database_at = to_timestamp(${refreshedAtMs}::float8 / 1000), critical = g.critical, high = g.high, medium = g.medium,
-      low = g.low, unrated = g.unrated, left_out = g.left_out,
-      severe = array(select jsonb_array_elements_text(g.severe))
+      low = g.low, unrated = g.unrated, left_out = g.left_out
     from jsonb_to_recordset(${JSON.stringify(verdicts.map(countVerdict))}::jsonb) as g(id bigint, critical integer,
-      high integer, medium integer, low integer, unrated integer, left_out integer, severe jsonb)
+      high integer, medium integer, low integer, unrated integer, left_out integer)
     where s.id = g.id`.execute(trx);
+  await numberSevere(trx, ids, severe);
   await sql`
-    update vulnerability_servers s set due_at = svc_now() where s.due_at > svc_now() and exists (
-      select from vulnerability_services v where v.cluster_id = s.cluster_id and v.vm_id = s.vm_id
-        and v.software_id = any(${ids}::bigint[]))`.execute(trx);
+    update vulnerability_servers s set due_at = svc_now() where s.due_at > svc_now() and (s.cluster_id, s.vm_id) in (
+      select v.cluster_id, v.vm_id from vulnerability_services v where v.software_id = any(${ids}::bigint[]))`.execute(
+    trx,
+  );
+}
+
+/** A severe finding keeps its number also while the records do not say it. */
+async function numberSevere(
+  trx: Queryable,
+  ids: readonly number[],
+  severe: readonly string[],
+): Promise<void> {
+  const isSevere = sql`f.software_id = any(${[...ids]}::bigint[]) and f.rating = any(${[...severe]}::text[])`;
+  await sql`
+    insert into vulnerability_severe (software_id, cve) select f.software_id, f.cve from vulnerability_findings f
+    where ${isSevere} and not exists (
+      select from vulnerability_severe x where x.software_id = f.software_id and x.cve = f.cve)
+    order by f.software_id, f.cve on conflict do nothing`.execute(trx);
+  await sql`
+    update vulnerability_software s set severe = coalesce(c.severe, 0), severe_seq = coalesce(c.seq, 0), worst_cve = c.worst
+    from unnest(${[...ids]}::bigint[]) as g(id) left join (
+      select f.software_id, count(*)::int as severe, max(x.seq) as seq, (array_agg(f.cve order by f.place))[1] as worst
+      from vulnerability_findings f join vulnerability_severe x on x.software_id = f.software_id and x.cve = f.cve
+      where ${isSevere} group by 1) c on c.software_id = g.id
+    where s.id = g.id`.execute(trx);
 }
 
 function toRow(softwareId: number, finding: Finding, place: number) {
@@ -99,14 +123,14 @@ function countVerdict({ id, listed, leftOut }: Verdict) {
   return {
     ...{ id, critical, high, medium, low, left_out: leftOut },
     unrated: listed.length - critical! - high! - medium! - low!,
-    severe: [...of('critical'), ...of('high')].map(({ cve }) => cve).sort(),
   };
 }
 
-/** Forgets software that no service runs. */
+/** Forgets software that no service runs or ran lately. */
 export async function deleteUnused(trx: Queryable): Promise<void> {
   await sql`delete from vulnerability_software s
-    where not exists (select from vulnerability_services v where v.software_id = s.id)`.execute(trx);
+    where not exists (select from vulnerability_services v where v.software_id = s.id)
+      and not exists (select from vulnerability_noted n where n.software_id = s.id)`.execute(trx);
 }
 
 /** How many assessed services of each site run each software; a page that would count them itself reads every service. */

@@ -31,14 +31,14 @@ export async function visitServers(
   });
 }
 
-async function bind({ db, scans }: AssessorDeps, turn: Turn, servers: readonly DueServer[]) {
+async function bind(deps: AssessorDeps, turn: Turn, servers: readonly DueServer[]) {
   if (servers.length === 0) return [];
-  const evidence = await scans.listEvidence(servers);
+  const evidence = await deps.scans.listEvidence(servers);
   const byServer = Map.groupBy(evidence, ({ clusterId, vmId }) => `${clusterId} ${vmId}`);
   const bound = [...byServer.values()].flatMap(bindServices);
   const named = new Map(bound.flatMap(({ software }) => (software ? [[nameOf(software), software]] : [])));
-  const known = await ensureSoftware(db(), [...named.values()]);
-  await checkSoftware(db, turn);
+  const known = await ensureSoftware(deps.db(), [...named.values()]);
+  await checkSoftware(deps, turn);
   const ids = new Map(known.map((one) => [nameOf(one), one.id]));
   return bound.map((service) => toRow(service, ids));
 }

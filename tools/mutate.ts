@@ -19,6 +19,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
 import { applyMutation, findTestsOfRules, type Mutation } from './mutations/mutation.ts';
 import { mutationsOfApi } from './mutations/of-api.ts';
+import { mutationsOfAssessments } from './mutations/of-assessments.ts';
 import { mutationsOfEvidence } from './mutations/of-evidence.ts';
 import { mutationsOfFindings } from './mutations/of-findings.ts';
 import { mutationsOfIncidents } from './mutations/of-incidents.ts';
@@ -141,6 +142,7 @@ async function main(): Promise<number> {
     ...mutationsOfScanner,
     ...mutationsOfScanRequests,
     ...mutationsOfFindings,
+    ...mutationsOfAssessments,
     ...mutationsOfIncidents,
     ...mutationsOfEvidence,
   ].filter(isChosen);

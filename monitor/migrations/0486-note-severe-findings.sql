@@ -12,7 +12,9 @@ alter table vulnerability_software
   -- Present findings of severities that operators are alerted of, the highest number of them, and the most severe one.
   add column severe integer not null default 0,
   add column severe_seq bigint not null default 0,
-  add column worst_cve text;
+  add column worst_cve text,
+  -- Of the findings: where it is the same, they are not written again.
+  add column digest text not null default '';
 -- All is compared again, which numbers the findings.
 update vulnerability_software set rules = -1;
 

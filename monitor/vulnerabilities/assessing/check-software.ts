@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { underLease } from '#service-kit/leases/index.ts';
 import { findAll } from '../assess-service.ts';
 import * as records from '../store.ts';
@@ -36,7 +37,8 @@ export async function checkSoftware(
       .map((one): store.Verdict => {
         const service = readSoftware(one);
         const found = service && advisories ? findAll(service, advisories) : { listed: [], leftOut: 0 };
-        return { id: one.id, ...found };
+        const digest = createHash('sha256').update(JSON.stringify(found)).digest('base64url');
+        return { id: one.id, ...found, digest, isChanged: digest !== one.digest };
       });
     const compared = { rules: assessmentRules, severe, revision: held.revision, refreshedAtMs };
     await underLease(db(), turn.lease, (trx) => store.writeVerdicts(trx, verdicts, compared));

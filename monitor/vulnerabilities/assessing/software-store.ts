@@ -6,6 +6,8 @@ import type { SoftwareName } from './bind-services.ts';
 
 export interface Software extends SoftwareName {
   id: number;
+  /** Of its stored findings. */
+  digest: string;
 }
 
 /** Ids of this software; what is new is stored, not compared yet. */
@@ -17,7 +19,7 @@ export async function ensureSoftware(db: Queryable, names: readonly SoftwareName
       select from vulnerability_software s where s.product = g.product and s.version = g.version)
     order by 1, 2 on conflict do nothing`.execute(db);
   const { rows } = await sql<Software>`
-    select s.id, s.product, s.version from ${given}
+    select s.id, s.product, s.version, s.digest from ${given}
     join vulnerability_software s on s.product = g.product and s.version = g.version`.execute(db);
   return rows;
 }
@@ -25,7 +27,7 @@ export async function ensureSoftware(db: Queryable, names: readonly SoftwareName
 /** Software that was not compared with the present records by the present rules, product by product. */
 export async function listStale(db: Queryable, rules: number, limit: number): Promise<Software[]> {
   const { rows } = await sql<Software>`
-    select s.id, s.product, s.version from vulnerability_software s
+    select s.id, s.product, s.version, s.digest from vulnerability_software s
     left join vulnerability_products p on p.product = s.product
     where s.rules <> ${rules} or s.revision <> coalesce(p.revision, 0)
     order by s.product, s.id limit ${limit}`.execute(db);
@@ -35,6 +37,9 @@ export async function listStale(db: Queryable, rules: number, limit: number): Pr
 /** What comparing one product's records found. */
 export interface Verdict extends FoundList {
   id: number;
+  digest: string;
+  /** Other findings than those that are stored. */
+  isChanged: boolean;
 }
 
 export interface ComparedRecords {
@@ -52,6 +57,28 @@ export async function writeVerdicts(
   { rules, severe, revision, refreshedAtMs }: ComparedRecords,
 ): Promise<void> {
   const ids = verdicts.map(({ id }) => id);
+  await writeFindings(
+    trx,
+    verdicts.filter(({ isChanged }) => isChanged),
+  );
+  await sql`
+    update vulnerability_software s set rules = ${rules}, revision = ${revision}, checked_at = svc_now(),
+      database_at = to_timestamp(${refreshedAtMs}::float8 / 1000), critical = g.critical, high = g.high, medium = g.medium,
+      low = g.low, unrated = g.unrated, left_out = g.left_out, digest = g.digest
+    from jsonb_to_recordset(${JSON.stringify(verdicts.map(countVerdict))}::jsonb) as g(id bigint, critical integer,
+      high integer, medium integer, low integer, unrated integer, left_out integer, digest text)
+    where s.id = g.id`.execute(trx);
+  await numberSevere(trx, ids, severe);
+  await sql`
+    update vulnerability_servers s set due_at = svc_now() where s.due_at > svc_now() and (s.cluster_id, s.vm_id) in (
+      select v.cluster_id, v.vm_id from vulnerability_services v where v.software_id = any(${ids}::bigint[]))`.execute(
+    trx,
+  );
+}
+
+async function writeFindings(trx: Queryable, verdicts: readonly Verdict[]): Promise<void> {
+  if (verdicts.length === 0) return;
+  const ids = verdicts.map(({ id }) => id);
   const findings = verdicts.flatMap(({ id, listed }) =>
     listed.map((finding, place) => toRow(id, finding, place)),
   );
@@ -65,19 +92,6 @@ export async function writeVerdicts(
     on conflict (software_id, cve) do update set place = excluded.place, rating = excluded.rating,
       score = excluded.score, is_known_exploited = excluded.is_known_exploited, finding = excluded.finding
     where (held.place, held.finding) is distinct from (excluded.place, excluded.finding)`.execute(trx);
-  await sql`
-    update vulnerability_software s set rules = ${rules}, revision = ${revision}, checked_at = svc_now(),
-      database_at = to_timestamp(${refreshedAtMs}::float8 / 1000), critical = g.critical, high = g.high, medium = g.medium,
-      low = g.low, unrated = g.unrated, left_out = g.left_out
-    from jsonb_to_recordset(${JSON.stringify(verdicts.map(countVerdict))}::jsonb) as g(id bigint, critical integer,
-      high integer, medium integer, low integer, unrated integer, left_out integer)
-    where s.id = g.id`.execute(trx);
-  await numberSevere(trx, ids, severe);
-  await sql`
-    update vulnerability_servers s set due_at = svc_now() where s.due_at > svc_now() and (s.cluster_id, s.vm_id) in (
-      select v.cluster_id, v.vm_id from vulnerability_services v where v.software_id = any(${ids}::bigint[]))`.execute(
-    trx,
-  );
 }
 
 /** A severe finding keeps its number also while the records do not say it. */
@@ -115,13 +129,13 @@ function toRow(softwareId: number, finding: Finding, place: number) {
   };
 }
 
-function countVerdict({ id, listed, leftOut }: Verdict) {
+function countVerdict({ id, listed, leftOut, digest }: Verdict) {
   const of = (rating: string) => listed.filter(({ severity }) => severity?.rating === rating);
   const [critical, high, medium, low] = ['critical', 'high', 'medium', 'low'].map(
     (rating) => of(rating).length,
   );
   return {
-    ...{ id, critical, high, medium, low, left_out: leftOut },
+    ...{ id, critical, high, medium, low, left_out: leftOut, digest },
     unrated: listed.length - critical! - high! - medium! - low!,
   };
 }

@@ -37,7 +37,7 @@ const destructive =
 
 /** One page of each kind is enough; ids, ranges and orders would lead to endless links. */
 const kindOf = (url: URL) =>
-  url.pathname.replace(/\/\d+(?=\/|$)/g, '/#').replace(/\/[0-9a-f.:%]{7,}(?=\/|$)/gi, '/#') +
+  url.pathname.replace(/\/(\d+|CVE-[\d-]+)(?=\/|$)/g, '/#').replace(/\/[0-9a-f.:%]{7,}(?=\/|$)/gi, '/#') +
   [...url.searchParams.keys()].sort().join(',');
 
 export async function crawlPages(browser: Browser, crawl: Crawl): Promise<CrawlResult> {

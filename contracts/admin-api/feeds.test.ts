@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Value } from 'typebox/value';
+import { scanServicesMax } from '#contracts/port-scan/index.ts';
 import { attackClasses } from '#contracts/sensor-api/detection.ts';
 import { type Incident, incidentClasses, incidentsContract } from './incidents.ts';
 import { type LivePoint, liveBucketsMax, liveContract, liveTargetsMax } from './live.ts';
+import { findingsMax, projectionsMax, vulnerabilitiesContract } from './vulnerabilities.ts';
 
 const at = '2026-11-23T08:00:00Z';
 
@@ -83,4 +85,56 @@ test('NET-2.5.2: a live request with an expected or an attack rate is refused', 
   assert.equal(Value.Check(request, live({ ddos_bps: 0 })), false);
   assert.equal(Value.Check(request, live({ expected_pps: 1 })), false);
   assert.equal(Value.Check(request, live({ applications: [] })), false);
+});
+
+const scanId = '0193a1f0-0000-7000-8000-000000000001';
+const finding = {
+  ...{ cve_id: 'CVE-2024-6387', severity: 'high', score: 8.1, cvss_version: '3.1', cvss_vector: null },
+  ...{
+    summary: '',
+    published_at: at,
+    modified_at: at,
+    incomplete: null,
+    disputed: false,
+    known_exploited: false,
+  },
+};
+const service = {
+  ...{ transport: 'tcp', port: 22, scan_id: scanId, observed_at: at, fingerprint: '0'.repeat(64) },
+  ...{ product: 'OpenSSH', version: '9.6p1', assessment: 'assessed', reason: null, findings: [finding] },
+};
+const projection = {
+  ...{ allocation_id: 1, address: '198.51.100.7', assigned_at: at, scan_id: scanId, checked_at: at },
+  ...{ database_at: at, services: [service], counts: { active: 1, ignored: 0, unable: 0, truncated: 0 } },
+};
+const many = <T>(one: T, count: number): T[] => Array.from({ length: count }, () => one);
+
+test('NET-4.d: a projection fits its contract within the bounds of its lists, and one with another field or word does not', () => {
+  const fits = (changes: object, count = 1) =>
+    Value.Check(vulnerabilitiesContract.request, {
+      ...{ contract_version: 1, source_site_id: 1, cluster_ids: [1] },
+      projections: many({ ...projection, ...changes }, count),
+    });
+  const withService = (changes: object) => ({ services: [{ ...service, ...changes }] });
+  assert.equal(fits({}, projectionsMax), true);
+  assert.equal(fits({}, projectionsMax + 1), false);
+  assert.equal(fits({ services: many(service, scanServicesMax) }), true);
+  assert.equal(fits({ services: many(service, scanServicesMax + 1) }), false);
+  assert.equal(fits(withService({ findings: many(finding, findingsMax) })), true);
+  assert.equal(fits(withService({ findings: many(finding, findingsMax + 1) })), false);
+  assert.equal(fits({ database_at: null }), true);
+  assert.equal(fits(withService({ assessment: 'unable', reason: 'distribution_package' })), true);
+  for (const changes of [
+    { sources: [] },
+    { checked_at: 'yesterday' },
+    withService({ assessment: 'vulnerable' }),
+    withService({ reason: 'unknown' }),
+    withService({ port: 0 }),
+    withService({ fingerprint: 'OpenSSH 9.6p1' }),
+    withService({ findings: [{ ...finding, cve_id: 'GHSA-1' }] }),
+    withService({ findings: [{ ...finding, score: 10.1 }] }),
+    withService({ findings: [{ ...finding, incomplete: 'maybe' }] }),
+    withService({ findings: [{ ...finding, summary: 'a'.repeat(2001) }] }),
+  ])
+    assert.equal(fits(changes), false, JSON.stringify(changes).slice(0, 200));
 });

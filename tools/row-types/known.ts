@@ -30,6 +30,10 @@ export const given: Arguments = {
     ['0193a1f0-0000-7000-8000-000000000001', { projectId: 1, siteId: 1 }, { state: 'running' }],
     ['0193a1f0-0000-7000-8000-000000000001', { projectId: 1, siteId: 1 }, { state: 'partial' }],
   ],
+  'operations/views/finding-total-store.ts:totalFindings': [
+    [{ severities: ['critical', 'high'], customer: 'a' }],
+    [{ severities: ['critical', 'high'] }],
+  ],
   'operations/views/scan-list-store.ts:listAllScans': (
     ['running', 'queued', 'overdue', 'failed', 'complete', undefined] as const
   ).map((state) => [

@@ -165,7 +165,7 @@ async function copyRecords({ db }: TestDatabase, round: number): Promise<void> {
         status: 'Analyzed',
         summary: `${n === 0 ? `Changed ${round} times. ` : ''}${'An error in a parser lets a remote client crash the server. '.repeat(5)}`,
         publishedAt: '2024-01-01T00:00:00.000Z',
-        modifiedAt: new Date(Date.parse('2024-01-01T00:00:00Z') + round * 1000).toISOString(),
+        modifiedAt: new Date(Date.parse('2024-01-01T00:00:00Z') + (n === 0 ? round : 0) * 1000).toISOString(),
         severity: {
           version: '3.1',
           score: 3 + (n % 70) / 10,

@@ -112,25 +112,25 @@ const activeOf = sql.join(
 );
 
 /**
- * Counts the findings of these servers and notes the check. Its time is later than that of every check before, so that what
+ * Counts the findings of these servers, each part once for all of them, and notes the check. Its time is later than that of every check before, so that what
  * operations is told has an order.
  */
 export async function countServers(trx: Queryable, servers: readonly ServerKey[]): Promise<void> {
   await sql`
-    with counted as (
+    with counted as materialized (
       select v.cluster_id, v.vm_id, count(*)::int as services, count(*) filter (where ${reasonOf} is not null)::int as unable,
         ${sums}, min(w.database_at) as database_at, max(v.observed_at) as evidence_at,
         min(v.observed_at) + interval '7 days' as expires_at
       from ${pageOf(servers)}
       join vulnerability_services v on v.cluster_id = page.cluster_id and v.vm_id = page.vm_id
       left join vulnerability_software w on w.id = v.software_id group by 1, 2),
-    ignored as (
+    ignored as materialized (
       select v.cluster_id, v.vm_id, count(*)::int as ignored, ${ignoredSums}
       from ${pageOf(servers)}
       join vulnerability_ignores i on i.cluster_id = page.cluster_id and i.vm_id = page.vm_id and ${isOpenIgnore}
       join vulnerability_services v on ${isOfIgnore} and v.reason is null
       join vulnerability_findings f on f.software_id = v.software_id and f.cve = i.cve group by 1, 2),
-    ending as (
+    ending as materialized (
       select i.cluster_id, i.vm_id, min(i.until) as until from ${pageOf(servers)}
       join vulnerability_ignores i on i.cluster_id = page.cluster_id and i.vm_id = page.vm_id where ${isOpenIgnore} group by 1, 2)
     update vulnerability_servers s set services = coalesce(c.services, 0), unable = coalesce(c.unable, 0),

@@ -10,7 +10,6 @@ import {
   html,
   isoTime,
   link,
-  moment,
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
@@ -179,11 +178,17 @@ function ignoreColumns<Row>(read: (row: Row) => Ignore, nowMs: number): DataColu
       cell: (row) => read(row).reason,
       value: (row) => read(row).reason,
     },
-    { key: 'by', header: 'By', cell: (row) => read(row).createdBy, value: (row) => read(row).createdBy },
+    {
+      key: 'by',
+      header: 'By',
+      kind: 'prose',
+      cell: (row) => read(row).createdBy,
+      value: (row) => read(row).createdBy,
+    },
     {
       key: 'since',
       header: 'Since',
-      cell: (row) => moment(read(row).createdAtMs, nowMs),
+      cell: (row) => age(read(row).createdAtMs, nowMs),
       field: 'ignored_at',
       value: (row) => isoTime(read(row).createdAtMs),
     },

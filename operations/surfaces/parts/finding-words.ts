@@ -85,13 +85,11 @@ export function findingCountWords({ active, critical, high, knownExploited }: Se
   tone: Tone;
   text: string;
 } {
-  const what =
-    active === 1 ? '1 potential vulnerability' : `${formatCount(active)} potential vulnerabilities`;
   const worst =
     critical > 0 ? `, ${formatCount(critical)} critical` : high > 0 ? `, ${formatCount(high)} high` : '';
   return {
     tone: critical + knownExploited > 0 ? 'bad' : high > 0 ? 'warn' : 'neutral',
-    text: `${what}${worst}`,
+    text: `${formatCount(active)} active${worst}`,
   };
 }
 

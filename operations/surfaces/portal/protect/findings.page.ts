@@ -99,7 +99,7 @@ function listOf({ server, findings, view, rows, severity, ...options }: Findings
             {
               key: 'by',
               header: 'Ignored',
-              cell: (row) => [ignorerOf(row), ' ', moment(row.ignoredAt?.getTime(), nowMs)],
+              cell: (row) => [ignorerOf(row), ' ', age(row.ignoredAt?.getTime(), nowMs)],
             },
             { key: 'until', header: 'Until', cell: (row) => untilOf(row, nowMs) },
           ]

@@ -117,7 +117,7 @@ function facts({ server, findings, nowMs }: OverviewOptions): Html {
       ? []
       : [
           {
-            term: 'Services',
+            term: 'Potential vulnerabilities',
             value: link(
               `/client/servers/${server.id}/protect/findings`,
               badge(findingCountWords(findings).tone, findingCountWords(findings).text),

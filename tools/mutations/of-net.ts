@@ -97,9 +97,9 @@ export const mutationsOfNet: readonly Mutation[] = [
     rule: 'NET-2.4.2',
     what: 'a gap is sent as zeros',
     file: points,
-    find: '    if (entry.isGap) continue;\n',
+    find: '    if (!hasPoint(entry, withReason)) continue;\n',
     replace:
-      '    if (entry.isGap) { points.push({ timestamp: new Date(entry.minute * 1000).toISOString(), inbound_bps: 0, outbound_bps: 0, pps: 0, expected_bps: null, expected_pps: null, ddos_bps: null, ddos_pps: null, coverage: 1, applications: [] }); continue; }\n',
+      "    if (!hasPoint(entry, withReason)) { points.push({ ...gapPoint(entry.minute, 'not_finished'), inbound_bps: 0, outbound_bps: 0, pps: 0, coverage: 1 }); continue; }\n",
   },
   {
     rule: 'NET-2.4.4',

@@ -39,10 +39,15 @@ async function createReader(name: string, choice: Partial<typeof on> | null = {}
   return { ...customer, serverId, actor, choose, first: first! };
 }
 
+/** Events that were taken out, of all organizations. */
+let taken: Awaited<ReturnType<typeof takeUndispatched>> = [];
+
 /** What has happened to an organization since it was asked last. */
 async function happened(organizationId: number) {
   const events = await world.database.db.transaction().execute((tx) => takeUndispatched(tx, 1_000));
-  return events.filter((event) => event.organizationId === organizationId);
+  const all = [...taken, ...events];
+  taken = all.filter((event) => event.organizationId !== organizationId);
+  return all.filter((event) => event.organizationId === organizationId);
 }
 
 async function send(): Promise<void> {

@@ -7,6 +7,12 @@ import { createClient } from '#clients/typescript/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { ensureImage, ensurePlan } from '#operations/catalog/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import {
+  createFindingMonitor,
+  type FindingMonitor,
+  projectedService,
+  projectionOf,
+} from '#operations/testing/projection-of.ts';
 
 /** A code block of a page, with its API call. */
 interface Example {
@@ -19,6 +25,7 @@ interface Example {
 }
 
 let world: World;
+let monitor: FindingMonitor;
 let examples: Example[];
 before(async () => {
   world = await createWorld();
@@ -27,6 +34,7 @@ before(async () => {
   const size = { vcpus: 1, memoryMb: 2_048, diskGb: 20, hourlyQuanta: 60, monthlyCapQuanta: 40_000 };
   await ensurePlan(db, { slug: 'kvm-1', name: 'KVM 1', ...size });
   await ensureImage(db, { slug: 'debian-13', name: 'Debian 13', family: 'debian' });
+  monitor = await createFindingMonitor(world);
   examples = await readExamples();
 });
 after(() => world[Symbol.asyncDispose]());
@@ -65,7 +73,7 @@ const decode = (html: string) =>
     .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&');
 
-/** An account with the objects of the examples: a server, a network that it may join, and an action. */
+/** An account with the objects of the examples: a server with a finding, a network that it may join, and an action. */
 async function prepare(operation: string | null) {
   const customer = await world.createCustomer('Reader');
   const key = await world.createKey(customer);
@@ -77,14 +85,27 @@ async function prepare(operation: string | null) {
   const network = hasNetwork ? await world.networks.createNetwork(systemActor, wish) : null;
   if (operation === 'detachServer')
     await world.networks.attachServer(systemActor, tenantId, { serverId, networkId: network!.id });
+  if (/finding/i.test(operation ?? '')) await deliverFinding(serverId);
   await world.jobs.drain();
+  const [address] = await world.addresses.listAllocationsOfServers([serverId]);
   const [action] = await world.servers.listActions(systemActor, tenantId, serverId, 1);
   const named = (code: string) =>
     code
       .replaceAll(/\b48211\b/g, String(serverId))
       .replaceAll(/\b70123\b/g, String(action!.id))
+      .replaceAll(/\b203\.0\.113\.10\b/g, /finding/i.test(operation ?? '') ? address!.address : '$&')
       .replaceAll(/(networks\/|network_id"?: |Network\(|detachServer\(\d+, )31\b/g, `$1${network?.id}`);
   return { customer, key, named };
+}
+
+/** The finding of the examples. */
+async function deliverFinding(serverId: number): Promise<void> {
+  await world.backdate(serverId, '2 days');
+  const [address] = await world.addresses.listAllocationsOfServers([serverId]);
+  const service = projectedService({
+    fingerprint: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  });
+  assert.deepEqual(await monitor.deliver(projectionOf(address!, { services: [service] })), ['accepted']);
 }
 
 /** Output of the shell: the status, with the body before it. */

@@ -17,7 +17,16 @@ function examplePath(operation: Operation, schemas: Schemas): string {
     const value = encodeURIComponent(String(pathValue(operation, parameter.name, parameter.schema, schemas)));
     path = path.replace(`{${parameter.name}}`, value);
   }
-  return path;
+  const query = new URLSearchParams();
+  for (const [name, value] of neededQuery(operation, schemas)) query.append(name, String(value));
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+/** The parameters of the query that the call can't do without. */
+function neededQuery(operation: Operation, schemas: Schemas): [string, unknown][] {
+  return operation.parameters
+    .filter((one) => one.in === 'query' && one.required)
+    .map(({ name, schema }) => [name, exampleParameter(name, schema, schemas)]);
 }
 
 /** `{id}` is the id of what the word before it names. */
@@ -46,6 +55,8 @@ export function typescriptOf(operation: Operation, schemas: Schemas): string {
     .filter((one) => one.in === 'path')
     .map((one) => JSON.stringify(pathValue(operation, one.name, one.schema, schemas)));
   if (operation.body?.isRequired) values.push(literalOf(exampleRequest(operation.body.schema, schemas)));
+  const query = neededQuery(operation, schemas);
+  if (query.length > 0) values.push(literalOf(Object.fromEntries(query)));
   const call = `api.${operation.id}(${values.join(', ')})`;
   const list = listNameOf(operation, schemas);
   if (list === null)

@@ -82,6 +82,12 @@ async function until({ sensor }: Scene, isSo: () => boolean): Promise<void> {
   }
 }
 
+/** So many seconds of ordinary traffic from now on: `until` moves time on as often as files and answers need. */
+async function calm({ sensor }: Scene, seconds: number): Promise<void> {
+  const from = Math.ceil(sensor.clock.nowMs() / 1000) - startSecond;
+  await sensor.play([{ ...quiet(from + seconds), from }], from + seconds);
+}
+
 /** What the sensor tells of incidents reaches the monitor. */
 function deliver({ sensor }: Scene): IncidentObservation[] {
   return readIncidents(sensor.spool);
@@ -101,7 +107,7 @@ for (const members of [1, 2])
     const [name, ...others] = filesIn(folder);
     assert.deepEqual([name, others], [`${told[0]!.id}.pcap.zst`, []]);
     assert.equal(monitor.requests.length, 0, 'not before the attack is over');
-    await sensor.play([quiet(80)], 80);
+    await calm(scene, 80);
     const last = deliver(scene).at(-1)!;
     assert.deepEqual([last.state, last.hasEvidence], ['recovered', true]);
     await until(scene, () => filesIn(folder).length === 0);
@@ -133,7 +139,7 @@ test('a file waits for the incidents in the spool, and for a monitor that knows 
   sensor.follow(takes);
   await sensor.play([flood({}, 3.5, 6), quiet(80)], 80);
   await until(scene, () => filesIn(folder).length === 1);
-  await sensor.play([quiet(100)], 100);
+  await calm(scene, 20);
   assert.equal(monitor.requests.length, 0, 'incidents wait in the spool');
   const waits = { takesEvidence: true, recording: 0, waitingFiles: 1, dropped: 0, why: null };
   assert.partialDeepStrictEqual(sensor.evidence.status(), waits);
@@ -326,7 +332,7 @@ test('a disk without room keeps no file and says so; the incident goes on', asyn
   await sensor.play([flood({}, 3.5, 8), quiet(90)], 10);
   await until(scene, () => lines.some((line) => line.includes('can not be kept')));
   assert.ok(lines.some((line) => line.includes('less than 64 MiB of the disk are free')));
-  await sensor.play([quiet(90)], 90);
+  await calm(scene, 80);
   const told = deliver(scene);
   assert.deepEqual([told.at(-1)!.state, told.at(-1)!.hasEvidence], ['recovered', false]);
   assert.deepEqual(filesIn(folder), []);

@@ -137,3 +137,38 @@ test('a hook around each test of a file does not run around those of another', (
   assert.equal(status, 0, output);
   assert.match(output, /4 passed, 0 failed/);
 });
+
+test('a hook before the tests of a file runs once, when its first test begins, and before that of a group', () => {
+  const hooked = (name: string) => `
+    import { after, before, beforeEach, describe, test } from 'node:test';
+    globalThis.steps ??= [];
+    beforeEach(() => void steps.push('each ${name}'));
+    before(async () => void steps.push('first ${name}'));
+    before(() => void steps.push('second ${name}'));
+    after(() => console.error(steps.splice(0).join('; ')));
+    describe('group', () => {
+      before(() => void steps.push('group ${name}'));
+      test('${name} inside', () => void steps.push('test ${name}'));
+    });
+    test('${name} outside', () => void steps.push('test ${name}'));`;
+  const { status, output, errors } = runTogether({
+    'a.test.mjs': hooked('one'),
+    'b.test.mjs': hooked('two'),
+  });
+  assert.equal(status, 0, output);
+  const steps = (name: string) =>
+    `first ${name}; second ${name}; group ${name}; each ${name}; test ${name}; each ${name}; test ${name}`;
+  assert.ok(errors.includes(`${steps('one')}; ${steps('two')}`), errors);
+});
+
+test('a hook before the tests of a file that throws fails these tests, and no others', () => {
+  const throwing = `
+    import { before, test } from 'node:test';
+    before(() => { throw new Error('it can not begin'); });
+    test('one', () => {});
+    test('two', () => {});`;
+  const { status, output } = runTogether({ 'a.test.mjs': throwing, 'b.test.mjs': passing });
+  assert.equal(status, 1);
+  assert.match(output, /^FAIL .*a\.test\.mjs\n {6}one\n {6}Error: it can not begin/m);
+  assert.match(output, /1 passed, 2 failed/);
+});

@@ -34,22 +34,75 @@ function loadRunner() {
 }
 
 /**
- * A hook around each test, outside of any group, belongs to the tests of its own file. The runner would run it around those
- * of every file in the process. To be called before the first import of `node:test`, which takes its functions as they are.
+ * A hook outside of any group belongs to the tests of its own file. The runner would run it around those of every file in
+ * the process, and one before the tests before the first of all files: a world would be made, and a time be taken, minutes
+ * before its tests begin. To be called before the first import of `node:test`, which takes its functions as they are.
  */
 function keepHooksInFiles(files: readonly string[]): void {
+  const beginnings = new Map(files.map((file) => [file, createBeginning()]));
+  const usual = { ...nodeTest };
   for (const name of ['beforeEach', 'afterEach'] as const) {
-    const usual = nodeTest[name];
     nodeTest[name] = (hook, options) => {
-      const file = getCallSites()
-        .map(({ scriptName }) => (scriptName.startsWith('file:') ? fileURLToPath(scriptName) : scriptName))
-        .find((caller) => files.includes(caller));
-      if (!file || !hook || hook.length > 1)
-        throw new Error(`${name} needs a hook without a callback, and a test file that calls it.`);
-      const scoped: HookFn = (context) => (context.filePath === file ? hook(context, () => {}) : undefined);
-      usual(scoped, options);
+      const file = findCaller(name, hook);
+      const scoped: HookFn = async (context) => {
+        if (context.filePath !== file) return;
+        if (name === 'beforeEach') await beginnings.get(file)!.run(context);
+        await hook!(context, () => {});
+      };
+      usual[name](scoped, options);
     };
   }
+  nodeTest.before = (hook, options) => {
+    const file = findCaller('before', hook);
+    const beginning = beginnings.get(file)!;
+    if (isInGroup()) {
+      // That of the file runs first, as it does without this.
+      usual.before(async (context) => {
+        await beginning.run(context);
+        await hook!(context, () => {});
+      }, options);
+      return;
+    }
+    beginning.hooks.push(hook!);
+    usual.beforeEach((context) => (context.filePath === file ? beginning.run(context) : undefined), options);
+  };
+}
+
+type HookContext = Parameters<HookFn>[0];
+
+/** What runs once, before the first test of a file. */
+interface Beginning {
+  hooks: HookFn[];
+  run(context: HookContext): Promise<void>;
+}
+
+function createBeginning(): Beginning {
+  const hooks: HookFn[] = [];
+  let done: Promise<void> | null = null;
+  const runHooks = async (context: HookContext) => {
+    for (const hook of hooks) await hook(context, () => {});
+  };
+  return {
+    hooks,
+    run(context) {
+      done ??= runHooks(context);
+      return done;
+    },
+  };
+}
+
+function findCaller(name: string, hook: HookFn | undefined): string {
+  const file = getCallSites()
+    .map(({ scriptName }) => (scriptName.startsWith('file:') ? fileURLToPath(scriptName) : scriptName))
+    .find((caller) => files.includes(caller));
+  if (!file || !hook || hook.length > 1)
+    throw new Error(`${name} needs a hook without a callback, and a test file that calls it.`);
+  return file;
+}
+
+/** The runner calls a group's function, and loads a file without being on its stack. */
+function isInGroup(): boolean {
+  return getCallSites(50).some(({ scriptName }) => scriptName.startsWith('node:internal/test_runner/'));
 }
 
 // An error that no test awaits fails the process, and the runner does not show it.

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { test } from 'node:test';
+import { before, test } from 'node:test';
 import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { openScope } from '#monitor/facts/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
 
-const first = Math.floor(Date.now() / 60_000) * 60 - 3600;
+let first: number;
+before(() => {
+  first = Math.floor(Date.now() / 60_000) * 60 - 3600;
+});
+
 const at = (index: number) => first + index * 60;
 const downGap = (from: number, to: number, capture = ''): TelemetryGap => ({
   ...{ fromMinute: at(from), toMinute: at(to), capture, reason: 'sensor_down' },

@@ -11,6 +11,7 @@ import { createLive, createPostgresStore, type Live } from './index.ts';
 let world: World;
 let sensor: { id: number; siteId: number; hostName: string; node: string };
 before(async () => {
+  nowMs = Math.floor(Date.now() / 10_000) * 10_000;
   world = await createWorld();
   sensor = { id: await addSensor(world), siteId: world.siteId, hostName: 'node-1', node: 'node-1' };
 });
@@ -19,7 +20,7 @@ after(() => world[Symbol.asyncDispose]());
 const liveOf = (historySeconds: number, historyMax: number) =>
   createLive({ store: createPostgresStore(() => world.database.db, { historySeconds, historyMax }) });
 
-const nowMs = Math.floor(Date.now() / 10_000) * 10_000;
+let nowMs: number;
 
 function liveWindow(ageSeconds: number, bytes = 100): LiveWindow {
   const totals = {

@@ -9,6 +9,7 @@ import { type ProbeInput, type Probes, probesMax } from './index.ts';
 let world: MonitorWorld;
 let probes: Probes;
 before(async () => {
+  hour = Math.floor(Date.now() / 3_600_000) * 3600 - 7200;
   world = await createMonitorWorld();
   probes = world.probes;
 });
@@ -24,7 +25,7 @@ const input: ProbeInput = {
 };
 const add = (change: Partial<ProbeInput> = {}) =>
   probes.add(systemActor, world.siteId, { ...input, ...change });
-const hour = Math.floor(Date.now() / 3_600_000) * 3600 - 7200;
+let hour: number;
 
 function result(probe: number, index: number, change: Partial<ProbeResult> = {}): ProbeResult {
   const rtt = { minUs: 900, medianUs: 1000, maxUs: 3000 };

@@ -7,13 +7,14 @@ import type { ThresholdTexts } from './index.ts';
 
 const ada: Actor = { kind: 'person', id: 1, role: 'operator', name: 'ada@example.com' };
 const eve: Actor = { kind: 'person', id: 2, role: 'viewer', name: 'eve@example.com' };
-const nowMs = Math.floor(Date.now() / 60_000) * 60_000;
+let nowMs: number;
 const inbound = (texts: ThresholdTexts['inbound']): ThresholdTexts => ({ inbound: texts, outbound: {} });
 const blank = inbound({});
 
 let world: MonitorWorld;
 let groupId: number;
 before(async () => {
+  nowMs = Math.floor(Date.now() / 60_000) * 60_000;
   world = await createMonitorWorld();
   await world.sites.mapCluster(systemActor, 7, world.siteId);
   await world.rows(

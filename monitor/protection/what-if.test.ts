@@ -7,11 +7,12 @@ import type { ThresholdTexts } from './index.ts';
 
 const ada: Actor = { kind: 'person', id: 1, role: 'operator', name: 'ada@example.com' };
 const address = '198.51.100.5';
-const nowMs = Math.floor(Date.now() / 60_000) * 60_000;
+let nowMs: number;
 const inbound = (texts: ThresholdTexts['inbound']): ThresholdTexts => ({ inbound: texts, outbound: {} });
 
 let world: MonitorWorld;
 before(async () => {
+  nowMs = Math.floor(Date.now() / 60_000) * 60_000;
   world = await createMonitorWorld();
   await world.sites.mapCluster(systemActor, 7, world.siteId);
   await world.rows(

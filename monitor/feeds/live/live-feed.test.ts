@@ -20,10 +20,11 @@ let reads: [siteId: number, sinceMs: number][] = [];
 let clock = createTestClock(0);
 
 /** Seven seconds after the end of a bucket. */
-const nowMs = Math.floor(Date.now() / 10_000) * 10_000 - 3000;
+let nowMs: number;
 const ago = (count: number) => nowMs - 7000 - count * 10_000;
 
 before(async () => {
+  nowMs = Math.floor(Date.now() / 10_000) * 10_000 - 3000;
   world = await createWorld();
   world.operations.capabilities = {
     ...world.operations.capabilities,

@@ -8,11 +8,12 @@ import { type MonitorServer, startMonitorServer, type Visitor } from '#monitor/t
 let server: MonitorServer;
 let operator: Visitor;
 let path: string;
-const minute = Math.floor(Date.now() / 60_000) * 60 - 300;
+let minute: number;
 const mac = '00:1b:21:00:00:0a';
 const address = '203.0.113.10';
 
 before(async () => {
+  minute = Math.floor(Date.now() / 60_000) * 60 - 300;
   server = await startMonitorServer();
   operator = await server.signIn('operator');
   path = `/sites/${server.siteId}/devices`;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { zstdCompressSync } from 'node:zlib';
+import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
 import { decodeEvidence, encodeEvidence } from '#contracts/sensor-api/evidence.ts';
 import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { evidenceBody, evidencePacket, synFrame } from '#monitor/evidence/testing/captures.ts';
@@ -19,14 +20,17 @@ let viewer: Visitor;
 let page: string;
 let sensorId: number;
 let receive: (observationId: string, body: Uint8Array) => Promise<unknown>;
-const now = Math.floor(Date.now() / 1000) * 1000;
-const flood = observation({ startedAtMs: now - 60_000, lastObservedAtMs: now, hasEvidence: true });
-const info = observation({
-  ...{ startedAtMs: now - 60_000, lastObservedAtMs: now, target: '198.51.100.9' },
-  ...{ severity: 'info', class: 'high_volume' },
-});
+let now: number;
+let flood: IncidentObservation;
+let info: IncidentObservation;
 
 before(async () => {
+  now = Math.floor(Date.now() / 1000) * 1000;
+  flood = observation({ startedAtMs: now - 60_000, lastObservedAtMs: now, hasEvidence: true });
+  info = observation({
+    ...{ startedAtMs: now - 60_000, lastObservedAtMs: now, target: '198.51.100.9' },
+    ...{ severity: 'info', class: 'high_volume' },
+  });
   server = await startMonitorServer({ SVC_MONITOR_EVIDENCE_FOLDER: folder });
   operator = await server.signIn('operator');
   viewer = await server.signIn('viewer');

@@ -13,9 +13,10 @@ let operator: Visitor;
 let viewer: Visitor;
 let sensor: EnrolledSensor;
 const spool = createIncidentSpool();
-const now = Math.floor(Date.now() / 1000) * 1000;
+let now: number;
 
 before(async () => {
+  now = Math.floor(Date.now() / 1000) * 1000;
   server = await startMonitorServer({ SVC_MONITOR_METRICS_TOKEN: 'token-of-the-scraper' });
   operator = await server.signIn('operator');
   viewer = await server.signIn('viewer');

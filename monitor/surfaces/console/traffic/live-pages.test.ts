@@ -12,6 +12,7 @@ let operator: Visitor;
 let viewer: Visitor;
 let sensor: Awaited<ReturnType<MonitorServer['monitor']['sensors']['authenticate']>> & {};
 before(async () => {
+  lastWindow = Math.floor(Date.now() / 10_000) * 10_000 - 30_000;
   server = await startMonitorServer();
   const { monitor, siteId } = server;
   const { token } = await monitor.sensors.createToken(systemActor, siteId);
@@ -24,7 +25,7 @@ before(async () => {
 after(() => server[Symbol.asyncDispose]());
 
 const page = (path: string) => `/sites/${server.siteId}/${path}`;
-const lastWindow = Math.floor(Date.now() / 10_000) * 10_000 - 30_000;
+let lastWindow: number;
 
 function liveWindow(capture: string, role: 'uplink' | 'bridge', rxBytes: number, ago = 0): LiveWindow {
   const { totals } = captureMinute({ totals: { ipBytes: rxBytes * 2, parserDropped: 3 } });

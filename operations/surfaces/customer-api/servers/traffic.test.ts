@@ -12,6 +12,8 @@ let world: World;
 let token: string;
 let call: Call;
 before(async () => {
+  hourMs = Math.floor(Date.now() / 3_600_000 - 2) * 3_600_000;
+  wholeHour = `from=${iso(hourMs)}&to=${iso(at(60))}`;
   world = await createWorld();
   token = await world.createToken(['protect_telemetry_ingest']);
   call = createApiClient(world.url);
@@ -20,11 +22,11 @@ after(() => world[Symbol.asyncDispose]());
 
 const minuteMs = 60_000;
 /** One hour for the whole file, two hours back: whole steps of any length up to an hour, and no turn of a minute matters. */
-const hourMs = Math.floor(Date.now() / 3_600_000 - 2) * 3_600_000;
+let hourMs: number;
 /** The n-th minute of that hour. */
 const at = (minute: number) => hourMs + minute * minuteMs;
 const iso = (ms: number) => new Date(ms).toISOString();
-const wholeHour = `from=${iso(hourMs)}&to=${iso(at(60))}`;
+let wholeHour: string;
 
 const deliver = (of: Allocation, minutes: Record<number, DeliveredMinute>) =>
   deliverMinutes(

@@ -6,11 +6,12 @@ import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { incidentOf } from '#operations/testing/incident-of.ts';
 
 /** One moment for the whole file, at which the clock of the pages stands. */
-const startedMs = Math.floor(Date.now() / 10_000) * 10_000;
+let startedMs: number;
 
 let world: World;
 let token: string;
 before(async () => {
+  startedMs = Math.floor(Date.now() / 10_000) * 10_000;
   world = await createWorld({ clockStartMs: startedMs });
   token = await world.createToken(['protect_live_ingest', 'ddos_incident_ingest']);
 });

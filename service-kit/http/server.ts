@@ -15,6 +15,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { PAGE_HEADERS } from '#service-kit/pages/send-page.ts';
 import { isConnectionFailure, isLockTimeout } from '#service-kit/postgres/failures.ts';
 import { lazyCompilers } from './compilers.ts';
+import { compressPage } from './compress.ts';
 import { type ErrorFields, errorBody, HttpError, problemBody } from './errors.ts';
 import { preferredType } from './preferred-type.ts';
 import { createRefusalLog, refusalCodes } from './refusal-log.ts';
@@ -139,6 +140,7 @@ function makeApp(options: HttpServerOptions): App {
       throw new HttpError(400, { code: 'bad_request', message });
     }
   });
+  app.addHook('onSend', compressPage);
   const logRefusal = createRefusalLog(options.reporter);
   app.addHook('onResponse', async (request, reply) => logRefusal(request, reply));
   app.addHook('onResponse', async (request, reply) => {

@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
+import { acceptsGzip } from '#service-kit/http/compress.ts';
 import type { App } from '#service-kit/http/index.ts';
 
 interface Asset {
@@ -32,6 +33,7 @@ const styles = [
   'text',
   'navigation',
   'charts',
+  'chart-marks',
   'diagrams',
   'alone',
   'phone',
@@ -70,7 +72,10 @@ const sources = {
   'theme.js': () => ['text/javascript', script('theme.js')],
   'pages.js': () => ['text/javascript', script('pages.js')],
   'chart.js': () => ['text/javascript', script('chart.js')],
+  'chart-legend.js': () => ['text/javascript', script('chart-legend.js')],
+  'chart-marks.js': () => ['text/javascript', script('chart-marks.js')],
   'chart-values.js': () => ['text/javascript', script('chart-values.js')],
+  'elements.js': () => ['text/javascript', script('elements.js')],
   // For the pages that use passkeys alone.
   'passkeys.js': () => ['text/javascript', script('passkeys.js')],
   'reference.js': () => ['text/javascript', script('reference.js')],
@@ -119,7 +124,7 @@ export function registerAssets(app: App): void {
       reply.header('cache-control', isCurrent ? 'public, max-age=31536000, immutable' : 'no-store');
       reply.header('x-content-type-options', 'nosniff');
       reply.header('vary', 'accept-encoding');
-      if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(asset.body);
+      if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(asset.body);
       asset.gzipped ??= gzipSync(asset.body, { level: 9 });
       return reply.header('content-encoding', 'gzip').send(asset.gzipped);
     },

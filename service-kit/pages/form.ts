@@ -2,6 +2,7 @@
  * Forms and their fields. Every POST form carries the CSRF token; every control has a label, a hint and a place
  * for its error, which says what to do now.
  */
+import { maskToken } from '#service-kit/sessions/token-mask.ts';
 import { attributes, type Content, classes, type Html, html } from './html.ts';
 import { safeHref } from './link.ts';
 import { prose } from './text.ts';
@@ -48,9 +49,10 @@ export function otherSubmit(options: { action: string; label: string }): Html {
   return html`<button type="submit" class="button" formaction="${safeHref(options.action)}">${options.label}</button>`;
 }
 
-/** A value that travels with the form unseen. */
+/** A value that travels with the form unseen. The token of forms is masked, because pages are compressed. */
 export function hiddenField(name: string, value: string | number): Html {
-  return html`<input type="hidden" name="${name}" value="${value}">`;
+  const shown = name === CSRF_FIELD ? maskToken(String(value)) : value;
+  return html`<input type="hidden" name="${name}" value="${shown}">`;
 }
 
 /** A form of one button, for an action that needs no input. */

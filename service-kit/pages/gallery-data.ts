@@ -1,6 +1,8 @@
 /** Time series of the gallery, the same for the same times, so that two pictures can be compared. */
-import type { ChartData } from './chart.ts';
+import type { ChartData } from './chart-data.ts';
+import { coloursOf, REST_COLOUR } from './colours.ts';
 import type { Range } from './range.ts';
+import type { SankeyLink, SankeyNode } from './sankey.ts';
 
 /** A day's rhythm with some noise, two gaps and one attack; the same for the same times. */
 export function trafficOf(nowMs: number, range: Range): ChartData {
@@ -48,17 +50,94 @@ export function trafficOf(nowMs: number, range: Range): ChartData {
   };
 }
 
+/** One hour of traffic with everything that a chart can say: reasons, flags, the period before, the 95th percentile. */
+export function explainedTrafficOf(nowMs: number, range: Range): ChartData {
+  const plain = trafficOf(nowMs, range);
+  const [first, second] = plain.series;
+  const { timesMs } = plain;
+  const at = (share: number) => timesMs[Math.floor(timesMs.length * share)] ?? nowMs;
+  const later = (values: readonly (number | null)[]) =>
+    values.map((value, index) => values[(index + 40) % values.length] ?? value);
+  const side = (role: 'in' | 'out', label: string, values: readonly (number | null)[]) => [
+    { label, role, values },
+    { label: `${label}, previous`, role, isPrevious: true, values: later(values) },
+  ];
+  const percentile = (values: readonly (number | null)[]) => {
+    const known = values.filter((value) => value !== null).sort((a, b) => a - b);
+    return known[Math.ceil(known.length * 0.95) - 1] ?? 0;
+  };
+  return {
+    ...plain,
+    series: [...side('in', 'In', first?.values ?? []), ...side('out', 'Out', second?.values ?? [])],
+    areas: [],
+    lines: [
+      { label: '95th percentile in', role: 'in', value: percentile(first?.values ?? []) },
+      { label: '95th percentile out', role: 'out', value: percentile(second?.values ?? []) },
+    ],
+    reasons: [
+      { fromMs: range.fromMs, toMs: at(0.04), text: 'before creation', tone: 'neutral' },
+      { fromMs: at(0.2), toMs: at(0.25), text: 'sensor not running' },
+      { fromMs: at(0.4), toMs: at(0.41), text: 'packets lost' },
+      { fromMs: nowMs - 60_000, toMs: nowMs, text: 'minute not finished', tone: 'neutral' },
+    ],
+    flags: [
+      { timeMs: at(0.04), text: 'Server deployed', tone: 'good', href: '/dev/gallery' },
+      { timeMs: at(0.62), text: 'SYN flood on 198.51.100.17', tone: 'bad', href: '/dev/gallery' },
+      { timeMs: at(0.63), text: 'Thresholds changed', href: '/dev/gallery' },
+      { timeMs: at(0.9), text: 'Port scan', tone: 'info', href: '/dev/gallery' },
+    ],
+  };
+}
+
+/** Flows between three columns. */
+export function flowsOf(): { nodes: SankeyNode[]; links: SankeyLink[] } {
+  const servers = ['web-1', 'web-2', 'database-with-a-very-long-name-that-a-program-generated', 'backup'];
+  const applications = ['example.com', 'debian.org', 'DNS', 'SSH', 'other applications'];
+  const peers = ['198.51.100.0/24', '203.0.113.9', '2001:db8:4f3a:1200::/64', 'other peers'];
+  const colours = coloursOf(applications);
+  const links: SankeyLink[] = [];
+  applications.forEach((application, a) => {
+    servers.forEach((server, s) => {
+      const value = ((a * 7 + s * 5) % 4) * 1e9 + 2e8 * (a + s);
+      links.push({ from: `s:${server}`, to: `a:${application}`, value, colour: colours.get(application) });
+    });
+    const sum = links
+      .filter((link) => link.to === `a:${application}`)
+      .reduce((all, link) => all + link.value, 0);
+    const shares = [5, 3, a, 2];
+    const whole = shares.reduce((all, share) => all + share, 0);
+    peers.forEach((peer, p) => {
+      links.push({ from: `a:${application}`, to: `p:${peer}`, value: (sum * (shares[p] ?? 0)) / whole });
+    });
+  });
+  const nodes = (names: readonly string[], column: number, prefix: string) =>
+    names.map((label) => ({
+      id: `${prefix}:${label}`,
+      label,
+      column,
+      href: '/dev/gallery',
+      ...(column === 1 && { colour: label.startsWith('other') ? REST_COLOUR : colours.get(label) }),
+    }));
+  return {
+    nodes: [...nodes(servers, 0, 's'), ...nodes(applications, 1, 'a'), ...nodes(peers, 2, 'p')],
+    links,
+  };
+}
+
 /** Eight lines, each with a rhythm of its own. */
 export function applicationsOf(nowMs: number, range: Range): ChartData {
   const stepMs = range.stepSeconds * 1000;
   const timesMs: number[] = [];
   for (let ms = range.fromMs; ms < Math.min(range.toMs, nowMs); ms += stepMs) timesMs.push(ms);
   const names = ['example.com', 'debian.org', 'github.com', 'DNS', 'SSH', 'wikipedia.org', 'NTP', 'other'];
+  const colours = coloursOf(names.filter((name) => name !== 'other'));
   return {
     timesMs,
     stepMs,
     series: names.map((label, index) => ({
       label,
+      colour: colours.get(label) ?? REST_COLOUR,
+      href: '/dev/gallery',
       values: timesMs.map((ms) =>
         Math.round((8 - index) * 4e5 * (1.2 + Math.sin(ms / (3e6 + index * 7e5) + index))),
       ),

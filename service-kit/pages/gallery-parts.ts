@@ -1,67 +1,14 @@
 /** The gallery's sections, with data of its own making that shows the edges: gaps, long names, unknowns, nothing. */
 import { askButton } from './ask.ts';
-import { chart } from './chart.ts';
 import { agenda, badge, banner, emptyState, progress, skeleton } from './feedback.ts';
 import { actionButton, confirm, field, fieldGroup, form, otherSubmit } from './form.ts';
 import { formatBytes, formatCount, formatMoney } from './format.ts';
-import { applicationsOf, trafficOf } from './gallery-data.ts';
 import { type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
 import { drawer, estimate, refreshing } from './navigation.ts';
 import { section } from './page-header.ts';
-import type { Range } from './range.ts';
-import { segment } from './segment.ts';
 import { type Column, readSort, shareBar, table } from './table.ts';
 import { age, code, codeBlock, copyButton, definitionList, moment } from './text.ts';
-
-/** Charts: mirrored with gaps and an attack, many lines, nothing measured. */
-export function galleryCharts(nowMs: number, range: Range): Html {
-  return section(
-    { title: 'Charts', description: 'In goes up, out goes down; a gap stays a gap.', id: 'charts' },
-    [
-      chart({
-        id: 'traffic',
-        title: 'Traffic',
-        unit: 'bit/s',
-        data: trafficOf(nowMs, range),
-        dataUrl: '/dev/gallery/chart.json',
-        refreshSeconds: 60,
-        source: 'uplink of node-3, minute by minute',
-        csvHref: '/dev/gallery?format=csv',
-      }),
-      refreshing(
-        { id: 'live-applications', url: '/dev/gallery', everySeconds: 20 },
-        chart({
-          id: 'applications',
-          title: 'Applications',
-          unit: 'bit/s',
-          data: applicationsOf(nowMs, range),
-          size: 'small',
-        }),
-      ),
-      segment({
-        label: 'backend and the servers on it',
-        title: code('10.20.0.0/24'),
-        note: '249 addresses free, New York 1',
-        members: [
-          { name: link('/dev/gallery', 'web-1'), detail: '10.20.0.2', tone: 'good', state: 'attached' },
-          { name: link('/dev/gallery', 'web-2'), detail: '10.20.0.3', tone: 'info', state: 'attaching' },
-          { name: link('/dev/gallery', 'old-1'), detail: '10.20.0.9', tone: 'bad', state: 'not connected' },
-        ],
-        more: 2,
-        emptyText: 'Attached servers appear here.',
-      }),
-      chart({
-        id: 'nothing',
-        title: 'Packets',
-        unit: 'packets/s',
-        data: { timesMs: [], series: [{ label: 'In', role: 'in', values: [] }] },
-        emptyText:
-          'Nothing was measured in this range. The sensor of node-3 has not reported since it was enrolled.',
-      }),
-    ],
-  );
-}
 
 interface GalleryServer {
   name: string;

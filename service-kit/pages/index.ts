@@ -8,16 +8,18 @@
  */
 export { type AskOptions, askButton } from './ask.ts';
 export { type AssetName, assetUrl, registerAssets } from './assets.ts';
-export {
-  type ChartArea,
-  type ChartData,
-  type ChartOptions,
-  type ChartSeries,
-  type ChartUnit,
-  chart,
-  chartJson,
-  formatChartValue,
-} from './chart.ts';
+export { type ChartOptions, chart, chartJson } from './chart.ts';
+export type {
+  ChartArea,
+  ChartData,
+  ChartFlag,
+  ChartLine,
+  ChartReason,
+  ChartSeries,
+  ChartUnit,
+} from './chart-data.ts';
+export { formatChartValue } from './chart-table.ts';
+export { coloursOf, REST_COLOUR } from './colours.ts';
 export { type ErrorPageOptions, errorPage } from './error.page.ts';
 export {
   type AgendaItem,
@@ -88,6 +90,7 @@ export {
   stats,
 } from './page-header.ts';
 export { RANGE_DAYS_MAX, type Range, type RangeName, rangePicker, readRange } from './range.ts';
+export { type SankeyLink, type SankeyNode, type SankeyOptions, sankey } from './sankey.ts';
 export { type SegmentMember, type SegmentOptions, segment } from './segment.ts';
 export { CONTENT_SECURITY_POLICY, PAGE_HEADERS, sendPage } from './send-page.ts';
 export {

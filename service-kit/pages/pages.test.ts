@@ -46,6 +46,9 @@ const components: Record<string, () => pages.Html> = {
         timesMs: [now],
         series: [{ label: naughty, values: [1] }],
         areas: [{ fromMs: now, label: naughty }],
+        lines: [{ label: naughty, value: 1 }],
+        reasons: [{ fromMs: now, toMs: now + 60_000, text: naughty }],
+        flags: [{ timeMs: now, text: naughty, href }],
       },
     }),
   code: () => pages.code(naughty, true),
@@ -123,6 +126,19 @@ const components: Record<string, () => pages.Html> = {
   rangePicker: () => pages.rangePicker({ url: `/a?x=${encodeURIComponent(naughty)}`, range }),
   refreshing: () => pages.refreshing({ id: naughty, url: href, everySeconds: 20 }, naughty),
   prose: () => pages.html`${pages.prose(naughty)}`,
+  sankey: () =>
+    pages.sankey({
+      id: naughty,
+      title: naughty,
+      columns: [naughty, naughty],
+      nodes: [
+        { id: `a${naughty}`, label: naughty, column: 0, href },
+        { id: `b${naughty}`, label: naughty, column: 1 },
+      ],
+      links: [{ from: `a${naughty}`, to: `b${naughty}`, value: 3 }],
+      format: () => naughty,
+      emptyText: naughty,
+    }),
   section: () =>
     pages.section({ title: naughty, description: naughty, actions: naughty, id: naughty }, naughty),
   segment: () => pages.segment({ label: 'x', title: 'x', members: [], emptyText: 'x' }),
@@ -160,6 +176,7 @@ const components: Record<string, () => pages.Html> = {
 const noMarkup = new Set([
   'assetUrl',
   'chartJson',
+  'coloursOf',
   'isConfirmed',
   'isLocalPath',
   'isSafeHref',
@@ -245,6 +262,8 @@ describe('components', () => {
       'class="empty"',
       '<svc-chart',
       'class="chart-empty"',
+      'class="chart-flag-list"',
+      'class="sankey"',
       'class="badge ',
       'class="definitions"',
       'class="field-error"',

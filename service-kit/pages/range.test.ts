@@ -50,3 +50,28 @@ describe('range', () => {
     assert.match(made, /range=1h" class="link-quiet" aria-current="page"/);
   });
 });
+
+test('the way out of a range that was dragged over is in the URL, one step at a time', () => {
+  const out = 'default,2026-11-21T08:00Z~2026-11-21T10:00Z';
+  const url = (query: Record<string, string>) => `/a?${new URLSearchParams({ x: '1', ...query })}`;
+  const hrefOf = (path: string) => {
+    const html = String(rangePicker({ url: path, range: readRange({}, nowMs), nowMs }));
+    return /<a href="([^"]+)" class="link-quiet" data-zoom-out>Zoom out</
+      .exec(html)?.[1]
+      ?.replaceAll('&amp;', '&');
+  };
+  const custom = { range: 'custom', from: '2026-11-21T09:00Z', to: '2026-11-21T09:10Z' };
+  const first = hrefOf(url({ ...custom, out }))!;
+  const query = new URLSearchParams(first.split('?')[1]);
+  assert.deepEqual(Object.fromEntries(query), {
+    x: '1',
+    range: 'custom',
+    from: '2026-11-21T08:00Z',
+    to: '2026-11-21T10:00Z',
+    out: 'default',
+  });
+  assert.equal(hrefOf(first), '/a?x=1');
+  assert.equal(hrefOf('/a?x=1'), undefined);
+  for (const forged of ['javascript:x', '//evil.example', '6h,', '<b>', `2026~2027`])
+    assert.equal(hrefOf(url({ ...custom, out: forged })), undefined, forged);
+});

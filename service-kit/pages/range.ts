@@ -3,8 +3,8 @@
  * `?range=custom&from=2026-11-21T10:00Z&to=…` in UTC.
  */
 import { field, form, hiddenField } from './form.ts';
-import { type Content, type Html, html } from './html.ts';
-import { link, splitUrl, withQuery } from './link.ts';
+import { attributes, type Content, type Html, html } from './html.ts';
+import { link, safeHref, splitUrl, withQuery } from './link.ts';
 
 export type RangeName = '15m' | '1h' | '6h' | '24h' | '7d' | '30d' | 'custom';
 
@@ -103,14 +103,35 @@ export function rangePicker(options: {
   const named = Object.entries(spans).map(([name, span]) =>
     rangeLink(url, name, span.label, !isLive && range.name === name),
   );
-  return html`<div class="range-picker">${nowMs !== undefined && rangeMoves(url, range, nowMs)}<nav class="segments" aria-label="Time range">${live}${named}<button type="button" popovertarget="range-custom" class="segment"${range.name === 'custom' ? html` aria-current="page"` : ''}>Custom</button></nav><div id="range-custom" class="popover" popover>${customForm(url, range)}</div>${
+  return html`<div class="range-picker">${!isLive && zoomOut(url)}${nowMs !== undefined && rangeMoves(url, range, nowMs)}<nav class="segments" aria-label="Time range">${live}${named}<button type="button" popovertarget="range-custom" class="segment"${range.name === 'custom' ? html` aria-current="page"` : ''}>Custom</button></nav><div id="range-custom" class="popover" popover>${customForm(url, range)}</div>${
     range.error &&
     html`<p class="field-error" role="alert">■ ${range.error} Shown instead: ${spans[range.name as keyof typeof spans].label}.</p>`
   }</div>`;
 }
 
+/** One range that `out` holds: a name, `default` for the page's own, or two times. */
+const wayBack = /^(default|\d{2}[mhd]|\d[hd]|\d{4}-\d\d-\d\dT\d\d:\d\dZ~\d{4}-\d\d-\d\dT\d\d:\d\dZ)$/;
+
+/**
+ * The way back out of a range that was dragged over. Dragging adds the range that was shown to `out`, so the way is in the
+ * URL, and in a bookmark of it.
+ */
+function zoomOut(url: string): Content {
+  const way = (new URLSearchParams(splitUrl(url).query).get('out') ?? '').split(',');
+  const last = way.pop() ?? '';
+  if (!wayBack.test(last)) return '';
+  const out = way.length === 0 ? undefined : way.join(',');
+  const [from, to] = last.split('~');
+  const range =
+    to === undefined
+      ? { range: last === 'default' ? undefined : last, from: undefined, to: undefined }
+      : { range: 'custom', from, to };
+  const href = safeHref(withQuery(url, { ...range, out }));
+  return html`<nav class="segments moves" aria-label="Zoom"><a${attributes({ href, class: 'link-quiet', 'data-zoom-out': true })}>Zoom out</a></nav>`;
+}
+
 function rangeLink(url: string, name: string, label: string, current: boolean): Html {
-  const href = withQuery(url, { range: name, from: undefined, to: undefined });
+  const href = withQuery(url, { range: name, from: undefined, to: undefined, out: undefined });
   return link(href, label, { kind: 'quiet', current });
 }
 
@@ -136,7 +157,7 @@ function customForm(url: string, range: Range): Html {
   const { path, query } = splitUrl(url);
   const kept: Content[] = [];
   for (const [name, value] of new URLSearchParams(query)) {
-    if (!['range', 'from', 'to'].includes(name)) kept.push(hiddenField(name, value));
+    if (!['range', 'from', 'to', 'out'].includes(name)) kept.push(hiddenField(name, value));
   }
   const local = (ms: number) => new Date(ms).toISOString().slice(0, 16);
   return form({ action: path, method: 'get', submit: 'Show' }, [

@@ -1,4 +1,4 @@
-/** A small chart beside a figure: in above and out below a line, each to the scale of the larger, gaps as gaps. */
+/** A small chart beside a figure: out above and in below a line, each to the scale of the larger, gaps as gaps. */
 import { attributes, type Html, html } from './html.ts';
 
 const width = 132;
@@ -18,7 +18,7 @@ export function spark(values: SparkValues, label: string): Html {
     ...values.out.map((value) => value ?? 0),
   );
   const path = (list: readonly (number | null)[], sign: 1 | -1) => areas(list, sign / largest);
-  return html`<svg${attributes({ class: 'spark', role: 'img', 'aria-label': label, width, height })}><path class="series-1" d="${path(values.in, 1)}"></path><path class="series-2" d="${path(values.out, -1)}"></path><rect class="spark-zero" y="${height / 2}" width="${width}" height="1"></rect></svg>`;
+  return html`<svg${attributes({ class: 'spark', role: 'img', 'aria-label': label, width, height })}><path class="series-1" d="${path(values.in, -1)}"></path><path class="series-2" d="${path(values.out, 1)}"></path><rect class="spark-zero" y="${height / 2}" width="${width}" height="1"></rect></svg>`;
 }
 
 /** One closed area for each unbroken run of values, a step of its own for a value between two gaps. */

@@ -1,9 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
+import { unmaskToken } from './token-mask.ts';
 
 /**
  * Why an unsafe request must be refused, or null when it may act: it has to come from a page of ours and to carry the
- * session's token in the field `csrf_token` or the header `X-CSRF-Token`.
+ * session's token, masked or not, in the field `csrf_token` or the header `X-CSRF-Token`.
  */
 export function csrfFault(request: FastifyRequest, expectedToken: string): string | null {
   const fault = otherSiteFault(request);
@@ -11,7 +12,7 @@ export function csrfFault(request: FastifyRequest, expectedToken: string): strin
   const body = request.body as Record<string, unknown> | null | undefined;
   const given = body?.csrf_token ?? request.headers['x-csrf-token'];
   if (typeof given !== 'string') return 'the form carries no token';
-  const a = Buffer.from(given);
+  const a = Buffer.from(unmaskToken(given));
   const b = Buffer.from(expectedToken);
   return a.length === b.length && timingSafeEqual(a, b) ? null : 'the form is out of date';
 }

@@ -11,6 +11,7 @@ import {
   passwordFault,
   verifyPassword,
 } from './index.ts';
+import { maskToken } from './token-mask.ts';
 
 test('a password verifies against its own hash only, and never without a hash', async () => {
   const stored = await hashPassword('correct horse');
@@ -168,6 +169,7 @@ test('an unsafe request needs the token of its session and a page of ours as its
   assert.equal(csrfFault(request({ 'sec-fetch-site': 'same-origin' }, good), 'token'), null);
   assert.equal(csrfFault(request({ origin: 'https://svc.example' }, good), 'token'), null);
   assert.equal(csrfFault(request({ 'x-csrf-token': 'token' }, undefined), 'token'), null);
+  assert.equal(csrfFault(request({}, { csrf_token: maskToken('token') }), 'token'), null);
   for (const bad of [
     request({ 'sec-fetch-site': 'cross-site' }, good),
     request({ 'sec-fetch-site': 'same-site' }, good),
@@ -175,6 +177,7 @@ test('an unsafe request needs the token of its session and a page of ours as its
     request({ origin: 'null' }, good),
     request({}, {}),
     request({}, { csrf_token: 'tokem' }),
+    request({}, { csrf_token: maskToken('tokem') }),
     request({}, { csrf_token: ['token'] }),
   ]) {
     assert.notEqual(csrfFault(bad, 'token'), null);

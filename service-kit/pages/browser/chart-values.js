@@ -1,4 +1,4 @@
-// What chart.js knows of values and times: units and their steps, ticks in UTC, gaps.
+// What chart.js knows of values and times: units and their steps, ticks in UTC, gaps, sides of zero, stacks.
 
 export const scales = {
   'bit/s': { steps: ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s', 'Tbit/s'] },
@@ -10,7 +10,6 @@ export const scales = {
   money: { steps: ['USD'], factor: 1 / 10_000 },
 };
 
-export const arrows = { in: '↑ ', out: '↓ ', attack: '', line: '' };
 /** Distances of two ticks in time, none below the minute that everything is counted in. */
 export const timeSteps = [
   1, 5, 10, 15, 30, 60, 120, 180, 240, 360, 720, 1440, 2880, 5760, 10_080, 14_400, 43_200,
@@ -86,23 +85,63 @@ export function withTimes(data) {
   return { ...data, timesMs };
 }
 
-/** Puts a break where whole steps are missing, so that a gap is never bridged. */
+/** Puts a break where whole steps are missing, so that a gap is never bridged. Values are as they were sent. */
 export function withBreaks(data) {
   const times = [];
-  const columns = data.series.map(() => []);
+  const values = data.series.map(() => []);
   data.timesMs.forEach((time, index) => {
     const before = data.timesMs[index - 1];
     if (data.stepMs && before !== undefined && time - before > data.stepMs * 1.5) {
       times.push(before + data.stepMs);
-      for (const column of columns) column.push(null);
+      for (const column of values) column.push(null);
     }
     times.push(time);
     data.series.forEach((series, at) => {
-      const value = series.values[index] ?? null;
-      columns[at].push(value === null ? null : series.role === 'out' ? -value : value);
+      values[at].push(series.values[index] ?? null);
     });
   });
-  return [times, ...columns];
+  return { times, values };
+}
+
+const isBeside = (series) => series.isPrevious || series.isExpected;
+
+/** What is drawn later covers what was drawn before: ghosts lie under lines, and over stacks, whose areas are opaque. */
+export function drawingOrder(data) {
+  const all = data.series.map((_series, index) => index);
+  const beside = all.filter((index) => isBeside(data.series[index]));
+  const main = all.filter((index) => !isBeside(data.series[index]));
+  return data.shape === 'stacked' ? [...main.reverse(), ...beside] : [...beside, ...main];
+}
+
+/** Out is above zero, in below; what attacks is on the side of what comes in. */
+export function sideOf(data, role) {
+  if (role === 'attack') return data.series.some((series) => series.role === 'in') ? -1 : 1;
+  return role === 'in' ? -1 : 1;
+}
+
+/** Columns for the plot, in the order of drawing: on their side of zero, parts of a stack on top of one another. */
+export function plotColumns(data, values, isHidden) {
+  const signed = values.map((column, index) => {
+    const side = sideOf(data, data.series[index].role);
+    return column.map((value) => (value === null ? null : side * value));
+  });
+  if (data.shape === 'stacked') stack(data, signed, isHidden);
+  return drawingOrder(data).map((index) => signed[index]);
+}
+
+/** Adds up in place. A part without a value adds nothing; a time without any value stays a gap. */
+function stack(data, columns, isHidden) {
+  const parts = data.series.map((series, index) => (isBeside(series) || isHidden(series) ? -1 : index));
+  const shown = parts.filter((index) => index >= 0);
+  (columns[0] ?? []).forEach((_value, time) => {
+    if (shown.every((index) => columns[index][time] === null)) return;
+    const sums = { 1: 0, [-1]: 0 };
+    for (const index of shown) {
+      const side = sideOf(data, data.series[index].role);
+      sums[side] += columns[index][time] ?? 0;
+      columns[index][time] = sums[side];
+    }
+  });
 }
 
 /** The distance of two bars: the step, or the least distance of two times where steps differ, as months do. */

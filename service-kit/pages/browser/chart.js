@@ -1,35 +1,42 @@
-// Draws <svc-chart> with uPlot: in up and out down around zero, gaps as gaps, expected dashed, attacks as red areas.
+// Draws <svc-chart> with uPlot: out above zero and in below, gaps as gaps, expected dashed, attacks as red areas.
 // The data lies in a JSON script element beside it, and is asked for again at `data-url` when there is one.
+import { drawLegend, swatch } from './chart-legend.js';
+import { drawAreas, drawFlags, drawLines, drawPoles, drawRibbon, drawZero, reasonAt } from './chart-marks.js';
 import {
-  arrows,
   barDistance,
   barTicks,
   chooseScale,
+  drawingOrder,
   exact,
   formatBarTicks,
   formatMoment,
   formatScaled,
   formatTicks,
   lonelyPoints,
+  plotColumns,
   scales,
   short,
   timeSteps,
   withBreaks,
   withTimes,
 } from './chart-values.js';
+import { make } from './elements.js';
 import uPlot from './uplot.js';
 
-function make(tag, className, ...content) {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.append(...content);
-  return element;
-}
+/** The way back out of a range that was dragged over: the picker of ranges has it. */
+const zoomOutLink = () => document.querySelector('a[data-zoom-out]');
 
-function makeButton(className, ...content) {
-  const button = make('button', className, ...content);
-  button.type = 'button';
-  return button;
+const parts = (rgb) =>
+  rgb
+    .match(/[\d.]+/g)
+    .slice(0, 3)
+    .map(Number);
+const translucent = (rgb, share) => `rgba(${parts(rgb).join(', ')}, ${share})`;
+function mixed(rgb, ground, share) {
+  const below = parts(ground);
+  return `rgb(${parts(rgb)
+    .map((value, at) => Math.round(value * share + below[at] * (1 - share)))
+    .join(', ')})`;
 }
 
 class Chart extends HTMLElement {
@@ -42,7 +49,10 @@ class Chart extends HTMLElement {
     this.nothing = make('p', 'chart-nothing', this.dataset.emptyText ?? '');
     this.tip = make('div', 'chart-tip');
     this.tip.hidden = true;
-    this.append(this.legend, this.box, this.nothing, this.tip);
+    this.flags = make('div', 'chart-flags');
+    this.ribbon = make('div', 'chart-ribbon');
+    this.frame = make('div', 'chart-frame', this.box, this.flags);
+    this.append(this.legend, this.frame, this.ribbon, this.nothing, this.tip);
     this.redraw = () => this.draw();
     document.addEventListener('themechange', this.redraw);
     this.scheme = matchMedia('(prefers-color-scheme: dark)');
@@ -102,39 +112,49 @@ class Chart extends HTMLElement {
 
   resize() {
     const width = this.box.clientWidth;
-    if (this.plot && width > 0 && width !== this.plot.width)
-      this.plot.setSize({ width, height: this.plot.height });
+    if (!this.plot || width === 0 || width === this.plot.width) return;
+    this.plot.setSize({ width, height: this.plot.height });
   }
 
   draw() {
     this.plot?.destroy();
     this.tip.hidden = true;
     const { data } = this;
-    const columns = withBreaks(data);
-    const visible = columns.slice(1).filter((_, index) => !this.hidden_.has(index));
-    const largest = Math.max(0, ...visible.flat().map((value) => Math.abs(value ?? 0)));
+    const { times, values } = withBreaks(data);
+    this.values = values;
+    const isHidden = (series) => this.hidden_.has(series.label);
+    const columns = plotColumns(data, values, isHidden);
+    const order = drawingOrder(data);
+    const visible = columns.filter((_, at) => !isHidden(data.series[order[at]]));
+    const levels = (data.lines ?? []).map((line) => line.value);
+    const largest = visible.reduce(
+      (most, column) => column.reduce((size, value) => Math.max(size, Math.abs(value ?? 0)), most),
+      Math.max(0, ...levels),
+    );
     this.nothing.hidden = data.series.some((series) => series.values.some((value) => value !== null));
     this.scale = chooseScale(data.unit, largest);
     // A chart of one meaning keeps one hue for both directions; several lines take the palette in order.
     this.colours = data.series.map((series, index) =>
       series.role === 'attack' ? 'colour-bad' : `series-${this.colourNumber(series, index)}`,
     );
-    this.drawLegend();
-    this.plot = new uPlot(this.options(), columns, this.box);
+    drawLegend(this);
+    this.plot = new uPlot(this.options(order), [times, ...columns], this.box);
+    this.plot.over.addEventListener('dblclick', () => zoomOutLink()?.click());
   }
 
-  /** In and out keep their two colours; other lines take the palette in order, behind those two where they are. */
+  /** In and out keep their two colours; other lines their own or the palette in order, behind those two where they are. */
   colourNumber(series, index) {
+    if (series.colour) return series.colour;
     if (series.role === 'in') return 1;
     if (series.role === 'out') return 2;
-    if (series.isExpected) return 1;
+    if (series.isExpected || series.isPrevious) return 1;
     const { series: all } = this.data;
     const first = all.some((other) => other.role !== 'line') ? 2 : 0;
     const before = all.slice(0, index).filter((other) => other.role === 'line' && !other.isExpected).length;
     return ((first + before) % 8) + 1;
   }
 
-  options() {
+  options(order) {
     const height = this.classList.contains('size-small') ? 140 : 240;
     const axis = { stroke: this.colour('colour-text'), font: `12px ${getComputedStyle(this).fontFamily}` };
     const grid = { stroke: this.colour('colour-grid'), width: 1 };
@@ -149,6 +169,13 @@ class Chart extends HTMLElement {
         y: false,
         drag: { x: this.dataset.zoom !== undefined, y: false, setScale: false },
         points: { size: 6 },
+        // The crosshair is in step over all charts of the page; dragging stays with its own.
+        sync: {
+          key: 'page',
+          setSeries: false,
+          scales: ['x', null],
+          filters: { pub: (type) => type === 'mousemove' || type === 'mouseleave' },
+        },
       },
       scales: {
         x: { time: true, range: (_plot, least, most) => this.timeRange(least, most) },
@@ -181,10 +208,11 @@ class Chart extends HTMLElement {
             this.nothing.hidden ? ticks.map((tick) => short.format(Math.abs(tick * this.scale.factor))) : [],
         },
       ],
-      series: [{}, ...this.data.series.map((series, index) => this.lineOptions(series, index))],
+      series: [{}, ...order.map((index) => this.lineOptions(this.data.series[index], index))],
       hooks: {
-        drawClear: [(plot) => this.drawAreas(plot)],
-        drawAxes: [(plot) => this.drawZero(plot)],
+        drawClear: [(plot) => drawAreas(plot, this.data.areas ?? [], (name) => this.colour(name))],
+        drawAxes: [(plot) => drawZero(plot, this.colour('colour-zero'))],
+        draw: [(plot) => this.drawAround(plot)],
         setCursor: [(plot) => this.moveTip(plot)],
         setSelect: [(plot) => this.zoom(plot)],
       },
@@ -193,27 +221,44 @@ class Chart extends HTMLElement {
 
   lineOptions(series, index) {
     const stroke = this.colour(this.colours[index]);
-    const isFilled = !series.isExpected && series.role !== 'line';
-    if (this.data.shape === 'bars' && !series.isExpected) return this.barOptions(series, index, stroke);
+    const isBeside = series.isExpected || series.isPrevious;
+    const isFilled = !isBeside && series.role !== 'line';
+    if (this.data.shape === 'bars' && !isBeside) return this.barOptions(series, index, stroke);
+    if (this.data.shape === 'stacked' && !isBeside) return this.stackOptions(series, stroke);
     return {
       label: series.label,
-      show: !this.hidden_.has(index),
-      stroke,
-      width: 1.5,
+      show: !this.hidden_.has(series.label),
+      stroke: series.isPrevious ? translucent(stroke, 0.7) : stroke,
+      width: series.isPrevious ? 1.25 : 1.5,
       spanGaps: false,
       ...(series.isExpected && { dash: [5, 4] }),
-      ...(isFilled && { fill: stroke.replace(/^rgb\((.*)\)$/, 'rgba($1, 0.14)'), fillTo: 0 }),
+      ...(series.isPrevious && { dash: [2, 3] }),
+      ...(isFilled && { fill: translucent(stroke, 0.14), fillTo: 0 }),
+      points: { show: true, size: 5, width: 0, fill: stroke, filter: lonelyPoints },
+    };
+  }
+
+  /** Opaque, because each part is drawn over the sum that it is a part of. */
+  stackOptions(series, stroke) {
+    return {
+      label: series.label,
+      show: !this.hidden_.has(series.label),
+      stroke,
+      width: 1,
+      spanGaps: false,
+      fill: mixed(stroke, this.colour('colour-ground'), 0.72),
+      fillTo: 0,
       points: { show: true, size: 5, width: 0, fill: stroke, filter: lonelyPoints },
     };
   }
 
   /** Bars of several lines stand side by side; in and out share their place above and below zero. */
-  barOptions(series, index, stroke) {
+  barOptions(series, _index, stroke) {
     const sides = this.data.series.filter((one) => one.role === 'line' && !one.isExpected);
     const isAlone = series.role !== 'line' || sides.length < 2;
     return {
       label: series.label,
-      show: !this.hidden_.has(index),
+      show: !this.hidden_.has(series.label),
       stroke,
       width: 0,
       fill: stroke,
@@ -249,36 +294,17 @@ class Chart extends HTMLElement {
     return [least < 0 ? least - room : 0, most > 0 ? most + room : 0];
   }
 
-  drawAreas(plot) {
-    const { ctx, bbox } = plot;
-    for (const area of this.data.areas ?? []) {
-      const from = Math.max(bbox.left, plot.valToPos(area.fromMs, 'x', true));
-      const until = area.toMs === null ? bbox.left + bbox.width : plot.valToPos(area.toMs, 'x', true);
-      const to = Math.min(bbox.left + bbox.width, until);
-      if (to <= from) continue;
-      const colour = this.colour(area.tone === 'warn' ? 'colour-warn' : 'colour-bad');
-      ctx.save();
-      ctx.fillStyle = colour;
-      ctx.globalAlpha = 0.16;
-      ctx.fillRect(from, bbox.top, Math.max(2, to - from), bbox.height);
-      ctx.globalAlpha = 1;
-      ctx.fillRect(from, bbox.top, Math.max(2, to - from), 2 * devicePixelRatio);
-      ctx.restore();
-    }
+  /** Levels and poles in the plot; the ribbon and the flags are elements of their own around it. */
+  drawAround(plot) {
+    const { lines = [], flags = [] } = this.data;
+    drawRibbon(this.ribbon, plot, this.data);
+    drawFlags(this.flags, plot, this.data);
+    if (flags.length > 0) drawPoles(plot, flags, this.colour('colour-zero'));
+    if (lines.length > 0) drawLines(plot, lines, (line) => this.colour(this.levelColour(line)));
   }
 
-  drawZero(plot) {
-    if (plot.scales.y.min >= 0) return;
-    const { ctx, bbox } = plot;
-    const y = Math.round(plot.valToPos(0, 'y', true)) + 0.5;
-    ctx.save();
-    ctx.strokeStyle = this.colour('colour-zero');
-    ctx.lineWidth = 1;
-    ctx.beginPath();
-    ctx.moveTo(bbox.left, y);
-    ctx.lineTo(bbox.left + bbox.width, y);
-    ctx.stroke();
-    ctx.restore();
+  levelColour(line) {
+    return line.role === 'in' ? 'series-1' : line.role === 'out' ? 'series-2' : 'colour-text';
   }
 
   /** The page for the range that was dragged over, in whole steps; a slip of the hand is none. */
@@ -288,51 +314,15 @@ class Chart extends HTMLElement {
     const from = Math.floor(posToVal(left, 'x') / step) * step;
     const to = Math.max(from + 300_000, Math.ceil(posToVal(left + width, 'x') / step) * step);
     const url = new URL(location.href);
-    url.searchParams.set('range', 'custom');
-    url.searchParams.set('from', `${new Date(from).toISOString().slice(0, 16)}Z`);
-    url.searchParams.set('to', `${new Date(to).toISOString().slice(0, 16)}Z`);
+    const query = url.searchParams;
+    const present =
+      query.get('range') === 'custom' ? `${query.get('from')}~${query.get('to')}` : query.get('range');
+    const way = (query.get('out') ?? '').split(',').filter(Boolean);
+    query.set('out', [...way, present ?? 'default'].slice(-8).join(','));
+    query.set('range', 'custom');
+    query.set('from', `${new Date(from).toISOString().slice(0, 16)}Z`);
+    query.set('to', `${new Date(to).toISOString().slice(0, 16)}Z`);
     location.assign(url);
-  }
-
-  drawLegend() {
-    const unit = make('span', 'chart-unit', this.scale.label);
-    const items = this.data.series.map((series, index) => {
-      const label = `${series.isExpected ? '' : arrows[series.role]}${series.label}`;
-      const button = makeButton('', this.swatch(index), label);
-      button.setAttribute('aria-pressed', String(!this.hidden_.has(index)));
-      button.addEventListener('click', () => {
-        if (!this.hidden_.delete(index)) this.hidden_.add(index);
-        this.draw();
-        this.legend.querySelectorAll('button')[index]?.focus();
-      });
-      return button;
-    });
-    const areas = [...new Map((this.data.areas ?? []).map((area) => [area.label, area])).values()].map(
-      (area) => {
-        const swatch = make('span', `chart-swatch is-area colour-${area.tone === 'warn' ? 'warn' : 'bad'}`);
-        return make('span', 'chart-area-label', swatch, area.label);
-      },
-    );
-    const stale = make('span', 'chart-stale', '▲ Not refreshed: the server did not answer');
-    const pause = this.dataset.pause === undefined ? [] : [this.pauseButton()];
-    this.legend.replaceChildren(unit, ...(this.isStale ? [stale] : []), ...items, ...areas, ...pause);
-  }
-
-  /** Stops the moving of the chart, and shows the newest data again at once when it goes on. */
-  pauseButton() {
-    const button = makeButton('chart-pause', this.isPaused ? '▶ Resume' : '❚❚ Pause');
-    button.addEventListener('click', () => {
-      this.isPaused = !this.isPaused;
-      this.draw();
-      this.legend.querySelector('.chart-pause')?.focus();
-      if (!this.isPaused) void this.refresh();
-    });
-    return button;
-  }
-
-  swatch(index) {
-    const kind = this.data.series[index].isExpected ? ' is-expected' : '';
-    return make('span', `chart-swatch ${this.colours[index]}${kind}`);
   }
 
   /** The crosshair's box: the exact value of each line with its unit. */
@@ -346,26 +336,32 @@ class Chart extends HTMLElement {
     const area = (this.data.areas ?? []).find(
       (one) => ms >= one.fromMs && (one.toMs === null || ms < one.toMs),
     );
-    const said = [formatMoment(ms, this.data.stepMs), area?.label, this.data.notes[ms]];
+    const why = reasonAt(this.data, ms)?.text;
+    const said = [formatMoment(ms, this.data.stepMs), area?.label, this.data.notes[ms] ?? why];
     const time = make('p', '', said.filter(Boolean).join(' · '));
     const values = document.createElement('table');
     this.data.series.forEach((series, index) => {
-      if (this.hidden_.has(index)) return;
-      const value = plot.data[index + 1][idx];
+      if (this.hidden_.has(series.label)) return;
+      const value = this.values[index][idx] ?? null;
       const row = values.insertRow();
-      row.insertCell().append(this.swatch(index), series.label);
-      row.insertCell().textContent =
-        value === null || value === undefined ? 'no data' : formatScaled(this.data.unit, value);
-      row.insertCell().textContent =
-        value === null || value === undefined ? '' : this.exactText(Math.abs(value));
+      row.insertCell().append(swatch(this, index), this.nameInTip(series));
+      row.insertCell().textContent = value === null ? 'no data' : formatScaled(this.data.unit, value);
+      row.insertCell().textContent = value === null ? '' : this.exactText(Math.abs(value));
     });
     this.tip.replaceChildren(time, values);
     this.tip.hidden = false;
     const at = plot.over.offsetLeft + left;
     const room = this.clientWidth - at;
     const width = this.tip.offsetWidth;
-    this.tip.style.top = `${this.box.offsetTop + 6}px`;
-    this.tip.style.left = `${Math.max(0, room > width + 16 ? at + 12 : at - width - 12)}px`;
+    this.tip.style.top = `${this.frame.offsetTop + 6}px`;
+    const beside = room > width + 16 ? at + 12 : at - width - 12;
+    this.tip.style.left = `${Math.max(0, Math.min(beside, this.clientWidth - width))}px`;
+  }
+
+  /** A name that has a line on both sides of zero says which one a value is of. */
+  nameInTip({ label, role }) {
+    const sides = new Set(this.data.series.filter((one) => one.label === label).map((one) => one.role));
+    return sides.size > 1 ? `${label} ${role}` : label;
   }
 
   exactText(value) {

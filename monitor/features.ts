@@ -10,6 +10,7 @@ import { createDetection, type Detection } from './detection/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { chooseStore, createEvidence, type Evidence } from './evidence/index.ts';
+import { createExplorer, type Explorer } from './explorer/index.ts';
 import { createFactConsumer, createFactStore, type FactStore, openScope } from './facts/index.ts';
 import { createFeeds, type Feeds, installedFeeds } from './feeds/index.ts';
 import { createHandOff, type HandOff, noteHandOff } from './hand-off/index.ts';
@@ -61,6 +62,7 @@ interface Observation {
   vendors: Vendors;
   vulnerabilities: Vulnerabilities;
   devices: Devices;
+  explorer: Explorer;
   connection: Connection;
   inventory: Inventory;
   liveStore: LiveStore;
@@ -143,6 +145,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     onChecked: createFindingAlerts(severe, events),
   });
   const devices = createDevices({ db, events, vendors });
+  const explorer = createExplorer({ db, facts, devices });
   const inventory = createInventory({
     ...base,
     connection,
@@ -183,6 +186,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     vendors,
     vulnerabilities,
     devices,
+    explorer,
     connection,
     inventory,
     liveStore,

@@ -12,13 +12,29 @@
  *
  * `query.ts` has the types, `values.ts` the spelling of values, `query-text.ts` and `query-url.ts` the two text forms.
  */
+import { completeValues } from './complete.ts';
+import { type ExplorerDeps, explore } from './explore.ts';
+import type { Answer, Dimension, Query, Value } from './query.ts';
+
+export type { ExplorerDeps } from './explore.ts';
 export * from './query.ts';
-export {
-  type ParsedText,
-  parseQueryText,
-  printQueryText,
-  type TextFault,
-  uniteFilters,
-} from './query-text.ts';
+export { parseQueryText, printQueryText, type TextFault } from './query-text.ts';
 export { type ParsedQuery, parseQueryUrl, printQueryUrl, type UrlValues } from './query-url.ts';
-export { directions, parseDimension, parseValue, scopes, transportText } from './values.ts';
+export { parseValue } from './values.ts';
+
+export interface Explorer {
+  /**
+   * The answer to a query. The caller has decided that the reader may see the site. Throws `explorer.too_many_steps`; what
+   * can't be answered otherwise is in `limits`.
+   */
+  explore(query: Query): Promise<Answer>;
+  /** Values of a dimension that hold a text, for completion. */
+  complete(siteId: number, dimension: Dimension, typed: string, limit: number): Promise<Value[]>;
+}
+
+export function createExplorer(deps: ExplorerDeps): Explorer {
+  return {
+    explore: (query) => explore(deps, query),
+    complete: (siteId, dimension, typed, limit) => completeValues(deps.db(), siteId, dimension, typed, limit),
+  };
+}

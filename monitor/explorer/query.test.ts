@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dimensions, type Query } from './query.ts';
-import { parseQueryText, printQueryText } from './query-text.ts';
-import { parseQueryUrl, printQueryUrl } from './query-url.ts';
-import { parseValue } from './values.ts';
+import {
+  dimensions,
+  parseQueryText,
+  parseQueryUrl,
+  parseValue,
+  printQueryText,
+  printQueryUrl,
+  type Query,
+} from './index.ts';
 
 test('a line of filters is read with short names, negation and several values', () => {
   const { filters, faults } = parseQueryText(
@@ -58,7 +63,7 @@ test('values have one spelling', () => {
     assert.ok('fault' in parseValue(dimension, typed), typed);
 });
 
-test('printed text is read back as the same filters, whatever the values hold', () => {
+test('printed text is read back as the same filters, with any characters in the values', () => {
   const names = ['web 1', 'a,b', 'say "hi"', 'back\\slash', 'x:y', '-minus', 'ünï', ':', '%', "'", '"', '\\'];
   const filters = [
     { dimension: 'server' as const, is: true, values: names },

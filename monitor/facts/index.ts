@@ -27,6 +27,7 @@
  */
 export { createFactConsumer } from './consume-facts.ts';
 export { type ControlScope, openScope } from './contract/control-scope.ts';
+export * from './contract/exploration.ts';
 export type { FactStore } from './contract/fact-store.ts';
 export * from './contract/facts.ts';
 export { keptFacts } from './kept.ts';

@@ -16,6 +16,15 @@ export {
   type SpokenPeriod,
 } from './detector-maxima-store.ts';
 export { type DetectorReport, readDetectorReports } from './detector-report-store.ts';
+export {
+  completeApplications,
+  completeDevices,
+  findApplicationNames,
+  findDeviceKeys,
+  listOwnedAddresses,
+  listSensorNames,
+  type OwnedAddress,
+} from './explorer-store.ts';
 export { readCertainUntil } from './inventory-age-store.ts';
 export { type LeftOutRows, readLeftOut } from './left-out-store.ts';
 export { listMailedDrills } from './mailed-drill-store.ts';

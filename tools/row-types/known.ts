@@ -9,6 +9,19 @@ const filter = {
 };
 
 export const given: Arguments = {
+  'monitor/facts/postgres/observed-store.ts:listObserved': [
+    [{ siteId: 1, fromMinute: 0, toMinute: 60, filters: [] }, 60],
+    [
+      {
+        ...{ siteId: 1, fromMinute: 0, toMinute: 60 },
+        filters: [
+          { dimension: 'address', is: true, values: ['192.0.2.1', '192.0.2.0/24', '10.0.0.1%br0'] },
+          { dimension: 'sensor', is: true, values: ['1'] },
+        ],
+      },
+      60,
+    ],
+  ],
   'operations/accounts/store.ts:findPersonByEmail': [['a@example.com']],
   'monitor/operators/store.ts:findByEmail': [['a@example.com']],
   'operations/firewall/store.ts:putFirewall': [

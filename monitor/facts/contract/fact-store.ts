@@ -1,6 +1,7 @@
 /** What every engine of facts does, in the same way to the byte: `testing/conformance.ts` compares them. */
 import type { ChangedAddress } from '#monitor/placements/index.ts';
 import type { ControlScope } from './control-scope.ts';
+import type { Exploration, Explored } from './exploration.ts';
 import type * as facts from './facts.ts';
 
 export interface FactStore {
@@ -87,4 +88,11 @@ export interface FactStore {
   ): Promise<facts.Limited<facts.DeviceStep>>;
   /** How much of the range's bytes has a known owner. */
   sumOwned(range: facts.SiteRange): Promise<facts.OwnedShare>;
+
+  /**
+   * Sums of a range over any filters, by up to two dimensions, in steps. The numbers are those of the other reads: `addresses`
+   * as `sumSite` and `listTopAddresses`, `applications` and `pairs` as `rankApplications` and `readApplication`, of captures that
+   * count alone.
+   */
+  explore(asked: Exploration): Promise<Explored>;
 }

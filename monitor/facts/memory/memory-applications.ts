@@ -82,13 +82,13 @@ export function readAddressApplications(
     );
 }
 
-interface JudgedFact extends UsageFact {
+export interface JudgedFact extends UsageFact {
   owns: boolean;
   segment: string;
 }
 
 /** Each fact with whether its capture counts: the owning vantage's strongest for this local address. */
-function judged(rows: MemoryRows, range: facts.ViewRange): JudgedFact[] {
+export function judged(rows: MemoryRows, range: facts.ViewRange): JudgedFact[] {
   const inView = rows
     .usage(range.siteId)
     .filter(within(range))
@@ -233,13 +233,8 @@ export function stepApplications(
     .sort((a, b) => a.timeMs - b.timeMs || nullsLast(a.name, b.name));
 }
 
-export function readApplication(
-  rows: MemoryRows,
-  range: facts.ViewRange & facts.ApplicationKey,
-): facts.ApplicationDetail {
-  const used = judged(rows, range).filter((one) => keyText(one) === keyText(range));
-  const young = used.filter((one) => rows.isYoung(one.minute));
-  const isFallback = young.length === 0;
+/** The device that a fact's local address belonged to in its minute; null: not known. */
+export function ownersOf(rows: MemoryRows, range: facts.SiteRange): (one: JudgedFact) => string | null {
   const owners = new Map(
     strongest(rows, range).map((row) => [`${row.address} ${row.minute} ${row.segment}`, row.deviceKey]),
   );
@@ -248,8 +243,19 @@ export function readApplication(
     const known = all.filter((row) => row.deviceKey !== '');
     if (known.length === 1) owners.set(`${known[0]!.address} ${known[0]!.minute} `, known[0]!.deviceKey);
   }
+  return (one) => owners.get(`${one.local} ${one.minute} ${one.segment}`) || null;
+}
+
+export function readApplication(
+  rows: MemoryRows,
+  range: facts.ViewRange & facts.ApplicationKey,
+): facts.ApplicationDetail {
+  const used = judged(rows, range).filter((one) => keyText(one) === keyText(range));
+  const young = used.filter((one) => rows.isYoung(one.minute));
+  const isFallback = young.length === 0;
+  const ownerOf = ownersOf(rows, range);
   const endOf = (one: JudgedFact) => {
-    const deviceKey = owners.get(`${one.local} ${one.minute} ${one.segment}`) || null;
+    const deviceKey = ownerOf(one);
     return JSON.stringify([deviceKey, deviceKey === null ? one.local : null]);
   };
   const ends = Map.groupBy(

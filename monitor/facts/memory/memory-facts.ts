@@ -11,6 +11,7 @@ import type { FactStore } from '../contract/fact-store.ts';
 import type * as facts from '../contract/facts.ts';
 import type { HostRow } from './memory-append.ts';
 import * as applications from './memory-applications.ts';
+import { explore } from './memory-explore.ts';
 import { createMemoryRows, type MemoryRows, type PlacementBook } from './memory-rows.ts';
 import {
   chooseRow,
@@ -70,6 +71,7 @@ export function createMemoryFacts(deps: {
       sourceLimited: false,
     }),
     stepDevice: async (range) => stepDevice(rows, range),
+    explore: async (asked) => explore(rows, asked),
     sumOwned: async (range) => {
       const wan = owned(rows, range).filter((one) => one.kind === 'wan');
       const bytes = (all: typeof wan) => sumOf(all, (one) => one.rxBytes + one.txBytes);

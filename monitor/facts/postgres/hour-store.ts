@@ -31,7 +31,7 @@ export async function findDirtyHours(db: Queryable, which: 'settled' | 'all'): P
 /** Notes the hour as made before it is made: marks that come from now on make it dirty again. False: another process did. */
 export async function beginHour(trx: Queryable, { siteId, hour }: SiteHour): Promise<boolean> {
   const { rows } = await sql`
-    update rolled_hours set is_dirty = false, rolled_at = svc_now()
+    update rolled_hours set is_dirty = false, has_detail = true, rolled_at = svc_now()
     where site_id = ${siteId} and hour = to_timestamp(${hour}) and is_dirty returning 1`.execute(trx);
   return rows.length > 0;
 }
@@ -96,18 +96,23 @@ async function sumApplications(
     ${judgedPairs({ ...judging, judged: hasPairs ? spans : [] })},
     by_address as (
       insert into application_hours (hour, site_id, direction, name, protocol, server_port, local, segment, device_key, inbound_bytes,
-        outbound_bytes, evidence, is_attributed, owner, seen, last_sent_at)
+        outbound_bytes, packets, evidence, is_attributed, owner, seen, last_sent_at)
       select ${start}, ${site}, j.direction, j.name, j.protocol, j.server_port, j.local, j.segment, o.device_key,
-        sum(j.inbound_bytes) filter (where j.owns), sum(j.outbound_bytes) filter (where j.owns), max(j.evidence),
+        sum(j.inbound_bytes) filter (where j.owns), sum(j.outbound_bytes) filter (where j.owns),
+        sum(j.packets) filter (where j.owns), max(j.evidence),
         bool_or(j.is_attributed), min(j.vantage) filter (where j.owns), min(j.vantage), max(j.last_sent_at)
       from judged j left join owned o on o.address = j.local and o.minute = j.minute and o.segment = j.segment
       group by j.direction, j.name, j.protocol, j.server_port, j.local, j.segment, o.device_key
       order by j.local)
-    insert into pair_hours (hour, site_id, direction, name, protocol, server_port, client, server, local, device_key, bytes)
-    select ${start}, ${site}, p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, o.device_key,
-      sum(p.client_bytes + p.server_bytes) filter (where p.owns)
+    insert into pair_hours (hour, site_id, direction, name, protocol, server_port, client, server, local, segment, device_key, bytes,
+      inbound_bytes, outbound_bytes, packets)
+    select ${start}, ${site}, p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, p.segment, o.device_key,
+      sum(p.client_bytes + p.server_bytes) filter (where p.owns),
+      sum(case p.direction when 2 then p.client_bytes else p.server_bytes end) filter (where p.owns),
+      sum(case p.direction when 2 then p.server_bytes else p.client_bytes end) filter (where p.owns),
+      sum(p.packets) filter (where p.owns)
     from judged_pairs p left join owned o on o.address = p.local and o.minute = p.minute and o.segment = p.segment
-    group by p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, o.device_key`.execute(
+    group by p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, p.segment, o.device_key`.execute(
     trx,
   );
 }

@@ -30,13 +30,16 @@ export interface Judging {
   key?: facts.ApplicationKey | null;
   /** Null: all local addresses. */
   local?: string | null;
+  /** The same of several. */
+  locals?: readonly string[] | null;
 }
 
 /** `fresh_owners`: owners of minutes that are not judged yet; `owners`: in all of them. */
-function judgedOwners({ siteId, judged, unjudged, direction }: Judging): RawBuilder<unknown> {
+function judgedOwners(judging: Judging): RawBuilder<unknown> {
+  const { siteId, judged, unjudged, direction, locals = null } = judging;
   return sql`fresh as materialized (
       select minute, capture_id, vantage, direction, coalesce(local_address, ${noAddress}) as local, name, protocol, server_port,
-        evidence, is_attributed, inbound_bytes, outbound_bytes, last_sent_at, segment as own_segment
+        evidence, is_attributed, inbound_bytes, outbound_bytes, packets, last_sent_at, segment as own_segment
       from application_facts where site_id = ${siteId} and ${inSpans(unjudged)} and ${inDirection(direction)} and not is_foreign),
     sums as (
       select minute, direction, local, capture_id, vantage, sum(inbound_bytes + outbound_bytes) as bytes,
@@ -60,22 +63,25 @@ function judgedOwners({ siteId, judged, unjudged, direction }: Judging): RawBuil
       order by minute, direction, local, segment, bytes desc, c.sensor_id, c.name collate "C"),
     owners as materialized (
       select minute, direction, local, capture_id, vantage, segment from minute_owners
-      where site_id = ${siteId} and ${inSpans(judged)} and ${inDirection(direction)}
+      where site_id = ${siteId} and ${inSpans(judged)} and ${inDirection(direction)} and ${isLocal('local', locals)}
       union all select * from fresh_owners)`;
 }
 
+const isLocal = (column: string, locals: readonly string[] | null) =>
+  locals === null ? sql`true` : sql`${sql.ref(column)} = any(${[...locals]}::inet[])`;
+
 /** `owners`: of each minute, direction, local address and segment the capture that counts; `judged`: the facts, each with whether it does. */
 export function judgedFacts(judging: Judging): RawBuilder<unknown> {
-  const { siteId, judged, direction, key = null, local = null } = judging;
+  const { siteId, judged, direction, key = null, local = null, locals = null } = judging;
   const ofLocal = local === null ? sql`true` : sql`local_address = ${local}::inet`;
   const ofFreshLocal = local === null ? sql`true` : sql`local = ${local}::inet`;
   return sql`${judgedOwners(judging)},
     judged as (
       select f.*, o.capture_id is not null as owns, coalesce(o.segment, f.own_segment) as segment
       from (select minute, capture_id, vantage, direction, coalesce(local_address, ${noAddress}) as local, name, protocol,
-          server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, last_sent_at, segment as own_segment
+          server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, packets, last_sent_at, segment as own_segment
         from application_facts where site_id = ${siteId} and ${inSpans(judged)} and ${inDirection(direction)} and ${ofKey(key)}
-          and ${ofLocal} and not is_foreign
+          and ${ofLocal} and ${isLocal('local_address', locals)} and not is_foreign
         union all select * from fresh where ${ofKey(key)} and ${ofFreshLocal}) f
       left join owners o using (minute, direction, local, capture_id, vantage))`;
 }
@@ -86,7 +92,7 @@ export function judgedPairs(judging: Judging): RawBuilder<unknown> {
   return sql`judged_pairs as (
       select p.*, o.capture_id is not null as owns, coalesce(o.segment, p.own_segment) as segment
       from (select minute, capture_id, vantage, direction, client, server, name, protocol, server_port, client_bytes,
-          server_bytes, segment as own_segment, ${localOfPair} as local from endpoint_pairs
+          server_bytes, packets, segment as own_segment, ${localOfPair} as local from endpoint_pairs
         where site_id = ${siteId} and ${inSpans([...judged, ...unjudged])} and ${inDirection(direction)} and ${ofKey(key)}
           and not is_foreign) p
       left join owners o using (minute, direction, local, capture_id, vantage))`;

@@ -11,6 +11,7 @@ import { appendUploads } from './append-store.ts';
 import * as applications from './application-store.ts';
 import * as details from './detail-store.ts';
 import * as devices from './device-store.ts';
+import { explore } from './explore-store.ts';
 import { createPartitionMaker } from './partition-store.ts';
 import { rejudgeAddresses } from './rejudge-store.ts';
 import { rollUp } from './roll-up.ts';
@@ -61,6 +62,7 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
     listPairs: (range, limit) => details.listPairs(db(), range, limit),
     sumDevices: (range, keys) => covered(range, (trx, coverage) => devices.sumDevices(trx, coverage, keys)),
     stepDevice: (range) => covered(range, (trx, coverage) => devices.stepDevice(trx, coverage, range)),
+    explore: (asked) => covered(asked, (trx, coverage) => explore(trx, coverage, asked)),
     sumOwned: (range) => covered(range, (trx, coverage) => devices.sumOwned(trx, coverage)),
   };
 }

@@ -38,6 +38,8 @@ export interface Coverage extends Parts, MinuteParts {
   siteId: number;
   /** The part of it that is young enough for pairs (NET-2.2.7). */
   pairs: Parts & MinuteParts;
+  /** Both once more, of hours that hold what queries over any dimensions need. */
+  detailed: { all: Parts & MinuteParts; pairs: Parts & MinuteParts };
   names: NameParts;
   namePairs: NameParts;
   /** As `names`, of parts that fit into steps of so many seconds. */
@@ -68,11 +70,12 @@ function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
   const youngAll = [{ from: young.fromMinute, to: young.toMinute }];
   const sets = {
     hours: new Set(rolled.hours),
+    detailed: new Set(rolled.detailed),
     tens: new Set(rolled.tens),
     unjudged: new Set(rolled.unjudged),
   };
-  const byHours = (spans: readonly Span[]) => {
-    const { starts, spans: rest } = splitSpans(spans, sets.hours, hourSeconds);
+  const byHours = (spans: readonly Span[], rolledHours: ReadonlySet<number> = sets.hours) => {
+    const { starts, spans: rest } = splitSpans(spans, rolledHours, hourSeconds);
     return { hours: starts, spans: rest, ...splitMinutes(rest, sets.unjudged) };
   };
   const names = (spans: readonly Span[], stepSeconds: number): NameParts => {
@@ -88,6 +91,7 @@ function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
     siteId: range.siteId,
     ...byHours(all),
     pairs: byHours(youngAll),
+    detailed: { all: byHours(all, sets.detailed), pairs: byHours(youngAll, sets.detailed) },
     names: names(all, daySeconds),
     // Pairs of a day are kept by the hour.
     namePairs: names(youngAll, hourSeconds),
@@ -112,6 +116,8 @@ interface Rolled {
   /** Starts of whole units of the range that are kept as such. */
   days: number[];
   hours: number[];
+  /** Hours with detail (migration 0505). */
+  detailed: number[];
   tens: number[];
   /** Starts of minutes that are read from the facts. */
   unjudged: number[];
@@ -120,16 +126,17 @@ interface Rolled {
 async function findRolled(trx: Queryable, range: SiteRange): Promise<Rolled> {
   await preferHashing(trx);
   const { siteId, fromMinute, toMinute } = range;
-  const clean = (table: string, column: string, length: string) => sql`array(
+  const clean = (table: string, column: string, length: string, further = sql``) => sql`array(
     select extract(epoch from ${sql.ref(`r.${column}`)})::float8 from ${sql.table(table)} r
-    where r.site_id = ${siteId} and not r.is_dirty and ${sql.ref(`r.${column}`)} >= to_timestamp(${fromMinute})
+    where r.site_id = ${siteId} and not r.is_dirty ${further} and ${sql.ref(`r.${column}`)} >= to_timestamp(${fromMinute})
       and ${sql.ref(`r.${column}`)} + ${sql.lit(length)}::interval <= to_timestamp(${toMinute})
       and not exists (select 1 from site_minute_marks m where m.site_id = r.site_id
         and m.minute >= ${sql.ref(`r.${column}`)} and m.minute < ${sql.ref(`r.${column}`)} + ${sql.lit(length)}::interval))`;
   const inRange = sql`site_id = ${siteId} and minute >= to_timestamp(${fromMinute}) and minute < to_timestamp(${toMinute})`;
   const { rows } = await sql<Rolled>`
     select extract(epoch from svc_now())::float8 as now, ${clean('rolled_days', 'day', '1 day')} as days,
-      ${clean('rolled_hours', 'hour', '1 hour')} as hours, ${clean('rolled_tens', 'start', '10 minutes')} as tens, array(
+      ${clean('rolled_hours', 'hour', '1 hour')} as hours,
+      ${clean('rolled_hours', 'hour', '1 hour', sql`and r.has_detail`)} as detailed, ${clean('rolled_tens', 'start', '10 minutes')} as tens, array(
         select extract(epoch from minute)::float8 from site_minute_marks where ${inRange}
         union select extract(epoch from minute)::float8 from unjudged_minutes where ${inRange}) as unjudged`.execute(
     trx,
@@ -157,6 +164,17 @@ function splitSpans(
     if (open < to) rest.push({ from: open, to });
   }
   return { starts, spans: rest };
+}
+
+/** The same parts without hours, for steps that hours don't fit into: hours that are kept were judged whole. */
+export function withoutHours(parts: Parts & MinuteParts): Parts & MinuteParts {
+  const hours = spansOf(parts.hours, hourSeconds);
+  return {
+    hours: [],
+    spans: uniteSpans(parts.spans, hours),
+    judged: uniteSpans(parts.judged, hours),
+    unjudged: parts.unjudged,
+  };
 }
 
 /** Divides spans of minutes by whether each minute is among these. */

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FactStore } from '../contract/fact-store.ts';
 import type { Direction, FactOrigin, FactUpload, SiteRange } from '../contract/facts.ts';
 import type { MemoryFacts } from '../memory/memory-facts.ts';
+import { randomExploration } from './random-exploration.ts';
 import { type Random, randomUpload, sampleAddresses, sampleKeys, seededRandom } from './random-uploads.ts';
 
 /** An engine with the sites and sensors that uploads come from. */
@@ -66,7 +67,10 @@ export async function compareAnswers(
   const offences: string[] = [];
   for (let i = 0; i < about.questions; i += 1) {
     const range = randomRange(random, store.origins, minutes);
-    for (const [question, ask] of questionsAbout(random, range)) {
+    for (const [question, ask] of [
+      ...questionsAbout(random, range),
+      ...explorations(random, range, store.origins),
+    ]) {
       const [told, expected] = [await answer(store.facts, range, ask), await answer(model, range, ask)];
       if (!isDeepStrictEqual(told, expected))
         offences.push(`${stage}, ${question} of ${JSON.stringify(range)}: ${difference(told, expected)}`);
@@ -119,6 +123,22 @@ function randomRange(random: Random, origins: readonly FactOrigin[], minutes: re
   const snap = random(2) === 0 ? 3600 : 60;
   const fromMinute = Math.floor(from / snap) * snap;
   return { siteId, fromMinute, toMinute: Math.ceil((last - 60 * random(60)) / snap) * snap };
+}
+
+/** Two sums over any dimensions; what they were read from is the engine's own affair. */
+function explorations(random: Random, range: SiteRange, origins: readonly FactOrigin[]): [string, Ask][] {
+  return [1, 2].map(() => {
+    const asked = randomExploration(
+      random,
+      range,
+      origins.map((one) => one.sensorId),
+    );
+    const { siteId: _, ...shown } = asked;
+    return [
+      `explore ${JSON.stringify(shown)}`,
+      async (facts, siteId) => ({ ...(await facts.explore({ ...asked, siteId })), grains: null }),
+    ];
+  });
 }
 
 type Ask = (facts: FactStore, siteId: number) => Promise<unknown>;

@@ -128,6 +128,7 @@ function randomUsage(random: Random, minute: number): TelemetryUsageRow {
 }
 
 export const sampleAddresses: readonly string[] = locals;
+export const sampleRemotes: readonly string[] = remotes;
 export const sampleKeys: readonly string[] = [
   ...macs.map((mac) => `br0|${mac}`),
   `br1|${macs[0]}`,

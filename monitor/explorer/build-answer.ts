@@ -1,0 +1,144 @@
+/** From sums of facts to an answer: rates, gaps, shares, the rest, and the period before beside all of them. */
+import type { Explored, ExploredAmount } from '#monitor/facts/index.ts';
+import { listTimes, type Steps } from './choose-steps.ts';
+import type { Amount, Answer, Measure, Rest, Row, Value } from './query.ts';
+
+type Rates = (number | null)[];
+
+/** What was read of one period. */
+export interface Period {
+  steps: Steps;
+  explored: Explored;
+}
+
+const sizeOf = (amount: ExploredAmount): number => amount.packets ?? amount.inBytes + amount.outBytes;
+
+/** Of the measure: bit/s of both directions, or packets/s. */
+const rateOf = (amount: ExploredAmount, measure: Measure): number =>
+  measure === 'packets' ? (amount.packets ?? 0) : (amount.inBytes + amount.outBytes) * 8;
+
+/** The mean over observed minutes of each step; null without one, and 0 where nothing was seen in any. */
+function ratesOf(
+  { steps, explored }: Period,
+  row: number | null,
+  read: (amount: ExploredAmount) => number,
+): Rates {
+  const observed = new Map(explored.observed.map((one) => [one.timeMs, one.minutes]));
+  const amounts = new Map(
+    explored.steps.filter((one) => one.row === row).map((one) => [one.timeMs, one as ExploredAmount]),
+  );
+  return listTimes(steps).map((timeMs) => {
+    const minutes = observed.get(timeMs) ?? 0;
+    const amount = amounts.get(timeMs);
+    return minutes === 0 ? null : (amount ? read(amount) : 0) / (minutes * 60);
+  });
+}
+
+/** The nearest rank of what is known; null of nothing. */
+export function percentile95(rates: Rates): number | null {
+  const known = rates.filter((rate) => rate !== null).sort((a, b) => a - b);
+  return known.length === 0 ? null : known[Math.ceil(known.length * 0.95) - 1]!;
+}
+
+const noAmount = (measure: Measure): Amount => ({
+  inBytes: 0,
+  outBytes: 0,
+  packets: measure === 'packets' ? 0 : null,
+});
+
+const minus = (all: ExploredAmount, parts: readonly ExploredAmount[]): Amount => {
+  const left = (read: (one: ExploredAmount) => number) =>
+    parts.reduce((rest, part) => rest - read(part), read(all));
+  return {
+    inBytes: left((one) => one.inBytes),
+    outBytes: left((one) => one.outBytes),
+    packets: all.packets === null ? null : left((one) => one.packets ?? 0),
+  };
+};
+
+const amountOf = ({ inBytes, outBytes, packets }: ExploredAmount): Amount => ({ inBytes, outBytes, packets });
+const textOf = (key: readonly (string | null)[]) => JSON.stringify(key);
+
+/** The parts of an answer that follow from the sums alone. */
+export function buildAnswer(
+  now: Period,
+  before: Period | null,
+  options: { measure: Measure; label: (key: readonly (string | null)[]) => Value[] },
+): Pick<
+  Answer,
+  | 'rows'
+  | 'rest'
+  | 'total'
+  | 'previousTotal'
+  | 'timesMs'
+  | 'series'
+  | 'percentile95'
+  | 'percentile95In'
+  | 'percentile95Out'
+> {
+  const { measure, label } = options;
+  const { explored } = now;
+  const all = (amount: ExploredAmount) => rateOf(amount, measure);
+  const total = ratesOf(now, null, all);
+  const isBytes = measure === 'bytes';
+  const inBps = ratesOf(now, null, (one) => one.inBytes * 8);
+  const outBps = ratesOf(now, null, (one) => one.outBytes * 8);
+  const earlier = new Map(before?.explored.rows.map((one) => [textOf(one.key), amountOf(one)]));
+  const size = sizeOf(explored.total);
+  const shareOf = (amount: ExploredAmount) => (size > 0 ? sizeOf(amount) / size : 0);
+  const rows = explored.rows.map(
+    (one, place): Row => ({
+      key: label(one.key),
+      amount: amountOf(one),
+      share: shareOf(one),
+      previous: before ? (earlier.get(textOf(one.key)) ?? noAmount(measure)) : null,
+      rates: ratesOf(now, place, all),
+    }),
+  );
+  const observed = new Map(explored.observed.map((one) => [one.timeMs, one.minutes]));
+  const timesMs = listTimes(now.steps);
+  return {
+    rows,
+    rest: restOf(now, before, rows, total, shareOf),
+    total: amountOf(explored.total),
+    previousTotal: before ? amountOf(before.explored.total) : null,
+    timesMs,
+    series: {
+      inBps,
+      outBps,
+      pps: isBytes ? [] : total,
+      minutes: timesMs.map((timeMs) => observed.get(timeMs) ?? 0),
+      previous: before ? ratesOf(before, null, all) : [],
+    },
+    percentile95: percentile95(total),
+    percentile95In: isBytes ? percentile95(inBps) : null,
+    percentile95Out: isBytes ? percentile95(outBps) : null,
+  };
+}
+
+function restOf(
+  { explored }: Period,
+  before: Period | null,
+  rows: readonly Row[],
+  total: Rates,
+  shareOf: (amount: ExploredAmount) => number,
+): Rest | null {
+  const groups = explored.groups - explored.rows.length;
+  if (groups <= 0) return null;
+  const amount = minus(explored.total, explored.rows);
+  return {
+    groups,
+    amount,
+    share: shareOf(amount),
+    previous: before ? minus(before.explored.total, before.explored.rows) : null,
+    // Sums of fractions may leave a trace of nothing.
+    rates: total.map((rate, i) =>
+      rate === null
+        ? null
+        : Math.max(
+            0,
+            rows.reduce((left, row) => left - (row.rates[i] ?? 0), rate),
+          ),
+    ),
+  };
+}

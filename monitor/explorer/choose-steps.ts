@@ -1,0 +1,41 @@
+/** From a query's range to the seconds that are read, and to the length of a step. */
+import { CodedError } from '#common/errors/index.ts';
+import { type Query, stepsMax } from './query.ts';
+
+/** Steps that a range of at most so many seconds gets by itself: what is kept is read as it is kept. */
+const automatic = [
+  [6 * 3600, 60],
+  [26 * 3600, 600],
+  [15 * 86_400, 3600],
+  [62 * 86_400, 21_600],
+] as const;
+
+export interface Steps {
+  from: number;
+  to: number;
+  stepSeconds: number | null;
+}
+
+/** A range up to now ends with the step that holds now, as on every chart. Throws `explorer.too_many_steps`. */
+export function chooseSteps({ range, step }: Pick<Query, 'range' | 'step'>, nowSecond: number): Steps {
+  const seconds = 'lastSeconds' in range ? range.lastSeconds : range.to - range.from;
+  const own = automatic.find(([most]) => seconds <= most)?.[1] ?? 86_400;
+  const stepSeconds = step === 'auto' ? own : step;
+  const unit = stepSeconds ?? 60;
+  const to = 'lastSeconds' in range ? Math.ceil(nowSecond / unit) * unit : range.to;
+  const from = 'lastSeconds' in range ? to - range.lastSeconds : range.from;
+  if (stepSeconds !== null && (to - from) / stepSeconds > stepsMax)
+    throw new CodedError(
+      'explorer.too_many_steps',
+      `A range of ${Math.round(seconds / 60)} minutes has more than ${stepsMax} steps of ${stepSeconds} seconds. Use step=auto, a longer step or a shorter range.`,
+    );
+  return { from, to, stepSeconds };
+}
+
+/** Starts of the steps that touch a range, unix milliseconds. */
+export function listTimes({ from, to, stepSeconds }: Steps): number[] {
+  if (stepSeconds === null) return [];
+  const first = Math.floor(from / stepSeconds) * stepSeconds;
+  const count = Math.ceil((to - first) / stepSeconds);
+  return Array.from({ length: count }, (_, i) => (first + i * stepSeconds) * 1000);
+}

@@ -1,0 +1,98 @@
+/** Answers one query. */
+import type { Device } from '#monitor/devices/index.ts';
+import { type Exploration, type FactStore, pairsKeptMs } from '#monitor/facts/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { buildAnswer, type Period } from './build-answer.ts';
+import { chooseSteps } from './choose-steps.ts';
+import { labelValue } from './label-values.ts';
+import type { Answer, Limit, Query, Value } from './query.ts';
+import { readInventory, resolveFilters, sourceOf } from './resolve.ts';
+
+export interface ExplorerDeps {
+  db: () => Queryable;
+  facts: Pick<FactStore, 'explore' | 'newestMinutes'>;
+  devices: { findByKeys(siteId: number, deviceKeys: readonly string[]): Promise<Device[]> };
+}
+
+const factsKeptDays = 90;
+
+/** The caller has decided that the reader may see the site. Throws `explorer.too_many_steps`. */
+export async function explore(deps: ExplorerDeps, query: Query): Promise<Answer> {
+  const db = deps.db();
+  const nowMs = await readNowMs(db);
+  const steps = chooseSteps(query, nowMs / 1000);
+  const source = sourceOf(query);
+  const inventory = await readInventory(db, query);
+  const { filters, limits } = await resolveFilters(db, query, inventory);
+  const { siteId, by, measure, top } = query;
+  const asked: Exploration = {
+    ...{ siteId, source, filters, by, owners: inventory.owners, measure },
+    ...{ fromMinute: steps.from, toMinute: steps.to, stepSeconds: steps.stepSeconds },
+    rows: { limit: top },
+  };
+  const explored = await deps.facts.explore(asked);
+  const before = query.compare === null ? null : await exploreBefore(deps, asked, explored);
+  const newest = await deps.facts.newestMinutes();
+  const newestSecond = newest.get(siteId);
+  const label = await labelsOf(deps, query, explored, inventory);
+  const { from, to, stepSeconds } = steps;
+  return {
+    ...{ from, to, stepSeconds, measure, by, source },
+    grains: explored.grains,
+    newestMs: newestSecond === undefined ? null : newestSecond * 1000,
+    ...buildAnswer({ steps, explored }, before, { measure, label }),
+    limits: [...limits, ...rangeLimits(query, source, from, nowMs)],
+  };
+}
+
+/** The same length of time before, of the same rows. */
+async function exploreBefore(
+  deps: ExplorerDeps,
+  asked: Exploration,
+  explored: Period['explored'],
+): Promise<Period> {
+  const seconds = asked.toMinute - asked.fromMinute;
+  const earlier = { fromMinute: asked.fromMinute - seconds, toMinute: asked.fromMinute };
+  const rows = { keys: explored.rows.map((one) => one.key) };
+  return {
+    steps: { from: earlier.fromMinute, to: earlier.toMinute, stepSeconds: asked.stepSeconds },
+    explored: await deps.facts.explore({ ...asked, ...earlier, rows }),
+  };
+}
+
+async function labelsOf(
+  deps: ExplorerDeps,
+  { siteId, by }: Query,
+  explored: Period['explored'],
+  inventory: Awaited<ReturnType<typeof readInventory>>,
+): Promise<(key: readonly (string | null)[]) => Value[]> {
+  const place = by.indexOf('device');
+  const keys = place < 0 ? [] : explored.rows.flatMap((one) => one.key[place] ?? []);
+  const found = keys.length === 0 ? [] : await deps.devices.findByKeys(siteId, [...new Set(keys)]);
+  const devices = new Map(found.map((one) => [`${one.segment}|${one.mac}`, one]));
+  return (key) => key.map((value, i) => labelValue(by[i]!, value, { inventory, devices }));
+}
+
+function rangeLimits(query: Query, source: Exploration['source'], from: number, nowMs: number): Limit[] {
+  const limits: Limit[] = [];
+  const second = (ms: number) => `${new Date(Math.ceil(ms / 60_000) * 60_000).toISOString().slice(0, 16)}Z`;
+  const seconds =
+    query.compare === null
+      ? 0
+      : 'lastSeconds' in query.range
+        ? query.range.lastSeconds
+        : query.range.to - query.range.from;
+  if (source === 'pairs' && from - seconds < Math.floor((nowMs - pairsKeptMs) / 60_000) * 60)
+    limits.push({
+      code: 'peers_kept_24_hours',
+      dimension: 'peer',
+      message: `Peers are kept for 24 hours: nothing before ${second(nowMs - pairsKeptMs)} is in these numbers. Leave out peer for an older range.`,
+    });
+  if (from < nowMs / 1000 - factsKeptDays * 86_400)
+    limits.push({
+      code: 'facts_kept_3_months',
+      dimension: null,
+      message: 'Traffic is kept for three months: what is older is missing.',
+    });
+  return limits;
+}

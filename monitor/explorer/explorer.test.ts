@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hasCode } from '#common/errors/index.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import {
+  captureMinute,
+  createMonitorWorld,
+  createSpool,
+  host,
+  type MonitorWorld,
+  testMinute,
+  usageRow,
+} from '#monitor/testing/index.ts';
+import { percentile95 } from './build-answer.ts';
+import { parseQueryUrl } from './index.ts';
+
+const first = '192.0.2.10';
+const second = '192.0.2.11';
+const peer = '198.51.100.7';
+
+/** Three minutes of two addresses, the one in the middle not observed. */
+async function createTraffic(): Promise<MonitorWorld> {
+  const world = await createMonitorWorld();
+  const minute = (at: number, scale: number) =>
+    captureMinute({
+      minute: at,
+      hosts: [host(first, 5000 * scale, 700), host(second, 300, 100)],
+      usage: [
+        usageRow({ clientBytes: 700, serverBytes: 4000 * scale, packets: 30 }),
+        usageRow({ name: 'example.org', serverBytes: 1000 * scale, clientBytes: 0, server: '203.0.113.5' }),
+        usageRow({ client: peer, server: second, direction: 'inbound', serverPort: 22, clientBytes: 300 }),
+      ],
+    });
+  await world.apply(createSpool().upload([minute(testMinute, 1), minute(testMinute + 120, 3)]));
+  await world.sites.mapCluster(systemActor, 7, world.siteId);
+  await world.rows(
+    `insert into inventory_vms (cluster_id, vm_id, name, state, updated_at) values (7, 1, 'web 1', 'running', now()), (7, 2, 'db', 'running', now())`,
+  );
+  await world.rows(
+    `insert into allocation_targets (allocation_id, billing_account_id, virtual_machine_id, cluster_id, address, assigned_at, is_supported)
+    values (1, 41, 1, 7, $1, 'x', true), (2, 42, 2, 7, $2, 'x', true)`,
+    [first, second],
+  );
+  return world;
+}
+
+const range = {
+  from: new Date(testMinute * 1000).toISOString(),
+  to: new Date((testMinute + 180) * 1000).toISOString(),
+};
+const ask = (world: MonitorWorld, values: Record<string, string> = {}) => {
+  const { query, faults } = parseQueryUrl(world.siteId, { ...range, step: '60', ...values });
+  assert.deepEqual(faults, []);
+  return world.explorer.explore(query);
+};
+const keysOf = (answer: Awaited<ReturnType<typeof ask>>) =>
+  answer.rows.map((row) => [...row.key.map((one) => one.label), row.amount.inBytes, row.amount.outBytes]);
+
+test('NET-2.4.2: sums and steps are those of the traffic page, and a minute without a capture is a gap', async () => {
+  await using world = await createTraffic();
+  const answer = await ask(world);
+  const page = await world.traffic.readSiteTraffic(
+    world.siteId,
+    testMinute * 1000,
+    (testMinute + 180) * 1000,
+    60,
+  );
+  assert.deepEqual(answer.series.inBps, page.inBps);
+  assert.deepEqual(answer.series.outBps, page.outBps);
+  assert.deepEqual(answer.series.minutes, [1, 0, 1]);
+  assert.equal(answer.series.inBps[1], null);
+  assert.deepEqual(answer.total, { inBytes: 5300 + 15_300, outBytes: 1600, packets: null });
+  assert.equal(answer.percentile95, ((15_300 + 800) * 8) / 60);
+  assert.equal(answer.source, 'addresses');
+  assert.deepEqual(answer.timesMs, page.timesMs);
+});
+
+test('NET-2.4.2: addresses, and what they used, are those of their pages', async () => {
+  await using world = await createTraffic();
+  const { siteId } = world;
+  const top = await world.traffic.listTopAddresses(siteId, testMinute * 1000, (testMinute + 180) * 1000, 10);
+  const byAddress = await ask(world, { by: 'address' });
+  assert.deepEqual(
+    byAddress.rows.map((row) => [row.key[0]!.value, row.amount.inBytes, row.amount.outBytes]),
+    top.map((row) => [row.address, row.rxBytes, row.txBytes]),
+  );
+  const used = await world.applications.sumAddressApplications(siteId, first, testMinute, testMinute + 180);
+  const byName = await ask(world, { by: 'application', q: `address:${first}` });
+  assert.deepEqual(
+    byName.rows.map((row) => [row.key[0]!.value, row.amount.inBytes, row.amount.outBytes]),
+    used.map((row) => [row.name, row.inboundBytes, row.outboundBytes]),
+  );
+  const listed = await world.applications.list(
+    siteId,
+    'all',
+    testMinute * 1000,
+    (testMinute + 180) * 1000,
+    10,
+  );
+  const all = await ask(world, { by: 'application' });
+  assert.equal(all.total.inBytes + all.total.outBytes, listed.bytes);
+  assert.equal(byName.source, 'applications');
+});
+
+test('servers, accounts and peers are grouped and filtered by their names', async () => {
+  await using world = await createTraffic();
+  assert.deepEqual(keysOf(await ask(world, { by: 'server' })), [
+    ['web 1', 20_000, 1400],
+    ['db', 600, 200],
+  ]);
+  assert.deepEqual(keysOf(await ask(world, { by: 'customer', q: '-server:"WEB 1"' })), [
+    ['Account 42', 600, 200],
+  ]);
+  const talks = await ask(world, { by: 'server,peer', q: 'customer:41 transport:tcp' });
+  assert.equal(talks.source, 'pairs');
+  assert.deepEqual(keysOf(talks), [
+    ['web 1', peer, 16_000, 1400],
+    ['web 1', '203.0.113.5', 4000, 0],
+  ]);
+  assert.deepEqual(talks.limits, []);
+  const busiest = await ask(world, { by: 'peer', q: 'peer:198.51.100.0/24 port:443', measure: 'packets' });
+  assert.equal(busiest.total.packets, 60);
+  const rest = await ask(world, { by: 'application', top: '1' });
+  assert.equal(rest.rest!.groups, 1);
+  assert.equal(
+    rest.rows[0]!.amount.inBytes + rest.rest!.amount.inBytes,
+    rest.total.inBytes,
+    'rows and the rest are everything',
+  );
+  assert.ok(Math.abs(rest.rows[0]!.share + rest.rest!.share - 1) < 1e-9);
+  assert.equal(rest.rest!.rates[1], null);
+});
+
+test('values that the site has not, and ranges older than peers, are said and not taken for zero', async () => {
+  await using world = await createTraffic();
+  const unknown = await ask(world, { q: 'server:none sensor:node-9 device:02:00:00:00:00:77' });
+  assert.deepEqual(
+    unknown.limits.map((one) => [one.code, one.dimension]),
+    [
+      ['no_such_value', 'server'],
+      ['no_such_value', 'device'],
+      ['no_such_value', 'sensor'],
+    ],
+  );
+  assert.deepEqual(unknown.series.inBps, [null, null, null], 'nothing could see it');
+  const old = await ask(world, { range: '2d', step: 'auto', by: 'peer' });
+  assert.deepEqual(
+    old.limits.map((one) => one.code),
+    ['peers_kept_24_hours'],
+  );
+});
+
+test('the period before stands beside each row, step by step', async () => {
+  await using world = await createTraffic();
+  const late = { from: new Date((testMinute + 120) * 1000).toISOString() };
+  const answer = await ask(world, {
+    ...{ ...late, to: new Date((testMinute + 240) * 1000).toISOString(), by: 'address', compare: 'previous' },
+  });
+  assert.deepEqual(answer.previousTotal, { inBytes: 5300, outBytes: 800, packets: null });
+  assert.deepEqual(
+    answer.rows.map((row) => row.previous?.inBytes),
+    [5000, 300],
+  );
+  assert.deepEqual(answer.series.previous, [((5300 + 800) * 8) / 60, null]);
+});
+
+test('too many steps are refused with what to do', async () => {
+  await using world = await createTraffic();
+  await assert.rejects(ask(world, { range: '30d', step: '60' }), (error) =>
+    hasCode(error, 'explorer.too_many_steps'),
+  );
+});
+
+test('completion offers what the site has', async () => {
+  await using world = await createTraffic();
+  const values = async (dimension: Parameters<typeof world.explorer.complete>[1], typed: string) =>
+    (await world.explorer.complete(world.siteId, dimension, typed, 10)).map((one) => one.value);
+  assert.deepEqual(await values('server', 'WEB'), ['web 1']);
+  assert.deepEqual(await values('customer', ''), ['41', '42']);
+  assert.deepEqual(await values('address', '192.0.2.1'), [first, second]);
+  assert.deepEqual(await values('sensor', 'node'), ['node-1']);
+  assert.deepEqual(await values('transport', 'ic'), ['icmp', 'icmpv6']);
+  assert.deepEqual(await values('peer', '1'), []);
+});
+
+test('the 95th percentile is the nearest rank of what is known', () => {
+  assert.equal(percentile95([]), null);
+  assert.equal(percentile95([null, 5]), 5);
+  assert.equal(percentile95(Array.from({ length: 100 }, (_, i) => 100 - i)), 95);
+});

@@ -1,0 +1,49 @@
+/** Names for people of what stands in the rows of an answer. */
+import { type Device, labelDevice } from '#monitor/devices/index.ts';
+import type { Dimension, Value } from './query.ts';
+import { type Inventory, sensorValue } from './resolve.ts';
+import { noPort, transportText } from './values.ts';
+
+const missing: Readonly<Record<Dimension, string>> = {
+  server: 'No server',
+  customer: 'No customer',
+  address: 'Between other networks',
+  device: 'Unknown device',
+  application: 'Unknown application',
+  peer: 'Unknown peer',
+  port: 'No port',
+  transport: 'Unknown transport',
+  direction: 'Unknown direction',
+  sensor: 'Unknown sensor',
+  scope: 'Unknown scope',
+};
+
+/** A value as facts have it, in the text form of the dimension, with a name. */
+export function labelValue(
+  dimension: Dimension,
+  value: string | null,
+  known: { inventory: Inventory; devices: ReadonlyMap<string, Device> },
+): Value {
+  if (value === null) return { value, label: missing[dimension] };
+  switch (dimension) {
+    case 'server':
+      return { value, label: known.inventory.serverNames.get(value) ?? value };
+    case 'customer':
+      return { value, label: `Account ${value}` };
+    case 'device': {
+      const device = known.devices.get(value);
+      return { value, label: device ? labelDevice(device).text : value };
+    }
+    case 'port':
+      return { value, label: value === noPort ? missing.port : value };
+    case 'transport':
+      return { value: transportText(Number(value)), label: transportText(Number(value)).toUpperCase() };
+    case 'sensor': {
+      const text = sensorValue(known.inventory.sensors, Number(value));
+      const name = known.inventory.sensors.find((one) => String(one.id) === value)?.hostName;
+      return { value: text, label: name ?? text };
+    }
+    default:
+      return { value, label: value };
+  }
+}

@@ -1,0 +1,173 @@
+/** From what people name (servers, accounts, sensors, devices) to what facts know (addresses, ids, keys), and back. */
+import {
+  type AddressOwner,
+  addressDimensions,
+  type ExploredFilter,
+  type ExploredSource,
+  type FilterDimension,
+} from '#monitor/facts/index.ts';
+import {
+  findApplicationNames,
+  findDeviceKeys,
+  listOwnedAddresses,
+  listSensorNames,
+  type OwnedAddress,
+} from '#monitor/views/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Dimension, Filter, Limit, Query } from './query.ts';
+import { transportNumber } from './values.ts';
+
+/** What the site's inventory says, read once for a query. */
+export interface Inventory {
+  owners: readonly AddressOwner[];
+  addresses: readonly OwnedAddress[];
+  /** Of `serverValue`. */
+  serverNames: ReadonlyMap<string, string>;
+  sensors: readonly { id: number; hostName: string }[];
+}
+
+export const uses = ({ by, filters }: Pick<Query, 'by' | 'filters'>, ...dimensions: Dimension[]): boolean =>
+  by.some((one) => dimensions.includes(one)) || filters.some((one) => dimensions.includes(one.dimension));
+
+/** Which facts know all that is asked for. */
+export function sourceOf({ by, filters }: Pick<Query, 'by' | 'filters'>): ExploredSource {
+  const all = [...by, ...filters.map((one) => one.dimension)];
+  if (all.includes('peer')) return 'pairs';
+  return all.every((one) => addressDimensions.includes(one)) ? 'addresses' : 'applications';
+}
+
+export async function readInventory(
+  db: Queryable,
+  query: Pick<Query, 'siteId' | 'by' | 'filters'>,
+): Promise<Inventory> {
+  const [addresses, sensors] = await Promise.all([
+    uses(query, 'server', 'customer') ? listOwnedAddresses(db, query.siteId) : [],
+    uses(query, 'sensor') ? listSensorNames(db, query.siteId) : [],
+  ]);
+  const serverOf = serverValues(addresses);
+  return {
+    addresses,
+    sensors,
+    serverNames: new Map(addresses.map((one) => [serverOf(one), one.serverName])),
+    owners: addresses.map((one) => ({
+      address: one.address,
+      segment: one.segment,
+      server: serverOf(one),
+      customer: one.accountId === null ? null : String(one.accountId),
+    })),
+  };
+}
+
+const idOf = (one: Pick<OwnedAddress, 'clusterId' | 'vmId'>) => `${one.clusterId}/${one.vmId}`;
+
+/** The text of a server: its name where no other server of the site has it, else `cluster/id`. */
+export function serverValues(addresses: readonly OwnedAddress[]): (one: OwnedAddress) => string {
+  const ids = Map.groupBy(addresses, (one) => one.serverName.toLowerCase());
+  const isShared = (one: OwnedAddress) => new Set(ids.get(one.serverName.toLowerCase())!.map(idOf)).size > 1;
+  return (one) => (isShared(one) ? idOf(one) : one.serverName);
+}
+
+/** The text of a sensor: its host's name where no other sensor of the site had it, else `#id`. */
+export function sensorValue(sensors: Inventory['sensors'], id: number): string {
+  const name = sensors.find((one) => one.id === id)?.hostName;
+  const isShared = sensors.filter((one) => one.hostName === name).length > 1;
+  return name === undefined || isShared ? `#${id}` : name;
+}
+
+export interface ResolvedFilters {
+  filters: ExploredFilter[];
+  limits: Limit[];
+}
+
+/** Filters as the facts take them. A value that nothing has matches nothing, and is said. */
+export async function resolveFilters(
+  db: Queryable,
+  query: Pick<Query, 'siteId' | 'filters'>,
+  inventory: Inventory,
+): Promise<ResolvedFilters> {
+  const limits: Limit[] = [];
+  const filters: ExploredFilter[] = [];
+  for (const filter of query.filters) {
+    const { dimension, values, unknown } = await resolveFilter(db, query.siteId, filter, inventory);
+    filters.push({ dimension, is: filter.is, values });
+    for (const value of unknown) limits.push(noSuchValue(filter.dimension, value));
+  }
+  return { filters, limits };
+}
+
+const noSuchValue = (dimension: Dimension, value: string): Limit => ({
+  code: 'no_such_value',
+  dimension,
+  message: `This site has no ${dimension} ${value}. Check the spelling, or choose one of the suggestions.`,
+});
+
+interface ResolvedFilter {
+  dimension: FilterDimension;
+  values: string[];
+  unknown: string[];
+}
+
+async function resolveFilter(
+  db: Queryable,
+  siteId: number,
+  { dimension, values }: Filter,
+  inventory: Inventory,
+): Promise<ResolvedFilter> {
+  switch (dimension) {
+    case 'server':
+      return ofAddresses(values, inventory.addresses, (one, value) =>
+        [one.serverName.toLowerCase(), idOf(one)].includes(value.toLowerCase()),
+      );
+    case 'customer':
+      return ofAddresses(values, inventory.addresses, (one, value) => String(one.accountId) === value);
+    case 'sensor':
+      return ofKnown(dimension, values, (value) =>
+        inventory.sensors
+          .filter((one) => one.hostName.toLowerCase() === value.toLowerCase() || `#${one.id}` === value)
+          .map((one) => String(one.id)),
+      );
+    case 'device': {
+      const found = await findDeviceKeys(db, siteId, values);
+      return ofKnown(dimension, values, (value) =>
+        found.filter((one) => one.text === value).map((one) => one.deviceKey),
+      );
+    }
+    case 'application': {
+      const found = await findApplicationNames(db, siteId, values);
+      // The list of names is renewed from time to time: a name that is not in it may be new.
+      const names = values.flatMap((value) => [
+        value,
+        ...found.filter((one) => one.text === value).map((one) => one.name),
+      ]);
+      return { dimension, values: [...new Set(names)], unknown: [] };
+    }
+    case 'transport':
+      return { dimension, values: values.map((one) => String(transportNumber(one))), unknown: [] };
+    default:
+      return { dimension, values: [...values], unknown: [] };
+  }
+}
+
+function ofKnown(
+  dimension: FilterDimension,
+  values: readonly string[],
+  find: (value: string) => string[],
+): ResolvedFilter {
+  const found = values.map((value) => ({ value, known: find(value) }));
+  return {
+    dimension,
+    values: [...new Set(found.flatMap((one) => one.known))],
+    unknown: found.filter((one) => one.known.length === 0).map((one) => one.value),
+  };
+}
+
+const ofAddresses = (
+  values: readonly string[],
+  addresses: readonly OwnedAddress[],
+  matches: (one: OwnedAddress, value: string) => boolean,
+): ResolvedFilter =>
+  ofKnown('address', values, (value) =>
+    addresses
+      .filter((one) => matches(one, value))
+      .map((one) => (one.segment === '' ? one.address : `${one.address}%${one.segment}`)),
+  );

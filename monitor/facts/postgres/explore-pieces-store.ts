@@ -1,0 +1,267 @@
+/**
+ * The rows that a query over any dimensions sums: of hours where they hold all that is asked for, of judged minutes and of the
+ * facts of others elsewhere. Each statement is made for one query, so that no table is joined that it does not need.
+ */
+import { type RawBuilder, sql } from 'kysely';
+import { directionCode } from '../contract/codes.ts';
+import {
+  type Exploration,
+  type ExploredDimension,
+  type ExploredFilter,
+  splitPlaces,
+} from '../contract/exploration.ts';
+import type { Direction } from '../contract/facts.ts';
+import { ownedMinutes } from './detail-store.ts';
+import { judgedFacts, judgedPairs, noAddress } from './judge-store.ts';
+import {
+  type Coverage,
+  daySeconds,
+  hourSeconds,
+  inHours,
+  inSpans,
+  inStarts,
+  type MinuteParts,
+  type Parts,
+  tenSeconds,
+  withoutHours,
+} from './span-store.ts';
+
+/** Expressions over a row `b` of a source, by dimension. */
+type Columns = Partial<Record<ExploredDimension, RawBuilder<unknown>>>;
+
+export interface Pieces {
+  /** Common table expressions before `base`, with a comma after each. */
+  before: RawBuilder<unknown>;
+  /** Selects `start`, the columns, `inbound`, `outbound`, `packets`. */
+  base: RawBuilder<unknown>;
+  grains: Set<'minutes' | 'tens' | 'hours' | 'days'>;
+}
+
+export const usesDimension = (asked: Exploration, ...dimensions: ExploredDimension[]): boolean =>
+  asked.by.some((one) => dimensions.includes(one)) ||
+  asked.filters.some((one) => dimensions.includes(one.dimension));
+
+/** Text of a value, null where there is none; over the columns that `base` selects. */
+export const columns: Columns = {
+  address: sql`host(b.local) || case when b.segment = '' then '' else '%' || b.segment end`,
+  device: sql`b.device_key`,
+  application: sql`b.name`,
+  peer: sql`host(b.peer)`,
+  port: sql`coalesce(b.server_port::text, 'none')`,
+  transport: sql`b.protocol::text`,
+  direction: sql`(array['outbound', 'inbound', 'internal', 'transit'])[b.direction]`,
+  sensor: sql`c.sensor_id::text`,
+  scope: sql`case b.vantage when 1 then 'uplink' else 'bridge' end`,
+  server: sql`coalesce(l.server, w.server)`,
+  customer: sql`coalesce(l.customer, w.customer)`,
+};
+
+/** A condition over `b` (and `c`, the capture). Rows without a value match no value and are left in by "is not". */
+export function conditionOf({ dimension, is, values }: ExploredFilter): RawBuilder<unknown> {
+  const matches = matchOf(dimension, values);
+  return is ? sql`coalesce(${matches}, false)` : sql`not coalesce(${matches}, false)`;
+}
+
+function matchOf(dimension: ExploredFilter['dimension'], values: readonly string[]): RawBuilder<unknown> {
+  switch (dimension) {
+    case 'address':
+      return placesMatch(sql`b.local`, sql`b.segment`, values);
+    case 'peer':
+      return placesMatch(sql`b.peer`, sql`''`, values);
+    case 'direction':
+      return sql`b.direction = any(${values.map((one) => directionCode(one as Direction))}::smallint[])`;
+    case 'transport':
+      return sql`b.protocol = any(${values.map(Number)}::smallint[])`;
+    case 'application':
+      return sql`b.name = any(${[...values]}::text[])`;
+    case 'scope':
+      return sql`b.vantage = any(${values.map((one) => (one === 'uplink' ? 1 : 2))}::smallint[])`;
+    case 'sensor':
+      return sql`c.sensor_id = any(${[...values]}::bigint[])`;
+    default:
+      return sql`${columns[dimension]} = any(${[...values]}::text[])`;
+  }
+}
+
+/** Whether an address (and its segment) is one of these. */
+export function placesMatch(
+  address: RawBuilder<unknown>,
+  segment: RawBuilder<unknown>,
+  values: readonly string[],
+): RawBuilder<unknown> {
+  const { addresses, networks, segments } = splitPlaces(values);
+  const parts = [sql`${address} = any(${addresses}::inet[])`];
+  if (networks.length > 0) parts.push(sql`${address} <<= any(${networks}::inet[])`);
+  if (segments.length > 0)
+    parts.push(sql`(${address}, ${segment}) in (select * from unnest(${segments.map((one) => one.address)}::inet[],
+      ${segments.map((one) => one.segment)}::text[]))`);
+  return sql`(${sql.join(parts, sql` or `)})`;
+}
+
+/** Local addresses that a query can be about, where its filters name them one by one; null: any. */
+function localsOf(asked: Exploration): string[] | null {
+  const named = asked.filters
+    .filter((one) => one.dimension === 'address' && one.is)
+    .map((one) => splitPlaces(one.values))
+    .filter((one) => one.networks.length === 0)
+    .map((one) => [...one.addresses, ...one.segments.map(({ address }) => address)]);
+  return named.toSorted((a, b) => a.length - b.length)[0] ?? null;
+}
+
+const fitsHours = (asked: Exploration) => asked.stepSeconds === null || asked.stepSeconds % hourSeconds === 0;
+
+const grainsOf = (parts: {
+  hours: readonly unknown[];
+  judged: readonly unknown[];
+  unjudged: readonly unknown[];
+}) =>
+  new Set<'minutes' | 'hours'>([
+    ...(parts.hours.length > 0 ? (['hours'] as const) : []),
+    ...(parts.judged.length + parts.unjudged.length > 0 ? (['minutes'] as const) : []),
+  ]);
+
+export function piecesOf(coverage: Coverage, asked: Exploration): Pieces {
+  if (asked.source === 'addresses')
+    return usesDimension(asked, 'address', 'server', 'customer', 'device', 'sensor', 'scope')
+      ? addressPieces(coverage, asked)
+      : sitePieces(coverage, asked);
+  if (asked.source === 'pairs') return pairPieces(coverage, asked);
+  const needsAddresses = usesDimension(asked, 'address', 'server', 'customer', 'device', 'sensor', 'scope');
+  return needsAddresses || asked.measure === 'packets'
+    ? usagePieces(coverage, asked)
+    : namePieces(coverage, asked);
+}
+
+/** A site's sums by minute and hour. */
+function sitePieces(coverage: Coverage, asked: Exploration): Pieces {
+  const { siteId } = coverage;
+  const parts = fitsHours(asked) ? coverage : withoutHours(coverage);
+  return {
+    before: sql``,
+    base: sql`select minute as start, rx_bytes as inbound, tx_bytes as outbound, packets from site_minutes
+        where site_id = ${siteId} and ${inSpans(parts.spans)}
+      union all
+      select hour, rx_bytes, tx_bytes, packets from site_hours where site_id = ${siteId} and ${inHours(parts.hours)}`,
+    grains: grainsOf(parts),
+  };
+}
+
+/** Counters of addresses; which capture counted is known by the minute alone. */
+function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
+  const { siteId } = coverage;
+  const needsCapture = usesDimension(asked, 'sensor', 'scope');
+  const parts = fitsHours(asked) && !needsCapture ? coverage : withoutHours(coverage);
+  const locals = localsOf(asked);
+  const isLocal = locals === null ? sql`true` : sql`address = any(${locals}::inet[])`;
+  const shared = sql`address as local, segment, nullif(device_key, '') as device_key`;
+  const minutes = parts.spans.map((span) => {
+    const call = sql`(select * from strongest_host_minutes(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to}))
+      where ${isLocal}) s`;
+    const sums = sql`rx_bytes as inbound, tx_bytes as outbound, s.packets`;
+    return needsCapture
+      ? sql`select s.minute as start, ${shared}, s.capture_id, m.vantage, ${sums} from ${call}
+          join capture_minutes m on m.site_id = ${siteId} and m.minute = s.minute and m.capture_id = s.capture_id
+            and m.minute >= to_timestamp(${span.from}) and m.minute < to_timestamp(${span.to})`
+      : sql`select s.minute as start, ${shared}, null::bigint as capture_id, null::smallint as vantage, ${sums} from ${call}`;
+  });
+  return {
+    before: sql``,
+    base: sql.join(
+      [
+        ...minutes,
+        sql`select hour, ${shared}, null, null, rx_bytes, tx_bytes, packets from address_hours
+          where site_id = ${siteId} and ${inHours(parts.hours)} and rx_bytes is not null and ${isLocal}`,
+      ].map((part, i) => (i === 0 && minutes.length === 0 ? hourColumns(part) : part)),
+      sql` union all `,
+    ),
+    grains: grainsOf({ ...parts, judged: parts.spans, unjudged: [] }),
+  };
+}
+
+/** The first select of a union names the columns. */
+const hourColumns = (part: RawBuilder<unknown>) =>
+  sql`select * from (${part}) as h(start, local, segment, device_key, capture_id, vantage, inbound, outbound, packets)`;
+
+const localOrNone = (of: string) => sql`nullif(${sql.ref(`${of}.local`)}, ${noAddress})`;
+
+function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
+  const { siteId } = coverage;
+  const needsCapture = usesDimension(asked, 'sensor', 'scope');
+  const rolled: Parts & MinuteParts = asked.measure === 'packets' ? coverage.detailed.all : coverage;
+  const parts = fitsHours(asked) && !needsCapture ? rolled : withoutHours(rolled);
+  const locals = localsOf(asked);
+  const isLocal = locals === null ? sql`true` : sql`local = any(${locals}::inet[])`;
+  const judging = { siteId, judged: parts.judged, unjudged: parts.unjudged, direction: null, locals };
+  const device = deviceOf(asked, siteId, parts, sql`j`);
+  return {
+    before: sql`${judgedFacts(judging)}, ${device.before}`,
+    base: sql`select j.minute as start, ${localOrNone('j')} as local, j.segment, ${device.column} as device_key, j.name, j.protocol,
+        j.server_port, j.direction, j.capture_id, j.vantage, j.inbound_bytes as inbound, j.outbound_bytes as outbound, j.packets
+      from judged j ${device.join} where j.owns and ${locals === null ? sql`true` : sql`j.local = any(${locals}::inet[])`}
+      union all
+      select hour, ${localOrNone('h')}, segment, device_key, name, protocol, server_port, direction, null, null, inbound_bytes,
+        outbound_bytes, ${asked.measure === 'packets' ? sql`packets` : sql`null`}
+      from application_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null and ${isLocal}`,
+    grains: grainsOf(parts),
+  };
+}
+
+function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
+  const { siteId } = coverage;
+  const needsCapture = usesDimension(asked, 'sensor', 'scope');
+  const rolled = coverage.detailed.pairs;
+  const parts = fitsHours(asked) && !needsCapture ? rolled : withoutHours(rolled);
+  const judging = { siteId, judged: parts.judged, unjudged: parts.unjudged, direction: null };
+  const device = deviceOf(asked, siteId, parts, sql`j`);
+  const peer = sql`case direction when 2 then client else server end`;
+  return {
+    before: sql`${judgedFacts(judging)}, ${judgedPairs(judging)}, ${device.before}`,
+    base: sql`select j.minute as start, case when j.direction <> 4 then j.local end as local, j.segment,
+        ${device.column} as device_key, j.name, j.protocol, j.server_port, j.direction,
+        case j.direction when 2 then j.client else j.server end as peer, j.capture_id, j.vantage,
+        case j.direction when 2 then j.client_bytes else j.server_bytes end as inbound,
+        case j.direction when 2 then j.server_bytes else j.client_bytes end as outbound, j.packets
+      from judged_pairs j ${device.join} where j.owns
+      union all
+      select hour, ${localOrNone('h')}, segment, device_key, name, protocol, server_port, direction, ${peer}, null, null,
+        inbound_bytes, outbound_bytes, packets
+      from pair_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null`,
+    grains: grainsOf(parts),
+  };
+}
+
+/** Whose the local address was, joined only where it is asked for. */
+function deviceOf(asked: Exploration, siteId: number, parts: Parts, of: RawBuilder<unknown>) {
+  if (!usesDimension(asked, 'device')) return { before: sql``, join: sql``, column: sql`null::text` };
+  return {
+    before: sql`${ownedMinutes(siteId, parts.spans)},`,
+    join: sql`left join owned o on o.address = ${of}.local and o.minute = ${of}.minute and o.segment = ${of}.segment`,
+    column: sql`o.device_key`,
+  };
+}
+
+/** What is kept by name alone, in units that fit the step. */
+function namePieces(coverage: Coverage, asked: Exploration): Pieces {
+  const { siteId } = coverage;
+  const names = asked.stepSeconds === null ? coverage.names : coverage.namesUpTo(asked.stepSeconds);
+  const ofSite = sql`site_id = ${siteId} and name is not null and inbound_bytes is not null`;
+  const shared = sql`name, protocol, server_port, direction, inbound_bytes as inbound, outbound_bytes as outbound, null::numeric as packets`;
+  const judging = { siteId, judged: [], unjudged: names.unjudged, direction: null };
+  return {
+    before: sql`${judgedFacts(judging)},`,
+    base: sql`select day as start, ${shared} from name_days where ${ofSite} and ${inStarts(names.days, daySeconds, 'day')}
+      union all
+      select hour, ${shared} from name_hours where ${ofSite} and ${inStarts(names.hours, hourSeconds, 'hour')}
+      union all
+      select start, ${shared} from name_tens where ${ofSite} and ${inStarts(names.tens, tenSeconds, 'start')}
+      union all
+      select minute, ${shared} from name_minutes where ${ofSite} and ${inSpans(names.judged)}
+      union all
+      select minute, ${shared} from judged where owns and ${inSpans(names.unjudged)}`,
+    grains: new Set([
+      ...grainsOf(names),
+      ...(names.tens.length > 0 ? (['tens'] as const) : []),
+      ...(names.days.length > 0 ? (['days'] as const) : []),
+    ]),
+  };
+}

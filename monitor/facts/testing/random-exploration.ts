@@ -1,0 +1,72 @@
+/** Questions over any dimensions, at random, about what `random-uploads.ts` makes. */
+import {
+  addressDimensions,
+  type Exploration,
+  type ExploredDimension,
+  type ExploredFilter,
+  type ExploredSource,
+  type FilterDimension,
+} from '../contract/exploration.ts';
+import type { SiteRange } from '../contract/facts.ts';
+import { type Random, sampleAddresses, sampleKeys, sampleRemotes } from './random-uploads.ts';
+
+/** Values of each dimension, some of which nothing has. */
+const values: Readonly<Record<FilterDimension, readonly string[]>> = {
+  address: [...sampleAddresses, '192.0.2.8/30', '2001:db8::/32', '10.0.0.9%br0', '10.0.0.9%br1', '10.1.1.1'],
+  device: sampleKeys,
+  application: ['example.net', 'example.org', '203.0.113.5', 'GRE', 'SSH', 'none such'],
+  peer: [...sampleRemotes, '198.51.100.0/24', '2001:db8::/32', '192.0.2.12'],
+  port: ['443', '22', '50000', 'none'],
+  transport: ['6', '47', '17'],
+  direction: ['outbound', 'inbound', 'internal', 'transit'],
+  sensor: [],
+  scope: ['uplink', 'bridge'],
+};
+
+export const exploredSources: readonly ExploredSource[] = ['addresses', 'applications', 'pairs'];
+
+export function randomExploration(
+  random: Random,
+  range: SiteRange,
+  sensorIds: readonly number[],
+): Exploration {
+  const pick = <T>(all: readonly T[]): T => all[random(all.length)]!;
+  const source = pick(exploredSources);
+  const known = (
+    [...addressDimensions, 'application', 'port', 'transport', 'direction', 'peer'] as const
+  ).filter(
+    (one) =>
+      source === 'pairs' || (source === 'applications' ? one !== 'peer' : addressDimensions.includes(one)),
+  );
+  const sensors = sensorIds.map(String);
+  const filters = known
+    .filter((one): one is FilterDimension => one !== 'server' && one !== 'customer' && random(5) === 0)
+    .map((dimension): ExploredFilter => {
+      const all = dimension === 'sensor' ? sensors : values[dimension];
+      return { dimension, is: random(3) > 0, values: all.filter(() => random(2) === 0).concat(pick(all)) };
+    });
+  const by = known.toSorted(() => random(3) - 1).slice(0, random(3)) as ExploredDimension[];
+  const exploration: Exploration = {
+    ...range,
+    source,
+    filters,
+    by,
+    owners: sampleAddresses.slice(0, 3).map((address, i) => ({
+      address,
+      segment: '',
+      server: `server ${i}`,
+      customer: i < 2 ? 'customer' : null,
+    })),
+    stepSeconds: pick([null, 60, 600, 3600, 7200, 86_400]),
+    measure: pick(['bytes', 'packets']),
+    rows: { limit: 1 + random(6) },
+  };
+  const segmented = { address: '10.0.0.9', segment: pick(['br0', 'br1']), server: 'lan', customer: null };
+  const owners = random(2) === 0 ? exploration.owners : [...exploration.owners, segmented];
+  const column = (one: ExploredDimension) =>
+    random(4) === 0
+      ? null
+      : pick(one === 'server' || one === 'customer' ? ['server 1', 'customer'] : values[one].concat('x'));
+  const keys = [by.map(column), by.map(column)];
+  return { ...exploration, owners, rows: random(3) === 0 && by.length > 0 ? { keys } : exploration.rows };
+}

@@ -169,7 +169,14 @@ describe('the journey of a server', needsRoot, () => {
 
   test('another customer gets the answer of a server that does not exist, on pages and by the API', async () => {
     const other = await signIn(demo.file.operations_url, demo.file.other_customer);
-    for (const tab of ['', '/protect', '/protect/minutes.json', '/protect/applications.json']) {
+    for (const tab of [
+      '',
+      '/traffic',
+      '/traffic/minutes.json',
+      '/protect',
+      '/protect/minutes.json',
+      '/protect/applications.json',
+    ]) {
       const foreign = await other.get(`/client/servers/${server.id}${tab}`);
       const missing = await other.get(`/client/servers/999999${tab}`);
       assert.equal(foreign.status, 404, tab);
@@ -184,7 +191,7 @@ describe('the journey of a server', needsRoot, () => {
     const operator = await signIn(demo.file.monitor_url, demo.file.monitor_operator);
     const visits = [
       {
-        url: `${demo.file.operations_url}/client/servers/${server.id}/protect?range=15m`,
+        url: `${demo.file.operations_url}/client/servers/${server.id}/traffic?range=15m`,
         visitor: customer,
         shows: 'example.com',
       },

@@ -127,6 +127,8 @@ describe('a customer’s tasks by keyboard', () => {
 
   test('it is destroyed after entering its name', async () => {
     await user.open(`${url}/client/servers/${serverId}`);
+    await user.tabTo(/^Firewall$/);
+    await user.enter(/^Settings$/);
     await user.fill(/^Type by-keyboard to confirm/, 'by-keyboard');
     await user.enter(/^Destroy server$/);
     await demo.until('the server is gone', 30_000, async () => {

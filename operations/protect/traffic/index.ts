@@ -22,17 +22,47 @@ import {
   readSteps,
   readTraffic,
 } from './read-traffic.ts';
+import {
+  readApplicationSteps,
+  readApplicationUse,
+  readServerSteps,
+  readTotals,
+  readUsage,
+} from './read-usage.ts';
 import { type ReceiveTelemetryDeps, receiveTelemetry } from './receive-telemetry.ts';
 import * as sources from './source-store.ts';
 
+export {
+  bytesOf,
+  directionsOf,
+  type ExploredSeries,
+  type ExplorerDimension,
+  explorerDimensions,
+  namesApplications,
+  passesIdentity,
+  type Rank,
+  rankIdentities,
+  seriesOfIdentities,
+  serviceOf,
+} from './explore.ts';
+export {
+  type FilterDimension,
+  readFilters,
+  type TrafficFilter,
+  withFilter,
+  withoutFilter,
+  writeFilters,
+} from './filter.ts';
 export { isStale } from './minute.ts';
 export { createMinutesReceiver } from './minutes-receiver.ts';
 export type { ProjectSources, ProtectTraffic } from './protect-traffic.ts';
 export type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
 export { hasExactMinutes } from './read-traffic.ts';
+export type { ApplicationUse, Usage, UsageQuery, UsageSubject } from './read-usage.ts';
 export type { ConflictRow, SetAsideRow, Source, SourceRow, Standing } from './source-store.ts';
 export { readStandings } from './source-store.ts';
 export type { ApplicationRow, LatestRow, MinuteRow, MinuteStatus, SeriesRow, StepRow } from './store.ts';
+export type { IdentityStep, IdentityUse, UsageStep, UsageTotal } from './usage-store.ts';
 
 /** Minutes set aside that a page shows. */
 const setAsideShown = 20;
@@ -79,6 +109,11 @@ export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
           return true;
         });
     },
+    readUsage: (actor, subject, query) => readUsage(deps.db(), actor, subject, query),
+    readTotals: (actor, subject, range) => readTotals(deps.db(), actor, subject, range),
+    readServerSteps: (actor, subject, query) => readServerSteps(deps.db(), actor, subject, query),
+    readApplicationUse: (actor, subject, range) => readApplicationUse(deps.db(), actor, subject, range),
+    readApplicationSteps: (actor, subject, query) => readApplicationSteps(deps.db(), actor, subject, query),
     readMinutes: (actor, subject, range) => readMinutes(deps.db(), actor, subject, range),
   };
 }

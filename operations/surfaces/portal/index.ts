@@ -44,7 +44,6 @@ import { guardPortal } from './guard.ts';
 import { registerNetworks } from './networks/networks.routes.ts';
 import { registerFindings } from './protect/findings.routes.ts';
 import { registerIncidents } from './protect/incidents.routes.ts';
-import { registerLive } from './protect/live.routes.ts';
 import { registerPorts } from './protect/ports.routes.ts';
 import { registerProtect } from './protect/protect.routes.ts';
 import { registerProtectSettings } from './protect/settings.routes.ts';
@@ -52,7 +51,11 @@ import { registerBandwidth } from './servers/bandwidth.routes.ts';
 import { registerDeploy } from './servers/deploy.routes.ts';
 import { registerFirewall } from './servers/firewall.routes.ts';
 import { registerServerNetworks } from './servers/server-networks.routes.ts';
+import { registerServerSettings } from './servers/server-settings.routes.ts';
 import { registerServers } from './servers/servers.routes.ts';
+import { registerLive } from './traffic/live.routes.ts';
+import { registerTraffic } from './traffic/traffic.routes.ts';
+import { registerTrafficFiles } from './traffic/traffic-files.routes.ts';
 
 export interface PortalDeps {
   accounts: Accounts;
@@ -100,6 +103,9 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       });
       registerDeploy(routes, deps);
       registerServers(routes, deps);
+      registerServerSettings(routes, deps);
+      registerTraffic(routes, deps);
+      registerTrafficFiles(routes, deps);
       registerBilling(routes, deps);
       registerSettings(routes, deps);
       registerActivity(routes, deps);

@@ -103,6 +103,11 @@ test('another customer’s server is, byte for byte, a server that does not exis
   const csrf_token = await csrfOf(cookie);
   for (const tail of [
     '',
+    '/traffic',
+    '/traffic/minutes.json',
+    '/traffic/applications.csv',
+    '/bandwidth',
+    '/settings',
     '/protect',
     '/protect/minutes.json',
     '/protect/minutes.csv',

@@ -28,7 +28,7 @@ interface StepRange {
 }
 
 /**
- * Observed traffic, with the numbers of the portal's Protect page: both read the same steps. Every step of the range is a
+ * Observed traffic, with the numbers of the portal's Traffic page: both read the same steps. Every step of the range is a
  * point; one that was not observed is unknown. While the protection views of the server are off, plain traffic stays and
  * what a view would say of attacks is null.
  */

@@ -53,7 +53,7 @@ type Point = schemas.TrafficPoint;
 type PageMinute = Point & Record<'applications' | 'address' | 'ddos_bps' | 'ddos_pps', unknown>;
 const observedOf = (points: Point[]) => points.filter((point) => point.observed_minutes > 0);
 
-test('the points are the numbers of the Protect page: of one address, of all, and in longer steps', async () => {
+test('the points are the numbers of the Traffic page: of one address, of all, and in longer steps', async () => {
   const { read, first, second, email, serverId } = await createReader('Same');
   const had = (bytes: number): DeliveredMinute => ({
     in: bytes,
@@ -69,7 +69,7 @@ test('the points are the numbers of the Protect page: of one address, of all, an
   await deliver(second, { 4: had(59), 7: had(9_007_199_254), 12: had(0) });
   const cookie = await world.signIn(email);
   const page = async <Body>(file: string, query = ''): Promise<Body> => {
-    const url = `${world.url}/client/servers/${serverId}/protect/${file}.json?range=custom&${wholeHour}${query}`;
+    const url = `${world.url}/client/servers/${serverId}/traffic/${file}.json?range=custom&${wholeHour}${query}`;
     return (await fetch(url, { headers: { cookie } })).json() as Promise<Body>;
   };
   for (const { address } of [first, second]) {

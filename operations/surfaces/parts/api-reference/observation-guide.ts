@@ -9,7 +9,7 @@ export const observationGuide = (origin: string | null) => ({
   title: 'Traffic over time',
   content: [
     paragraph(
-      '`GET /servers/{id}/traffic` has the numbers of the Protect page: bits and packets per second of the server’s public addresses, as they were counted at the hypervisor. Every step of the range is a point.',
+      '`GET /servers/{id}/traffic` has the numbers of the Traffic page: bits and packets per second of the server’s public addresses, as they were counted at the hypervisor. Every step of the range is a point.',
     ),
     codeBlock({
       label: 'The last 24 hours in steps of 5 minutes',

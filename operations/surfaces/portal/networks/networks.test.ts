@@ -119,10 +119,10 @@ test('API-4.9: the firewall’s page changes one thing at a time, of the version
   assert.match(page, /Default action: drop\./);
 });
 
-test('API-2.6: the bandwidth page says that nothing was measured, and never draws it as zero', async () => {
+test('API-2.6: the usage on the Traffic page says that nothing was measured, and never draws it as zero', async () => {
   const { text, tenant } = await visitor('Bandwidth page');
   const { serverId } = await world.deploy(tenant, 'web-1');
-  const path = `/client/servers/${serverId}/bandwidth`;
+  const path = `/client/servers/${serverId}/traffic`;
   const before = await text(path);
   assert.match(before, /Not measured in [A-Z][a-z]+ \d{4} yet\./);
   assert.match(before, /Out this month<\/dt><dd><span class="figure">unknown/);
@@ -131,7 +131,7 @@ test('API-2.6: the bandwidth page says that nothing was measured, and never draw
     `insert into bandwidth_days values ($1, (svc_now() at time zone 'utc')::date, 'hypervisor', $2, 1500, 2500, svc_now())`,
     [serverId, tenant.id],
   );
-  const after = await text(`${path}?by=month`);
+  const after = await text(`${path}?use=month`);
   assert.match(after, /2\.50 kB out and 1\.50 kB in this month, last measured/);
   assert.match(after, /2\.50 kB of 1\.00 TB used/);
 });

@@ -157,7 +157,7 @@ function timesOf({ server, incident, nowMs }: IncidentPageOptions): Html {
   const fromMs = incident.startedAt.getTime() - 15 * 60_000;
   const toMs = (incident.recoveredAt ?? incident.lastObservedAt).getTime() + 15 * 60_000;
   const minute = (ms: number) => new Date(ms).toISOString().slice(0, 16);
-  const traffic = withQuery(`/client/servers/${server.id}/protect`, {
+  const traffic = withQuery(`/client/servers/${server.id}/traffic`, {
     range: 'custom',
     from: minute(fromMs),
     to: minute(Math.min(toMs + 60_000, Math.max(nowMs, fromMs + 120_000))),

@@ -23,7 +23,8 @@ async function createReader(name: string) {
   const visitor = await visit(world, customer.email, '/client/settings/');
   const path = `/client/servers/${serverId}/protect`;
   const settings = (fields: Record<string, string>) => visitor.post(`${path}/settings`, fields);
-  return { ...customer, ...visitor, serverId, path, settings, address: first!.address };
+  const trafficPath = `/client/servers/${serverId}/traffic`;
+  return { ...customer, ...visitor, serverId, path, trafficPath, settings, address: first!.address };
 }
 
 /** The text of a page, without its elements. */
@@ -85,7 +86,17 @@ const tails = [
   '/chart.json',
   '/live.json',
   '/live-chart.json',
+  '/minutes.json',
+  '/minutes.csv',
+  '/applications.json',
+  '/applications.csv',
+];
+/** The same data of the Traffic tab, which itself stays for the usage. */
+const trafficTails = [
   '?range=live',
+  '/chart.json',
+  '/live.json',
+  '/live-chart.json',
   '/minutes.json',
   '/minutes.csv',
   '/applications.json',
@@ -97,8 +108,14 @@ test('NET-1.6: switched off, pages and JSON are 404 and the tab tells how to tur
   const incident = incidentOf(reader.address);
   await deliver(incident);
   assert.equal((await reader.settings({ views: 'off', attack_webhook: 'on' })).status, 303);
-  const all = [...tails, `/incidents/${incident.id}`];
-  for (const tail of all) assert.equal((await reader.get(`${reader.path}${tail}`)).status, 404, tail);
+  const all = [
+    ...[...tails, `/incidents/${incident.id}`].map((tail) => `${reader.path}${tail}`),
+    ...trafficTails.map((tail) => `${reader.trafficPath}${tail}`),
+  ];
+  for (const path of all) assert.equal((await reader.get(path)).status, 404, path);
+  const usage = await reader.page(reader.trafficPath);
+  assert.match(usage, /Protection views are off/);
+  assert.doesNotMatch(usage, /syn|id="(minutes|applications|traffic)"/i);
   assert.doesNotMatch(await reader.page('/client/'), /under attack/);
   const off = await reader.page(reader.path);
   assert.match(off, /Protection views are off/);
@@ -106,7 +123,7 @@ test('NET-1.6: switched off, pages and JSON are 404 and the tab tells how to tur
   assert.doesNotMatch(off, /syn/i);
   assert.deepEqual(await deliver(recovered(incident)), ['applied'], 'ingestion goes on');
   assert.equal((await reader.settings({ views: 'on', attack_webhook: 'on' })).status, 303);
-  for (const tail of all) assert.equal((await reader.get(`${reader.path}${tail}`)).status, 200, tail);
+  for (const path of all) assert.equal((await reader.get(path)).status, 200, path);
   assert.equal((await read(reader)).incidents[0]!.state, 'recovered');
   const page = await reader.page(reader.path);
   assert.match(page, /name="attack_webhook"[^>]* checked>/, 'what was chosen is kept');
@@ -170,7 +187,10 @@ test('while an attack goes on the page says since when, what and how hard, asks 
   assert.deepEqual(chart.areas, [{ ...area, label: 'SYN flood, 25,000 packets/s now' }]);
   assert.match(textOf(await reader.page('/client/')), /under attack/);
   assert.match(textOf(await reader.page(`/client/servers/${reader.serverId}`)), /Under attack\./);
-  assert.ok(textOf(await reader.page(`${reader.path}?range=live`)).includes(headline), 'the Live range');
+  assert.ok(
+    textOf(await reader.page(`${reader.trafficPath}?range=live`)).includes(headline),
+    'the Live range',
+  );
 });
 
 test('NET-3.2: without news the page says since when; it does not say that the attack has ended, and its area ends there', async () => {

@@ -1,4 +1,4 @@
-/** What the Protect page, its chart and its banner ask of a server's attacks. */
+/** What the Protect and Traffic pages and their banner ask of a server's attacks. */
 import type { Clock } from '#common/clock/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { IncidentRow, ProtectIncidents } from '#operations/protect/index.ts';
@@ -38,13 +38,25 @@ export async function readAttacks(
   subject: Subject,
   range: Range,
 ): Promise<AttacksOfPage> {
-  const [inChart, open, newest] = await Promise.all([
+  const [inChart, listed] = await Promise.all([
     readAttacksInChart(deps, actor, subject, range),
+    readListedAttacks(deps, actor, subject),
+  ]);
+  return { inChart, ...listed };
+}
+
+/** Those that go on, and the newest. */
+export async function readListedAttacks(
+  deps: AttackReaderDeps,
+  actor: Actor,
+  subject: Subject,
+): Promise<Omit<AttacksOfPage, 'inChart'>> {
+  const [open, newest] = await Promise.all([
     readOpenAttacks(deps, actor, subject),
     deps.protectIncidents.list(actor, subject, { severity: 'attack', limit: listedMax }),
   ]);
   const others = newest.filter(({ id }) => !open.some((each) => each.id === id));
-  return { inChart, open, listed: [...open, ...others].slice(0, listedMax), nowMs: deps.clock.nowMs() };
+  return { open, listed: [...open, ...others].slice(0, listedMax), nowMs: deps.clock.nowMs() };
 }
 
 /** Attacks that overlap the range. */

@@ -93,7 +93,7 @@ export function viewsOffPage({ visitor, server, settings }: SettingsOptions): Ht
   return serverFrame({ visitor, server, tab: 'protect' }, header, [
     banner({
       tone: 'info',
-      title: 'Traffic and attacks of this server are not shown',
+      title: 'Attacks, minutes and applications of this server are not shown',
       text: 'Alerts are off too. Observation and mitigation continue. Turn the views on to see everything observed since.',
     }),
     actionButton({

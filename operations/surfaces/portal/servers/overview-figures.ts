@@ -11,6 +11,7 @@ import {
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
+import { type LiveView, liveStaleMs, newestBucket, sumOf } from '../traffic/live.page.ts';
 
 export interface OverviewTraffic {
   /** The newest observed minute. */
@@ -36,15 +37,29 @@ export function rateNow(
   return rate === null ? null : formatBitRate(rate);
 }
 
-export function overviewFigures(server: Server, { latest, month }: OverviewTraffic, nowMs: number): Html {
+/** The newest bucket while it says something about now; it is there two minutes before the minute is. */
+function freshBucket(live: LiveView | undefined, nowMs: number) {
+  const newest = live === undefined ? null : newestBucket(live);
+  return newest !== null && nowMs - newest.endMs <= liveStaleMs ? newest : null;
+}
+
+export function overviewFigures(
+  server: Server,
+  { latest, month, live }: OverviewTraffic & { live: LiveView | undefined },
+  nowMs: number,
+): Html {
   const path = `/client/servers/${server.id}`;
+  const bucket = freshBucket(live, nowMs);
   const observed = latest === undefined ? 'not observed yet' : ['observed ', age(endOf(latest), nowMs)];
   const rate = (label: string, direction: 'inboundBps' | 'outboundBps') =>
     stat({
       label,
-      value: rateNow(latest, direction, nowMs) ?? undefined,
-      source: observed,
-      href: `${path}/protect`,
+      value:
+        bucket === null
+          ? (rateNow(latest, direction, nowMs) ?? undefined)
+          : formatBitRate(sumOf(bucket.rows, (row) => row[direction])),
+      source: bucket === null ? observed : ['over 10 s, ', age(bucket.endMs, nowMs)],
+      href: `${path}/traffic`,
     });
   const measured = month?.lastSampledAt ?? null;
   return stats(
@@ -54,7 +69,7 @@ export function overviewFigures(server: Server, { latest, month }: OverviewTraff
       label: 'Out this month',
       value: month && measured ? formatBytes(month.outboundBytes) : undefined,
       source: measured ? ['measured ', age(measured.getTime(), nowMs)] : 'not measured yet',
-      href: `${path}/bandwidth`,
+      href: `${path}/traffic#usage`,
     }),
     firewallFigure(server, `${path}/firewall`),
   );

@@ -5,12 +5,11 @@ import {
   badge,
   banner,
   type Content,
+  chart,
   code,
-  confirm,
+  codeBlock,
   definitionList,
   drawer,
-  field,
-  form,
   formatMoney,
   type Html,
   html,
@@ -30,6 +29,7 @@ import {
   upperFirst,
 } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
+import { type LiveView, liveChartData } from '../traffic/live.page.ts';
 import { type OverviewTraffic, overviewFigures } from './overview-figures.ts';
 import { serverFrame, statusTone } from './server-frame.ts';
 
@@ -42,22 +42,21 @@ export interface OverviewOptions {
   attack: OpenAttack | undefined;
   findings: ServerFindingCount | undefined;
   nowMs: number;
+  /** Absent while the protection views are off (NET-1.6). */
+  live: LiveView | undefined;
   toast?: { tone: Tone; text: Content };
-  confirmError?: string;
-  /** What a refused form about its words held, and what was wrong. */
-  words?: { name: string; hostname: string; labels: string; faults: ReadonlyMap<string, string> };
 }
 
-/** `/client/servers/{id}`: what it is, what it does, and how it is switched. */
+/** `/client/servers/{id}`: what it does now, how it is reached, what happened to it, and how it is switched. */
 export function overviewPage(options: OverviewOptions): Html {
   const { server, visitor } = options;
   const path = `/client/servers/${server.id}`;
-  // Only state and history refresh: a refresh must not replace a form while a person fills it in.
   const header = refreshing({ id: 'server-state', url: path, everySeconds: 5 }, [
     pageHeader({ title: server.name, state: stateOf(server, options.nowMs), actions: powerButtons(options) }),
     attackBanner(options),
     currentAction(server),
-    server.provisioningState === 'ready' && overviewFigures(server, options.traffic, options.nowMs),
+    server.provisioningState === 'ready' &&
+      overviewFigures(server, { ...options.traffic, live: options.live }, options.nowMs),
   ]);
   return serverFrame({ visitor, server, tab: 'overview', toast: options.toast }, header, [
     server.failure &&
@@ -66,7 +65,8 @@ export function overviewPage(options: OverviewOptions): Html {
         title: 'This server could not be provisioned',
         text: 'We have notified an operator. You are not charged for it. You can destroy it after the operator has checked it.',
       }),
-    section({ title: 'Details' }, facts(options)),
+    liveChart(options),
+    addressesSection(server),
     refreshing(
       { id: 'server-actions', url: path, everySeconds: 10 },
       section(
@@ -74,11 +74,63 @@ export function overviewPage(options: OverviewOptions): Html {
         serverActionsTable(options, { emptyText: 'Starts, stops and reboots appear here.' }),
       ),
     ),
-    section(
-      { title: 'Name and labels', description: 'Changes names here only, not inside the server.' },
-      wordsForm(options),
-    ),
-    destroySection(options),
+    section({ title: 'Details' }, facts(options)),
+  ]);
+}
+
+/** The last ten minutes in buckets of ten seconds: the first rate of a new server is here within 30 seconds. */
+function liveChart({ server, live }: OverviewOptions): Content {
+  if (live === undefined || server.provisioningState !== 'ready') return '';
+  const path = `/client/servers/${server.id}/traffic`;
+  return section(
+    {
+      title: 'Traffic now',
+      id: 'traffic-now',
+      actions: [
+        link(`${path}?range=1h`, 'Last hour', { kind: 'button' }),
+        link(path, 'All traffic', { kind: 'button' }),
+      ],
+    },
+    chart({
+      id: 'live-traffic',
+      title: 'Last ten minutes',
+      unit: 'bit/s',
+      size: 'small',
+      data: liveChartData(live),
+      dataUrl: `${path}/live-chart.json`,
+      refreshSeconds: 5,
+      source: 'means of ten seconds, observed at the hypervisor',
+      emptyText:
+        statusOf(server) === 'running'
+          ? 'No traffic in the last ten minutes. The first packets appear here within 30 seconds.'
+          : 'No traffic in the last ten minutes: the server is not running.',
+    }),
+  );
+}
+
+function addressesSection(server: Server): Content {
+  if (server.provisioningState !== 'ready') return '';
+  const reached =
+    server.addresses.find((each) => each.isPrimary)?.address ??
+    server.addresses[0]?.address ??
+    server.privateNetworks[0]?.ip;
+  const addresses = server.addresses.map((each) => ({
+    term: each.family === 4 ? 'IPv4' : 'IPv6',
+    value: code(each.address, true),
+  }));
+  const networks = server.privateNetworks.map((each) => ({
+    term: link(`/client/networks/${each.networkId}`, each.name),
+    value: code(each.ip, true),
+  }));
+  return section({ title: 'Addresses', id: 'addresses' }, [
+    reached !== undefined &&
+      codeBlock({
+        code: `ssh root@${reached}`,
+        label: server.hasPublicIp ? 'Sign in' : 'Sign in, from its private network',
+      }),
+    addresses.length + networks.length > 0
+      ? definitionList([...addresses, ...networks])
+      : html`<p class="hint">No address yet.</p>`,
   ]);
 }
 
@@ -104,15 +156,8 @@ function currentAction({ currentAction: action }: Server): Content {
 }
 
 function facts({ server, findings, nowMs }: OverviewOptions): Html {
-  const addresses = server.addresses.map((each) => html`<div>${code(each.address, true)}</div>`);
-  const cards = server.privateNetworks.map(
-    (card) =>
-      html`<div>${link(`/client/networks/${card.networkId}`, card.name)} ${code(card.ip, true)}</div>`,
-  );
   return definitionList([
     { term: 'Host name', value: code(server.hostname, true) },
-    { term: 'Addresses', value: addresses.length > 0 ? addresses : 'no public address' },
-    ...(cards.length > 0 ? [{ term: 'Private networks', value: cards }] : []),
     ...(findings === undefined
       ? []
       : [
@@ -181,63 +226,4 @@ function powerButtons({ server, visitor }: OverviewOptions): Content {
       'The power is cut without a shutdown. Data not yet written to disk is lost. Use Shut down to stop the operating system first.',
     ),
   ];
-}
-
-function wordsForm({ server, visitor, words }: OverviewOptions): Html {
-  const faultOf = (name: string) => words?.faults.get(name);
-  const labels = Object.entries(server.labels).map(([key, value]) => `${key}=${value}`);
-  return form(
-    {
-      action: `/client/servers/${server.id}/words`,
-      csrfToken: visitor.csrfToken,
-      submit: 'Save',
-      submitKind: 'button',
-    },
-    [
-      field({
-        name: 'name',
-        label: 'Name',
-        required: true,
-        maxLength: 64,
-        value: words?.name ?? server.name,
-        error: faultOf('name'),
-      }),
-      field({
-        name: 'hostname',
-        label: 'Host name',
-        required: true,
-        maxLength: 253,
-        isCode: true,
-        value: words?.hostname ?? server.hostname,
-        error: faultOf('hostname'),
-      }),
-      field({
-        kind: 'textarea',
-        name: 'labels',
-        label: 'Labels',
-        hint: 'One per line, for example env=prod. The API can filter by labels.',
-        isCode: true,
-        rows: 3,
-        value: words?.labels ?? labels.join('\n'),
-        error: faultOf('labels'),
-      }),
-    ],
-  );
-}
-
-function destroySection({ server, visitor, confirmError }: OverviewOptions): Content {
-  const status = statusOf(server);
-  if (status === 'deleting' || status === 'failed') return '';
-  return section(
-    { title: 'Destroy this server', id: 'destroy' },
-    confirm({
-      action: `/client/servers/${server.id}/destroy`,
-      csrfToken: visitor.csrfToken,
-      name: server.name,
-      consequence:
-        'Its disk and its addresses are gone for good, at once. Charging ends with the current hour.',
-      submit: 'Destroy server',
-      ...(confirmError === undefined ? {} : { error: confirmError }),
-    }),
-  );
 }

@@ -26,10 +26,11 @@ export function statusBadge(server: Server): Html {
 
 const tabLabels = {
   overview: 'Overview',
+  traffic: 'Traffic',
+  protect: 'Protect',
   networks: 'Networks',
   firewall: 'Firewall',
-  bandwidth: 'Bandwidth',
-  protect: 'Protect',
+  settings: 'Settings',
 } as const;
 export type ServerTab = keyof typeof tabLabels;
 

@@ -181,7 +181,7 @@ function columnsFor({ tenants, traffic, attacks, findings, nowMs }: ServersPageO
       key: 'observed',
       header: 'Observed',
       cell: (server) =>
-        link(`/client/servers/${server.id}/protect`, age(observedAtMs(traffic.get(server.id)), nowMs), {
+        link(`/client/servers/${server.id}/traffic`, age(observedAtMs(traffic.get(server.id)), nowMs), {
           label: `Traffic of ${server.name}`,
         }),
     },

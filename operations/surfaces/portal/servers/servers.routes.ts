@@ -1,28 +1,26 @@
-/** The list of servers and the page of one: its facts, its power, its end. */
+/** The list of servers and the page of one: what it does now, and its power. */
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import type { ProtectFindings, ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
-import type { FieldFault, PowerCommand, ServerFilter, Servers } from '#operations/servers/index.ts';
+import type { PowerCommand, ServerFilter } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
+import { sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
+import { type LivePagesDeps, readLive } from '../traffic/live.routes.ts';
 import { findServerOf } from './guard-server.ts';
 import { type OverviewOptions, overviewPage } from './overview.page.ts';
 import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
 
-export interface ServerPagesDeps {
+export interface ServerPagesDeps extends LivePagesDeps {
   accounts: Accounts;
-  servers: Servers;
   protectIncidents: ProtectIncidents;
   protectTraffic: ProtectTraffic;
   protectFindings: Pick<ProtectFindings, 'countOf'>;
   bandwidth: Bandwidth;
-  clock: Clock;
 }
 
 const pageSize = 100;
@@ -34,11 +32,6 @@ const ListQuery = Type.Object({
   after: Type.Optional(Type.String({ maxLength: 100 })),
 });
 const Id = Type.Object({ id: Type.String() });
-const WordsForm = Type.Object({
-  name: Type.String({ maxLength: 1_000 }),
-  hostname: Type.String({ maxLength: 1_000 }),
-  labels: Type.String({ maxLength: 16_384 }),
-});
 const PowerForm = Type.Object({
   action: Type.Union(
     (['start', 'shutdown', 'stop', 'reboot', 'reset'] as const).map((command) => Type.Literal(command)),
@@ -82,7 +75,6 @@ const outcomes: Record<string, string> = {
   reboot: 'Rebooting.',
   reset: 'Resetting.',
   destroy: 'The server is being destroyed.',
-  words: 'Saved.',
 };
 
 export function registerServers(app: App, deps: ServerPagesDeps): void {
@@ -108,37 +100,6 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
     if (fault === null) return reply.redirect(`/client/servers/${server.id}?done=${command}`, 303);
     const toast = { tone: 'bad' as const, text: fault };
     return showOverview(deps, { visitor, server }, reply, 409, { toast });
-  });
-
-  app.post('/servers/:id/words', { schema: { params: Id, body: WordsForm } }, async (request, reply) => {
-    const { visitor, server } = await findServerOf(deps.servers, request);
-    const { name, hostname, labels: text } = request.body;
-    const labels = readLabels(text, server.labels);
-    const faults = new Map<string, string>();
-    if (labels === null) faults.set('labels', 'Write one label a line, such as env=prod.');
-    else {
-      const input = { name: name.trim(), hostname: hostname.trim(), labels };
-      try {
-        await deps.servers.describeServer(visitor.actor, null, server.id, input);
-        return reply.redirect(`/client/servers/${server.id}?done=words`, 303);
-      } catch (error) {
-        if (!(error instanceof CodedError) || error.code !== 'servers.invalid') throw error;
-        for (const fault of error.details.fields as FieldFault[])
-          faults.set(fault.path.split('.')[0]!, `${fault.path}: ${fault.message}.`);
-      }
-    }
-    const words = { name, hostname, labels: text, faults };
-    return showOverview(deps, { visitor, server }, reply, 422, { words });
-  });
-
-  app.post('/servers/:id/destroy', { schema: { params: Id } }, async (request, reply) => {
-    const { visitor, server } = await findServerOf(deps.servers, request);
-    const isMeant = isConfirmed(request.body, server.name);
-    const fault = isMeant
-      ? await faultOf(() => deps.servers.destroyServer(visitor.actor, null, server.id))
-      : `Nothing was destroyed: the name typed is not ${server.name}.`;
-    if (fault === null) return reply.redirect(`/client/servers/${server.id}?done=destroy`, 303);
-    return showOverview(deps, { visitor, server }, reply, isMeant ? 409 : 422, { confirmError: fault });
   });
 }
 
@@ -192,10 +153,13 @@ async function showOverview(
   { visitor, server }: Pick<OverviewOptions, 'visitor' | 'server'>,
   reply: FastifyReply,
   status: number,
-  state: Pick<OverviewOptions, 'toast' | 'words' | 'confirmError'>,
+  state: Pick<OverviewOptions, 'toast'>,
 ): Promise<FastifyReply> {
   const { actor } = visitor;
-  const [actions, latest, history, attacks, counts] = await Promise.all([
+  const subject = { serverId: server.id, tenantId: server.tenantId };
+  const settings = await deps.protectSettings.find(actor, subject);
+  const [live, actions, latest, history, attacks, counts] = await Promise.all([
+    settings.viewsOn ? readLive(deps, { visitor, server, subject, settings }, undefined) : undefined,
     deps.servers.listActions(actor, null, server.id, 10),
     deps.protectTraffic.readLatest(actor, [server.id]),
     deps.bandwidth.readHistory(actor, null, server.id, { granularity: 'month' }),
@@ -206,29 +170,12 @@ async function showOverview(
   const attack = attacks.get(server.id);
   const findings = counts.get(server.id);
   const nowMs = deps.clock.nowMs();
-  const page = { visitor, server, actions, traffic, attack, findings, nowMs, ...state };
+  const page = { visitor, server, actions, traffic, live, attack, findings, nowMs, ...state };
   return sendPage(reply, overviewPage(page), status);
 }
 
-/** `key=value`, one a line; labels that are not there any more are taken away. Null when a line is none. */
-function readLabels(
-  text: string,
-  before: Readonly<Record<string, string>>,
-): Record<string, string | null> | null {
-  const labels: Record<string, string | null> = Object.fromEntries(
-    Object.keys(before).map((key) => [key, null]),
-  );
-  for (const line of text.split('\n').map((one) => one.trim())) {
-    if (line === '') continue;
-    const at = line.indexOf('=');
-    if (at === 0) return null;
-    labels[at < 0 ? line : line.slice(0, at).trim()] = at < 0 ? '' : line.slice(at + 1).trim();
-  }
-  return labels;
-}
-
 /** Runs a change; the sentence of its refusal, or null. A server that is gone by now is the usual 404. */
-async function faultOf(change: () => Promise<unknown>): Promise<string | null> {
+export async function faultOf(change: () => Promise<unknown>): Promise<string | null> {
   try {
     await change();
     return null;

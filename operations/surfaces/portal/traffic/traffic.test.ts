@@ -67,7 +67,7 @@ async function createReader(name: string) {
   const allocations = await world.addresses.listAllocationsOfServers([serverId]);
   const cookie = await world.signIn(email);
   const get = (tail = '') =>
-    fetch(`${world.url}/client/servers/${serverId}/protect${tail}`, {
+    fetch(`${world.url}/client/servers/${serverId}/traffic${tail}`, {
       headers: { cookie, accept: 'text/html' },
     });
   const list = () => fetch(`${world.url}/client/`, { headers: { cookie } });

@@ -1,4 +1,4 @@
-import type { ApplicationRow, MinuteRow } from '#operations/protect/index.ts';
+import type { IdentityUse, MinuteRow } from '#operations/protect/index.ts';
 
 /** Exact values; an empty cell was not observed. */
 export function minutesCsv(minutes: readonly MinuteRow[]): string {
@@ -23,7 +23,7 @@ export function minutesCsv(minutes: readonly MinuteRow[]): string {
   );
 }
 
-export function applicationsCsv(applications: readonly ApplicationRow[]): string {
+export function applicationsCsv(applications: readonly IdentityUse[]): string {
   return toCsv(
     ['name', 'transport', 'server_port', 'inbound_bytes', 'outbound_bytes', 'last_sent_at'],
     applications.map((row) => [

@@ -24,14 +24,14 @@ import {
   table,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { attackAreas, attacksNow } from '../protect/attacks.ts';
+import { deliverySection, liveCard } from '../protect/delivery-cards.ts';
+import type { ProtectedServer } from '../protect/guard-protect.ts';
 import { serverFrame } from '../servers/server-frame.ts';
-import { attackAreas, attacksNow } from './attacks.ts';
-import { deliverySection, liveCard } from './delivery-cards.ts';
-import type { ProtectedServer } from './guard-protect.ts';
 
 export const bucketMs = 10_000;
 /** A bucket arrives within 15 seconds of its end; later than this something is wrong. */
-const staleMs = 40_000;
+export const liveStaleMs = 40_000;
 /** Rows of the table. */
 const rowsShown = 30;
 
@@ -50,7 +50,7 @@ export interface LiveView {
 
 export function livePage(found: ProtectedServer, view: LiveView): Html {
   const { visitor, server } = found;
-  const path = `/client/servers/${server.id}/protect`;
+  const path = `/client/servers/${server.id}/traffic`;
   const query = { address: view.address ?? undefined };
   const url = withQuery(path, { range: 'live', ...query });
   const header = [
@@ -77,7 +77,7 @@ export function livePage(found: ProtectedServer, view: LiveView): Html {
       deliverySection([liveCard(view.status, view.nowMs)]),
     ]),
   ];
-  return serverFrame({ visitor, server, tab: 'protect' }, header, body);
+  return serverFrame({ visitor, server, tab: 'traffic' }, header, body);
 }
 
 /** One bar for each bucket, over all addresses that were observed in it. */
@@ -89,26 +89,28 @@ export function liveChartData({ rows, attacks, fromMs, toMs, nowMs }: LiveView):
     shape: 'bars',
     range: { fromMs, toMs },
     series: [
-      { label: 'In', role: 'in', values: buckets.map(([, of]) => sum(of, (row) => row.inboundBps)) },
-      { label: 'Out', role: 'out', values: buckets.map(([, of]) => sum(of, (row) => row.outboundBps)) },
+      { label: 'In', role: 'in', values: buckets.map(([, of]) => sumOf(of, (row) => row.inboundBps)) },
+      { label: 'Out', role: 'out', values: buckets.map(([, of]) => sumOf(of, (row) => row.outboundBps)) },
     ],
     areas: attackAreas(attacks, nowMs).filter((area) => (area.toMs ?? toMs) > fromMs),
   };
 }
 
-function sum(rows: readonly LiveRow[], pick: (row: LiveRow) => number | null): number | null {
+/** Null when nothing of it is known. */
+export function sumOf(rows: readonly LiveRow[], pick: (row: LiveRow) => number | null): number | null {
   const known = rows.map(pick).filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
 }
 
-function newestOf({ rows }: LiveView): { endMs: number; rows: LiveRow[] } | null {
+/** The newest bucket of all addresses. */
+export function newestBucket({ rows }: LiveView): { endMs: number; rows: LiveRow[] } | null {
   const startMs = rows.at(-1)?.startedAt.getTime();
   if (startMs === undefined) return null;
   return { endMs: startMs + bucketMs, rows: rows.filter((row) => row.startedAt.getTime() === startMs) };
 }
 
 function stateOf(view: LiveView): { tone: Tone; text: Html | string } {
-  const newest = newestOf(view);
+  const newest = newestBucket(view);
   if (!newest) {
     return {
       tone: 'neutral',
@@ -116,13 +118,13 @@ function stateOf(view: LiveView): { tone: Tone; text: Html | string } {
     };
   }
   const { endMs, rows } = newest;
-  if (view.nowMs - endMs > staleMs) {
+  if (view.nowMs - endMs > liveStaleMs) {
     return {
       tone: 'warn',
       text: html`No live traffic since ${timeOf(endMs)} UTC, ${age(endMs, view.nowMs)}. What came after is unknown, not zero.`,
     };
   }
-  const rate = (pick: (row: LiveRow) => number | null) => formatBitRate(sum(rows, pick));
+  const rate = (pick: (row: LiveRow) => number | null) => formatBitRate(sumOf(rows, pick));
   return {
     tone: 'good',
     text: html`Live: ${rate((row) => row.inboundBps)} in, ${rate((row) => row.outboundBps)} out, ${age(endMs, view.nowMs)}.`,
@@ -132,7 +134,7 @@ function stateOf(view: LiveView): { tone: Tone; text: Html | string } {
 const timeOf = (ms: number) => new Date(ms).toISOString().slice(11, 19);
 
 function newestStats(view: LiveView): Html {
-  const newest = newestOf(view);
+  const newest = newestBucket(view);
   const rows = newest?.rows ?? [];
   const source = newest ? html`over 10 s, ${age(newest.endMs, view.nowMs)}` : undefined;
   const shown = (value: number | null, format: (value: number) => string) =>
@@ -141,7 +143,7 @@ function newestStats(view: LiveView): Html {
     stat({
       label: 'In',
       value: shown(
-        sum(rows, (row) => row.inboundBps),
+        sumOf(rows, (row) => row.inboundBps),
         formatBitRate,
       ),
       source,
@@ -149,7 +151,7 @@ function newestStats(view: LiveView): Html {
     stat({
       label: 'Out',
       value: shown(
-        sum(rows, (row) => row.outboundBps),
+        sumOf(rows, (row) => row.outboundBps),
         formatBitRate,
       ),
       source,
@@ -157,7 +159,7 @@ function newestStats(view: LiveView): Html {
     stat({
       label: 'Packets',
       value: shown(
-        sum(rows, (row) => row.pps),
+        sumOf(rows, (row) => row.pps),
         formatPacketRate,
       ),
       source,

@@ -1,10 +1,10 @@
+/** Usage of a server by day and month, on its Traffic page. */
 import type {
   AccountBandwidth,
   Bandwidth,
   BandwidthHistory,
   BandwidthRow,
 } from '#operations/bandwidth/index.ts';
-import type { Server } from '#operations/servers/index.ts';
 import {
   age,
   banner,
@@ -14,26 +14,23 @@ import {
   formatMonth,
   type Html,
   link,
-  pageHeader,
   progress,
   section,
   shareBar,
   stat,
   stats,
-  type Tone,
   table,
   tabs,
+  withQuery,
 } from '#service-kit/pages/index.ts';
-import type { Visitor } from '../guard.ts';
-import { serverFrame } from './server-frame.ts';
 
-export interface BandwidthPageOptions {
-  visitor: Visitor;
-  server: Server;
+export interface BandwidthOptions {
   history: BandwidthHistory;
   account: AccountBandwidth;
   source: Bandwidth['source'];
   poolCounts: Bandwidth['poolCounts'];
+  /** The page that holds the sections, with its range. */
+  url: string;
   nowMs: number;
 }
 
@@ -42,44 +39,48 @@ const sourceNames = {
   telemetry: 'traffic observed minute by minute',
 } as const;
 
-/** `/client/servers/{id}/bandwidth`: what the server used, and its part in the account's pool. */
-export function bandwidthPage(options: BandwidthPageOptions): Html {
-  const { visitor, server, history } = options;
-  const path = `/client/servers/${server.id}/bandwidth`;
-  const header = pageHeader({ title: server.name, state: stateOf(options) });
-  return serverFrame({ visitor, server, tab: 'bandwidth' }, header, [
-    figures(options),
-    tabs('Granularity', [
-      { label: 'Days of this month', href: path, current: history.granularity === 'day' },
-      { label: 'Months', href: `${path}?by=month`, current: history.granularity === 'month' },
+/** The usage of days and months, and the server's part in the pool: all that bandwidth is charged by. */
+export function bandwidthSections(options: BandwidthOptions): Html[] {
+  const { history, url } = options;
+  return [
+    section({ title: 'Usage', id: 'usage', description: stateOf(options) }, [
+      figures(options),
+      tabs('Usage by day or month', [
+        {
+          label: 'Days of this month',
+          href: `${withQuery(url, { use: undefined })}#usage`,
+          current: history.granularity === 'day',
+        },
+        {
+          label: 'Months',
+          href: `${withQuery(url, { use: 'month' })}#usage`,
+          current: history.granularity === 'month',
+        },
+      ]),
+      history.current.lastSampledAt === null &&
+        banner({
+          tone: 'info',
+          title: 'No measurements this month yet',
+          text: 'The first figures appear a few minutes after the first traffic.',
+        }),
+      useChart(options),
+      rowsTable(options),
     ]),
-    history.current.lastSampledAt === null &&
-      banner({
-        tone: 'info',
-        title: 'No measurements this month yet',
-        text: 'The first figures appear a few minutes after the first traffic.',
-      }),
-    useChart(options),
-    section({ title: history.granularity === 'day' ? 'By day' : 'By month' }, rowsTable(options)),
     poolSection(options),
-  ]);
+  ];
 }
 
-function stateOf({ history, nowMs }: BandwidthPageOptions): { tone: Tone; text: Content } {
+function stateOf({ history, nowMs }: BandwidthOptions): Content {
   const { current } = history;
-  if (current.lastSampledAt === null)
-    return { tone: 'neutral', text: `Not measured in ${formatMonth(current.period.name)} yet.` };
-  return {
-    tone: 'good',
-    text: [
-      `${formatBytes(current.outboundBytes)} out and ${formatBytes(current.inboundBytes)} in this month, last measured `,
-      age(current.lastSampledAt.getTime(), nowMs),
-      '. Nothing is cut off.',
-    ],
-  };
+  if (current.lastSampledAt === null) return `Not measured in ${formatMonth(current.period.name)} yet.`;
+  return [
+    `${formatBytes(current.outboundBytes)} out and ${formatBytes(current.inboundBytes)} in this month, last measured `,
+    age(current.lastSampledAt.getTime(), nowMs),
+    '. Nothing is cut off.',
+  ];
 }
 
-function figures({ history, source, poolCounts }: BandwidthPageOptions): Html {
+function figures({ history, source, poolCounts }: BandwidthOptions): Html {
   const { current } = history;
   const isKnown = current.lastSampledAt !== null;
   return stats(
@@ -97,7 +98,7 @@ function figures({ history, source, poolCounts }: BandwidthPageOptions): Html {
   );
 }
 
-function useChart({ history, source }: BandwidthPageOptions): Html {
+function useChart({ history, source }: BandwidthOptions): Html {
   const rows = history.rows.toReversed();
   const values = (name: 'inboundBytes' | 'outboundBytes') =>
     rows.map((row) => (row.lastSampledAt === null ? null : row[name]));
@@ -111,6 +112,8 @@ function useChart({ history, source }: BandwidthPageOptions): Html {
       timesMs: rows.map((row) => row.period.startMs),
       ...(isDaily ? { stepMs: 86_400_000 } : {}),
       shape: 'bars',
+      // All days of the month, also those to come.
+      ...(isDaily ? { range: monthOf(history.current.period) } : {}),
       series: [
         { label: 'In', role: 'in', values: values('inboundBytes') },
         { label: 'Out', role: 'out', values: values('outboundBytes') },
@@ -120,7 +123,9 @@ function useChart({ history, source }: BandwidthPageOptions): Html {
   });
 }
 
-function rowsTable({ history, nowMs }: BandwidthPageOptions): Html {
+const monthOf = ({ startMs, endMs }: BandwidthRow['period']) => ({ fromMs: startMs, toMs: endMs });
+
+function rowsTable({ history, nowMs }: BandwidthOptions): Html {
   const known = (row: BandwidthRow, bytes: number) =>
     row.lastSampledAt === null ? null : formatBytes(bytes);
   return table({
@@ -145,7 +150,7 @@ function rowsTable({ history, nowMs }: BandwidthPageOptions): Html {
   });
 }
 
-function poolSection({ account }: BandwidthPageOptions): Html {
+function poolSection({ account }: BandwidthOptions): Html {
   const { pool, month, servers } = account;
   const isMeasured = servers.some((row) => row.lastSampledAt !== null);
   const share = pool.allowanceBytes === 0 ? 0 : pool.usedBytes / pool.allowanceBytes;
@@ -191,7 +196,7 @@ function poolSection({ account }: BandwidthPageOptions): Html {
             cell: (row) =>
               row.isDeleted
                 ? `${row.serverName} (destroyed)`
-                : link(`/client/servers/${row.serverId}/bandwidth`, row.serverName),
+                : link(`/client/servers/${row.serverId}/traffic#usage`, row.serverName),
           },
           {
             key: 'pool',

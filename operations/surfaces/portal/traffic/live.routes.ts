@@ -1,11 +1,11 @@
-/** The Live range of the Protect tab: its page, the data of its chart, and the buckets for programs. */
+/** The Live range of the Traffic tab: its page, the data of its chart, and the buckets for programs. */
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { LiveRow, ProtectIncidents, ProtectLive } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { chartJson, type Html } from '#service-kit/pages/index.ts';
-import { findProtectedOf, type ProtectedServer, type ProtectGuardDeps } from './guard-protect.ts';
+import { findProtectedOf, type ProtectedServer, type ProtectGuardDeps } from '../protect/guard-protect.ts';
 import { bucketMs, type LiveView, liveChartData, livePage } from './live.page.ts';
 
 export interface LivePagesDeps extends ProtectGuardDeps {
@@ -24,19 +24,20 @@ const shownMs = 600_000;
 const attacksMax = 20;
 
 export function registerLive(app: App, deps: LivePagesDeps): void {
-  const path = '/servers/:id/protect';
+  // Programs know them under `/protect/`, where they were first.
+  for (const path of ['/servers/:id/traffic', '/servers/:id/protect']) {
+    app.get(`${path}/live.json`, { schema }, async (request, reply) => {
+      const found = await findProtectedOf(deps, request);
+      const { rows } = await readLive(deps, found, request.query.address);
+      return reply.header('cache-control', 'no-store').send({ buckets: rows.map(toWire) });
+    });
 
-  app.get(`${path}/live.json`, { schema }, async (request, reply) => {
-    const found = await findProtectedOf(deps, request);
-    const { rows } = await readLive(deps, found, request.query.address);
-    return reply.header('cache-control', 'no-store').send({ buckets: rows.map(toWire) });
-  });
-
-  app.get(`${path}/live-chart.json`, { schema }, async (request, reply) => {
-    const found = await findProtectedOf(deps, request);
-    const view = await readLive(deps, found, request.query.address);
-    return reply.header('cache-control', 'no-store').send(chartJson('bit/s', liveChartData(view)));
-  });
+    app.get(`${path}/live-chart.json`, { schema }, async (request, reply) => {
+      const found = await findProtectedOf(deps, request);
+      const view = await readLive(deps, found, request.query.address);
+      return reply.header('cache-control', 'no-store').send(chartJson('bit/s', liveChartData(view)));
+    });
+  }
 }
 
 /** The page of the Live range. */
@@ -48,7 +49,7 @@ export async function readLivePage(
   return livePage(found, await readLive(deps, found, address));
 }
 
-async function readLive(
+export async function readLive(
   deps: LivePagesDeps,
   { visitor, subject }: ProtectedServer,
   wanted: string | undefined,

@@ -2,30 +2,7 @@
 import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
 import type { MinuteRow } from '#operations/protect/index.ts';
 import { type Column, type Content, formatBitRate, formatPercent, html } from '#service-kit/pages/index.ts';
-
-/** Why a minute was not observed as a whole. */
-const lossReasons: Readonly<Partial<Record<MinuteReason, { short: string; long: string }>>> = {
-  sensor_down: {
-    short: 'sensor not running',
-    long: 'The sensor on the hypervisor of this server did not run, so the traffic is unknown.',
-  },
-  capture_failed: {
-    short: 'capture failed',
-    long: 'The capture on the hypervisor of this server failed, so the traffic is unknown.',
-  },
-  packets_lost: {
-    short: 'data lost',
-    long: 'Packets or counters of this minute were lost, so the traffic is at least what is shown.',
-  },
-  not_finished: {
-    short: 'not delivered yet',
-    long: 'The sensor on the hypervisor of this server has not delivered this minute yet. It follows.',
-  },
-  clock: {
-    short: 'clock was set',
-    long: 'The clock of the hypervisor was set, so this minute was longer or shorter than one.',
-  },
-};
+import { lossReasons } from './reasons.ts';
 
 /** Why an attack value is unknown. */
 const attackReasons: Readonly<Partial<Record<MinuteReason, { short: string; long: string }>>> = {
@@ -56,11 +33,6 @@ function coverageOf({ coverage, reason }: MinuteRow): Content {
   if (!lost) return share;
   if (coverage === 0) return html`<span class="unknown" title="${lost.long}">${lost.short}</span>`;
   return html`<span class="unknown" title="${lost.long}">${share === null ? lost.short : `${share}: ${lost.short}`}</span>`;
-}
-
-/** What a chart says beside the value of a step that was not observed as a whole; undefined: nothing. */
-export function lossNote(reason: MinuteReason | null): string | undefined {
-  return reason === null ? undefined : lossReasons[reason]?.short;
 }
 
 /** Columns of the table of minutes. */

@@ -53,7 +53,7 @@ async function createReader(name: string) {
   const [first, second] = await world.addresses.listAllocationsOfServers([serverId]);
   const cookie = await world.signIn(customer.email);
   const get = (tail: string, as = cookie) =>
-    fetch(`${world.url}/client/servers/${serverId}/protect${tail}`, {
+    fetch(`${world.url}/client/servers/${serverId}/traffic${tail}`, {
       headers: { cookie: as, accept: 'text/html' },
     });
   return { customer, serverId, first: first!, second: second!, cookie, get };

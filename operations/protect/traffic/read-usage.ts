@@ -1,0 +1,108 @@
+/**
+ * What several servers of an actor did in a range, beside the same length of time before.
+ *
+ * A customer reads servers of the own workspaces alone: the statements filter by them as well as by the ids.
+ */
+import { type Actor, forbidden } from '#operations/accounts/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import * as store from './usage-store.ts';
+
+/** Applications are shown for so long (NET-2.4.4). */
+const applicationsShownMs = 86_400_000;
+
+export interface UsageSubject {
+  serverIds: readonly number[];
+  /** Only these addresses; null or absent: all. */
+  addresses?: readonly string[] | null;
+}
+
+export interface UsageQuery {
+  fromMs: number;
+  toMs: number;
+  stepSeconds: number;
+}
+
+export interface Usage {
+  /** Of each server, where it was observed in the range or before. */
+  totals: store.UsageTotal[];
+  /** Of all of them together; null when nothing was observed. */
+  total: store.UsageTotal | null;
+  /** Of all servers together, in time order. */
+  steps: store.UsageStep[];
+  nowMs: number;
+}
+
+export interface ApplicationUse {
+  identities: store.IdentityUse[];
+  /** Where the applications begin: later than the range where that is longer than they are shown. */
+  fromMs: number;
+  /** Whether the same length of time before is shown as well. */
+  isPreviousShown: boolean;
+}
+
+export async function readUsage(
+  db: Queryable,
+  actor: Actor,
+  subject: UsageSubject,
+  query: UsageQuery,
+): Promise<Usage> {
+  const scope = scopeOf(actor, subject);
+  const [totals, all, steps, nowMs] = await Promise.all([
+    store.listUsageTotals(db, scope, query, 'each'),
+    store.listUsageTotals(db, scope, query, 'all'),
+    store.listUsageSteps(db, scope, query, 'all'),
+    readNowMs(db),
+  ]);
+  return { totals, total: all[0] ?? null, steps, nowMs };
+}
+
+/** Totals by server id. */
+export async function readTotals(
+  db: Queryable,
+  actor: Actor,
+  subject: UsageSubject,
+  range: store.UsageRange,
+): Promise<Map<number, store.UsageTotal>> {
+  const totals = await store.listUsageTotals(db, scopeOf(actor, subject), range, 'each');
+  return new Map(totals.map((total) => [total.serverId!, total]));
+}
+
+/** Steps by server id. */
+export async function readServerSteps(
+  db: Queryable,
+  actor: Actor,
+  subject: UsageSubject,
+  query: UsageQuery,
+): Promise<Map<number, store.UsageStep[]>> {
+  const steps = await store.listUsageSteps(db, scopeOf(actor, subject), query, 'each');
+  return Map.groupBy(steps, (step) => step.serverId!);
+}
+
+/** Applications of the part of a range that they are shown for. */
+export async function readApplicationUse(
+  db: Queryable,
+  actor: Actor,
+  subject: UsageSubject,
+  range: store.UsageRange,
+): Promise<ApplicationUse> {
+  const shownFromMs = (await readNowMs(db)) - applicationsShownMs;
+  const fromMs = Math.max(range.fromMs, shownFromMs);
+  const toMs = Math.max(range.toMs, fromMs);
+  const identities = await store.listIdentities(db, scopeOf(actor, subject), { fromMs, toMs });
+  return { identities, fromMs, isPreviousShown: 2 * fromMs - toMs >= shownFromMs };
+}
+
+export async function readApplicationSteps(
+  db: Queryable,
+  actor: Actor,
+  subject: UsageSubject,
+  query: UsageQuery,
+): Promise<store.IdentityStep[]> {
+  return store.listIdentitySteps(db, scopeOf(actor, subject), query);
+}
+
+function scopeOf(actor: Actor, { serverIds, addresses }: UsageSubject): store.UsageScope {
+  if (actor.kind === 'project') throw forbidden('Admin projects read no traffic.');
+  const tenantIds = actor.kind === 'customer' ? actor.tenantIds : 'all';
+  return { tenantIds, serverIds, addresses: addresses ?? null };
+}

@@ -1,0 +1,86 @@
+/** The Settings tab of a server: its name and labels, and its end. */
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import { CodedError } from '#common/errors/index.ts';
+import type { FieldFault, Servers } from '#operations/servers/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { isConfirmed, sendPage } from '#service-kit/pages/index.ts';
+import { findServerOf } from './guard-server.ts';
+import { type ServerSettingsOptions, serverSettingsPage } from './server-settings.page.ts';
+import { faultOf } from './servers.routes.ts';
+
+const Id = Type.Object({ id: Type.String() });
+const WordsForm = Type.Object({
+  name: Type.String({ maxLength: 1_000 }),
+  hostname: Type.String({ maxLength: 1_000 }),
+  labels: Type.String({ maxLength: 16_384 }),
+});
+
+export function registerServerSettings(app: App, deps: { servers: Servers }): void {
+  app.get(
+    '/servers/:id/settings',
+    { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
+    async (request, reply) => {
+      const { visitor, server } = await findServerOf(deps.servers, request);
+      const toast = request.query.done === 'words' && { toast: { tone: 'info' as const, text: 'Saved.' } };
+      return show({ visitor, server }, reply, 200, toast || {});
+    },
+  );
+
+  app.post('/servers/:id/words', { schema: { params: Id, body: WordsForm } }, async (request, reply) => {
+    const { visitor, server } = await findServerOf(deps.servers, request);
+    const { name, hostname, labels: text } = request.body;
+    const labels = readLabels(text, server.labels);
+    const faults = new Map<string, string>();
+    if (labels === null) faults.set('labels', 'Write one label a line, such as env=prod.');
+    else {
+      const input = { name: name.trim(), hostname: hostname.trim(), labels };
+      try {
+        await deps.servers.describeServer(visitor.actor, null, server.id, input);
+        return reply.redirect(`/client/servers/${server.id}/settings?done=words`, 303);
+      } catch (error) {
+        if (!(error instanceof CodedError) || error.code !== 'servers.invalid') throw error;
+        for (const fault of error.details.fields as FieldFault[])
+          faults.set(fault.path.split('.')[0]!, `${fault.path}: ${fault.message}.`);
+      }
+    }
+    const words = { name, hostname, labels: text, faults };
+    return show({ visitor, server }, reply, 422, { words });
+  });
+
+  app.post('/servers/:id/destroy', { schema: { params: Id } }, async (request, reply) => {
+    const { visitor, server } = await findServerOf(deps.servers, request);
+    const isMeant = isConfirmed(request.body, server.name);
+    const fault = isMeant
+      ? await faultOf(() => deps.servers.destroyServer(visitor.actor, null, server.id))
+      : `Nothing was destroyed: the name typed is not ${server.name}.`;
+    if (fault === null) return reply.redirect(`/client/servers/${server.id}?done=destroy`, 303);
+    return show({ visitor, server }, reply, isMeant ? 409 : 422, { confirmError: fault });
+  });
+}
+
+function show(
+  { visitor, server }: Pick<ServerSettingsOptions, 'visitor' | 'server'>,
+  reply: FastifyReply,
+  status: number,
+  state: Pick<ServerSettingsOptions, 'toast' | 'words' | 'confirmError'>,
+): FastifyReply {
+  return sendPage(reply, serverSettingsPage({ visitor, server, ...state }), status);
+}
+
+/** `key=value`, one a line; labels that are not there any more are taken away. Null when a line is none. */
+function readLabels(
+  text: string,
+  before: Readonly<Record<string, string>>,
+): Record<string, string | null> | null {
+  const labels: Record<string, string | null> = Object.fromEntries(
+    Object.keys(before).map((key) => [key, null]),
+  );
+  for (const line of text.split('\n').map((one) => one.trim())) {
+    if (line === '') continue;
+    const at = line.indexOf('=');
+    if (at === 0) return null;
+    labels[at < 0 ? line : line.slice(0, at).trim()] = at < 0 ? '' : line.slice(at + 1).trim();
+  }
+  return labels;
+}

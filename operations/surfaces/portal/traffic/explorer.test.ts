@@ -1,0 +1,209 @@
+/** The Traffic page's filters, ranges and reasons, on delivered minutes. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { readFilters, writeFilters } from '#operations/protect/index.ts';
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { type DeliveredMinute, deliverMinutes } from '#operations/testing/deliver-minutes.ts';
+import { gapsOf, offTimes } from './reasons.ts';
+
+let world: World;
+let token: string;
+before(async () => {
+  world = await createWorld();
+  token = await world.createToken(['protect_telemetry_ingest']);
+});
+after(() => world[Symbol.asyncDispose]());
+
+const minuteMs = 60_000;
+/** One moment for the whole file. */
+const startedMs = Math.floor(Date.now() / minuteMs) * minuteMs;
+const ago = (minutes: number) => startedMs - minutes * minuteMs;
+
+async function createReader(name: string) {
+  const { email, tenant } = await world.createCustomer(name);
+  const { serverId } = await world.deploy(tenant, `${name.toLowerCase()}-1`);
+  await world.backdate(serverId, '5 days');
+  const [first, second] = await world.addresses.listAllocationsOfServers([serverId]);
+  const cookie = await world.signIn(email);
+  const path = `/client/servers/${serverId}`;
+  const get = (tail: string) =>
+    fetch(`${world.url}${path}${tail}`, { headers: { cookie, accept: 'text/html' }, redirect: 'manual' });
+  const page = async (tail: string) => (await get(tail)).text();
+  const json = async (tail: string) => (await get(tail)).json() as Promise<Record<string, never>>;
+  return { serverId, path, get, page, json, first: first!, second: second! };
+}
+
+const application = (name: string, port: number, inbound: number, outbound: number) => ({
+  ...{ name, transport: 'tcp', server_port: port, inbound_bytes: inbound, outbound_bytes: outbound },
+});
+
+/** 1,200 bytes in and 600 out, of which applications are a part. */
+const minute = (...applications: DeliveredMinute['applications'] & object[]): DeliveredMinute => ({
+  ...{ in: 1_200, out: 600, coverage: 1, applications },
+});
+
+interface Shown {
+  applications: { name: string; inbound_bytes: number; outbound_bytes: number }[];
+}
+interface Drawn {
+  times: number[];
+  series: { label: string; values: (number | null)[] }[];
+}
+
+test('applications obey the range, and are filtered by name, port and direction', async () => {
+  const reader = await createReader('Ranged');
+  await deliverMinutes(world, token, reader.first, [
+    [ago(100), minute(application('old.example', 443, 90, 10))],
+    [ago(20), minute(application('new.example', 443, 300, 100), application('other.example', 80, 30, 10))],
+  ]);
+  const names = async (query: string) =>
+    ((await reader.json(`/traffic/applications.json?${query}`)) as unknown as Shown).applications.map(
+      ({ name }) => name,
+    );
+  assert.deepEqual(await names(''), ['new.example', 'old.example', 'other.example']);
+  assert.deepEqual(await names('range=1h'), ['new.example', 'other.example']);
+  assert.deepEqual(await names('range=6h&q=port:443'), ['new.example', 'old.example']);
+  assert.deepEqual(await names('range=6h&q=port:tcp/80'), ['other.example']);
+  assert.deepEqual(await names('range=6h&q=-app:NEW.example'), ['old.example', 'other.example']);
+  assert.deepEqual(await names('range=6h&q=transport:udp'), []);
+  const page = await reader.page('/traffic?range=1h');
+  assert.match(page, /new\.example used the most: 300 B in, 100 B out\./);
+  assert.match(page, /href="[^"]*q=app%3Anew\.example[^"]*"/);
+  assert.doesNotMatch(page, /old\.example/);
+});
+
+test('the chart has a line for each application, and all lines together are the traffic of the server', async () => {
+  const reader = await createReader('Lines');
+  await deliverMinutes(world, token, reader.first, [
+    [ago(9), minute(application('a.example', 443, 300, 150))],
+    [ago(8), minute(application('a.example', 443, 0, 0), application('b.example', 53, 75, 75))],
+    [ago(6), minute()],
+  ]);
+  const draw = async (query: string) =>
+    (await reader.json(`/traffic/chart.json?range=15m&${query}`)) as unknown as Drawn;
+  const { times, series } = await draw('by=app');
+  assert.deepEqual(times, [ago(9), ago(8), ago(6)]);
+  const rate = (bytes: number) => (bytes * 8) / 60;
+  assert.deepEqual(series, [
+    { label: 'a.example', role: 'line', isExpected: false, values: [rate(450), 0, 0] },
+    { label: 'b.example', role: 'line', isExpected: false, values: [0, rate(150), 0] },
+    { label: 'Rest', role: 'line', isExpected: false, values: [1_350, 1_650, 1_800].map(rate) },
+  ]);
+  const { series: filtered } = await draw('q=app:a.example');
+  assert.deepEqual(
+    filtered.map(({ label, values }) => [label, values]),
+    [
+      ['In', [rate(300), 0, 0]],
+      ['Out', [rate(150), 0, 0]],
+    ],
+  );
+  const { series: one } = await draw('q=direction:out');
+  assert.deepEqual(
+    one.map(({ label, values }) => [label, values]),
+    [['Out', [rate(600), rate(600), rate(600)]]],
+  );
+});
+
+test('NET-2.4.4: over a range of days applications are those of the last 24 hours, and the page says so', async () => {
+  const reader = await createReader('Longer');
+  await deliverMinutes(world, token, reader.first, [
+    [ago(26 * 60), minute(application('yesterday.example', 443, 90, 10))],
+    [ago(30), minute(application('today.example', 443, 30, 10), application('scanner.example', 22, 900, 0))],
+  ]);
+  const page = await reader.page('/traffic?range=7d');
+  assert.match(page, /Of the last 24 hours: applications are kept no longer/);
+  assert.match(page, /today\.example/);
+  assert.doesNotMatch(page, /yesterday\.example|scanner\.example/);
+  assert.match(await reader.page('/traffic?range=1h'), /Of the range above/);
+});
+
+test('a filter that can not be read is named, and the others count', async () => {
+  const reader = await createReader('Faulty');
+  await deliverMinutes(world, token, reader.first, [[ago(5), minute(application('a.example', 443, 9, 9))]]);
+  const page = await reader.page('/traffic?q=app:a.example+port:abc+nonsense+direction:up');
+  for (const said of ['port:abc is no port', '“nonsense” is no filter', 'direction:up is not known'])
+    assert.ok(page.includes(said), said);
+  assert.match(page, /Remove the filter app a\.example/);
+  const hostile = await reader.page(`/traffic?q=${encodeURIComponent('app:"<script>x</script>"')}`);
+  assert.doesNotMatch(hostile, /<script>x/);
+});
+
+test('the text of filters reads back as the same filters', () => {
+  for (const text of ['app:github.com port:443 -server:web-1', 'app:a,b -app:c', 'server:"two words"']) {
+    const { filters, faults } = readFilters(text);
+    assert.deepEqual(faults, [], text);
+    assert.equal(writeFilters(filters), text);
+  }
+  assert.deepEqual(readFilters('app:a app:b,a').filters, [
+    { dimension: 'app', isNot: false, values: ['a', 'b'] },
+  ]);
+  const many = Array.from({ length: 30 }, (_, index) => `app:a${index}`).join(' ');
+  const { filters, faults } = readFilters(many);
+  assert.equal(filters[0]!.values.length, 20);
+  assert.equal(faults.length, 1);
+});
+
+test('the former Bandwidth tab leads to the usage of the Traffic tab', async () => {
+  const reader = await createReader('Moved');
+  for (const [tail, to] of [
+    ['/bandwidth', '/traffic#usage'],
+    ['/bandwidth?by=month', '/traffic?use=month#usage'],
+    ['/protect?range=1h', '/traffic?range=1h'],
+  ]) {
+    const answer = await reader.get(tail!);
+    assert.equal(answer.status, 303, tail);
+    assert.equal(answer.headers.get('location'), `${reader.path}${to}`);
+  }
+});
+
+test('a run of minutes without an observation is one row with its reason, and the present minute is in progress', async () => {
+  const reader = await createReader('Runs');
+  const down = { in: null, out: null, coverage: 0, reason: 'sensor_down' } as const;
+  await deliverMinutes(world, token, reader.first, [
+    [ago(14), minute()],
+    ...[13, 12, 11].map((at) => [ago(at), down] as const),
+    [ago(5), minute()],
+  ]);
+  const text = (await reader.page('/traffic?range=1h')).replace(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+  assert.match(text, /\d\d:\d\d to \d\d:\d\d 3 minutes sensor not running/);
+  assert.match(text, /\d\d:\d\d to \d\d:\d\d 5 minutes no observation/);
+  assert.match(text, /1 minute in progress/);
+});
+
+test('each gap has the reason that is known of it', () => {
+  const at = (index: number) => index * minuteMs;
+  const observed = (index: number) => ({ at: new Date(at(index)), minutes: 1, reason: null });
+  const gaps = gapsOf({
+    range: { fromMs: at(0), toMs: at(20), stepSeconds: 60 },
+    steps: [
+      observed(3),
+      { at: new Date(at(4)), minutes: 0, reason: 'capture_failed' },
+      { at: new Date(at(5)), minutes: 1, reason: 'packets_lost' },
+      observed(6),
+      observed(9),
+    ],
+    createdMs: at(2),
+    off: [{ fromMs: at(7), toMs: at(9) }],
+    nowMs: at(16) + 1,
+  });
+  assert.deepEqual(
+    gaps.map(({ fromMs, toMs, text }) => [fromMs / minuteMs, toMs / minuteMs, text]),
+    [
+      [0, 2, 'before the server was created'],
+      [2, 3, 'no observation'],
+      [4, 5, 'capture failed'],
+      [5, 6, 'data lost'],
+      [7, 9, 'server switched off'],
+      [10, 13, 'no observation'],
+      [13, 16, 'not delivered yet'],
+      [16, 20, 'in progress'],
+    ],
+  );
+  const action = (command: 'stop' | 'start', finishedAt: string) =>
+    ({ command, finishedAt, status: 'success', outcome: null }) as Parameters<typeof offTimes>[0][number];
+  const [stop, start] = ['2026-01-01T10:00:00Z', '2026-01-01T11:00:00Z'];
+  assert.deepEqual(
+    offTimes([action('start', start!), action('stop', stop!)], { isOff: false, sinceMs: 0, nowMs: 0 }),
+    [{ fromMs: Date.parse(stop!), toMs: Date.parse(start!) }],
+  );
+});

@@ -1,0 +1,120 @@
+/** Why a time has no values, in words: for the table of minutes, the notes of a chart and the ribbon under it. */
+import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
+import type { StepRow } from '#operations/protect/index.ts';
+import type { ServerAction } from '#operations/servers/index.ts';
+
+/** Why a minute was not observed as a whole. */
+export const lossReasons: Readonly<Partial<Record<MinuteReason, { short: string; long: string }>>> = {
+  sensor_down: {
+    short: 'sensor not running',
+    long: 'The sensor on the hypervisor of this server did not run, so the traffic is unknown.',
+  },
+  capture_failed: {
+    short: 'capture failed',
+    long: 'The capture on the hypervisor of this server failed, so the traffic is unknown.',
+  },
+  packets_lost: {
+    short: 'data lost',
+    long: 'Packets or counters of this minute were lost, so the traffic is at least what is shown.',
+  },
+  not_finished: {
+    short: 'not delivered yet',
+    long: 'The sensor on the hypervisor of this server has not delivered this minute yet. It follows.',
+  },
+  clock: {
+    short: 'clock was set',
+    long: 'The clock of the hypervisor was set, so this minute was longer or shorter than one.',
+  },
+  expired: {
+    short: 'kept no longer',
+    long: 'The sensor no longer had this minute when it could have been delivered.',
+  },
+};
+
+/** What a chart says beside the value of a step that was not observed as a whole; undefined: nothing. */
+export function lossNote(reason: MinuteReason | null): string | undefined {
+  return reason === null ? undefined : lossReasons[reason]?.short;
+}
+
+/** A time without values, or with a part of them. */
+export interface Gap {
+  fromMs: number;
+  toMs: number;
+  text: string;
+  /** The same as a sentence, where there is more to say. */
+  why?: string | undefined;
+  tone: 'warn' | 'neutral';
+}
+
+export interface GapFacts {
+  steps: readonly Pick<StepRow, 'at' | 'minutes' | 'reason'>[];
+  range: { fromMs: number; toMs: number; stepSeconds: number };
+  createdMs: number;
+  /** Times at which the server was switched off, in time order. */
+  off: readonly { fromMs: number; toMs: number }[];
+  nowMs: number;
+}
+
+/** Minutes are kept for three months; the shortest three are 89 days. */
+const keptMs = 89 * 86_400_000;
+/** A minute arrives one to two minutes after its end. */
+const deliveryMs = 180_000;
+
+/** The times of a range that were not observed as a whole, each with its reason; neighbours of one reason are one. */
+export function gapsOf(facts: GapFacts): Gap[] {
+  const { range, steps } = facts;
+  const stepMs = range.stepSeconds * 1000;
+  const byTime = new Map(steps.map((step) => [step.at.getTime(), step]));
+  const gaps: Gap[] = [];
+  for (let atMs = range.fromMs; atMs < range.toMs; atMs += stepMs) {
+    const said = reasonAt(facts, atMs, atMs + stepMs, byTime.get(atMs));
+    if (said === null) continue;
+    const last = gaps.at(-1);
+    if (last && last.toMs === atMs && last.text === said.text) last.toMs = atMs + stepMs;
+    else gaps.push({ fromMs: atMs, toMs: atMs + stepMs, ...said });
+  }
+  return gaps;
+}
+
+type Said = Pick<Gap, 'text' | 'why' | 'tone'>;
+
+function reasonAt(
+  { createdMs, off, nowMs }: GapFacts,
+  fromMs: number,
+  toMs: number,
+  step: GapFacts['steps'][number] | undefined,
+): Said | null {
+  const loss = step?.reason ? lossReasons[step.reason] : undefined;
+  const known: Said | null = loss ? { text: loss.short, why: loss.long, tone: 'warn' } : null;
+  if (step !== undefined && step.minutes > 0) return known;
+  const neutral = (text: string): Said => ({ text, tone: 'neutral' });
+  if (toMs <= createdMs) return neutral('before the server was created');
+  if (toMs > nowMs) return neutral('in progress');
+  if (known !== null) return known;
+  if (off.some((each) => each.fromMs <= fromMs && each.toMs >= toMs)) return neutral('server switched off');
+  if (nowMs - toMs < deliveryMs) return neutral('not delivered yet');
+  if (nowMs - toMs > keptMs) return neutral('kept no longer');
+  return { text: 'no observation', tone: 'warn' };
+}
+
+/** When a server was off, by its finished actions (newest first) and its present state. */
+export function offTimes(
+  actions: readonly ServerAction[],
+  present: { isOff: boolean; sinceMs: number; nowMs: number },
+): { fromMs: number; toMs: number }[] {
+  const times: { fromMs: number; toMs: number }[] = [];
+  let offSince: number | null = null;
+  for (const action of actions.toReversed()) {
+    if (action.status !== 'success' || action.finishedAt === null) continue;
+    const atMs = Date.parse(action.finishedAt);
+    const isStop =
+      action.command === 'stop' || (action.command === 'shutdown' && action.outcome !== 'signal_sent');
+    if (isStop) offSince ??= atMs;
+    else if (action.command === 'start' && offSince !== null) {
+      times.push({ fromMs: offSince, toMs: atMs });
+      offSince = null;
+    }
+  }
+  if (present.isOff) times.push({ fromMs: offSince ?? present.sinceMs, toMs: present.nowMs });
+  return times;
+}

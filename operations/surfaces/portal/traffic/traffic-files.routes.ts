@@ -1,0 +1,129 @@
+/**
+ * What the Traffic page shows as exact values for programs, and the data of its chart. The same files are under
+ * `/protect/` as well, where they were before the page had a tab of its own.
+ */
+import { Type } from 'typebox';
+import { hasCode } from '#common/errors/index.ts';
+import type { MinuteRow } from '#operations/protect/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import { chartJson } from '#service-kit/pages/index.ts';
+import { sendCsv } from '#service-kit/web/index.ts';
+import { attackAreas } from '../protect/attacks.ts';
+import { findProtectedOf, type ProtectedServer } from '../protect/guard-protect.ts';
+import { readAttacksInChart } from '../protect/read-attacks.ts';
+import { readApplications } from './read-applications.ts';
+import { applicationsCsv, minutesCsv } from './traffic.csv.ts';
+import { chartOf, readServerAsk, readView, type TrafficDeps, type TrafficRequest } from './traffic.routes.ts';
+import { sinceCreation, TrafficQuery } from './traffic-url.ts';
+
+const schema = { params: Type.Object({ id: Type.String() }), querystring: TrafficQuery };
+const dayMs = 86_400_000;
+
+export function registerTrafficFiles(app: App, deps: TrafficDeps): void {
+  for (const path of ['/servers/:id/traffic', '/servers/:id/protect']) {
+    app.get(`${path}/chart.json`, { schema }, async (request, reply) =>
+      reply.header('cache-control', 'no-store').send(await readChart(deps, request)),
+    );
+
+    app.get(`${path}/minutes.json`, { schema }, async (request, reply) => {
+      const { server, range, minutes } = await readExactMinutes(deps, request);
+      return reply.header('cache-control', 'no-store').send({
+        server_id: server.id,
+        from: new Date(range.fromMs).toISOString(),
+        to: new Date(range.toMs).toISOString(),
+        minutes: minutes.map(toWire),
+      });
+    });
+
+    app.get(`${path}/minutes.csv`, { schema }, async (request, reply) => {
+      const { server, minutes } = await readExactMinutes(deps, request);
+      return sendCsv(reply, `server-${server.id}-minutes.csv`, minutesCsv(minutes));
+    });
+
+    app.get(`${path}/applications.json`, { schema }, async (request, reply) => {
+      const found = await findProtectedOf(deps, request);
+      const applications = await readShown(deps, request, found);
+      return reply.header('cache-control', 'no-store').send({
+        server_id: found.server.id,
+        applications: applications.map((each) => ({
+          name: each.name,
+          transport: each.transport,
+          server_port: each.serverPort,
+          inbound_bytes: each.inboundBytes,
+          outbound_bytes: each.outboundBytes,
+          last_sent_at: each.lastSentAt.toISOString(),
+        })),
+      });
+    });
+
+    app.get(`${path}/applications.csv`, { schema }, async (request, reply) => {
+      const found = await findProtectedOf(deps, request);
+      const applications = await readShown(deps, request, found);
+      return sendCsv(reply, `server-${found.server.id}-applications.csv`, applicationsCsv(applications));
+    });
+  }
+}
+
+async function readChart(deps: TrafficDeps, request: TrafficRequest): Promise<Record<string, unknown>> {
+  const found = await findProtectedOf(deps, request);
+  const asked = readServerAsk(deps, request);
+  const { visitor, server } = found;
+  const subject = { ...found.subject, address: asked.address };
+  const [steps, attacks, view] = await Promise.all([
+    deps.protectTraffic.readSteps(visitor.actor, subject, asked.range),
+    readAttacksInChart(deps, visitor.actor, subject, asked.range),
+    readView(deps, found, asked),
+  ]);
+  const range = sinceCreation(asked.range, server.createdAt.getTime(), steps[0]?.at.getTime());
+  const areas = attackAreas(attacks, deps.clock.nowMs());
+  return chartJson('bit/s', chartOf(view, { ...asked, range }, steps, areas));
+}
+
+/** Applications of the range and the filters that are asked for; without a range those of the last 24 hours. */
+async function readShown(deps: TrafficDeps, request: TrafficRequest, { visitor, server }: ProtectedServer) {
+  const { range, address, filters } = readServerAsk(deps, request);
+  const nowMs = deps.clock.nowMs();
+  const subject = { serverIds: [server.id], addresses: address === null ? null : [address] };
+  const { rows } = await readApplications(deps.protectTraffic, visitor.actor, subject, {
+    range: request.query.range === undefined ? { fromMs: nowMs - dayMs, toMs: nowMs + dayMs } : range,
+    filters,
+    isPreviousObserved: false,
+  });
+  return rows;
+}
+
+async function readExactMinutes(deps: TrafficDeps, request: TrafficRequest) {
+  const { visitor, server, subject } = await findProtectedOf(deps, request);
+  const { range, address } = readServerAsk(deps, request);
+  if (range.error !== undefined) throw unusableRange(range.error);
+  try {
+    const of = { ...subject, address };
+    return { server, range, minutes: await deps.protectTraffic.readMinutes(visitor.actor, of, range) };
+  } catch (error) {
+    if (hasCode(error, 'protect_traffic.range_too_long')) throw unusableRange((error as Error).message);
+    throw error;
+  }
+}
+
+function unusableRange(message: string): HttpError {
+  return new HttpError(422, { code: 'validation_failed', reason: 'invalid_fields', message });
+}
+
+function toWire(row: MinuteRow) {
+  return {
+    timestamp: row.minute.toISOString(),
+    address: row.address,
+    inbound_bytes: row.inboundBytes,
+    outbound_bytes: row.outboundBytes,
+    inbound_bps: row.inboundBps,
+    outbound_bps: row.outboundBps,
+    pps: row.pps,
+    expected_bps: row.expectedBps,
+    expected_pps: row.expectedPps,
+    ddos_bps: row.ddosBps,
+    ddos_pps: row.ddosPps,
+    coverage: row.coverage,
+    reason: row.reason,
+    applications: row.applications,
+  };
+}

@@ -1,0 +1,262 @@
+/**
+ * The Traffic page of a server. It says first how fresh it is, then draws, then lists: applications and ports of the range,
+ * minutes with their exact bytes, usage by day. What was not observed is a gap with its reason and reads "unknown", never 0.
+ */
+import {
+  isStale,
+  type LiveStatus,
+  type MinuteRow,
+  type MinuteStatus,
+  type Rank,
+  type Traffic,
+} from '#operations/protect/index.ts';
+import type { Server } from '#operations/servers/index.ts';
+import {
+  age,
+  banner,
+  type ChartData,
+  type Content,
+  chart,
+  formatBitRate,
+  formatBytes,
+  formatCount,
+  formatTime,
+  type Html,
+  html,
+  link,
+  pageHeader,
+  type Range,
+  rangePicker,
+  refreshing,
+  section,
+  stat,
+  stats,
+  type Tone,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import type { Visitor } from '../guard.ts';
+import { attackState, attacksNow, isHeadline } from '../protect/attacks.ts';
+import { deliverySection, liveCard, minutesCard } from '../protect/delivery-cards.ts';
+import type { AttacksOfPage } from '../protect/read-attacks.ts';
+import { serverFrame } from '../servers/server-frame.ts';
+import { type BandwidthOptions, bandwidthSections } from './bandwidth.section.ts';
+import { filterBar } from './filter-bar.ts';
+import { minutesSection } from './minutes.section.ts';
+import { type ApplicationRank, applicationsTable, bytesText, portsSection } from './rank-tables.ts';
+import type { Gap } from './reasons.ts';
+import { type TrafficAsk, urlOf } from './traffic-url.ts';
+
+export interface TrafficPageOptions {
+  visitor: Visitor;
+  server: Server;
+  ask: TrafficAsk;
+  traffic: Traffic;
+  /** Bytes and 95th percentile of the range; null when nothing was observed. */
+  total: { inboundP95: number | null; outboundP95: number | null } | null;
+  chartData: ChartData;
+  applications: readonly ApplicationRank[];
+  ports: readonly Rank[];
+  /** When applications begin, where that is later than the range. */
+  applicationsFromMs: number | null;
+  /** The newest of the range, newest first. */
+  minutes: readonly MinuteRow[];
+  minuteGaps: readonly Gap[];
+  attacks: AttacksOfPage;
+  delivery: { live: LiveStatus; minutes: MinuteStatus };
+  usage: Omit<BandwidthOptions, 'url' | 'nowMs'>;
+}
+
+export const trafficPath = (serverId: number): string => `/client/servers/${serverId}/traffic`;
+export const serverLines = ['direction', 'app', 'port'] as const;
+
+export function trafficPage(options: TrafficPageOptions): Html {
+  const { visitor, server, ask, attacks, traffic } = options;
+  const path = trafficPath(server.id);
+  const url = urlOf(path, ask, 'direction');
+  const context = { url, filters: ask.filters, nowMs: traffic.nowMs };
+  const header = [
+    refreshing({ id: 'traffic-state', url, everySeconds: 15 }, [
+      pageHeader({ title: server.name, state: stateOf(options) }),
+    ]),
+    attacksNow(server, attacks.open, attacks.nowMs),
+  ];
+  const body = [
+    html`<div class="toolbar">${rangePicker({ url, range: ask.range, nowMs: traffic.nowMs, hasLive: true })}${addressChoice(options, url)}</div>`,
+    filterBar({
+      url,
+      filters: ask.filters,
+      faults: ask.faults,
+      by: ask.by,
+      choices: serverLines,
+      example: 'app:example.com port:443',
+    }),
+    trafficChart(options, url),
+    refreshing({ id: 'traffic-tables', url, everySeconds: 15 }, [
+      rangeStats(options),
+      applicationsSection(options, url),
+      portsSection(options.ports, context),
+      minutesSection({
+        minutes: options.minutes,
+        gaps: options.minuteGaps,
+        range: ask.range,
+        csvHref: fileOf(url, path, 'minutes.csv'),
+        jsonHref: fileOf(url, path, 'minutes.json'),
+      }),
+    ]),
+    bandwidthSections({ ...options.usage, url, nowMs: traffic.nowMs }),
+    refreshing(
+      { id: 'traffic-delivery', url, everySeconds: 15 },
+      deliverySection([
+        minutesCard(options.delivery.minutes, traffic.nowMs),
+        liveCard(options.delivery.live, traffic.nowMs),
+      ]),
+    ),
+  ];
+  return serverFrame({ visitor, server, tab: 'traffic' }, header, body);
+}
+
+const fileOf = (url: string, path: string, file: string) => url.replace(path, `${path}/${file}`);
+
+function trafficChart({ server, ask, chartData }: TrafficPageOptions, url: string): Html {
+  const path = trafficPath(server.id);
+  return chart({
+    id: 'traffic',
+    title: 'Traffic',
+    unit: 'bit/s',
+    data: chartData,
+    dataUrl: withQuery(fileOf(url, path, 'chart.json'), {}),
+    refreshSeconds: 15,
+    canZoom: true,
+    // No age here: the data is fetched again and again, this sentence is not.
+    source: `${stepOf(ask.range)}, observed at the hypervisor`,
+    emptyText: 'No traffic was observed in this range.',
+    csvHref: fileOf(url, path, 'minutes.csv'),
+  });
+}
+
+/** The page of a server whose protection views are off: usage alone (NET-1.6). */
+export function usageOnlyPage(
+  options: Pick<TrafficPageOptions, 'visitor' | 'server' | 'usage'> & { nowMs: number; url: string },
+): Html {
+  const { visitor, server, usage, nowMs, url } = options;
+  const header = pageHeader({
+    title: server.name,
+    state: { tone: 'neutral', text: 'Protection views are off.' },
+  });
+  return serverFrame({ visitor, server, tab: 'traffic' }, header, [
+    banner({
+      tone: 'info',
+      title: 'Minutes and applications of this server are not shown',
+      text: 'Observation continues. Turn the protection views on to see everything observed since.',
+      actions: link(`/client/servers/${server.id}/protect`, 'Protection settings', { kind: 'button' }),
+    }),
+    bandwidthSections({ ...usage, url, nowMs }),
+  ]);
+}
+
+function stateOf({ traffic, attacks }: TrafficPageOptions): { tone: Tone; text: Content } {
+  const { latestMinuteMs, nowMs } = traffic;
+  const now = attacks.open.filter((each) => isHeadline(each, nowMs));
+  if (now.length > 0) return attackState(now, nowMs);
+  if (latestMinuteMs === null) {
+    return {
+      tone: 'neutral',
+      text: 'Nothing observed yet. Live traffic appears within 30 seconds of the first packets, minutes after about two minutes.',
+    };
+  }
+  const endMs = latestMinuteMs + 60_000;
+  const minute = formatTime(latestMinuteMs).slice(11);
+  if (isStale(latestMinuteMs, nowMs)) {
+    return {
+      tone: 'warn',
+      text: html`No new minutes since ${minute}, ${age(endMs, nowMs)}. Traffic since then is unknown, not zero.`,
+    };
+  }
+  const latest = traffic.steps.findLast((step) => step.minutes > 0);
+  if ((latest?.ddosBps ?? 0) > 0) {
+    return {
+      tone: 'bad',
+      text: html`Suspected attack traffic. Last minute ${minute}, ${age(endMs, nowMs)}.`,
+    };
+  }
+  return { tone: 'good', text: html`Up to date, ${minute} (${age(endMs, nowMs)}).` };
+}
+
+export function stepOf(range: Range): string {
+  return range.stepSeconds === 60 ? 'each minute' : `means of ${range.stepSeconds / 60} minutes`;
+}
+
+/** The newest minute over all addresses, and the sums of the range. */
+function rangeStats({ minutes, traffic, total }: TrafficPageOptions): Html {
+  const newest = minutes.find((row) => row.inboundBps !== null || row.outboundBps !== null)?.minute.getTime();
+  const latest = minutes.filter((row) => row.minute.getTime() === newest);
+  const sum = (values: (number | null)[]) => {
+    const known = values.filter((value) => value !== null);
+    return known.length === 0 ? undefined : known.reduce((all, value) => all + value, 0);
+  };
+  const shown = (value: number | null | undefined, format: (value: number) => string) =>
+    value === undefined || value === null ? undefined : format(value);
+  const received = traffic.latestReceivedMs;
+  const source =
+    newest === undefined
+      ? undefined
+      : html`minute ${formatTime(newest).slice(11)}${received !== null && html`, received ${age(received, traffic.nowMs)}`}`;
+  const observed = `${formatCount(traffic.steps.reduce((all, step) => all + step.minutes, 0))} minutes observed`;
+  const percentile = (p95: number | null | undefined) =>
+    p95 === null || p95 === undefined ? observed : `${observed}, 95th percentile ${formatBitRate(p95)}`;
+  return stats(
+    stat({ label: 'In', value: shown(sum(latest.map((row) => row.inboundBps)), formatBitRate), source }),
+    stat({ label: 'Out', value: shown(sum(latest.map((row) => row.outboundBps)), formatBitRate), source }),
+    stat({
+      label: 'In, whole range',
+      value: shown(sum(traffic.steps.map((step) => step.inboundBytes)), formatBytes),
+      source: percentile(total?.inboundP95),
+    }),
+    stat({
+      label: 'Out, whole range',
+      value: shown(sum(traffic.steps.map((step) => step.outboundBytes)), formatBytes),
+      source: percentile(total?.outboundP95),
+    }),
+  );
+}
+
+function applicationsSection(options: TrafficPageOptions, url: string): Html {
+  const { server, ask, applications, applicationsFromMs, traffic } = options;
+  const path = trafficPath(server.id);
+  const most = applications[0];
+  const since =
+    applicationsFromMs === null
+      ? 'Of the range above'
+      : 'Of the last 24 hours: applications are kept no longer';
+  const first = most === undefined ? '' : ` ${most.name} used the most: ${bytesText(most)}.`;
+  return section(
+    {
+      title: 'Applications',
+      id: 'applications',
+      description: `Applications this server used or hosted. ${since}.${first}`,
+    },
+    applicationsTable(
+      applications,
+      { url, filters: ask.filters, nowMs: traffic.nowMs },
+      {
+        csvHref: fileOf(url, path, 'applications.csv'),
+        jsonHref: fileOf(url, path, 'applications.json'),
+      },
+    ),
+  );
+}
+
+/** Which address is shown, where the server has or had several. */
+function addressChoice({ server, traffic, ask }: TrafficPageOptions, url: string): Content {
+  const addresses = new Set([
+    ...server.addresses.map((each) => each.address),
+    ...traffic.series.map((series) => series.address),
+  ]);
+  if (ask.address !== null) addresses.add(ask.address);
+  if (addresses.size < 2) return '';
+  return html`<nav class="segments" aria-label="Address">${link(withQuery(url, { address: undefined }), 'All addresses', { kind: 'quiet', current: ask.address === null })}${[
+    ...addresses,
+  ].map((each) =>
+    link(withQuery(url, { address: each }), each, { kind: 'quiet', current: each === ask.address }),
+  )}</nav>`;
+}

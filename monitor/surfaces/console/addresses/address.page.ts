@@ -68,7 +68,7 @@ export function addressPage(request: FastifyRequest, page: AddressPage): Content
     conflictBanner(conflicts, nowMs),
     origin && step && originSection(request, siteId, origin, step),
     addressStats(request, points, range),
-    addressChart(request, points, range),
+    addressChart(request, chartData(points, page.around, range)),
     section(
       { title: 'Applications', description: useDescription(range) },
       applicationTable(request, siteId, page.used, nowMs),
@@ -212,8 +212,13 @@ function originHref(request: FastifyRequest, timeMs: number, stepSeconds: number
   return `${withQuery(request.url, { at: start, step })}#origin`;
 }
 
-export function chartData(points: readonly AddressPoint[], range: Range): ChartData {
+export function chartData(
+  points: readonly AddressPoint[],
+  around: Pick<ChartData, 'reasons' | 'flags'>,
+  range: Range,
+): ChartData {
   return {
+    ...around,
     timesMs: points.map((point) => point.timeMs),
     stepMs: range.stepSeconds * 1000,
     range,
@@ -224,13 +229,13 @@ export function chartData(points: readonly AddressPoint[], range: Range): ChartD
   };
 }
 
-function addressChart(request: FastifyRequest, points: readonly AddressPoint[], range: Range) {
+function addressChart(request: FastifyRequest, data: ChartData) {
   const [path, query] = request.url.split('?');
   return chart({
     id: 'address-traffic',
     title: 'Traffic of this address',
     unit: 'bit/s',
-    data: chartData(points, range),
+    data,
     dataUrl: `${path}/chart.json${query ? `?${query}` : ''}`,
     refreshSeconds: 60,
     canZoom: true,

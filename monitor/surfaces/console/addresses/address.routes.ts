@@ -6,6 +6,7 @@ import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson, type Range, readRange } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { readAround } from '../parts/chart-around.ts';
 import { readMinute } from '../parts/origin.ts';
 import { addressPage, chartData } from './address.page.ts';
 import { readAddress, readPoints } from './read-address.ts';
@@ -55,8 +56,11 @@ export function registerAddress(app: App, deps: ConsoleDeps): void {
       const range = rangeOf(request.query, nowMs);
       const address = canonicalOf(request.params.address);
       const { segment } = await segmentOf(deps, site, address, request.query);
-      const points = await readPoints(deps, site.id, { address, segment }, range, nowMs);
-      return chartJson('bit/s', chartData(points, range));
+      const [points, around] = await Promise.all([
+        readPoints(deps, site.id, { address, segment }, range, nowMs),
+        readAround(deps, { siteId: site.id, addresses: [address] }, range, nowMs),
+      ]);
+      return chartJson('bit/s', chartData(points, around, range));
     },
   );
 }

@@ -2,8 +2,9 @@
 import type { AddressUse } from '#monitor/applications/index.ts';
 import type { AddressConflict, AddressOwner, AddressPlace } from '#monitor/devices/index.ts';
 import type { Incident } from '#monitor/incidents/index.ts';
-import type { Range } from '#service-kit/pages/index.ts';
+import type { ChartData, Range } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
+import { readAround } from '../parts/chart-around.ts';
 import type { OriginLine } from '../parts/origin.ts';
 import { type AddressPoint, pointsOf } from './address-points.ts';
 
@@ -15,6 +16,7 @@ export interface Step {
 
 export interface AddressData {
   points: readonly AddressPoint[];
+  around: Pick<ChartData, 'reasons' | 'flags'>;
   used: readonly AddressUse[];
   owners: readonly AddressOwner[];
   conflicts: readonly AddressConflict[];
@@ -36,15 +38,16 @@ export async function readAddress(
   step: Step | null,
   nowMs: number,
 ): Promise<AddressData> {
-  const [points, used, owners, conflicts, origin, incidents] = await Promise.all([
+  const [points, around, used, owners, conflicts, origin, incidents] = await Promise.all([
     readPoints(deps, siteId, place, range, nowMs),
+    readAround(deps, { siteId, addresses: [place.address] }, range, nowMs),
     readUse(deps, siteId, place, range),
     deps.devices.listOwners(siteId, place, ownersMax),
     deps.devices.listAddressConflicts(siteId, place, ownersMax),
     step === null ? null : readOrigin(deps, siteId, place, step.from, step.to),
     deps.incidents.list({ siteId, address: place.address }, incidentsMax),
   ]);
-  return { points, used, owners, conflicts, origin, incidents };
+  return { points, around, used, owners, conflicts, origin, incidents };
 }
 
 /** A blank segment means that the address is globally unique or has no known owner. */

@@ -64,7 +64,7 @@ export function devicePage(request: FastifyRequest, page: DevicePage): Content {
       inventoryBanner(page.connection, page.inventory, nowMs),
     refreshing({ id: 'device-traffic', url: pageUrl(request), everySeconds: 60 }, [
       steps.sourceLimited && limitedBanner(),
-      trafficPart(request, device, steps, range),
+      trafficPart(request, page),
     ]),
     section({ title: 'Identity' }, identity(device, nowMs)),
     section(
@@ -133,11 +133,19 @@ export function unitOf(range: Range): ChartUnit {
 
 type Side = 'wan' | 'lan';
 
-export function chartData(steps: Limited<DeviceStep>, side: Side, range: Range): ChartData {
+export function chartData(
+  steps: Limited<DeviceStep>,
+  side: Side,
+  around: Pick<ChartData, 'reasons' | 'flags'>,
+  range: Range,
+): ChartData {
   const scale = isDaily(range) ? 1 : 8 / range.stepSeconds;
   const values = (key: 'rxBytes' | 'txBytes') =>
     steps.items.map((step) => (step[side] === null ? null : step[side][key] * scale));
   return {
+    reasons: around.reasons,
+    // One chart tells what happened; the other one stands below it.
+    flags: side === 'wan' ? around.flags : [],
     timesMs: steps.items.map((step) => step.timeMs),
     stepMs: range.stepSeconds * 1000,
     range,
@@ -151,12 +159,7 @@ export function chartData(steps: Limited<DeviceStep>, side: Side, range: Range):
 
 const sideWords = { wan: 'WAN', lan: 'LAN' } as const;
 
-function trafficPart(
-  request: FastifyRequest,
-  device: Device,
-  steps: Limited<DeviceStep>,
-  range: Range,
-): Content {
+function trafficPart(request: FastifyRequest, { device, steps, around, range }: DevicePage): Content {
   offerData(request, {
     id: 'traffic',
     rows: steps.items,
@@ -186,7 +189,7 @@ function trafficPart(
         id: `device-${side}`,
         title: isDaily(range) ? `${sideWords[side]}, bytes by day` : sideWords[side],
         unit: unitOf(range),
-        data: chartData(steps, side, range),
+        data: chartData(steps, side, around, range),
         dataUrl: `/sites/${device.siteId}/devices/${device.id}/${side}.json${query ? `?${query}` : ''}`,
         refreshSeconds: 60,
         size: 'small',

@@ -8,7 +8,7 @@ import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
 import { chartData, devicePage, type RefusedName, unitOf } from './device.page.ts';
-import { readDevice, readSteps } from './read-device.ts';
+import { readDevice, readDeviceAround, readSteps } from './read-device.ts';
 
 const Params = Type.Object({
   ...SiteParams.properties,
@@ -47,9 +47,14 @@ export function registerDevice(app: App, deps: ConsoleDeps): void {
     async (request) => {
       const { siteId, deviceId, side } = request.params;
       const device = await findDevice(deps, siteId, deviceId);
-      const range = deviceRange(request.query, Date.now());
-      const steps = await readSteps(deps, device, range);
-      return chartJson(unitOf(range), chartData(steps, side, range));
+      const nowMs = Date.now();
+      const range = deviceRange(request.query, nowMs);
+      const [steps, bindings] = await Promise.all([
+        readSteps(deps, device, range),
+        deps.devices.listBindings(device.id),
+      ]);
+      const around = await readDeviceAround(deps, device, bindings, range, nowMs);
+      return chartJson(unitOf(range), chartData(steps, side, around, range));
     },
   );
 

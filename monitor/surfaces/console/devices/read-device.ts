@@ -3,6 +3,7 @@ import { type Claim, type Device, deviceKeyOf } from '#monitor/devices/index.ts'
 import type { DeviceStep, Limited } from '#monitor/traffic/index.ts';
 import type { Range } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
+import { readAround } from '../parts/chart-around.ts';
 import type { DeviceApplication } from './device-parts.ts';
 
 /** Applications are summed from minutes, so over one hour and a limited number of addresses. */
@@ -23,8 +24,11 @@ export async function readDevice(deps: ConsoleDeps, device: Device, range: Range
     readSteps(deps, device, range),
     server && deps.vulnerabilities.findServer(server.clusterId, server.vmId),
   ]);
-  const applications = await readApplications(deps, device, bindings, range, nowMs);
-  return { connection, inventory, bindings, conflicts, events, steps, applications, assessed };
+  const [applications, around] = await Promise.all([
+    readApplications(deps, device, bindings, range, nowMs),
+    readDeviceAround(deps, device, bindings, range, nowMs),
+  ]);
+  return { around, connection, inventory, bindings, conflicts, events, steps, applications, assessed };
 }
 
 export async function readSteps(
@@ -35,6 +39,21 @@ export async function readSteps(
   if (device.foreignReason !== null) return { items: [], sourceLimited: false };
   const { fromMs, toMs, stepSeconds } = range;
   return deps.traffic.readDevice(device.siteId, deviceKeyOf(device), fromMs, toMs, stepSeconds);
+}
+
+/** What happened to the addresses that it owned in the range. */
+export async function readDeviceAround(
+  deps: ConsoleDeps,
+  device: Device,
+  bindings: readonly Claim[],
+  range: Range,
+  nowMs: number,
+) {
+  const addresses = bindings
+    .filter((one) => one.firstSeenMs < range.toMs && (one.endedAtMs ?? range.toMs) > range.fromMs)
+    .slice(0, addressesMax)
+    .map((one) => one.address);
+  return readAround(deps, { siteId: device.siteId, addresses: [...new Set(addresses)] }, range, nowMs);
 }
 
 /** Applications of its addresses in the last hour of the range, only in minutes in which it owned them. */

@@ -41,6 +41,8 @@ export interface TrafficPage {
   range: Range;
   traffic: SiteTraffic;
   gaps: readonly GapRow[];
+  /** Why values are missing, and what happened. */
+  around: Pick<ChartData, 'reasons' | 'flags'>;
   /** Addresses and applications are of the time from here on. */
   topFromMs: number;
   top: readonly TopAddress[];
@@ -65,7 +67,7 @@ export function trafficPage(request: FastifyRequest, page: TrafficPage): Content
     refreshing({ id: 'traffic', url: request.url, everySeconds: 60 }, [
       attackBanner(page.attacks),
       newestStats(traffic, range, siteId),
-      trafficChart(request, siteId, chartData(traffic, gaps, range)),
+      trafficChart(request, siteId, chartData(traffic, page.around, range)),
       section(
         {
           title: 'Addresses',
@@ -96,14 +98,13 @@ export function trafficPage(request: FastifyRequest, page: TrafficPage): Content
   ];
 }
 
-export function chartData(traffic: SiteTraffic, gaps: readonly GapRow[], range: Range): ChartData {
+export function chartData(
+  traffic: SiteTraffic,
+  around: Pick<ChartData, 'reasons' | 'flags'>,
+  range: Range,
+): ChartData {
   return {
-    areas: gaps.map((gap) => ({
-      fromMs: Math.max(gap.fromMinute * 1000, range.fromMs),
-      toMs: Math.min((gap.toMinute + 60) * 1000, range.toMs),
-      label: 'gap',
-      tone: 'warn',
-    })),
+    ...around,
     timesMs: traffic.timesMs,
     stepMs: range.stepSeconds * 1000,
     range,

@@ -6,6 +6,7 @@ import { chartJson, type Range, readRange } from '#service-kit/pages/index.ts';
 import { rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { readAround } from '../parts/chart-around.ts';
 import { applicationsShown, chartData, trafficPage } from './traffic.page.ts';
 
 const Query = Type.Object({
@@ -31,7 +32,7 @@ export function registerTraffic(app: App, deps: ConsoleDeps): void {
       const topFromMs = Math.max(range.fromMs, range.toMs - dayMs);
       const limit = rowsLimit(request, rowsShown);
       const [chart, top, sensors, newest, use, open] = await Promise.all([
-        readChart(deps, site.id, range, limit),
+        readChart(deps, site.id, range, limit, nowMs),
         deps.traffic.listTopAddresses(site.id, topFromMs, range.toMs, limit),
         deps.sensors.list(site.id),
         deps.traffic.newestMinutes(),
@@ -51,9 +52,10 @@ export function registerTraffic(app: App, deps: ConsoleDeps): void {
     { schema: { params: SiteParams, querystring: Query } },
     async (request) => {
       const site = await siteOf(deps.sites, request.params.siteId);
-      const range = readRange(request.query, Date.now(), '1h');
-      const { traffic, gaps } = await readChart(deps, site.id, range, rowsShown);
-      return chartJson('bit/s', chartData(traffic, gaps, range));
+      const nowMs = Date.now();
+      const range = readRange(request.query, nowMs, '1h');
+      const { traffic, around } = await readChart(deps, site.id, range, rowsShown, nowMs);
+      return chartJson('bit/s', chartData(traffic, around, range));
     },
   );
 }
@@ -72,8 +74,11 @@ async function readUse(
   return use.rows.slice(0, applicationsShown);
 }
 
-async function readChart(deps: ConsoleDeps, siteId: number, range: Range, gapsMax: number) {
-  const traffic = await deps.traffic.readSiteTraffic(siteId, range.fromMs, range.toMs, range.stepSeconds);
-  const gaps = await deps.traffic.listGaps(siteId, range.fromMs, range.toMs, gapsMax);
-  return { traffic, gaps };
+async function readChart(deps: ConsoleDeps, siteId: number, range: Range, gapsMax: number, nowMs: number) {
+  const [traffic, gaps, around] = await Promise.all([
+    deps.traffic.readSiteTraffic(siteId, range.fromMs, range.toMs, range.stepSeconds),
+    deps.traffic.listGaps(siteId, range.fromMs, range.toMs, gapsMax),
+    readAround(deps, { siteId }, range, nowMs),
+  ]);
+  return { traffic, gaps, around };
 }

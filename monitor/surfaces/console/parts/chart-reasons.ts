@@ -1,0 +1,64 @@
+/** Why charts of this console have no values, or only a part of them: gaps of captures, and minutes that are still to come. */
+import type { GapRow } from '#monitor/traffic/index.ts';
+import type { ChartReason, Range } from '#service-kit/pages/index.ts';
+import { gapReason } from './words.ts';
+
+/** A minute that ended more recently may still arrive. */
+const arrivesWithinMs = 90_000;
+/** How long facts of traffic are kept (NET-2.4.1). */
+const keptMs = 92 * 86_400_000;
+/** Stretches in one ribbon; more would be narrower than a pixel. */
+const reasonsMax = 200;
+
+export interface ReasonInput {
+  gaps: readonly GapRow[];
+  range: Range;
+  /** When the first sensor of the site was enrolled; null: none is. */
+  firstSensorMs: number | null;
+  nowMs: number;
+}
+
+/** In the order in which they are told where several hold. Gaps of one reason and host that touch are one. */
+export function chartReasons({ gaps, range, firstSensorMs, nowMs }: ReasonInput): ChartReason[] {
+  const { fromMs, toMs } = range;
+  const edge = (text: string, from: number, to: number): ChartReason[] => {
+    const reason = {
+      fromMs: Math.max(from, fromMs),
+      toMs: Math.min(to, toMs),
+      text,
+      tone: 'neutral',
+    } as const;
+    return reason.fromMs < reason.toMs ? [reason] : [];
+  };
+  return [
+    ...edge('kept no longer', fromMs, nowMs - keptMs),
+    ...(firstSensorMs === null
+      ? edge('no sensor is enrolled', fromMs, nowMs)
+      : edge('before the first sensor was enrolled', fromMs, Math.floor(firstSensorMs / 60_000) * 60_000)),
+    ...mergedGaps(gaps, range).slice(-reasonsMax),
+    ...edge('minute in progress', Math.floor((nowMs - arrivesWithinMs) / 60_000) * 60_000, nowMs),
+    ...edge('not yet', nowMs, toMs),
+  ];
+}
+
+/** In order of time. */
+function mergedGaps(gaps: readonly GapRow[], range: Range): ChartReason[] {
+  const open = new Map<string, ChartReason>();
+  const all: ChartReason[] = [];
+  const inOrder = gaps.toSorted((a, b) => a.fromMinute - b.fromMinute);
+  for (const gap of inOrder) {
+    const fromMs = Math.max(gap.fromMinute * 1000, range.fromMs);
+    const toMs = Math.min((gap.toMinute + 60) * 1000, range.toMs);
+    if (fromMs >= toMs) continue;
+    const text = `${gapReason(gap)} (${gap.hostName}${gap.capture === '' ? '' : `, ${gap.capture}`})`;
+    const last = open.get(text);
+    if (last && fromMs <= last.toMs) {
+      last.toMs = Math.max(last.toMs, toMs);
+      continue;
+    }
+    const reason = { fromMs, toMs, text };
+    open.set(text, reason);
+    all.push(reason);
+  }
+  return all;
+}

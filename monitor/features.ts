@@ -36,6 +36,7 @@ import { type ChangedAddress, checkAddresses } from './placements/index.ts';
 import { migrations, type Platform } from './platform.ts';
 import { createProbes, type Probes } from './probes/index.ts';
 import { createProtection, type Protection } from './protection/index.ts';
+import { createReadTokens, type ReadTokens } from './read-tokens/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
 import { createScans, type Scans } from './scans/index.ts';
 import { createSearch, type Search } from './search/index.ts';
@@ -82,6 +83,7 @@ interface Reception {
 /** What looks after the rest, for people. */
 interface Care {
   operators: Operators;
+  readTokens: ReadTokens;
   search: Search;
   retention: Retention;
   health: Health;
@@ -281,6 +283,7 @@ function createCare(known: Platform & Observation & Reception): Care {
       post,
       breached: createBreachedPasswords(config.breachedPasswordsFile, 'SVC_BREACHED_PASSWORDS_FILE'),
     }),
+    readTokens: createReadTokens(known),
     search: createSearch(known),
     retention,
     health: createHealth({

@@ -8,6 +8,7 @@ import type { MonitorConfig } from './config.ts';
 import { monitorErrorPage, registerConsole } from './surfaces/console/index.ts';
 import { registerHealth } from './surfaces/health/index.ts';
 import { registerNotices } from './surfaces/notices/index.ts';
+import { registerReadApi } from './surfaces/read-api/index.ts';
 import { registerSensorApi } from './surfaces/sensor-api/index.ts';
 
 export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Promise<HttpServer> {
@@ -22,6 +23,7 @@ export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Pr
     async routes(app) {
       registerHealth(app, { ...monitor, metricsToken: config.metricsToken });
       await registerSensorApi(app, monitor);
+      await registerReadApi(app, monitor);
       await registerNotices(app, { ...monitor, clock: systemClock });
       registerAssets(app);
       // The gallery is for developers of pages; production does not have it.

@@ -8,8 +8,8 @@ import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto
 
 export { defaultDays, expiryOf } from './expiry.ts';
 
-/** `svc`: customer API keys; `svcadm`: admin API tokens; `svcsen`: sensors. */
-export type CredentialPrefix = 'svc' | 'svcadm' | 'svcsen';
+/** `svc`: customer API keys; `svcadm`: admin API tokens; `svcsen`: sensors; `svcread`: read tokens of the monitor. */
+export type CredentialPrefix = 'svc' | 'svcadm' | 'svcsen' | 'svcread';
 
 export interface Credential {
   id: string;

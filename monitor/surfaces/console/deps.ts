@@ -16,6 +16,7 @@ import type { Connection } from '#monitor/operations-client/index.ts';
 import type { Operators } from '#monitor/operators/index.ts';
 import type { Probes } from '#monitor/probes/index.ts';
 import type { Protection } from '#monitor/protection/index.ts';
+import type { ReadTokens } from '#monitor/read-tokens/index.ts';
 import type { Scans } from '#monitor/scans/index.ts';
 import type { Search } from '#monitor/search/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
@@ -57,6 +58,7 @@ export interface ConsoleDeps {
   probes: Probes;
   protection: Protection;
   handOff: HandOff;
+  readTokens: ReadTokens;
   alerts: Alerts;
   feeds: Feeds;
   search: Search;

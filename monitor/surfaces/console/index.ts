@@ -39,6 +39,7 @@ import { registerSensor } from './sensors/sensor.routes.ts';
 import { registerSensors } from './sensors/sensors.routes.ts';
 import { registerPeople } from './settings/people.routes.ts';
 import { registerOverview } from './sites/overview.routes.ts';
+import { registerReadTokens } from './sites/read-tokens.routes.ts';
 import { registerSettings } from './sites/settings.routes.ts';
 import { registerHealth } from './system/health.routes.ts';
 import { registerSystem } from './system/system.routes.ts';
@@ -86,6 +87,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerAlerts(scope, deps);
     registerEvents(scope, deps);
     registerSettings(scope, deps);
+    registerReadTokens(scope, deps);
     registerOperations(scope, deps);
     registerPeople(scope, deps);
     registerAudit(scope, deps);

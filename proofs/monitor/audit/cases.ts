@@ -26,6 +26,7 @@ async function ask(url: string, options: RequestInit): Promise<Answer> {
 /** Routes that need no entry, with the reason. */
 export const exceptions: Readonly<Record<string, string>> = {
   'POST /agent/v1/telemetry': 'measurements, many a minute; each is stored with its sensor',
+  'POST /api/v1/query': 'reads traffic, and changes nothing',
   'POST /agent/v1/live': 'measurements, every few seconds',
   'POST /agent/v1/incidents':
     'what a sensor observed of attacks; each incident keeps its sensor and its events',
@@ -114,6 +115,18 @@ export const cases: Readonly<Record<string, Case>> = {
   ],
   'POST /sign-out': ['session.end', async ({ server }) => (await server.signIn('viewer')).post('/sign-out')],
   'POST /sites': ['site.create', ({ operator, next }) => operator.post('/sites', { name: `site ${next()}` })],
+  'POST /sites/:siteId/read-tokens': [
+    'read_token.create',
+    ({ operator, siteId, next }) =>
+      operator.post(`/sites/${siteId}/read-tokens`, { name: `program ${next()}`, days: '30' }),
+  ],
+  'POST /sites/:siteId/read-tokens/:tokenId/revoke': [
+    'read_token.revoke',
+    async ({ operator, siteId, monitor }) => {
+      const { token } = await monitor.readTokens.create(systemActor, siteId, { name: 'program', days: '' });
+      return operator.post(`/sites/${siteId}/read-tokens/${token.split('_')[1]}/revoke`);
+    },
+  ],
   'POST /sites/:siteId/settings/full-scan': [
     'site.set_full_scan_time',
     ({ operator, siteId }) =>

@@ -63,6 +63,13 @@ export function settingsPage(page: SettingsPage): Content {
     enrolSection(page),
     clusterSection(page),
     section(
+      {
+        title: 'Programs that read',
+        description: 'Grafana, Prometheus and your own programs read the traffic of this site with a token.',
+      },
+      html`<p>${link(`/sites/${site.id}/read-tokens`, 'Read tokens')}</p>`,
+    ),
+    section(
       { id: 'manufacturers', title: 'Manufacturer names' },
       html`<p>${manufacturerText(page.registryHost)}</p>`,
     ),

@@ -1,0 +1,102 @@
+/**
+ * Tokens with which programs read one site's traffic: read-only, with an end, shown once, stored as a digest.
+ *
+ * A token belongs to a site and can't be moved. An unknown, an expired and a revoked one get the same answer, in the same time.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { recorded } from '#service-kit/audit/index.ts';
+import { expiryOf, mintCredential, parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import * as store from './store.ts';
+import { type Admission, createTokenThrottle } from './throttle.ts';
+
+export type { ReadToken } from './store.ts';
+export { requestsPerMinute, underWayMax } from './throttle.ts';
+
+/** `svcread_<id>_<secret>`. */
+const prefix = 'svcread';
+const nameMax = 80;
+
+export interface ReadTokens {
+  list(siteId: number): Promise<store.ReadToken[]>;
+  /**
+   * Makes a token; the text is shown once. `days` is the text of a form, blank for no end. Throws `read_tokens.invalid`.
+   */
+  create(
+    actor: Actor,
+    siteId: number,
+    input: { name: string; days: string },
+  ): Promise<{ token: string; expiresAtMs: number | null }>;
+  /** False: the site has no such token. */
+  revoke(actor: Actor, siteId: number, id: string): Promise<boolean>;
+  /** The site that a presented token may read; null: none. */
+  authenticate(token: string): Promise<{ id: string; siteId: number } | null>;
+  /** Counts a request of a token; call `end` when it has been answered. */
+  admit(id: string): Admission;
+}
+
+export function createReadTokens(deps: { db: () => Queryable; clock: Clock }): ReadTokens {
+  const { db, clock } = deps;
+  const admit = createTokenThrottle(clock);
+  return {
+    list: (siteId) => store.listTokens(db(), siteId),
+    async create(actor, siteId, input) {
+      requireOperator(actor);
+      const name = input.name.replace(/\p{Cc}/gu, ' ').trim();
+      if (name === '' || name.length > nameMax)
+        throw new CodedError(
+          'read_tokens.invalid',
+          `Give the token a name of at most ${nameMax} characters.`,
+        );
+      const expiresAt = expiryOf(input.days, clock.nowMs());
+      if (expiresAt === undefined)
+        throw new CodedError('read_tokens.invalid', 'Give a number of days, or leave it empty for no end.');
+      const minted = mintCredential(prefix);
+      const createdBy = actor.kind === 'person' ? `operator ${actor.id}` : 'system';
+      await recorded(
+        db(),
+        actor,
+        {
+          operation: 'read_token.create',
+          subject: { kind: 'read_token', id: minted.id, name },
+          after: { siteId, expiresAt },
+        },
+        (trx) =>
+          store.insertToken(trx, {
+            id: minted.id,
+            digest: minted.digest,
+            siteId,
+            name,
+            createdBy,
+            expiresAt,
+          }),
+      );
+      return { token: minted.token, expiresAtMs: expiresAt?.getTime() ?? null };
+    },
+    async revoke(actor, siteId, id) {
+      requireOperator(actor);
+      const revoked = await recorded<{ name: string } | null>(
+        db(),
+        actor,
+        ({ name }) => ({
+          operation: 'read_token.revoke',
+          subject: { kind: 'read_token', id, name },
+          before: { siteId },
+        }),
+        (trx) => store.revokeToken(trx, siteId, id),
+      );
+      return revoked !== null;
+    },
+    async authenticate(token) {
+      const presented = parseCredential(prefix, token);
+      if (!presented) return null;
+      const known = await store.findToken(db(), presented.id);
+      if (!secretMatches(known?.digest ?? null, presented.secret) || !known) return null;
+      await store.noteUse(db(), presented.id);
+      return { id: presented.id, siteId: known.siteId };
+    },
+    admit,
+  };
+}

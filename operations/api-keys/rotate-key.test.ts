@@ -37,7 +37,9 @@ test('API-2.1.6, API-2.1.3: a rotated key has a successor that may do the same, 
   const shown = /svc_[a-z0-9]{16}_[A-Za-z0-9_-]{43}/.exec(rotated.text)![0];
   assert.deepEqual([rotated.status, rotated.cache], [200, 'no-store']);
   assert.ok(await world.apiKeys.verifyKey(shown));
-  assert.ok(!(await page('/client/developer/')).text.includes(shown));
+  const listed = (await page('/client/developer/')).text;
+  assert.ok(!listed.includes(shown));
+  assert.match(listed, /replaced, old key ends in 2[34] h</);
   assert.equal((await page('/client/developer/rotate', { csrf_token, key_id: 'a'.repeat(16) })).status, 404);
   for (let i = 0; i < 22; i += 1) await world.createKey(customer);
   await assert.rejects(world.apiKeys.rotateKey(owner, keyId), (error) => hasCode(error, 'api_keys.limit'));

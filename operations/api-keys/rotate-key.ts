@@ -31,7 +31,7 @@ export async function rotateKey(db: Queryable, actor: CustomerActor, keyId: stri
       organizationIds: actor.ownedOrganizationIds,
     });
     if (!isCopied) throw new CodedError('api_keys.not_found', 'There is no such active key of yours.');
-    await store.expireKey(tx, keyId, rotationOverlapHours);
+    await store.replaceKey(tx, keyId, id, rotationOverlapHours);
     await emit(tx, { type: 'key.created', keyId: id });
     const after = { replacedBy: id, oldEndsInHours: rotationOverlapHours };
     await recordKey(tx, actor, 'key.rotate', keyId, { after });

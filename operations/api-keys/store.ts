@@ -103,10 +103,15 @@ export async function copyKey(
   return rows.length === 1;
 }
 
-/** Lets a key expire so many hours from now, or when it would have anyway. */
-export async function expireKey(tx: Queryable, keyId: string, hours: number): Promise<void> {
+/** Notes the key that takes its place, and lets it expire so many hours from now, or when it would have anyway. */
+export async function replaceKey(
+  tx: Queryable,
+  keyId: string,
+  replacedBy: string,
+  hours: number,
+): Promise<void> {
   await sql`update api_keys
-    set expires_at = least(expires_at, svc_now() + make_interval(hours => ${hours}::int))
+    set replaced_by = ${replacedBy}, expires_at = least(expires_at, svc_now() + make_interval(hours => ${hours}::int))
     where key_id = ${keyId}`.execute(tx);
 }
 

@@ -68,6 +68,8 @@ export interface KeySummary {
   revokedAt: Date | null;
   lastUsedAt: Date | null;
   isActive: boolean;
+  /** The key that was made in its place; it goes on beside it for a day. */
+  replacedBy: string | null;
 }
 
 export async function listKeys(
@@ -80,6 +82,7 @@ export async function listKeys(
       k.organization_id as "organizationId", o.name as "organizationName", k.created_at as "createdAt", k.expires_at as "expiresAt",
       k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt",
       k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) as "isActive",
+      k.replaced_by as "replacedBy",
       case when k.tenant_access = 'selected' then coalesce((
         select json_agg(t.name order by t.id) from api_key_tenants g join tenants t on t.id = g.tenant_id
         where g.key_id = k.key_id), '[]') end as "tenantNames",

@@ -30,6 +30,19 @@ export async function findSettings(
   );
 }
 
+/** Those of these servers whose protection views are off. */
+export async function listHidden(
+  db: Queryable,
+  serverIds: readonly number[],
+  tenantIds: readonly number[],
+): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select server_id as id from protect_settings
+    where server_id = any(${[...serverIds]}::bigint[]) and tenant_id = any(${[...tenantIds]}::bigint[])
+      and not views_on`.execute(db);
+  return rows.map(({ id }) => id);
+}
+
 /** Stores a choice. What goes from off to on is on since now; what stays as it is keeps its time. Without a row the defaults held. */
 export async function putSettings(
   tx: Queryable,

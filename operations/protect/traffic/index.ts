@@ -42,11 +42,14 @@ export {
   passesIdentity,
   type Rank,
   rankIdentities,
+  rankServers,
+  restValue,
   seriesOfIdentities,
   serviceOf,
 } from './explore.ts';
 export {
   type FilterDimension,
+  passes,
   readFilters,
   type TrafficFilter,
   withFilter,

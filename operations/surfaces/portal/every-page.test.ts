@@ -98,6 +98,7 @@ test('the walk by links finds every kind of page, and no link leads nowhere', ()
     '/client/servers/{id}/protect/findings',
     '/client/servers/{id}/protect/findings/{id}.{id}.{id}.{id}/tcp-{id}',
     '/client/servers/{id}/protect/findings/{id}.{id}.{id}.{id}/tcp-{id}/CVE-{id}-{id}',
+    '/client/traffic/',
     '/client/networks/',
     '/client/networks/{id}',
     '/client/developer/',

@@ -5,7 +5,16 @@ import type { Visitor } from './guard.ts';
 export interface FrameOptions {
   visitor: Visitor;
   title: string;
-  current: 'servers' | 'networks' | 'developer' | 'docs' | 'billing' | 'activity' | 'settings' | 'account';
+  current:
+    | 'servers'
+    | 'traffic'
+    | 'networks'
+    | 'developer'
+    | 'docs'
+    | 'billing'
+    | 'activity'
+    | 'settings'
+    | 'account';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   isNarrow?: boolean;
@@ -25,6 +34,7 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
         {
           items: [
             { label: 'Servers', href: '/client/', key: 's', current: options.current === 'servers' },
+            { label: 'Traffic', href: '/client/traffic/', key: 't', current: options.current === 'traffic' },
             {
               label: 'Networks',
               href: '/client/networks/',

@@ -53,6 +53,7 @@ import { registerFirewall } from './servers/firewall.routes.ts';
 import { registerServerNetworks } from './servers/server-networks.routes.ts';
 import { registerServerSettings } from './servers/server-settings.routes.ts';
 import { registerServers } from './servers/servers.routes.ts';
+import { registerAllTraffic } from './traffic/all-traffic.routes.ts';
 import { registerLive } from './traffic/live.routes.ts';
 import { registerTraffic } from './traffic/traffic.routes.ts';
 import { registerTrafficFiles } from './traffic/traffic-files.routes.ts';
@@ -104,6 +105,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerDeploy(routes, deps);
       registerServers(routes, deps);
       registerServerSettings(routes, deps);
+      registerAllTraffic(routes, deps);
       registerTraffic(routes, deps);
       registerTrafficFiles(routes, deps);
       registerBilling(routes, deps);

@@ -125,6 +125,14 @@ async function furnish(name: string, company: string) {
     ...[
       '',
       'servers/new',
+      'traffic/',
+      'traffic/?by=app&range=24h',
+      'traffic/?by=direction&q=-server:x port:443',
+      'traffic/chart.json?by=port',
+      'traffic/servers.json',
+      'traffic/servers.csv',
+      'traffic/applications.json',
+      'traffic/applications.csv',
       'networks/',
       'developer/',
       'developer/usage/',
@@ -262,6 +270,8 @@ test('every statement of a portal page on a table with tenants filters by the te
 const secondLines = [
   /from protect_(live_)?series/,
   /from protect_settings/,
+  // Of one server, behind its own filtered statement.
+  /from audit_entries/,
   // Behind the generations of the server that a filtered statement gave, and these behind the server.
   /from (scan_requests|port_scans|allocations|finding_projections)/,
   /from protect_incidents/,

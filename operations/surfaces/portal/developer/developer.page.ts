@@ -14,6 +14,7 @@ import {
   fieldGroup,
   form,
   formatCount,
+  formatDuration,
   formatTime,
   type Html,
   hiddenField,
@@ -104,7 +105,7 @@ function keysTable({ keys, counts, visitor, tenants, nowMs }: DeveloperPageOptio
     columns: [
       { key: 'name', header: 'Name', cell: (key) => key.name },
       { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },
-      { key: 'state', header: 'State', cell: stateBadge },
+      { key: 'state', header: 'State', cell: (key) => stateBadge(key, nowMs) },
       { key: 'scope', header: 'Scope', cell: (key) => key.scope },
       { key: 'tenants', header: 'Workspaces', cell: (key) => key.tenantNames?.join(', ') ?? 'all' },
       { key: 'person', header: 'Acts for', cell: (key) => key.personName },
@@ -202,7 +203,12 @@ function revokeDrawer(key: KeySummary, visitor: Visitor): Html {
   ]);
 }
 
-function stateBadge(key: KeySummary): Html {
+function stateBadge(key: KeySummary, nowMs: number): Html {
+  if (key.isActive && key.replacedBy !== null && key.expiresAt !== null)
+    return badge(
+      'warn',
+      `replaced, old key ends in ${formatDuration((key.expiresAt.getTime() - nowMs) / 1000)}`,
+    );
   if (key.isActive) return badge('good', 'active');
   return key.revokedAt === null ? badge('neutral', 'expired') : badge('neutral', 'revoked');
 }

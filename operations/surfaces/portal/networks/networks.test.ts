@@ -119,6 +119,32 @@ test('API-4.9: the firewall’s page changes one thing at a time, of the version
   assert.match(page, /Default action: drop\./);
 });
 
+test('rules that most servers need are one click each, and those that are there are not offered', async () => {
+  const { text, tenant, email } = await visitor('Presets');
+  const { serverId } = await world.deploy(tenant, 'web-1');
+  const path = `/client/servers/${serverId}/firewall`;
+  const before = await text(path);
+  for (const label of ['SSH', 'HTTP', 'HTTPS', 'Ping']) assert.match(before, new RegExp(`>Allow ${label}<`));
+  const form = (/<form[^>]*>(?:(?!<\/form>).)*>Allow SSH</s.exec(before) ?? assert.fail())[0];
+  const fields = Object.fromEntries(
+    [...form.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name!, value!]),
+  );
+  const cookie = await world.signIn(email);
+  const csrf = /name="csrf_token" value="([^"]+)"/.exec(
+    await (await fetch(`${world.url}${path}`, { headers: { cookie, accept: 'text/html' } })).text(),
+  )![1]!;
+  const answer = await fetch(`${world.url}${path}/add`, {
+    method: 'POST',
+    headers: { cookie, accept: 'text/html' },
+    body: new URLSearchParams({ ...fields, csrf_token: csrf }),
+    redirect: 'manual',
+  });
+  assert.equal(answer.status, 303);
+  const after = await text(path);
+  assert.doesNotMatch(after, />Allow SSH</);
+  assert.match(after, />22</);
+});
+
 test('API-2.6: the usage on the Traffic page says that nothing was measured, and never draws it as zero', async () => {
   const { text, tenant } = await visitor('Bandwidth page');
   const { serverId } = await world.deploy(tenant, 'web-1');

@@ -173,8 +173,8 @@ function addSection({ visitor, server, firewall, refused }: FirewallPageOptions)
       value: typed[name],
       options: options.map(([value, text]) => ({ value, label: text })),
     });
-  return section(
-    { title: 'Add a rule', id: 'add' },
+  return section({ title: 'Add a rule', id: 'add' }, [
+    presetButtons({ visitor, server, firewall }),
     form(
       {
         action: `/client/servers/${server.id}/firewall/add`,
@@ -226,7 +226,46 @@ function addSection({ visitor, server, firewall, refused }: FirewallPageOptions)
         }),
       ],
     ),
+  ]);
+}
+
+/** Rules that most servers need. */
+const presets = [
+  { label: 'SSH', protocol: 'tcp', ports: '22' },
+  { label: 'HTTP', protocol: 'tcp', ports: '80' },
+  { label: 'HTTPS', protocol: 'tcp', ports: '443' },
+  { label: 'Ping', protocol: 'icmp', ports: null },
+] as const;
+
+/** One click each; those that are there already are left out. */
+function presetButtons({
+  visitor,
+  server,
+  firewall,
+}: Pick<FirewallPageOptions, 'visitor' | 'server' | 'firewall'>): Content {
+  const missing = presets.filter(
+    ({ protocol, ports }) =>
+      !firewall.rules.some(
+        (rule) =>
+          rule.direction === 'inbound' &&
+          rule.action === 'accept' &&
+          rule.protocol === protocol &&
+          rule.ports === ports &&
+          rule.peers.length === 0,
+      ),
   );
+  if (missing.length === 0) return '';
+  return html`<div class="toolbar">${missing.map(({ label, protocol, ports }) =>
+    actionButton({
+      action: `/client/servers/${server.id}/firewall/add`,
+      csrfToken: visitor.csrfToken,
+      label: `Allow ${label}`,
+      fields: {
+        ...{ version: firewall.version, direction: 'inbound', action: 'accept' },
+        ...{ protocol, ports: ports ?? '', peers: '', description: label },
+      },
+    }),
+  )}</div>`;
 }
 
 function policiesSection({ visitor, server, firewall }: FirewallPageOptions): Html {

@@ -1,6 +1,14 @@
 /** The chart of a traffic view: in and out, or a line for each of the largest values. */
-import type { ExploredSeries, StepRow, UsageStep } from '#operations/protect/index.ts';
-import type { ChartArea, ChartData, ChartSeries, Range } from '#service-kit/pages/index.ts';
+import { type ExploredSeries, restValue, type StepRow, type UsageStep } from '#operations/protect/index.ts';
+import {
+  type ChartArea,
+  type ChartData,
+  type ChartLine,
+  type ChartSeries,
+  coloursOf,
+  type Range,
+  REST_COLOUR,
+} from '#service-kit/pages/index.ts';
 import { lossNote } from './reasons.ts';
 
 /** Lines of a chart beside the rest. */
@@ -50,15 +58,68 @@ export function directionChartData(
   return { timesMs: steps.map((step) => step.at.getTime()), ...frameOf(range), series };
 }
 
+/** The 95th percentile of each direction that the chart has. */
+export function percentileLines(
+  total: { inboundP95: number | null; outboundP95: number | null } | null,
+  directions: { in: boolean; out: boolean },
+): ChartLine[] {
+  const line = (label: string, value: number | null | undefined, role: 'in' | 'out'): ChartLine[] =>
+    value === null || value === undefined || !directions[role]
+      ? []
+      : [{ label: `95th percentile, ${label}`, value, role }];
+  return [...line('in', total?.inboundP95, 'in'), ...line('out', total?.outboundP95, 'out')];
+}
+
+/** A line for each of the servers with the most bytes, and one for the others. */
+export function serversChartData(
+  view: {
+    times: readonly Date[];
+    steps: ReadonlyMap<number, readonly UsageStep[]>;
+    /** Ids, most bytes first. */
+    order: readonly number[];
+    nameOf: (serverId: number) => string;
+    directions: { in: boolean; out: boolean };
+  },
+  range: Range,
+): ChartData {
+  const { times, steps, directions } = view;
+  const lineOf = (ids: readonly number[]) => {
+    const sums = new Map<number, number>();
+    for (const step of ids.flatMap((id) => steps.get(id) ?? [])) {
+      const rate =
+        (directions.in ? (step.inboundBps ?? 0) : 0) + (directions.out ? (step.outboundBps ?? 0) : 0);
+      sums.set(step.at.getTime(), (sums.get(step.at.getTime()) ?? 0) + rate);
+    }
+    return times.map((at) => sums.get(at.getTime()) ?? null);
+  };
+  const named = view.order.slice(0, linesMax);
+  const others = view.order.slice(linesMax);
+  return linesChartData(
+    times,
+    [
+      ...named.map((id) => ({ value: view.nameOf(id), rates: lineOf([id]) })),
+      ...(others.length > 0 ? [{ value: restValue, rates: lineOf(others) }] : []),
+    ],
+    range,
+  );
+}
+
 /** A line for each value. */
 export function linesChartData(
   times: readonly Date[],
   series: readonly ExploredSeries[],
   range: Range,
 ): ChartData {
+  const colours = coloursOf(series.map(({ value }) => value).filter((value) => value !== restValue));
   return {
     timesMs: times.map((at) => at.getTime()),
     ...frameOf(range),
-    series: series.map(({ value, rates }) => ({ label: value, values: rates })),
+    // Parts of a whole.
+    shape: 'stacked',
+    series: series.map(({ value, rates }) => ({
+      label: value,
+      values: rates,
+      colour: value === restValue ? REST_COLOUR : colours.get(value),
+    })),
   };
 }

@@ -84,11 +84,14 @@ test('the chart has a line for each application, and all lines together are the 
   const { times, series } = await draw('by=app');
   assert.deepEqual(times, [ago(9), ago(8), ago(6)]);
   const rate = (bytes: number) => (bytes * 8) / 60;
-  assert.deepEqual(series, [
-    { label: 'a.example', role: 'line', isExpected: false, values: [rate(450), 0, 0] },
-    { label: 'b.example', role: 'line', isExpected: false, values: [0, rate(150), 0] },
-    { label: 'Rest', role: 'line', isExpected: false, values: [1_350, 1_650, 1_800].map(rate) },
-  ]);
+  assert.deepEqual(
+    series.map(({ label, values }) => [label, values]),
+    [
+      ['a.example', [rate(450), 0, 0]],
+      ['b.example', [0, rate(150), 0]],
+      ['Rest', [1_350, 1_650, 1_800].map(rate)],
+    ],
+  );
   const { series: filtered } = await draw('q=app:a.example');
   assert.deepEqual(
     filtered.map(({ label, values }) => [label, values]),
@@ -115,6 +118,70 @@ test('NET-2.4.4: over a range of days applications are those of the last 24 hour
   assert.match(page, /today\.example/);
   assert.doesNotMatch(page, /yesterday\.example|scanner\.example/);
   assert.match(await reader.page('/traffic?range=1h'), /Of the range above/);
+});
+
+test('all servers of a person are one view: by server, filtered by server, and with the numbers of each server’s page', async () => {
+  const { email, tenant, owner } = await world.createCustomer('Fleet');
+  const other = await createReader('Elsewhere');
+  const ids: number[] = [];
+  for (const name of ['alpha', 'beta', 'secluded']) {
+    const { serverId } = await world.deploy(tenant, name);
+    await world.backdate(serverId, '2 days');
+    const [of] = await world.addresses.listAllocationsOfServers([serverId]);
+    const bytes = { alpha: 6_000, beta: 3_000, secluded: 90_000 }[name]!;
+    await deliverMinutes(world, token, of!, [
+      [ago(90), { in: bytes, out: 0 }],
+      [ago(20), { in: bytes, out: bytes / 2, applications: [application('a.example', 443, 300, 100)] }],
+      [ago(10), { in: bytes, out: 0 }],
+    ]);
+    ids.push(serverId);
+  }
+  await deliverMinutes(world, token, other.first, [[ago(9), minute(application('else.example', 443, 9, 9))]]);
+  const actor = (await world.accounts.customerActorOf(owner.id))!;
+  const settings = await world.protectSettings.find(actor, { serverId: ids[2]!, tenantId: tenant.id });
+  await world.protectSettings.change(actor, ids[2]!, { ...settings, viewsOn: false });
+  const cookie = await world.signIn(email);
+  const get = async (path: string) =>
+    (await fetch(`${world.url}/client/${path}`, { headers: { cookie, accept: 'text/html' } })).text();
+  const servers = async (query: string) =>
+    (
+      JSON.parse(await get(`traffic/servers.json?${query}`)) as { servers: Record<string, unknown>[] }
+    ).servers.map((row) => [row.name, row.inbound_bytes, row.outbound_bytes, row.previous_bytes]);
+  assert.deepEqual(await servers('range=1h'), [
+    ['alpha', 12_000, 3_000, 6_000],
+    ['beta', 6_000, 1_500, 3_000],
+  ]);
+  assert.deepEqual(await servers('range=1h&q=-server:ALPHA'), [['beta', 6_000, 1_500, 3_000]]);
+  assert.deepEqual(await servers('range=1h&q=direction:out'), [
+    ['alpha', 0, 3_000, null],
+    ['beta', 0, 1_500, null],
+  ]);
+  assert.deepEqual(
+    (await servers('range=1h&q=app:a.example')).map((row) => row.slice(0, 3)),
+    [
+      ['alpha', 300, 100],
+      ['beta', 300, 100],
+    ],
+  );
+  assert.deepEqual(await servers(`range=1h&q=server:elsewhere-1`), []);
+  const page = await get('traffic/?range=1h');
+  assert.match(
+    page,
+    /alpha used the most: 12\.0 kB in, 3\.00 kB out\. 2 of 3 servers\. 1 with protection views off/,
+  );
+  assert.match(page, /a\.example/);
+  assert.doesNotMatch(page, /else\.example|elsewhere|secluded/);
+  const { series } = JSON.parse(await get('traffic/chart.json?range=1h')) as Drawn;
+  const own = JSON.parse(await get(`servers/${ids[0]}/traffic/chart.json?range=1h`)) as Drawn;
+  assert.equal(series[0]!.label, 'alpha');
+  assert.deepEqual(
+    series[0]!.values,
+    own.series[0]!.values.map((value, index) => value! + own.series[1]!.values[index]!),
+  );
+  assert.match(
+    await get('traffic/servers.csv?range=1h'),
+    /^server_id,name,inbound_bytes.*\r\n\d+,alpha,12000,3000,6000/,
+  );
 });
 
 test('a filter that can not be read is named, and the others count', async () => {

@@ -11,9 +11,17 @@ import { sendCsv } from '#service-kit/web/index.ts';
 import { attackAreas } from '../protect/attacks.ts';
 import { findProtectedOf, type ProtectedServer } from '../protect/guard-protect.ts';
 import { readAttacksInChart } from '../protect/read-attacks.ts';
+import { attackFlags } from './flags.ts';
 import { readApplications } from './read-applications.ts';
 import { applicationsCsv, minutesCsv } from './traffic.csv.ts';
-import { chartOf, readServerAsk, readView, type TrafficDeps, type TrafficRequest } from './traffic.routes.ts';
+import {
+  chartOf,
+  readAround,
+  readServerAsk,
+  readView,
+  type TrafficDeps,
+  type TrafficRequest,
+} from './traffic.routes.ts';
 import { sinceCreation, TrafficQuery } from './traffic-url.ts';
 
 const schema = { params: Type.Object({ id: Type.String() }), querystring: TrafficQuery };
@@ -76,7 +84,12 @@ async function readChart(deps: TrafficDeps, request: TrafficRequest): Promise<Re
   ]);
   const range = sinceCreation(asked.range, server.createdAt.getTime(), steps[0]?.at.getTime());
   const areas = attackAreas(attacks, deps.clock.nowMs());
-  return chartJson('bit/s', chartOf(view, { ...asked, range }, steps, areas));
+  const around = await readAround(deps, found, range, { steps });
+  return chartJson('bit/s', {
+    ...chartOf(view, { ...asked, range }, steps, areas),
+    reasons: around.reasons,
+    flags: [...around.flags, ...attackFlags(attacks)].sort((a, b) => a.timeMs - b.timeMs),
+  });
 }
 
 /** Applications of the range and the filters that are asked for; without a range those of the last 24 hours. */

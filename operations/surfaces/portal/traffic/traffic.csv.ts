@@ -37,6 +37,14 @@ export function applicationsCsv(applications: readonly IdentityUse[]): string {
   );
 }
 
+/** Rows of one kind; the names of the first are the header. */
+export function ranksCsv(rows: readonly Record<string, Cell>[]): string {
+  return toCsv(
+    Object.keys(rows[0] ?? {}),
+    rows.map((row) => Object.values(row)),
+  );
+}
+
 type Cell = string | number | null;
 
 function toCsv(header: readonly string[], rows: readonly Cell[][]): string {

@@ -14,16 +14,17 @@ import {
 } from '#operations/protect/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { type ChartData, sendPage } from '#service-kit/pages/index.ts';
+import { type ChartData, type Range, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { attackAreas } from '../protect/attacks.ts';
 import { findSettingsOf, type ProtectedServer } from '../protect/guard-protect.ts';
 import { type AttackReaderDeps, readAttacks } from '../protect/read-attacks.ts';
-import { directionChartData, trafficChartData } from './explored-chart.ts';
+import { directionChartData, percentileLines, trafficChartData } from './explored-chart.ts';
+import { attackFlags, type Flag, readFlags, scanFlags } from './flags.ts';
 import { type LivePagesDeps, readLivePage } from './live.routes.ts';
 import { minutesShown } from './minutes.section.ts';
 import { type ApplicationView, readApplicationChart, readApplications } from './read-applications.ts';
-import { gapsOf } from './reasons.ts';
+import { type Gap, gapsOf, offTimes } from './reasons.ts';
 import { serverLines, trafficPage, trafficPath, usageOnlyPage } from './traffic.page.ts';
 import { readAsk, sinceCreation, type TrafficAsk, TrafficQuery, urlOf } from './traffic-url.ts';
 
@@ -37,6 +38,9 @@ export interface TrafficDeps extends LivePagesDeps, AttackReaderDeps {
 }
 
 const schema = { params: Type.Object({ id: Type.String() }), querystring: TrafficQuery };
+
+/** Actions that say when a server was off. */
+const actionsMax = 100;
 
 export type TrafficRequest = FastifyRequest<{
   Params: { id: string };
@@ -78,13 +82,20 @@ async function showPage(
     readView(deps, found, asked),
   ]);
   const range = sinceCreation(asked.range, server.createdAt.getTime(), traffic.steps[0]?.at.getTime());
-  const attacks = await readAttacks(deps, visitor.actor, subject, asked.range);
+  const [attacks, around] = await Promise.all([
+    readAttacks(deps, visitor.actor, subject, asked.range),
+    readAround(deps, found, range, traffic),
+  ]);
   const newest = await readNewestMinutes(deps, found, { ...asked, range }, traffic);
   const page = trafficPage({
     ...{ visitor, server, traffic, attacks, usage },
     ask: { ...asked, range },
     total: view.usage.total,
-    chartData: chartOf(view, { ...asked, range }, traffic.steps, attackAreas(attacks.inChart, attacks.nowMs)),
+    chartData: {
+      ...chartOf(view, { ...asked, range }, traffic.steps, attackAreas(attacks.inChart, attacks.nowMs)),
+      reasons: around.reasons,
+      flags: [...around.flags, ...attackFlags(attacks.inChart)].sort((a, b) => a.timeMs - b.timeMs),
+    },
     applications: view.applications.applications,
     ports: view.applications.ports,
     applicationsFromMs: view.applications.isShorter ? view.applications.use.fromMs : null,
@@ -93,6 +104,28 @@ async function showPage(
     delivery: { live, minutes },
   });
   return sendPage(reply, page);
+}
+
+/** Why times have no values, and what happened to the server: what the chart shows around its lines. */
+export async function readAround(
+  deps: Pick<TrafficDeps, 'auditTrail' | 'protectScans' | 'servers' | 'clock'>,
+  { visitor, server, subject }: ProtectedServer,
+  range: Range,
+  { steps }: { steps: Parameters<typeof gapsOf>[0]['steps'] },
+): Promise<{ reasons: Gap[]; flags: Flag[] }> {
+  const nowMs = deps.clock.nowMs();
+  const [actions, flags, { scans }] = await Promise.all([
+    deps.servers.listActions(visitor.actor, null, server.id, actionsMax),
+    readFlags(deps.auditTrail, visitor.actor, server, range),
+    deps.protectScans.read(visitor.actor, subject),
+  ]);
+  const isOff = server.powerState === 'stopped';
+  const off = offTimes(actions, { isOff, sinceMs: server.statusChangedAt.getTime(), nowMs });
+  const createdMs = Math.min(server.createdAt.getTime(), steps[0]?.at.getTime() ?? nowMs);
+  return {
+    reasons: gapsOf({ steps, range, createdMs, off, nowMs }),
+    flags: [...flags, ...scanFlags(server.id, scans, range)],
+  };
 }
 
 /** What the explorer's part of the page shows. */
@@ -130,8 +163,10 @@ export function chartOf(
 ): ChartData {
   const frame = { range: { fromMs: range.fromMs, toMs: range.toMs }, areas };
   if (chart !== null) return { ...chart, ...frame };
-  if (filters.length === 0) return trafficChartData(steps, range, areas);
-  return { ...directionChartData(usage.steps, range, directionsOf(filters)), ...frame };
+  const directions = directionsOf(filters);
+  const lines = percentileLines(usage.total, directions);
+  if (filters.length === 0) return { ...trafficChartData(steps, range, areas), lines };
+  return { ...directionChartData(usage.steps, range, directions), ...frame, lines };
 }
 
 /** The newest minutes of the range, newest first, and why others are missing up to now. */

@@ -91,10 +91,10 @@ export function rankServers(
   totals: readonly UsageTotal[],
   nameOf: (serverId: number) => string,
   directions: { in: boolean; out: boolean },
-): (Rank & Pick<UsageTotal, 'serverId' | 'inboundP95' | 'outboundP95'>)[] {
+): (Rank & Pick<UsageTotal, 'id' | 'inboundP95' | 'outboundP95'>)[] {
   const shown = totals.map((total) => ({
     ...total,
-    value: nameOf(total.serverId!),
+    value: nameOf(total.id!),
     inboundBytes: directions.in ? total.inboundBytes : 0,
     outboundBytes: directions.out ? total.outboundBytes : 0,
     previousBytes: directions.in && directions.out && total.previousMinutes > 0 ? total.previousBytes : null,

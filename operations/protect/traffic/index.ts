@@ -113,8 +113,8 @@ export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
         });
     },
     readUsage: (actor, subject, query) => readUsage(deps.db(), actor, subject, query),
-    readTotals: (actor, subject, range) => readTotals(deps.db(), actor, subject, range),
-    readServerSteps: (actor, subject, query) => readServerSteps(deps.db(), actor, subject, query),
+    readTotals: (actor, subject, range, of) => readTotals(deps.db(), actor, subject, range, of),
+    readServerSteps: (actor, subject, query, of) => readServerSteps(deps.db(), actor, subject, query, of),
     readApplicationUse: (actor, subject, range) => readApplicationUse(deps.db(), actor, subject, range),
     readApplicationSteps: (actor, subject, query) => readApplicationSteps(deps.db(), actor, subject, query),
     readMinutes: (actor, subject, range) => readMinutes(deps.db(), actor, subject, range),

@@ -23,10 +23,20 @@ export interface ProtectTraffic {
   readLatest(actor: Actor, serverIds: readonly number[]): Promise<Map<number, LatestRow>>;
   /** What servers did together in a range, and how much before; those that the actor does not reach count nothing. */
   readUsage(actor: Actor, subject: UsageSubject, query: UsageQuery): Promise<Usage>;
-  /** Totals of a range and of the same length before it, by server id. */
-  readTotals(actor: Actor, subject: UsageSubject, range: UsageRange): Promise<Map<number, UsageTotal>>;
-  /** Rates in steps, by server id. */
-  readServerSteps(actor: Actor, subject: UsageSubject, query: UsageQuery): Promise<Map<number, UsageStep[]>>;
+  /** Totals of a range alone, by the id of the server or the tenant. */
+  readTotals(
+    actor: Actor,
+    subject: UsageSubject,
+    range: UsageRange,
+    of?: 'server' | 'tenant',
+  ): Promise<Map<number, UsageTotal>>;
+  /** Rates in steps, by the id of the server or the tenant. */
+  readServerSteps(
+    actor: Actor,
+    subject: UsageSubject,
+    query: UsageQuery,
+    of?: 'server' | 'tenant',
+  ): Promise<Map<number, UsageStep[]>>;
   /** Applications in the part of a range that lies in the last 24 hours (NET-2.4.4). */
   readApplicationUse(actor: Actor, subject: UsageSubject, range: UsageRange): Promise<ApplicationUse>;
   readApplicationSteps(actor: Actor, subject: UsageSubject, query: UsageQuery): Promise<IdentityStep[]>;

@@ -11,7 +11,10 @@ import * as store from './usage-store.ts';
 const applicationsShownMs = 86_400_000;
 
 export interface UsageSubject {
-  serverIds: readonly number[];
+  /** Null, for staff alone: all servers. */
+  serverIds: readonly number[] | null;
+  /** Only of these tenants, beside what the actor reaches; absent: of all of those. */
+  tenantIds?: readonly number[];
   /** Only these addresses; null or absent: all. */
   addresses?: readonly string[] | null;
 }
@@ -48,34 +51,36 @@ export async function readUsage(
 ): Promise<Usage> {
   const scope = scopeOf(actor, subject);
   const [totals, all, steps, nowMs] = await Promise.all([
-    store.listUsageTotals(db, scope, query, 'each'),
-    store.listUsageTotals(db, scope, query, 'all'),
+    store.listUsageTotals(db, scope, query, 'server', { withPrevious: true }),
+    store.listUsageTotals(db, scope, query, 'all', { withPrevious: true }),
     store.listUsageSteps(db, scope, query, 'all'),
     readNowMs(db),
   ]);
   return { totals, total: all[0] ?? null, steps, nowMs };
 }
 
-/** Totals by server id. */
+/** Totals by the id of the server or the tenant. */
 export async function readTotals(
   db: Queryable,
   actor: Actor,
   subject: UsageSubject,
   range: store.UsageRange,
+  of: 'server' | 'tenant' = 'server',
 ): Promise<Map<number, store.UsageTotal>> {
-  const totals = await store.listUsageTotals(db, scopeOf(actor, subject), range, 'each');
-  return new Map(totals.map((total) => [total.serverId!, total]));
+  const totals = await store.listUsageTotals(db, scopeOf(actor, subject), range, of, { withPrevious: false });
+  return new Map(totals.map((total) => [total.id!, total]));
 }
 
-/** Steps by server id. */
+/** Steps by the id of the server or the tenant. */
 export async function readServerSteps(
   db: Queryable,
   actor: Actor,
   subject: UsageSubject,
   query: UsageQuery,
+  of: 'server' | 'tenant' = 'server',
 ): Promise<Map<number, store.UsageStep[]>> {
-  const steps = await store.listUsageSteps(db, scopeOf(actor, subject), query, 'each');
-  return Map.groupBy(steps, (step) => step.serverId!);
+  const steps = await store.listUsageSteps(db, scopeOf(actor, subject), query, of);
+  return Map.groupBy(steps, (step) => step.id!);
 }
 
 /** Applications of the part of a range that they are shown for. */
@@ -101,8 +106,10 @@ export async function readApplicationSteps(
   return store.listIdentitySteps(db, scopeOf(actor, subject), query);
 }
 
-function scopeOf(actor: Actor, { serverIds, addresses }: UsageSubject): store.UsageScope {
+function scopeOf(actor: Actor, { serverIds, tenantIds: wanted, addresses }: UsageSubject): store.UsageScope {
   if (actor.kind === 'project') throw forbidden('Admin projects read no traffic.');
-  const tenantIds = actor.kind === 'customer' ? actor.tenantIds : 'all';
+  const reached = actor.kind === 'customer' ? actor.tenantIds : 'all';
+  const tenantIds =
+    reached === 'all' ? (wanted ?? 'all') : reached.filter((id) => wanted?.includes(id) ?? true);
   return { tenantIds, serverIds, addresses: addresses ?? null };
 }

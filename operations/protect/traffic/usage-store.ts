@@ -9,7 +9,8 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 export interface UsageScope {
   /** `all` for staff. */
   tenantIds: readonly number[] | 'all';
-  serverIds: readonly number[];
+  /** Null: all servers of these tenants. */
+  serverIds: readonly number[] | null;
   /** Only these addresses; null for all. */
   addresses: readonly string[] | null;
 }
@@ -20,20 +21,24 @@ export interface UsageRange {
 }
 
 const seriesOf = ({ tenantIds, serverIds, addresses }: UsageScope) => sql`
-  server_id = any(${[...serverIds]}::bigint[])
+  ${serverIds === null ? sql`true` : sql`server_id = any(${[...serverIds]}::bigint[])`}
   and ${tenantIds === 'all' ? sql`true` : sql`tenant_id = any(${[...tenantIds]}::bigint[])`}
   and ${addresses === null ? sql`true` : sql`address = any(${[...addresses]}::text[])`}`;
 
 const minutesOf = ({ fromMs, toMs }: UsageRange) =>
   sql`minute >= ${new Date(fromMs)} and minute < ${new Date(toMs)}`;
 
+/** What is added up: each server, each tenant, or all of them together. */
+export type UsageGroup = 'server' | 'tenant' | 'all';
+const groups = { server: sql`server_id`, tenant: sql`tenant_id`, all: sql`null::bigint` } as const;
+
 const isObserved = sql`(inbound_bps is not null or outbound_bps is not null)`;
 /** How long an application is shown (NET-2.4.4). */
 const applicationsShown = sql.lit('24 hours');
 
 export interface UsageStep {
-  /** Null: of all servers together. */
-  serverId: number | null;
+  /** Of the server or the tenant; null: of all servers together. */
+  id: number | null;
   at: Date;
   inboundBps: number | null;
   outboundBps: number | null;
@@ -48,17 +53,17 @@ export async function listUsageSteps(
   db: Queryable,
   scope: UsageScope,
   range: UsageRange & { stepSeconds: number },
-  of: 'each' | 'all',
+  of: UsageGroup,
 ): Promise<UsageStep[]> {
-  const server = of === 'each' ? sql`server_id` : sql`null::bigint`;
+  const group = groups[of];
   const { rows } = await sql<UsageStep>`
     with by_minute as (
-      select ${server} as server, minute, sum(inbound_bps) as inbound_bps, sum(outbound_bps) as outbound_bps,
+      select ${group} as owner, minute, sum(inbound_bps) as inbound_bps, sum(outbound_bps) as outbound_bps,
         sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes
       from protect_series join protect_minutes using (allocation_id)
       where ${seriesOf(scope)} and ${minutesOf(range)} and ${isObserved}
       group by 1, 2)
-    select server as "serverId", date_bin(make_interval(secs => ${range.stepSeconds}), minute, 'epoch') as at,
+    select owner::bigint as id, date_bin(make_interval(secs => ${range.stepSeconds}), minute, 'epoch') as at,
       avg(inbound_bps) as "inboundBps", avg(outbound_bps) as "outboundBps",
       sum(inbound_bytes)::bigint as "inboundBytes", sum(outbound_bytes)::bigint as "outboundBytes",
       count(*)::int as minutes
@@ -67,7 +72,8 @@ export async function listUsageSteps(
 }
 
 export interface UsageTotal {
-  serverId: number | null;
+  /** Of the server or the tenant; null: of all servers together. */
+  id: number | null;
   inboundBytes: number;
   outboundBytes: number;
   /** Of the minutes' rates: 95 % of the observed minutes are not above it. */
@@ -79,23 +85,24 @@ export interface UsageTotal {
   previousMinutes: number;
 }
 
-/** Totals of a range and of the same length of time before it, of each server or of all of them. */
+/** Totals of a range and, where it is wanted, of the same length of time before it. */
 export async function listUsageTotals(
   db: Queryable,
   scope: UsageScope,
   { fromMs, toMs }: UsageRange,
-  of: 'each' | 'all',
+  of: UsageGroup,
+  { withPrevious }: { withPrevious: boolean },
 ): Promise<UsageTotal[]> {
-  const server = of === 'each' ? sql`server_id` : sql`null::bigint`;
+  const group = groups[of];
   const from = sql`${new Date(fromMs)}::timestamptz`;
   const { rows } = await sql<UsageTotal>`
     with by_minute as (
-      select ${server} as server, minute, minute >= ${from} as is_now, sum(inbound_bps) as inbound_bps,
+      select ${group} as owner, minute, minute >= ${from} as is_now, sum(inbound_bps) as inbound_bps,
         sum(outbound_bps) as outbound_bps, sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes
       from protect_series join protect_minutes using (allocation_id)
-      where ${seriesOf(scope)} and ${minutesOf({ fromMs: 2 * fromMs - toMs, toMs })} and ${isObserved}
+      where ${seriesOf(scope)} and ${minutesOf({ fromMs: withPrevious ? 2 * fromMs - toMs : fromMs, toMs })} and ${isObserved}
       group by 1, 2)
-    select server as "serverId",
+    select owner::bigint as id,
       coalesce(sum(inbound_bytes) filter (where is_now), 0)::bigint as "inboundBytes",
       coalesce(sum(outbound_bytes) filter (where is_now), 0)::bigint as "outboundBytes",
       percentile_disc(0.95) within group (order by inbound_bps) filter (where is_now) as "inboundP95",

@@ -17,6 +17,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
+import { customerTrafficColumns, type ListTraffic } from '../traffic-columns.ts';
 
 export interface CustomerRow {
   tenant: Tenant;
@@ -42,6 +43,7 @@ export interface CustomersPageOptions {
   rows: readonly CustomerRow[];
   fittingCount: number;
   filter: CustomersFilter;
+  traffic: ListTraffic;
   page: number;
   hasMore: boolean;
 }
@@ -107,6 +109,7 @@ export function customersPage(options: CustomersPageOptions): Html {
             ],
           },
           { key: 'servers', header: 'Servers', kind: 'figure', cell: (row) => formatCount(row.serverCount) },
+          ...customerTrafficColumns<CustomerRow>(options.traffic, (row) => row.tenant.id),
           {
             key: 'credit',
             header: 'Credit',

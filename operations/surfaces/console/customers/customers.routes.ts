@@ -5,6 +5,7 @@ import type { Tenant } from '#operations/accounts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, type Tone } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
+import { readListTraffic } from '../traffic-columns.ts';
 import { type CustomerRow, type CustomersFilter, customersPage } from './customers.page.ts';
 import { ledgerPage } from './ledger.page.ts';
 import { newCustomerPage } from './new-customer.page.ts';
@@ -52,9 +53,12 @@ export function registerCustomers(app: App, deps: CustomersDeps): void {
     const page = Math.max(1, Math.floor(Number(request.query.page)) || 1);
     const rows = fitting.slice((page - 1) * customersPerPage, page * customersPerPage);
     const hasMore = fitting.length > page * customersPerPage;
+    const nowMs = deps.clock.nowMs();
+    const tenantIds = rows.map((row) => row.tenant.id);
+    const traffic = await readListTraffic(deps.protectTraffic, staff.actor, { tenantIds }, nowMs);
     return sendPage(
       reply,
-      customersPage({ staff, all, rows, fittingCount: fitting.length, filter, page, hasMore }),
+      customersPage({ staff, all, rows, fittingCount: fitting.length, filter, traffic, page, hasMore }),
     );
   });
 

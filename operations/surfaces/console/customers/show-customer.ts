@@ -7,6 +7,7 @@ import type { Accounts, Tenant } from '#operations/accounts/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
+import type { ProtectTraffic } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Delivery } from '#service-kit/mail/index.ts';
 import { sendPage, type Tone } from '#service-kit/pages/index.ts';
@@ -19,6 +20,7 @@ export interface CustomersDeps {
   apiKeys: ApiKeys;
   billing: Billing;
   payments: Payments;
+  protectTraffic: ProtectTraffic;
   servers: Servers;
   sessions: Sessions;
   clock: Clock;

@@ -22,14 +22,17 @@ import { requestsChart } from '../usage/usage.page.ts';
 import { attentionSection, toneOf } from './attention-section.ts';
 import { firstSteps, type Step, stepsSection } from './first-steps.ts';
 import type { OverviewFacts } from './overview-facts.ts';
+import { type TopTalkers, talkersSection } from './top-talkers.ts';
 
 export interface OverviewOptions {
   staff: Staff;
+  /** Absent while no traffic was observed. */
+  talkers: TopTalkers | undefined;
   facts: OverviewFacts;
   nowMs: number;
 }
 
-export function overviewPage({ staff, facts, nowMs }: OverviewOptions): Html {
+export function overviewPage({ staff, facts, talkers, nowMs }: OverviewOptions): Html {
   const items = findAttentionItems(facts, nowMs);
   const steps = firstSteps(facts);
   const next = steps.find((step) => !step.isDone);
@@ -45,6 +48,7 @@ export function overviewPage({ staff, facts, nowMs }: OverviewOptions): Html {
         }),
         items.length > 0 && attentionSection(items),
         (facts.customerCount > 0 || facts.nodes.length > 0) && figures(facts),
+        talkers && talkersSection(talkers, nowMs),
       ]),
       next && stepsSection(steps, staff.canChange),
       hasGuests && roomChart(facts),

@@ -7,14 +7,16 @@ import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
-import type { ProtectIncidents } from '#operations/protect/index.ts';
+import type { ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import type { Staff } from '../guard.ts';
+import { readListTraffic } from '../traffic-columns.ts';
 import { overviewPage } from './overview.page.ts';
 import type { OverviewFacts } from './overview-facts.ts';
+import { mostTraffic, type TopTalkers } from './top-talkers.ts';
 
 export interface OverviewDeps {
   accounts: Accounts;
@@ -26,6 +28,7 @@ export interface OverviewDeps {
   metering: Metering;
   payments: Payments;
   protectIncidents: ProtectIncidents;
+  protectTraffic: ProtectTraffic;
   servers: Servers;
   webhooks: Webhooks;
   clock: Clock;
@@ -38,8 +41,34 @@ export function registerOverview(app: App, deps: OverviewDeps): void {
   app.get('/', async (request, reply) => {
     const staff = request.staff!;
     const nowMs = deps.clock.nowMs();
-    return sendPage(reply, overviewPage({ staff, facts: await readFacts(deps, staff, nowMs), nowMs }));
+    const [facts, talkers] = await Promise.all([
+      readFacts(deps, staff, nowMs),
+      readTalkers(deps, staff, nowMs),
+    ]);
+    return sendPage(reply, overviewPage({ staff, facts, talkers, nowMs }));
   });
+}
+
+/** By the last hour, which is quick for many servers as well; those that still exist. */
+async function readTalkers(
+  { protectTraffic, servers, accounts }: OverviewDeps,
+  { actor }: Staff,
+  nowMs: number,
+): Promise<TopTalkers | undefined> {
+  const totals = await protectTraffic.readTotals(
+    actor,
+    { serverIds: null },
+    { fromMs: nowMs - 3_600_000, toMs: nowMs },
+  );
+  const found = await Promise.all(mostTraffic(totals).map((id) => servers.findServer(actor, null, id)));
+  const living = found.filter((server) => server !== null);
+  if (living.length === 0) return undefined;
+  const ids = living.map((server) => server.id);
+  const [traffic, tenants] = await Promise.all([
+    readListTraffic(protectTraffic, actor, { serverIds: ids }, nowMs),
+    accounts.findTenants(living.map((server) => server.tenantId)),
+  ]);
+  return { servers: living, tenants, traffic };
 }
 
 async function readFacts(deps: OverviewDeps, { actor }: Staff, nowMs: number): Promise<OverviewFacts> {

@@ -19,6 +19,7 @@ import {
 import { changingStatuses } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
+import { type ListTraffic, serverTrafficColumns } from '../traffic-columns.ts';
 
 export interface ServersQuery extends Record<string, string | undefined> {
   q?: string;
@@ -39,6 +40,7 @@ export interface ServersPageOptions {
   nextHref: string | undefined;
   /** What hypervisors said, by the id of the failed server. */
   details: ReadonlyMap<number, string>;
+  traffic: ListTraffic;
   nowMs: number;
 }
 
@@ -114,7 +116,14 @@ function emptyOf({ query }: ServersPageOptions) {
   return { title: 'No servers', text: 'Servers that customers deploy appear here.' };
 }
 
-function columnsFor({ staff, tenants, query, details, nowMs }: ServersPageOptions): Column<Server>[] {
+function columnsFor({
+  staff,
+  tenants,
+  query,
+  details,
+  traffic,
+  nowMs,
+}: ServersPageOptions): Column<Server>[] {
   const names = new Map(tenants.map((tenant) => [tenant.id, tenant.name]));
   const columns: Column<Server>[] = [
     {
@@ -141,6 +150,7 @@ function columnsFor({ staff, tenants, query, details, nowMs }: ServersPageOption
   }
   return [
     ...columns,
+    ...serverTrafficColumns<Server>(traffic, (server) => server.id, nowMs),
     {
       key: 'addresses',
       header: 'Addresses',

@@ -4,17 +4,20 @@ import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
+import type { ProtectTraffic } from '#operations/protect/index.ts';
 import type { Server, ServerFilter, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Staff } from '../guard.ts';
+import { readListTraffic } from '../traffic-columns.ts';
 import { type ServerPageOptions, serverPage } from './server.page.ts';
 import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
 
 export interface ServersDeps {
   accounts: Accounts;
   servers: Servers;
+  protectTraffic: ProtectTraffic;
   clock: Clock;
 }
 
@@ -62,7 +65,9 @@ export function registerServers(app: App, deps: ServersDeps): void {
       found.length > pageSize ? withQuery(url, { after: String(servers.at(-1)!.id) }) : undefined;
     const details = query.status === 'failed' ? await detailsOf(deps, staff, servers) : new Map();
     const nowMs = deps.clock.nowMs();
-    const page = { staff, servers, tenants, counts, query, url, total, nextHref, details, nowMs };
+    const ids = servers.map((server) => server.id);
+    const traffic = await readListTraffic(deps.protectTraffic, staff.actor, { serverIds: ids }, nowMs);
+    const page = { staff, servers, tenants, counts, query, url, total, nextHref, details, traffic, nowMs };
     return sendPage(reply, serversPage(page));
   });
 

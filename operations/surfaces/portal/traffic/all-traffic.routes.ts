@@ -104,7 +104,7 @@ async function readAll(
     ? rankByServer(found, nameOf, view)
     : rankServers(usage.totals, nameOf, directionsOf(ask.filters)).map((row) => ({
         ...row,
-        serverId: row.serverId!,
+        serverId: row.id!,
       }));
   return {
     ...{ visitor, ask, usage },
@@ -142,7 +142,7 @@ async function chartOf(
       lines: percentileLines(usage.total, directions),
     };
   const steps = await deps.protectTraffic.readServerSteps(actor, subject, range);
-  const order = rankServers(usage.totals, nameOf, directions).map((row) => row.serverId!);
+  const order = rankServers(usage.totals, nameOf, directions).map((row) => row.id!);
   return serversChartData(
     { times: usage.steps.map((step) => step.at), steps, order, nameOf, directions },
     range,

@@ -4,6 +4,7 @@ import {
   type ChartArea,
   type ChartData,
   type ChartLine,
+  type ChartReason,
   type ChartSeries,
   coloursOf,
   type Range,
@@ -94,7 +95,7 @@ export function serversChartData(
   };
   const named = view.order.slice(0, linesMax);
   const others = view.order.slice(linesMax);
-  return linesChartData(
+  const data = linesChartData(
     times,
     [
       ...named.map((id) => ({ value: view.nameOf(id), rates: lineOf([id]) })),
@@ -102,6 +103,36 @@ export function serversChartData(
     ],
     range,
   );
+  return { ...data, reasons: missingServers(view, range) };
+}
+
+/** Steps in which some of the servers were not observed: a sum without them would look like less traffic. */
+function missingServers(
+  {
+    times,
+    steps,
+    order,
+    nameOf,
+  }: {
+    times: readonly Date[];
+    steps: ReadonlyMap<number, readonly UsageStep[]>;
+    order: readonly number[];
+    nameOf: (serverId: number) => string;
+  },
+  range: Range,
+): ChartReason[] {
+  const stepMs = range.stepSeconds * 1000;
+  const observed = new Map(order.map((id) => [id, new Set(steps.get(id)?.map((step) => step.at.getTime()))]));
+  const reasons: ChartReason[] = [];
+  for (const ms of times.map((at) => at.getTime())) {
+    const missing = order.filter((id) => !observed.get(id)!.has(ms));
+    if (missing.length === 0) continue;
+    const text = `no observation of ${missing.length === 1 ? nameOf(missing[0]!) : `${missing.length} servers`}`;
+    const last = reasons.at(-1);
+    if (last && last.toMs === ms && last.text === text) last.toMs = ms + stepMs;
+    else reasons.push({ fromMs: ms, toMs: ms + stepMs, text });
+  }
+  return reasons;
 }
 
 /** A line for each value. */

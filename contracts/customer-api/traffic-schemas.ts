@@ -15,6 +15,17 @@ export const trafficSteps = {
 export type TrafficStep = keyof typeof trafficSteps;
 const stepNames = Object.keys(trafficSteps) as TrafficStep[];
 
+/** Ranges by name: their length in seconds, and the step of a call that names none. */
+export const trafficRanges = {
+  '15m': { seconds: 900, step: 'minute' },
+  '1h': { seconds: 3_600, step: 'minute' },
+  '6h': { seconds: 21_600, step: 'minute' },
+  '24h': { seconds: 86_400, step: '5m' },
+  '7d': { seconds: 604_800, step: '30m' },
+  '30d': { seconds: 2_592_000, step: 'hour' },
+} as const satisfies Record<string, { seconds: number; step: TrafficStep }>;
+const rangeNames = Object.keys(trafficRanges) as (keyof typeof trafficRanges)[];
+
 /** Points of one answer: a day of minutes, and an hour for ranges that do not begin on a whole step. */
 export const trafficPointsMax = 1_500;
 
@@ -88,6 +99,21 @@ const TrafficPoint = Type.Object(
 );
 export type TrafficPoint = Static<typeof TrafficPoint>;
 
+const TrafficApplication = Type.Object(
+  {
+    name: Type.String({ examples: ['example.com'] }),
+    transport: Nullable(Type.String({ examples: ['tcp'] })),
+    server_port: Nullable(Type.Integer({ examples: [443] })),
+    inbound_bytes: Type.Integer({ minimum: 0, examples: [19_963_585] }),
+    outbound_bytes: Type.Integer({ minimum: 0, examples: [8_963_613] }),
+    last_sent_at: time(
+      'End of the newest minute in which the server sent for it.',
+      '2026-11-22T10:01:00.000Z',
+    ),
+  },
+  { title: 'TrafficApplication' },
+);
+
 export const ServerTraffic = Type.Object(
   {
     server_id: Id,
@@ -107,6 +133,17 @@ export const ServerTraffic = Type.Object(
       time('End of the newest observed minute in the range.', '2026-11-22T10:01:00.000Z'),
     ),
     points: Type.Array(TrafficPoint, { description: 'Oldest first, every step of the range.' }),
+    applications: Type.Union([Type.Array(TrafficApplication), Type.Null()], {
+      description:
+        'Applications in the range, most bytes first: those for which the server itself sent bytes in the last 24 hours. Null: not requested, or the protection views of the server are off.',
+      examples: [null],
+    }),
+    applications_from: Nullable(
+      time(
+        'Start of the applications: later than `from` if the range is longer than the last 24 hours.',
+        '2026-11-22T10:00:00.000Z',
+      ),
+    ),
   },
   { title: 'ServerTraffic' },
 );
@@ -116,6 +153,15 @@ const Time = (description: string) => Type.String({ maxLength: 40, pattern: mome
 
 export const TrafficQuery = Type.Object(
   {
+    range: Type.Optional(
+      OneOf(
+        rangeNames,
+        'The range up to now, instead of `from` and `to`. Longer ranges have longer steps by default.',
+      ),
+    ),
+    applications: Type.Optional(
+      OneOf(['yes', 'no'], '`yes`: with the applications of the range. Default `no`.'),
+    ),
     from: Type.Optional(
       Time(
         'A time in RFC 3339 format with offset, such as `2026-11-22T10:00:00Z`. Default: 60 steps before `to`.',
@@ -124,7 +170,7 @@ export const TrafficQuery = Type.Object(
     to: Type.Optional(
       Time('A time in RFC 3339 format with offset, not included. Default, and for times to come: now.'),
     ),
-    step: Type.Optional(OneOf(stepNames, 'Default `minute`.')),
+    step: Type.Optional(OneOf(stepNames, 'Default `minute`, and the step of `range`.')),
     address: Type.Optional(
       Type.String({ maxLength: 64, description: 'One of `addresses`. Default: the sum of all addresses.' }),
     ),

@@ -154,9 +154,9 @@ export class Api extends Caller {
     return this.call<ServerBandwidth>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/bandwidth`, query: ['from', 'to', 'granularity'], options });
   }
 
-  /** Read the traffic of a server. Rates of the server’s public addresses, one point for each step of the range, oldest first. Without `from` and `to`: the last 60 steps. The range is extended to whole UTC steps and has at most 1,500 points. A step without observation is a point with null: its traffic is unknown, not zero. A minute arrives one to two minutes after its end; minutes are kept for three months. While the protection views of the server are off, `expected_bps`, `expected_pps`, `attack_bps` and `attack_pps` are null. */
+  /** Read the traffic of a server. Rates of the server’s public addresses, one point for each step of the range, oldest first. `range` is the time up to now. Without `range`, `from` and `to`: the last 60 steps. The range is extended to whole UTC steps and has at most 1,500 points. A step without observation is a point with null: its traffic is unknown, not zero. A minute arrives one to two minutes after its end; minutes are kept for three months. `applications=yes` adds the applications of the range, for the last 24 hours at most. While the protection views of the server are off, `applications`, `expected_bps`, `expected_pps`, `attack_bps` and `attack_pps` are null. */
   readServerTraffic(id: number, options: ReadServerTrafficQuery & CallOptions = {}): Promise<ServerTraffic> {
-    return this.call<ServerTraffic>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/traffic`, query: ['from', 'to', 'step', 'address'], options });
+    return this.call<ServerTraffic>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/traffic`, query: ['range', 'applications', 'from', 'to', 'step', 'address'], options });
   }
 
   /** List attacks of a server. Attacks on the addresses of the server, or from them, newest first. An attack is `active` until the sensor reports its end (`recovered`); `stale` means that the sensor reports nothing, so it is unknown whether the attack goes on. Attacks are kept for a year. While the protection views of the server are off, the answer is a `404` (`protect_disabled`). */

@@ -933,6 +933,10 @@ export type ServerTraffic = {
   last_observed_at: string | null;
   /** Oldest first, every step of the range. */
   points: TrafficPoint[];
+  /** Applications in the range, most bytes first: those for which the server itself sent bytes in the last 24 hours. Null: not requested, or the protection views of the server are off. */
+  applications: TrafficApplication[] | null;
+  /** Start of the applications: later than `from` if the range is longer than the last 24 hours. */
+  applications_from: string | null;
 };
 
 export type Tenant = {
@@ -964,6 +968,16 @@ export type TestEventData = {
   endpoint_id: number;
   /** API path of the resource. */
   href: string | null;
+};
+
+export type TrafficApplication = {
+  name: string;
+  transport: string | null;
+  server_port: number | null;
+  inbound_bytes: number;
+  outbound_bytes: number;
+  /** End of the newest minute in which the server sent for it. */
+  last_sent_at: string;
 };
 
 export type TrafficPoint = {
@@ -1321,11 +1335,15 @@ export interface ReadServerBandwidthQuery {
 }
 
 export interface ReadServerTrafficQuery {
+  /** The range up to now, instead of `from` and `to`. Longer ranges have longer steps by default. */
+  range?: '15m' | '1h' | '6h' | '24h' | '7d' | '30d' | undefined;
+  /** `yes`: with the applications of the range. Default `no`. */
+  applications?: 'yes' | 'no' | undefined;
   /** A time in RFC 3339 format with offset, such as `2026-11-22T10:00:00Z`. Default: 60 steps before `to`. */
   from?: string | undefined;
   /** A time in RFC 3339 format with offset, not included. Default, and for times to come: now. */
   to?: string | undefined;
-  /** Default `minute`. */
+  /** Default `minute`, and the step of `range`. */
   step?: 'minute' | '5m' | '15m' | '30m' | 'hour' | '6h' | 'day' | undefined;
   /** One of `addresses`. Default: the sum of all addresses. */
   address?: string | undefined;

@@ -2,7 +2,13 @@ import type { FastifyRequest } from 'fastify';
 import type { Clock } from '#common/clock/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
-import type { ProtectSettingsFeature, ProtectTraffic, StepRow } from '#operations/protect/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
+import {
+  bytesOf,
+  type ProtectSettingsFeature,
+  type ProtectTraffic,
+  type StepRow,
+} from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Handler } from '../call.ts';
 import { readMoment } from '../read-moment.ts';
@@ -49,17 +55,24 @@ export function trafficHandlers(deps: TrafficRouteDeps): { readServerTraffic: Ha
       ]);
       const addresses = [...new Set([...server.addresses.map((one) => one.address), ...observed])];
       const address = query.address === undefined ? null : addressOf(query.address, addresses);
-      const steps = await protectTraffic.readSteps(call.actor, { ...subject, address }, range);
+      const [steps, applications] = await Promise.all([
+        protectTraffic.readSteps(call.actor, { ...subject, address }, range),
+        query.applications === 'yes' && viewsOn
+          ? readApplications(protectTraffic, call.actor, { serverId: id, address }, range)
+          : null,
+      ]);
       return {
         server_id: id,
         from: new Date(range.fromMs).toISOString(),
         to: new Date(range.toMs).toISOString(),
-        step: query.step ?? 'minute',
+        step: stepOf(query),
         step_seconds: range.stepSeconds,
         address,
         addresses,
         last_observed_at: lastObservedOf(steps),
         points: showPoints(viewsOn ? steps : steps.map(withoutProtection), range),
+        applications: applications?.rows ?? null,
+        applications_from: applications?.from ?? null,
       } satisfies schemas.ServerTraffic;
     },
   };
@@ -72,11 +85,48 @@ function readQuery(request: FastifyRequest): schemas.TrafficQuery {
   return query as schemas.TrafficQuery;
 }
 
+function stepOf({ step, range }: schemas.TrafficQuery): schemas.TrafficStep {
+  return step ?? (range === undefined ? 'minute' : schemas.trafficRanges[range].step);
+}
+
+/** Applications of the part of the range that lies in the last 24 hours (NET-2.4.4). */
+async function readApplications(
+  traffic: Pick<ProtectTraffic, 'readApplicationUse'>,
+  actor: Actor,
+  { serverId, address }: { serverId: number; address: string | null },
+  range: StepRange,
+) {
+  const subject = { serverIds: [serverId], addresses: address === null ? null : [address] };
+  const { identities, fromMs } = await traffic.readApplicationUse(actor, subject, range);
+  const rows = identities
+    .filter((each) => bytesOf(each) > 0)
+    .sort((a, b) => bytesOf(b) - bytesOf(a) || a.name.localeCompare(b.name))
+    .map((each) => ({
+      name: each.name,
+      transport: each.transport,
+      server_port: each.serverPort,
+      inbound_bytes: each.inboundBytes,
+      outbound_bytes: each.outboundBytes,
+      last_sent_at: new Date(each.lastSentAt.getTime() + 60_000).toISOString(),
+    }));
+  return { rows, from: new Date(fromMs).toISOString() };
+}
+
 /** The whole steps that hold the range. Ends with the step of now at the latest. */
 function rangeOf(query: schemas.TrafficQuery, nowMs: number): StepRange {
-  const stepSeconds = schemas.trafficSteps[query.step ?? 'minute'];
+  const stepSeconds = schemas.trafficSteps[stepOf(query)];
   const stepMs = stepSeconds * 1_000;
-  const from = query.from === undefined ? null : readMoment('from', query.from);
+  if (query.range !== undefined && (query.from ?? query.to) !== undefined) {
+    const message = 'must not be given together with `from` or `to`';
+    throw invalidFields([{ path: 'range', code: 'invalid', message }]);
+  }
+  const seconds = query.range === undefined ? null : schemas.trafficRanges[query.range].seconds;
+  const from =
+    seconds !== null
+      ? nowMs - seconds * 1_000
+      : query.from === undefined
+        ? null
+        : readMoment('from', query.from);
   const to = Math.min(query.to === undefined ? nowMs : readMoment('to', query.to), nowMs);
   if (from !== null && from >= to) {
     const message = from >= nowMs ? 'must be in the past' : 'must be before `to`';

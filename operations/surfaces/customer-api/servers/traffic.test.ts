@@ -154,6 +154,8 @@ test('NET-2.4.2: a minute that was not observed is a point with null and never w
     address: null,
     addresses: [first.address, second.address],
     last_observed_at: iso(at(12)),
+    applications: null,
+    applications_from: null,
     points: [
       { timestamp: iso(at(8)), ...unknown },
       { timestamp: iso(at(9)), ...observed, inbound_bps: 80, inbound_bytes: 600, coverage: 0.5 },
@@ -173,6 +175,33 @@ test('NET-2.4.2: a minute that was not observed is a point with null and never w
   const empty = await read(`from=${iso(at(20))}&to=${iso(at(21))}`);
   assert.deepEqual(empty.body.points, [{ timestamp: iso(at(20)), ...unknown }]);
   assert.equal(empty.body.last_observed_at, null);
+});
+
+test('a range by name has its step, and applications are those of the range that the server sent for', async () => {
+  const { read, first, ...customer } = await createReader('Ranges');
+  const used = (name: string, inbound: number, outbound: number) => ({
+    ...{ name, transport: 'tcp', server_port: 443, inbound_bytes: inbound, outbound_bytes: outbound },
+  });
+  await deliver(first, {
+    3: { in: 900, out: 90, applications: [used('example.com', 500, 50), used('scanner.example', 99, 0)] },
+  });
+  const { status, body } = await read('range=24h&applications=yes');
+  assert.equal(status, 200);
+  assert.deepEqual([body.step, body.step_seconds, body.points.length >= 288], ['5m', 300, true]);
+  assert.deepEqual(body.applications, [
+    {
+      ...{ name: 'example.com', transport: 'tcp', server_port: 443, inbound_bytes: 500, outbound_bytes: 50 },
+      last_sent_at: iso(at(4)),
+    },
+  ]);
+  const long = (await read('range=7d&applications=yes')).body;
+  assert.ok(Date.parse(long.applications_from) > Date.parse(long.from));
+  assert.equal((await read('range=7d')).body.applications, null);
+  assert.deepEqual((await read('range=1h&applications=yes')).body.applications, []);
+  assert.equal((await read(`range=1h&from=${iso(hourMs)}`)).status, 422);
+  assert.equal((await read('range=2d')).status, 422);
+  await switchViews(world, customer, customer.serverId, false);
+  assert.equal((await read('range=24h&applications=yes')).body.applications, null);
 });
 
 test('NET-2.4.5: attack traffic is zero only where all addresses and minutes are known to be free of it', async () => {

@@ -12,8 +12,8 @@ export const observationGuide = (origin: string | null) => ({
       '`GET /servers/{id}/traffic` has the numbers of the Traffic page: bits and packets per second of the server’s public addresses, as they were counted at the hypervisor. Every step of the range is a point.',
     ),
     codeBlock({
-      label: 'The last 24 hours in steps of 5 minutes',
-      code: `curl "${origin ?? '$URL'}/api/v2/servers/48211/traffic?step=5m&from=2026-11-21T10:00:00Z&to=2026-11-22T10:00:00Z" \\\n  -H "Authorization: Bearer $KEY"`,
+      label: 'The last 24 hours in steps of 5 minutes, with the applications',
+      code: `curl "${origin ?? '$URL'}/api/v2/servers/48211/traffic?range=24h&applications=yes" \\\n  -H "Authorization: Bearer $KEY"`,
     }),
     paragraph(
       'Null means unknown: the minute was not observed, or has not arrived yet. Draw a gap, and do not count it as zero. Minutes arrive one to two minutes after their end; a late minute changes its point afterwards, for up to 24 hours.',

@@ -34,6 +34,7 @@ const styles = [
   'navigation',
   'charts',
   'chart-marks',
+  'explore',
   'diagrams',
   'alone',
   'phone',
@@ -78,6 +79,8 @@ const sources = {
   'elements.js': () => ['text/javascript', script('elements.js')],
   // For the pages that use passkeys alone.
   'passkeys.js': () => ['text/javascript', script('passkeys.js')],
+  // For the monitor's explorer alone.
+  'explore.js': () => ['text/javascript', script('explore.js')],
   'reference.js': () => ['text/javascript', script('reference.js')],
   'htmx.js': () => ['text/javascript', fromPackage('htmx.org/dist/htmx.esm.min.js')],
   // The minified build is a plain script; as a module it needs its one export.

@@ -112,7 +112,7 @@ export {
   shell,
 } from './shell.ts';
 export { isLocalPath, type SignInPageOptions, signInPage } from './sign-in.page.ts';
-export { type SparkValues, spark } from './spark.ts';
+export { type SparkValues, spark, sparkLine } from './spark.ts';
 export {
   type Column,
   readSort,

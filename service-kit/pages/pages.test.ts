@@ -148,6 +148,7 @@ const components: Record<string, () => pages.Html> = {
   shareBar: () => pages.shareBar(0.5),
   shell: () => pages.shell(frame, naughty),
   spark: () => pages.spark({ in: [1, null, 2], out: [0, null, 1] }, naughty),
+  sparkLine: () => pages.sparkLine([1, null, 2], naughty),
   signInPage: () => pages.signInPage({ area: naughty, email: naughty, error: naughty, next: naughty }),
   skeleton: () => pages.skeleton(2, naughty),
   stat: () => pages.stat({ label: naughty, value: naughty, unit: naughty, source: naughty, href }),

@@ -21,10 +21,17 @@ export function spark(values: SparkValues, label: string): Html {
   return html`<svg${attributes({ class: 'spark', role: 'img', 'aria-label': label, width, height })}><path class="series-1" d="${path(values.in, -1)}"></path><path class="series-2" d="${path(values.out, 1)}"></path><rect class="spark-zero" y="${height / 2}" width="${width}" height="1"></rect></svg>`;
 }
 
+/** The course of one value, above its line. */
+export function sparkLine(values: readonly (number | null)[], label: string): Html {
+  const largest = Math.max(1, ...values.map((value) => value ?? 0));
+  const full = areas(values, 2 / largest, height - 1);
+  return html`<svg${attributes({ class: 'spark', role: 'img', 'aria-label': label, width, height })}><path class="series-1" d="${full}"></path><rect class="spark-zero" y="${height - 1}" width="${width}" height="1"></rect></svg>`;
+}
+
 /** One closed area for each unbroken run of values, a step of its own for a value between two gaps. */
-function areas(list: readonly (number | null)[], scale: number): string {
+function areas(list: readonly (number | null)[], scale: number, middle = height / 2): string {
   const step = width / Math.max(1, list.length);
-  const middle = height / 2;
+  const half = height / 2;
   let path = '';
   let isOpen = false;
   list.forEach((value, index) => {
@@ -34,7 +41,7 @@ function areas(list: readonly (number | null)[], scale: number): string {
       isOpen = false;
       return;
     }
-    const y = round(middle - value * scale * (middle - 1));
+    const y = round(middle - value * scale * (half - 1));
     path += isOpen ? `V${y}H${round(x + step)}` : `M${x} ${middle}V${y}H${round(x + step)}`;
     isOpen = true;
   });

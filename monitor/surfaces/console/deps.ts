@@ -5,6 +5,7 @@ import type { Applications } from '#monitor/applications/index.ts';
 import type { Devices } from '#monitor/devices/index.ts';
 import type { Events } from '#monitor/events/index.ts';
 import type { Evidence } from '#monitor/evidence/index.ts';
+import type { Explorer } from '#monitor/explorer/index.ts';
 import type { Feeds } from '#monitor/feeds/index.ts';
 import type { HandOff } from '#monitor/hand-off/index.ts';
 import type { Health } from '#monitor/health/index.ts';
@@ -47,6 +48,7 @@ export interface ConsoleDeps {
   traffic: Traffic;
   applications: Applications;
   events: Events;
+  explorer: Explorer;
   incidents: Incidents;
   evidence: Evidence;
   inbox: Pick<Inbox, 'listKept'>;

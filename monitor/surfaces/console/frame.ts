@@ -30,6 +30,7 @@ const places = [
 export const sitePages = [
   { path: 'live', label: 'Live', key: 'l' },
   { path: 'traffic', label: 'Traffic', key: 't' },
+  { path: 'explore', label: 'Explorer', key: 'x' },
   { path: 'applications', label: 'Applications', key: 'a' },
   { path: 'devices', label: 'Devices', key: 'd' },
   { path: 'incidents', label: 'Incidents', key: 'k' },

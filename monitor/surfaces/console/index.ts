@@ -19,6 +19,7 @@ import type { ConsoleDeps } from './deps.ts';
 import { registerDevice } from './devices/device.routes.ts';
 import { registerDevices } from './devices/devices.routes.ts';
 import { registerEvents } from './events/events.routes.ts';
+import { registerExplore } from './explore/explore.routes.ts';
 import { guardConsole } from './guard.ts';
 import { registerHandOff } from './hand-off/hand-off.routes.ts';
 import { registerHandOffRules } from './hand-off/rule.routes.ts';
@@ -62,6 +63,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerTraffic(scope, deps);
     registerAddress(scope, deps);
     registerTrafficOrigin(scope, deps);
+    registerExplore(scope, deps);
     registerApplications(scope, deps);
     registerApplicationSettings(scope, deps);
     registerDevices(scope, deps);

@@ -1,0 +1,134 @@
+/** What the explorer shows, as its URL says it, and the URLs of views that differ in one thing. */
+import {
+  type Dimension,
+  dimensions,
+  type Filter,
+  parseQueryUrl,
+  printQueryText,
+  type Query,
+  type TextFault,
+} from '#monitor/explorer/index.ts';
+import { withQuery } from '#service-kit/pages/index.ts';
+
+export const shapes = ['stacked', 'lines'] as const;
+export type Shape = (typeof shapes)[number];
+
+export interface ExploreView {
+  siteId: number;
+  /** Path and query of the page. */
+  url: string;
+  /** As it was typed. */
+  typed: string;
+  /** Of the chart and the first table. */
+  query: Query;
+  faults: readonly TextFault[];
+  /** Null: one line for each direction. */
+  by: Dimension | null;
+  /** Dimensions of the two further tables. */
+  tables: readonly Dimension[];
+  shape: Shape;
+  tab: 'time' | 'flows';
+}
+
+/** Grouped by the first of these that is not already one value. */
+const preferred: readonly Dimension[] = ['application', 'server', 'peer', 'address', 'port', 'direction'];
+/** Peers are connections between exact addresses, which live for 24 hours (NET-2.2.7). */
+const pairsSeconds = 86_400;
+/** Values of a URL that belong to one answer of the page, not to the view. */
+const passing = { format: undefined, table: undefined, saved: undefined };
+
+/** Reads a view out of the values of a URL; what can't be read has its default and a fault. */
+export function readView(
+  siteId: number,
+  url: string,
+  values: Readonly<Record<string, unknown>>,
+): ExploreView {
+  const isTotal = values.by === 'none';
+  const { query, faults } = parseQueryUrl(siteId, { ...values, ...(isTotal && { by: undefined }) });
+  const free = preferred.filter((one) => !isSingle(query, one) && (one !== 'peer' || isShort(query)));
+  const by = isTotal ? null : (query.by[0] ?? free[0] ?? null);
+  const asked = typeof values.tables === 'string' ? values.tables.split(',') : [];
+  const known = dimensions.filter((one) => asked.includes(one));
+  const tables = [...asked.filter((one): one is Dimension => known.includes(one as Dimension)), ...free]
+    .filter((one, index, all) => one !== by && all.indexOf(one) === index)
+    .slice(0, 2);
+  return {
+    siteId,
+    url: withQuery(url, passing),
+    typed: typeof values.q === 'string' ? values.q : printQueryText(query.filters),
+    query: { ...query, by: by === null ? [] : [by] },
+    faults,
+    by,
+    tables,
+    shape: values.shape === 'lines' ? 'lines' : 'stacked',
+    tab: values.tab === 'flows' ? 'flows' : 'time',
+  };
+}
+
+const isSingle = (query: Query, dimension: Dimension) =>
+  query.filters.some((one) => one.dimension === dimension && one.is && one.values.length === 1);
+
+const isShort = ({ range }: Query) =>
+  'lastSeconds' in range ? range.lastSeconds <= pairsSeconds : range.to - range.from <= pairsSeconds;
+
+/** The view with these filters; the chart then groups by what is not one value yet. */
+function withFilters(view: ExploreView, filters: readonly Filter[]): string {
+  const text = printQueryText(filters);
+  const isGroupedByOne = view.by !== null && isSingle({ ...view.query, filters }, view.by);
+  return withQuery(view.url, {
+    q: text === '' ? undefined : text,
+    ...(isGroupedByOne && { by: undefined }),
+  });
+}
+
+/** The view of this value alone. Others of its dimension are left out, because the value is one of them. */
+export function onlyHref(view: ExploreView, dimension: Dimension, value: string): string {
+  const others = view.query.filters.filter((one) => one.dimension !== dimension || !one.is);
+  return withFilters(view, [...others, { dimension, is: true, values: [value] }]);
+}
+
+/** The view without this value. */
+export function withoutHref(view: ExploreView, dimension: Dimension, value: string): string {
+  return withFilters(view, [...view.query.filters, { dimension, is: false, values: [value] }]);
+}
+
+/** The view without one value of a filter. */
+export function removeHref(view: ExploreView, filter: Filter, value: string): string {
+  return withFilters(
+    view,
+    replaced(
+      view,
+      filter,
+      filter.values.filter((one) => one !== value),
+    ),
+  );
+}
+
+/** The view with the opposite of a filter. */
+export function negateHref(view: ExploreView, filter: Filter): string {
+  const others = view.query.filters.filter((one) => one !== filter);
+  return withFilters(view, [...others, { ...filter, is: !filter.is }]);
+}
+
+function replaced(view: ExploreView, filter: Filter, values: readonly string[]): Filter[] {
+  return view.query.filters.flatMap((one) =>
+    one !== filter ? [one] : values.length === 0 ? [] : [{ ...one, values }],
+  );
+}
+
+const names: Readonly<Record<Dimension, readonly [one: string, many: string]>> = {
+  server: ['Server', 'Servers'],
+  customer: ['Customer', 'Customers'],
+  address: ['Address', 'Addresses'],
+  device: ['Device', 'Devices'],
+  application: ['Application', 'Applications'],
+  peer: ['Peer', 'Peers'],
+  port: ['Port', 'Ports'],
+  transport: ['Transport', 'Transports'],
+  direction: ['Direction', 'Directions'],
+  sensor: ['Sensor', 'Sensors'],
+  scope: ['Scope', 'Scopes'],
+};
+
+export const nameOf = (dimension: Dimension): string => names[dimension][0];
+export const manyOf = (dimension: Dimension): string => names[dimension][1];

@@ -1,0 +1,177 @@
+/** The explorer: any traffic of a site, by any dimension. */
+import type { FastifyRequest } from 'fastify';
+import type { Answer, Dimension } from '#monitor/explorer/index.ts';
+import {
+  banner,
+  type ChartData,
+  type Content,
+  chart,
+  formatAge,
+  formatBitRate,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatPacketRate,
+  html,
+  isoTime,
+  pageHeader,
+  type Range,
+  rangePicker,
+  refreshing,
+  stat,
+  stats,
+  tabs,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import { fileHref, offerData } from '#service-kit/web/index.ts';
+import { chartUnit, exploreChartData } from './explore-chart.ts';
+import { exploreFlows, type Flows } from './explore-flows.ts';
+import { exploreForm } from './explore-form.ts';
+import { changeText, exploreTable, sizeOf } from './explore-tables.ts';
+import { type ExploreView, manyOf } from './explore-view.ts';
+
+export interface ExplorePage {
+  view: ExploreView;
+  range: Range;
+  answer: Answer;
+  before: Answer | null;
+  /** The two further tables. */
+  tables: readonly { dimension: Dimension; answer: Answer }[];
+  /** Null: the chart is shown. */
+  flows: Flows | null;
+  around: Pick<ChartData, 'reasons' | 'flags'>;
+  nowMs: number;
+}
+
+export function explorePage(request: FastifyRequest, page: ExplorePage): Content {
+  const { view, answer, range, nowMs } = page;
+  offerSteps(request, answer);
+  return [
+    pageHeader({
+      title: 'Explorer',
+      state: stateOf(page),
+      actions: rangePicker({ url: view.url, range, nowMs }),
+    }),
+    exploreForm(view),
+    faultBanner(view),
+    refreshing({ id: 'explore', url: view.url, everySeconds: 60 }, [
+      limitBanners(page),
+      totals(answer),
+      tabs('Pictures', [
+        { label: 'Over time', href: withQuery(view.url, { tab: undefined }), current: view.tab === 'time' },
+        { label: 'Flows', href: withQuery(view.url, { tab: 'flows' }), current: view.tab === 'flows' },
+      ]),
+      page.flows ? exploreFlows(view, page.flows) : exploreChart(request, page),
+      view.by !== null && exploreTable(request, view, view.by, answer),
+      html`<div class="side-by-side">${page.tables.map(({ dimension, answer: one }) =>
+        exploreTable(request, view, dimension, one),
+      )}</div>`,
+    ]),
+  ];
+}
+
+function stateOf({ answer, nowMs }: ExplorePage) {
+  const isPackets = answer.measure === 'packets';
+  const size = sizeOf(answer.total, isPackets);
+  const amount = isPackets ? `${formatCount(size)} packets` : formatBytes(size);
+  const change =
+    answer.previousTotal === null ? null : changeText(size, sizeOf(answer.previousTotal, isPackets));
+  const span = formatDuration(answer.to - answer.from);
+  if (answer.newestMs === null) {
+    return { tone: 'neutral', text: 'No minute of this site has arrived yet.' } as const;
+  }
+  const fresh = `Newest minute ${formatAge(answer.newestMs + 60_000, nowMs)}`;
+  const against = change === null ? '' : `, ${change} against the ${span} before`;
+  return { tone: 'info', text: `${amount} in ${span}${against}. ${fresh}.` } as const;
+}
+
+function faultBanner({ faults }: ExploreView): Content {
+  if (faults.length === 0) return '';
+  return banner({
+    tone: 'warn',
+    title: 'A part of this query was not understood and is left out',
+    text: html`${faults.map(({ text, message }) => html`<p><code>${text}</code> ${message}</p>`)}`,
+  });
+}
+
+/** Each limit once, although every table asked. */
+function limitBanners({ answer, tables, flows }: ExplorePage): Content {
+  const all = [answer, ...tables.map((one) => one.answer), ...(flows ? [flows.right] : [])];
+  const messages = new Set(all.flatMap((one) => one.limits.map(({ message }) => message)));
+  return [...messages].map((message) =>
+    banner({ tone: 'info', title: 'Not everything can be answered', text: message }),
+  );
+}
+
+const sources = {
+  addresses: 'counters of addresses',
+  applications: 'usage by application',
+  pairs: 'connections between exact addresses',
+} as const;
+
+function totals(answer: Answer) {
+  const { total } = answer;
+  const isPackets = answer.measure === 'packets';
+  const source = sources[answer.source];
+  const rate = (value: number | null) =>
+    value === null ? undefined : isPackets ? formatPacketRate(value) : formatBitRate(value);
+  const before = answer.previousTotal;
+  return stats(
+    stat({ label: 'In', value: formatBytes(total.inBytes), source }),
+    stat({ label: 'Out', value: formatBytes(total.outBytes), source }),
+    ...(isPackets
+      ? [
+          stat({
+            label: 'Packets',
+            value: total.packets === null ? undefined : formatCount(total.packets),
+            source: 'both directions',
+          }),
+        ]
+      : []),
+    stat({ label: '95th percentile', value: rate(answer.percentile95), source: 'of the steps, in and out' }),
+    ...(before === null
+      ? []
+      : [
+          stat({
+            label: 'Before',
+            value: isPackets ? formatCount(sizeOf(before, true)) : formatBytes(sizeOf(before, false)),
+            source: `${changeText(sizeOf(total, isPackets), sizeOf(before, isPackets)) ?? ''} since`,
+          }),
+        ]),
+  );
+}
+
+function exploreChart(request: FastifyRequest, page: ExplorePage) {
+  const { view, answer } = page;
+  const query = view.url.split('?')[1];
+  return chart({
+    id: 'explore-chart',
+    title: view.by === null ? 'In and out' : `${manyOf(view.by)} over time`,
+    unit: chartUnit(answer),
+    data: exploreChartData(page),
+    dataUrl: `/sites/${view.siteId}/explore.json${query ? `?${query}` : ''}`,
+    refreshSeconds: 60,
+    canZoom: true,
+    source: `${sources[answer.source]}, each minute from one capture; gaps stay empty`,
+    csvHref: fileHref(request, 'steps', 'csv'),
+    emptyText: 'No traffic of this range matches the filters.',
+  });
+}
+
+/** The chart's points as a file; a point without a value was not observed. */
+function offerSteps(request: FastifyRequest, answer: Answer): void {
+  offerData(request, {
+    id: 'steps',
+    rows: answer.timesMs.map((_, index) => index),
+    fields: [
+      { field: 'time', value: (i) => isoTime(answer.timesMs[i]) },
+      { field: 'in_bps', value: (i) => answer.series.inBps[i] },
+      { field: 'out_bps', value: (i) => answer.series.outBps[i] },
+      ...answer.rows.map((row) => ({
+        field: row.key[0]?.label ?? 'all',
+        value: (i: number) => row.rates[i],
+      })),
+      { field: 'minutes_observed', value: (i) => answer.series.minutes[i] },
+    ],
+  });
+}

@@ -4,7 +4,7 @@ import { proveKills } from './testing/kill-proof.ts';
 export const name = 'kills';
 
 export async function prove(options: { n: number; seed: number; report: (line: string) => void }) {
-  const result = await proveKills(options);
+  const result = await proveKills({ ...options, scansPorts: true });
   for (const fault of result.faults) options.report(`FAULT ${fault}`);
   return {
     claim: `every minute equals nftables or is an exact gap (${result.equal} equal, ${result.gaps} gaps)`,

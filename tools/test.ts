@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, statfsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { freemem } from 'node:os';
+import { cpus, freemem } from 'node:os';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { silentReporter } from '#common/reporter/index.ts';
@@ -154,6 +154,22 @@ function hasRoomInMemory(): boolean {
   }
 }
 
+/** Returns what tells the time since now, and how busy the machine was: idle processors could run more tests at once. */
+function watchProcessors(): () => string {
+  const read = () => {
+    const times = cpus().map((one) => one.times);
+    const all = times.flatMap((one) => Object.values(one)).reduce((sum, ms) => sum + ms, 0);
+    return { all, idle: times.reduce((sum, one) => sum + one.idle, 0) };
+  };
+  const [before, startedMs] = [read(), performance.now()];
+  return () => {
+    const now = read();
+    const busy = 1 - (now.idle - before.idle) / Math.max(1, now.all - before.all);
+    const seconds = Math.round((performance.now() - startedMs) / 1000);
+    return `checks and tests took ${Math.floor(seconds / 60)} min ${seconds % 60} s; the processors were ${Math.round(busy * 100)} % busy`;
+  };
+}
+
 /** Processes of tests at once, beside those that mostly wait. */
 const processesMax = 3;
 
@@ -188,13 +204,17 @@ async function main(): Promise<number> {
     // The tests that mostly wait begin before the checks, some of which hold this process. A check that fails keeps no
     // test from running.
     const failedChecks = nextTurn().then(runChecks);
-    return await runTests(
+    const tellUse = watchProcessors();
+    const status = await runTests(
       [
         { batches: plan.waiting, concurrency: plan.waiting.length },
+        { batches: plan.beside, concurrency: 1 },
         { batches: plan.batches, concurrency: processesMax, after: failedChecks },
       ],
       failedChecks,
     );
+    console.log(tellUse());
+    return status;
   } finally {
     await stopDetachedServer(testServerDir(), silentReporter);
     await rm(memoryDir, { recursive: true, force: true });

@@ -31,10 +31,15 @@ export async function killAtRandom(demo: RunningDemo, options: KillOptions): Pro
   const { n, seed, report, pauseMs: choose = (random) => choosePauseMs(Date.now(), random) } = options;
   const random = createRandom(seed);
   const deaths: Death[] = [];
+  const unkilled = new Set(victims);
   for (let kill = 1; kill <= n; kill += 1) {
     const pauseMs = choose(random());
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    const { program, what } = await killOne(demo, random(), deaths);
+    // With five kills or more, each victim is killed at least once.
+    const isOwed = n - kill < unkilled.size;
+    const victim = await killOne(demo, random(), deaths, isOwed ? unkilled : null);
+    unkilled.delete(victim);
+    const { program, what } = victim;
     report(`${new Date().toISOString()} kill ${kill} of ${n}: ${program} ${what}`);
   }
   return demo.until('the sensor listens again', 120_000, () => findDeafTimes(demo.readLog('sensor'), deaths));
@@ -49,13 +54,20 @@ function choosePauseMs(nowMs: number, random: number): number {
   return Math.min(8_000 + 16_000 * random, 60_000 - sinceHotMs + 2_000 * random);
 }
 
-/** Kills a program when it runs; waits for one that is restarting. */
-async function killOne(demo: RunningDemo, random: number, deaths: Death[]): Promise<Victim> {
+/** Kills a program, one of `owed` if given, when it runs; waits for one that is restarting, and for the sensor's minute. */
+async function killOne(
+  demo: RunningDemo,
+  random: number,
+  deaths: Death[],
+  owed: ReadonlySet<Victim> | null,
+): Promise<Victim> {
   for (;;) {
-    const { victim, pid } = await demo.until('a program to kill lives', 60_000, () => {
+    const { victim, pid } = await demo.until('a program to kill lives', 120_000, () => {
       const isOdd = Math.floor(Date.now() / 60_000) % 2 === 1;
-      const choice = isOdd ? withoutSensor : victims;
-      const victim = choice[Math.floor(random * choice.length)]!;
+      const allowed = isOdd ? withoutSensor : victims;
+      const choice = owed === null ? allowed : allowed.filter((one) => owed.has(one));
+      const victim = choice[Math.floor(random * choice.length)];
+      if (!victim) return null;
       const pid = demo.pidOf(victim.program, victim.what);
       return pid !== null && { victim, pid };
     });

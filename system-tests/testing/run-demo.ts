@@ -93,6 +93,8 @@ export type Ports = readonly [operations: number, monitor: number];
 export interface DemoOptions {
   /** Use the simulated hypervisor and the recording, even if a lab is possible. */
   isSimulated?: boolean;
+  /** Let the sensor scan ports, as it does if not given. */
+  scansPorts?: boolean;
   /** A killed demo, or one that was left: start again on its data and ports. */
   after?: RunningDemo;
   /** The checkout whose code runs; this one if not given. */
@@ -164,7 +166,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
 }
 
 function spawnDemo(
-  { checkout = root, isSimulated = false }: DemoOptions,
+  { checkout = root, isSimulated = false, scansPorts = true }: DemoOptions,
   dataDir: string,
   [operationsPort, monitorPort]: Ports,
 ): ChildProcess {
@@ -176,6 +178,7 @@ function spawnDemo(
       SVC_DATA_DIR: dataDir,
       SVC_OPERATIONS_PORT: String(operationsPort),
       SVC_MONITOR_PORT: String(monitorPort),
+      ...(!scansPorts && { SVC_SENSOR_PORT_SCANS: '0' }),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

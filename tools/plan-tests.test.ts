@@ -3,10 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { type FirstTests, planTests } from './plan-tests.ts';
+import { planTests } from './plan-tests.ts';
 
 /** Plans these files, by their texts; `first` are those that begin before all others. */
-function plan(texts: Record<string, string>, first: FirstTests = { waiting: [], beside: [], longest: [] }) {
+function plan(
+  texts: Record<string, string>,
+  first: { waiting: string[][]; longest: string[][] } = { waiting: [], longest: [] },
+) {
   const root = mkdtempSync(join(tmpdir(), 'svc-plan-'));
   try {
     for (const [file, text] of Object.entries(texts)) {
@@ -69,15 +72,11 @@ test('a file that changes or measures its process without saying so is refused b
 test('the longest begin first, those that wait run beside them, and a name of none is refused', () => {
   const long = ['system-tests/long.test.ts', 'monitor/long.test.ts'];
   const waiting = ['system-tests/waits.test.ts', 'system-tests/a.test.ts'];
-  const beside = ['monitor/packets.test.ts', 'lab/packets.test.ts'];
-  const texts = Object.fromEntries(
-    ['monitor/a.test.ts', ...long, ...waiting, ...beside].map((file) => [file, '']),
-  );
-  const first = { waiting: [waiting], beside, longest: [long] };
+  const texts = Object.fromEntries(['monitor/a.test.ts', ...long, ...waiting].map((file) => [file, '']));
+  const first = { waiting: [waiting], longest: [long] };
   assert.deepEqual(plan(texts, first), {
     waiting: [waiting],
-    beside: beside.map((file) => [file]),
     batches: [long, ['monitor/a.test.ts']],
   });
-  assert.throws(() => plan(texts, { ...first, longest: [['gone.test.ts']] }), /gone\.test\.ts/);
+  assert.throws(() => plan(texts, { waiting: [], longest: [['gone.test.ts']] }), /gone\.test\.ts/);
 });

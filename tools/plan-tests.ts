@@ -27,11 +27,6 @@ export interface FirstTests {
    */
   waiting: readonly (readonly string[])[];
   /**
-   * They wait for packets, timers and programs of the machine, so they begin first too, one after the other. Each is a
-   * process.
-   */
-  beside: readonly string[];
-  /**
    * Of the others they take longest: begun first, none of them runs alone when all others are done. Each list is one
    * process.
    */
@@ -45,19 +40,6 @@ const firstTests: FirstTests = {
     // They share a demo. When its pages are looked at, it has minutes of traffic to show.
     ['system-tests/keyboard.test.ts', 'system-tests/every-page.test.ts', 'system-tests/replay.test.ts'],
   ],
-  beside: [
-    'sensor/collection/live-capture.test.ts',
-    'monitor/hand-off/bgp/bgp.test.ts',
-    'lab/attack.test.ts',
-    'operations/hypervisors/libvirt/libvirt.test.ts',
-    'lab/private-networks.test.ts',
-    'lab/lab.test.ts',
-    'lab/guest-firewall.test.ts',
-    'system-tests/private-networks.test.ts',
-    'lab/old-services.test.ts',
-    'sensor/packet-source/live-source.test.ts',
-    'system-tests/one-packet-once.test.ts',
-  ],
   longest: [
     ['monitor/inbox/crash-points.test.ts'],
     ['proofs/operations/customer-api/isolation.test.ts'],
@@ -65,6 +47,7 @@ const firstTests: FirstTests = {
     ['proofs/sensor/spool/traced-cycles.test.ts'],
     ['system-tests/restart.test.ts'],
     ['proofs/sensor/collection/clock-steps.test.ts'],
+    ['sensor/collection/live-capture.test.ts'],
     ['proofs/sensor/spool/kill.test.ts'],
     ['proofs/monitor/inbox/faults.test.ts'],
     ['service-kit/postgres/backup.test.ts'],
@@ -79,8 +62,6 @@ const batchMax = 15;
 export interface TestPlan {
   /** Each in one process, all at once. */
   waiting: string[][];
-  /** Each in one process, one after the other, beside the others. */
-  beside: string[][];
   /** Each in one process, in the order in which they begin. */
   batches: string[][];
 }
@@ -89,9 +70,9 @@ export interface TestPlan {
 export function planTests(
   root: string,
   files: readonly string[],
-  { waiting, beside, longest } = firstTests,
+  { waiting, longest } = firstTests,
 ): TestPlan {
-  const first = [...waiting, beside, ...longest].flat();
+  const first = [...waiting, ...longest].flat();
   const gone = first.filter((file) => !files.includes(file));
   if (gone.length > 0) throw new Error(`tools/plan-tests.ts names files that are gone: ${gone.join(', ')}`);
   const rest = files.filter((file) => !first.includes(file));
@@ -101,7 +82,6 @@ export function planTests(
   for (let at = 0; at < shared.length; at += batchMax) batches.push(shared.slice(at, at + batchMax));
   return {
     waiting: waiting.map((together) => [...together]),
-    beside: beside.map((file) => [file]),
     batches: [...longest.map((together) => [...together]), ...batches, ...own.map((file) => [file])],
   };
 }

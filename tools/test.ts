@@ -208,7 +208,6 @@ async function main(): Promise<number> {
     const status = await runTests(
       [
         { batches: plan.waiting, concurrency: plan.waiting.length },
-        { batches: plan.beside, concurrency: 1 },
         { batches: plan.batches, concurrency: processesMax, after: failedChecks },
       ],
       failedChecks,

@@ -30,6 +30,14 @@ export { type ControlScope, openScope } from './contract/control-scope.ts';
 export * from './contract/exploration.ts';
 export type { FactStore } from './contract/fact-store.ts';
 export * from './contract/facts.ts';
+export {
+  type PeerList,
+  type PeerOfNetwork,
+  type PeerTraffic,
+  type PeerUse,
+  peerLengths,
+  peerNetworkOf,
+} from './contract/peer-networks.ts';
 export { keptFacts } from './kept.ts';
 export { createFactStore, type NameApplication } from './postgres/postgres-facts.ts';
 export { createRollUpLoop } from './roll-up-loop.ts';

@@ -3,8 +3,9 @@ import type { ChangedAddress } from '#monitor/placements/index.ts';
 import type { ControlScope } from './control-scope.ts';
 import type { Exploration, Explored } from './exploration.ts';
 import type * as facts from './facts.ts';
+import type { PeerNetworks } from './peer-networks.ts';
 
-export interface FactStore {
+export interface FactStore extends PeerNetworks {
   /** Makes room for these minutes; outside the scope that appends, because it takes locks of its own. */
   prepare(minutes: readonly number[]): Promise<void>;
   /**

@@ -12,6 +12,7 @@ import type * as facts from '../contract/facts.ts';
 import type { HostRow } from './memory-append.ts';
 import * as applications from './memory-applications.ts';
 import { explore } from './memory-explore.ts';
+import { findPeers, listPeerNetworks } from './memory-peers.ts';
 import { createMemoryRows, type MemoryRows, type PlacementBook } from './memory-rows.ts';
 import {
   chooseRow,
@@ -72,6 +73,8 @@ export function createMemoryFacts(deps: {
     }),
     stepDevice: async (range) => stepDevice(rows, range),
     explore: async (asked) => explore(rows, asked),
+    listPeerNetworks: async (range, limit) => listPeerNetworks(rows, range, limit),
+    findPeers: async (range, limit) => findPeers(rows, range, limit),
     sumOwned: async (range) => {
       const wan = owned(rows, range).filter((one) => one.kind === 'wan');
       const bytes = (all: typeof wan) => sumOf(all, (one) => one.rxBytes + one.txBytes);

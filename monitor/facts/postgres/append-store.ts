@@ -11,6 +11,7 @@ import { directionCode, evidenceCode, vantageCode } from '../contract/codes.ts';
 import { collectUsage, localAddressOf, type NameApplication, type Usage } from '../contract/collect-facts.ts';
 import { type FactOrigin, type FactUpload, type GapInput, pairsKeptMs } from '../contract/facts.ts';
 import { segmentsOf } from '../contract/segments.ts';
+import { isLateForPeers, latePeerColumns, writeLatePeers } from './late-peers.ts';
 import { claimTokens } from './token-store.ts';
 import { trimUnobservedGaps } from './unobserved-gap-store.ts';
 
@@ -206,7 +207,7 @@ function sumCaptureMinutes(minutes: readonly OriginMinute[]): CaptureSum[] {
 }
 
 /** What all rows of a capture's minute have in common. */
-interface RowPlace {
+export interface RowPlace {
   siteId: number;
   captureId: number;
   minuteMs: number;
@@ -223,6 +224,7 @@ async function copyFacts(
   const hosts = createRowWriter(256 * 1024);
   const facts = createRowWriter(1024 * 1024);
   const pairs = createRowWriter(1024 * 1024);
+  const late = createRowWriter(64 * 1024);
   for (const one of minutes) {
     const place = placeOf(one, how.isForeign);
     const usage = collectUsage(one.minute.usage, how.nameApplication);
@@ -230,10 +232,12 @@ async function copyFacts(
     writeFacts(facts, place, usage.facts);
     // Pairs older than their 24 hours are not stored at all.
     if (place.minuteMs > how.pairsFromMs) writePairs(pairs, place, usage.pairs);
+    if (isLateForPeers(place.minuteMs, how.pairsFromMs)) writeLatePeers(late, place, usage.pairs);
   }
   if (hosts.count > 0) await copyRows(trx, 'host_minutes', hostColumns, hosts.finish());
   if (facts.count > 0) await copyRows(trx, 'application_facts', factColumns, facts.finish());
   if (pairs.count > 0) await copyRows(trx, 'endpoint_pairs', pairColumns, pairs.finish());
+  if (late.count > 0) await copyRows(trx, 'late_peer_minutes', latePeerColumns, late.finish());
 }
 
 function placeOf({ siteId, sensorId, captureId, minute }: OriginMinute, check: ForeignCheck): RowPlace {

@@ -6,6 +6,7 @@ import { deviceMinutes } from './device-store.ts';
 import { judgedFacts, judgedPairs } from './judge-store.ts';
 import { sumHoursByName } from './name-rollup-store.ts';
 import { packPairs } from './name-store.ts';
+import { recomputePeers } from './peer-hour-store.ts';
 import { hourSeconds, inSpans, preferHashing, type Span } from './span-store.ts';
 
 export interface SiteHour {
@@ -57,6 +58,7 @@ export async function recomputeHour(
   await sumApplications(trx, made, hasPairs);
   await sumHoursByName(trx, 'hour', made.start, siteId, sql`hour = ${made.start}`);
   await packNamePairs(trx, made, ofHour);
+  await recomputePeers(trx, siteId, hour);
 }
 
 /** An hour as statements need it. */

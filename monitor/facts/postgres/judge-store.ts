@@ -35,7 +35,7 @@ export interface Judging {
 }
 
 /** `fresh_owners`: owners of minutes that are not judged yet; `owners`: in all of them. */
-function judgedOwners(judging: Judging): RawBuilder<unknown> {
+export function judgedOwners(judging: Judging): RawBuilder<unknown> {
   const { siteId, judged, unjudged, direction, locals = null } = judging;
   return sql`fresh as materialized (
       select minute, capture_id, vantage, direction, coalesce(local_address, ${noAddress}) as local, name, protocol, server_port,

@@ -11,6 +11,7 @@ const uploaded = [
   ['host_minutes', day],
   ['application_facts', day],
   ['endpoint_pairs', hour],
+  ['late_peer_minutes', day],
 ] as const;
 
 /** What is made of a minute's facts and of an hour's; those of pairs only while there are any. */
@@ -23,6 +24,7 @@ const rolledUp = [
   ['address_hours', 7 * day],
   ['application_hours', day],
   ['name_hours', day],
+  ['peer_network_hours', day],
   ['pair_hours', hour],
   ['name_pair_hours', hour],
   ['name_hour_locals', day],

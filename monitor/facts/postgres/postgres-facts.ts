@@ -5,6 +5,7 @@ import { controlTransaction } from '../contract/control-scope.ts';
 import { explainRows } from '../contract/explain-rows.ts';
 import type { FactStore } from '../contract/fact-store.ts';
 import type { SiteRange } from '../contract/facts.ts';
+import { hoursOf } from '../contract/peer-networks.ts';
 import * as ranges from './address-range-store.ts';
 import * as addresses from './address-store.ts';
 import { appendUploads } from './append-store.ts';
@@ -13,6 +14,7 @@ import * as details from './detail-store.ts';
 import * as devices from './device-store.ts';
 import { explore } from './explore-store.ts';
 import { createPartitionMaker } from './partition-store.ts';
+import * as peers from './peer-store.ts';
 import { rejudgeAddresses } from './rejudge-store.ts';
 import { rollUp } from './roll-up.ts';
 import { type Coverage, readCovered } from './span-store.ts';
@@ -63,6 +65,10 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
     sumDevices: (range, keys) => covered(range, (trx, coverage) => devices.sumDevices(trx, coverage, keys)),
     stepDevice: (range) => covered(range, (trx, coverage) => devices.stepDevice(trx, coverage, range)),
     explore: (asked) => covered(asked, (trx, coverage) => explore(trx, coverage, asked)),
+    listPeerNetworks: (range, limit) =>
+      covered(hoursOf(range), (trx, coverage) => peers.listPeerNetworks(trx, coverage, range, limit)),
+    findPeers: (range, limit) =>
+      covered(hoursOf(range), (trx, coverage) => peers.findPeers(trx, coverage, range.prefix, limit)),
     sumOwned: (range) => covered(range, (trx, coverage) => devices.sumOwned(trx, coverage)),
   };
 }

@@ -17,6 +17,7 @@ export async function rejudgeAddresses(trx: Queryable, changed: readonly Changed
 const tables = [
   { table: 'host_minutes', local: sql`f.address` },
   { table: 'application_facts', local: sql`f.local_address` },
+  { table: 'late_peer_minutes', local: sql`f.local` },
   {
     table: 'endpoint_pairs',
     local: sql`(case f.direction when 4 then null when 2 then f.server else f.client end)`,

@@ -186,6 +186,17 @@ export const monitorSettings = {
     { min: 1, max: 1_000_000 },
     'Live windows kept for each site, the newest; identical on every service.',
   ),
+  networkFiles: {
+    name: 'SVC_MONITOR_NETWORK_FILE',
+    sentence:
+      "Files in MaxMind's format with the AS or the country of networks, such as GeoLite2-ASN.mmdb and GeoLite2-Country.mmdb, separated by commas. The console names networks by them; they are read again when they change.",
+    defaultText: 'unset: networks have neither AS nor country',
+    parse: (text: string | undefined) =>
+      (text ?? '')
+        .split(',')
+        .map((path) => path.trim())
+        .filter((path) => path !== ''),
+  },
   ...evidenceSettings,
   macVendorLookupUrl: httpUrlSetting(
     'SVC_MAC_VENDOR_LOOKUP_URL',

@@ -32,6 +32,7 @@ import {
 import { type Connection, createConnection } from './operations-client/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
 import type { Overrides } from './overrides.ts';
+import { createPeers, type Peers } from './peers/index.ts';
 import { type ChangedAddress, checkAddresses } from './placements/index.ts';
 import { migrations, type Platform } from './platform.ts';
 import { createProbes, type Probes } from './probes/index.ts';
@@ -85,6 +86,7 @@ interface Care {
   operators: Operators;
   readTokens: ReadTokens;
   search: Search;
+  peers: Peers;
   retention: Retention;
   health: Health;
   alerts: Alerts;
@@ -285,6 +287,7 @@ function createCare(known: Platform & Observation & Reception): Care {
     }),
     readTokens: createReadTokens(known),
     search: createSearch(known),
+    peers: createPeers({ ...known, networkFiles: config.networkFiles }),
     retention,
     health: createHealth({
       ...known,

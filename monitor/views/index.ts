@@ -3,6 +3,7 @@
  * feature, so that any feature may use them.
  */
 
+export { type AddressServer, listServersOfAddresses } from './address-servers-store.ts';
 export { type AddressGeneration, listAddressGenerations } from './allocation-generation-store.ts';
 export { readConnectionRevision } from './connection-revision-store.ts';
 export { type AddressEpoch, listEpochsOf } from './detector-epoch-store.ts';

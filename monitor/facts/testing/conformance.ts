@@ -163,7 +163,14 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
   const direction = pick<Direction | null>(['outbound', 'inbound', 'internal', 'transit', null]);
   const view = { ...range, direction };
   const limit = 1 + random(20);
-  const prefix = pick(['198.51.100.0/24', '198.51.0.0/16', '2001:db8:ffff::/48', '::/0', '203.0.113.0/24', '192.0.2.0/24']);
+  const prefix = pick([
+    '198.51.100.0/24',
+    '198.51.0.0/16',
+    '2001:db8:ffff::/48',
+    '::/0',
+    '203.0.113.0/24',
+    '192.0.2.0/24',
+  ]);
   const step = pick([60, 300, 3600, 86_400]);
   const names = [['example.net'], ['example.org', 'SSH'], []][random(3)]!;
   const nameContains = pick(['', '', 'EXAMPLE', 'ssh']);

@@ -15,6 +15,7 @@ import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Connection } from '#monitor/operations-client/index.ts';
 import type { Operators } from '#monitor/operators/index.ts';
+import type { Peers } from '#monitor/peers/index.ts';
 import type { Probes } from '#monitor/probes/index.ts';
 import type { Protection } from '#monitor/protection/index.ts';
 import type { ReadTokens } from '#monitor/read-tokens/index.ts';
@@ -47,6 +48,7 @@ export interface ConsoleDeps {
   sensors: Sensors;
   traffic: Traffic;
   applications: Applications;
+  peers: Peers;
   events: Events;
   explorer: Explorer;
   incidents: Incidents;

@@ -26,6 +26,7 @@ import { registerHandOffRules } from './hand-off/rule.routes.ts';
 import { registerEvidence } from './incidents/evidence.routes.ts';
 import { registerIncident } from './incidents/incident.routes.ts';
 import { registerIncidents } from './incidents/incidents.routes.ts';
+import { registerNetworks } from './networks/networks.routes.ts';
 import { registerOperations } from './operations/operations.routes.ts';
 import { registerPortScans } from './port-scans/port-scans.routes.ts';
 import { registerAvailability } from './probes/availability.routes.ts';
@@ -64,6 +65,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerAddress(scope, deps);
     registerTrafficOrigin(scope, deps);
     registerExplore(scope, deps);
+    registerNetworks(scope, deps);
     registerApplications(scope, deps);
     registerApplicationSettings(scope, deps);
     registerDevices(scope, deps);

@@ -26,6 +26,7 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { fileHref } from '#service-kit/web/index.ts';
+import { networkTable } from '../networks/network-tables.ts';
 import { incidentTable } from '../parts/incident-table.ts';
 import { incidentHref, incidentSentence, incidentTone } from '../parts/incident-text.ts';
 import { minuteText, type OriginLine, originTable } from '../parts/origin.ts';
@@ -72,6 +73,21 @@ export function addressPage(request: FastifyRequest, page: AddressPage): Content
     section(
       { title: 'Applications', description: useDescription(range) },
       applicationTable(request, siteId, page.used, nowMs),
+    ),
+    section(
+      {
+        id: 'networks',
+        title: 'Networks it talked to',
+        description:
+          'The largest in the hours of this range. Kept for three months, without remote addresses.',
+        actions: link(networksHref(request, siteId, page.place), 'All networks', { kind: 'button' }),
+      },
+      networkTable(request, {
+        siteId,
+        rows: page.networks.items,
+        total: page.networks.total,
+        emptyText: 'No Internet traffic of this address was observed in these hours.',
+      }),
     ),
     page.incidents.length > 0 &&
       section(
@@ -134,6 +150,13 @@ function otherSegments(request: FastifyRequest, others: readonly string[]): Cont
     title: 'This address is used on other networks too',
     text: html`Each network has separate traffic and owners: ${links}`,
   });
+}
+
+/** URL of all networks in the range that is shown. */
+function networksHref(request: FastifyRequest, siteId: number, { address, segment }: AddressPlace): string {
+  const { range, from, to } = request.query as Record<string, string | undefined>;
+  const path = `/sites/${siteId}/addresses/${encodeURIComponent(address)}/networks`;
+  return withQuery(path, { segment: segment || undefined, range: range ?? '24h', from, to });
 }
 
 function useDescription(range: Range): string {

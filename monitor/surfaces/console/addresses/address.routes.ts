@@ -1,8 +1,6 @@
 /** `/sites/{id}/addresses/{address}`: the requests for one address, and for the data of its chart. */
 import { type Static, Type } from 'typebox';
-import { canonicalAddress, isGloballyUnique, parseAddress } from '#common/ip/index.ts';
-import type { Site } from '#monitor/sites/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { App } from '#service-kit/http/index.ts';
 import { chartJson, type Range, readRange } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
@@ -10,6 +8,7 @@ import { readAround } from '../parts/chart-around.ts';
 import { readMinute } from '../parts/origin.ts';
 import { addressPage, chartData } from './address.page.ts';
 import { readAddress, readPoints } from './read-address.ts';
+import { canonicalOf, segmentOf } from './read-place.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const Query = Type.Object({
@@ -35,7 +34,7 @@ export function registerAddress(app: App, deps: ConsoleDeps): void {
       const nowMs = Date.now();
       const site = await siteOf(deps.sites, request.params.siteId);
       const address = canonicalOf(request.params.address);
-      const { segment, others } = await segmentOf(deps, site, address, request.query);
+      const { segment, others } = await segmentOf(deps, site, address, request.query.segment);
       const range = rangeOf(request.query, nowMs);
       const from = readMinute(request.query.at);
       const stepSeconds = Math.floor((request.query.step ?? 60) / 60) * 60;
@@ -55,7 +54,7 @@ export function registerAddress(app: App, deps: ConsoleDeps): void {
       const site = await siteOf(deps.sites, request.params.siteId);
       const range = rangeOf(request.query, nowMs);
       const address = canonicalOf(request.params.address);
-      const { segment } = await segmentOf(deps, site, address, request.query);
+      const { segment } = await segmentOf(deps, site, address, request.query.segment);
       const [points, around] = await Promise.all([
         readPoints(deps, site.id, { address, segment }, range, nowMs),
         readAround(deps, { siteId: site.id, addresses: [address] }, range, nowMs),
@@ -63,28 +62,6 @@ export function registerAddress(app: App, deps: ConsoleDeps): void {
       return chartJson('bit/s', chartData(points, around, range));
     },
   );
-}
-
-/** The segment to show: the requested one, else the one where the address was seen last; and all other segments. */
-async function segmentOf(
-  deps: ConsoleDeps,
-  site: Site,
-  address: string,
-  query: Query,
-): Promise<{ segment: string; others: string[] }> {
-  if (isGloballyUnique(parseAddress(address)!)) return { segment: '', others: [] };
-  const segments = await deps.devices.listSegments(site.id, address);
-  const segment = query.segment ?? segments[0] ?? '';
-  return { segment, others: segments.filter((other) => other !== segment) };
-}
-
-function canonicalOf(text: string): string {
-  const address = canonicalAddress(text);
-  if (address) return address;
-  throw new HttpError(404, {
-    code: 'not_found',
-    message: 'This is not an IP address. Use the search.',
-  });
 }
 
 function rangeOf(query: Query, nowMs: number): Range {

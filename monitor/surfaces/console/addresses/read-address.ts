@@ -2,6 +2,7 @@
 import type { AddressUse } from '#monitor/applications/index.ts';
 import type { AddressConflict, AddressOwner, AddressPlace } from '#monitor/devices/index.ts';
 import type { Incident } from '#monitor/incidents/index.ts';
+import type { PeerList, PeerNetwork } from '#monitor/peers/index.ts';
 import type { ChartData, Range } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { readAround } from '../parts/chart-around.ts';
@@ -18,6 +19,7 @@ export interface AddressData {
   points: readonly AddressPoint[];
   around: Pick<ChartData, 'reasons' | 'flags'>;
   used: readonly AddressUse[];
+  networks: PeerList<PeerNetwork>;
   owners: readonly AddressOwner[];
   conflicts: readonly AddressConflict[];
   /** Attacks on and by it, open ones first. */
@@ -28,6 +30,7 @@ export interface AddressData {
 
 const ownersMax = 100;
 const incidentsMax = 20;
+const networksShown = 10;
 
 /** `step` is the chosen one, whose sources are read too. */
 export async function readAddress(
@@ -38,16 +41,17 @@ export async function readAddress(
   step: Step | null,
   nowMs: number,
 ): Promise<AddressData> {
-  const [points, around, used, owners, conflicts, origin, incidents] = await Promise.all([
+  const [points, around, used, networks, owners, conflicts, origin, incidents] = await Promise.all([
     readPoints(deps, siteId, place, range, nowMs),
     readAround(deps, { siteId, addresses: [place.address] }, range, nowMs),
     readUse(deps, siteId, place, range),
+    deps.peers.listNetworks(siteId, place, range, networksShown),
     deps.devices.listOwners(siteId, place, ownersMax),
     deps.devices.listAddressConflicts(siteId, place, ownersMax),
     step === null ? null : readOrigin(deps, siteId, place, step.from, step.to),
     deps.incidents.list({ siteId, address: place.address }, incidentsMax),
   ]);
-  return { points, around, used, owners, conflicts, origin, incidents };
+  return { points, around, used, networks, owners, conflicts, origin, incidents };
 }
 
 /** A blank segment means that the address is globally unique or has no known owner. */

@@ -75,6 +75,7 @@ export function trafficPage(request: FastifyRequest, page: TrafficPage): Content
             page.topFromMs > range.fromMs
               ? 'By bytes, over the last 24 hours of the range.'
               : 'By bytes in this range.',
+          actions: link(`/sites/${siteId}/networks`, 'Find a network', { kind: 'button' }),
         },
         addressTable(request, siteId, page.top, nowMs, isObserved),
       ),

@@ -1,0 +1,83 @@
+/**
+ * Networks that local addresses talked to, for three months: a /24 of IPv4 or a /48 of IPv6, bytes and packets by the hour.
+ *
+ * They answer complaints that come weeks later: who exchanged something with a network in an hour. Remote addresses and
+ * services are not in them. The AS and the country come from a file of the operator's at the time of reading, and are absent
+ * without one; nothing of them is stored. Nothing of this leaves the monitor: no feed reads it.
+ */
+import type { Reporter } from '#common/reporter/index.ts';
+import type { FactStore, PeerList, PeerOfNetwork, PeerUse } from '#monitor/facts/index.ts';
+import { type AddressServer, listServersOfAddresses } from '#monitor/views/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createNetworkFiles, type NetworkRecord } from './network-file.ts';
+
+export type { PeerList } from '#monitor/facts/index.ts';
+export type { AddressServer } from '#monitor/views/index.ts';
+export type { NetworkRecord } from './network-file.ts';
+export { type AskedNetwork, readNetwork } from './read-network.ts';
+
+/** Milliseconds since 1970; hours that the range touches count as a whole. */
+export interface PeerRange {
+  fromMs: number;
+  toMs: number;
+}
+
+export type PeerNetwork = PeerUse & NetworkRecord;
+
+/** An address that talked to a network, and the servers that had the address at that time. */
+export interface PeerHit extends PeerOfNetwork, NetworkRecord {
+  servers: AddressServer[];
+}
+
+export interface Peers {
+  /** Networks that a local address talked to, by bytes, largest first. The segment is for an address that is not unique. */
+  listNetworks(
+    siteId: number,
+    place: { address: string; segment: string },
+    range: PeerRange,
+    limit: number,
+  ): Promise<PeerList<PeerNetwork>>;
+  /** Who talked to networks within this prefix, by bytes, largest first; the prefix is one of `readNetwork`. */
+  findPeers(siteId: number, prefix: string, range: PeerRange, limit: number): Promise<PeerList<PeerHit>>;
+  /** Why a file of networks is not read, as a sentence; null: none is set, or all are read. */
+  fileFault(): string | null;
+}
+
+export interface PeersDeps {
+  db: () => Queryable;
+  facts: Pick<FactStore, 'listPeerNetworks' | 'findPeers'>;
+  /** Paths of files in MaxMind's format; empty: networks have neither AS nor country. */
+  networkFiles: readonly string[];
+  reporter: Reporter;
+}
+
+export function createPeers({ db, facts, networkFiles, reporter }: PeersDeps): Peers {
+  const files = createNetworkFiles(networkFiles, reporter);
+  const describe = async <T extends PeerUse>(list: PeerList<T>) => {
+    const records = await files.describe(list.items.map(({ network }) => network.split('/')[0]!));
+    return { ...list, items: list.items.map((item, i) => ({ ...item, ...records[i]! })) };
+  };
+  const minutes = ({ fromMs, toMs }: PeerRange) => ({ fromMinute: fromMs / 1000, toMinute: toMs / 1000 });
+  return {
+    async listNetworks(siteId, { address, segment }, range, limit) {
+      const place = segment === '' ? { address } : { address, segment };
+      return describe(await facts.listPeerNetworks({ siteId, ...place, ...minutes(range) }, limit));
+    },
+    async findPeers(siteId, prefix, range, limit) {
+      const list = await facts.findPeers({ siteId, prefix, ...minutes(range) }, limit);
+      const found = await describe(list);
+      const servers = await listServersOfAddresses(
+        db(),
+        siteId,
+        found.items.map(({ address, segment, firstHour, lastHour }) => ({
+          address,
+          segment,
+          from: firstHour,
+          to: lastHour + 3600,
+        })),
+      );
+      return { ...found, items: found.items.map((item, i) => ({ ...item, servers: servers[i]! })) };
+    },
+    fileFault: () => files.fault(),
+  };
+}

@@ -1,0 +1,108 @@
+/**
+ * AS and country of addresses, from files in MaxMind's format (GeoLite2, DB-IP, IPinfo). A file is read when it is first
+ * needed, and again when it has changed. A file that can't be read leaves its fields absent, never the page.
+ */
+import { stat } from 'node:fs/promises';
+import * as maxmind from 'maxmind';
+import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+
+/** Null: not in the files. */
+export interface NetworkRecord {
+  asNumber: number | null;
+  asName: string | null;
+  /** ISO 3166 code of two letters. */
+  country: string | null;
+}
+
+export interface NetworkFiles {
+  /** Records of these addresses, in their order. */
+  describe(addresses: readonly string[]): Promise<NetworkRecord[]>;
+  fault(): string | null;
+}
+
+const none: NetworkRecord = { asNumber: null, asName: null, country: null };
+/** A file is looked at again after this time. */
+const lookMs = 60_000;
+const cacheMax = 10_000;
+
+export function createNetworkFiles(paths: readonly string[], reporter: Reporter): NetworkFiles {
+  const files = paths.map((path) => openFile(path, reporter));
+  return {
+    async describe(addresses) {
+      await Promise.all(files.map((file) => file.refresh()));
+      return addresses.map((address) =>
+        files.reduce((record, file) => fill(record, file.find(address)), { ...none }),
+      );
+    },
+    fault: () => files.map((file) => file.fault()).find((fault) => fault !== null) ?? null,
+  };
+}
+
+/** The first file that knows a field wins. */
+function fill(known: NetworkRecord, further: NetworkRecord): NetworkRecord {
+  const hasAs = known.asNumber !== null;
+  return {
+    asNumber: hasAs ? known.asNumber : further.asNumber,
+    asName: hasAs ? known.asName : further.asName,
+    country: known.country ?? further.country,
+  };
+}
+
+function openFile(path: string, reporter: Reporter) {
+  let reader: maxmind.Reader<maxmind.Response> | null = null;
+  let version = '';
+  let fault: string | null = null;
+  let lookedAtMs = Number.NEGATIVE_INFINITY;
+  let refreshing: Promise<void> | null = null;
+
+  const read = async () => {
+    try {
+      const { mtimeMs, size, ino } = await stat(path);
+      const found = `${mtimeMs} ${size} ${ino}`;
+      if (found !== version) {
+        reader = await maxmind.open(path, { cache: { max: cacheMax } });
+        version = found;
+      }
+      fault = null;
+    } catch (error) {
+      const text = `The network file ${path} can't be read: ${describeError(error)}`;
+      if (fault !== text) reporter.error('network file unreadable', { path, error: describeError(error) });
+      fault = text;
+    }
+  };
+  return {
+    async refresh() {
+      if (performance.now() - lookedAtMs < lookMs) return refreshing ?? undefined;
+      lookedAtMs = performance.now();
+      refreshing = read().finally(() => {
+        refreshing = null;
+      });
+      return refreshing;
+    },
+    find(address: string): NetworkRecord {
+      try {
+        return toRecord(reader?.get(address));
+      } catch {
+        // A damaged file: its tree leads nowhere.
+        return none;
+      }
+    },
+    fault: () => fault,
+  };
+}
+
+/** The fields as MaxMind, DB-IP and IPinfo name them. The file is not ours, so nothing of it is taken for granted. */
+function toRecord(found: unknown): NetworkRecord {
+  if (typeof found !== 'object' || found === null) return none;
+  const fields = found as Record<string, unknown>;
+  const country = (fields.country as { iso_code?: unknown } | undefined)?.iso_code ?? fields.country_code;
+  const number = Number(fields.autonomous_system_number ?? String(fields.asn ?? '').replace(/^AS/i, ''));
+  const asNumber = Number.isInteger(number) && number > 0 && number < 2 ** 32 ? number : null;
+  const name = fields.autonomous_system_organization ?? fields.as_name;
+  return {
+    asNumber,
+    asName: asNumber !== null && typeof name === 'string' && name !== '' ? name.slice(0, 120) : null,
+    country: typeof country === 'string' && /^[A-Z]{2}$/.test(country) ? country : null,
+  };
+}

@@ -1,0 +1,168 @@
+/** Tables of networks that addresses talked to. */
+import type { FastifyRequest } from 'fastify';
+import type { PeerHit, PeerNetwork } from '#monitor/peers/index.ts';
+import {
+  code,
+  formatBytes,
+  formatCount,
+  formatTime,
+  html,
+  isoTime,
+  link,
+  type TableOptions,
+} from '#service-kit/pages/index.ts';
+import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
+import { addressHref, addressText } from '../parts/address-link.ts';
+import { hourRange, networkHref } from './network-range.ts';
+
+const opened = { address: 'the address', network: 'the network', both: 'both' } as const;
+
+const exchangedColumns: readonly DataColumn<PeerNetwork>[] = [
+  {
+    key: 'in',
+    header: 'In',
+    kind: 'figure',
+    cell: (row) => formatBytes(row.inboundBytes),
+    field: 'in_bytes',
+    value: (row) => row.inboundBytes,
+  },
+  {
+    key: 'out',
+    header: 'Out',
+    kind: 'figure',
+    cell: (row) => formatBytes(row.outboundBytes),
+    field: 'out_bytes',
+    value: (row) => row.outboundBytes,
+  },
+  {
+    key: 'packets',
+    header: 'Packets',
+    kind: 'figure',
+    cell: (row) => formatCount(row.packets),
+    value: (row) => row.packets,
+  },
+  {
+    key: 'minutes',
+    header: 'Minutes',
+    kind: 'figure',
+    cell: (row) => formatCount(row.minutes),
+    value: (row) => row.minutes,
+  },
+  {
+    key: 'opened_by',
+    header: 'Opened by',
+    cell: (row) => opened[row.openedBy],
+    value: (row) => row.openedBy,
+  },
+  {
+    key: 'first',
+    header: 'First hour',
+    cell: (row) => formatTime(row.firstHour * 1000),
+    field: 'first_hour',
+    value: (row) => isoTime(row.firstHour * 1000),
+  },
+  {
+    key: 'last',
+    header: 'Last hour',
+    cell: (row) => formatTime(row.lastHour * 1000),
+    field: 'last_hour',
+    value: (row) => isoTime(row.lastHour * 1000),
+  },
+];
+
+/** Only what the files of the operator know of these networks. */
+function nameColumns(rows: readonly PeerNetwork[]): DataColumn<PeerNetwork>[] {
+  const columns: DataColumn<PeerNetwork>[] = [];
+  if (rows.some((row) => row.asNumber !== null))
+    columns.push({
+      key: 'as',
+      header: 'AS',
+      cell: (row) =>
+        row.asNumber !== null && html`AS${String(row.asNumber)}${row.asName !== null && ` ${row.asName}`}`,
+      field: 'as_number',
+      value: (row) => row.asNumber,
+    });
+  if (rows.some((row) => row.country !== null))
+    columns.push({
+      key: 'country',
+      header: 'Country',
+      cell: (row) => row.country,
+      value: (row) => row.country,
+    });
+  return columns;
+}
+
+/** Networks of one address. */
+export function networkTable(
+  request: FastifyRequest,
+  of: { siteId: number; rows: readonly PeerNetwork[]; total: number; emptyText: string },
+) {
+  const { rows, total } = of;
+  return dataTable<PeerNetwork>(request, {
+    id: 'networks',
+    caption: 'Networks that this address talked to',
+    rows,
+    isComplete: rows.length === total,
+    columns: [
+      {
+        key: 'network',
+        header: 'Network',
+        cell: (row) => link(networkHref(of.siteId, row.network, hourRange(row)), code(row.network)),
+        value: (row) => row.network,
+      },
+      ...nameColumns(rows),
+      ...exchangedColumns,
+    ],
+    pages: cutOf(rows.length, total),
+    empty: { title: 'No networks', text: of.emptyText },
+  });
+}
+
+/** Addresses that talked to a network, and whose they were. */
+export function peerTable(
+  request: FastifyRequest,
+  of: { siteId: number; rows: readonly PeerHit[]; total: number; emptyText: string },
+) {
+  const { siteId, rows, total } = of;
+  return dataTable<PeerHit>(request, {
+    id: 'peers',
+    caption: 'Addresses that talked to this network',
+    rows,
+    isComplete: rows.length === total,
+    columns: [
+      {
+        key: 'address',
+        header: 'Address',
+        cell: (row) => link(addressHref(siteId, row, hourRange(row)), addressText(row)),
+        value: (row) => row.address,
+      },
+      {
+        key: 'server',
+        header: 'Server at that time',
+        cell: (row) =>
+          row.servers.length > 0
+            ? row.servers.map(({ name }) => name).join(', ')
+            : html`<span class="unknown">unknown</span>`,
+        value: (row) => row.servers.map(({ name }) => name).join(', ') || null,
+      },
+      {
+        key: 'network',
+        header: 'Network',
+        kind: 'code',
+        cell: (row) => row.network,
+        value: (row) => row.network,
+      },
+      ...nameColumns(rows),
+      ...exchangedColumns,
+    ] as DataColumn<PeerHit>[],
+    fields: [
+      { field: 'segment', value: (row) => row.segment || null },
+      { field: 'vm_ids', value: (row) => row.servers.map(({ vmId }) => vmId).join(' ') || null },
+    ],
+    pages: cutOf(rows.length, total),
+    empty: { title: 'No traffic with this network', text: of.emptyText },
+  });
+}
+
+const cutOf = (shown: number, total: number): TableOptions<never>['pages'] =>
+  total > shown ? { label: `The ${formatCount(shown)} largest of ${formatCount(total)}` } : undefined;

@@ -41,6 +41,8 @@ export interface Peers {
   findPeers(siteId: number, prefix: string, range: PeerRange, limit: number): Promise<PeerList<PeerHit>>;
   /** Why a file of networks is not read, as a sentence; null: none is set, or all are read. */
   fileFault(): string | null;
+  /** The files are looked at again on the next read, not up to a minute later. */
+  forgetFiles(): void;
 }
 
 export interface PeersDeps {
@@ -79,5 +81,6 @@ export function createPeers({ db, facts, networkFiles, reporter }: PeersDeps): P
       return { ...found, items: found.items.map((item, i) => ({ ...item, servers: servers[i]! })) };
     },
     fileFault: () => files.fault(),
+    forgetFiles: () => files.forget(),
   };
 }

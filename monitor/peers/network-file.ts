@@ -19,6 +19,8 @@ export interface NetworkFiles {
   /** Records of these addresses, in their order. */
   describe(addresses: readonly string[]): Promise<NetworkRecord[]>;
   fault(): string | null;
+  /** Looks at the files again on the next read. */
+  forget(): void;
 }
 
 const none: NetworkRecord = { asNumber: null, asName: null, country: null };
@@ -34,6 +36,9 @@ export function createNetworkFiles(paths: readonly string[], reporter: Reporter)
       return addresses.map((address) =>
         files.reduce((record, file) => fill(record, file.find(address)), { ...none }),
       );
+    },
+    forget() {
+      for (const file of files) file.forget();
     },
     fault: () => files.map((file) => file.fault()).find((fault) => fault !== null) ?? null,
   };
@@ -89,6 +94,9 @@ function openFile(path: string, reporter: Reporter) {
       }
     },
     fault: () => fault,
+    forget() {
+      lookedAtMs = Number.NEGATIVE_INFINITY;
+    },
   };
 }
 

@@ -18,11 +18,19 @@ test('a typed network is an address, a kept network or a shorter prefix; host bi
   assert.equal(prefix('2001:DB8:1:2::5'), '2001:db8:1::/48');
   assert.equal(prefix('2001:db8:ffff::/33'), '2001:db8:8000::/33');
   assert.equal(prefix('2001:db8::/129'), undefined);
-  for (const wrong of ['', 'example.net', '203.0.113', '203.0.113.0/33', '203.0.113.0/-1', '1.2.3.4/24/3', '/24'])
+  for (const wrong of [
+    '',
+    'example.net',
+    '203.0.113',
+    '203.0.113.0/33',
+    '203.0.113.0/-1',
+    '1.2.3.4/24/3',
+    '/24',
+  ])
     assert.equal(readNetwork(wrong), null, wrong);
 });
 
-test('files of networks name AS and country, whatever their makers call the fields', async () => {
+test('files of networks name AS and country, in the fields of MaxMind, DB-IP and IPinfo', async () => {
   using folder = createFolder();
   const first = folder.write('as.mmdb', {
     '203.0.113.0/24': { autonomous_system_number: 64_500, autonomous_system_organization: 'Example Transit' },

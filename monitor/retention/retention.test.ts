@@ -125,6 +125,7 @@ function sampleOf(type: string, n: number): string {
   const values: Readonly<Record<string, string>> = {
     text: `'x${n}'`,
     inet: `'192.0.2.${n}'`,
+    cidr: `'192.0.2.${n}'`,
     'inet[]': "'{}'",
     'text[]': "'{}'",
     'bigint[]': "'{}'",

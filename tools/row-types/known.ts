@@ -8,6 +8,9 @@ const filter = {
   limit: 1,
 };
 
+const spans = { judged: [{ from: 0, to: 60 }], unjudged: [{ from: 60, to: 120 }] };
+const coverage = { siteId: 1, hours: [3600], ...spans, pairs: spans };
+
 export const given: Arguments = {
   'monitor/facts/postgres/observed-store.ts:listObserved': [
     [{ siteId: 1, fromMinute: 0, toMinute: 60, filters: [] }, 60],
@@ -22,6 +25,11 @@ export const given: Arguments = {
       60,
     ],
   ],
+  'monitor/facts/postgres/peer-store.ts:listPeerNetworks': [
+    [coverage, { address: '192.0.2.1', segment: 'br0' }, 1],
+    [coverage, { address: '192.0.2.1' }, 1],
+  ],
+  'monitor/facts/postgres/peer-store.ts:findPeers': [[coverage, '203.0.113.0/24', 1]],
   'operations/accounts/store.ts:findPersonByEmail': [['a@example.com']],
   'monitor/operators/store.ts:findByEmail': [['a@example.com']],
   'operations/firewall/store.ts:putFirewall': [

@@ -12,6 +12,7 @@ import { collectUsage, localAddressOf, type NameApplication, type Usage } from '
 import { type FactOrigin, type FactUpload, type GapInput, pairsKeptMs } from '../contract/facts.ts';
 import { segmentsOf } from '../contract/segments.ts';
 import { isLateForPeers, latePeerColumns, writeLatePeers } from './late-peers.ts';
+import type { RowPlace } from './row-place.ts';
 import { claimTokens } from './token-store.ts';
 import { trimUnobservedGaps } from './unobserved-gap-store.ts';
 
@@ -204,16 +205,6 @@ function sumCaptureMinutes(minutes: readonly OriginMinute[]): CaptureSum[] {
       row[name] = Math.min(row[name] + (totals[name] ?? 0), counterMax);
   }
   return [...sums.values()];
-}
-
-/** What all rows of a capture's minute have in common. */
-export interface RowPlace {
-  siteId: number;
-  captureId: number;
-  minuteMs: number;
-  vantage: number;
-  isForeign(address: string | null): boolean;
-  segmentOf(address: string | null): string;
 }
 
 async function copyFacts(

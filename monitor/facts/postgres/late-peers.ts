@@ -3,7 +3,7 @@ import type { RowWriter } from '#service-kit/postgres/index.ts';
 import { directionCode } from '../contract/codes.ts';
 import { localAddressOf, type NamedPair } from '../contract/collect-facts.ts';
 import { firstAddressOf } from '../contract/peer-networks.ts';
-import type { RowPlace } from './append-store.ts';
+import type { RowPlace } from './row-place.ts';
 
 export const latePeerColumns = [
   ...['site_id', 'minute', 'capture_id', 'vantage', 'direction', 'local', 'segment', 'peer'],

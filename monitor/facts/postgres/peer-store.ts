@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AddressRange } from '../contract/facts.ts';
-import type { PeerList, PeerOfNetwork, PeerTraffic, PeerUse } from '../contract/peer-networks.ts';
+import type { PeerList, PeerOfNetwork, PeerUse } from '../contract/peer-networks.ts';
 import { peerHours } from './peer-hour-store.ts';
 import { type Coverage, inHours } from './span-store.ts';
 
@@ -17,22 +17,27 @@ interface Reading {
   limit: number;
 }
 
-interface Sums {
+interface Row extends PeerUse {
+  /** Of lists of addresses only. */
+  address?: string;
+  segment?: string;
   sumInbound: number;
   sumOutbound: number;
   sumPackets: number;
   total: number;
 }
 
-async function readPeers<T extends PeerTraffic>(
+type Listed = Omit<Row, 'sumInbound' | 'sumOutbound' | 'sumPackets' | 'total'>;
+
+async function readPeers(
   db: Queryable,
   { siteId, hours, judged, unjudged, pairs }: Coverage,
   { local, only, by, shown, order, limit }: Reading,
-): Promise<PeerList<T>> {
+): Promise<PeerList<Listed>> {
   const ofLocal = local === null ? sql`true` : sql`local = ${local}::inet`;
   const columns = sql`hour, direction, local, segment, network, inbound_bytes, outbound_bytes, packets, minutes`;
   const sums = sql`sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes, sum(packets) as packets`;
-  const { rows } = await sql<T & Sums>`
+  const { rows } = await sql<Row>`
     with ${peerHours({ siteId, judged, unjudged, pairs, local })},
     pieces as (
       select ${columns} from peer_network_hours where site_id = ${siteId} and ${inHours(hours)} and ${ofLocal} and ${only}
@@ -55,9 +60,9 @@ async function readPeers<T extends PeerTraffic>(
   );
   const first = rows[0];
   return {
-    items: rows.map(({ sumInbound: _in, sumOutbound: _out, sumPackets: _packets, total: _all, ...row }) => ({
-      ...(row as unknown as T),
-    })),
+    items: rows.map(
+      ({ sumInbound: _in, sumOutbound: _out, sumPackets: _packets, total: _all, ...row }) => row,
+    ),
     total: first?.total ?? 0,
     inboundBytes: first?.sumInbound ?? 0,
     outboundBytes: first?.sumOutbound ?? 0,
@@ -81,13 +86,13 @@ export function listPeerNetworks(
   });
 }
 
-export function findPeers(
+export async function findPeers(
   db: Queryable,
   coverage: Coverage,
   prefix: string,
   limit: number,
 ): Promise<PeerList<PeerOfNetwork>> {
-  return readPeers(db, coverage, {
+  const found = await readPeers(db, coverage, {
     local: null,
     only: sql`network <<= ${prefix}::cidr`,
     by: sql`local, segment, network`,
@@ -95,4 +100,5 @@ export function findPeers(
     order: sql`local, segment collate "C", listed.network`,
     limit,
   });
+  return found as PeerList<PeerOfNetwork>;
 }

@@ -12,4 +12,5 @@ export const tables = [
   'vulnerability_software',
   'vulnerability_source',
   'vulnerability_uses',
+  'vulnerability_uses_state',
 ] as const;

@@ -11,7 +11,7 @@ import { assessmentRules } from './bind-services.ts';
 import { checkSoftware } from './check-software.ts';
 import type { AssessorDeps } from './deps.ts';
 import { type DueServer, listDue, postpone } from './queue-store.ts';
-import { countUses, deleteUnused } from './software-store.ts';
+import { areUsesOutdated, countUses, deleteUnused } from './software-store.ts';
 import type { Turn } from './turn.ts';
 import { visitServers } from './visit-servers.ts';
 
@@ -63,7 +63,7 @@ async function assessDue(deps: AssessorDeps, turn: Turn): Promise<{ servers: num
     await visitOrPostpone(deps, turn, page);
     servers += page.length;
   }
-  if (servers > 0)
+  if (await areUsesOutdated(deps.db()))
     await underLease(deps.db(), turn.lease, async (trx) => {
       await deleteUnused(trx);
       await countUses(trx);

@@ -147,8 +147,20 @@ export async function deleteUnused(trx: Queryable): Promise<void> {
       and not exists (select from vulnerability_noted n where n.software_id = s.id)`.execute(trx);
 }
 
+/** In every transaction that changes services: their uses are counted again at the end of the run, or by the next one. */
+export async function outdateUses(trx: Queryable): Promise<void> {
+  await sql`update vulnerability_uses_state set is_outdated = true where not is_outdated`.execute(trx);
+}
+
+export async function areUsesOutdated(db: Queryable): Promise<boolean> {
+  const { rows } = await sql`select 1 from vulnerability_uses_state where is_outdated`.execute(db);
+  return rows.length > 0;
+}
+
 /** How many assessed services of each site run each software; a page that would count them itself reads every service. */
 export async function countUses(trx: Queryable): Promise<void> {
+  // First, so that a change which this count does not see says so again.
+  await sql`update vulnerability_uses_state set is_outdated = false`.execute(trx);
   await sql`
     with counted as (
       select s.site_id, v.software_id, count(*)::int as services from vulnerability_services v

@@ -8,7 +8,7 @@ import type { AssessorDeps, FoundOfServer } from './deps.ts';
 import * as noted from './noted-store.ts';
 import type { DueServer } from './queue-store.ts';
 import * as store from './server-store.ts';
-import { ensureSoftware } from './software-store.ts';
+import { ensureSoftware, outdateUses } from './software-store.ts';
 import type { Turn } from './turn.ts';
 
 /**
@@ -24,7 +24,10 @@ export async function visitServers(
   const services = await bind(deps, turn, changed);
   await underLease(deps.db(), turn.lease, async (trx) => {
     await store.noteAssessed(trx, servers, assessmentRules);
-    if (changed.length > 0) await store.writeServices(trx, changed, services);
+    if (changed.length > 0) {
+      await store.writeServices(trx, changed, services);
+      await outdateUses(trx);
+    }
     await endIgnores(trx, servers);
     await store.countServers(trx, servers);
     await tellOfNew(deps, trx, servers);

@@ -1,0 +1,9 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { prove } from './assessment-kills.prove.ts';
+
+test('NET-2.6.4: assessments that are killed are finished by the next process: nothing lost, doubled or older', async () => {
+  const said: string[] = [];
+  const { failures } = await prove({ n: 3, seed: 5, report: (line) => said.push(line), bugs: [] });
+  assert.equal(failures, 0, said.join('\n'));
+});

@@ -33,6 +33,7 @@ test('serve starts the database and its secrets first, the work of every feature
     'loop operations-scan-retention',
     'finding mails',
     'loop operations-finding-retention',
+    'loop operations-finding-counts',
     'webhooks',
     'loop webhooks.upkeep',
     'loop metering.thresholds',

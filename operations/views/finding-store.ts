@@ -8,7 +8,7 @@ export type FindingSeverityName = 'none' | 'low' | 'medium' | 'high' | 'critical
 export type FindingSeverityFilter = FindingSeverityName | 'unrated';
 
 /** Evidence older than this is shown no more (NET-8.R4). */
-const keptFor = sql.lit('7 days');
+export const keptFor = sql.lit('7 days');
 
 /** A finding, its evidence, and why it is ignored where it is. */
 export interface FindingRow {
@@ -88,10 +88,13 @@ const ignoreJoin = sql`
     and i.fingerprint = f.fingerprint and i.cve_id = f.cve_id and i.ended_at is null
     and (i.until is null or i.until > svc_now())`;
 
+/** After `p` and `s`: their findings `f`, each with its ignore. */
+export const findingJoins = sql`
+  join findings f on f.allocation_id = s.allocation_id and f.transport = s.transport and f.port = s.port ${ignoreJoin}`;
+
 export const joined = sql`
   finding_projections p join finding_services s on s.allocation_id = p.allocation_id
-    and s.observed_at > svc_now() - ${keptFor}::interval
-  join findings f on f.allocation_id = s.allocation_id and f.transport = s.transport and f.port = s.port ${ignoreJoin}`;
+    and s.observed_at > svc_now() - ${keptFor}::interval ${findingJoins}`;
 
 export const findingColumns = sql`
   f.allocation_id as "allocationId", p.address, f.transport, f.port, s.product, s.version, f.fingerprint,
@@ -132,6 +135,12 @@ export const beyond = (after: FindingPlace) => sql`
   (not f.is_known_exploited, - coalesce(f.score, -1), f.cve_id, f.allocation_id, f.transport, f.port) > (
     ${!after.isKnownExploited}::boolean, ${-after.score}::float8, ${after.cveId}::text, ${after.allocationId}::bigint,
     ${after.transport}::text, ${after.port}::int)`;
+
+/** The same among findings of one CVE, in the order of its index. */
+export const beyondOfCve = (after: FindingPlace) => sql`
+  (not f.is_known_exploited, - coalesce(f.score, -1), f.allocation_id, f.transport, f.port) > (
+    ${!after.isKnownExploited}::boolean, ${-after.score}::float8, ${after.allocationId}::bigint, ${after.transport}::text,
+    ${after.port}::int)`;
 
 const ofServer = ({ serverId, tenantId, allocationIds }: FindingScope) => sql`
   p.server_id = ${serverId} and p.tenant_id = ${tenantId} and p.allocation_id = any(${[...allocationIds]}::bigint[])`;

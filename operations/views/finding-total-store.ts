@@ -1,13 +1,9 @@
-/**
- * Counts of potential vulnerabilities of all customers.
- *
- * A list without a filter is counted in groups by an index, which reads no record; what the list leaves out is little, and is
- * subtracted: findings of released addresses, of evidence that has expired and is not deleted yet, and ignored ones.
- */
+/** Counts of potential vulnerabilities of all customers: sums of what is counted for each address. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type FindingListQuery, ownerJoins, subjectConditions } from './finding-list-store.ts';
-import { conditions, type FindingSeverityFilter, joined } from './finding-store.ts';
+import { isCurrent, presentCounts, sumOf } from './finding-count-store.ts';
+import { type FindingListQuery, isOfSubject } from './finding-list-store.ts';
+import { conditions, type FindingSeverityFilter, keptFor } from './finding-store.ts';
 
 export interface FindingTotals {
   /** Findings, and servers that have active ones. */
@@ -30,103 +26,68 @@ export interface FindingTotals {
   databaseAt: Date | null;
 }
 
+/** Both states are counted, on all pages. */
+export type FindingTotalsQuery = Omit<FindingListQuery, 'state' | 'after' | 'limit'>;
 type Counts = Omit<FindingTotals, 'unable' | 'checkedAt' | 'databaseAt'>;
 
-/** Over what `listAllFindings` lists. */
-export async function totalFindings(
-  db: Queryable,
-  query: Omit<FindingListQuery, 'after' | 'limit'>,
-): Promise<FindingTotals> {
-  const { severities, ...others } = query;
-  const isFiltered = Object.values(others).some((value) => value !== undefined && value !== null);
-  const [counts, services] = await Promise.all([
-    isFiltered ? countListed(db, query) : countAll(db, severities),
-    countServices(db),
+const severities = ['critical', 'high', 'medium', 'low', 'none', 'unrated'] as const;
+
+/** Over what `listAllFindings` lists; what can't be assessed and the ages are those of all servers. */
+export async function totalFindings(db: Queryable, query: FindingTotalsQuery): Promise<FindingTotals> {
+  const [totals, ofCve] = await Promise.all([
+    sumAddresses(db, query),
+    query.cveId === undefined ? {} : countCve(db, query, query.cveId),
   ]);
-  return { ...counts, ...services };
+  return { ...totals, ...ofCve };
 }
 
-/** One by one: of a customer, a server or a CVE. */
-async function countListed(db: Queryable, query: Omit<FindingListQuery, 'after' | 'limit'>): Promise<Counts> {
-  const where = [...subjectConditions(query), ...conditions(query)];
-  const { rows } = await sql<Counts>`
-    select ${bySeverity(sql`count(*) filter (where i.id is null`, sql`)`)},
-      count(*) filter (where i.id is not null)::int as ignored,
-      count(distinct p.server_id) filter (where i.id is null)::int as servers
-    from ${joined} ${ownerJoins} where ${sql.join(where, sql` and `)}`.execute(db);
+async function sumAddresses(db: Queryable, query: FindingTotalsQuery): Promise<FindingTotals> {
+  const { severities: wanted = severities } = query;
+  const add = (count: RawBuilder<unknown>) => sql`coalesce(sum(${count}) filter (where c.is_wanted), 0)::int`;
+  const ofEach = (severity: FindingSeverityFilter) =>
+    wanted.includes(severity) ? add(sumOf('active', [severity])) : sql`0`;
+  const { rows } = await sql<FindingTotals>`
+    with c as (
+      select c.*, p.server_id, p.checked_at, p.database_at, ${isOfSubject(query)} as is_wanted
+      from (${presentCounts}) c join finding_projections p on p.allocation_id = c.allocation_id
+      join allocations a on a.id = p.allocation_id and a.released_at is null join tenants t on t.id = p.tenant_id)
+    select ${add(sumOf('active', wanted))} as active, ${add(sumOf('ignored', wanted))} as ignored,
+      ${add(sumOf('exploited', wanted))} as "knownExploited",
+      ${sql.join(severities.map((severity) => sql`${ofEach(severity)} as ${sql.ref(severity)}`))},
+      count(distinct c.server_id) filter (where c.is_wanted and ${sumOf('active', wanted)} > 0)::int as servers,
+      coalesce(sum(c.unable), 0)::int as unable, max(c.checked_at) as "checkedAt", min(c.database_at) as "databaseAt"
+    from c`.execute(db);
   return rows[0]!;
 }
 
-/** In groups. */
-async function countAll(
-  db: Queryable,
-  severities: readonly FindingSeverityFilter[] | undefined,
-): Promise<Counts> {
-  const wanted = (severity: RawBuilder<unknown>) =>
-    severities === undefined
-      ? sql`true`
-      : sql`coalesce(${severity}, 'unrated') = any(${[...severities]}::text[])`;
+/** One by one. Where counts hold, no evidence has expired, so only of other addresses it is looked at. */
+async function countCve(db: Queryable, query: FindingTotalsQuery, cveId: string): Promise<Counts> {
+  const active = (condition: RawBuilder<unknown>) =>
+    sql`count(*) filter (where g.cve_id is null and ${condition})::int`;
   const { rows } = await sql<Counts>`
-    with hidden as (
-      select f.allocation_id, f.transport, f.port, f.cve_id, f.severity, f.is_known_exploited
-      from finding_projections p join allocations a on a.id = p.allocation_id and a.released_at is not null
-      join findings f on f.allocation_id = p.allocation_id where not f.is_upstream
-      union
-      select f.allocation_id, f.transport, f.port, f.cve_id, f.severity, f.is_known_exploited
-      from finding_services s join findings f on f.allocation_id = s.allocation_id and f.transport = s.transport and f.port = s.port
-      where s.observed_at <= svc_now() - interval '7 days' and not f.is_upstream),
-    ignored as (
-      select f.severity, f.is_known_exploited from finding_ignores i
+    with ignored as materialized (
+      select f.allocation_id, f.transport, f.port, f.cve_id from finding_ignores i
       join finding_projections p on p.allocation_id = i.allocation_id and p.tenant_id = i.tenant_id and p.server_id = i.server_id
       join findings f on f.allocation_id = i.allocation_id and f.transport = i.transport and f.port = i.port
         and f.cve_id = i.cve_id and f.fingerprint = i.fingerprint and not f.is_upstream
-      where i.ended_at is null and (i.until is null or i.until > svc_now()) and not exists (select 1 from hidden h
-        where (h.allocation_id, h.transport, h.port, h.cve_id) = (f.allocation_id, f.transport, f.port, f.cve_id))),
-    f as (
-      select severity, is_known_exploited, count(*) as n from findings where not is_upstream group by severity, is_known_exploited
-      union all select severity, is_known_exploited, - count(*) from hidden group by severity, is_known_exploited
-      union all select severity, is_known_exploited, - count(*) from ignored group by severity, is_known_exploited)
-    select ${bySeverity(sql`coalesce(sum(f.n) filter (where ${wanted(sql`f.severity`)}`, sql`), 0)`)},
-      (select count(*) from ignored g where ${wanted(sql`g.severity`)})::int as ignored,
-      (select count(distinct p.server_id) from finding_projections p
-        join allocations a on a.id = p.allocation_id and a.released_at is null
-        -- The limit makes it look at each address until the first active one, and not at all findings.
-        cross join lateral (select 1 from findings f join finding_services s on s.allocation_id = f.allocation_id
-            and s.transport = f.transport and s.port = f.port and s.observed_at > svc_now() - interval '7 days'
-          where f.allocation_id = p.allocation_id and not f.is_upstream and ${wanted(sql`f.severity`)}
-            and not exists (select 1 from finding_ignores i where i.tenant_id = p.tenant_id and i.server_id = p.server_id
-              and i.allocation_id = f.allocation_id and i.transport = f.transport and i.port = f.port
-              and i.fingerprint = f.fingerprint and i.cve_id = f.cve_id and i.ended_at is null
-              and (i.until is null or i.until > svc_now()))
-          limit 1) first)::int as servers
-    from f`.execute(db);
-  return rows[0]!;
-}
-
-/** Columns of active ones; what stands between the two parts narrows them to one severity. */
-function bySeverity(begin: RawBuilder<unknown>, end: RawBuilder<unknown>): RawBuilder<unknown> {
-  const of = (condition: RawBuilder<unknown>, name: string) =>
-    sql`(${begin} and ${condition}${end})::int as ${sql.ref(name)}`;
-  return sql.join([
-    of(sql`true`, 'active'),
-    of(sql`f.is_known_exploited`, 'knownExploited'),
-    ...(['critical', 'high', 'medium', 'low', 'none'] as const).map((severity) =>
-      of(sql`f.severity = ${sql.lit(severity)}`, severity),
-    ),
-    of(sql`f.severity is null`, 'unrated'),
-  ]);
-}
-
-async function countServices(
-  db: Queryable,
-): Promise<Pick<FindingTotals, 'unable' | 'checkedAt' | 'databaseAt'>> {
-  const { rows } = await sql<Pick<FindingTotals, 'unable' | 'checkedAt' | 'databaseAt'>>`
-    select (select count(*) from finding_services s join finding_projections p on p.allocation_id = s.allocation_id
-        join allocations a on a.id = p.allocation_id and a.released_at is null
-        where s.reason is not null and s.observed_at > svc_now() - interval '7 days')::int as unable,
-      max(p.checked_at) as "checkedAt", min(p.database_at) as "databaseAt"
-    from finding_projections p join allocations a on a.id = p.allocation_id and a.released_at is null`.execute(
-    db,
-  );
+      where i.cve_id = ${cveId} and i.ended_at is null and (i.until is null or i.until > svc_now()))
+    select ${active(sql`true`)} as active, count(g.cve_id)::int as ignored,
+      ${active(sql`f.is_known_exploited`)} as "knownExploited", ${sql.join(
+        severities.map(
+          (severity) =>
+            sql`${active(
+              severity === 'unrated' ? sql`f.severity is null` : sql`f.severity = ${sql.lit(severity)}`,
+            )} as ${sql.ref(severity)}`,
+        ),
+      )},
+      count(distinct p.server_id) filter (where g.cve_id is null)::int as servers
+    from findings f join finding_projections p on p.allocation_id = f.allocation_id
+    join finding_counts c on c.allocation_id = f.allocation_id
+    join allocations a on a.id = p.allocation_id and a.released_at is null join tenants t on t.id = p.tenant_id
+    left join ignored g on (g.allocation_id, g.transport, g.port) = (f.allocation_id, f.transport, f.port)
+    where ${sql.join([sql`not f.is_upstream`, isOfSubject(query), ...conditions({ ...query, cveId })], sql` and `)}
+      and (${isCurrent} or exists (select 1 from finding_services s
+        where s.allocation_id = f.allocation_id and s.transport = f.transport and s.port = f.port
+          and s.observed_at > svc_now() - ${keptFor}::interval))`.execute(db);
   return rows[0]!;
 }

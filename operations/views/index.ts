@@ -62,7 +62,12 @@ export {
   subscribedEndpoints,
 } from './delivery-store.ts';
 export { eventRow, type NewEvent } from './event-subject-store.ts';
-export { countFindingsOfServers, type ServerFindingCount } from './finding-count-store.ts';
+export {
+  countFindings,
+  countFindingsOfServers,
+  isOutdated as isOutdatedCount,
+  type ServerFindingCount,
+} from './finding-count-store.ts';
 export {
   type FindingListQuery,
   type ListedFinding,
@@ -83,7 +88,7 @@ export {
   summarizeServerFindings,
   type UnableRow,
 } from './finding-store.ts';
-export { type FindingTotals, totalFindings } from './finding-total-store.ts';
+export { type FindingTotals, type FindingTotalsQuery, totalFindings } from './finding-total-store.ts';
 export { findKeys, type KeyRow, type KeySummary, listKeys, type ReachableTenant } from './key-store.ts';
 export { countLiving } from './living-store.ts';
 export { listOfferedLocations } from './location-store.ts';

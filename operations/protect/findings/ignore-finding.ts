@@ -13,6 +13,7 @@ import { lockLiving } from '#operations/servers/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { findSettings } from '../settings/index.ts';
+import { storeCounts } from './count-store.ts';
 import type { FindingKey, FindingSubject } from './finding.ts';
 import * as store from './ignore-store.ts';
 
@@ -54,17 +55,18 @@ export async function ignoreFinding(
     const reason = checkInput(input, await readNowMs(tx));
     const { personId, keyId } = customer;
     const given = { reason, until: input.until, personId, isByKey: keyId !== null };
-    const added: string[] = [];
+    const added: Allocation[] = [];
     let isFound = false;
-    for (const { id: allocationId, address } of selectAddresses(allocations, input)) {
-      const finding = { ...input, allocationId };
+    for (const allocation of selectAddresses(allocations, input)) {
+      const finding = { ...input, allocationId: allocation.id };
       if (!(await store.hasFinding(tx, of, finding))) continue;
       isFound = true;
       if (await store.isIgnored(tx, of, finding)) continue;
       await store.insertIgnore(tx, of, finding, given);
-      added.push(address);
+      added.push(allocation);
     }
     if (!isFound) throw new CodedError('protect_findings.no_finding', 'The server has no such finding now.');
+    await storeCounts(tx, idsOf(added));
     if (added.length > 0)
       await record(tx, customer, {
         operation: 'protect.ignore_finding',
@@ -84,9 +86,10 @@ export async function endIgnore(
   key: FindingKey,
 ): Promise<boolean> {
   return changeOf(deps, actor, serverId, async (tx, customer, { of, name, allocations }) => {
-    const ended: string[] = [];
-    for (const { id: allocationId, address } of selectAddresses(allocations, key))
-      if (await store.endIgnore(tx, of, { ...key, allocationId })) ended.push(address);
+    const ended: Allocation[] = [];
+    for (const allocation of selectAddresses(allocations, key))
+      if (await store.endIgnore(tx, of, { ...key, allocationId: allocation.id })) ended.push(allocation);
+    await storeCounts(tx, idsOf(ended));
     if (ended.length > 0)
       await record(tx, customer, {
         operation: 'protect.end_ignore',
@@ -158,6 +161,8 @@ function checkInput({ reason, until }: IgnoreFindingInput, nowMs: number): strin
   throw new CodedError('protect_findings.invalid', 'Some fields are not as they must be.', { fields });
 }
 
-const describe = ({ transport, port, fingerprint, cveId }: FindingKey, addresses: readonly string[]) => ({
-  ...{ cve: cveId, addresses, transport, port, fingerprint },
+const idsOf = (allocations: readonly Allocation[]) => allocations.map(({ id }) => id);
+
+const describe = ({ transport, port, fingerprint, cveId }: FindingKey, at: readonly Allocation[]) => ({
+  ...{ cve: cveId, addresses: at.map(({ address }) => address), transport, port, fingerprint },
 });

@@ -24,6 +24,7 @@ import type { Post } from '#service-kit/mail/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
 import { deleteExpiredNotices } from './alert-store.ts';
+import { createCountLoop } from './count-findings.ts';
 import type { FindingSubject } from './finding.ts';
 import { findingMails } from './finding-mail.ts';
 import { endIgnore, ignoreFinding } from './ignore-finding.ts';
@@ -70,7 +71,7 @@ export function createProtectFindings(deps: ProtectFindingsDeps): ProtectFinding
     },
   });
   return {
-    work: { parts: [createAlertMailer(findingMails, deps), retention] },
+    work: { parts: [createAlertMailer(findingMails, deps), retention, createCountLoop(deps)] },
     receive: (sender, request) =>
       receiveProjections({ ...deps, canMail: deps.post.canSend }, sender, request),
     async read(actor, subject) {

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { ProjectedFinding, ProjectedService, Projection } from '#contracts/admin-api/vulnerabilities.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/index.ts';
+import { listExpired, storeCounts } from './count-store.ts';
 
 /** Evidence is kept for seven days (NET-8.R4). */
 const keptFor = sql.lit('7 days');
@@ -80,7 +81,9 @@ export async function putProjection(
       truncated = ${counts.truncated}
     where allocation_id = ${allocationId}`.execute(tx);
   const kept = await putServices(tx, allocationId, services);
-  return putFindings(tx, allocationId, kept);
+  const changed = await putFindings(tx, allocationId, kept);
+  await storeCounts(tx, [allocationId]);
+  return changed;
 }
 
 /** Returns the services that are stored now. */
@@ -145,10 +148,7 @@ async function putFindings(
 
 /** Deletes at most `limit` services whose evidence has expired, and what nothing refers to any more; returns the larger number. */
 export async function deleteExpired(tx: Queryable, limit: number): Promise<number> {
-  const services = await sql`
-    delete from finding_services where (allocation_id, transport, port) in (
-      select allocation_id, transport, port from finding_services
-      where observed_at < svc_now() - ${keptFor}::interval limit ${limit})`.execute(tx);
+  const services = await storeCounts(tx, await listExpired(tx, limit));
   const projections = await sql`
     delete from finding_projections where allocation_id in (select p.allocation_id from finding_projections p
       where p.checked_at < svc_now() - ${keptFor}::interval and p.received_at < svc_now() - ${keptFor}::interval
@@ -167,6 +167,7 @@ export async function deleteExpired(tx: Queryable, limit: number): Promise<numbe
     delete from finding_ignores where id in (select id from finding_ignores
       where least(ended_at, until) < svc_now() - interval '1 year' limit ${limit})`.execute(tx);
   return Math.max(
-    ...[services, projections, known, ignores].map(({ numAffectedRows }) => Number(numAffectedRows ?? 0n)),
+    services,
+    ...[projections, known, ignores].map(({ numAffectedRows }) => Number(numAffectedRows ?? 0n)),
   );
 }

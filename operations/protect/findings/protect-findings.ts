@@ -11,6 +11,7 @@ import type {
   FindingRow,
   FindingSummary,
   FindingTotals,
+  FindingTotalsQuery,
   ListedFinding,
   ServerFindingCount,
   UnableRow,
@@ -53,5 +54,5 @@ export interface ProtectFindings {
   /** Findings of all customers, the most severe first. Throws `accounts.forbidden`; staff only. */
   listAll(actor: Actor, query: FindingListQuery): Promise<ListedFinding[]>;
   /** Counts over what `listAll` lists. Throws `accounts.forbidden`; staff only. */
-  totalAll(actor: Actor, query: Omit<FindingListQuery, 'after' | 'limit'>): Promise<FindingTotals>;
+  totalAll(actor: Actor, query: FindingTotalsQuery): Promise<FindingTotals>;
 }

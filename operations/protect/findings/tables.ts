@@ -1,5 +1,6 @@
 /** The tables of this feature: only its own SQL names them (tools/boundaries). */
 export const tables = [
+  'finding_counts',
   'finding_ignores',
   'finding_mails',
   'finding_notices',

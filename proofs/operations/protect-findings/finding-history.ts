@@ -241,6 +241,8 @@ export async function createHistory(world: World, monitor: FindingMonitor, lane:
     await pool.query(
       `with moved as (update finding_services set observed_at = observed_at - $1::interval
          where allocation_id in (select allocation_id from finding_projections where server_id = any($2::bigint[]))),
+       counted as (update finding_counts set valid_from = valid_from - $1::interval, valid_until = valid_until - $1::interval
+         where allocation_id in (select allocation_id from finding_projections where server_id = any($2::bigint[]))),
        lapsed as (update finding_ignores set until = until - $1::interval where server_id = any($2::bigint[]))
        update finding_projections set checked_at = checked_at - $1::interval where server_id = any($2::bigint[])`,
       by,
@@ -289,6 +291,10 @@ export async function createHistory(world: World, monitor: FindingMonitor, lane:
       return Promise.all(
         owners.map(async ({ serverId, tenantId }) => {
           const rows = await world.protectFindings.list(systemActor, { serverId, tenantId }, { limit: 100 });
+          const { active, ignored } = await world.protectFindings.totalAll(systemActor, { serverId });
+          const isActive = rows.filter(({ state }) => state === 'active').length;
+          if (active !== isActive || ignored !== rows.length - isActive)
+            throw new Error(`counted ${active} active and ${ignored} ignored of ${rows.length} findings`);
           return rows
             .filter(({ address }) => address === allocation.address)
             .map(

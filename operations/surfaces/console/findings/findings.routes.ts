@@ -25,15 +25,16 @@ export function registerFindings(app: App, deps: FindingsDeps): void {
     const { cve } = request.query;
     const given = cve === undefined ? request.query : { ...request.query, cve: cve.trim().toUpperCase() };
     const query = knownQuery<FindingsQuery>(given, known);
-    const filter = filterOf(query);
+    const { state, ...filter } = filterOf(query);
     const [found, totals] = await Promise.all([
       deps.protectFindings.listAll(staff.actor, {
         ...filter,
+        state,
         after: readFindingCursor(query.after),
         limit: pageSize + 1,
       }),
       // The tabs count both states.
-      deps.protectFindings.totalAll(staff.actor, { ...filter, state: undefined }),
+      deps.protectFindings.totalAll(staff.actor, filter),
     ]);
     const findings = found.slice(0, pageSize);
     const last = findings.at(-1);

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
+import type { FindingListQuery, ListedFinding } from '#operations/protect/index.ts';
 import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { secondsAgo } from '#operations/testing/incident-of.ts';
+import { loopOf } from '#operations/testing/loop-of.ts';
 import {
   createFindingMonitor,
   findingOf,
@@ -10,6 +13,7 @@ import {
   projectionOf,
 } from '#operations/testing/projection-of.ts';
 import { ownerOf } from '#operations/testing/scan-of.ts';
+import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 
 let world: World;
 let deliver: Awaited<ReturnType<typeof createFindingMonitor>>['deliver'];
@@ -36,10 +40,10 @@ const textOf = (page: string) => page.replace(/<[^>]+>/g, ' ').replaceAll(/\s+/g
 const rowsOf = (page: string) =>
   [...page.matchAll(/<tr[^>]*> ?<th scope="row".*?<\/tr>/g)].map(([row]) => textOf(row).trim());
 
-async function createServer(name: string) {
+async function createServer(name: string, age = '1 day') {
   const customer = await world.createCustomer(name);
-  const { serverId } = await world.deploy(customer.tenant, `${name.toLowerCase()}-1`);
-  await world.backdate(serverId, '1 day');
+  const { serverId } = await world.deploy(customer.tenant, `${name.toLowerCase().replaceAll(' ', '-')}-1`);
+  await world.backdate(serverId, age);
   const [first] = await world.addresses.listAllocationsOfServers([serverId]);
   return { ...customer, serverId, first: first!, actor: ownerOf(customer) };
 }
@@ -151,36 +155,158 @@ test('findings of a destroyed server are gone, and a customer has no such page',
   assert.equal(answer.status, 404);
 });
 
-test('counts in groups are those of the list: ignored, upstream, expired and released findings are left out', async () => {
+/** What `totalAll` must say, from the list of all findings. */
+function recount(all: readonly ListedFinding[], { severities, cveId, customer, serverId }: Filter) {
+  const listed = all.filter(
+    (row) =>
+      (severities?.includes(row.severity ?? 'unrated') ?? true) &&
+      (cveId === undefined || row.cveId === cveId) &&
+      (serverId === undefined || row.serverId === serverId) &&
+      (customer === undefined || row.tenantName.toLowerCase().includes(customer)),
+  );
+  const active = listed.filter(({ state }) => state === 'active');
+  const of = (name: string | null) => active.filter(({ severity }) => severity === name).length;
+  const counts = {
+    ...{ active: active.length, ignored: listed.length - active.length },
+    ...{ critical: of('critical'), high: of('high'), medium: of('medium'), low: of('low'), none: of('none') },
+    ...{ unrated: of(null), knownExploited: active.filter((row) => row.isKnownExploited).length },
+    servers: new Set(active.map((row) => row.serverId)).size,
+  };
+  return { listed, counts };
+}
+
+type Filter = Omit<FindingListQuery, 'state' | 'after' | 'limit'>;
+
+/** Every filter lists and counts what is among all findings. */
+async function checkCounts(when: string, serverIds: readonly number[]): Promise<void> {
+  const filters: Filter[] = [
+    {},
+    ...(['critical', 'high', 'unrated'] as const).map((severity) => ({ severities: [severity] })),
+    { severities: ['critical', 'unrated'] },
+    { customer: 'counted' },
+    { customer: 'no such name' },
+    { cveId: 'CVE-2020-0001' },
+    { cveId: 'CVE-2024-6387', customer: 'counted' },
+    ...serverIds.map((serverId) => ({ serverId })),
+  ];
+  const all = await world.protectFindings.listAll(systemActor, { limit: 10_000 });
+  for (const filter of filters) {
+    const { listed, counts } = recount(all, filter);
+    const name = `${when}: ${JSON.stringify(filter)}`;
+    const {
+      unable: _,
+      checkedAt: __,
+      databaseAt: ___,
+      ...totals
+    } = await world.protectFindings.totalAll(systemActor, filter);
+    assert.deepEqual(totals, counts, name);
+    for (const state of [undefined, 'active', 'ignored'] as const) {
+      const rows = await world.protectFindings.listAll(systemActor, { ...filter, state, limit: 10_000 });
+      assert.deepEqual(
+        rows,
+        listed.filter((row) => state === undefined || row.state === state),
+        `${name} ${state}`,
+      );
+    }
+  }
+  const counts = await world.protectFindings.countOf(systemActor, serverIds);
+  for (const serverId of serverIds) {
+    const { active } = recount(all, { serverId }).counts;
+    assert.equal(counts.get(serverId)?.active ?? 0, active, `${when}: server ${serverId}`);
+  }
+}
+
+test('counts are those of the list at every moment: of ignores, expired evidence, and addresses that were released', async () => {
   const [kept, expiring, released] = [
-    await createServer('Kept'),
-    await createServer('Expiring'),
-    await createServer('Released'),
+    await createServer('Counted', '30 days'),
+    await createServer('Counted too', '30 days'),
+    await createServer('Uncounted', '30 days'),
+  ];
+  const ids = [kept, expiring, released].map(({ serverId }) => serverId);
+  const loop = loopOf(world.protectFindings, 'operations-finding-counts');
+  const check = (when: string) => checkCounts(when, ids);
+  const findings = [
+    critical('CVE-2024-6387'),
+    findingOf('CVE-2020-0001', { severity: null, score: null }),
+    findingOf('CVE-2020-0002', { known_exploited: true }),
   ];
   const upstream = projectedService({ port: 80, assessment: 'unable', reason: 'distribution_package' });
-  const rated = projectedService({
-    findings: [critical('CVE-2024-6387'), findingOf('CVE-2020-0001', { severity: null, score: null })],
-  });
+  const old = projectedService({ port: 81, observed_at: secondsAgo(7 * 86_400 - 3600), findings });
+  const services = [projectedService({ findings }), upstream];
   await deliver(
-    ...[kept, expiring, released].map(({ first }) => projectionOf(first, { services: [rated, upstream] })),
+    projectionOf(kept.first, { services }),
+    projectionOf(expiring.first, { services: [...services, old] }),
+    projectionOf(released.first, { services }),
   );
-  for (const { actor, serverId } of [kept, expiring, released])
+  await check('delivered');
+  const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000);
+  for (const [{ actor, serverId }, cveId, until] of [
+    [kept, 'CVE-2020-0001', null],
+    [kept, 'CVE-2020-0002', inMinutes(30)],
+    [expiring, 'CVE-2024-6387', inMinutes(90)],
+    [released, 'CVE-2020-0002', null],
+  ] as const)
     await world.protectFindings.ignore(actor, serverId, {
-      ...{ address: null, transport: 'tcp', port: 22, cveId: 'CVE-2020-0001' },
-      ...{ fingerprint: fingerprintOf('OpenSSH 9.6p1'), reason: 'not rated', until: null },
+      ...{ address: null, transport: 'tcp', port: 22, cveId, until },
+      ...{ fingerprint: fingerprintOf('OpenSSH 9.6p1'), reason: 'counted' },
     });
-  await world.database.pool.query(
-    "update finding_services set observed_at = svc_now() - interval '8 days' where allocation_id = $1",
-    [expiring.first.id],
-  );
-  await world.database.pool.query('update allocations set released_at = svc_now() where id = $1', [
-    released.first.id,
-  ]);
-  for (const severities of [undefined, ['critical'], ['unrated'], ['critical', 'high']] as const) {
-    const inGroups = await world.protectFindings.totalAll(systemActor, { severities });
-    // A name that every customer has is a filter, so these are counted one by one.
-    const oneByOne = await world.protectFindings.totalAll(systemActor, { severities, customer: '' });
-    assert.deepEqual(inGroups, oneByOne, String(severities));
+  await check('ignored');
+  try {
+    for (const later of ['31 minutes', '61 minutes', '91 minutes']) {
+      await moveDatabaseClock(world.database, later);
+      await check(`after ${later}`);
+      await loop.runOnce();
+      const { rows } = await world.database.pool.query(
+        'select 1 from finding_counts where valid_until <= svc_now()',
+      );
+      assert.deepEqual(rows, [], 'all are counted again');
+      await check(`counted after ${later}`);
+    }
+    await loopOf(world.protectFindings, 'operations-finding-retention').runOnce();
+    await check('expired evidence is deleted');
+  } finally {
+    await moveDatabaseClock(world.database, '0');
   }
-  assert.equal((await world.protectFindings.totalAll(systemActor, { severities: ['unrated'] })).ignored, 1);
+  await loop.runOnce();
+  await world.protectFindings.endIgnore(kept.actor, kept.serverId, {
+    ...{ address: null, transport: 'tcp', port: 22, cveId: 'CVE-2020-0001' },
+    fingerprint: fingerprintOf('OpenSSH 9.6p1'),
+  });
+  await check('no ignore any more');
+  await deliver(projectionOf(kept.first, { checkedSecondsAgo: 1, services: [projectedService()] }));
+  await check('fewer findings');
+  await world.servers.destroyServer(systemActor, null, released.serverId);
+  await world.jobs.drain();
+  await check('released');
+});
+
+test('deliveries and ignores of one address at a time leave the counts of what was stored', async () => {
+  const { first, actor, serverId } = await createServer('Busy');
+  const many = Array.from({ length: 12 }, (_, n) => findingOf(`CVE-2021-${1000 + n}`));
+  await deliver(
+    projectionOf(first, { checkedSecondsAgo: 60, services: [projectedService({ findings: many })] }),
+  );
+  const key = {
+    address: null,
+    transport: 'tcp',
+    port: 22,
+    fingerprint: fingerprintOf('OpenSSH 9.6p1'),
+  } as const;
+  for (let round = 0; round < 10; round += 1)
+    await Promise.all([
+      deliver(
+        projectionOf(first, {
+          checkedSecondsAgo: 50 - round,
+          services: [projectedService({ findings: many.slice(round % 3) })],
+        }),
+      ),
+      ...many.map(({ cve_id: cveId }, n) =>
+        (n + round) % 2 === 0
+          ? world.protectFindings
+              .ignore(actor, serverId, { ...key, cveId, reason: 'busy', until: null })
+              .catch((error) => assert.equal(error.code, 'protect_findings.no_finding'))
+          : world.protectFindings.endIgnore(actor, serverId, { ...key, cveId }),
+      ),
+    ]);
+  await checkCounts('after all', [serverId]);
 });

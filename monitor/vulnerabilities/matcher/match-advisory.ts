@@ -34,7 +34,7 @@ function evaluate(service: KnownService, part: Condition | Criterion, isNegated:
 }
 
 function evaluateCriterion(service: KnownService, criterion: Criterion, isNegated: boolean): Result {
-  const { isOwn, ...plain } = matchCriterion(service, criterion);
+  const plain = matchCriterion(service, criterion);
   const value = isNegated ? opposite(plain) : plain;
-  return { value, through: isOwn && criterion.isVulnerable ? value : no };
+  return { value, through: plain.isOwn && criterion.isVulnerable ? value : no };
 }

@@ -20,34 +20,71 @@ export interface CriterionValue extends Value {
  * listed for a server.
  */
 export function matchCriterion(service: KnownService, criterion: Criterion): CriterionValue {
-  const name = nameOf(criterion);
-  if (!name || !isOfProduct(service.product, name)) return unknown(false, 'platform', []);
-  const truths = [matchRange(service, criterion), matchVersion(service, name)];
-  if (truths.includes('no')) return { truth: 'no', why: [], matched: [], isOwn: true };
+  const read = readCriterion(service.product, criterion);
+  if (!read) return ofOther;
+  const { name, other } = read;
+  const range = matchRange(service, read);
+  if (range === 'no') return notOwn;
+  const stated = matchVersion(service, read);
+  if (stated === 'no') return notOwn;
   const why: Uncertainty[] = [];
-  if (truths.includes('unknown')) why.push('version');
-  if (isSet(name.targetSoftware) || isSet(name.targetHardware)) why.push('platform');
-  if ([name.edition, name.language, name.softwareEdition, name.other].some(isSet)) why.push('edition');
+  if (range === 'unknown' || stated === 'unknown') why.push('version');
+  why.push(...other);
   const matched = [describeCriterion(criterion)];
   if (why.length > 0) return { truth: 'unknown', why: why.sort(), matched, isOwn: true };
-  const isBounded = hasRange(criterion) || name.version.is !== 'any';
+  const isBounded = read.bounds.length > 0 || name.version.is !== 'any';
   return { truth: 'yes', why: isBounded ? [] : ['all_versions'], matched, isOwn: true };
 }
 
-/** Names that were read: one record is compared with every version of its product. */
-const names = new WeakMap<Criterion, CpeName | null>();
+const ofOther: CriterionValue = { truth: 'unknown', why: ['platform'], matched: [], isOwn: false };
+const notOwn: CriterionValue = { truth: 'no', why: [], matched: [], isOwn: true };
 
-function nameOf(criterion: Criterion): CpeName | null {
-  let name = names.get(criterion);
-  if (name === undefined) {
-    name = parseCpe(criterion.cpe);
-    names.set(criterion, name);
-  }
-  return name;
+interface Bound {
+  /** Null when it can't be read. */
+  version: Version | null;
+  holds(difference: number): boolean;
 }
 
-function unknown(isOwn: boolean, why: Uncertainty, matched: readonly string[]): CriterionValue {
-  return { truth: 'unknown', why: [why], matched, isOwn };
+/** A criterion of a product, read. */
+interface ReadCriterion {
+  product: Product;
+  name: CpeName;
+  bounds: readonly Bound[];
+  /** The version of the CPE itself; null when it names none or can't be read. */
+  stated: Version | null;
+  /** What it says of more than the version. */
+  other: readonly Uncertainty[];
+}
+
+/** What was read, null of another product: one record is compared with every version of its product. */
+const known = new WeakMap<Criterion, { product: Product; read: ReadCriterion | null }>();
+
+function readCriterion(product: Product, criterion: Criterion): ReadCriterion | null {
+  const before = known.get(criterion);
+  if (before?.product === product) return before.read;
+  const name = parseCpe(criterion.cpe);
+  const read = name && isOfProduct(product, name) ? readOwn(product, name, criterion) : null;
+  known.set(criterion, { product, read });
+  return read;
+}
+
+function readOwn(product: Product, name: CpeName, criterion: Criterion): ReadCriterion {
+  const { startIncluding, startExcluding, endIncluding, endExcluding } = criterion;
+  const bound = (text: string | undefined, holds: Bound['holds']): Bound[] =>
+    text === undefined ? [] : [{ version: parseVersion(product.scheme, text), holds }];
+  const other: Uncertainty[] = [];
+  if (isSet(name.targetSoftware) || isSet(name.targetHardware)) other.push('platform');
+  if ([name.edition, name.language, name.softwareEdition, name.other].some(isSet)) other.push('edition');
+  return {
+    ...{ product, name, other },
+    bounds: [
+      ...bound(startIncluding, (difference) => difference >= 0),
+      ...bound(startExcluding, (difference) => difference > 0),
+      ...bound(endIncluding, (difference) => difference <= 0),
+      ...bound(endExcluding, (difference) => difference < 0),
+    ],
+    stated: name.version.is === 'text' ? parseVersion(product.scheme, name.version.text) : null,
+  };
 }
 
 const isSet = (value: CpeValue) => value.is !== 'any';
@@ -63,36 +100,23 @@ function isOfProduct({ names, otherEditions = [] }: Product, name: CpeName): boo
   );
 }
 
-const hasRange = (of: Criterion) =>
-  [of.startIncluding, of.startExcluding, of.endIncluding, of.endExcluding].some(
-    (bound) => bound !== undefined,
-  );
-
 /** Every bound that a range has must hold; a bound that can't be read leaves it open. */
-function matchRange({ product: { scheme }, version }: KnownService, criterion: Criterion): Truth {
-  const check = (text: string | undefined, holds: (difference: number) => boolean): Truth => {
-    if (text === undefined) return 'yes';
-    const bound = parseVersion(scheme, text);
-    const difference = bound && compareToBound(scheme, version, bound);
-    return difference === null ? 'unknown' : holds(difference) ? 'yes' : 'no';
-  };
-  const truths = [
-    check(criterion.startIncluding, (difference) => difference >= 0),
-    check(criterion.startExcluding, (difference) => difference > 0),
-    check(criterion.endIncluding, (difference) => difference <= 0),
-    check(criterion.endExcluding, (difference) => difference < 0),
-  ];
-  return truths.includes('no') ? 'no' : truths.includes('unknown') ? 'unknown' : 'yes';
+function matchRange({ product: { scheme }, version }: KnownService, { bounds }: ReadCriterion): Truth {
+  let truth: Truth = 'yes';
+  for (const bound of bounds) {
+    const difference = bound.version && compareToBound(scheme, version, bound.version);
+    if (difference === null) truth = 'unknown';
+    else if (!bound.holds(difference)) return 'no';
+  }
+  return truth;
 }
 
 /** The version and update of the CPE itself. `-` as a version is a record without one, which says nothing of any. */
-function matchVersion(service: KnownService, name: CpeName): Truth {
-  const { scheme } = service.product;
+function matchVersion(service: KnownService, { name, stated }: ReadCriterion): Truth {
   if (name.version.is === 'none') return 'unknown';
   if (name.version.is === 'pattern') return matchPattern(service, name.version.pattern);
   // One update of any version, or of a range: whether its ends mean that update too is not said.
   if (name.version.is === 'any') return isSet(name.update) ? 'unknown' : 'yes';
-  const stated = parseVersion(scheme, name.version.text);
   if (!stated) return 'unknown';
   if (compareNumbers(service.version, stated) !== 0) return 'no';
   return name.update.is === 'any' ? matchSuffix(service, stated) : matchUpdate(service, name);

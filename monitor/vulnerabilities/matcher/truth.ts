@@ -53,6 +53,7 @@ function least(truths: readonly Truth[]): Truth {
 }
 
 function merge(values: readonly Value[]): Pick<Value, 'why' | 'matched'> {
+  if (values.length === 1) return { why: values[0]!.why, matched: values[0]!.matched };
   return {
     why: [...new Set(values.flatMap((value) => value.why))].sort(),
     matched: [...new Set(values.flatMap((value) => value.matched))],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, test } from 'node:test';
+import type { PoolClient } from 'pg';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { cursorsKeptMs } from '#monitor/feeds/index.ts';
@@ -135,56 +136,72 @@ function sampleOf(type: string, n: number): string {
     boolean: 'true',
     'timestamp with time zone': 'svc_now()',
   };
-  return values[type] ?? String(n);
+  if (numberTypes.has(type)) return String(n);
+  const value = values[type];
+  if (value === undefined)
+    throw new Error(`This test has no value of the type ${type}: add one to sampleOf.`);
+  return value;
+}
+
+const numberTypes = new Set(['smallint', 'integer', 'bigint', 'real', 'double precision', 'numeric']);
+
+/** In every table with a retention, a row a second too old and one a minute too young. */
+async function addRowsAroundTheEnd(own: World): Promise<void> {
+  const client = await own.database.pool.connect();
+  try {
+    // Only the times of rows matter here, not foreign keys and other values.
+    await client.query("set session_replication_role = 'replica'");
+    for (const [place, kept] of keptTables.entries()) await addRowsOf(client, kept, place);
+  } finally {
+    // Kept after an error, it would keep the world from ending.
+    client.release(true);
+  }
+}
+
+async function addRowsOf(client: PoolClient, kept: KeptTable, place: number): Promise<void> {
+  const { table, column, keptFor, isPartitioned, only } = kept;
+  const { rows: checks } = await client.query(
+    'select conname from pg_constraint where conrelid = $1::regclass and contype = $$c$$',
+    [table],
+  );
+  for (const { conname } of checks) await client.query(`alter table ${table} drop constraint ${conname}`);
+  if (isPartitioned) {
+    const { rows } = await client.query(
+      `select date_trunc('day', svc_now() - interval '${keptFor}') - interval '1 day' as "from", date_trunc('day', svc_now()) + interval '2 days' as until`,
+    );
+    await client.query(
+      `create table test_part_${place} partition of ${table} for values from ('${rows[0].from.toISOString()}') to ('${rows[0].until.toISOString()}')`,
+    );
+  }
+  const { rows: columns } = await client.query<{ name: string; type: string }>(
+    `select attname as name, format_type(atttypid, null) as type from pg_attribute
+     where attrelid = $1::regclass and attnum > 0 and not attisdropped and attidentity = '' and attgenerated = ''
+       and attname <> $2 and attnotnull and not atthasdef`,
+    [table, column],
+  );
+  const kind = only?.includes("= 'ddos_detected'") ? "'ddos_detected'" : "'ip_conflict_opened'";
+  for (const [n, age] of [
+    [1, `interval '${keptFor}' + interval '1 second'`],
+    [2, `interval '${keptFor}' - interval '1 minute'`],
+  ] as const) {
+    const values = columns.map(({ name, type }) =>
+      table === 'events' && name === 'kind' ? kind : sampleOf(type, n + 2 * place),
+    );
+    await client.query(
+      `insert into ${table} (${[column, ...columns.map(({ name }) => name)].join(', ')}) values (svc_now() - (${age}), ${values.join(', ')})`,
+    );
+  }
 }
 
 test('NET-8.R1, NET-8.R2, NET-8.R3: in every table with a retention, rows a second too old are deleted and rows a minute too young stay', async () => {
   await using own = await createWorld();
-  const { pool } = own.database;
-  const client = await pool.connect();
-  // Only the times of rows matter here, not foreign keys and other values.
-  await client.query("set session_replication_role = 'replica'");
-  for (const [place, kept] of keptTables.entries()) {
-    const { table, column, keptFor, isPartitioned, only } = kept;
-    const { rows: checks } = await client.query(
-      'select conname from pg_constraint where conrelid = $1::regclass and contype = $$c$$',
-      [table],
-    );
-    for (const { conname } of checks) await client.query(`alter table ${table} drop constraint ${conname}`);
-    if (isPartitioned) {
-      const { rows } = await client.query(
-        `select date_trunc('day', svc_now() - interval '${keptFor}') - interval '1 day' as "from", date_trunc('day', svc_now()) + interval '2 days' as until`,
-      );
-      await client.query(
-        `create table test_part_${place} partition of ${table} for values from ('${rows[0].from.toISOString()}') to ('${rows[0].until.toISOString()}')`,
-      );
-    }
-    const { rows: columns } = await client.query<{ name: string; type: string }>(
-      `select attname as name, format_type(atttypid, null) as type from pg_attribute
-       where attrelid = $1::regclass and attnum > 0 and not attisdropped and attidentity = '' and attgenerated = ''
-         and attname <> $2 and attnotnull and not atthasdef`,
-      [table, column],
-    );
-    const kind = only?.includes("= 'ddos_detected'") ? "'ddos_detected'" : "'ip_conflict_opened'";
-    for (const [n, age] of [
-      [1, `interval '${keptFor}' + interval '1 second'`],
-      [2, `interval '${keptFor}' - interval '1 minute'`],
-    ] as const) {
-      const values = columns.map(({ name, type }) =>
-        table === 'events' && name === 'kind' ? kind : sampleOf(type, n + 2 * place),
-      );
-      await client.query(
-        `insert into ${table} (${[column, ...columns.map(({ name }) => name)].join(', ')}) values (svc_now() - (${age}), ${values.join(', ')})`,
-      );
-    }
-  }
-  client.release(true);
+  await addRowsAroundTheEnd(own);
   const retention = createOf(own);
   await retention.runOnce();
   await retention.loop.stop();
   assert.ok((await retention.state()).lastSuccessAtMs);
   for (const { table, column, keptFor, only } of keptTables) {
-    const { rows } = await pool.query(
+    const { rows } = await own.database.pool.query(
       `select count(*)::int as n, count(*) filter (where ${column} < svc_now() - interval '${keptFor}')::int as old
        from ${table} where ${only ?? 'true'}`,
     );

@@ -2,12 +2,17 @@ import { randomUUID } from 'node:crypto';
 import type { Incident } from '#contracts/admin-api/incidents.ts';
 
 /** An RFC 3339 time that lies so far back. */
-export const secondsAgo = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
+export const secondsAgo = (seconds: number, nowMs = Date.now()) =>
+  new Date(nowMs - seconds * 1000).toISOString();
 
 /** An active SYN flood on this address, which began a minute ago. */
-export function incidentOf(address: string, more: Partial<Incident> = {}): Incident {
-  const started = secondsAgo(60);
-  const last = secondsAgo(1);
+export function incidentOf(
+  address: string,
+  more: Partial<Incident> = {},
+  nowMs: number = Date.now(),
+): Incident {
+  const started = secondsAgo(60, nowMs);
+  const last = secondsAgo(1, nowMs);
   return {
     id: randomUUID(),
     revision: 1,
@@ -20,7 +25,7 @@ export function incidentOf(address: string, more: Partial<Incident> = {}): Incid
     started_at: started,
     last_observed_at: last,
     recovered_at: null,
-    detected_at: secondsAgo(57),
+    detected_at: secondsAgo(57, nowMs),
     current: { bps: 12_000_000, pps: 25_000 },
     peak: { bps: 14_000_000, bps_at: last, pps: 31_000, pps_at: last },
     totals: { bytes: 90_000_000, packets: 1_500_000 },
@@ -32,12 +37,16 @@ export function incidentOf(address: string, more: Partial<Incident> = {}): Incid
 }
 
 /** The same incident after its end: the sensor's explicit recovery, one revision later. */
-export function recovered(incident: Incident, more: Partial<Incident> = {}): Incident {
+export function recovered(
+  incident: Incident,
+  more: Partial<Incident> = {},
+  nowMs: number = Date.now(),
+): Incident {
   return {
     ...incident,
     revision: incident.revision + 1,
     state: 'recovered',
-    recovered_at: secondsAgo(1),
+    recovered_at: secondsAgo(1, nowMs),
     current: null,
     ...more,
   };

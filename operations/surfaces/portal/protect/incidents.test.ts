@@ -2,13 +2,21 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Incident } from '#contracts/admin-api/incidents.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
-import { incidentOf, recovered, secondsAgo } from '#operations/testing/incident-of.ts';
+import * as incidents from '#operations/testing/incident-of.ts';
 import { visit } from '#operations/testing/visit.ts';
+
+/** At noon of the day before, no moment of these tests lies on another day than the page's now. */
+const noonMs = new Date().setUTCHours(-12, 0, 0, 0);
+const secondsAgo = (seconds: number) => incidents.secondsAgo(seconds, noonMs);
+const incidentOf = (address: string, more: Partial<Incident> = {}) =>
+  incidents.incidentOf(address, more, noonMs);
+const recovered = (incident: Incident, more: Partial<Incident> = {}) =>
+  incidents.recovered(incident, more, noonMs);
 
 let world: World;
 
 before(async () => {
-  world = await createWorld();
+  world = await createWorld({ clockStartMs: noonMs });
 });
 after(() => world[Symbol.asyncDispose]());
 

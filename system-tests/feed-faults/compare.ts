@@ -21,11 +21,12 @@ export async function compare(pair: Pair, feeds: readonly FeedName[]): Promise<s
   return faults;
 }
 
-async function compareMinutes({ monitor, operations, addresses }: Pair): Promise<string[]> {
+async function compareMinutes({ monitor, operations, addresses, ownedSinceMs }: Pair): Promise<string[]> {
   const now = Math.floor(Date.now() / 60_000) * 60;
+  const first = Math.floor(ownedSinceMs / 60_000) * 60;
   const expected = new Map<string, string>();
   for (const address of addresses) {
-    const minutes = await monitor.traffic.readAddressMinutes(monitor.siteId, address, now - 5_400, now);
+    const minutes = await monitor.traffic.readAddressMinutes(monitor.siteId, address, first, now);
     for (const one of minutes)
       if (!one.isGap) expected.set(`${address} ${one.minute}`, `${one.rxBytes} ${one.txBytes}`);
   }

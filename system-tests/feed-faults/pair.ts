@@ -28,6 +28,8 @@ export interface Pair extends AsyncDisposable {
   proxy: FaultProxy;
   sensor: EnrolledSensor;
   addresses: readonly string[];
+  /** Since when the servers had their addresses; older minutes are not theirs. */
+  ownedSinceMs: number;
   /** What the sensor scans, as its plans name it. */
   targets: readonly ScannedTarget[];
   /** What the live store holds. */
@@ -57,6 +59,7 @@ export async function createPair(
 ): Promise<Pair> {
   const operations = await createOperations();
   await plantInOperations(operations, plant);
+  const ownedSinceMs = Date.now() - 90 * 60_000;
   const allocated: Omit<ScannedTarget, 'targetId'>[] = [];
   for (let i = 0; i < customers; i += 1) {
     const { tenant } = await operations.createCustomer(`Customer ${i}`);
@@ -101,7 +104,7 @@ export async function createPair(
   const running = new Map(feedNames.map((feed) => [feed, start(feed)]));
   const end = (feed: FeedName) => running.get(feed)!.loop.stop();
   return {
-    ...{ operations, monitor, proxy, sensor, addresses, targets, windows },
+    ...{ operations, monitor, proxy, sensor, addresses, ownedSinceMs, targets, windows },
     finals: new Map(),
     async changeConnection() {
       await monitor.database.pool.query('update operations_connection set revision = revision + 1');

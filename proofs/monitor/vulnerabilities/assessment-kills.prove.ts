@@ -77,6 +77,7 @@ interface Round {
 }
 
 async function killOnce(world: AssessWorld, { round, random, history, bug }: Round): Promise<string[]> {
+  await keepTold(world);
   await change(world, round, random);
   const faults: string[] = [];
   let before = await readChecks(world);
@@ -207,6 +208,13 @@ async function judge(world: AssessWorld): Promise<string[]> {
   return faults;
 }
 
+/** What operators were told of before a round: in the round each service may tell what is new of its own, once. */
+async function keepTold({ pool }: AssessWorld): Promise<void> {
+  await pool.query(`drop table if exists told_before, told_events;
+    create table told_before as table vulnerability_noted;
+    create table told_events as select max(id) as newest from events`);
+}
+
 /** Rows are faults. */
 const mustBeEmpty: Readonly<Record<string, string>> = {
   'counts of a server': `
@@ -232,6 +240,15 @@ const mustBeEmpty: Readonly<Record<string, string>> = {
   'a server that still waits': `
     select vm_id from vulnerability_servers where due_at <= svc_now() or evidence <> assessed`,
   'a finding that was told twice': `
-    select details ->> 'vm_id' as vm, cve, count(*)::int from events, jsonb_array_elements_text(details -> 'cves') cve
-    where kind = 'potential_vulnerabilities_found' group by 1, 2 having count(*) > 2`,
+    select told.vm, told.cve, told.times, fresh.services from (
+      select details ->> 'vm_id' as vm, cve, count(*)::int as times
+      from events, jsonb_array_elements_text(details -> 'cves') cve
+      where kind = 'potential_vulnerabilities_found' and id > (select coalesce(max(newest), 0) from told_events)
+      group by 1, 2) told
+    cross join lateral (
+      select count(*)::int as services from vulnerability_noted n
+      join vulnerability_severe x on x.software_id = n.software_id and x.cve = told.cve
+      left join told_before b using (cluster_id, vm_id, transport, port, fingerprint)
+      where n.vm_id::text = told.vm and x.seq > coalesce(b.seq, 0)) fresh
+    where told.times > fresh.services`,
 };

@@ -10,5 +10,5 @@ export const plantedBugs: Readonly<Record<string, (text: string) => string>> = {
   servers_forgotten: (text) =>
     text.replace(/update vulnerability_servers s set due_at = svc_now\(\) where/, '$& false and'),
   /** What was told is told again with every check. */
-  told_again: (text) => text.replace('where w.severe_seq > coalesce(n.seq, 0)', 'where w.severe_seq > 0'),
+  told_again: (text) => text.replaceAll('coalesce(n.seq, 0)', '0'),
 };

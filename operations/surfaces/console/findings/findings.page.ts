@@ -175,7 +175,7 @@ function columnsOf(nowMs: number): Column<ListedFinding>[] {
     {
       key: 'service',
       header: 'Service',
-      cell: (row) => [code(`${row.transport}/${row.port}`), html` ${softwareOf(row)}`],
+      cell: (row) => [code(`${row.transport}/${row.port}`), html`<div>${softwareOf(row)}</div>`],
     },
     { key: 'evidence', header: 'Evidence', cell: (row) => evidenceCell(row, nowMs) },
     { key: 'since', header: 'Known since', cell: (row) => age(row.firstFoundAt?.getTime(), nowMs) },

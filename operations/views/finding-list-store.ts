@@ -6,12 +6,13 @@ import {
   beyond,
   beyondOfCve,
   conditions,
-  detailJoins,
   type FindingFilter,
   type FindingPlace,
   type FindingRow,
   findingColumns,
+  ignoreJoin,
   joined,
+  keptFor,
   order,
 } from './finding-store.ts';
 
@@ -44,10 +45,8 @@ export function isOfSubject({ tenantId, serverId, customer }: Subject): RawBuild
   return sql`(${sql.join(all, sql` and `)})`;
 }
 
-/** After `p`: addresses that have not been released, with their server and customer. */
-const ownerJoins = sql`
-  join allocations a on a.id = p.allocation_id and a.released_at is null
-  join servers v on v.id = p.server_id join tenants t on t.id = p.tenant_id`;
+/** After `p`: addresses that have not been released. */
+const addressJoin = sql`join allocations a on a.id = p.allocation_id and a.released_at is null`;
 
 /** So many findings are sorted; of more, the order is read from an index. */
 const sortedMax = 20_000;
@@ -57,26 +56,15 @@ const sortedMax = 20_000;
  * full, which would read far for few.
  */
 export async function listAllFindings(db: Queryable, query: FindingListQuery): Promise<ListedFinding[]> {
-  const { after, limit } = query;
   const wanted = await findWanted(db, query);
-  const where = [
-    sql`not f.is_upstream`,
-    ...(wanted.allocationIds === null ? [] : [sql`f.allocation_id = any(${wanted.allocationIds}::bigint[])`]),
-    ...conditions(query),
-  ];
-  const page =
-    after === undefined ? sql`true` : query.cveId === undefined ? beyond(after) : beyondOfCve(after);
-  const first = wanted.count <= sortedMax ? sortFirst(where, page, limit) : null;
+  const first = wanted.count <= sortedMax ? sortFirst(query, wanted) : readFirst(query, wanted);
   const { rows } = await sql<ListedFinding>`
-    ${first === null ? sql`` : sql`with first as materialized (${first})`}
-    select ${findingColumns}, p.server_id as "serverId", v.name as "serverName", p.tenant_id as "tenantId",
-      t.name as "tenantName"
-    from ${joined} ${ownerJoins} ${detailJoins}
-    where ${
-      first === null
-        ? sql.join([...where, page], sql` and `)
-        : sql`(f.allocation_id, f.transport, f.port, f.cve_id) in (select allocation_id, transport, port, cve_id from first)`
-    } order by ${order} limit ${limit}`.execute(db);
+    with first as materialized (${first})
+    select ${findingColumns}, p.server_id as "serverId", (select name from servers where id = p.server_id) as "serverName",
+      p.tenant_id as "tenantId", (select name from tenants where id = p.tenant_id) as "tenantName"
+    from ${joined}
+    where (f.allocation_id, f.transport, f.port, f.cve_id) in (select allocation_id, transport, port, cve_id from first)
+    order by ${order}`.execute(db);
   return rows;
 }
 
@@ -106,9 +94,33 @@ async function findWanted(
   return { count: found, allocationIds: hasSubject ? allocationIds : null };
 }
 
+const ofAddresses = ({ allocationIds }: Wanted) =>
+  allocationIds === null ? sql`true` : sql`f.allocation_id = any(${allocationIds}::bigint[])`;
+
+const beyondPage = ({ after, cveId }: FindingListQuery) =>
+  after === undefined ? sql`true` : cveId === undefined ? beyond(after) : beyondOfCve(after);
+
 /** The place of the page stands outside, where it does not tempt the planner to read the order. */
-const sortFirst = (where: readonly RawBuilder<unknown>[], page: RawBuilder<unknown>, limit: number) => sql`
+const sortFirst = (query: FindingListQuery, wanted: Wanted) => sql`
   with f as materialized (
     select f.allocation_id, f.transport, f.port, f.cve_id, f.is_known_exploited, f.score
-    from ${joined} ${ownerJoins} where ${sql.join(where, sql` and `)})
-  select f.* from f where ${page} order by ${order} limit ${limit}`;
+    from ${joined} ${addressJoin}
+    where not f.is_upstream and ${ofAddresses(wanted)} and ${sql.join([sql`true`, ...conditions(query)], sql` and `)})
+  select f.* from f where ${beyondPage(query)} order by ${order} limit ${query.limit}`;
+
+/**
+ * Whether a finding is shown is asked of one after the other, in the order of the index. As joins this would be the planner's to
+ * arrange, which takes a finding without an ignore for a rare one, collects them all and compares each with every server.
+ */
+const readFirst = (query: FindingListQuery, wanted: Wanted) => {
+  const { state, severities, cveId } = query;
+  return sql`
+    select f.allocation_id, f.transport, f.port, f.cve_id from findings f
+    where not f.is_upstream and ${ofAddresses(wanted)} and ${beyondPage(query)}
+      and ${sql.join([sql`true`, ...conditions({ severities, cveId })], sql` and `)} and (
+        select true from finding_projections p ${addressJoin} join finding_services s on s.allocation_id = p.allocation_id ${ignoreJoin}
+        where p.allocation_id = f.allocation_id and s.transport = f.transport and s.port = f.port
+          and s.observed_at > svc_now() - ${keptFor}::interval
+          and ${sql.join([sql`true`, ...conditions({ state })], sql` and `)} limit 1)
+    order by ${order} limit ${query.limit}`;
+};

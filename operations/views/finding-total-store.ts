@@ -60,7 +60,7 @@ async function sumAddresses(db: Queryable, query: FindingTotalsQuery): Promise<F
   return rows[0]!;
 }
 
-/** One by one. Where counts hold, no evidence has expired, so only of other addresses it is looked at. */
+/** One by one. Where counts hold, no evidence has expired, so only of other addresses it is looked at, one by one. */
 async function countCve(db: Queryable, query: FindingTotalsQuery, cveId: string): Promise<Counts> {
   const active = (condition: RawBuilder<unknown>) =>
     sql`count(*) filter (where g.cve_id is null and ${condition})::int`;
@@ -86,8 +86,8 @@ async function countCve(db: Queryable, query: FindingTotalsQuery, cveId: string)
     join allocations a on a.id = p.allocation_id and a.released_at is null join tenants t on t.id = p.tenant_id
     left join ignored g on (g.allocation_id, g.transport, g.port) = (f.allocation_id, f.transport, f.port)
     where ${sql.join([sql`not f.is_upstream`, isOfSubject(query), ...conditions({ ...query, cveId })], sql` and `)}
-      and (${isCurrent} or exists (select 1 from finding_services s
+      and (${isCurrent} or (select true from finding_services s
         where s.allocation_id = f.allocation_id and s.transport = f.transport and s.port = f.port
-          and s.observed_at > svc_now() - ${keptFor}::interval))`.execute(db);
+          and s.observed_at > svc_now() - ${keptFor}::interval limit 1))`.execute(db);
   return rows[0]!;
 }

@@ -54,4 +54,10 @@ test('findings of a server are read by its own generations, beside many of other
       ['finding_projections', 'finding_services', 'findings'].includes(node['Relation Name'] ?? ''),
   );
   assert.deepEqual(whole, []);
+  const nodesOfAll = await explainStatements(world.database, async () => {
+    const page = await world.protectFindings.listAll(systemActor, { state: 'active', limit: 51 });
+    assert.equal(page.length, 20);
+  });
+  const inOrder = nodesOfAll.some((node) => node['Index Name'] === 'findings_worst');
+  assert.ok(inOrder, 'active ones of all customers are read in the order of their pages');
 });

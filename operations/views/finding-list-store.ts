@@ -13,6 +13,7 @@ import {
   ignoreJoin,
   joined,
   keptFor,
+  now,
   order,
 } from './finding-store.ts';
 
@@ -102,11 +103,25 @@ const beyondPage = ({ after, cveId }: FindingListQuery) =>
 
 /** The place of the page stands outside, where it does not tempt the planner to read the order. */
 const sortFirst = (query: FindingListQuery, wanted: Wanted) => sql`
-  with f as materialized (
-    select f.allocation_id, f.transport, f.port, f.cve_id, f.is_known_exploited, f.score
-    from ${joined} ${addressJoin}
-    where not f.is_upstream and ${ofAddresses(wanted)} and ${sql.join([sql`true`, ...conditions(query)], sql` and `)})
+  with f as materialized (${query.state === 'ignored' ? collectIgnored(query, wanted) : collect(query, wanted)})
   select f.* from f where ${beyondPage(query)} order by ${order} limit ${query.limit}`;
+
+const keys = sql`f.allocation_id, f.transport, f.port, f.cve_id, f.is_known_exploited, f.score`;
+
+const collect = (query: FindingListQuery, wanted: Wanted) => sql`
+  select ${keys} from ${joined} ${addressJoin}
+  where not f.is_upstream and ${ofAddresses(wanted)} and ${sql.join([sql`true`, ...conditions(query)], sql` and `)}`;
+
+/** Each ignore looks up its finding by the whole key; a join would read all findings of the port. */
+const collectIgnored = ({ severities, cveId }: FindingListQuery, wanted: Wanted) => sql`
+  select f.* from finding_ignores i cross join lateral (
+    select ${keys} from findings f where f.allocation_id = i.allocation_id and f.transport = i.transport and f.port = i.port
+      and f.cve_id = i.cve_id and f.fingerprint = i.fingerprint and not f.is_upstream and ${ofAddresses(wanted)}
+      and ${sql.join([sql`true`, ...conditions({ severities, cveId })], sql` and `)} limit 1) f
+  where i.ended_at is null and (i.until is null or i.until > ${now}) and (
+    select true from finding_projections p ${addressJoin} join finding_services s on s.allocation_id = p.allocation_id
+    where p.allocation_id = i.allocation_id and p.tenant_id = i.tenant_id and p.server_id = i.server_id
+      and s.transport = i.transport and s.port = i.port and s.observed_at > ${now} - ${keptFor}::interval limit 1)`;
 
 /**
  * Whether a finding is shown is asked of one after the other, in the order of the index. As joins this would be the planner's to
@@ -120,7 +135,7 @@ const readFirst = (query: FindingListQuery, wanted: Wanted) => {
       and ${sql.join([sql`true`, ...conditions({ severities, cveId })], sql` and `)} and (
         select true from finding_projections p ${addressJoin} join finding_services s on s.allocation_id = p.allocation_id ${ignoreJoin}
         where p.allocation_id = f.allocation_id and s.transport = f.transport and s.port = f.port
-          and s.observed_at > svc_now() - ${keptFor}::interval
+          and s.observed_at > ${now} - ${keptFor}::interval
           and ${sql.join([sql`true`, ...conditions({ state })], sql` and `)} limit 1)
     order by ${order} limit ${query.limit}`;
 };

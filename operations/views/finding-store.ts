@@ -81,12 +81,15 @@ export interface FindingScope {
   allocationIds: readonly number[];
 }
 
+/** The time of the statement, read once and not for each row. */
+export const now = sql`(select svc_now())`;
+
 /** After `p` and `f`: the ignore `i` that holds now, of this very generation, port, version and CVE. */
 export const ignoreJoin = sql`
   left join finding_ignores i on i.tenant_id = p.tenant_id and i.server_id = p.server_id
     and i.allocation_id = f.allocation_id and i.transport = f.transport and i.port = f.port
     and i.fingerprint = f.fingerprint and i.cve_id = f.cve_id and i.ended_at is null
-    and (i.until is null or i.until > svc_now())`;
+    and (i.until is null or i.until > ${now})`;
 
 /** After `p` and `s`: their findings `f`, each with its ignore. */
 export const findingJoins = sql`
@@ -94,7 +97,7 @@ export const findingJoins = sql`
 
 export const joined = sql`
   finding_projections p join finding_services s on s.allocation_id = p.allocation_id
-    and s.observed_at > svc_now() - ${keptFor}::interval ${findingJoins}`;
+    and s.observed_at > ${now} - ${keptFor}::interval ${findingJoins}`;
 
 /** Of `joined`. What only names something is no join: planning one of nine tables takes longer than reading a page. */
 export const findingColumns = sql`

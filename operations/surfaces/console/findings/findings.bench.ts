@@ -78,7 +78,7 @@ async function measurePages(world: World, report: (line: string) => void): Promi
       ['its findings', `${protect}/findings`] as const,
       ['its ignored ones', `${protect}/findings?view=ignored`] as const,
       ['for programs', `${protect}/findings.json`] as const,
-      ['list of servers', '/client/servers/'] as const,
+      ['list of servers', '/client/'] as const,
     ].map(([what, url]): [string, string, string] => [`customer: ${what}`, url, owner]),
   );
   for (const [what, url, cookie] of urls) await measure(report, what, world.url + url, cookie);

@@ -26,6 +26,7 @@ import { mutationsOfIncidents } from './mutations/of-incidents.ts';
 import { mutationsOfNet } from './mutations/of-net.ts';
 import { mutationsOfScanRequests } from './mutations/of-scan-requests.ts';
 import { mutationsOfScanTargets } from './mutations/of-scan-targets.ts';
+import { mutationsOfScanWires } from './mutations/of-scan-wires.ts';
 import { mutationsOfScanner } from './mutations/of-scanner.ts';
 import { mutationsOfScans } from './mutations/of-scans.ts';
 
@@ -141,6 +142,7 @@ async function main(): Promise<number> {
     ...mutationsOfScanTargets,
     ...mutationsOfScanner,
     ...mutationsOfScanRequests,
+    ...mutationsOfScanWires,
     ...mutationsOfFindings,
     ...mutationsOfAssessments,
     ...mutationsOfIncidents,

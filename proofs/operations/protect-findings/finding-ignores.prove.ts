@@ -29,7 +29,7 @@ const bugs: readonly ((text: string) => string)[] = [
   (text) => text.replace('and i.fingerprint = f.fingerprint', ''),
   (text) => text.replace('and i.allocation_id = f.allocation_id', ''),
   (text) => text.replace('and i.cve_id = f.cve_id', ''),
-  (text) => text.replace('and (i.until is null or i.until > svc_now())', ''),
+  (text) => text.replace('and (i.until is null or i.until > (select svc_now()))', ''),
   (text) => text.replace("< checked_at then 'older'", "< checked_at and false then 'older'"),
 ];
 

@@ -5,18 +5,18 @@ import { createWorld, type World } from '#operations/testing/create-world.ts';
 import * as incidents from '#operations/testing/incident-of.ts';
 import { visit } from '#operations/testing/visit.ts';
 
-/** At noon of the day before, no moment of these tests lies on another day than the page's now. */
-const noonMs = new Date().setUTCHours(-12, 0, 0, 0);
-const secondsAgo = (seconds: number) => incidents.secondsAgo(seconds, noonMs);
+/** In the first hour of a day the pages' now is an hour ago, so that no moment of these tests lies on another day. */
+const startMs = Date.now() - (new Date().getUTCHours() === 0 ? 3_600_000 : 0);
+const secondsAgo = (seconds: number) => incidents.secondsAgo(seconds, startMs);
 const incidentOf = (address: string, more: Partial<Incident> = {}) =>
-  incidents.incidentOf(address, more, noonMs);
+  incidents.incidentOf(address, more, startMs);
 const recovered = (incident: Incident, more: Partial<Incident> = {}) =>
-  incidents.recovered(incident, more, noonMs);
+  incidents.recovered(incident, more, startMs);
 
 let world: World;
 
 before(async () => {
-  world = await createWorld({ clockStartMs: noonMs });
+  world = await createWorld({ clockStartMs: startMs });
 });
 after(() => world[Symbol.asyncDispose]());
 

@@ -125,7 +125,7 @@ export const mutationsOfFindings: readonly Mutation[] = [
   {
     ...{ rule: 'NET-2.6.5', what: 'an ignore holds after its end' },
     ...{ file: views, tests: ofCalls },
-    find: 'and (i.until is null or i.until > svc_now())',
+    find: 'and (i.until is null or i.until > ${now})',
     replace: '',
   },
   {

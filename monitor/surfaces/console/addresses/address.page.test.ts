@@ -73,6 +73,9 @@ test('NET-2.2.10: every number of a site links to its addresses, and each addres
   );
   const { text } = await visitor.get(page);
   assert.match(text, /owned by 52:54:00:00:00:01/);
+  const explored = await visitor.get(follow(text, /href="([^"]*\/explore\?[^"]*)"/));
+  assert.match(explored.text, /address:192\.0\.2\.10/);
+  assert.match(explored.text, /15\.0 MB/, 'the explorer has the bytes of the address in the same range');
   assert.match(text, /1 min not observed|1 minute not observed/);
   assert.match((await visitor.get(`/sites/${siteId}/addresses/2001:DB8:0::A`)).text, /owner unknown/);
   for (const wrong of ['192.0.2', 'x', '%3Cb%3E']) {

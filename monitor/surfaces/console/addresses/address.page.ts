@@ -27,6 +27,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { fileHref } from '#service-kit/web/index.ts';
 import { networkTable } from '../networks/network-tables.ts';
+import { exploreButton } from '../parts/explore-link.ts';
 import { incidentTable } from '../parts/incident-table.ts';
 import { incidentHref, incidentSentence, incidentTone } from '../parts/incident-text.ts';
 import { minuteText, type OriginLine, originTable } from '../parts/origin.ts';
@@ -59,6 +60,7 @@ export function addressPage(request: FastifyRequest, page: AddressPage): Content
           range,
           nowMs,
         }),
+        exploreButton(request, siteId, { address: segment === '' ? address : `${address}%${segment}` }),
         link(`/sites/${siteId}/protection/addresses/${encodeURIComponent(address)}`, 'Protection', {
           kind: 'button',
         }),

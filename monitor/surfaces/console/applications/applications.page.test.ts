@@ -122,6 +122,23 @@ test('NET-2.2.2: hover or keyboard focus on a row shows at most five pairs', asy
   assert.doesNotMatch(answer.text, /<html/);
 });
 
+test('an expanded row leads to the explorer, with the application as its filter', async () => {
+  const { text } = await visitor.get(path(`open=${open}`));
+  const hrefs = [...text.matchAll(/href="([^"]*\/explore\?[^"]*)"/g)].map((one) =>
+    one[1]!.replaceAll('&amp;', '&'),
+  );
+  assert.deepEqual(
+    hrefs.map((href) => new URL(href, 'http://x').searchParams).map((one) => [one.get('q'), one.get('by')]),
+    [
+      ['app:example.net', 'server'],
+      ['app:example.net', 'peer'],
+    ],
+  );
+  const explored = await visitor.get(hrefs[0]!);
+  assert.equal(explored.status, 200);
+  assert.match(explored.text, /app:example\.net/);
+});
+
 test('NET-2.2.2: without stored connections devices are labelled fallback attribution', async () => {
   await server.database.pool.query('delete from endpoint_pairs');
   const { text } = await visitor.get(path(`open=${open}`));

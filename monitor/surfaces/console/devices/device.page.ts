@@ -1,6 +1,6 @@
 /** The page of one device: identity, owned addresses over time, WAN and LAN traffic. */
 import type { FastifyRequest } from 'fastify';
-import { type Device, labelDevice } from '#monitor/devices/index.ts';
+import { type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
 import type { DeviceStep, Limited } from '#monitor/traffic/index.ts';
 import {
   banner,
@@ -23,6 +23,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { fileHref, offerData } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
+import { exploreButton } from '../parts/explore-link.ts';
 import { inventoryBanner } from '../parts/inventory-banner.ts';
 import { serverHref } from '../vulnerabilities/paths.ts';
 import {
@@ -57,7 +58,11 @@ export function devicePage(request: FastifyRequest, page: DevicePage): Content {
     pageHeader({
       title: text,
       state: deviceState(device, bindings, nowMs),
-      actions: [rangePicker({ url: pageUrl(request), range, nowMs }), findingsLink(device, page.assessed)],
+      actions: [
+        rangePicker({ url: pageUrl(request), range, nowMs }),
+        exploreButton(request, device.siteId, { device: deviceKeyOf(device) }),
+        findingsLink(device, page.assessed),
+      ],
     }),
     device.match &&
       device.match.endedAtMs === null &&

@@ -124,6 +124,10 @@ test('NET-2.2.10: a device’s page has WAN and LAN charts, windows of a day ove
   for (const part of ['WAN in', 'LAN out', 'example.net', address, 'Also claimed by', 'address in conflict'])
     assert.ok(page.text.includes(part), part);
   assert.match(page.text, /Another MAC claims 203\.0\.113\.10 as well/);
+  const explore = /href="([^"]*\/explore\?[^"]*)"/.exec(page.text)![1]!.replaceAll('&amp;', '&');
+  const explored = await operator.get(explore);
+  assert.doesNotMatch(explored.text, /This site has no device/);
+  assert.match(explored.text, /21\.0 kB/, 'the explorer has the bytes of the device');
   const hour = JSON.parse((await operator.get(`${path}/${device.id}/wan.json?range=1h`)).text);
   assert.equal(hour.unit, 'bit/s');
   assert.deepEqual(

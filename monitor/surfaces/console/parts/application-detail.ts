@@ -13,6 +13,7 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { fileHref, offerData } from '#service-kit/web/index.ts';
+import { exploreHref } from './explore-link.ts';
 
 /** Id of the open row in the URL: protocol, port and name. */
 export function keyText({ protocol, serverPort, name }: ApplicationKey): string {
@@ -46,18 +47,24 @@ interface Owner {
 export function applicationDetail(
   request: FastifyRequest,
   siteId: number,
+  { name }: ApplicationKey,
   detail: ApplicationDetail,
   devices: readonly Device[],
 ): Content {
   const owners = ownersOf(siteId, detail, devices);
-  return html`<div class="facets">${facet<Destination>(request, {
-    id: 'destinations',
-    title: 'Destinations',
-    rows: detail.destinations,
-    count: detail.destinationCount,
-    line: (row) => code(row.address),
-    fields: [{ field: 'destination', value: (row) => row.address }],
-  })}${facet<Owner>(request, {
+  const by = (dimension: 'server' | 'peer') =>
+    link(exploreHref(request, siteId, { application: name }, dimension), `by ${dimension}`);
+  return html`<p>Explore this application ${by('server')} or ${by('peer')}.</p><div class="facets">${facet<Destination>(
+    request,
+    {
+      id: 'destinations',
+      title: 'Destinations',
+      rows: detail.destinations,
+      count: detail.destinationCount,
+      line: (row) => code(row.address),
+      fields: [{ field: 'destination', value: (row) => row.address }],
+    },
+  )}${facet<Owner>(request, {
     id: 'devices',
     title: detail.isFallback ? 'Devices, fallback attribution' : 'Devices',
     note: detail.isFallback

@@ -29,6 +29,7 @@ import {
 import { dataTable, fileHref, offerData } from '#service-kit/web/index.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
 import { bytesColumns } from '../parts/bytes-columns.ts';
+import { exploreButton } from '../parts/explore-link.ts';
 import { attackBanner } from '../parts/incident-text.ts';
 import { minuteText } from '../parts/origin.ts';
 import { siteState } from '../parts/site-state.ts';
@@ -62,7 +63,7 @@ export function trafficPage(request: FastifyRequest, page: TrafficPage): Content
     pageHeader({
       title: 'Traffic',
       state: siteState(sensors, page.newestMinuteMs, nowMs),
-      actions: rangePicker({ url: request.url, range, nowMs }),
+      actions: [rangePicker({ url: request.url, range, nowMs }), exploreButton(request, siteId)],
     }),
     refreshing({ id: 'traffic', url: request.url, everySeconds: 60 }, [
       attackBanner(page.attacks),

@@ -39,6 +39,7 @@ import { createProbes, type Probes } from './probes/index.ts';
 import { createProtection, type Protection } from './protection/index.ts';
 import { createReadTokens, type ReadTokens } from './read-tokens/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
+import { createSavedViews, type SavedViews } from './saved-views/index.ts';
 import { createScans, type Scans } from './scans/index.ts';
 import { createSearch, type Search } from './search/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
@@ -85,6 +86,7 @@ interface Reception {
 interface Care {
   operators: Operators;
   readTokens: ReadTokens;
+  savedViews: SavedViews;
   search: Search;
   peers: Peers;
   retention: Retention;
@@ -286,6 +288,7 @@ function createCare(known: Platform & Observation & Reception): Care {
       breached: createBreachedPasswords(config.breachedPasswordsFile, 'SVC_BREACHED_PASSWORDS_FILE'),
     }),
     readTokens: createReadTokens(known),
+    savedViews: createSavedViews(known),
     search: createSearch(known),
     peers: createPeers({ ...known, networkFiles: config.networkFiles }),
     retention,

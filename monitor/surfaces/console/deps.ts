@@ -19,6 +19,7 @@ import type { Peers } from '#monitor/peers/index.ts';
 import type { Probes } from '#monitor/probes/index.ts';
 import type { Protection } from '#monitor/protection/index.ts';
 import type { ReadTokens } from '#monitor/read-tokens/index.ts';
+import type { SavedViews } from '#monitor/saved-views/index.ts';
 import type { Scans } from '#monitor/scans/index.ts';
 import type { Search } from '#monitor/search/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
@@ -63,6 +64,7 @@ export interface ConsoleDeps {
   protection: Protection;
   handOff: HandOff;
   readTokens: ReadTokens;
+  savedViews: SavedViews;
   alerts: Alerts;
   feeds: Feeds;
   search: Search;

@@ -115,6 +115,18 @@ export const cases: Readonly<Record<string, Case>> = {
   ],
   'POST /sign-out': ['session.end', async ({ server }) => (await server.signIn('viewer')).post('/sign-out')],
   'POST /sites': ['site.create', ({ operator, next }) => operator.post('/sites', { name: `site ${next()}` })],
+  'POST /sites/:siteId/explore/views': [
+    'saved_view.save',
+    ({ operator, siteId, next }) =>
+      operator.post(`/sites/${siteId}/explore/views`, { name: `view ${next()}`, query: 'by=server' }),
+  ],
+  'POST /sites/:siteId/explore/views/:viewId/remove': [
+    'saved_view.remove',
+    async ({ operator, siteId, monitor, next }) => {
+      const view = await monitor.savedViews.save(systemActor, siteId, { name: `view ${next()}`, query: '' });
+      return operator.post(`/sites/${siteId}/explore/views/${view.id}/remove`);
+    },
+  ],
   'POST /sites/:siteId/read-tokens': [
     'read_token.create',
     ({ operator, siteId, next }) =>

@@ -69,3 +69,54 @@ test('what is not understood is said with its text, escaped, and the rest is ans
   assert.doesNotMatch(page.text, /colour:<b>/);
   assert.match(page.text, /large\.example/);
 });
+
+test('a view is saved under a name for everyone of the site, opened, replaced and removed; viewers only open it', async () => {
+  const { server, path, visitor } = await seed();
+  await using _server = server;
+  const views = `${path.split('?')[0]}/views`;
+  const operator = await server.signIn('operator');
+  const query = `${path.split('?')[1]}&q=app:large.example&by=peer&saved=1&evil=%22%3E`;
+  const saved = await operator.post(views, { name: ' Large <one> ', query });
+  assert.equal(saved.status, 303);
+  const href = saved.headers.get('location')!.replace('&saved=1', '');
+  const values = new URL(href, 'http://x').searchParams;
+  assert.deepEqual([...values.keys()], ['q', 'range', 'from', 'to', 'by'], 'nothing else is kept');
+  const shown = await visitor.get(path);
+  assert.match(shown.text, /Large &lt;one&gt;/);
+  assert.ok(shown.text.includes(href.replaceAll('&', '&amp;')), 'a link to the view');
+  assert.doesNotMatch(shown.text, /Save this view|Remove Large/);
+  const opened = await visitor.get(href);
+  assert.match(opened.text, /Remove app:large\.example/);
+  assert.match(opened.text, /<strong>Large &lt;one&gt;<\/strong>/, 'it is marked');
+
+  assert.equal((await operator.post(views, { name: 'LARGE <ONE>', query: 'by=server' })).status, 303);
+  const [view, ...others] = await server.monitor.savedViews.list(server.siteId);
+  assert.deepEqual([view!.name, view!.query, others.length], ['LARGE <ONE>', 'by=server', 0]);
+  const remove = `${views}/${view!.id}/remove`;
+  assert.equal((await visitor.post(remove)).status, 403);
+  assert.equal((await visitor.post(views, { name: 'mine', query: '' })).status, 403);
+  const other = await server.monitor.sites.create(systemActor, 'Other');
+  assert.equal((await operator.post(remove.replace(/sites\/\d+/, `sites/${other.id}`))).status, 404);
+  assert.equal((await operator.post(views, { name: ' ', query: '' })).status, 422);
+  assert.equal((await operator.post(views, { name: 'long', query: `q=${'a'.repeat(4_100)}` })).status, 422);
+  assert.equal((await operator.post(remove)).status, 303);
+  assert.deepEqual(await server.monitor.savedViews.list(server.siteId), []);
+});
+
+test('a site has at most a hundred saved views, also when they are saved at once', async () => {
+  const { server } = await seed();
+  await using _server = server;
+  const { savedViews } = server.monitor;
+  const results = await Promise.allSettled(
+    Array.from({ length: 110 }, (_, n) =>
+      savedViews.save(systemActor, server.siteId, { name: `view ${n}`, query: '' }),
+    ),
+  );
+  assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 100);
+  assert.equal((await savedViews.list(server.siteId)).length, 100);
+  const replaced = await savedViews.save(systemActor, server.siteId, {
+    name: (await savedViews.list(server.siteId))[0]!.name,
+    query: 'by=peer',
+  });
+  assert.equal(replaced.query, 'by=peer', 'one that is there can still be replaced');
+});

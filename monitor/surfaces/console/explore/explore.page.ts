@@ -29,6 +29,7 @@ import { exploreFlows, type Flows } from './explore-flows.ts';
 import { exploreForm } from './explore-form.ts';
 import { changeText, exploreTable, sizeOf } from './explore-tables.ts';
 import { type ExploreView, manyOf } from './explore-view.ts';
+import { type SavedViewsPart, savedLinks, savedSection } from './saved-views.ts';
 
 export interface ExplorePage {
   view: ExploreView;
@@ -40,6 +41,7 @@ export interface ExplorePage {
   /** Null: the chart is shown. */
   flows: Flows | null;
   around: Pick<ChartData, 'reasons' | 'flags'>;
+  saved: SavedViewsPart;
   nowMs: number;
 }
 
@@ -52,6 +54,7 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
       state: stateOf(page),
       actions: rangePicker({ url: view.url, range, nowMs }),
     }),
+    savedLinks(view, page.saved),
     exploreForm(view),
     faultBanner(view),
     refreshing({ id: 'explore', url: view.url, everySeconds: 60 }, [
@@ -67,6 +70,7 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
         exploreTable(request, view, dimension, one),
       )}</div>`,
     ]),
+    savedSection(view, page.saved),
   ];
 }
 

@@ -10,17 +10,19 @@ import {
   type Query,
 } from '#monitor/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { chartJson, type Range, readRange } from '#service-kit/pages/index.ts';
+import { chartJson, type Range, readRange, toast } from '#service-kit/pages/index.ts';
 import { rowsLimit, wantedFile } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { viewerOf } from '../guard.ts';
 import { readAround } from '../parts/chart-around.ts';
 import { type ExplorePage, explorePage } from './explore.page.ts';
 import { chartUnit, exploreChartData } from './explore-chart.ts';
 import { type ExploreView, readView } from './explore-view.ts';
+import { registerSavedViews } from './saved-views.routes.ts';
 
 const text = Type.Optional(Type.String({ maxLength: 20_000 }));
-const Querystring = Type.Object({ q: text, by: text, tables: text });
+const Querystring = Type.Object({ q: text, by: text, tables: text, saved: text });
 /** Lines of the tables beside the chart. */
 const tableRows = 10;
 const flowRows = 200;
@@ -33,8 +35,16 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
     const site = await siteOf(deps.sites, request.params.siteId);
     const nowMs = Date.now();
     const content = explorePage(request, await readPage(deps, request, site.id, nowMs));
-    return sendConsolePage(request, reply, { title: 'Explorer', site: { site, page: 'explore' } }, content);
+    const isSaved = request.query.saved !== undefined;
+    const page = { title: 'Explorer', site: { site, page: 'explore' } } as const;
+    return sendConsolePage(
+      request,
+      reply,
+      { ...page, ...(isSaved && { toast: toast('good', 'Saved.') }) },
+      content,
+    );
   });
+  registerSavedViews(app, deps);
 
   app.get('/sites/:siteId/explore.json', { schema }, async (request) => {
     const site = await siteOf(deps.sites, request.params.siteId);
@@ -78,7 +88,8 @@ async function readPage(
     Promise.all(view.tables.map(tableOf)),
     view.tab === 'flows' ? readFlows(deps, view.query) : null,
   ]);
-  return { view, range: pickedRange(values, chart.answer, nowMs), ...chart, tables, flows, nowMs };
+  const saved = { views: await deps.savedViews.list(siteId), viewer: viewerOf(request) };
+  return { view, saved, range: pickedRange(values, chart.answer, nowMs), ...chart, tables, flows, nowMs };
 }
 
 async function readChart(deps: ConsoleDeps, view: ExploreView, nowMs: number) {

@@ -16,10 +16,16 @@ export interface Steps {
   stepSeconds: number | null;
 }
 
-/** A range up to now ends with the step that holds now, as on every chart. Throws `explorer.too_many_steps`. */
-export function chooseSteps({ range, step }: Pick<Query, 'range' | 'step'>, nowSecond: number): Steps {
+/** `isKeptByHour`: nothing between minutes and hours is kept of what is asked. A range up to now ends with the step that holds now, as on every chart. Throws `explorer.too_many_steps`. */
+export function chooseSteps(
+  query: Pick<Query, 'range' | 'step'>,
+  nowSecond: number,
+  isKeptByHour = false,
+): Steps {
+  const { range, step } = query;
   const seconds = 'lastSeconds' in range ? range.lastSeconds : range.to - range.from;
-  const own = automatic.find(([most]) => seconds <= most)?.[1] ?? 86_400;
+  const chosen = automatic.find(([most]) => seconds <= most)?.[1] ?? 86_400;
+  const own = isKeptByHour && chosen > 60 ? Math.max(chosen, 3600) : chosen;
   const stepSeconds = step === 'auto' ? own : step;
   const unit = stepSeconds ?? 60;
   const to = 'lastSeconds' in range ? Math.ceil(nowSecond / unit) * unit : range.to;

@@ -1,12 +1,12 @@
 /** Answers one query. */
 import type { Device } from '#monitor/devices/index.ts';
-import { type Exploration, type FactStore, pairsKeptMs } from '#monitor/facts/index.ts';
+import { addressDimensions, type Exploration, type FactStore, pairsKeptMs } from '#monitor/facts/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { buildAnswer, type Period } from './build-answer.ts';
 import { chooseSteps } from './choose-steps.ts';
 import { labelValue } from './label-values.ts';
 import type { Answer, Limit, Query, Value } from './query.ts';
-import { readInventory, resolveFilters, sourceOf } from './resolve.ts';
+import { readInventory, resolveFilters, sourceOf, uses } from './resolve.ts';
 
 export interface ExplorerDeps {
   db: () => Queryable;
@@ -20,8 +20,8 @@ const factsKeptDays = 90;
 export async function explore(deps: ExplorerDeps, query: Query): Promise<Answer> {
   const db = deps.db();
   const nowMs = await readNowMs(db);
-  const steps = chooseSteps(query, nowMs / 1000);
   const source = sourceOf(query);
+  const steps = chooseSteps(query, nowMs / 1000, isKeptByHour(query, source));
   const inventory = await readInventory(db, query);
   const { filters, limits } = await resolveFilters(db, query, inventory);
   const { siteId, by, measure, top } = query;
@@ -44,6 +44,11 @@ export async function explore(deps: ExplorerDeps, query: Query): Promise<Answer>
     limits: [...limits, ...rangeLimits(query, source, from, nowMs)],
   };
 }
+
+/** Of names and of addresses ten minutes are kept, of names by address and of peers hours. */
+const isKeptByHour = (query: Query, source: Exploration['source']) =>
+  source === 'pairs' ||
+  (source === 'applications' && (query.measure === 'packets' || uses(query, ...addressDimensions)));
 
 /** The same length of time before, of the same rows. */
 async function exploreBefore(

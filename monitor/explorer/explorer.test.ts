@@ -188,3 +188,19 @@ test('the 95th percentile is the nearest rank of what is known', () => {
   assert.equal(percentile95([null, 5]), 5);
   assert.equal(percentile95(Array.from({ length: 100 }, (_, i) => 100 - i)), 95);
 });
+
+test('steps of a day are those in which traffic is kept: ten minutes, or of names by address and of peers hours', async () => {
+  await using world = await createTraffic();
+  const stepsOf = async (values: Record<string, string>) => {
+    const { query } = parseQueryUrl(world.siteId, { range: '24h', ...values });
+    return (await world.explorer.explore(query)).stepSeconds;
+  };
+  const names = { by: 'application' };
+  assert.equal(await stepsOf({ by: 'server' }), 600);
+  assert.equal(await stepsOf(names), 600);
+  assert.equal(await stepsOf({ ...names, q: `address:${first}` }), 3600);
+  assert.equal(await stepsOf({ ...names, measure: 'packets' }), 3600);
+  assert.equal(await stepsOf({ by: 'peer' }), 3600);
+  assert.equal(await stepsOf({ by: 'peer', range: '1h' }), 60);
+  assert.equal(await stepsOf({ by: 'peer', step: '600' }), 600, 'a step that is asked for stays');
+});

@@ -11,6 +11,7 @@ import { createFactStore, type FactStore, openScope } from './index.ts';
 import { createMemoryFacts } from './memory/memory-facts.ts';
 import { checkConformance, type StoreUnderTest } from './testing/conformance.ts';
 import { checkCrashPoints } from './testing/crash-points.ts';
+import { randomExploration } from './testing/random-exploration.ts';
 import {
   type Random,
   randomToken,
@@ -251,7 +252,7 @@ test('NET-8.8: a process that finds minutes judged by another one makes the room
   const ask = () => store.facts.rankApplications({ ...range, direction: null, limit: 50 });
   const before = await ask();
   assert.ok(before.total > 0);
-  for (const table of ['name_tens', 'name_days', 'name_day_locals']) {
+  for (const table of ['name_tens', 'address_tens', 'name_days', 'name_day_locals']) {
     const partitions = await world.rows<{ name: string }>(
       `select inhrelid::regclass::text as name from pg_inherits where inhparent = '${table}'::regclass`,
     );
@@ -267,4 +268,47 @@ test('NET-8.8: a process that finds minutes judged by another one makes the room
     [],
   );
   assert.deepEqual(await ask(), before);
+});
+
+test('explore: rows that hours rank have the sums and steps of one read', async () => {
+  await using world = await createMonitorWorld();
+  const store = await postgresUnderTest(world);
+  const firstHour = Math.floor(Date.now() / 3_600_000) * 3600 - 5 * 3600;
+  const random = seededRandom(2);
+  const minutes = Array.from({ length: 30 }, (_, i) => firstHour + i * 10 * 60);
+  await store.append(
+    Array.from({ length: 40 }, () => randomUpload(random, { origins: store.origins, minutes })),
+  );
+  await store.facts.rollUp('all');
+  const { siteId } = store.origins[0]!;
+  const range = { siteId, fromMinute: firstHour, toMinute: firstHour + 5 * 3600 };
+  const allOwned = sampleAddresses.map((address, i) => ({
+    address,
+    segment: '',
+    server: `server ${i}`,
+    customer: `customer ${i % 2}`,
+  }));
+  const grains = new Set<string>();
+  let compared = 0;
+  while (compared < 150) {
+    const drawn = randomExploration(
+      random,
+      range,
+      store.origins.map((one) => one.sensorId),
+    );
+    if (drawn.by.length === 0) continue;
+    const asked = {
+      ...drawn,
+      owners: compared % 3 === 0 ? drawn.owners : allOwned,
+      stepSeconds: compared % 2 === 0 ? 600 : 60,
+      rows: { limit: 1 + (compared % 5) },
+    };
+    const ranked = await store.facts.explore(asked);
+    const read = await store.facts.explore({ ...asked, rows: { keys: ranked.rows.map((one) => one.key) } });
+    const shown = JSON.stringify(asked);
+    assert.deepEqual({ ...ranked, grains: null }, { ...read, grains: null }, shown);
+    for (const grain of ranked.grains) grains.add(grain);
+    compared += 1;
+  }
+  assert.deepEqual([...grains].sort(), ['hours', 'minutes', 'tens']);
 });

@@ -2,6 +2,7 @@
 export const tables = [
   'appended_uploads',
   'address_hours',
+  'address_tens',
   'application_facts',
   'application_hours',
   'capture_minutes',

@@ -6,6 +6,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { directionCode } from '../contract/codes.ts';
 import {
   type Exploration,
+  type Explored,
   type ExploredDimension,
   type ExploredFilter,
   splitPlaces,
@@ -112,11 +113,13 @@ const fitsHours = (asked: Exploration) => asked.stepSeconds === null || asked.st
 
 const grainsOf = (parts: {
   hours: readonly unknown[];
+  tens?: readonly unknown[];
   judged: readonly unknown[];
   unjudged: readonly unknown[];
 }) =>
-  new Set<'minutes' | 'hours'>([
+  new Set<Explored['grains'][number]>([
     ...(parts.hours.length > 0 ? (['hours'] as const) : []),
+    ...(parts.tens?.length ? (['tens'] as const) : []),
     ...(parts.judged.length + parts.unjudged.length > 0 ? (['minutes'] as const) : []),
   ]);
 
@@ -150,7 +153,7 @@ function sitePieces(coverage: Coverage, asked: Exploration): Pieces {
 function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
   const needsCapture = usesDimension(asked, 'sensor', 'scope');
-  const parts = fitsHours(asked) && !needsCapture ? coverage : withoutHours(coverage);
+  const parts = coverage.addressesUpTo(asked.stepSeconds ?? hourSeconds, needsCapture);
   const locals = localsOf(asked);
   const isLocal = locals === null ? sql`true` : sql`address = any(${locals}::inet[])`;
   const shared = sql`address as local, segment, nullif(device_key, '') as device_key`;
@@ -168,19 +171,17 @@ function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
     before: sql``,
     base: sql.join(
       [
-        ...minutes,
+        sql`select start, ${shared}, capture_id, vantage, rx_bytes as inbound, tx_bytes as outbound, packets from address_tens
+          where site_id = ${siteId} and ${inStarts(parts.tens, tenSeconds, 'start')} and ${isLocal}`,
         sql`select hour, ${shared}, null, null, rx_bytes, tx_bytes, packets from address_hours
           where site_id = ${siteId} and ${inHours(parts.hours)} and rx_bytes is not null and ${isLocal}`,
-      ].map((part, i) => (i === 0 && minutes.length === 0 ? hourColumns(part) : part)),
+        ...minutes,
+      ],
       sql` union all `,
     ),
     grains: grainsOf({ ...parts, judged: parts.spans, unjudged: [] }),
   };
 }
-
-/** The first select of a union names the columns. */
-const hourColumns = (part: RawBuilder<unknown>) =>
-  sql`select * from (${part}) as h(start, local, segment, device_key, capture_id, vantage, inbound, outbound, packets)`;
 
 const localOrNone = (of: string) => sql`nullif(${sql.ref(`${of}.local`)}, ${noAddress})`;
 
@@ -244,7 +245,11 @@ function deviceOf(asked: Exploration, siteId: number, parts: Parts, of: RawBuild
 function namePieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
   const names = asked.stepSeconds === null ? coverage.names : coverage.namesUpTo(asked.stepSeconds);
-  const ofSite = sql`site_id = ${siteId} and name is not null and inbound_bytes is not null`;
+  // Rows without a name hold the sum of all names.
+  const isTotal = asked.by
+    .concat(asked.filters.map((one) => one.dimension))
+    .every((one) => one === 'direction');
+  const ofSite = sql`site_id = ${siteId} and name is ${sql.raw(isTotal ? 'null' : 'not null')} and inbound_bytes is not null`;
   const shared = sql`name, protocol, server_port, direction, inbound_bytes as inbound, outbound_bytes as outbound, null::numeric as packets`;
   const judging = { siteId, judged: [], unjudged: names.unjudged, direction: null };
   return {
@@ -258,10 +263,6 @@ function namePieces(coverage: Coverage, asked: Exploration): Pieces {
       select minute, ${shared} from name_minutes where ${ofSite} and ${inSpans(names.judged)}
       union all
       select minute, ${shared} from judged where owns and ${inSpans(names.unjudged)}`,
-    grains: new Set([
-      ...grainsOf(names),
-      ...(names.tens.length > 0 ? (['tens'] as const) : []),
-      ...(names.days.length > 0 ? (['days'] as const) : []),
-    ]),
+    grains: new Set([...grainsOf(names), ...(names.days.length > 0 ? (['days'] as const) : [])]),
   };
 }

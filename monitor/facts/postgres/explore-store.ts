@@ -1,10 +1,19 @@
-/** Sums of a range over any filters, by up to two dimensions, in steps: one statement for the sums, one for what listened. */
+/**
+ * Sums of a range over any filters, by up to two dimensions, in steps: one statement for the sums and one for what listened; or,
+ * where hours can say which rows are the largest, one for those, and one each for the steps of everything and of these rows.
+ */
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { AddressOwner, Exploration, Explored, ExploredAmount } from '../contract/exploration.ts';
+import type {
+  AddressOwner,
+  Exploration,
+  Explored,
+  ExploredAmount,
+  ExploredFilter,
+} from '../contract/exploration.ts';
 import { columns, conditionOf, piecesOf, usesDimension } from './explore-pieces-store.ts';
 import { listObserved } from './observed-store.ts';
-import type { Coverage } from './span-store.ts';
+import { type Coverage, hourSeconds } from './span-store.ts';
 
 interface SumRow {
   kind: 'total' | 'row' | 'step';
@@ -20,21 +29,76 @@ interface SumRow {
 }
 
 export async function explore(db: Queryable, coverage: Coverage, asked: Exploration): Promise<Explored> {
+  const { stepSeconds } = asked;
+  const sums = isRankedByHours(coverage, asked)
+    ? await rankThenStep(db, coverage, asked)
+    : await readSums(db, coverage, asked);
+  return { ...sums, observed: stepSeconds === null ? [] : await listObserved(db, asked, stepSeconds) };
+}
+
+type Sums = Omit<Explored, 'observed'>;
+
+/** Whether most of the range is kept by the hour, and steps are shorter than that. */
+function isRankedByHours(coverage: Coverage, { by, rows, stepSeconds, fromMinute, toMinute }: Exploration) {
+  const isFine = stepSeconds !== null && stepSeconds % hourSeconds !== 0;
+  return (
+    isFine &&
+    by.length > 0 &&
+    'limit' in rows &&
+    coverage.hours.length * hourSeconds * 2 > toMinute - fromMinute
+  );
+}
+
+/** All reads are of the transaction's snapshot, so steps belong to the sums. */
+async function rankThenStep(db: Queryable, coverage: Coverage, asked: Exploration): Promise<Sums> {
+  const sums = await readSums(db, coverage, { ...asked, stepSeconds: null });
+  const everything = await readSums(db, coverage, { ...asked, by: [] });
+  const keys = sums.rows.map((one) => one.key);
+  const ofRows = await readSums(db, coverage, {
+    ...asked,
+    filters: [...asked.filters, ...filtersOf(asked, keys)],
+    rows: { keys },
+  });
+  const grains = new Set([...sums.grains, ...everything.grains, ...ofRows.grains]);
+  const placeOf = new Map(keys.map((key, place) => [JSON.stringify(key), place]));
+  const rowSteps = ofRows.steps
+    .filter((step) => step.row !== null)
+    .map((step) => ({ ...step, row: placeOf.get(JSON.stringify(ofRows.rows[step.row!]!.key))! }))
+    .sort((a, b) => a.row - b.row || a.timeMs - b.timeMs);
+  return { ...sums, steps: [...everything.steps, ...rowSteps], grains: [...grains].sort() };
+}
+
+/** What can be left out unread when only these keys are wanted; they may let more pass. */
+function filtersOf({ by, owners }: Exploration, keys: Sums['rows'][number]['key'][]): ExploredFilter[] {
+  return by.flatMap((dimension, n): ExploredFilter[] => {
+    const values = [...new Set(keys.map((key) => key[n]!))];
+    // Rows without a value match no filter.
+    if (values.includes(null!)) return [];
+    if (dimension !== 'server' && dimension !== 'customer') return [{ dimension, is: true, values }];
+    const known = new Set(values);
+    const owned = owners.filter((one) => one[dimension] !== null && known.has(one[dimension]));
+    return [{ dimension: 'address', is: true, values: [...new Set(owned.map((one) => one.address))] }];
+  });
+}
+
+async function readSums(db: Queryable, coverage: Coverage, asked: Exploration): Promise<Sums> {
   const { measure, stepSeconds, by } = asked;
   const pieces = piecesOf(coverage, asked);
   const size = measure === 'packets' ? sql`packets` : sql`inbound + outbound`;
   const step =
     stepSeconds === null
-      ? sql`null::float8`
-      : sql`floor(extract(epoch from b.start) / ${stepSeconds}) * ${stepSeconds * 1000}::float8`;
+      ? sql`null::timestamptz`
+      : sql`date_bin(make_interval(secs => ${stepSeconds}), b.start, timestamptz 'epoch')`;
+  const timeMs = (of: string) => sql`(extract(epoch from ${sql.ref(of)}) * 1000)::float8`;
   const key = (n: number) => (by[n] === undefined ? sql`null::text` : columns[by[n]]!);
-  const sums = sql`sum(inbound) as inbound, sum(outbound) as outbound, sum(packets) as packets`;
+  const packets = measure === 'packets' ? sql`sum(packets)` : sql`null::numeric`;
+  const sums = sql`sum(inbound) as inbound, sum(outbound) as outbound, ${packets} as packets`;
   const amounts = sql`coalesce(inbound, 0)::float8 as "inBytes", coalesce(outbound, 0)::float8 as "outBytes",
     ${measure === 'packets' ? sql`coalesce(packets, 0)::float8` : sql`null::float8`} as packets`;
   const { rows } = await sql<SumRow>`
     with ${pieces.before} pieces as (${pieces.base}),
     by_step as materialized (
-      select ${step} as time_ms, ${key(0)} as k1, ${key(1)} as k2, ${sums}
+      select ${step} as step, ${key(0)} as k1, ${key(1)} as k2, ${sums}
       from pieces b ${joins(asked)} where ${sql.join([sql`true`, ...asked.filters.map(conditionOf)], sql` and `)}
       group by 1, 2, 3),
     keys as materialized (
@@ -48,19 +112,20 @@ export async function explore(db: Queryable, coverage: Coverage, asked: Explorat
     union all
     select 'row', place, k1, k2, null, ${amounts}, 0 from ranked
     union all
-    select 'step', null, null, null, time_ms, ${amounts}, 0
-    from (select time_ms, ${sums} from by_step group by time_ms) t where time_ms is not null
+    select 'step', null, null, null, ${timeMs('step')}, ${amounts}, 0
+    from (select step, ${sums} from by_step group by step) t where step is not null
     union all
-    select 'step', r.place, null, null, s.time_ms, ${stepAmounts(measure)}, 0
-    from by_step s join ranked r on r.k1 is not distinct from s.k1 and r.k2 is not distinct from s.k2
-    where s.time_ms is not null
+    select 'step', r.place, null, null, ${timeMs('s.step')}, ${stepAmounts(measure)}, 0
+    from by_step s join ranked r on ${isSame('k1')} and ${isSame('k2')}
+    where s.step is not null
     order by 1, 2 nulls first, 5`.execute(db);
-  return {
-    ...toExplored(rows, by.length),
-    observed: stepSeconds === null ? [] : await listObserved(db, asked, stepSeconds),
-    grains: [...pieces.grains].sort(),
-  };
+  return { ...toExplored(rows, by.length), grains: [...pieces.grains].sort() };
 }
+
+/** Equal, or both null, as a hash join takes it. */
+const isSame = (column: string) =>
+  sql`coalesce(${sql.ref(`r.${column}`)}, '') = coalesce(${sql.ref(`s.${column}`)}, '')
+    and (${sql.ref(`r.${column}`)} is null) = (${sql.ref(`s.${column}`)} is null)`;
 
 const stepAmounts = (measure: Exploration['measure']) => sql`s.inbound::float8, s.outbound::float8,
   ${measure === 'packets' ? sql`s.packets::float8` : sql`null::float8`}`;

@@ -21,6 +21,7 @@ const rolledUp = [
   ['name_tens', day],
   ['name_pair_minutes', hour],
   ['name_pair_tens', hour],
+  ['address_tens', day],
   ['address_hours', 7 * day],
   ['application_hours', day],
   ['name_hours', day],

@@ -26,6 +26,12 @@ export interface MinuteParts {
   unjudged: Span[];
 }
 
+/** A range as the tables by address hold it. */
+export interface AddressParts extends Parts {
+  /** Starts of ten minutes. */
+  tens: number[];
+}
+
 /** A range as the tables by name hold it. */
 export interface NameParts extends MinuteParts {
   /** Starts of days, of hours, of ten minutes. */
@@ -42,6 +48,8 @@ export interface Coverage extends Parts, MinuteParts {
   detailed: { all: Parts & MinuteParts; pairs: Parts & MinuteParts };
   names: NameParts;
   namePairs: NameParts;
+  /** The tables by address, of parts that fit into steps of so many seconds; hours don't tell which capture counted. */
+  addressesUpTo(stepSeconds: number, needsCapture: boolean): AddressParts;
   /** As `names`, of parts that fit into steps of so many seconds. */
   namesUpTo(stepSeconds: number): NameParts;
 }
@@ -72,15 +80,23 @@ function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
     hours: new Set(rolled.hours),
     detailed: new Set(rolled.detailed),
     tens: new Set(rolled.tens),
+    addressTens: new Set(rolled.addressTens),
     unjudged: new Set(rolled.unjudged),
   };
   const byHours = (spans: readonly Span[], rolledHours: ReadonlySet<number> = sets.hours) => {
     const { starts, spans: rest } = splitSpans(spans, rolledHours, hourSeconds);
     return { hours: starts, spans: rest, ...splitMinutes(rest, sets.unjudged) };
   };
+  const fitting = (stepSeconds: number) => (unit: number, starts: ReadonlySet<number>) =>
+    stepSeconds % unit === 0 ? starts : new Set<number>();
+  const addressesUpTo = (stepSeconds: number, needsCapture: boolean): AddressParts => {
+    const fits = fitting(stepSeconds);
+    const hours = splitSpans(all, needsCapture ? new Set() : fits(hourSeconds, sets.hours), hourSeconds);
+    const tens = splitSpans(hours.spans, fits(tenSeconds, sets.addressTens), tenSeconds);
+    return { hours: hours.starts, tens: tens.starts, spans: tens.spans };
+  };
   const names = (spans: readonly Span[], stepSeconds: number): NameParts => {
-    const fits = (unit: number, starts: ReadonlySet<number>) =>
-      stepSeconds % unit === 0 ? starts : new Set<number>();
+    const fits = fitting(stepSeconds);
     const days = splitSpans(spans, fits(daySeconds, new Set(rolled.days)), daySeconds);
     const hours = splitSpans(days.spans, fits(hourSeconds, sets.hours), hourSeconds);
     const tens = splitSpans(hours.spans, fits(tenSeconds, sets.tens), tenSeconds);
@@ -95,6 +111,7 @@ function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
     names: names(all, daySeconds),
     // Pairs of a day are kept by the hour.
     namePairs: names(youngAll, hourSeconds),
+    addressesUpTo,
     namesUpTo: (stepSeconds) => names(all, stepSeconds),
   };
 }
@@ -119,6 +136,8 @@ interface Rolled {
   /** Hours with detail (migration 0505). */
   detailed: number[];
   tens: number[];
+  /** Ten minutes with addresses (migration 0510). */
+  addressTens: number[];
   /** Starts of minutes that are read from the facts. */
   unjudged: number[];
 }
@@ -136,7 +155,8 @@ async function findRolled(trx: Queryable, range: SiteRange): Promise<Rolled> {
   const { rows } = await sql<Rolled>`
     select extract(epoch from svc_now())::float8 as now, ${clean('rolled_days', 'day', '1 day')} as days,
       ${clean('rolled_hours', 'hour', '1 hour')} as hours,
-      ${clean('rolled_hours', 'hour', '1 hour', sql`and r.has_detail`)} as detailed, ${clean('rolled_tens', 'start', '10 minutes')} as tens, array(
+      ${clean('rolled_hours', 'hour', '1 hour', sql`and r.has_detail`)} as detailed, ${clean('rolled_tens', 'start', '10 minutes')} as tens,
+      ${clean('rolled_tens', 'start', '10 minutes', sql`and r.has_addresses`)} as "addressTens", array(
         select extract(epoch from minute)::float8 from site_minute_marks where ${inRange}
         union select extract(epoch from minute)::float8 from unjudged_minutes where ${inRange}) as unjudged`.execute(
     trx,

@@ -1,4 +1,4 @@
-/** What is made of judged minutes: ten minutes by name. */
+/** What is made of judged minutes: ten minutes by name, and by address. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { nameColumns } from './name-store.ts';
@@ -30,14 +30,14 @@ export async function recomputeBucket(
   const at = sql`to_timestamp(${start}::float8)`;
   const site = sql`${siteId}::bigint`;
   const { rows } = await sql`
-    update rolled_tens set is_dirty = false, rolled_at = svc_now()
+    update rolled_tens set is_dirty = false, has_addresses = true, rolled_at = svc_now()
     where site_id = ${siteId} and start = ${at} and is_dirty
       and not exists (select from unjudged_minutes where site_id = ${siteId} and ${inSpans([span])}) returning 1`.execute(
     trx,
   );
   if (rows.length === 0) return;
   await preferHashing(trx);
-  for (const table of ['name_tens', 'name_pair_tens'])
+  for (const table of ['name_tens', 'name_pair_tens', 'address_tens'])
     await sql`delete from ${sql.table(table)} where site_id = ${siteId} and start = ${at}`.execute(trx);
   const ofSite = sql`site_id = ${siteId} and ${inSpans([span])}`;
   const key = sql`direction, name, protocol, server_port`;
@@ -46,6 +46,13 @@ export async function recomputeBucket(
     select ${at}, ${site}, ${key}, sum(inbound_bytes), sum(outbound_bytes), max(evidence), bool_or(is_attributed), min(owner),
       min(seen), max(last_sent_at), string_agg(locals, ''::bytea)
     from name_minutes where ${ofSite} group by ${key}`.execute(trx);
+  await sql`
+    insert into address_tens (start, site_id, address, segment, device_key, capture_id, vantage, rx_bytes, tx_bytes, packets)
+    select ${at}, ${site}, s.address, s.segment, s.device_key, s.capture_id, m.vantage, sum(s.rx_bytes), sum(s.tx_bytes), sum(s.packets)
+    from strongest_host_minutes(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to})) s
+    join capture_minutes m on m.site_id = ${siteId} and m.minute = s.minute and m.capture_id = s.capture_id
+      and ${inSpans([span], 'm.minute')}
+    group by s.address, s.segment, s.device_key, s.capture_id, m.vantage order by s.address`.execute(trx);
   // Of ten minutes that are partly too old for pairs none are kept; what is left of them is read by the minute.
   if (start < pairsFrom) return;
   await sql`

@@ -12,6 +12,15 @@ const spans = { judged: [{ from: 0, to: 60 }], unjudged: [{ from: 60, to: 120 }]
 const coverage = { siteId: 1, hours: [3600], ...spans, pairs: spans };
 
 export const given: Arguments = {
+  'monitor/facts/postgres/explore-store.ts:explore': [
+    [
+      { ...coverage, addressesUpTo: () => ({ hours: [3600], tens: [600], spans: [] }) },
+      {
+        ...{ siteId: 1, fromMinute: 0, toMinute: 7200, source: 'addresses', filters: [], owners: [] },
+        ...{ by: ['address'], stepSeconds: 3600, measure: 'packets', rows: { limit: 1 } },
+      },
+    ],
+  ],
   'monitor/facts/postgres/observed-store.ts:listObserved': [
     [{ siteId: 1, fromMinute: 0, toMinute: 60, filters: [] }, 60],
     [

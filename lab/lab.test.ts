@@ -14,6 +14,8 @@ import { createLab, type GuestInput, inspectLab, type Lab, removeLab } from './i
 import { makeDataDir, needsRoot, startLab, until } from './testing/lab-tests.ts';
 import type { Exchange } from './traffic/exchanges.ts';
 import { addressRecords } from './traffic/internet-plan.ts';
+import { services } from './traffic/services.ts';
+import { wireOf } from './traffic/wires.ts';
 import { readCounters } from './truth/counters.ts';
 import { nameWorld } from './world/name-world.ts';
 import { listNamespaces } from './world/remove-world.ts';
@@ -69,6 +71,11 @@ describe('a lab world', needsRoot, () => {
       results,
       exchanges.map((exchange) => exchange.bytes),
     );
+    const served = services.flatMap(({ name: host, kind: protocol, bytes, sentBytes }) =>
+      ([4, 6] as const).map((family) => ({ protocol, host, family, bytes, sentBytes })),
+    );
+    const answered = served.map(({ protocol, bytes }) => (wireOf(protocol)?.answer.length ?? 0) + bytes);
+    assert.deepEqual(await holdInGuest(lab, guest.name, served), answered);
     const many = { protocol: 'lookup', host: 'pool.example.org', family: 4, bytes: 0 } as const;
     const unknown = { protocol: 'lookup', host: 'unknown.example.org', family: 4, bytes: 0 } as const;
     assert.deepEqual(await holdInGuest(lab, guest.name, [many, unknown]), [

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type Client, NotFoundError, type Server } from '#clients/typescript/index.ts';
+import { services } from '#lab/traffic/services.ts';
 import { attack } from './testing/attack.ts';
 import { photographPages } from './testing/browser.ts';
 import { compareMinutes } from './testing/compare-minutes.ts';
@@ -13,8 +14,9 @@ import { apiOf, readMinutes, signIn, type Visitor } from './testing/people.ts';
 import { type RunningDemo, runDemo } from './testing/run-demo.ts';
 import { allowScans, holdScans, listListening, readPorts } from './testing/scanning.ts';
 
-/** Registrable domains that the lab's clients speak or look up. */
+/** Registrable domains that the lab's clients speak or look up soon, and those that they may. */
 const spokenNames = ['example.com', 'example.edu', 'example.net', 'example.org'];
+const serviceNames = services.map(({ name }) => name.split('.').slice(-2).join('.'));
 /** Protocol of the resolver, which no client names. */
 const spokenProtocols = ['DNS'];
 
@@ -152,7 +154,9 @@ describe('the journey of a server', needsRoot, () => {
     const { applications } = await customer.getJson<{ applications: ApplicationView[] }>(path);
     const names = new Set(applications.map((entry) => entry.name));
     for (const name of spokenNames) assert.ok(names.has(name), `${name} is missing in ${[...names]}`);
-    const strange = [...names].filter((name) => ![...spokenNames, ...spokenProtocols].includes(name));
+    const strange = [...names].filter(
+      (name) => ![...spokenNames, ...serviceNames, ...spokenProtocols].includes(name),
+    );
     assert.deepEqual(strange, []);
     const kinds = new Set(
       applications.map((entry) => `${entry.name} ${entry.transport} ${entry.server_port}`),

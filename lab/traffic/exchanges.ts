@@ -1,19 +1,18 @@
 /**
- * The conversations that clients of the lab hold: look-up, then HTTPS with SNI, HTTP with Host, or a service that only
- * its DNS answer names.
+ * The conversations that clients of the lab hold: look-up, then HTTPS with SNI, HTTP with Host, or the first messages of another
+ * protocol, which its TLS hello names or only its DNS answer.
  *
  * Each ends with its connection closed. `signal` cuts it at once, which is how the rest around the minute is kept.
  */
-import { createSocket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { connect } from 'node:net';
+import { holdWire } from './hold-wire.ts';
 import { resolver as resolverSite } from './internet-plan.ts';
-import { timePort, whoisPort } from './line-services.ts';
+import { type WireKind, wireOf } from './wires.ts';
 
 export type Family = 4 | 6;
-export type Protocol = 'https' | 'http' | 'time' | 'whois' | 'lookup';
+export type Protocol = 'https' | 'http' | 'lookup' | WireKind;
 
 export interface Exchange {
   protocol: Protocol;
@@ -21,6 +20,8 @@ export interface Exchange {
   family: Family;
   /** Bytes to download; ignored where the service decides. */
   bytes: number;
+  /** Bytes that follow the request of a wire. */
+  sentBytes?: number;
   /** Where the server is when the client knows it without asking; else it asks the resolver. */
   address?: string;
   /** The client's own address, where its host has several. */
@@ -33,8 +34,8 @@ export interface Exchange {
 export async function holdExchange(exchange: Exchange, signal: AbortSignal): Promise<number> {
   const address = exchange.address ?? (await lookUp(exchange.host, exchange.family, signal));
   if (exchange.protocol === 'lookup') return 0;
-  if (exchange.protocol === 'time') return askTime(address, exchange.family, signal);
-  if (exchange.protocol === 'whois') return askWhois(address, signal);
+  const wire = wireOf(exchange.protocol);
+  if (wire) return holdWire(wire, { ...exchange, address, sentBytes: exchange.sentBytes ?? 0 }, signal);
   return download(exchange, address, signal);
 }
 
@@ -82,39 +83,5 @@ function download(exchange: Exchange, address: string, signal: AbortSignal): Pro
       });
     });
     request.end();
-  });
-}
-
-function askTime(address: string, family: Family, signal: AbortSignal): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const socket = createSocket({ type: family === 4 ? 'udp4' : 'udp6', signal });
-    const timer = setTimeout(() => {
-      socket.close();
-      reject(new Error('no answer from the time service'));
-    }, 2000);
-    socket.on('error', reject);
-    socket.on('close', () => {
-      clearTimeout(timer);
-      reject(new Error('cut'));
-    });
-    socket.on('message', (message) => {
-      resolve(message.length);
-      socket.close();
-    });
-    socket.send(Buffer.alloc(48), timePort, address);
-  });
-}
-
-function askWhois(address: string, signal: AbortSignal): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: address, port: whoisPort, signal });
-    let bytes = 0;
-    socket.setTimeout(5000, () => socket.destroy(new Error('no answer from whois')));
-    socket.on('error', reject);
-    socket.on('data', (chunk) => {
-      bytes += chunk.length;
-    });
-    socket.on('close', () => resolve(bytes));
-    socket.end('domain example.net\r\n');
   });
 }

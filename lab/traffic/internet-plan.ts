@@ -1,4 +1,6 @@
 /** Who lives in the lab's internet: names, addresses and what they serve. All below the reserved documentation domains. */
+import { type ServiceKind, services } from './services.ts';
+import { wireOf } from './wires.ts';
 
 export interface Site {
   /** The addresses of its A and AAAA records. */
@@ -18,7 +20,10 @@ const sites = {
   'whois.example.net': { ipv4: '198.51.100.85', ipv6: '2001:db8:51::85' },
 } as const satisfies Readonly<Record<string, Site>>;
 
-export const addressRecords: ReadonlyMap<string, Site> = new Map(Object.entries(sites));
+export const addressRecords: ReadonlyMap<string, Site> = new Map<string, Site>([
+  ...Object.entries(sites),
+  ...services.map((service) => [service.name, service] as const),
+]);
 
 export const aliasRecords: ReadonlyMap<string, string> = new Map([
   ['cdn.example.net', 'edge.example.net'],
@@ -44,9 +49,16 @@ export function nameHostedSite(guestName: string): string {
 /** Every address of the internet's end, besides its gateway. */
 export const serviceAddresses: readonly string[] = [
   resolver,
-  ...Object.values(sites),
+  ...addressRecords.values(),
   ...clientSites,
 ].flatMap((site) => [site.ipv4, site.ipv6]);
 
 /** Names of the certificate that all TLS servers of a world show. */
-export const certificateNames = ['*.example.com', '*.example.net', '*.example.org', '*.example.edu'] as const;
+export const certificateNames: readonly string[] = [
+  ...['*.example.com', '*.example.net', '*.example.org', '*.example.edu'],
+  ...services.filter(({ kind }) => usesTls(kind)).map(({ name }) => name),
+];
+
+function usesTls(kind: ServiceKind): boolean {
+  return kind === 'https' || wireOf(kind)?.transport === 'tls';
+}

@@ -7,10 +7,10 @@ import { systemClock } from '#common/clock/index.ts';
 import { startDnsService } from './dns-service.ts';
 import type { Exchange, Family } from './exchanges.ts';
 import { clientSites, nameHostedSite } from './internet-plan.ts';
-import { startLineServices } from './line-services.ts';
 import { runChild } from './run-child.ts';
 import { talk } from './talk.ts';
 import { startWebService } from './web-service.ts';
+import { startWireServices } from './wire-services.ts';
 
 export interface InternetProcessInput {
   inboundPerSecond: number;
@@ -53,7 +53,7 @@ await runChild<InternetProcessInput>(async (input, signal, counts) => {
     return null;
   });
   await startWebService(input);
-  await startLineServices();
+  await startWireServices(input);
   signal.addEventListener('abort', () => {
     for (const caller of callers.values()) caller.stop.abort();
   });

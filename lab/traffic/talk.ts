@@ -1,14 +1,19 @@
 /**
- * A client's day: exchange after exchange at a steady rate, resting around each UTC minute.
+ * A client's day: exchange after exchange at a rate that follows the hour, resting around each UTC minute.
  *
  * One exchange at a time, so a slow machine lowers the rate instead of piling up connections.
  */
 import type { Clock } from '#common/clock/index.ts';
+import { rhythmAt } from './daily-rhythm.ts';
 import { type Exchange, holdExchange } from './exchanges.ts';
 import { msUntilCut, msUntilExchange } from './rest.ts';
 
+/** How far the rate rises above its mean in the afternoon and falls below it at night. */
+const rhythmDepth = 0.35;
+
 export interface TalkOptions {
   clock: Clock;
+  /** The mean over a day. */
   perSecond: number;
   /** The exchange to hold next, or null when there is no peer at the moment. */
   next: () => Exchange | null;
@@ -26,7 +31,8 @@ export async function talk(options: TalkOptions, counts: TalkCounts): Promise<vo
   const { clock, signal } = options;
   while (!signal.aborted && options.perSecond > 0) {
     // Between half and one and a half of the mean pause, so that clients don't fall into step.
-    const pauseMs = (1000 / options.perSecond) * (0.5 + Math.random());
+    const perSecond = options.perSecond * rhythmAt('day', clock.nowMs(), rhythmDepth);
+    const pauseMs = (1000 / perSecond) * (0.5 + Math.random());
     await clock.wait(pauseMs, signal);
     const restMs = msUntilExchange(clock.nowMs());
     // Those who rested together don't all begin in the same instant.

@@ -30,6 +30,8 @@ export interface MonitorPart {
   monitor_viewer: Login;
   site_id: number;
   enrolment_token: string;
+  /** Enrolment tokens of simulated hypervisors that had none, by node. */
+  simulated_tokens: Record<string, string>;
 }
 
 export function readPart<T>(dataDir: string, program: string): T | null {

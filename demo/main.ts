@@ -9,6 +9,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { runUntilSignal, sayFatal } from '#common/lifecycle/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
 import { readDemoSettings } from './config.ts';
+import { createSimulatedSite } from './simulated-site/index.ts';
 import { startDemo } from './start-demo.ts';
 import { createVulnerabilityDatabase } from './vulnerability-database/index.ts';
 
@@ -33,6 +34,18 @@ export function addCommands(program: Command): void {
     .action(async ({ port }: { port: string }) => {
       const reporter = createReporter({ program: 'vulnerability-database' });
       process.exitCode = await runUntilSignal([createVulnerabilityDatabase(Number(port))], reporter);
+    });
+  program
+    .command('simulated-site')
+    .description('load the simulated site into the monitor: seven days, then minute by minute, until Ctrl-C')
+    .requiredOption('--monitor <url>', 'where the monitor is')
+    .action(async ({ monitor: monitorUrl }: { monitor: string }) => {
+      const reporter = createReporter({ program: 'simulated-site' });
+      const { dataDir } = readDemoSettings(process.env);
+      process.exitCode = await runUntilSignal(
+        [createSimulatedSite({ dataDir, monitorUrl, reporter })],
+        reporter,
+      );
     });
 }
 

@@ -15,7 +15,9 @@ import {
   writeDemoFile,
 } from './demo-file.ts';
 import { createProcesses, stopLeftovers } from './processes.ts';
+import { listNodesToEnrol, siteCidrs } from './simulated-site/index.ts';
 import { startDatabase } from './start-database.ts';
+import { startHistory } from './start-history.ts';
 import { isReady, type Steps, say, waitFor } from './steps.ts';
 import { type LabFacts, readLabFacts, recording, recordingCidrs, whyNoLab } from './world.ts';
 
@@ -60,6 +62,7 @@ export async function startDemo(
     const urls = { operations_url: steps.operationsUrl, monitor_url: steps.monitorUrl };
     const file = writeDemoFile(settings.dataDir, urls, operations, monitor);
     showWelcome(steps, operations, monitor, file, (performance.now() - startedMs) / 1000);
+    if (settings.hasHistory) startHistory(steps);
   } catch (error) {
     await stop();
     throw error;
@@ -187,6 +190,10 @@ async function startMonitor(
       SVC_DEMO_NOTICE_SECRET: noticeSecret(dataDir),
       SVC_DEMO_LOCAL_CIDRS: cidrs.join(','),
       SVC_DEMO_NODE: lab?.node ?? simulatedNode,
+      ...(steps.settings.hasHistory && {
+        SVC_DEMO_SIMULATED_NODES: listNodesToEnrol(dataDir).join(','),
+        SVC_DEMO_SIMULATED_CIDRS: siteCidrs.join(','),
+      }),
       // A recording has no network that could be probed.
       ...(lab ? { SVC_DEMO_PROBES: `icmp:${lab.gateway_address},dns:${lab.resolver_address}` } : {}),
       // The demo has no internet; its copy of the database takes any key, so that requests need not be 6 s apart.

@@ -262,6 +262,14 @@ export const monitorSettings = {
     'SVC_DEMO_PROBES',
     'What the demo site probes, such as icmp:198.51.100.1,dns:198.51.100.53.',
   ),
+  demoSimulatedNodes: optionalTextSetting(
+    'SVC_DEMO_SIMULATED_NODES',
+    "Nodes of the demo world's simulated site that need an enrolment token, separated by commas.",
+  ),
+  demoSimulatedCidrs: optionalTextSetting(
+    'SVC_DEMO_SIMULATED_CIDRS',
+    "The simulated site's local prefixes, separated by commas; there is no simulated site without them.",
+  ),
 };
 
 export type MonitorConfig = ReturnType<typeof readConfig>;

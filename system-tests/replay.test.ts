@@ -3,7 +3,8 @@
  * Owners see, minute for minute, the counters of nftables during the recording.
  */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TruthRow } from '#lab/index.ts';
 import { apiOf, readMinutes, signIn } from './testing/people.ts';
@@ -21,6 +22,12 @@ const deploying = shared.start().then(async (demo) => {
 });
 // The test shows a failure when its turn comes.
 deploying.catch(() => {});
+
+test('SVC_DEMO_HISTORY=0: the demo has no simulated site, and no process that loads one', async () => {
+  const { demo } = await deploying;
+  assert.deepEqual(await demo.query('monitor', 'select 1 from sites where is_simulated'), []);
+  assert.equal(existsSync(join(demo.dataDir, 'logs', 'simulated-site.log')), false);
+});
 
 test('a server of the demo without root has the recorded traffic, exactly', async (t) => {
   t.after(() => shared.stop());

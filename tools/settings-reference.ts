@@ -6,6 +6,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Setting } from '#common/config/index.ts';
+import { demoSettings } from '#demo/config.ts';
 import { labSettings } from '#lab/config.ts';
 import { monitorSettings } from '#monitor/config.ts';
 import { installedFeeds, settingsOfFeeds } from '#monitor/feeds/index.ts';
@@ -19,6 +20,7 @@ const programs: [string, Record<string, Setting<unknown>>][] = [
   ['monitor', { ...monitorSettings, ...settingsOfFeeds(installedFeeds) }],
   ['sensor', sensorSettings],
   ['lab', labSettings],
+  ['demo', demoSettings],
 ];
 
 function renderReference(): string {

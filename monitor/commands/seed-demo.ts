@@ -1,7 +1,8 @@
 /**
- * The monitor's part of the demo world: people, one site, its cluster, and a token for the sensor.
+ * The monitor's part of the demo world: people, one site, its cluster, and a token for the sensor; where the demo asks for it a
+ * simulated site, and tokens for its sensors.
  *
- * Seeding runs at every start and changes nothing that exists. The enrolment token is new each time, because it is
+ * Seeding runs at every start and changes nothing that exists. Enrolment tokens are new each time, because they are
  * valid for an hour only. The file with the logins is written last, by rename, when everything is ready.
  */
 import { randomBytes } from 'node:crypto';
@@ -25,6 +26,7 @@ interface DemoFile {
   monitor_viewer: Login;
   site_id: number;
   enrolment_token: string;
+  simulated_tokens: Record<string, string>;
 }
 
 export interface DemoWorldDeps {
@@ -36,6 +38,7 @@ export interface DemoWorldDeps {
 }
 
 const siteName = 'Demo site';
+const simulatedSiteName = 'Simulated site';
 
 export function createDemoWorld(config: MonitorConfig, deps: DemoWorldDeps): Part {
   return {
@@ -59,6 +62,7 @@ export function createDemoWorld(config: MonitorConfig, deps: DemoWorldDeps): Par
         monitor_viewer: viewer,
         site_id: site.id,
         enrolment_token: token,
+        simulated_tokens: await seedSimulatedSite(config, deps),
       });
     },
     async stop() {},
@@ -70,11 +74,34 @@ async function seedSite(config: MonitorConfig, sites: Sites): Promise<Site> {
   let site = (await sites.list()).find((known) => known.name === siteName);
   if (!site) {
     const made = await sites.create(systemActor, siteName);
-    const cidrs = config.demoLocalCidrs.split(',').filter((text) => text.trim() !== '');
-    site = (await sites.setLocalCidrs(systemActor, made.id, cidrs)) ?? made;
+    site = (await sites.setLocalCidrs(systemActor, made.id, splitList(config.demoLocalCidrs))) ?? made;
   }
   if (config.demoClusterId > 0) await sites.mapCluster(systemActor, config.demoClusterId, site.id);
   return site;
+}
+
+/** Makes the simulated site where it is missing. Tokens by node, which replace the sensors that these nodes may have. */
+async function seedSimulatedSite(
+  config: MonitorConfig,
+  { sites, sensors }: Pick<DemoWorldDeps, 'sites' | 'sensors'>,
+): Promise<Record<string, string>> {
+  const cidrs = splitList(config.demoSimulatedCidrs);
+  if (cidrs.length === 0) return {};
+  let site = (await sites.list()).find((known) => known.isSimulated);
+  if (!site) {
+    site = await sites.create(systemActor, simulatedSiteName, { isSimulated: true });
+    await sites.setLocalCidrs(systemActor, site.id, cidrs);
+  }
+  const tokens: Record<string, string> = {};
+  for (const name of splitList(config.demoSimulatedNodes)) {
+    const place = { node: { name, clusterId: null }, replaces: true };
+    tokens[name] = (await sensors.createToken(systemActor, site.id, place)).token;
+  }
+  return tokens;
+}
+
+function splitList(text: string | null): string[] {
+  return (text ?? '').split(',').filter((part) => part.trim() !== '');
 }
 
 async function seedConnection(config: MonitorConfig, connection: DemoWorldDeps['connection']): Promise<void> {

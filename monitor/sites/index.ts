@@ -14,8 +14,11 @@ export { localCidrsMax } from './site.ts';
 export { type ClusterMapping, findSite, listClusters, lockSite, type Site } from './store.ts';
 
 export interface Sites {
-  /** Throws `sites.invalid` for an invalid name and `sites.name_taken` for a used one. */
-  create(actor: Actor, name: string): Promise<store.Site>;
+  /**
+   * Throws `sites.invalid` for an invalid name and `sites.name_taken` for a used one. The pages of a simulated site say that
+   * what they show was made up; that stays for good.
+   */
+  create(actor: Actor, name: string, options?: { isSimulated?: boolean }): Promise<store.Site>;
   /** Renames a site; null: no such site. Throws like `create`. */
   rename(actor: Actor, id: number, name: string): Promise<store.Site | null>;
   list(): Promise<store.Site[]>;
@@ -54,14 +57,18 @@ export function createSites(deps: SitesDeps): Sites {
       return after;
     });
   return {
-    async create(actor, name) {
+    async create(actor, name, { isSimulated = false } = {}) {
       requireOperator(actor);
       const site = parseSiteName(name);
       return recorded(
         deps.db(),
         actor,
-        (made) => ({ operation: 'site.create', subject: { kind: 'site', id: made.id, name: made.name } }),
-        (trx) => store.insertSite(trx, site),
+        (made) => ({
+          operation: 'site.create',
+          subject: { kind: 'site', id: made.id, name: made.name },
+          ...(isSimulated && { after: { isSimulated } }),
+        }),
+        (trx) => store.insertSite(trx, site, isSimulated),
       );
     },
     async rename(actor, id, name) {

@@ -7,6 +7,8 @@ export interface Site {
   name: string;
   /** Canonical prefixes. */
   localCidrs: string[];
+  /** What it shows was made up, as in a demo world. */
+  isSimulated: boolean;
 }
 
 export interface ClusterMapping {
@@ -14,10 +16,12 @@ export interface ClusterMapping {
   siteId: number;
 }
 
-const columns = sql`id, name, local_cidrs as "localCidrs"`;
+const columns = sql`id, name, local_cidrs as "localCidrs", is_simulated as "isSimulated"`;
 
-export async function insertSite(db: Queryable, name: string): Promise<Site> {
-  return (await named(name, sql<Site>`insert into sites (name) values (${name}) returning ${columns}`, db))!;
+export async function insertSite(db: Queryable, name: string, isSimulated: boolean): Promise<Site> {
+  const statement = sql<Site>`
+    insert into sites (name, is_simulated) values (${name}, ${isSimulated}) returning ${columns}`;
+  return (await named(name, statement, db))!;
 }
 
 export function renameSite(db: Queryable, id: number, name: string): Promise<Site | null> {

@@ -179,6 +179,8 @@ function spawnDemo(
       SVC_OPERATIONS_PORT: String(operationsPort),
       SVC_MONITOR_PORT: String(monitorPort),
       ...(!scansPorts && { SVC_SENSOR_PORT_SCANS: '0' }),
+      // A history of millions of rows would load beside what is tested.
+      SVC_DEMO_HISTORY: '0',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -5,6 +5,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Site, Sites } from '#monitor/sites/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import {
+  banner,
   type Content,
   type Crumb,
   type Html,
@@ -97,9 +98,18 @@ export function sendConsolePage(
       toast: options.toast,
       isNarrow: options.isNarrow ?? false,
     },
-    content,
+    at?.site.isSimulated ? [simulatedBanner(), content] : content,
   );
   return sendPage(reply, page, options.status ?? 200);
+}
+
+/** Over everything that a page of a simulated site says. */
+function simulatedBanner(): Html {
+  return banner({
+    tone: 'info',
+    title: 'Simulated site',
+    text: 'Its hypervisors do not exist, and its traffic and attacks are made up. Everything else in the monitor works on them as on real ones.',
+  });
 }
 
 function hasPage(request: FastifyRequest, url: string): boolean {

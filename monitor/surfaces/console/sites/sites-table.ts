@@ -50,7 +50,10 @@ const identityColumns: DataColumn<SiteLine>[] = [
     key: 'name',
     header: 'Site',
     field: 'site',
-    cell: ({ site }) => link(`/sites/${site.id}/traffic`, site.name),
+    cell: ({ site }) => {
+      const name = link(`/sites/${site.id}/traffic`, site.name);
+      return site.isSimulated ? html`${name} ${badge('info', 'simulated')}` : name;
+    },
     value: ({ site }) => site.name,
   },
   {

@@ -1,0 +1,46 @@
+/** How far the history of the simulated site is loaded, and how long the rest may take. */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface Progress {
+  /** Whole percent; 100 only when nothing is missing. */
+  percent: number;
+  /** Null while too little is known. */
+  secondsLeft: number | null;
+}
+
+export const progressFileOf = (dataDir: string) => join(dataDir, 'demo', 'simulated-site-progress.json');
+
+export function readProgress(file: string): Progress | null {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Progress;
+  } catch {
+    return null;
+  }
+}
+
+export function writeProgress(file: string, progress: Progress): void {
+  writeFileSync(`${file}.new`, JSON.stringify(progress));
+  renameSync(`${file}.new`, file);
+}
+
+/** A sentence for people: `34 %, about 3 min left`. */
+export function describeProgress({ percent, secondsLeft }: Progress): string {
+  if (percent >= 100) return 'loaded';
+  if (secondsLeft === null) return `${percent} %`;
+  const left =
+    secondsLeft < 90 ? `${Math.max(1, Math.round(secondsLeft))} s` : `${Math.round(secondsLeft / 60)} min`;
+  return `${percent} %, about ${left} left`;
+}
+
+/** Says how far loading is from counts of minutes; the rate is of the whole time since the first count. */
+export function createEstimate(totalMinutes: number, nowMs: number, loadedMinutes: number) {
+  return (laterMs: number, laterLoaded: number): Progress => {
+    const missing = totalMinutes - laterLoaded;
+    const perMs = (laterLoaded - loadedMinutes) / Math.max(1, laterMs - nowMs);
+    return {
+      percent: missing <= 0 ? 100 : Math.min(99, Math.floor((100 * laterLoaded) / totalMinutes)),
+      secondsLeft: missing <= 0 ? 0 : perMs > 0 ? Math.ceil(missing / perMs / 1000) : null,
+    };
+  };
+}

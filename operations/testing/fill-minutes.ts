@@ -1,6 +1,7 @@
 /** A long history of minutes, written at once: what months of deliveries would leave behind. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { sumMinutes } from './sum-minutes.ts';
 
 /** Every minute of so many days, until the end of the present minute, of each address of these servers. */
 export async function fillMinutes(
@@ -24,5 +25,8 @@ export async function fillMinutes(
         'inbound_bytes', i * 1000, 'outbound_bytes', i * 10)) as names from generate_series(1, ${applications}::int) i
     ) applications
     where server_id = ${ofServers} on conflict do nothing`.execute(db);
-  await sql`analyze protect_series, protect_minutes`.execute(db);
+  await sumMinutes(db);
+  await sql`analyze protect_series, protect_minutes, protect_usage_tens, protect_usage_hours, protect_application_hours`.execute(
+    db,
+  );
 }

@@ -3,6 +3,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { createExpiryLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { deleteExpired } from './store.ts';
+import { deleteExpiredSums } from './sum-store.ts';
 
 export interface TrafficRetentionDeps {
   db: () => Queryable;
@@ -13,11 +14,12 @@ export interface TrafficRetentionDeps {
 /** Minutes are kept for three months (the specification's retention table). */
 const keptFor = '3 months';
 
-/** Deletes expired minutes. */
+/** Deletes expired minutes and sums. */
 export function createTrafficRetention(deps: TrafficRetentionDeps): LeasedLoop {
   return createExpiryLoop({
     name: 'operations-traffic-retention',
     ...deps,
-    deleteExpired: (trx, rowsMax) => deleteExpired(trx, keptFor, rowsMax),
+    deleteExpired: async (trx, rowsMax) =>
+      Math.max(await deleteExpired(trx, keptFor, rowsMax), await deleteExpiredSums(trx, keptFor, rowsMax)),
   });
 }

@@ -4,7 +4,7 @@
  * The generation is checked in the transaction that stores, for every target anew: an address that changed hands
  * between the monitor's look and this receipt never shows its new owner the old one's traffic. Each target commits by
  * itself; a request that fails half-way is sent again, and what was stored is then `unchanged`. A minute that no link
- * carries is set aside by name and the others are stored.
+ * carries is set aside by name and the others are stored. Sums of the minutes change in the same transaction.
  */
 import { findImplausible } from '#contracts/admin-api/plausible.ts';
 import type {
@@ -22,6 +22,7 @@ import { checkSeries } from './check-series.ts';
 import { minuteMs, type StoredMinute, toStoredMinute } from './minute.ts';
 import { claimSeries, noteSetAside, type Source } from './source-store.ts';
 import * as store from './store.ts';
+import { sumWritten } from './sum-store.ts';
 
 export interface ReceiveTelemetryDeps {
   db: () => Queryable;
@@ -80,6 +81,7 @@ async function receiveTarget(
     else minutes.push(toStoredMinute(point));
   }
   if (setAside.length > 0) await noteSetAside(transaction, allocation.id, source, setAside);
-  const isNew = minutes.length > 0 && (await store.upsertMinutes(transaction, allocation.id, minutes)) > 0;
-  return { receipt: isNew ? 'accepted' : 'unchanged', setAside };
+  const written = minutes.length === 0 ? [] : await store.upsertMinutes(transaction, allocation.id, minutes);
+  if (written.length > 0) await sumWritten(transaction, allocation.id, written);
+  return { receipt: written.length > 0 ? 'accepted' : 'unchanged', setAside };
 }

@@ -3,9 +3,10 @@ import { sql } from 'kysely';
 import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { StoredApplication, StoredMinute } from './minute.ts';
+import type { WrittenMinute } from './sum-store.ts';
 
 /**
- * Writes what is new or different and says how many minutes that were. A minute is one row however often it is sent; an
+ * Writes what is new or different and says which minutes that were. A minute is one row however often it is sent; an
  * identical one is not written again, so a replay keeps the time at which it was first received. Most minutes of a delivery
  * are identical: they are left out by a look at their rows, because a conflict would lock each of them. The lock of the series
  * keeps other deliveries of the generation from writing between the look and the insert.
@@ -14,12 +15,12 @@ export async function upsertMinutes(
   tx: Queryable,
   allocationId: number,
   minutes: readonly StoredMinute[],
-): Promise<number> {
+): Promise<WrittenMinute[]> {
   const payload = JSON.stringify(
     minutes.map(({ minuteMs, ...rest }) => ({ ...rest, minute: new Date(minuteMs).toISOString() })),
   );
-  const result = await sql`
-    insert into protect_minutes (allocation_id, minute, inbound_bytes, outbound_bytes, inbound_bps,
+  const { rows } = await sql<WrittenMinute>`
+    with written as (insert into protect_minutes (allocation_id, minute, inbound_bytes, outbound_bytes, inbound_bps,
       outbound_bps, pps, expected_bps, expected_pps, ddos_bps, ddos_pps, coverage, applications, reason)
     select ${allocationId}, sent.minute, "inboundBytes", "outboundBytes", "inboundBps", "outboundBps", sent.pps,
            "expectedBps", "expectedPps", "ddosBps", "ddosPps", sent.coverage, sent.applications, sent.reason
@@ -39,8 +40,12 @@ export async function upsertMinutes(
       expected_bps = excluded.expected_bps, expected_pps = excluded.expected_pps, ddos_bps = excluded.ddos_bps,
       ddos_pps = excluded.ddos_pps, coverage = excluded.coverage, applications = excluded.applications,
       reason = excluded.reason,
-      received_at = svc_now()`.execute(tx);
-  return Number(result.numAffectedRows ?? 0n);
+      received_at = svc_now()
+    returning minute)
+    select minute, exists (select from protect_minutes before
+      where before.allocation_id = ${allocationId} and before.minute = written.minute) as "isChanged"
+    from written`.execute(tx);
+  return rows;
 }
 
 /** Which generations a reader sees: those of this server in this tenant, and of one address where it is given. */

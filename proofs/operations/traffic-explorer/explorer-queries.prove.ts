@@ -6,6 +6,7 @@
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
 import { plantSql, withoutOwner } from '#operations/testing/planted-sql.ts';
+import { sumMinutes } from '#operations/testing/sum-minutes.ts';
 import { createRandom } from '../customer-api/random.ts';
 import { type Named, randomQuery } from './queries.ts';
 
@@ -179,7 +180,7 @@ async function createCustomer(world: World, token: string, mark: string, endMs: 
 
 /** Everything that could shine through: bytes, rates, names of applications (each is lengthened or shortened), and the days of traffic. */
 async function changeTraffic(world: World, { tenantId, mark }: Customer): Promise<void> {
-  const { pool } = world.database;
+  const { pool, db } = world.database;
   await pool.query(
     `update protect_minutes set inbound_bytes = (inbound_bytes * 7 + 12345) % 900001, outbound_bytes = (outbound_bytes * 5 + 777) % 800011,
        inbound_bps = ((inbound_bytes * 7 + 12345) % 900001) * 8 / 60.0, outbound_bps = ((outbound_bytes * 5 + 777) % 800011) * 8 / 60.0,
@@ -188,6 +189,7 @@ async function changeTraffic(world: World, { tenantId, mark }: Customer): Promis
      where allocation_id in (select allocation_id from protect_series where tenant_id = $1)`,
     [tenantId, mark],
   );
+  await sumMinutes(db);
   await pool.query(
     `update servers set name = case when name like $2 || '-1' then $2 || '-renamed' when name like $2 || '-renamed' then $2 || '-1' else name end
      where tenant_id = $1`,

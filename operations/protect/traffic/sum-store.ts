@@ -1,0 +1,124 @@
+/**
+ * Sums of minutes by ten minutes and by hour, and of applications by hour: written where minutes are written, under the lock of
+ * their series, so that a sum is always that of its minutes.
+ */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+/** Sums of applications are kept for so long; they are shown for 24 hours (NET-2.4.4). */
+const applicationsKept = sql.lit('2 days');
+
+/** A minute that was stored now; `isChanged` where another one stood in its place. */
+export interface WrittenMinute {
+  minute: Date;
+  isChanged: boolean;
+}
+
+/** Makes the sums say what the minutes say, after these were written. */
+export async function sumWritten(
+  tx: Queryable,
+  allocationId: number,
+  written: readonly WrittenMinute[],
+): Promise<void> {
+  await sumBuckets(tx, allocationId, written, 'tens');
+  await sumBuckets(tx, allocationId, written, 'hours');
+  const changedHours = new Set(
+    written.filter(({ isChanged }) => isChanged).map(({ minute }) => hourOf(minute)),
+  );
+  if (changedHours.size > 0) await sumHoursAgain(tx, allocationId, [...changedHours]);
+  const added = written.filter(({ minute }) => !changedHours.has(hourOf(minute)));
+  if (added.length > 0) await addApplications(tx, allocationId, added);
+}
+
+const hourOf = (minute: Date) => Math.floor(minute.getTime() / 3_600_000) * 3_600_000;
+
+const grains = {
+  tens: { table: sql.table('protect_usage_tens'), seconds: 600 },
+  hours: { table: sql.table('protect_usage_hours'), seconds: 3600 },
+} as const;
+
+/** Every bucket that holds one of these minutes, from its minutes anew: a few rows that lie beside each other. */
+export async function sumBuckets(
+  tx: Queryable,
+  allocationId: number,
+  written: readonly WrittenMinute[],
+  grain: keyof typeof grains,
+): Promise<void> {
+  const { table, seconds } = grains[grain];
+  const starts = written.map(({ minute }) => Math.floor(minute.getTime() / 1000 / seconds) * seconds);
+  const bit = sql`1::bigint << (extract(epoch from minute - bucket.at)::int / 60)`;
+  await sql`
+    insert into ${table} (allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes)
+    select ${allocationId}, bucket.at, coalesce(sum(inbound_bytes), 0), coalesce(sum(outbound_bytes), 0),
+      coalesce(bit_or(${bit}) filter (where inbound_bps is not null), 0),
+      coalesce(bit_or(${bit}) filter (where outbound_bps is not null), 0)
+    from (select to_timestamp(start) as at from unnest(${[...new Set(starts)]}::bigint[]) as start) bucket
+    left join protect_minutes on allocation_id = ${allocationId} and minute >= bucket.at
+      and minute < bucket.at + make_interval(secs => ${seconds})
+      and (inbound_bps is not null or outbound_bps is not null)
+    group by bucket.at order by bucket.at
+    on conflict (allocation_id, at) do update set inbound_bytes = excluded.inbound_bytes,
+      outbound_bytes = excluded.outbound_bytes, inbound_minutes = excluded.inbound_minutes,
+      outbound_minutes = excluded.outbound_minutes`.execute(tx);
+}
+
+const seen = sql`jsonb_to_recordset(applications) as seen(name text, transport text, server_port integer,
+  inbound_bytes bigint, outbound_bytes bigint)`;
+const sumsOfSeen = sql`sum(seen.inbound_bytes)::bigint, sum(seen.outbound_bytes)::bigint,
+  max(minute) filter (where seen.outbound_bytes > 0)`;
+
+/** Adds minutes that were not there before: their applications alone are read and written. */
+export async function addApplications(
+  tx: Queryable,
+  allocationId: number,
+  added: readonly WrittenMinute[],
+): Promise<void> {
+  await sql`
+    insert into protect_application_hours as held
+      (allocation_id, at, name, transport, server_port, inbound_bytes, outbound_bytes, last_sent_at)
+    select allocation_id, date_bin('1 hour', minute, 'epoch'), name, transport, server_port, ${sumsOfSeen}
+    from protect_minutes, ${seen}
+    where allocation_id = ${allocationId} and minute = any(${added.map(({ minute }) => minute)}::timestamptz[])
+      and minute >= svc_now() - ${applicationsKept}::interval
+    group by 1, 2, 3, 4, 5
+    on conflict (allocation_id, at, name, transport, server_port) do update set
+      inbound_bytes = held.inbound_bytes + excluded.inbound_bytes,
+      outbound_bytes = held.outbound_bytes + excluded.outbound_bytes,
+      last_sent_at = greatest(held.last_sent_at, excluded.last_sent_at)`.execute(tx);
+}
+
+/** Whole hours anew: what a changed minute had before can't be taken out of a sum. */
+export async function sumHoursAgain(
+  tx: Queryable,
+  allocationId: number,
+  hours: readonly number[],
+): Promise<void> {
+  const starts = sql`any(${hours.map((ms) => new Date(ms))}::timestamptz[])`;
+  await sql`delete from protect_application_hours where allocation_id = ${allocationId} and at = ${starts}`.execute(
+    tx,
+  );
+  await sql`
+    insert into protect_application_hours
+      (allocation_id, at, name, transport, server_port, inbound_bytes, outbound_bytes, last_sent_at)
+    select allocation_id, hour, name, transport, server_port, ${sumsOfSeen}
+    from unnest(${hours.map((ms) => new Date(ms))}::timestamptz[]) as hour
+    join protect_minutes on allocation_id = ${allocationId} and minute >= hour and minute < hour + interval '1 hour', ${seen}
+    where minute >= svc_now() - ${applicationsKept}::interval
+    group by 1, 2, 3, 4, 5`.execute(tx);
+}
+
+/** Deletes sums that are older than the minutes are kept, and applications that are no longer shown; how many they were at most. */
+export async function deleteExpiredSums(tx: Queryable, olderThan: string, limit: number): Promise<number> {
+  const results = [
+    await sql`delete from protect_usage_tens where (allocation_id, at) in (
+      select allocation_id, at from protect_usage_tens
+      where at <= svc_now() - ${olderThan}::interval - interval '10 minutes' limit ${limit})`.execute(tx),
+    await sql`delete from protect_usage_hours where (allocation_id, at) in (
+      select allocation_id, at from protect_usage_hours
+      where at <= svc_now() - ${olderThan}::interval - interval '1 hour' limit ${limit})`.execute(tx),
+    await sql`delete from protect_application_hours where ctid in (
+      select ctid from protect_application_hours
+      where at <= svc_now() - ${applicationsKept}::interval - interval '1 hour' limit ${limit})`.execute(tx),
+  ];
+  return Math.max(...results.map(({ numAffectedRows }) => Number(numAffectedRows ?? 0n)));
+}

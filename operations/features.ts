@@ -36,6 +36,7 @@ import {
   type ProtectSettingsFeature,
   type ProtectTraffic,
 } from '#operations/protect/index.ts';
+import { createSavedViews, type SavedViews } from '#operations/saved-views/index.ts';
 import { createServers, lockAttachable, type Servers } from '#operations/servers/index.ts';
 import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
@@ -78,6 +79,7 @@ interface Customers {
   protectFindings: ProtectFindings;
   /** Of the feeds that monitors deliver. */
   receivers: readonly FeedReceiver[];
+  savedViews: SavedViews;
   webhooks: Webhooks;
 }
 
@@ -168,6 +170,7 @@ function createCustomers(
     protectScans,
     protectFindings,
     receivers,
+    savedViews: createSavedViews({ db }),
     accounts: createAccounts({
       db,
       post,

@@ -149,6 +149,7 @@ export { actionFields, findServer, findServerIn, rfc3339 } from './server-store.
 export { type DaySpending, listDaySpending } from './spending-store.ts';
 export { chargeableTenant, organizationTenants, ownsTenant } from './tenant-part-store.ts';
 export type { TenantStatus } from './tenant-status.ts';
+export { listTrafficServers, type TrafficServer } from './traffic-server-store.ts';
 export {
   type FleetAccount,
   type FleetKey,

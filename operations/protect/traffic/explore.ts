@@ -5,7 +5,7 @@
  * alone (NET-2.4.4), so a view that names them begins there at the earliest and says so.
  */
 import { passes, type TrafficFilter } from './filter.ts';
-import type { IdentityStep, IdentityUse, UsageStep, UsageTotal } from './usage-store.ts';
+import type { IdentityStep, IdentityUse, UsageStep } from './usage-store.ts';
 
 export const explorerDimensions = ['direction', 'server', 'app', 'port'] as const;
 export type ExplorerDimension = (typeof explorerDimensions)[number];
@@ -83,26 +83,6 @@ export function rankIdentities(
   });
   return ranks
     .map((rank) => ({ ...rank, share: shareOf(bytesOf(rank), view.allBytes) }))
-    .sort((a, b) => bytesOf(b) - bytesOf(a) || a.value.localeCompare(b.value));
-}
-
-/** Servers by their bytes, most first. */
-export function rankServers(
-  totals: readonly UsageTotal[],
-  nameOf: (serverId: number) => string,
-  directions: { in: boolean; out: boolean },
-): (Rank & Pick<UsageTotal, 'id' | 'inboundP95' | 'outboundP95'>)[] {
-  const shown = totals.map((total) => ({
-    ...total,
-    value: nameOf(total.id!),
-    inboundBytes: directions.in ? total.inboundBytes : 0,
-    outboundBytes: directions.out ? total.outboundBytes : 0,
-    previousBytes: directions.in && directions.out && total.previousMinutes > 0 ? total.previousBytes : null,
-    lastSentAt: null,
-  }));
-  const all = shown.reduce((sum, each) => sum + bytesOf(each), 0);
-  return shown
-    .map((each) => ({ ...each, share: shareOf(bytesOf(each), all) }))
     .sort((a, b) => bytesOf(b) - bytesOf(a) || a.value.localeCompare(b.value));
 }
 

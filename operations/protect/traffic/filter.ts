@@ -3,9 +3,24 @@
  *
  * The text is the only form in URLs. Reading it never throws: what can't be read is named, and the rest counts.
  */
+import { canonicalAddress, parsePrefix } from '#common/ip/index.ts';
 
-export const filterDimensions = ['server', 'address', 'app', 'port', 'transport', 'direction'] as const;
+export const filterDimensions = [
+  'server',
+  'customer',
+  'address',
+  'app',
+  'port',
+  'transport',
+  'direction',
+  'node',
+  'cluster',
+] as const;
 export type FilterDimension = (typeof filterDimensions)[number];
+/** What a customer can filter by: who else is on a node, and where, is not theirs to know. */
+export const customerDimensions = filterDimensions.filter(
+  (each) => each !== 'customer' && each !== 'node' && each !== 'cluster',
+);
 
 export interface TrafficFilter {
   dimension: FilterDimension;
@@ -26,12 +41,15 @@ const valuesMax = 20;
 /** A value may stand in double quotes, and must where it has a space or a comma. */
 const token = /(-?)([a-z]+):((?:"[^"]*"|[^\s",]+)(?:,(?:"[^"]*"|[^\s",]+))*)|\S+/giu;
 
-export function readFilters(text: string): ReadFilters {
+export function readFilters(
+  text: string,
+  allowed: readonly FilterDimension[] = customerDimensions,
+): ReadFilters {
   const filters: TrafficFilter[] = [];
   const faults: string[] = [];
   let count = 0;
   for (const [whole, minus, name, list] of text.matchAll(token)) {
-    const dimension = filterDimensions.find((each) => each === name?.toLowerCase());
+    const dimension = allowed.find((each) => each === name?.toLowerCase());
     if (dimension === undefined || list === undefined) {
       faults.push(`“${whole.slice(0, 60)}” is no filter. Write one such as app:example.com or port:443.`);
       continue;
@@ -56,6 +74,8 @@ function faultOf(dimension: FilterDimension, value: string): string | null {
     return `direction:${value.slice(0, 20)} is not known. Write direction:in or direction:out.`;
   if (dimension === 'port' && !/^([a-z0-9-]{1,16}\/)?\d{1,5}$/i.test(value))
     return `port:${value.slice(0, 20)} is no port. Write a number such as port:443, or port:udp/53.`;
+  if (dimension === 'address' && canonicalAddress(value) === null && parsePrefix(value) === null)
+    return `address:${value.slice(0, 50)} is no address. Write one such as 192.0.2.10, or a network such as 192.0.2.0/24.`;
   return null;
 }
 

@@ -11,6 +11,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { openExploration } from './explore-traffic.ts';
 import { createTrafficRetention } from './jobs.ts';
 import type { ProtectTraffic } from './protect-traffic.ts';
 import {
@@ -33,6 +34,22 @@ import { type ReceiveTelemetryDeps, receiveTelemetry } from './receive-telemetry
 import * as sources from './source-store.ts';
 
 export {
+  type ExplorationAsk,
+  type ExploredCourse,
+  type ExploredDimension,
+  type ExploredLine,
+  type ExploredLines,
+  type ExploredTotal,
+  exploredDimensions,
+  type Flow,
+  type RankedDimension,
+  type RankedValue,
+  type Ranking,
+  type RankOrder,
+  rankOrders,
+  serverValues,
+} from './exploration.ts';
+export {
   bytesOf,
   directionsOf,
   type ExploredSeries,
@@ -42,13 +59,16 @@ export {
   passesIdentity,
   type Rank,
   rankIdentities,
-  rankServers,
   restValue,
   seriesOfIdentities,
   serviceOf,
 } from './explore.ts';
+export type { Exploration } from './explore-traffic.ts';
+export type { TrafficServer } from './explorer-store.ts';
 export {
+  customerDimensions,
   type FilterDimension,
+  filterDimensions,
   passes,
   readFilters,
   type TrafficFilter,
@@ -118,5 +138,6 @@ export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
     readApplicationUse: (actor, subject, range) => readApplicationUse(deps.db(), actor, subject, range),
     readApplicationSteps: (actor, subject, query) => readApplicationSteps(deps.db(), actor, subject, query),
     readMinutes: (actor, subject, range) => readMinutes(deps.db(), actor, subject, range),
+    explore: (actor, ask) => openExploration(deps.db(), actor, ask),
   };
 }

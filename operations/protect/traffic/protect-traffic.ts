@@ -2,6 +2,8 @@ import type { TelemetryReceipts, TelemetryRequest } from '#contracts/admin-api/s
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
+import type { ExplorationAsk } from './exploration.ts';
+import type { Exploration } from './explore-traffic.ts';
 import type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
 import type { ApplicationUse, Usage, UsageQuery, UsageSubject } from './read-usage.ts';
 import type { ConflictRow, SetAsideRow, Source, SourceRow } from './source-store.ts';
@@ -50,6 +52,8 @@ export interface ProtectTraffic {
     subject: TrafficSubject,
     range: { fromMs: number; toMs: number },
   ): Promise<MinuteRow[]>;
+  /** Opens a look at the traffic of everything that the actor reaches. */
+  explore(actor: Actor, ask: ExplorationAsk): Promise<Exploration>;
 }
 
 export interface ProjectSources {

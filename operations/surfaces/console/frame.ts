@@ -20,6 +20,7 @@ export interface FrameOptions {
     | 'staff'
     | 'audit'
     | 'servers'
+    | 'traffic'
     | 'attacks'
     | 'port-scans'
     | 'findings'
@@ -65,6 +66,7 @@ function navigationOf(current: FrameOptions['current']): readonly NavigationGrou
         { label: 'Overview', href: '/console/', key: 'o', current: current === 'overview' },
         { label: 'Customers', href: '/console/customers/', key: 'c', current: current === 'customers' },
         { label: 'Servers', href: '/console/servers/', key: 's', current: current === 'servers' },
+        { label: 'Traffic', href: '/console/traffic/', key: 'b', current: current === 'traffic' },
         { label: 'Attacks', href: '/console/attacks/', key: 'k', current: current === 'attacks' },
         {
           label: 'Port scans',

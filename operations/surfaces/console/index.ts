@@ -24,6 +24,7 @@ import type {
   ProtectScans,
   ProtectTraffic,
 } from '#operations/protect/index.ts';
+import type { SavedViews } from '#operations/saved-views/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
@@ -50,6 +51,7 @@ import { registerServers } from './servers/servers.routes.ts';
 import { registerAccount } from './staff/account.routes.ts';
 import { registerAudit } from './staff/audit.routes.ts';
 import { registerStaff } from './staff/staff.routes.ts';
+import { registerTraffic } from './traffic/traffic.routes.ts';
 import { registerUsage } from './usage/usage.routes.ts';
 
 export interface ConsoleDeps {
@@ -70,6 +72,7 @@ export interface ConsoleDeps {
   catalog: Catalog;
   clusters: Clusters;
   metering: Metering;
+  savedViews: SavedViews;
   servers: Servers;
   webhooks: Webhooks;
   sessions: Sessions;
@@ -105,6 +108,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerAudit(routes, deps);
       registerAccount(routes, deps);
       registerServers(routes, deps);
+      registerTraffic(routes, deps);
       registerAttacks(routes, deps);
       registerPortScans(routes, deps);
       registerFindings(routes, deps);

@@ -7,7 +7,8 @@ import {
   type UsageStep,
   type UsageTotal,
 } from '#operations/protect/index.ts';
-import { type Column, formatBitRate, formatBytes, spark } from '#service-kit/pages/index.ts';
+import { type Column, formatBitRate, formatBytes, link, spark } from '#service-kit/pages/index.ts';
+import { customerTrafficHref, serverTrafficHref } from './traffic/traffic-link.ts';
 
 /** By the id of the row. */
 export interface ListTraffic {
@@ -61,7 +62,7 @@ export function serverTrafficColumns<Row>(
   return [
     { key: 'in', header: 'In', kind: 'figure', cell: now('inboundBps') },
     { key: 'out', header: 'Out', kind: 'figure', cell: now('outboundBps') },
-    ...dayColumns(traffic, idOf),
+    ...dayColumns(traffic, idOf, serverTrafficHref),
   ];
 }
 
@@ -74,11 +75,16 @@ export function customerTrafficColumns<Row>(traffic: ListTraffic, idOf: (row: Ro
   return [
     { key: 'in', header: 'In, 24 h', kind: 'figure', cell: bytes('inboundBytes') },
     { key: 'out', header: 'Out, 24 h', kind: 'figure', cell: bytes('outboundBytes') },
-    ...dayColumns(traffic, idOf),
+    ...dayColumns(traffic, idOf, customerTrafficHref),
   ];
 }
 
-function dayColumns<Row>({ totals, steps, times }: ListTraffic, idOf: (row: Row) => number): Column<Row>[] {
+/** The course leads to the explorer, which says what it was of. */
+function dayColumns<Row>(
+  { totals, steps, times }: ListTraffic,
+  idOf: (row: Row) => number,
+  hrefOf: (id: number) => string,
+): Column<Row>[] {
   return [
     {
       key: 'p95',
@@ -97,10 +103,11 @@ function dayColumns<Row>({ totals, steps, times }: ListTraffic, idOf: (row: Row)
         const byTime = new Map(steps.get(idOf(row))?.map((step) => [step.at.getTime(), step]));
         const values = (key: 'inboundBps' | 'outboundBps') =>
           times.map((ms) => byTime.get(ms)?.[key] ?? null);
-        return spark(
+        const picture = spark(
           { in: values('inboundBps'), out: values('outboundBps') },
           'In and out over the last 24 hours',
         );
+        return link(hrefOf(idOf(row)), picture, { kind: 'quiet', label: 'Explore the traffic' });
       },
     },
   ];

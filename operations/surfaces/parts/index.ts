@@ -36,3 +36,11 @@ export { scanBadge, scanKind, scanOutcome, scanStateWord } from './scan-words.ts
 export { actionWords, serverActionsTable } from './server-actions.ts';
 export { changingStatuses } from './server-statuses.ts';
 export { spendingChart } from './spending-chart.ts';
+export {
+  type Explorer,
+  type ExplorerDeps,
+  type ExplorerPlace,
+  exploreHref,
+  readTrafficRange,
+  registerExplorer,
+} from './traffic/index.ts';

@@ -24,6 +24,7 @@ import type {
   ProtectSettingsFeature,
   ProtectTraffic,
 } from '#operations/protect/index.ts';
+import type { SavedViews } from '#operations/saved-views/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
@@ -71,6 +72,7 @@ export interface PortalDeps {
   networks: Networks;
   ordering: Ordering;
   payments: Payments;
+  savedViews: SavedViews;
   sessions: Sessions;
   servers: Servers;
   webhooks: Webhooks;

@@ -38,6 +38,7 @@ import { spendingChart } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { toneOf } from '../servers/servers.page.ts';
+import { customerTrafficHref } from '../traffic/traffic-link.ts';
 import { accountUsagePath } from '../usage/usage.page.ts';
 import { accountActions, membersSection } from './customer-forms.ts';
 import { ledgerTable } from './ledger.page.ts';
@@ -155,9 +156,10 @@ function serversTable({ servers, tenant, nowMs }: CustomerPageOptions): Html {
   return section(
     {
       title: 'Servers',
-      actions:
-        servers.length > 0 &&
+      actions: servers.length > 0 && [
+        link(customerTrafficHref(tenant.id), 'Explore traffic', { kind: 'button' }),
         link(`/console/servers/?tenant=${tenant.id}`, 'All of them', { kind: 'button' }),
+      ],
     },
     table<Server>({
       caption: 'Servers',

@@ -3,6 +3,8 @@ import type { Tenant } from '#operations/accounts/index.ts';
 import { bytesOf, type UsageTotal } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import { type Column, formatBytes, type Html, link, section, table } from '#service-kit/pages/index.ts';
+import { exploreHref } from '../../parts/index.ts';
+import { trafficPath } from '../traffic/traffic-link.ts';
 import { type ListTraffic, serverTrafficColumns } from '../traffic-columns.ts';
 
 /** Rows of the table. */
@@ -32,7 +34,11 @@ export function talkersSection({ servers, tenants, traffic }: TopTalkers, nowMs:
     cell: (server) => formatBytes(traffic.totals.get(server.id)?.[key]),
   });
   return section(
-    { title: 'Most traffic in the last hour', id: 'top-talkers' },
+    {
+      title: 'Most traffic in the last hour',
+      id: 'top-talkers',
+      actions: link(exploreHref(trafficPath, {}, { range: '1h' }), 'Explore traffic', { kind: 'button' }),
+    },
     table<Server>({
       caption: 'Servers with the most traffic',
       columns: [

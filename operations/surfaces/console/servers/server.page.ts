@@ -21,6 +21,7 @@ import {
 import { serverActionsTable } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
+import { serverTrafficHref } from '../traffic/traffic-link.ts';
 import { toneOf } from './servers.page.ts';
 
 export interface ServerPageOptions {
@@ -100,6 +101,7 @@ function facts({ server, tenant, nowMs }: ServerPageOptions): Html {
       term: 'Price',
       value: `${formatMoney(server.hourlyQuanta)} an hour, at most ${formatMoney(server.monthlyCapQuanta)} a month`,
     },
+    { term: 'Traffic', value: link(serverTrafficHref(server.id), 'What used it, and when') },
     { term: 'Attacks', value: link(`/console/attacks/?server=${server.id}`, 'Attacks on it and from it') },
     { term: 'Port scans', value: link(`/console/port-scans/?server=${server.id}`, 'Scans of its addresses') },
     {

@@ -1,171 +1,101 @@
-/** The traffic of all servers of the signed-in person: page, chart data and files, one view of filters and range. */
-
-import type { Clock } from '#common/clock/index.ts';
-import { canonicalAddress } from '#common/ip/index.ts';
+/** The traffic of all servers of the signed-in person: the explorer, and its rows as files for programs. */
+import type { FastifyRequest } from 'fastify';
 import {
-  directionsOf,
-  namesApplications,
-  type ProtectSettingsFeature,
-  type ProtectTraffic,
-  passes,
-  rankServers,
-  type TrafficFilter,
-  type UsageSubject,
+  customerDimensions,
+  type ExploredDimension,
+  exploredDimensions,
+  type RankedValue,
+  readFilters,
 } from '#operations/protect/index.ts';
-import type { Server, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { type ChartData, chartJson, sendPage } from '#service-kit/pages/index.ts';
+import { withQuery } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
-import type { Visitor } from '../guard.ts';
-import { type AllTrafficOptions, allLines, allTrafficPage } from './all-traffic.page.ts';
-import { directionChartData, percentileLines, serversChartData } from './explored-chart.ts';
-import type { ApplicationRank, ServerRank } from './rank-tables.ts';
 import {
-  type ApplicationView,
-  rankByServer,
-  readApplicationChart,
-  readApplications,
-} from './read-applications.ts';
+  type ExplorerDeps,
+  type ExplorerPlace,
+  readTrafficRange,
+  registerExplorer,
+} from '../../parts/index.ts';
+import { portalFrame } from '../frame.ts';
 import { ranksCsv } from './traffic.csv.ts';
-import { type GivenTraffic, readAsk, type TrafficAsk, TrafficQuery } from './traffic-url.ts';
+import { trafficPath } from './traffic.page.ts';
+import { TrafficQuery } from './traffic-url.ts';
 
-export interface AllTrafficDeps {
-  servers: Servers;
-  protectSettings: ProtectSettingsFeature;
-  protectTraffic: ProtectTraffic;
-  clock: Clock;
-}
+export const allTrafficPath = '/client/traffic/';
+/** Whose servers they are is the reader; where they run is not theirs to know. */
+const hidden: readonly ExploredDimension[] = ['customer', 'node', 'cluster'];
+/** Rows of a file. */
+const rowsMax = 10_000;
 
-const schema = { querystring: TrafficQuery };
-/** Servers that one view counts, newest first. */
-const serversMax = 500;
+const place: ExplorerPlace = {
+  path: allTrafficPath,
+  dimensions: exploredDimensions.filter((one) => !hidden.includes(one)),
+  filters: customerDimensions,
+  defaultRange: '1h',
+  example: 'server:web-1 port:443 -app:github.com',
+  flowColumns: ['server', 'app'],
+  whoOf: (request) => ({ ...request.visitor!, canShare: false }),
+  frame: (request, title, text, content) =>
+    portalFrame(
+      {
+        visitor: request.visitor!,
+        title,
+        current: 'traffic',
+        breadcrumb: [{ label: title }],
+        ...(text === null ? {} : { toast: { tone: 'good', text } }),
+      },
+      content,
+    ),
+  hrefOf: ({ serverId }, range) => (serverId === null ? null : withQuery(trafficPath(serverId), { range })),
+};
 
-export function registerAllTraffic(app: App, deps: AllTrafficDeps): void {
-  app.get('/traffic/', { schema }, async (request, reply) =>
-    sendPage(reply, allTrafficPage(await readAll(deps, request.visitor!, request.query))),
-  );
-
-  app.get('/traffic/chart.json', { schema }, async (request, reply) => {
-    const { chartData } = await readAll(deps, request.visitor!, request.query);
-    return reply.header('cache-control', 'no-store').send(chartJson('bit/s', chartData));
-  });
-
+export function registerAllTraffic(app: App, deps: ExplorerDeps): void {
+  registerExplorer(app, deps, place, '/client');
+  const schema = { querystring: TrafficQuery };
   for (const name of ['servers', 'applications'] as const) {
     app.get(`/traffic/${name}.json`, { schema }, async (request, reply) => {
-      const view = await readAll(deps, request.visitor!, request.query);
+      const { range, rows } = await readRows(deps, request, name);
       return reply.header('cache-control', 'no-store').send({
-        from: new Date(view.ask.range.fromMs).toISOString(),
-        to: new Date(view.ask.range.toMs).toISOString(),
-        [name]: rowsOf(view, name),
+        from: new Date(range.fromMs).toISOString(),
+        to: new Date(range.toMs).toISOString(),
+        [name]: rows,
       });
     });
     app.get(`/traffic/${name}.csv`, { schema }, async (request, reply) => {
-      const view = await readAll(deps, request.visitor!, request.query);
-      return sendCsv(reply, `traffic-${name}.csv`, ranksCsv(rowsOf(view, name)));
+      const { rows } = await readRows(deps, request, name);
+      return sendCsv(reply, `traffic-${name}.csv`, ranksCsv(rows));
     });
   }
 }
 
-function rowsOf({ servers, applications }: AllTrafficOptions, name: 'servers' | 'applications') {
-  const bytes = (row: ServerRank | ApplicationRank) => ({
-    inbound_bytes: row.inboundBytes,
-    outbound_bytes: row.outboundBytes,
-    previous_bytes: row.previousBytes,
-  });
-  if (name === 'applications')
-    return applications.map((row) => ({ name: row.name, service: row.service, ...bytes(row) }));
-  return servers.map((row) => ({
-    ...{ server_id: row.serverId, name: row.value },
-    ...bytes(row),
-    ...{ inbound_p95_bps: row.inboundP95, outbound_p95_bps: row.outboundP95 },
-  }));
+async function readRows(
+  { protectTraffic, clock }: ExplorerDeps,
+  request: FastifyRequest<{ Querystring: Partial<Record<string, string>> }>,
+  name: 'servers' | 'applications',
+) {
+  const range = readTrafficRange(request.query, clock.nowMs(), '1h');
+  const { filters } = readFilters(request.query.q ?? '');
+  const { address } = request.query;
+  const only = address ? readFilters(`address:"${address}"`).filters : [];
+  const ask = { ...range, filters: [...filters, ...only] };
+  const explored = await protectTraffic.explore(request.visitor!.actor, ask);
+  const dimension = name === 'servers' ? 'server' : 'service';
+  const ranking = await explored.rank(dimension, { limit: rowsMax, hasPercentiles: true });
+  const toRow: (row: RankedValue) => Record<string, string | number | null> =
+    name === 'servers' ? serverRow : applicationRow;
+  return { range, rows: ranking.rows.map(toRow) };
 }
 
-async function readAll(
-  deps: AllTrafficDeps,
-  visitor: Visitor,
-  query: GivenTraffic,
-): Promise<AllTrafficOptions> {
-  const { actor } = visitor;
-  const ask = readAsk(query, deps.clock.nowMs(), { range: '1h', by: 'server', allowed: allLines });
-  const all = await deps.servers.listServers(actor, null, { order: 'newest', limit: serversMax });
-  const ids = all.map(({ id }) => id);
-  const hidden = await deps.protectSettings.listHidden(actor, ids);
-  const shown = all.filter((server) => !hidden.has(server.id) && isNamed(ask.filters, server));
-  const names = new Map(shown.map(({ id, name }) => [id, name]));
-  const nameOf = (id: number) => names.get(id) ?? String(id);
-  const subject = { serverIds: [...names.keys()], addresses: addressesOf(ask, shown) };
-  const usage = await deps.protectTraffic.readUsage(actor, subject, ask.range);
-  const isPreviousObserved = (usage.total?.previousMinutes ?? 0) > 0;
-  const view = { range: ask.range, filters: ask.filters, isPreviousObserved };
-  const found = await readApplications(deps.protectTraffic, actor, subject, view);
-  const seen = { nameOf, subject, found, usage };
-  const servers = namesApplications(ask.filters)
-    ? rankByServer(found, nameOf, view)
-    : rankServers(usage.totals, nameOf, directionsOf(ask.filters)).map((row) => ({
-        ...row,
-        serverId: row.id!,
-      }));
-  return {
-    ...{ visitor, ask, usage },
-    servers: servers.filter((row) => row.inboundBytes + row.outboundBytes > 0),
-    serverCount: shown.length,
-    allCount: all.length,
-    hiddenCount: hidden.size,
-    chartData: await chartOf(deps, visitor, ask, seen),
-    applications: found.applications,
-    ports: found.ports,
-    applicationsFromMs: found.isShorter ? found.use.fromMs : null,
-  };
-}
+const bytesOf = (row: RankedValue) => ({
+  inbound_bytes: row.inboundBytes,
+  outbound_bytes: row.outboundBytes,
+  previous_bytes: row.previousBytes,
+});
 
-async function chartOf(
-  deps: AllTrafficDeps,
-  { actor }: Visitor,
-  { range, filters, by }: TrafficAsk,
-  seen: {
-    nameOf: (id: number) => string;
-    subject: UsageSubject;
-    found: ApplicationView;
-    usage: AllTrafficOptions['usage'];
-  },
-): Promise<ChartData> {
-  const { usage, subject, found, nameOf } = seen;
-  const directions = directionsOf(filters);
-  if (namesApplications(filters) || by === 'app' || by === 'port') {
-    const view = { range, filters, by, observed: usage.steps, found, serverName: nameOf };
-    return readApplicationChart(deps.protectTraffic, actor, subject, view);
-  }
-  if (by === 'direction')
-    return {
-      ...directionChartData(usage.steps, range, directions),
-      lines: percentileLines(usage.total, directions),
-    };
-  const steps = await deps.protectTraffic.readServerSteps(actor, subject, range);
-  const order = rankServers(usage.totals, nameOf, directions).map((row) => row.id!);
-  return serversChartData(
-    { times: usage.steps.map((step) => step.at), steps, order, nameOf, directions },
-    range,
-  );
-}
+const serverRow = (row: RankedValue) => ({
+  ...{ server_id: row.serverId, name: row.label },
+  ...bytesOf(row),
+  ...{ inbound_p95_bps: row.inboundP95, outbound_p95_bps: row.outboundP95 },
+});
 
-/** Whether a server passes the filters that name servers, by name or by id. */
-function isNamed(filters: readonly TrafficFilter[], { id, name }: Server): boolean {
-  return passes(
-    filters,
-    'server',
-    (value) => value.toLowerCase() === name.toLowerCase() || value === String(id),
-  );
-}
-
-/** Null for all; an address that none of the servers has finds nothing. */
-function addressesOf({ address, filters }: TrafficAsk, servers: readonly Server[]): string[] | null {
-  const isAsked = filters.some(({ dimension }) => dimension === 'address');
-  if (address === null && !isAsked) return null;
-  const known = servers.flatMap((server) => server.addresses.map((each) => each.address));
-  return known.filter(
-    (each) =>
-      (address === null || each === address) &&
-      passes(filters, 'address', (value) => (canonicalAddress(value) ?? value) === each),
-  );
-}
+const applicationRow = (row: RankedValue) => ({ name: row.label, service: row.service, ...bytesOf(row) });

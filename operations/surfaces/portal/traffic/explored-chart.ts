@@ -4,7 +4,6 @@ import {
   type ChartArea,
   type ChartData,
   type ChartLine,
-  type ChartReason,
   type ChartSeries,
   coloursOf,
   type Range,
@@ -69,70 +68,6 @@ export function percentileLines(
       ? []
       : [{ label: `95th percentile, ${label}`, value, role }];
   return [...line('in', total?.inboundP95, 'in'), ...line('out', total?.outboundP95, 'out')];
-}
-
-/** A line for each of the servers with the most bytes, and one for the others. */
-export function serversChartData(
-  view: {
-    times: readonly Date[];
-    steps: ReadonlyMap<number, readonly UsageStep[]>;
-    /** Ids, most bytes first. */
-    order: readonly number[];
-    nameOf: (serverId: number) => string;
-    directions: { in: boolean; out: boolean };
-  },
-  range: Range,
-): ChartData {
-  const { times, steps, directions } = view;
-  const lineOf = (ids: readonly number[]) => {
-    const sums = new Map<number, number>();
-    for (const step of ids.flatMap((id) => steps.get(id) ?? [])) {
-      const rate =
-        (directions.in ? (step.inboundBps ?? 0) : 0) + (directions.out ? (step.outboundBps ?? 0) : 0);
-      sums.set(step.at.getTime(), (sums.get(step.at.getTime()) ?? 0) + rate);
-    }
-    return times.map((at) => sums.get(at.getTime()) ?? null);
-  };
-  const named = view.order.slice(0, linesMax);
-  const others = view.order.slice(linesMax);
-  const data = linesChartData(
-    times,
-    [
-      ...named.map((id) => ({ value: view.nameOf(id), rates: lineOf([id]) })),
-      ...(others.length > 0 ? [{ value: restValue, rates: lineOf(others) }] : []),
-    ],
-    range,
-  );
-  return { ...data, reasons: missingServers(view, range) };
-}
-
-/** Steps in which some of the servers were not observed: a sum without them would look like less traffic. */
-function missingServers(
-  {
-    times,
-    steps,
-    order,
-    nameOf,
-  }: {
-    times: readonly Date[];
-    steps: ReadonlyMap<number, readonly UsageStep[]>;
-    order: readonly number[];
-    nameOf: (serverId: number) => string;
-  },
-  range: Range,
-): ChartReason[] {
-  const stepMs = range.stepSeconds * 1000;
-  const observed = new Map(order.map((id) => [id, new Set(steps.get(id)?.map((step) => step.at.getTime()))]));
-  const reasons: ChartReason[] = [];
-  for (const ms of times.map((at) => at.getTime())) {
-    const missing = order.filter((id) => !observed.get(id)!.has(ms));
-    if (missing.length === 0) continue;
-    const text = `no observation of ${missing.length === 1 ? nameOf(missing[0]!) : `${missing.length} servers`}`;
-    const last = reasons.at(-1);
-    if (last && last.toMs === ms && last.text === text) last.toMs = ms + stepMs;
-    else reasons.push({ fromMs: ms, toMs: ms + stepMs, text });
-  }
-  return reasons;
 }
 
 /** A line for each value. */

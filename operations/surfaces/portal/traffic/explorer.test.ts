@@ -153,8 +153,8 @@ test('all servers of a person are one view: by server, filtered by server, and w
   ]);
   assert.deepEqual(await servers('range=1h&q=-server:ALPHA'), [['beta', 6_000, 1_500, 3_000]]);
   assert.deepEqual(await servers('range=1h&q=direction:out'), [
-    ['alpha', 0, 3_000, null],
-    ['beta', 0, 1_500, null],
+    ['alpha', 0, 3_000, 0],
+    ['beta', 0, 1_500, 0],
   ]);
   assert.deepEqual(
     (await servers('range=1h&q=app:a.example')).map((row) => row.slice(0, 3)),

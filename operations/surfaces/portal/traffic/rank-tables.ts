@@ -4,7 +4,6 @@ import {
   age,
   type Column,
   type Content,
-  formatBitRate,
   formatBytes,
   formatCount,
   formatPercent,
@@ -115,54 +114,6 @@ export function portsSection(ranks: readonly Rank[], context: RankContext): Html
       ],
       rows: ranks,
       empty: { title: 'No ports in this range', text: 'The ports of the applications above appear here.' },
-    }),
-  );
-}
-
-export interface ServerRank extends Rank {
-  serverId: number;
-  inboundP95: number | null;
-  outboundP95: number | null;
-}
-
-export function serversSection(
-  ranks: readonly ServerRank[],
-  context: RankContext,
-  files: Pick<TableOptions<ServerRank>, 'csvHref' | 'jsonHref'>,
-  hrefOf: (row: ServerRank) => string,
-): Html {
-  const rate = (key: 'inboundP95' | 'outboundP95', header: string): Column<ServerRank> => ({
-    key,
-    header,
-    kind: 'figure',
-    cell: (row) => (row[key] === null ? null : formatBitRate(row[key])),
-  });
-  return section(
-    {
-      title: 'Servers',
-      id: 'traffic-servers',
-      description: '95th percentile: 95 % of the observed minutes are not above it.',
-    },
-    table<ServerRank>({
-      caption: 'Servers by traffic',
-      columns: [
-        { key: 'server', header: 'Server', cell: (row) => link(hrefOf(row), row.value) },
-        ...bytesColumns<ServerRank>(),
-        rate('inboundP95', 'In, 95th percentile'),
-        rate('outboundP95', 'Out, 95th percentile'),
-        {
-          key: 'only',
-          header: '',
-          kind: 'actions',
-          cell: (row) => filterLink(context, 'server', row.value, 'Only this'),
-        },
-      ],
-      rows: ranks,
-      ...files,
-      empty: {
-        title: 'No traffic in this range',
-        text: 'Servers with observed traffic appear here. Choose a longer range, or remove a filter.',
-      },
     }),
   );
 }

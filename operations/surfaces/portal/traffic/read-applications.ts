@@ -21,7 +21,7 @@ import {
 } from '#operations/protect/index.ts';
 import type { ChartData, ChartSeries, Range } from '#service-kit/pages/index.ts';
 import { linesChartData, linesMax } from './explored-chart.ts';
-import type { ApplicationRank, ServerRank } from './rank-tables.ts';
+import type { ApplicationRank } from './rank-tables.ts';
 
 export interface ApplicationView {
   applications: ApplicationRank[];
@@ -144,26 +144,6 @@ function valuesOf(
   if (by === 'all') return ['all'];
   if (by === 'app') return found.names.map(({ value }) => value);
   return by === 'port' ? found.ports.map(({ value }) => value) : byBytes(found.rows, nameOf);
-}
-
-/** What passes the filters, by server. */
-export function rankByServer(
-  { rows, use }: ApplicationView,
-  nameOf: (serverId: number) => string,
-  view: { filters: readonly TrafficFilter[]; isPreviousObserved: boolean },
-): ServerRank[] {
-  const directions = directionsOf(view.filters);
-  const isPreviousKnown = use.isPreviousShown && view.isPreviousObserved;
-  const allBytes = rows.reduce(
-    (sum, row) => sum + (directions.in ? row.inboundBytes : 0) + (directions.out ? row.outboundBytes : 0),
-    0,
-  );
-  return rankIdentities(rows, (row) => String(row.serverId), { allBytes, isPreviousKnown, directions }).map(
-    (rank) => {
-      const serverId = Number(rank.value);
-      return { ...rank, serverId, value: nameOf(serverId), inboundP95: null, outboundP95: null };
-    },
-  );
 }
 
 function byBytes(rows: readonly IdentityUse[], nameOf: (row: IdentityUse) => string): string[] {

@@ -10,7 +10,8 @@ import {
   withFilter,
   writeFilters,
 } from '#operations/protect/index.ts';
-import { type Range, readRange, withQuery } from '#service-kit/pages/index.ts';
+import { type Range, withQuery } from '#service-kit/pages/index.ts';
+import { readTrafficRange } from '../../parts/index.ts';
 
 export const TrafficQuery = Type.Object({
   range: Type.Optional(Type.String({ maxLength: 20 })),
@@ -45,7 +46,7 @@ export function readAsk(
   const { filters, faults } = readFilters(query.q ?? '');
   const by = explorerDimensions.find((each) => each === query.by);
   return {
-    range: readRange(query, nowMs, defaults.range),
+    range: readTrafficRange(query, nowMs, defaults.range),
     address: query.address ? (canonicalAddress(query.address) ?? query.address) : null,
     filters,
     faults,

@@ -9,6 +9,7 @@ import {
   type MinuteStatus,
   type Rank,
   type Traffic,
+  writeFilters,
 } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
@@ -81,7 +82,7 @@ export function trafficPage(options: TrafficPageOptions): Html {
     attacksNow(server, attacks.open, attacks.nowMs),
   ];
   const body = [
-    html`<div class="toolbar">${rangePicker({ url, range: ask.range, nowMs: traffic.nowMs, hasLive: true })}${addressChoice(options, url)}</div>`,
+    html`<div class="toolbar">${rangePicker({ url, range: ask.range, nowMs: traffic.nowMs, hasLive: true })}${addressChoice(options, url)}${exploreLink(options)}</div>`,
     filterBar({
       url,
       filters: ask.filters,
@@ -132,6 +133,16 @@ function trafficChart({ server, ask, chartData }: TrafficPageOptions, url: strin
     emptyText: 'No traffic was observed in this range.',
     csvHref: fileOf(url, path, 'minutes.csv'),
   });
+}
+
+/** The explorer with this server and range: previous period, flows, saved views and tables by any dimension. */
+function exploreLink({ server, ask }: TrafficPageOptions): Content {
+  const own = [{ dimension: 'server' as const, isNot: false, values: [String(server.id)] }];
+  const { range, from, to } = Object.fromEntries(
+    new URLSearchParams(urlOf('', { ...ask, filters: [] }, 'direction').slice(1)),
+  );
+  const q = writeFilters([...own, ...ask.filters.filter((each) => each.dimension !== 'server')]);
+  return link(withQuery('/client/traffic/', { q, range, from, to }), 'Explore', { kind: 'button' });
 }
 
 /** The page of a server whose protection views are off: usage alone (NET-1.6). */

@@ -1,0 +1,138 @@
+/** What an exploration of traffic asks and answers: values of a dimension with their bytes, and lines of a chart. */
+import type { TrafficServer } from './explorer-store.ts';
+import type { TrafficFilter } from './filter.ts';
+
+/** What traffic is grouped by, in the order in which it is offered; `direction` is one line in and one out, `service` an application with its port. */
+export const exploredDimensions = [
+  'direction',
+  'server',
+  'customer',
+  'address',
+  'app',
+  'service',
+  'port',
+  'transport',
+  'node',
+  'cluster',
+] as const;
+export type ExploredDimension = (typeof exploredDimensions)[number];
+/** What a table lists. */
+export type RankedDimension = Exclude<ExploredDimension, 'direction'>;
+
+export const rankOrders = ['total', 'in', 'out', 'change', 'name', 'last', 'p95'] as const;
+export type RankOrder = (typeof rankOrders)[number];
+
+export interface ExplorationAsk {
+  fromMs: number;
+  toMs: number;
+  /** The step that a chart of one server has; with many servers it is longer. */
+  stepSeconds: number;
+  filters: readonly TrafficFilter[];
+}
+
+/** Bytes of one value of a dimension. */
+export interface RankedValue {
+  /** As a filter takes it; null for what has no name. */
+  value: string | null;
+  label: string;
+  /** The port of a `service`. */
+  service: string | null;
+  /** Of a server, an address or a customer. */
+  serverId: number | null;
+  tenantId: number | null;
+  inboundBytes: number;
+  outboundBytes: number;
+  /** Of all bytes that the filters let pass; null where there are none. */
+  share: number | null;
+  /** Bytes of the time before; null where they are not known. */
+  previousBytes: number | null;
+  lastSentAt: Date | null;
+  /** Bits per second, of the observed minutes; null where it was not read. */
+  inboundP95: number | null;
+  outboundP95: number | null;
+}
+
+export interface Ranking {
+  dimension: RankedDimension;
+  rows: RankedValue[];
+  /** Values that are not among the rows, and their bytes. */
+  others: { count: number; inboundBytes: number; outboundBytes: number };
+  /** Bytes that no value of this dimension is known of, such as those without an application. */
+  unnamed: { inboundBytes: number; outboundBytes: number } | null;
+}
+
+/** A line of a chart; values are bits per second, null in a gap. */
+export interface ExploredLine {
+  value: string | null;
+  label: string;
+  isRest: boolean;
+  rates: (number | null)[];
+}
+
+export interface ExploredLines {
+  /** Of every value of the lines. */
+  times: Date[];
+  lines: ExploredLine[];
+}
+
+/** In and out of everything that passes, step by step. */
+export interface ExploredCourse {
+  times: Date[];
+  inboundBps: (number | null)[];
+  outboundBps: (number | null)[];
+  inboundBytes: number[];
+  outboundBytes: number[];
+  /** Observed minutes of each step. */
+  minutes: number[];
+}
+
+export interface ExploredTotal {
+  inboundBytes: number;
+  outboundBytes: number;
+  /** Of the same length of time before; null where it was not observed or is not kept. */
+  previousBytes: number | null;
+  inboundP95: number | null;
+  outboundP95: number | null;
+  /** Of what the 95th percentiles are: the length of their means, 60 for the minutes themselves. */
+  percentileSeconds: number;
+}
+
+/** What an application of a server used. */
+export interface Flow {
+  customer: { label: string; value: string };
+  server: { label: string; value: string };
+  application: { label: string; value: string };
+  bytes: number;
+}
+
+/** Name by which a server is filtered: with its number where the name alone means several. */
+export function serverValues(servers: readonly TrafficServer[]): Map<number, string> {
+  const counts = new Map<string, number>();
+  for (const { name } of servers) {
+    const key = name.toLowerCase();
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return new Map(
+    servers.map(({ id, name }) => [
+      id,
+      counts.get(name.toLowerCase()) === 1 && !/^\d+$/.test(name) ? name : String(id),
+    ]),
+  );
+}
+
+/** The same of customers. */
+export function customerValues(servers: readonly TrafficServer[]): Map<number, string> {
+  const ids = new Map<string, Set<number>>();
+  for (const { tenantId, tenantName } of servers) {
+    const of = ids.get(tenantName.toLowerCase()) ?? new Set<number>();
+    ids.set(tenantName.toLowerCase(), of.add(tenantId));
+  }
+  return new Map(
+    servers.map(({ tenantId, tenantName }) => [
+      tenantId,
+      ids.get(tenantName.toLowerCase())!.size === 1 && !/^\d+$/.test(tenantName)
+        ? tenantName
+        : String(tenantId),
+    ]),
+  );
+}

@@ -1,0 +1,237 @@
+/** The operators' explorer: all customers by any dimension, and views under a name. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { systemActor } from '#operations/accounts/index.ts';
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
+import { visit } from '#operations/testing/visit.ts';
+
+const password = 'a password for tests';
+const minuteMs = 60_000;
+const startedMs = Math.floor(Date.now() / minuteMs) * minuteMs;
+const ago = (minutes: number) => startedMs - minutes * minuteMs;
+
+let world: World;
+const cookies: Record<string, string> = {};
+/** Ids by name. */
+const servers: Record<string, number> = {};
+const tenants: Record<string, number> = {};
+
+before(async () => {
+  world = await createWorld();
+  const token = await world.createToken(['protect_telemetry_ingest']);
+  for (const staffRole of ['operator', 'support'] as const) {
+    const email = `${staffRole}@staff.test`;
+    await world.accounts.createPerson(systemActor, { email, name: staffRole, password, staffRole });
+    cookies[staffRole] = await world.signIn(email);
+  }
+  const used = (name: string, port: number, inbound: number, outbound: number) => ({
+    ...{ name, transport: 'tcp', server_port: port, inbound_bytes: inbound, outbound_bytes: outbound },
+  });
+  for (const [customer, names, bytes] of [
+    ['Acorn', ['web', 'db'], 6_000],
+    ['Birch', ['web'], 60_000],
+  ] as const) {
+    const { email, tenant } = await world.createCustomer(customer);
+    cookies[customer] = await world.signIn(email);
+    tenants[customer] = tenant.id;
+    for (const name of names) {
+      const { serverId } = await world.deploy(tenant, name);
+      await world.backdate(serverId, '5 days');
+      servers[`${customer} ${name}`] = serverId;
+      const [of] = await world.addresses.listAllocationsOfServers([serverId]);
+      await deliverMinutes(world, token, of!, [
+        [ago(26 * 60), { in: bytes, out: 0 }],
+        [
+          ago(20),
+          { in: bytes, out: bytes / 2, applications: [used(`${name}.example`, 443, bytes / 2, 100)] },
+        ],
+        [ago(10), { in: bytes, out: bytes / 2, applications: [used('git.example', 22, 30, 10)] }],
+      ]);
+    }
+  }
+});
+after(() => world[Symbol.asyncDispose]());
+
+const get = (query: string, who = 'operator', path = '/console/traffic/') =>
+  fetch(`${world.url}${path}${query}`, {
+    headers: { cookie: cookies[who]!, accept: 'text/html' },
+    redirect: 'manual',
+  });
+const rows = async (query: string, table: string) => {
+  const answer = await get(`?${query}&format=json&table=${table}`);
+  const text = await answer.text();
+  assert.equal(answer.status, 200, text);
+  return (JSON.parse(text) as { rows: Record<string, unknown>[] }).rows;
+};
+const bytes = async (query: string, table: string, key = table) =>
+  (await rows(query, table)).map((row) => [row[key], row.inbound_bytes, row.outbound_bytes]);
+
+test('staff see the traffic of all customers by server, customer, node, cluster and address', async () => {
+  assert.deepEqual(await bytes('by=server', 'server'), [
+    ['web', 120_000, 60_000],
+    ['db', 12_000, 6_000],
+    ['web', 12_000, 6_000],
+  ]);
+  const found = await rows('by=server', 'server');
+  assert.deepEqual(
+    found.map((row) => [row.server_id, row.customer_id]),
+    [
+      [servers['Birch web'], tenants.Birch],
+      [servers['Acorn db'], tenants.Acorn],
+      [servers['Acorn web'], tenants.Acorn],
+    ],
+  );
+  assert.deepEqual(await bytes('by=customer', 'customer'), [
+    ['Birch', 120_000, 60_000],
+    ['Acorn', 24_000, 12_000],
+  ]);
+  for (const dimension of ['node', 'cluster']) {
+    const [row, ...others] = await bytes(`by=${dimension}`, dimension);
+    assert.deepEqual([row!.slice(1), others], [[144_000, 72_000], []], dimension);
+  }
+  assert.equal((await rows('by=address', 'address')).length, 3);
+});
+
+test('filters take several values, are negated and name networks; a name that two customers have means both', async () => {
+  const names = async (q: string) =>
+    (await rows(`by=server&q=${encodeURIComponent(q)}`, 'server')).map((row) => [
+      row.server,
+      row.customer_id,
+    ]);
+  const { Acorn, Birch } = tenants;
+  assert.deepEqual(await names('server:web'), [
+    ['web', Birch],
+    ['web', Acorn],
+  ]);
+  assert.deepEqual(await names('server:web -customer:BIRCH'), [['web', Acorn]]);
+  assert.deepEqual(await names(`server:${servers['Acorn db']},${servers['Birch web']}`), [
+    ['web', Birch],
+    ['db', Acorn],
+  ]);
+  assert.deepEqual(await names('-server:web'), [['db', Acorn]]);
+  assert.deepEqual(await names('customer:none-of-these'), []);
+  const [{ address }] = (await rows('by=address&q=customer:Birch', 'address')) as [{ address: string }];
+  assert.deepEqual(await names(`address:${address}`), [['web', Birch]]);
+  assert.deepEqual(await names(`-address:${address}/32`), [
+    ['db', Acorn],
+    ['web', Acorn],
+  ]);
+  assert.equal((await names('address:0.0.0.0/0')).length, 3);
+});
+
+test('applications are those of all servers, of one customer, and by server', async () => {
+  assert.deepEqual(await bytes('by=app', 'app', 'application'), [
+    ['web.example', 33_000, 200],
+    ['db.example', 3_000, 100],
+    ['git.example', 90, 30],
+    ['without an application', 107_910, 71_670],
+  ]);
+  assert.deepEqual(await bytes('by=app&q=customer:Acorn+-app:git.example', 'app', 'application'), [
+    ['db.example', 3_000, 100],
+    ['web.example', 3_000, 100],
+  ]);
+  assert.deepEqual(await bytes('by=customer&q=app:web.example', 'customer'), [
+    ['Birch', 30_000, 100],
+    ['Acorn', 3_000, 100],
+  ]);
+  assert.deepEqual(await bytes('by=port&q=port:22', 'port'), [['tcp/22', 90, 30]]);
+});
+
+test('tables are sorted by any column, and files have the same rows', async () => {
+  const order = async (query: string) =>
+    (await rows(`by=server&${query}`, 'server')).map((row) => row.server_id);
+  const [birch, db, web] = ['Birch web', 'Acorn db', 'Acorn web'].map((name) => servers[name]);
+  assert.deepEqual(await order('sort1=in&dir1=asc'), [db, web, birch]);
+  assert.deepEqual(await order('sort1=name&dir1=asc'), [db, web, birch]);
+  assert.deepEqual(await order('sort1=p95&dir1=desc'), [birch, db, web]);
+  const csv = await get('?by=server&format=csv&table=server');
+  assert.match(csv.headers.get('content-disposition')!, /console-traffic-server\.csv/);
+  assert.match(await csv.text(), /^server,inbound_bytes,outbound_bytes,share,previous_bytes/);
+  const page = await (await get('?by=server&sort1=in&dir1=asc')).text();
+  assert.match(page, /<th scope="col" class="kind-figure" aria-sort="ascending">/);
+});
+
+test('from the first page it takes one step to what a server did, when, and with which applications', async () => {
+  const overview = await (await get('', 'operator', '/console/')).text();
+  const href = /href="(\/console\/traffic\/\?q=server%3A\d+)"/.exec(overview)?.[1];
+  assert.equal(href, `/console/traffic/?q=server%3A${servers['Birch web']}`, 'the largest is first');
+  const page = await (await get('', 'operator', href!)).text();
+  assert.match(page, /Applications over time/);
+  assert.match(page, /web\.example/);
+  assert.match(page, /Remove the filter server web/);
+  assert.doesNotMatch(page, /db\.example/);
+  for (const path of ['/console/servers/', `/console/servers/${servers['Birch web']}`, '/console/customers/'])
+    assert.match(await (await get('', 'operator', path)).text(), /href="\/console\/traffic\/\?q=/, path);
+  assert.match(page, new RegExp(`href="/console/servers/${servers['Birch web']}"|Open`));
+});
+
+test('the chart has parts and the rest, in and out with the period before, and completion knows what there is', async () => {
+  const draw = async (query: string) =>
+    JSON.parse(await (await get(`chart.json?${query}`)).text()) as {
+      series: { label: string; isPrevious?: boolean; values: (number | null)[] }[];
+      lines: { label: string }[];
+    };
+  const parts = await draw('by=customer&range=1h');
+  assert.deepEqual(
+    parts.series.map(({ label }) => label),
+    ['Birch', 'Acorn'],
+  );
+  const sides = await draw('by=direction&range=24h&compare=previous');
+  assert.deepEqual(
+    sides.series.map(({ label }) => label),
+    ['In', 'In, previous', 'Out', 'Out, previous'],
+  );
+  assert.ok(sides.lines.length === 2);
+  const complete = async (q: string) =>
+    JSON.parse(await (await get(`complete?q=${encodeURIComponent(q)}`)).text());
+  assert.deepEqual(await complete('-cus'), ['-customer:']);
+  assert.deepEqual(await complete('app:x customer:bi'), ['app:x customer:Birch']);
+  assert.deepEqual(await complete('app:git'), ['app:git.example']);
+  const flows = await (await get('?tab=flows')).text();
+  assert.match(flows, /Customer Birch, 30\.\d+ kB/);
+  assert.match(flows, /Application git\.example/);
+});
+
+test('what can not be read is said and escaped, and the rest is answered', async () => {
+  const page = await (
+    await get(`?q=${encodeURIComponent('colour:<b> address:x customer:Birch')}&by=nonsense&top=-1`)
+  ).text();
+  assert.match(page, /address:x is no address/);
+  assert.match(page, /Part of the filter was left out/);
+  assert.doesNotMatch(page, /colour:<b>/);
+  assert.match(page, /Remove the filter customer Birch/);
+});
+
+test('only staff have the page: a customer finds none', async () => {
+  for (const path of ['', 'chart.json', 'complete?q=server:'])
+    assert.equal((await get(path, 'Acorn')).status, 404, path);
+});
+
+test('a view is saved for oneself or for all operators; support saves own ones alone', async () => {
+  const home = '/console/traffic/';
+  const people = {
+    operator: await visit(world, 'operator@staff.test', home),
+    support: await visit(world, 'support@staff.test', home),
+  };
+  const post = (who: keyof typeof people, path: string, fields: Record<string, string>) =>
+    people[who].post(`${home}${path}`, fields);
+  const query = 'q=customer%3ABirch&by=app&saved=1&evil=1';
+  assert.equal((await post('operator', 'views', { name: 'Shared <one>', query, shared: 'on' })).status, 303);
+  assert.equal((await post('operator', 'views', { name: 'Mine', query })).status, 303);
+  assert.equal((await post('support', 'views', { name: 'Own', query: '' })).status, 303);
+  assert.equal((await post('support', 'views', { name: 'Shared', query, shared: 'on' })).status, 403);
+  assert.equal((await post('operator', 'views', { name: ' ', query })).status, 422);
+  const seen = await (await get('', 'support')).text();
+  assert.match(seen, /Shared &lt;one&gt;/);
+  assert.match(seen, /q=customer%3ABirch&amp;by=app"/);
+  assert.doesNotMatch(seen, /Mine/);
+  const operator = (await world.accounts.staffActorOf(
+    (await world.accounts.findPersonByEmail('operator@staff.test'))!.id,
+  ))!;
+  const shared = (await world.savedViews.list(operator)).find((view) => view.isShared)!;
+  assert.equal(shared.query, 'q=customer%3ABirch&by=app', 'nothing else is kept');
+  assert.equal((await post('support', `views/${shared.id}/remove`, {})).status, 404);
+  assert.equal((await post('operator', `views/${shared.id}/remove`, {})).status, 303);
+  assert.doesNotMatch(await (await get('', 'support')).text(), /Shared/);
+});

@@ -1,0 +1,174 @@
+/** The explorer's chart: parts of the traffic over time, or in and out, with the period before and the 95th percentile. */
+import type {
+  Exploration,
+  ExploredCourse,
+  ExploredLine,
+  ExploredLines,
+  ExploredTotal,
+  RankedDimension,
+  Ranking,
+} from '#operations/protect/index.ts';
+import {
+  type ChartData,
+  type ChartReason,
+  type ChartSeries,
+  coloursOf,
+  REST_COLOUR,
+} from '#service-kit/pages/index.ts';
+import { onlyHref, type TrafficView } from './traffic-view.ts';
+
+/** With so few servers it is said which of them was not observed: a sum without it would look like less traffic. */
+const namedServersMax = 30;
+
+export interface ChartInput {
+  lines: ExploredLines | null;
+  course: ExploredCourse;
+  previous: ExploredCourse | null;
+  total: ExploredTotal;
+  stepSeconds: number;
+}
+
+/** Reads what the chart of a view draws; `ranking` is the one of its dimension. */
+export async function readChart(
+  explored: Exploration,
+  view: TrafficView,
+  ranking: Ranking | null,
+): Promise<ChartInput> {
+  const count =
+    view.by === 'server' && explored.servers.length <= namedServersMax ? namedServersMax : view.top;
+  const stepSeconds = explored.stepSecondsOf(view.by);
+  const [lines, course, previous, total] = await Promise.all([
+    ranking === null ? null : explored.lines(ranking, { count, hasRest: true }),
+    explored.course(),
+    view.isCompared && stepSeconds === explored.stepSeconds ? explored.previousCourse() : null,
+    explored.total(),
+  ]);
+  return { lines, course, previous, total, stepSeconds };
+}
+
+export function exploreChartData(view: TrafficView, input: ChartInput): ChartData {
+  const { lines, course, stepSeconds } = input;
+  const { range } = view;
+  const frame = {
+    stepMs: stepSeconds * 1000,
+    range: { fromMs: range.fromMs, toMs: range.toMs },
+  };
+  if (lines === null || view.by === 'direction')
+    return { ...frame, timesMs: course.times.map((at) => at.getTime()), ...directions(view, input) };
+  const shown = foldLines(lines.lines, view.top);
+  const timesMs = lines.times.map((at) => at.getTime());
+  return {
+    ...frame,
+    timesMs,
+    series: [...seriesOf(view, view.by, shown), ...ghost(input, timesMs)],
+    lines: level(input),
+    shape: view.shape,
+    reasons: view.by === 'server' ? missing(lines, stepSeconds * 1000) : undefined,
+  };
+}
+
+/** The largest lines and one for the others. */
+export function foldLines(lines: readonly ExploredLine[], top: number): ExploredLine[] {
+  const named = lines.filter((line) => !line.isRest);
+  const others = [...named.slice(top), ...lines.filter((line) => line.isRest)];
+  if (others.length === 0) return named.slice(0, top);
+  const rates = others[0]!.rates.map((_, index) => {
+    const known = others.map((line) => line.rates[index] ?? null).filter((rate) => rate !== null);
+    return known.length === 0 ? null : known.reduce((sum, rate) => sum + rate, 0);
+  });
+  return [...named.slice(0, top), { value: null, label: 'Rest', isRest: true, rates }];
+}
+
+function seriesOf(view: TrafficView, by: RankedDimension, lines: readonly ExploredLine[]): ChartSeries[] {
+  const colours = coloursOf(lines.filter((line) => !line.isRest).map(({ label }) => label));
+  return lines.map(({ value, label, isRest, rates }) => ({
+    label,
+    values: rates,
+    colour: isRest ? REST_COLOUR : colours.get(label),
+    href: value === null ? undefined : onlyHref(view, by, value),
+  }));
+}
+
+function directions(
+  view: TrafficView,
+  { course, previous, total, stepSeconds }: ChartInput,
+): Pick<ChartData, 'series' | 'lines'> {
+  const timesMs = course.times.map((at) => at.getTime());
+  const side = (role: 'in' | 'out', key: 'inboundBps' | 'outboundBps'): ChartSeries[] => {
+    const label = role === 'in' ? 'In' : 'Out';
+    if (view.filters.some((one) => one.dimension === 'direction' && one.values.includes(role) === one.isNot))
+      return [];
+    const before = previous && fitted(previous, key, timesMs);
+    return [
+      { label, role, values: course[key] },
+      ...(before ? [{ label: `${label}, previous`, role, isPrevious: true, values: before }] : []),
+    ];
+  };
+  const line = (role: 'in' | 'out', value: number | null) =>
+    value === null ? [] : [{ label: `95th percentile, ${role}`, role, value }];
+  return {
+    series: [...side('in', 'inboundBps'), ...side('out', 'outboundBps')],
+    lines:
+      stepSeconds >= total.percentileSeconds
+        ? [...line('in', total.inboundP95), ...line('out', total.outboundP95)]
+        : [],
+  };
+}
+
+const bothOf = (course: ExploredCourse): (number | null)[] =>
+  course.inboundBps.map((inbound, index) => {
+    const outbound = course.outboundBps[index] ?? null;
+    return inbound === null && outbound === null ? null : (inbound ?? 0) + (outbound ?? 0);
+  });
+
+function ghost({ previous }: ChartInput, timesMs: readonly number[]): ChartSeries[] {
+  if (previous === null) return [];
+  const byTime = new Map(bothOf(previous).map((rate, index) => [previous.times[index]!.getTime(), rate]));
+  const values = timesMs.map((ms) => byTime.get(ms) ?? null);
+  return [{ label: 'All, previous', isPrevious: true, colour: REST_COLOUR, values }];
+}
+
+function fitted(
+  course: ExploredCourse,
+  key: 'inboundBps' | 'outboundBps',
+  timesMs: readonly number[],
+): (number | null)[] {
+  const byTime = new Map(course[key].map((rate, index) => [course.times[index]!.getTime(), rate]));
+  return timesMs.map((ms) => byTime.get(ms) ?? null);
+}
+
+/** Of in and out together, because that is what the lines are. */
+function level({ course }: ChartInput): ChartData['lines'] {
+  const known = bothOf(course)
+    .filter((rate) => rate !== null)
+    .sort((a, b) => a - b);
+  if (known.length === 0) return [];
+  return [{ label: '95th percentile of the steps', value: known[Math.ceil(known.length * 0.95) - 1]! }];
+}
+
+/** Steps in which some of the servers were not observed. */
+function missing({ times, lines }: ExploredLines, stepMs: number): ChartReason[] {
+  const servers = lines.filter((line) => !line.isRest);
+  // A rest means that not all of the servers have a line.
+  if (servers.length < lines.length) return [];
+  const reasons: ChartReason[] = [];
+  times.forEach((at, index) => {
+    const absent = servers.filter((line) => line.rates[index] === null);
+    if (absent.length === 0) return;
+    const text = `no observation of ${absent.length === 1 ? absent[0]!.label : `${absent.length} servers`}`;
+    const last = reasons.at(-1);
+    if (last && last.toMs === at.getTime() && last.text === text) last.toMs = at.getTime() + stepMs;
+    else reasons.push({ fromMs: at.getTime(), toMs: at.getTime() + stepMs, text });
+  });
+  return reasons;
+}
+
+/** Points of a small picture: means of so many steps that few are left. */
+export function thinned(rates: readonly (number | null)[], most = 48): (number | null)[] {
+  const size = Math.ceil(rates.length / most);
+  if (size <= 1) return [...rates];
+  return Array.from({ length: Math.ceil(rates.length / size) }, (_, place) => {
+    const known = rates.slice(place * size, (place + 1) * size).filter((rate) => rate !== null);
+    return known.length === 0 ? null : known.reduce((sum, rate) => sum + rate, 0) / known.length;
+  });
+}

@@ -1,0 +1,130 @@
+/** The requests of an explorer: the page with its files, the data of its chart, completion, and views under a name. */
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { Clock } from '#common/clock/index.ts';
+import { hasCode } from '#common/errors/index.ts';
+import type { Exploration, ProtectTraffic } from '#operations/protect/index.ts';
+import type { SavedViews } from '#operations/saved-views/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import { chartJson, sendPage, withQuery } from '#service-kit/pages/index.ts';
+import { sendWantedFile, wantedFile } from '#service-kit/web/index.ts';
+import { completeFilter } from './complete.ts';
+import { exploreChartData, readChart } from './explore-chart.ts';
+import { readFlows } from './explore-flows.ts';
+import { type ExplorePage, explorePage } from './explore-page.ts';
+import { type ExplorerTable, readRankings } from './explore-tables.ts';
+import type { ExplorerPlace } from './place.ts';
+import { type GivenView, readQuestion, readView, type TrafficView } from './traffic-view.ts';
+
+export interface ExplorerDeps {
+  protectTraffic: Pick<ProtectTraffic, 'explore'>;
+  savedViews: SavedViews;
+  clock: Clock;
+}
+
+const text = (maxLength: number) => Type.Optional(Type.String({ maxLength }));
+const Querystring = Type.Object({ q: text(1_000), by: text(20), tables: text(100), saved: text(8) });
+const schema = { querystring: Querystring };
+
+/** `prefix` is where the surface hangs; its routes are below it. */
+export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerPlace, prefix: string): void {
+  const path = place.path.slice(prefix.length);
+  app.get(path, { schema }, async (request, reply) => {
+    const content = explorePage(request, await readPage(deps, place, request));
+    const file = sendWantedFile(request, reply, 'traffic');
+    if (file) return file;
+    const toast = { '1': 'Saved.', '2': 'Removed.' }[request.query.saved ?? ''] ?? null;
+    return sendPage(reply, place.frame(request, 'Traffic', toast, content));
+  });
+
+  app.get(`${path}chart.json`, { schema }, async (request, reply) => {
+    const { explored, view } = await open(deps, place, request);
+    const ranking = view.by === 'direction' ? null : await explored.rank(view.by, { limit: view.top });
+    const data = exploreChartData(view, await readChart(explored, view, ranking));
+    return reply.header('cache-control', 'no-store').send(chartJson('bit/s', data));
+  });
+
+  app.get(`${path}complete`, { schema }, async (request, reply) => {
+    const { explored } = await open(deps, place, request, { q: '' });
+    const found = await completeFilter(explored, place, request.query.q ?? '');
+    return reply.header('cache-control', 'no-store').send(found);
+  });
+
+  registerViews(app, deps, place, path);
+}
+
+function registerViews(app: App, deps: ExplorerDeps, place: ExplorerPlace, path: string): void {
+  const Body = Type.Object({
+    name: Type.String({ maxLength: 200 }),
+    query: Type.String({ maxLength: 20_000 }),
+    shared: Type.Optional(Type.Literal('on')),
+  });
+  // A view of one's own changes nothing but that: who only reads may save one.
+  const config = { isOwn: true };
+  app.post(`${path}views`, { schema: { body: Body }, config }, async (request, reply) => {
+    const { name, query, shared } = request.body;
+    try {
+      const view = { name, query, isShared: shared === 'on' };
+      const saved = await deps.savedViews.save(place.whoOf(request).actor, view);
+      return reply.redirect(withQuery(`${place.path}?${saved.query}`, { saved: '1' }), 303);
+    } catch (error) {
+      if (!hasCode(error, 'saved_views.invalid')) throw error;
+      throw new HttpError(422, { code: 'validation_failed', message: (error as Error).message });
+    }
+  });
+
+  const View = Type.Object({ viewId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
+  app.post(`${path}views/:viewId/remove`, { schema: { params: View }, config }, async (request, reply) => {
+    if (!(await deps.savedViews.remove(place.whoOf(request).actor, request.params.viewId)))
+      throw new HttpError(404, { code: 'not_found', message: 'There is no such view.' });
+    return reply.redirect(`${place.path}?saved=2#views`, 303);
+  });
+}
+
+async function open(
+  deps: ExplorerDeps,
+  place: ExplorerPlace,
+  request: FastifyRequest,
+  changes: GivenView = {},
+): Promise<{ explored: Exploration; view: TrafficView }> {
+  const values = { ...(request.query as GivenView), ...changes };
+  const nowMs = deps.clock.nowMs();
+  const { range, filters } = readQuestion(place, values, nowMs);
+  const { fromMs, toMs, stepSeconds } = range;
+  const { actor } = place.whoOf(request);
+  const explored = await deps.protectTraffic.explore(actor, { fromMs, toMs, stepSeconds, filters });
+  const url = `${place.path}${request.url.includes('?') ? request.url.slice(request.url.indexOf('?')) : ''}`;
+  const view = readView(place, url, values, { serverCount: explored.servers.length, nowMs });
+  return { explored, view };
+}
+
+async function readPage(
+  deps: ExplorerDeps,
+  place: ExplorerPlace,
+  request: FastifyRequest,
+): Promise<ExplorePage> {
+  const { explored, view } = await open(deps, place, request);
+  const who = place.whoOf(request);
+  const isFile = wantedFile(request) !== null;
+  const [rankings, views] = await Promise.all([
+    readRankings(explored, view, request),
+    deps.savedViews.list(who.actor),
+  ]);
+  const ofChart = rankings.find(({ dimension }) => dimension === view.by) ?? null;
+  const leading = ofChart ?? rankings[0] ?? null;
+  const [chart, flows, tables] = await Promise.all([
+    readChart(explored, view, ofChart),
+    view.tab === 'flows' && !isFile ? readFlows(explored, place) : null,
+    Promise.all(
+      rankings.map(async (ranking): Promise<ExplorerTable> => {
+        const count = ranking.rows.length;
+        return {
+          ranking,
+          place: view.tables.indexOf(ranking.dimension) + 1,
+          lines: isFile ? null : await explored.lines(ranking, { count, hasRest: false }),
+        };
+      }),
+    ),
+  ]);
+  return { place, who, explored, view, chart, tables, leading, flows, views };
+}

@@ -1,0 +1,7 @@
+/**
+ * The explorer of traffic, which the portal and the operators' console have alike. What a page reads is what the actor of its
+ * request reaches; a place only says what can be asked and where its links lead.
+ */
+export { type ExplorerDeps, registerExplorer } from './explore.routes.ts';
+export type { Explorer, ExplorerPlace } from './place.ts';
+export { exploreHref, readTrafficRange } from './traffic-view.ts';

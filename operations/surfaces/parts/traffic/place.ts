@@ -1,0 +1,48 @@
+/** Where an explorer of traffic is: what differs between the customers' and the operators'. */
+import type { FastifyRequest } from 'fastify';
+import type { Actor } from '#operations/accounts/index.ts';
+import type { ExploredDimension, FilterDimension, RankedValue } from '#operations/protect/index.ts';
+import type { Content, Html } from '#service-kit/pages/index.ts';
+
+/** Who looks at a page of the explorer. */
+export interface Explorer {
+  actor: Actor;
+  csrfToken: string;
+  /** Whether a view can be saved for all operators as well. */
+  canShare: boolean;
+}
+
+export interface ExplorerPlace {
+  /** Path of the page, with its final slash. */
+  path: string;
+  /** What it can be grouped by, and what it can be filtered by. */
+  dimensions: readonly ExploredDimension[];
+  filters: readonly FilterDimension[];
+  defaultRange: '1h' | '24h';
+  /** Filters that show how one writes them. */
+  example: string;
+  /** Columns of the picture of flows: the last is `app`. */
+  flowColumns: readonly ('customer' | 'server' | 'app')[];
+  whoOf(request: FastifyRequest): Explorer;
+  frame(request: FastifyRequest, title: string, toast: string | null, content: Content): Html;
+  /** The page of a server or a customer; null where there is none. */
+  hrefOf(row: Pick<RankedValue, 'serverId' | 'tenantId'>, range: string | undefined): string | null;
+  /** A way to where the other ends of a server's or an address's connections are known. */
+  peersOf?: (row: RankedValue) => Content;
+}
+
+const names: Readonly<Record<ExploredDimension, readonly [one: string, many: string]>> = {
+  direction: ['Direction', 'In and out'],
+  server: ['Server', 'Servers'],
+  customer: ['Customer', 'Customers'],
+  address: ['Address', 'Addresses'],
+  app: ['Application', 'Applications'],
+  service: ['Application', 'Applications by port'],
+  port: ['Port', 'Ports'],
+  transport: ['Transport', 'Transports'],
+  node: ['Node', 'Nodes'],
+  cluster: ['Cluster', 'Clusters'],
+};
+
+export const nameOf = (dimension: ExploredDimension): string => names[dimension][0];
+export const manyOf = (dimension: ExploredDimension): string => names[dimension][1];

@@ -18,14 +18,14 @@ export function spark(values: SparkValues, label: string): Html {
     ...values.out.map((value) => value ?? 0),
   );
   const path = (list: readonly (number | null)[], sign: 1 | -1) => areas(list, sign / largest);
-  return html`<svg${attributes({ class: 'spark', role: 'img', 'aria-label': label, width, height })}><path class="series-1" d="${path(values.in, -1)}"></path><path class="series-2" d="${path(values.out, 1)}"></path><rect class="spark-zero" y="${height / 2}" width="${width}" height="1"></rect></svg>`;
+  return html`<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none"${attributes({ class: 'spark', role: 'img', 'aria-label': label, width, height })}><path class="series-1" d="${path(values.in, -1)}"></path><path class="series-2" d="${path(values.out, 1)}"></path><rect class="spark-zero" y="${height / 2}" width="${width}" height="1"></rect></svg>`;
 }
 
 /** The course of one value, above its line. */
 export function sparkLine(values: readonly (number | null)[], label: string): Html {
   const largest = Math.max(1, ...values.map((value) => value ?? 0));
   const full = areas(values, 2 / largest, height - 1);
-  return html`<svg${attributes({ class: 'spark', role: 'img', 'aria-label': label, width, height })}><path class="series-1" d="${full}"></path><rect class="spark-zero" y="${height - 1}" width="${width}" height="1"></rect></svg>`;
+  return html`<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none"${attributes({ class: 'spark', role: 'img', 'aria-label': label, width, height })}><path class="series-1" d="${full}"></path><rect class="spark-zero" y="${height - 1}" width="${width}" height="1"></rect></svg>`;
 }
 
 /** One closed area for each unbroken run of values, a step of its own for a value between two gaps. */

@@ -160,7 +160,7 @@ async function rankApplications(
     outboundBytes: outOf(reading, rows[0]?.allOutbound ?? 0),
   };
   const groups = Map.groupBy(rows, (row) => JSON.stringify(nameOf(reading, row, dimension)));
-  const values = [...groups.values()].map((of) => toValue(reading, dimension, of, all));
+  const values = [...groups.values()].map((of) => toValue(reading, dimension, of, whole ?? all));
   if (isByServer) values.sort(rowOrder(options.order ?? 'total', options.isAscending ?? false));
   const shown = values.slice(0, options.limit);
   const count = isByServer ? values.length : (rows[0]?.groups ?? 0);

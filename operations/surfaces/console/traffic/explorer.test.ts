@@ -217,10 +217,13 @@ test('a view is saved for oneself or for all operators; support saves own ones a
   const post = (who: keyof typeof people, path: string, fields: Record<string, string>) =>
     people[who].post(`${home}${path}`, fields);
   const query = 'q=customer%3ABirch&by=app&saved=1&evil=1';
-  assert.equal((await post('operator', 'views', { name: 'Shared <one>', query, shared: 'on' })).status, 303);
+  assert.equal(
+    (await post('operator', 'views', { name: 'Shared <one>', query, for: 'operators' })).status,
+    303,
+  );
   assert.equal((await post('operator', 'views', { name: 'Mine', query })).status, 303);
   assert.equal((await post('support', 'views', { name: 'Own', query: '' })).status, 303);
-  assert.equal((await post('support', 'views', { name: 'Shared', query, shared: 'on' })).status, 403);
+  assert.equal((await post('support', 'views', { name: 'Shared', query, for: 'operators' })).status, 403);
   assert.equal((await post('operator', 'views', { name: ' ', query })).status, 422);
   const seen = await (await get('', 'support')).text();
   assert.match(seen, /Shared &lt;one&gt;/);

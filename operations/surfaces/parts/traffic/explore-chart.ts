@@ -163,12 +163,22 @@ function missing({ times, lines }: ExploredLines, stepMs: number): ChartReason[]
   return reasons;
 }
 
-/** Points of a small picture: means of so many steps that few are left. */
-export function thinned(rates: readonly (number | null)[], most = 48): (number | null)[] {
-  const size = Math.ceil(rates.length / most);
-  if (size <= 1) return [...rates];
-  return Array.from({ length: Math.ceil(rates.length / size) }, (_, place) => {
-    const known = rates.slice(place * size, (place + 1) * size).filter((rate) => rate !== null);
-    return known.length === 0 ? null : known.reduce((sum, rate) => sum + rate, 0) / known.length;
+/** Points of a small picture of the whole range: means of what was observed, with its gaps. */
+export function thinned(
+  times: readonly Date[],
+  rates: readonly (number | null)[],
+  { fromMs, toMs, stepMs }: { fromMs: number; toMs: number; stepMs: number },
+  most = 48,
+): (number | null)[] {
+  const count = Math.max(1, Math.min(most, Math.round((toMs - fromMs) / stepMs)));
+  const places = Array.from({ length: count }, () => ({ sum: 0, steps: 0 }));
+  times.forEach((at, index) => {
+    const rate = rates[index] ?? null;
+    const place =
+      places[Math.min(count - 1, Math.floor(((at.getTime() - fromMs) / (toMs - fromMs)) * count))];
+    if (rate === null || place === undefined) return;
+    place.sum += rate;
+    place.steps += 1;
   });
+  return places.map(({ sum, steps }) => (steps === 0 ? null : sum / steps));
 }

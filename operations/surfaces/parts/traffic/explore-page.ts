@@ -88,6 +88,8 @@ function stateOf({ explored, leading }: ExplorePage): { tone: Tone; text: string
   const hidden =
     hiddenCount === 0 ? '' : ` ${formatCount(hiddenCount)} with protection views off not counted.`;
   const counted = `${formatCount(servers.length)} of ${formatCount(all)} servers`;
+  if (servers.length === 0)
+    return { tone: 'neutral', text: `None of ${formatCount(all)} servers passes the filters.${hidden}` };
   const first = leading?.rows[0];
   if (first === undefined) return { tone: 'neutral', text: `Nothing observed of ${counted}.${hidden}` };
   const bytes = `${formatBytes(first.inboundBytes)} in, ${formatBytes(first.outboundBytes)} out`;
@@ -108,7 +110,7 @@ const isOfApplications = (dimension: string) => ['app', 'service', 'port', 'tran
 
 function totals({ chart: { total, course } }: ExplorePage): Content {
   const minutes = course.minutes.reduce((sum, each) => sum + each, 0);
-  const observed = `${formatCount(minutes)} minutes observed`;
+  const observed = minutes === 1 ? '1 minute observed' : `${formatCount(minutes)} minutes observed`;
   const bytes = total.inboundBytes + total.outboundBytes;
   const rates =
     total.percentileSeconds === 60

@@ -34,6 +34,8 @@ export interface ExplorerTable {
   place: number;
   ranking: Ranking;
   lines: ExploredLines | null;
+  /** Of the lines. */
+  stepMs: number;
 }
 
 /** A row, or what is left of all. */
@@ -67,13 +69,15 @@ export function exploreTable(
   request: FastifyRequest,
   place: ExplorerPlace,
   view: TrafficView,
-  { ranking, lines, place: number }: ExplorerTable,
+  { ranking, lines, place: number, stepMs }: ExplorerTable,
   nowMs: number,
 ): Content {
   const { dimension } = ranking;
   const isOfServers = dimension === 'server';
   const hasChange = ranking.rows.some((row) => row.previousBytes !== null);
-  const hasSent = ranking.rows.some((row) => row.lastSentAt !== null);
+  // Beside another table there is room for what is asked most.
+  const isAlone = number === 1 && view.by !== 'direction';
+  const hasSent = ranking.rows.some((row) => row.lastSentAt !== null) && (isAlone || wantedFile(request));
   const hasPercentiles = ranking.rows.some((row) => row.outboundP95 !== null);
   return dataTable<Line>(request, {
     id: dimension,
@@ -82,7 +86,7 @@ export function exploreTable(
     url: view.url,
     sort: sortOf(view, number),
     sortParameters: { by: `sort${number}`, direction: `dir${number}` },
-    rows: linesOf(view, ranking, lines),
+    rows: linesOf(view, ranking, lines, stepMs),
     isComplete: ranking.others.count === 0,
     columns: [
       nameColumn(place, view, dimension),
@@ -99,7 +103,7 @@ export function exploreTable(
         field: 'share',
       },
       ...(hasChange || wantedFile(request) ? [changeColumn] : []),
-      ...(isOfServers && hasPercentiles ? percentileColumns : []),
+      ...(isOfServers && hasPercentiles && (isAlone || wantedFile(request)) ? percentileColumns : []),
       ...(hasSent ? [sentColumn(nowMs)] : []),
       ...(lines === null ? [] : [courseColumn]),
     ],
@@ -116,29 +120,30 @@ const sortOf = (view: TrafficView, number: number) => {
   return { by: order, direction: isAscending ? 'asc' : 'desc' } as const;
 };
 
-function linesOf(view: TrafficView, ranking: Ranking, lines: ExploredLines | null): Line[] {
-  const rates = lines?.lines.filter((line) => !line.isRest).map((line) => line.rates) ?? [];
+function linesOf(view: TrafficView, ranking: Ranking, lines: ExploredLines | null, stepMs: number): Line[] {
+  const range = { fromMs: view.range.fromMs, toMs: view.range.toMs, stepMs };
+  const rates = lines?.lines.map((line) => thinned(lines.times, line.rates, range)) ?? [];
   const rows: Line[] = ranking.rows.map((row, index) => ({
     ...{ row, label: row.label, inboundBytes: row.inboundBytes, outboundBytes: row.outboundBytes },
     ...{ share: row.share, rates: rates[index] ?? [] },
   }));
-  const left = (label: string, of: { inboundBytes: number; outboundBytes: number }): Line[] =>
-    of.inboundBytes + of.outboundBytes === 0 ? [] : [{ row: null, label, ...of, share: null, rates: [] }];
   const { others, unnamed } = ranking;
+  const all = [...ranking.rows, others, ...(unnamed === null ? [] : [unnamed])];
+  const bytes = all.reduce((sum, of) => sum + of.inboundBytes + of.outboundBytes, 0);
+  const left = (
+    label: string,
+    { inboundBytes, outboundBytes }: typeof others | NonNullable<typeof unnamed>,
+  ) => {
+    const share = (inboundBytes + outboundBytes) / bytes;
+    return inboundBytes + outboundBytes === 0
+      ? []
+      : [{ row: null, label, inboundBytes, outboundBytes, share, rates: [] }];
+  };
   return [
     ...rows,
     ...(others.count > 0 ? left(`the rest, ${formatCount(others.count)} more`, others) : []),
-    ...(unnamed === null ? [] : left('without an application', directed(view, unnamed))),
+    ...(unnamed === null ? [] : left('without an application', unnamed)),
   ];
-}
-
-function directed(view: TrafficView, of: { inboundBytes: number; outboundBytes: number }) {
-  const has = (name: string) =>
-    view.filters.every((one) => one.dimension !== 'direction' || one.values.includes(name) !== one.isNot);
-  return {
-    inboundBytes: has('in') ? of.inboundBytes : 0,
-    outboundBytes: has('out') ? of.outboundBytes : 0,
-  };
 }
 
 /** Dimensions whose values are written as they are typed. */
@@ -245,7 +250,7 @@ const courseColumn: DataColumn<Line> = {
   key: 'course',
   header: 'Course',
   kind: 'picture',
-  cell: ({ label, rates }) => (rates.length > 0 ? sparkLine(thinned(rates), `${label} over the range`) : ''),
+  cell: ({ label, rates }) => (rates.length > 0 ? sparkLine(rates, `${label} over the range`) : ''),
 };
 
 function fieldsOf(dimension: RankedDimension) {

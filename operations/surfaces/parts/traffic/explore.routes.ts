@@ -57,14 +57,14 @@ function registerViews(app: App, deps: ExplorerDeps, place: ExplorerPlace, path:
   const Body = Type.Object({
     name: Type.String({ maxLength: 200 }),
     query: Type.String({ maxLength: 20_000 }),
-    shared: Type.Optional(Type.Literal('on')),
+    for: Type.Optional(Type.Union([Type.Literal('me'), Type.Literal('operators')])),
   });
   // A view of one's own changes nothing but that: who only reads may save one.
   const config = { isOwn: true };
   app.post(`${path}views`, { schema: { body: Body }, config }, async (request, reply) => {
-    const { name, query, shared } = request.body;
+    const { name, query } = request.body;
     try {
-      const view = { name, query, isShared: shared === 'on' };
+      const view = { name, query, isShared: request.body.for === 'operators' };
       const saved = await deps.savedViews.save(place.whoOf(request).actor, view);
       return reply.redirect(withQuery(`${place.path}?${saved.query}`, { saved: '1' }), 303);
     } catch (error) {
@@ -121,6 +121,7 @@ async function readPage(
         return {
           ranking,
           place: view.tables.indexOf(ranking.dimension) + 1,
+          stepMs: explored.stepSecondsOf(ranking.dimension) * 1000,
           lines: isFile ? null : await explored.lines(ranking, { count, hasRest: false }),
         };
       }),

@@ -53,7 +53,17 @@ export function savedSection(
         hiddenField('query', queryOf(view)),
         field({ name: 'name', id: 'view-name', label: 'Name', required: true, maxLength: 60 }),
         who.canShare &&
-          field({ kind: 'checkbox', name: 'shared', id: 'view-shared', label: 'For all operators' }),
+          field({
+            kind: 'select',
+            name: 'for',
+            id: 'view-for',
+            label: 'For',
+            value: 'me',
+            options: [
+              { value: 'me', label: 'Me' },
+              { value: 'operators', label: 'All operators' },
+            ],
+          }),
       ],
     ),
     views.length > 0 && viewTable(place, views, who),

@@ -1,0 +1,162 @@
+/**
+ * What the explorer of traffic costs with 10,000 servers of 500 customers (`SVC_BENCH_SERVERS`): by HTTP, as a person asks, one
+ * page at a time, from the request to the last byte. Each server has two days of sums by ten minutes and by hour, and 15
+ * applications in each hour; minutes are there for the last two hours of all servers and for a day of 50 of them, which
+ * is what the pages read of minutes. One customer has 500 servers, which is what a large portal page counts.
+ */
+import { loadavg } from 'node:os';
+import { systemActor } from '#operations/accounts/index.ts';
+import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+
+export const name = 'traffic-explorer';
+
+const servers = Number(process.env.SVC_BENCH_SERVERS ?? 10_000);
+const rounds = Number(process.env.SVC_BENCH_ROUNDS ?? 20);
+const tenants = 500;
+const applicationsOfHour = 15;
+const names = 2_000;
+
+/** Bars in milliseconds: what a page opens with, and what people ask beside that. */
+const views: readonly [what: string, who: 'staff' | 'owner', path: string, barMs: number][] = [
+  ['console, as it opens: 24 hours', 'staff', '/console/traffic/', 300],
+  ['console, 24 hours by customer', 'staff', '/console/traffic/?by=customer', 300],
+  ['console, one customer', 'staff', '/console/traffic/?q=customer:Largest', 300],
+  ['console, one server', 'staff', '/console/traffic/?q=server:server-17', 300],
+  ['console, one server, last hour', 'staff', '/console/traffic/?q=server:server-17&range=1h', 300],
+  ['console, in and out, previous', 'staff', '/console/traffic/?by=direction&compare=previous', 2000],
+  ['console, 24 hours by application', 'staff', '/console/traffic/?by=app', 2000],
+  ['console, one application', 'staff', '/console/traffic/?q=app:service-37.example', 2000],
+  ['console, not one customer', 'staff', '/console/traffic/?q=-customer:Largest', 2000],
+  ['console, last hour of all', 'staff', '/console/traffic/?range=1h', 2000],
+  ['console, 24 hours by address', 'staff', '/console/traffic/?by=address', 2000],
+  ['console, chart alone', 'staff', '/console/traffic/chart.json', 300],
+  ['portal, 500 servers, as it opens', 'owner', '/client/traffic/', 300],
+  ['portal, 500 servers, 24 hours', 'owner', '/client/traffic/?range=24h', 300],
+  ['portal, 500 servers by application', 'owner', '/client/traffic/?range=24h&by=app', 300],
+  ['portal, flows', 'owner', '/client/traffic/?range=24h&tab=flows', 2000],
+];
+
+export async function run(report: (line: string) => void): Promise<void> {
+  const world = await createWorld();
+  try {
+    const began = performance.now();
+    const { email } = await fill(world);
+    const { rows } = await world.database.pool.query(
+      `select (select count(*) from protect_series) || ' series, ' || (select count(*) from protect_usage_hours) || ' hours, '
+        || (select count(*) from protect_usage_tens) || ' tens, ' || (select count(*) from protect_application_hours)
+        || ' applications of hours, ' || (select count(*) from protect_minutes) || ' minutes' as text`,
+    );
+    report(`${rows[0].text}, made in ${((performance.now() - began) / 1000).toFixed(0)} s`);
+    const staff = 'support@staff.test';
+    await world.accounts.createPerson(systemActor, {
+      email: staff,
+      name: 's',
+      password,
+      staffRole: 'support',
+    });
+    const cookies = { staff: await world.signIn(staff), owner: await world.signIn(email) };
+    for (const [what, who, path, bar] of views)
+      report(await measure(what, world.url + path, cookies[who], bar));
+    report(`load ${loadavg()[0]!.toFixed(2)}`);
+  } finally {
+    // Not as a test's world ends, which looks for secrets in every row.
+    await world.database.drop();
+  }
+}
+
+async function measure(what: string, url: string, cookie: string, bar: number): Promise<string> {
+  const took: number[] = [];
+  let bytes = 0;
+  for (let round = -2; round < rounds; round += 1) {
+    const began = performance.now();
+    const answer = await fetch(url, { headers: { accept: 'text/html', cookie } });
+    const text = await answer.text();
+    if (answer.status !== 200) throw new Error(`${url} was a ${answer.status}: ${text.slice(0, 300)}`);
+    if (round >= 0) took.push(performance.now() - began);
+    bytes = Buffer.byteLength(text);
+  }
+  took.sort((a, b) => a - b);
+  const [best, median, p95] = [0, 0.5, 0.95].map((part) => took[Math.floor(took.length * part)]!);
+  const verdict = median! <= bar ? 'within' : 'OVER';
+  return `${what.padEnd(36)} best ${best!.toFixed(0)} ms, median ${median!.toFixed(0)} ms, 95th percentile ${p95!.toFixed(0)} ms, ${verdict} ${bar} ms, ${Math.round(bytes / 1024)} KiB`;
+}
+
+/** Copies of a server and of its address; sums as two days of minutes would have left them. */
+async function fill(world: World): Promise<{ email: string }> {
+  const customer = await world.createCustomer('Largest');
+  const { serverId } = await world.deploy(customer.tenant, 'first');
+  const [first] = await world.addresses.listAllocationsOfServers([serverId]);
+  const client = await world.database.pool.connect();
+  const query = (text: string, values: unknown[] = []) => client.query(text, values);
+  // Only copies of what exists: what they refer to is not looked at.
+  await query('set session_replication_role = replica');
+  await query(
+    `insert into tenants (organization_id, name, slug) select organization_id, 'Customer ' || n, 'customer-' || n
+     from tenants, generate_series(1, $2::int) n where id = $1`,
+    [customer.tenant.id, tenants],
+  );
+  await query('update tenants set organization_id = organization_id + 100000 where id <> $1', [
+    customer.tenant.id,
+  ]);
+  await query(
+    `insert into servers (tenant_id, order_id, plan_id, image_id, cluster_id, node, name, hostname, provisioning_state,
+       power_state, hourly_quanta, monthly_cap_quanta, provisioned_at, created_at)
+     select case when n <= least(500, $2::int / 4) then $3 else (select min(id) from tenants where name = 'Customer 1') + n % $4::int end,
+       1000000 + n, s.plan_id, s.image_id, s.cluster_id, 'hv-' || n % 100, 'server-' || n, 'server-' || n, s.provisioning_state,
+       s.power_state, s.hourly_quanta, s.monthly_cap_quanta, s.provisioned_at, svc_now() - interval '9 days'
+     from servers s, generate_series(1, $2::int - 1) n where s.id = $1`,
+    [serverId, servers, customer.tenant.id, tenants],
+  );
+  await query(
+    `insert into allocations (pool_id, cluster_id, tenant_id, server_id, address, prefix_length, gateway, is_primary, assigned_at)
+     select a.pool_id, a.cluster_id, s.tenant_id, s.id, '100.64.0.0'::inet + s.id, a.prefix_length, a.gateway, true, a.assigned_at
+     from allocations a, servers s where a.id = $1 and s.id <> a.server_id`,
+    [first!.id],
+  );
+  await query(
+    `insert into protect_series (allocation_id, tenant_id, server_id, address, source_site_id)
+     select id, tenant_id, server_id, host(address), 1 from allocations where released_at is null and server_id is not null
+     on conflict do nothing`,
+  );
+  await query(
+    `insert into protect_usage_tens
+     select allocation_id, at, (allocation_id * 7919 % 9000 + 1000) * (600 + extract(epoch from at)::bigint / 600 % 40), allocation_id % 700 * 600, 1023, 1023
+     from generate_series(date_bin('10 minutes', svc_now(), 'epoch') - interval '2 days', svc_now(), '10 minutes') at, protect_series`,
+  );
+  await query(
+    `insert into protect_usage_hours
+     select allocation_id, date_bin('1 hour', at, 'epoch'), sum(inbound_bytes), sum(outbound_bytes),
+       bit_or(inbound_minutes << (extract(epoch from at)::bigint / 600 % 6 * 10)::int),
+       bit_or(outbound_minutes << (extract(epoch from at)::bigint / 600 % 6 * 10)::int)
+     from protect_usage_tens group by 1, 2 order by 2, 1`,
+  );
+  await query(
+    `insert into protect_application_hours
+     select allocation_id, at, 'service-' || (allocation_id * 37 + k * k * 13) % ${names} || '.example', 'tcp', 443,
+       allocation_id % 90 * 1000 + k, 5000, at + interval '50 minutes'
+     from generate_series(date_bin('1 hour', svc_now(), 'epoch') - interval '1 day', svc_now(), '1 hour') at, protect_series,
+       generate_series(1, ${applicationsOfHour}) k on conflict do nothing`,
+  );
+  const minutes = (span: string, of: string) =>
+    query(
+      `insert into protect_minutes (allocation_id, minute, inbound_bytes, outbound_bytes, inbound_bps, outbound_bps, applications)
+       select allocation_id, minute, 600000, 60000, 80000, 8000, (select jsonb_agg(jsonb_build_object('name',
+           'service-' || (allocation_id * 37 + k * k * 13) % ${names} || '.example', 'transport', 'tcp', 'server_port', 443,
+           'inbound_bytes', 1000, 'outbound_bytes', 100)) from generate_series(1, 6) k)
+       from generate_series(date_trunc('minute', svc_now()) - interval '${span}', date_trunc('minute', svc_now()), '1 minute') minute,
+         protect_series where ${of} on conflict do nothing`,
+    );
+  await minutes('2 hours', 'true');
+  await minutes(
+    '1 day',
+    `server_id in (select id from servers where name = 'server-17' or id % ${Math.max(1, Math.floor(servers / 50))} = 0)`,
+  );
+  await query('set session_replication_role = origin');
+  client.release();
+  await world.database.pool.query('vacuum analyze');
+  // Tests keep plans of small tables; the program plans each statement for its values.
+  world.database.pool.on('connect', (each) => void each.query('set plan_cache_mode = force_custom_plan'));
+  await moveDatabaseClock(world.database, '0');
+  return { email: customer.email };
+}

@@ -157,6 +157,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     connection,
     devices,
     sites,
+    events,
     onPlaced: rejudgeWith(facts, incidents),
     intervalSeconds: config.inventorySyncSeconds,
   });

@@ -15,6 +15,7 @@
 import { completeValues } from './complete.ts';
 import { type ExplorerDeps, explore } from './explore.ts';
 import type { Answer, Dimension, Query, Value } from './query.ts';
+import { listAddresses } from './resolve.ts';
 
 export type { ExplorerDeps } from './explore.ts';
 export * from './query.ts';
@@ -28,6 +29,8 @@ export interface Explorer {
    * can't be answered otherwise is in `limits`.
    */
   explore(query: Query): Promise<Answer>;
+  /** Local addresses that the filters leave, where they name addresses, servers or customers; null: any. */
+  listAddresses(query: Pick<Query, 'siteId' | 'by' | 'filters'>): Promise<string[] | null>;
   /** Values of a dimension that hold a text, for completion. */
   complete(siteId: number, dimension: Dimension, typed: string, limit: number): Promise<Value[]>;
 }
@@ -35,6 +38,7 @@ export interface Explorer {
 export function createExplorer(deps: ExplorerDeps): Explorer {
   return {
     explore: (query) => explore(deps, query),
+    listAddresses: (query) => listAddresses(deps.db(), query),
     complete: (siteId, dimension, typed, limit) => completeValues(deps.db(), siteId, dimension, typed, limit),
   };
 }

@@ -5,6 +5,7 @@ import {
   type ExploredFilter,
   type ExploredSource,
   type FilterDimension,
+  splitPlaces,
 } from '#monitor/facts/index.ts';
 import {
   findApplicationNames,
@@ -93,6 +94,22 @@ export async function resolveFilters(
     for (const value of unknown) limits.push(noSuchValue(filter.dimension, value));
   }
   return { filters, limits };
+}
+
+/** Addresses that filters name one by one, themselves or by their servers and customers; null: other filters or none do. */
+export async function listAddresses(
+  db: Queryable,
+  query: Pick<Query, 'siteId' | 'by' | 'filters'>,
+): Promise<string[] | null> {
+  const inventory = await readInventory(db, query);
+  const { filters } = await resolveFilters(db, query, inventory);
+  const named = filters
+    .filter(({ dimension, is }) => dimension === 'address' && is)
+    .map(({ values }) => splitPlaces(values))
+    .filter(({ networks }) => networks.length === 0)
+    .map(({ addresses, segments }) => new Set([...addresses, ...segments.map((one) => one.address)]));
+  const [first, ...others] = named;
+  return first ? [...first].filter((address) => others.every((one) => one.has(address))) : null;
 }
 
 const noSuchValue = (dimension: Dimension, value: string): Limit => ({

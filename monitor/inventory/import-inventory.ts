@@ -1,16 +1,18 @@
 import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
 import type { Devices } from '#monitor/devices/index.ts';
+import type { Events } from '#monitor/events/index.ts';
 import { type OpenConnection, OperationsError } from '#monitor/operations-client/index.ts';
 import { applyListing, type ChangedAddress } from '#monitor/placements/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import { ifHeld, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { findMatches, placesOf, toMachine } from './inventory.ts';
+import { findMatches, type InventoryMachine, placesOf, toMachine } from './inventory.ts';
 import { retireMachines } from './retire-machines.ts';
 import {
   databaseTime,
   type ImportCounts,
   listTombstonesSince,
+  listStateChanges,
   listUnlisted,
   lockInventory,
   readListedAt,
@@ -28,6 +30,7 @@ const batchSize = 1_000;
 export interface ImportDeps {
   db: () => Queryable;
   devices: Devices;
+  events: Events;
   sites: Sites;
   /** Addresses that now belong to other sensors; called in the transaction of the import. */
   onPlaced: (trx: Queryable, changed: readonly ChangedAddress[]) => Promise<void>;
@@ -55,7 +58,9 @@ export async function importInventory(
       .map(toMachine)
       .filter(({ clusterId, vmId }) => !destroyed.has(`${clusterId}/${vmId}`));
     for (let i = 0; i < machines.length; i += batchSize) {
-      await upsertMachines(trx, machines.slice(i, i + batchSize));
+      const batch = machines.slice(i, i + batchSize);
+      await noteStates(deps, trx, batch, siteOf);
+      await upsertMachines(trx, batch);
     }
     // Before devices are locked: transactions that apply uploads take the two locks in this order.
     const changed = await applyListing(trx, placesOf(machines), await readListedAt(trx));
@@ -79,6 +84,21 @@ export async function importInventory(
     return counts;
   };
   return ifHeld(deps.db(), lease, apply, lockInventory);
+}
+
+/** Servers that were switched on or off since the last import, as events of their sites. */
+async function noteStates(
+  { events }: Pick<ImportDeps, 'events'>,
+  trx: Queryable,
+  machines: readonly InventoryMachine[],
+  siteOf: ReadonlyMap<number, number>,
+): Promise<void> {
+  for (const { clusterId, serverName, addresses, before, after } of await listStateChanges(trx, machines)) {
+    const siteId = siteOf.get(clusterId);
+    if (siteId === undefined) continue;
+    const details = { server: serverName, before, after, addresses };
+    await events.record(trx, { kind: 'server_state_changed', siteId, details });
+  }
 }
 
 async function listAll(

@@ -13,6 +13,7 @@ import { inventoryContract } from '#contracts/admin-api/schemas.ts';
 import type { DestroyNotice, DestroyNoticeResult } from '#contracts/destroy-notice/index.ts';
 import { type Connection, OperationsError, safeFaultText } from '#monitor/operations-client/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { listServerChanges, type ServerChange, type ServerChangesAsked } from '#monitor/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { inTransaction } from '#service-kit/postgres/index.ts';
@@ -23,6 +24,7 @@ import * as store from './store.ts';
 
 export { inventoryStaleMs } from './import-inventory.ts';
 export { keptTombstones } from './kept.ts';
+export type { ServerChange } from '#monitor/views/index.ts';
 export type { NodeServer } from './node-store.ts';
 export type { ClusterCount, ImportState } from './store.ts';
 
@@ -39,6 +41,8 @@ export interface Inventory {
   listClusters(): Promise<store.ClusterCount[]>;
   /** Live servers of these clusters on a node, by name. */
   listNodeServers(clusterIds: readonly number[], node: string, limit: number): Promise<NodeServer[]>;
+  /** What became of a site's servers in a range, newest first: listed, moved to another node, gone. */
+  listServerChanges(asked: ServerChangesAsked, limit: number): Promise<ServerChange[]>;
 }
 
 /**
@@ -106,6 +110,7 @@ export function createInventory(deps: InventoryDeps): Inventory {
     state: () => store.readState(deps.db()),
     listClusters: () => store.listClusters(deps.db()),
     listNodeServers: (clusterIds, node, limit) => listNodeServers(deps.db(), clusterIds, node, limit),
+    listServerChanges: (asked, limit) => listServerChanges(deps.db(), asked, limit),
   };
 }
 

@@ -74,6 +74,27 @@ test('NET-2.1.1: an import names devices by their MAC, on every segment that sho
   );
 });
 
+test('a server that another state is listed of is an event of its site with its addresses, once', async () => {
+  world.operations.vms = [vm(1, [macA], 'web-1'), vm(2, [macB], 'elsewhere', 99)];
+  await importNow();
+  world.operations.vms = [
+    { ...vm(1, [macA], 'web-1'), state: 'stopped' },
+    { ...vm(2, [macB], 'elsewhere', 99), state: 'stopped' },
+  ];
+  await importNow();
+  await importNow();
+  const events = await world.events.list(world.siteId, 10);
+  assert.deepEqual(
+    events.map(({ kind, details }) => [kind, details]),
+    [
+      [
+        'server_state_changed',
+        { server: 'web-1', before: 'running', after: 'stopped', addresses: ['203.0.113.50'] },
+      ],
+    ],
+  );
+});
+
 test('NET-2.1.1: a MAC that two servers of a site list matches no device', async () => {
   await see(macA, 2);
   world.operations.vms = [vm(1, [macA]), vm(2, [macA])];

@@ -52,6 +52,29 @@ export async function upsertMachines(db: Queryable, machines: readonly Inventory
   );
 }
 
+export interface StateChange {
+  clusterId: number;
+  serverName: string;
+  addresses: string[];
+  before: string;
+  after: string;
+}
+
+/** Of machines that are known and live: which of these listings say another state, such as stopped after running. */
+export async function listStateChanges(
+  db: Queryable,
+  machines: readonly InventoryMachine[],
+): Promise<StateChange[]> {
+  const { rows } = await sql<StateChange>`
+    select v.cluster_id as "clusterId", l.name as "serverName", v.state as before, l.state as after, array(
+      select distinct host(a) from inventory_interfaces i, unnest(i.addresses) a
+      where i.cluster_id = v.cluster_id and i.vm_id = v.vm_id and i.retired_at is null order by 1) as addresses
+    from jsonb_to_recordset(${JSON.stringify(machines)}::jsonb) as l("clusterId" bigint, "vmId" bigint, name text, state text)
+    join inventory_vms v on v.cluster_id = l."clusterId" and v.vm_id = l."vmId"
+    where v.retired_at is null and v.state <> l.state order by v.cluster_id, v.vm_id`.execute(db);
+  return rows;
+}
+
 export interface MachineKey {
   clusterId: number;
   vmId: number;

@@ -113,6 +113,7 @@ function createScene(world: World, id: number, random: () => number, plant: Plan
       {
         db: () => world.database.db,
         devices: world.devices,
+        events: world.events,
         sites: world.sites,
         onPlaced: (trx, changed) => world.facts.rejudge(changed, openScope(trx)),
       },

@@ -197,7 +197,10 @@ async function openStage(plant: Plant) {
   });
   const devices = createDevices({ ...base, events, vendors: createVendors({ ...base, registryUrl: null }) });
   const onPlaced = async () => {};
-  const inventory = createInventory({ ...base, connection, devices, sites, onPlaced, intervalSeconds: 60 });
+  const inventory = createInventory({
+    ...{ ...base, connection, devices, events, sites, onPlaced },
+    intervalSeconds: 60,
+  });
   const { id: siteId } = await sites.create(systemActor, 'Site');
   await sites.mapCluster(systemActor, 7, siteId);
   let runs = 0;
@@ -208,7 +211,7 @@ async function openStage(plant: Plant) {
       // The test server has no autovacuum: without statistics the planner assumes empty tables and reads whole indexes,
       // so that each run would cost more than the previous one.
       if (runs % runsPerVacuum === vacuumAfterRuns) await pool.query('vacuum analyze');
-      const world = { db, pool, siteId, devices, inventory, sites, plant };
+      const world = { db, pool, siteId, devices, events, inventory, sites, plant };
       const run = createRun(world, runs, startSecond + runs * 60_000);
       await run.perform({ kind: 'wait', minutes: 0 });
       return run;
@@ -225,6 +228,7 @@ interface Stage {
   pool: pg.Pool;
   siteId: number;
   devices: ReturnType<typeof createDevices>;
+  events: ReturnType<typeof createEvents>;
   inventory: ReturnType<typeof createInventory>;
   sites: ReturnType<typeof createSites>;
   plant: Plant;
@@ -268,7 +272,7 @@ function createRun(stage: Stage, number: number, startSecond: number): Run {
     } as unknown as Parameters<typeof importInventory>[1];
     const lease = { name: 'proof', holder: 'proof', term: 1 } as Parameters<typeof importInventory>[2];
     await importInventory(
-      { db: () => stage.db, devices, sites: stage.sites, onPlaced: async () => {} },
+      { db: () => stage.db, devices, events: stage.events, sites: stage.sites, onPlaced: async () => {} },
       client,
       lease,
       async () => true,

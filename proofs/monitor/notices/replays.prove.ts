@@ -109,6 +109,7 @@ async function openReplica(world: World, plant: Plant) {
     ...base,
     connection,
     devices,
+    events: world.events,
     sites: world.sites,
     onPlaced: (trx, changed) => world.facts.rejudge(changed, openScope(trx)),
     intervalSeconds: 60,

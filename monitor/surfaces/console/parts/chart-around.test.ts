@@ -1,6 +1,7 @@
 /** Why charts of the console have no values, and the flags of what happened. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { systemActor } from '#monitor/operators/index.ts';
 import { startMonitorServer } from '#monitor/testing/server.ts';
 import type { GapRow } from '#monitor/traffic/index.ts';
 import { type ChartReason, readRange } from '#service-kit/pages/index.ts';
@@ -83,4 +84,49 @@ test('charts of a site and of an address have flags of what happened to them, an
   assert.deepEqual(await flagsOf(`/sites/${siteId}/addresses/192.0.2.10/chart.json`), []);
   const page = (await viewer.get(`/sites/${siteId}/traffic`)).text;
   assert.match(page, /What happened \(1\)/);
+});
+
+test('a server that came, moved, was switched off or went, and a drill, are flags that lead to what happened', async () => {
+  await using server = await startMonitorServer();
+  const { siteId, database, monitor } = server;
+  const rows = (text: string, values: unknown[] = []) => database.pool.query(text, values);
+  await monitor.sites.mapCluster(systemActor, 7, siteId);
+  await rows(
+    `insert into inventory_vms (cluster_id, vm_id, node, name, state, updated_at, first_seen_at, retired_at) values
+       (7, 1, 'hv-2', 'old', 'running', now(), now() - interval '9 days', null),
+       (7, 2, 'hv-1', 'new', 'running', now(), now() - interval '50 minutes', null),
+       (7, 3, 'hv-1', 'former', 'stopped', now(), now() - interval '9 days', now() - interval '20 minutes')`,
+  );
+  // The listings that named the old and the new node: the times of both rows overlap.
+  await rows(
+    `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at, ended_at)
+     select 7, p.vm, p.node, '02:00:00:00:00:0' || p.vm, 'br0', a.address, true, p.began_at, p.ended_at
+     from (values (1, 'hv-1', '-infinity'::timestamptz, now() - interval '30 minutes'), (1, 'hv-2', now() - interval '40 minutes', null),
+       (2, 'hv-1', '-infinity', null), (3, 'hv-1', '-infinity', now() - interval '20 minutes')) p(vm, node, began_at, ended_at),
+       lateral (values (null::inet), ('192.0.2.1'::inet + (p.vm - 1))) a(address)`,
+  );
+  await rows(
+    `insert into events (kind, site_id, details, occurred_at) values ('server_state_changed', $1,
+       '{"server": "new", "before": "running", "after": "stopped", "addresses": ["192.0.2.2"]}', now() - interval '10 minutes')`,
+    [siteId],
+  );
+  const viewer = await server.signIn('viewer');
+  type Flag = { text: string; href: string };
+  const flagsOf = async (path: string) => {
+    const { status, text } = await viewer.get(path);
+    assert.equal(status, 200, text.slice(0, 300));
+    return (JSON.parse(text) as { flags: Flag[] }).flags.map((one) => [one.text, one.href]);
+  };
+  const at = (address: string) => `/sites/${siteId}/addresses/${address}`;
+  const deployed = ['new was deployed on hv-1', at('192.0.2.2')];
+  const moved = ['old moved from hv-1 to hv-2', at('192.0.2.1')];
+  const gone = ['former was destroyed', at('192.0.2.3')];
+  const stopped = ['new is stopped, was running', `/sites/${siteId}/events?kind=server_state_changed`];
+  assert.deepEqual(await flagsOf(`/sites/${siteId}/traffic.json`), [deployed, moved, gone, stopped]);
+  assert.deepEqual(await flagsOf(`/sites/${siteId}/explore.json`), [deployed, moved, gone, stopped]);
+  assert.deepEqual(await flagsOf(`${at('192.0.2.1')}/chart.json`), [moved]);
+  assert.deepEqual(await flagsOf(`/sites/${siteId}/explore.json?q=server:new`), [deployed, stopped]);
+  assert.deepEqual(await flagsOf(`/sites/${siteId}/explore.json?q=address:192.0.2.1`), [moved]);
+  const other = await monitor.sites.create(systemActor, 'Other');
+  assert.deepEqual(await flagsOf(`/sites/${other.id}/traffic.json`), [], 'nothing of another site');
 });

@@ -1,6 +1,10 @@
-/** What happened at a site, as flags on the time axis of its charts: attacks, scans, changed thresholds, events. */
+/**
+ * What happened at a site, as flags on the time axis of its charts: attacks, drills, scans, changed thresholds, servers that came, moved
+ * to another node, were switched on or off, or went, and other events.
+ */
 import type { MonitorEvent } from '#monitor/events/index.ts';
 import { titleOfIncident } from '#monitor/incidents/index.ts';
+import type { ServerChange } from '#monitor/inventory/index.ts';
 import { type ChartFlag, type Range, withQuery } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { incidentHref } from './incident-text.ts';
@@ -16,7 +20,7 @@ export interface FlagSubject {
 }
 
 export async function readChartFlags(
-  deps: Pick<ConsoleDeps, 'incidents' | 'scans' | 'events' | 'auditTrail'>,
+  deps: Pick<ConsoleDeps, 'incidents' | 'scans' | 'events' | 'auditTrail' | 'inventory'>,
   subject: FlagSubject,
   range: Pick<Range, 'fromMs' | 'toMs'>,
 ): Promise<ChartFlag[]> {
@@ -25,6 +29,8 @@ export async function readChartFlags(
     scanFlags(deps, subject),
     eventFlags(deps, subject, range),
     thresholdFlags(deps, subject, range),
+    drillFlags(deps, subject, range),
+    serverFlags(deps, subject, range),
   ]);
   return flags
     .flat()
@@ -68,18 +74,25 @@ async function eventFlags(
   const events = await deps.events.list(siteId, eachMax, { fromMs: range.fromMs, toMs: range.toMs });
   return events
     .filter(({ kind }) => kind !== 'ddos_detected')
-    .filter(({ details }) => addresses === undefined || addresses.includes(String(details.address)))
+    .filter(
+      ({ details }) => addresses === undefined || addressesIn(details).some((one) => addresses.includes(one)),
+    )
     .map(
       (event): ChartFlag => ({
         timeMs: event.occurredAtMs,
         text: eventText(event),
         href: withQuery(`/sites/${siteId}/events`, { kind: event.kind }),
-        tone: 'warn',
+        tone: event.kind === 'server_state_changed' ? 'info' : 'warn',
       }),
     );
 }
 
+function addressesIn({ address, addresses }: MonitorEvent['details']): string[] {
+  return [address, ...(Array.isArray(addresses) ? addresses : [])].map(String);
+}
+
 function eventText({ kind, details, hostName }: MonitorEvent): string {
+  if (kind === 'server_state_changed') return `${details.server} is ${details.after}, was ${details.before}`;
   const about = typeof details.address === 'string' ? details.address : hostName;
   const name = eventName(kind);
   return `${name.charAt(0).toUpperCase()}${name.slice(1)}${about ? `: ${about}` : ''}`;
@@ -107,6 +120,61 @@ async function thresholdFlags(
         href: withQuery('/audit', { operation: entry.operation }),
       };
     });
+}
+
+/** Replays of attacks through the detectors; they explain an incident without traffic. */
+async function drillFlags(
+  deps: Pick<ConsoleDeps, 'auditTrail'>,
+  { siteId, addresses }: FlagSubject,
+  range: Pick<Range, 'fromMs' | 'toMs'>,
+) {
+  const filter = { operation: 'drill.start', fromMs: range.fromMs, toMs: range.toMs };
+  const { entries } = await deps.auditTrail.page(filter, {});
+  return entries
+    .filter(({ after }) => siteOf(after) === siteId)
+    .filter(({ subjectName }) => addresses === undefined || addresses.includes(String(subjectName)))
+    .map(
+      (entry): ChartFlag => ({
+        timeMs: entry.occurredAtMs,
+        text: `Drill for ${entry.subjectName}`,
+        href: `/sites/${siteId}/protection`,
+        tone: 'info',
+      }),
+    );
+}
+
+async function serverFlags(
+  deps: Pick<ConsoleDeps, 'inventory'>,
+  {
+    siteId,
+    addresses = null,
+  }: Omit<FlagSubject, 'addresses'> & { addresses?: readonly string[] | null | undefined },
+  { fromMs, toMs }: Pick<Range, 'fromMs' | 'toMs'>,
+) {
+  const changes = await deps.inventory.listServerChanges({ siteId, fromMs, toMs, addresses }, eachMax);
+  return changes.map(
+    (change): ChartFlag => ({
+      timeMs: change.atMs,
+      text: changeText(change),
+      href:
+        change.address === null
+          ? withQuery('/search', { q: change.serverName })
+          : `/sites/${siteId}/addresses/${encodeURIComponent(change.address)}`,
+      tone: 'info',
+    }),
+  );
+}
+
+function changeText({ kind, serverName, fromNode, toNode }: ServerChange): string {
+  const node = (name: string | null) => name ?? 'an unknown node';
+  switch (kind) {
+    case 'listed':
+      return `${serverName} was deployed${toNode === null ? '' : ` on ${toNode}`}`;
+    case 'gone':
+      return `${serverName} was destroyed`;
+    case 'moved':
+      return `${serverName} moved from ${node(fromNode)} to ${node(toNode)}`;
+  }
 }
 
 function siteOf(state: unknown): unknown {

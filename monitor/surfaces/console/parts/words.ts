@@ -18,6 +18,7 @@ const eventKinds: Readonly<Record<string, string>> = {
   telemetry_rejected: 'upload rejected',
   ip_conflict_opened: 'address in conflict',
   ip_conflict_resolved: 'conflict resolved',
+  server_state_changed: 'server switched on or off',
 };
 
 /** Label of an event's kind; an unknown kind is shown by its name. */

@@ -1,0 +1,62 @@
+/** What became of a site's servers, by what operations listed: those that were listed first, went to another node, or were listed no longer. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+export interface ServerChange {
+  kind: 'listed' | 'moved' | 'gone';
+  atMs: number;
+  serverName: string;
+  /** Of moves; null where operations named no node. */
+  fromNode: string | null;
+  toNode: string | null;
+  /** One of its addresses at that time, or null. */
+  address: string | null;
+}
+
+export interface ServerChangesAsked {
+  siteId: number;
+  fromMs: number;
+  /** Exclusive. */
+  toMs: number;
+  /** Servers that had one of these; null: all servers. */
+  addresses: readonly string[] | null;
+}
+
+/**
+ * The newest ones first. Servers of a cluster's first listing are not news: they were there before. A move stands at the listing that
+ * last named the old node.
+ */
+export async function listServerChanges(
+  db: Queryable,
+  { siteId, fromMs, toMs, addresses }: ServerChangesAsked,
+  limit: number,
+): Promise<ServerChange[]> {
+  const inRange = (column: string) =>
+    sql`${sql.ref(column)} >= to_timestamp(${fromMs / 1000}::float8) and ${sql.ref(column)} < to_timestamp(${toMs / 1000}::float8)`;
+  const { rows } = await sql<ServerChange>`
+    with machines as (
+      select v.* from inventory_vms v join site_clusters c on c.cluster_id = v.cluster_id and c.site_id = ${siteId}),
+    changes as (
+      select 'listed' as kind, v.first_seen_at as at, v.cluster_id, v.vm_id, null::text as from_node, v.node as to_node
+      from machines v where ${inRange('v.first_seen_at')}
+        and v.first_seen_at > (select min(first_seen_at) from inventory_vms f where f.cluster_id = v.cluster_id)
+      union all
+      select 'gone', v.retired_at, v.cluster_id, v.vm_id, v.node, null from machines v where ${inRange('v.retired_at')}
+      union all
+      select 'moved', min(p.began_at), p.cluster_id, p.vm_id, before.node, p.node
+      from vm_placements p join site_clusters c on c.cluster_id = p.cluster_id and c.site_id = ${siteId}
+      cross join lateral (select o.node from vm_placements o where o.cluster_id = p.cluster_id and o.vm_id = p.vm_id and o.mac = p.mac
+        and o.address is null and o.began_at < p.began_at order by o.began_at desc limit 1) before
+      where p.address is null and ${inRange('p.began_at')} and before.node is distinct from p.node
+      group by p.cluster_id, p.vm_id, before.node, p.node)
+    select h.kind, (extract(epoch from h.at) * 1000)::float8 as "atMs", coalesce(v.name, 'VM ' || h.vm_id) as "serverName",
+      h.from_node as "fromNode", h.to_node as "toNode", a.address
+    from changes h left join inventory_vms v on v.cluster_id = h.cluster_id and v.vm_id = h.vm_id
+    left join lateral (select host(p.address) as address from vm_placements p where p.cluster_id = h.cluster_id and p.vm_id = h.vm_id
+        and p.address is not null and (p.ended_at is null or p.ended_at >= h.at)
+        and (${addresses}::inet[] is null or p.address = any(${addresses}::inet[]))
+      order by p.address limit 1) a on true
+    where ${addresses}::inet[] is null or a.address is not null
+    order by h.at desc, 3 limit ${limit}`.execute(db);
+  return rows;
+}

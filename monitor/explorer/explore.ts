@@ -24,9 +24,9 @@ export async function explore(deps: ExplorerDeps, query: Query): Promise<Answer>
   const steps = chooseSteps(query, nowMs / 1000, isKeptByHour(query, source));
   const inventory = await readInventory(db, query);
   const { filters, limits } = await resolveFilters(db, query, inventory);
-  const { siteId, by, measure, top } = query;
+  const { siteId, by, measure, order, top } = query;
   const asked: Exploration = {
-    ...{ siteId, source, filters, by, owners: inventory.owners, measure },
+    ...{ siteId, source, filters, by, owners: inventory.owners, measure, order },
     ...{ fromMinute: steps.from, toMinute: steps.to, stepSeconds: steps.stepSeconds },
     rows: { limit: top },
   };
@@ -78,6 +78,7 @@ async function labelsOf(
   return (key) => key.map((value, i) => labelValue(by[i]!, value, { inventory, devices }));
 }
 
+/** What of the range is kept no longer. */
 function rangeLimits(query: Query, source: Exploration['source'], from: number, nowMs: number): Limit[] {
   const limits: Limit[] = [];
   const second = (ms: number) => `${new Date(Math.ceil(ms / 60_000) * 60_000).toISOString().slice(0, 16)}Z`;

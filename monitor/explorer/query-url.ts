@@ -12,6 +12,8 @@ import {
   lastSecondsDefault,
   type Measure,
   measures,
+  type Order,
+  orders,
   type Query,
   type QueryRange,
   type QueryStep,
@@ -58,6 +60,7 @@ export function parseQueryUrl(siteId: number, values: UrlValues): ParsedQuery {
     by: taken('by', [], parseBy),
     step: taken('step', 'auto', parseStep),
     measure: taken('measure', 'bytes', parseMeasure),
+    order: taken('order', 'size', parseOrder),
     top: taken('top', topDefault, parseTop),
     compare: taken('compare', null, parseCompare),
   };
@@ -66,7 +69,7 @@ export function parseQueryUrl(siteId: number, values: UrlValues): ParsedQuery {
 
 /** The values that `parseQueryUrl` reads as this query; the defaults are left out. */
 export function printQueryUrl(query: Query): Record<string, string> {
-  const { range, by, step, measure, top, compare } = query;
+  const { range, by, step, measure, order, top, compare } = query;
   const text = printQueryText(query.filters);
   return {
     ...(text !== '' && { q: text }),
@@ -74,6 +77,7 @@ export function printQueryUrl(query: Query): Record<string, string> {
     ...(by.length > 0 && { by: by.join(',') }),
     ...(step !== 'auto' && { step: step === null ? 'none' : String(step) }),
     ...(measure !== 'bytes' && { measure }),
+    ...(order !== 'size' && { order }),
     ...(top !== topDefault && { top: String(top) }),
     ...(compare !== null && { compare }),
   };
@@ -106,6 +110,11 @@ function parseStep(text: string): Parsed<QueryStep> {
 function parseMeasure(text: string): Parsed<Measure> {
   const measure = measures.find((one) => one === text);
   return measure ? { value: measure } : { fault: `Use ${measures.join(' or ')}.` };
+}
+
+function parseOrder(text: string): Parsed<Order> {
+  const order = orders.find((one) => one === text);
+  return order ? { value: order } : { fault: `Use ${orders.join(', ')}.` };
 }
 
 function parseTop(text: string): Parsed<number> {

@@ -114,6 +114,7 @@ test('a query and its URL say the same', () => {
       by: ['server', 'peer'],
       step: null,
       measure: 'packets',
+      order: 'in',
       top: 25,
       compare: 'previous',
     },

@@ -19,6 +19,10 @@ export type Dimension = (typeof dimensions)[number];
 export const measures = ['bytes', 'packets'] as const;
 export type Measure = (typeof measures)[number];
 
+/** By what the rows of an answer are the largest: the measure in both directions, or bytes of one. */
+export const orders = ['size', 'in', 'out'] as const;
+export type Order = (typeof orders)[number];
+
 /** Rows that any of these values matches, or with `is: false` rows that none does. */
 export interface Filter {
   dimension: Dimension;
@@ -42,6 +46,7 @@ export interface Query {
   by: readonly Dimension[];
   step: QueryStep;
   measure: Measure;
+  order: Order;
   /** Rows of the answer, the largest first; the others are `rest`. */
   top: number;
   /** `previous`: also the same length of time before the range. */
@@ -128,7 +133,7 @@ export interface Answer {
   grains: readonly Grain[];
   /** Start of the newest minute with facts of the site, unix milliseconds; null: none yet. */
   newestMs: number | null;
-  /** By the query's measure, largest first. */
+  /** By the query's order, largest first. */
   rows: readonly Row[];
   rest: Rest | null;
   total: Amount;

@@ -4,6 +4,7 @@
  * Saving under a name that is there takes its place. A view is no right: who opens it reads what they may read.
  */
 import { CodedError } from '#common/errors/index.ts';
+import { dimensions } from '#monitor/explorer/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -28,6 +29,7 @@ const kept = [
   'compare',
   'shape',
   'tab',
+  ...dimensions.flatMap((one) => [`${one}_sort`, `${one}_direction`]),
 ];
 
 export interface SavedViews {

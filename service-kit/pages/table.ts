@@ -56,6 +56,8 @@ export interface TableOptions<Row> {
   jsonHref?: string | undefined;
   /** A GET form's fields or links, shown above the table. */
   filter?: Content;
+  /** The last row, of everything: it keeps its place in every order. */
+  totals?: Row;
   /** A row's state; the row must also say it in words. */
   rowTone?: (row: Row) => Tone | undefined;
   /** What a row unfolds to, below it over the whole width; nothing for rows that are folded. */
@@ -79,8 +81,9 @@ function scrollBox<Row>(options: TableOptions<Row>): Html {
   const caption = html`<caption class="${classes(!options.captionVisible && 'visually-hidden')}">${options.caption}</caption>`;
   const head = options.columns.map((column) => headerCell(column, options));
   const rows = options.rows.map((row) => bodyRow(row, options));
+  const totals = options.totals === undefined ? '' : html`<tfoot>${bodyRow(options.totals, options)}</tfoot>`;
   const isStacked = options.isStacked || hasActions(options);
-  return html`<div class="table-scroll" tabindex="0" role="region" aria-label="${options.caption}"><table data-rows${attributes({ class: isStacked ? 'is-stacked' : undefined })}>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
+  return html`<div class="table-scroll" tabindex="0" role="region" aria-label="${options.caption}"><table data-rows${attributes({ class: isStacked ? 'is-stacked' : undefined })}>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody>${totals}</table></div>`;
 }
 
 function hasActions<Row>({ columns }: TableOptions<Row>): boolean {

@@ -59,8 +59,10 @@ export interface Exploration extends SiteRange {
   owners: readonly AddressOwner[];
   /** Null: no steps. */
   stepSeconds: number | null;
-  /** By which rows are ordered; packets are summed only where they are asked for. */
+  /** Packets are summed only where they are asked for. */
   measure: 'bytes' | 'packets';
+  /** Of `size`: the measure in both directions; else bytes of one. */
+  order: 'size' | 'in' | 'out';
   /** So many of the largest, or exactly these. */
   rows: { limit: number } | { keys: readonly (readonly (string | null)[])[] };
 }
@@ -73,7 +75,7 @@ export interface ExploredAmount {
 }
 
 export interface Explored {
-  /** Largest first; empty without `by`. */
+  /** Largest by the order first; empty without `by`. */
   rows: (ExploredAmount & { key: (string | null)[] })[];
   /** How many keys there are. */
   groups: number;

@@ -96,7 +96,7 @@ function valueIn(dimension: ExploredDimension, piece: Piece, owners: Exploration
 }
 
 export function explore(rows: MemoryRows, asked: Exploration): Explored {
-  const { by, owners, measure, stepSeconds } = asked;
+  const { by, owners, measure, order, stepSeconds } = asked;
   const all = asked.source === 'addresses' ? addressPieces(rows, asked) : usagePieces(rows, asked);
   const pieces = all.filter((one) => asked.filters.every((filter) => isKept(filter, one)));
   const amountOf = (of: readonly Piece[]): ExploredAmount => ({
@@ -104,7 +104,12 @@ export function explore(rows: MemoryRows, asked: Exploration): Explored {
     outBytes: sumOf(of, (one) => one.outBytes),
     packets: measure === 'packets' ? sumOf(of, (one) => one.packets) : null,
   });
-  const size = (one: ExploredAmount) => one.packets ?? one.inBytes + one.outBytes;
+  const size = (one: ExploredAmount) =>
+    order === 'in'
+      ? one.inBytes
+      : order === 'out'
+        ? one.outBytes
+        : (one.packets ?? one.inBytes + one.outBytes);
   const keyOf = (one: Piece) => JSON.stringify(by.map((dimension) => valueIn(dimension, one, owners)));
   const groups = by.length === 0 ? new Map<string, Piece[]>() : Map.groupBy(pieces, keyOf);
   const ranked = [...groups]

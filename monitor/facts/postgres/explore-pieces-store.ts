@@ -38,7 +38,7 @@ export interface Pieces {
   grains: Set<'minutes' | 'tens' | 'hours' | 'days'>;
 }
 
-export const usesDimension = (asked: Exploration, ...dimensions: ExploredDimension[]): boolean =>
+const usesDimension = (asked: Exploration, ...dimensions: ExploredDimension[]): boolean =>
   asked.by.some((one) => dimensions.includes(one)) ||
   asked.filters.some((one) => dimensions.includes(one.dimension));
 

@@ -9,9 +9,10 @@ import type {
   Exploration,
   Explored,
   ExploredAmount,
+  ExploredDimension,
   ExploredFilter,
 } from '../contract/exploration.ts';
-import { columns, conditionOf, piecesOf, usesDimension } from './explore-pieces-store.ts';
+import { columns, conditionOf, piecesOf } from './explore-pieces-store.ts';
 import { listObserved } from './observed-store.ts';
 import { type Coverage, hourSeconds } from './span-store.ts';
 
@@ -84,7 +85,7 @@ function filtersOf({ by, owners }: Exploration, keys: Sums['rows'][number]['key'
 async function readSums(db: Queryable, coverage: Coverage, asked: Exploration): Promise<Sums> {
   const { measure, stepSeconds, by } = asked;
   const pieces = piecesOf(coverage, asked);
-  const size = measure === 'packets' ? sql`packets` : sql`inbound + outbound`;
+  const size = orderOf(asked);
   const step =
     stepSeconds === null
       ? sql`null::timestamptz`
@@ -97,9 +98,14 @@ async function readSums(db: Queryable, coverage: Coverage, asked: Exploration): 
     ${measure === 'packets' ? sql`coalesce(packets, 0)::float8` : sql`null::float8`} as packets`;
   const { rows } = await sql<SumRow>`
     with ${pieces.before} pieces as (${pieces.base}),
+    -- Texts and names are made of sums, not of every row.
+    by_raw as materialized (
+      select ${step} as step, ${rawColumns(by)} ${sums}
+      from pieces b ${captureJoin(asked.filters.map((one) => one.dimension))}
+      where ${sql.join([sql`true`, ...asked.filters.map(conditionOf)], sql` and `)}
+      group by ${rawColumns(by)} 1),
     by_step as materialized (
-      select ${step} as step, ${key(0)} as k1, ${key(1)} as k2, ${sums}
-      from pieces b ${joins(asked)} where ${sql.join([sql`true`, ...asked.filters.map(conditionOf)], sql` and `)}
+      select step, ${key(0)} as k1, ${key(1)} as k2, ${sums} from by_raw b ${captureJoin(by)} ${ownerJoins(asked)}
       group by 1, 2, 3),
     keys as materialized (
       select *, row_number() over (order by ${size} desc, k1 collate "C", k2 collate "C")::int as place,
@@ -120,6 +126,12 @@ async function readSums(db: Queryable, coverage: Coverage, asked: Exploration): 
     where s.step is not null
     order by 1, 2 nulls first, 5`.execute(db);
   return { ...toExplored(rows, by.length), grains: [...pieces.grains].sort() };
+}
+
+/** By what rows are the largest. */
+function orderOf({ order, measure }: Exploration): RawBuilder<unknown> {
+  if (order !== 'size') return order === 'in' ? sql`inbound` : sql`outbound`;
+  return measure === 'packets' ? sql`packets` : sql`inbound + outbound`;
 }
 
 /** Equal, or both null, as a hash join takes it. */
@@ -160,10 +172,36 @@ function wantedRows({ rows, by }: Exploration): RawBuilder<unknown> {
     where g.k1 is not distinct from keys.k1 and g.k2 is not distinct from keys.k2)`;
 }
 
-/** What dimensions need beside the row itself: the capture, and who has the address. */
-function joins(asked: Exploration): RawBuilder<unknown> {
-  const capture = usesDimension(asked, 'sensor') ? sql`join captures c on c.id = b.capture_id` : sql``;
-  if (!usesDimension(asked, 'server', 'customer')) return capture;
+/** Columns of `pieces` that these dimensions are made of, each once, with a comma after each. */
+function rawColumns(by: readonly ExploredDimension[]): RawBuilder<unknown> {
+  const names = new Set(by.flatMap((one) => rawNames[one]));
+  return sql.join(
+    [...names].map((name) => sql`${sql.ref(`b.${name}`)}, `),
+    sql``,
+  );
+}
+
+const rawNames: Readonly<Record<ExploredDimension, readonly string[]>> = {
+  address: ['local', 'segment'],
+  server: ['local', 'segment'],
+  customer: ['local', 'segment'],
+  device: ['device_key'],
+  application: ['name'],
+  peer: ['peer'],
+  port: ['server_port'],
+  transport: ['protocol'],
+  direction: ['direction'],
+  sensor: ['capture_id'],
+  scope: ['vantage'],
+};
+
+/** The sensor is that of the capture. */
+const captureJoin = (dimensions: readonly ExploredDimension[]) =>
+  dimensions.includes('sensor') ? sql`join captures c on c.id = b.capture_id` : sql``;
+
+/** Who has the address. */
+function ownerJoins(asked: Exploration): RawBuilder<unknown> {
+  if (!asked.by.some((one) => one === 'server' || one === 'customer')) return sql``;
   const owners = (name: string, of: readonly AddressOwner[]) => sql`left join unnest(
       ${of.map((one) => one.address)}::inet[], ${of.map((one) => one.segment)}::text[],
       ${of.map((one) => one.server)}::text[], ${of.map((one) => one.customer)}::text[])
@@ -172,5 +210,5 @@ function joins(asked: Exploration): RawBuilder<unknown> {
     asked.owners.filter((one) => one.segment !== ''),
     asked.owners.filter((one) => one.segment === ''),
   ];
-  return sql`${capture} ${owners('l', some)} and l.segment = b.segment ${owners('w', all)} and l.address is null`;
+  return sql`${owners('l', some)} and l.segment = b.segment ${owners('w', all)} and l.address is null`;
 }

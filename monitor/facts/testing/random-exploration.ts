@@ -59,6 +59,7 @@ export function randomExploration(
     })),
     stepSeconds: pick([null, 60, 600, 3600, 7200, 86_400]),
     measure: pick(['bytes', 'packets']),
+    order: pick(['size', 'size', 'in', 'out']),
     rows: { limit: 1 + random(6) },
   };
   const segmented = { address: '10.0.0.9', segment: pick(['br0', 'br1']), server: 'lan', customer: null };

@@ -126,6 +126,7 @@ function readServers(explorer: Explorer, siteId: number, second: number) {
     by: ['server'],
     step: 60,
     measure: 'bytes',
+    order: 'size',
     top: serversMax,
     compare: null,
   });

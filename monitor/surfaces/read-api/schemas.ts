@@ -92,6 +92,7 @@ export const QueryValues = Type.Object(
     ),
     step: text('`auto`, `none`, or whole minutes in seconds that divide a day.'),
     measure: text('`bytes` or `packets`.'),
+    order: text('By what rows are the largest: `size` (the default, both directions), `in` or `out`.'),
     top: text('Rows of the answer, 1 to 1000; the others are `rest`. By default 10.'),
     compare: text('`previous`: also the period before.'),
     format: text('`json`, `csv`, or `series` for one point a row.'),

@@ -60,7 +60,12 @@ export function addressPage(request: FastifyRequest, page: AddressPage): Content
           range,
           nowMs,
         }),
-        exploreButton(request, siteId, { address: segment === '' ? address : `${address}%${segment}` }),
+        exploreButton(
+          request,
+          siteId,
+          { address: segment === '' ? address : `${address}%${segment}` },
+          { by: 'none' },
+        ),
         link(`/sites/${siteId}/protection/addresses/${encodeURIComponent(address)}`, 'Protection', {
           kind: 'button',
         }),

@@ -59,13 +59,7 @@ export function applicationsPage(request: FastifyRequest, page: ApplicationsPage
   const { siteId, use, notices, rankedAtMs, nowMs } = page;
   const unfolded = page.unfolded && {
     key: keyText(page.unfolded.key),
-    content: applicationDetail(
-      request,
-      siteId,
-      page.unfolded.key,
-      page.unfolded.detail,
-      page.unfolded.devices,
-    ),
+    content: applicationDetail(request, siteId, page.unfolded.key, page.view, page.unfolded),
   };
   return [
     pageHeader({

@@ -60,7 +60,7 @@ export function devicePage(request: FastifyRequest, page: DevicePage): Content {
       state: deviceState(device, bindings, nowMs),
       actions: [
         rangePicker({ url: pageUrl(request), range, nowMs }),
-        exploreButton(request, device.siteId, { device: deviceKeyOf(device) }),
+        exploreButton(request, device.siteId, { device: deviceKeyOf(device) }, { by: 'none' }),
         findingsLink(device, page.assessed),
       ],
     }),

@@ -11,15 +11,16 @@ import {
   link,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { type ExploreView, nameOf, negateHref, removeHref, shapes } from './explore-view.ts';
+import { type ExploreView, nameOf, negateHref, removeHref, shapes, sortNames } from './explore-view.ts';
 
 /** What the form keeps of the URL without a field of its own. */
-const kept = ['range', 'from', 'to', 'out', 'tab', 'step'] as const;
+const kept = ['range', 'from', 'to', 'out', 'tab', 'tables', 'step'] as const;
 const tops = ['5', '10', '20', '50'];
 
 export function exploreForm(view: ExploreView): Content {
   const values = new URLSearchParams(view.url.split('?')[1]);
-  const hidden = kept.flatMap((name) => {
+  const orders = dimensions.flatMap((one) => Object.values(sortNames(one)));
+  const hidden = [...kept, ...orders].flatMap((name) => {
     const value = values.get(name);
     return value === null ? [] : hiddenField(name, value);
   });

@@ -9,20 +9,22 @@ import {
   formatPercent,
   html,
   link,
+  type Sort,
   shareBar,
   sparkLine,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
-import { type ExploreView, manyOf, nameOf, onlyHref, withoutHref } from './explore-view.ts';
+import { type ExploreView, manyOf, nameOf, onlyHref, sortNames, withoutHref } from './explore-view.ts';
 
 /** Values that are written as they are typed. */
 const codes: readonly Dimension[] = ['address', 'peer', 'port'];
 
-/** A row, or what is left of all. */
+/** A row, what is left of all, or all. */
 interface Line extends Pick<Row, 'amount' | 'share' | 'previous' | 'rates'> {
   label: string;
-  /** Null: unknown, or the rest. */
+  /** Null: unknown, the rest, or all. */
   value: string | null;
+  isRest: boolean;
 }
 
 export function exploreTable(
@@ -33,11 +35,16 @@ export function exploreTable(
 ): Content {
   const hasPrevious = answer.previousTotal !== null;
   const isPackets = answer.measure === 'packets';
+  const sort = view.sorts[dimension]!;
   return dataTable<Line>(request, {
     id: dimension,
+    url: view.url,
+    sort,
+    sortParameters: sortNames(dimension),
     caption: `${manyOf(dimension)} by ${answer.measure}`,
     captionVisible: true,
-    rows: linesOf(answer),
+    rows: sortLines(linesOf(answer), sort, isPackets),
+    totals: totalOf(answer),
     columns: [
       {
         key: 'name',
@@ -45,6 +52,7 @@ export function exploreTable(
         cell: (row) => nameCell(view, dimension, row),
         value: (row) => row.value ?? row.label,
         field: dimension,
+        sortable: true,
       },
       bytesColumn('in', 'In', (amount) => amount.inBytes),
       bytesColumn('out', 'Out', (amount) => amount.outBytes),
@@ -52,8 +60,10 @@ export function exploreTable(
       {
         key: 'share',
         header: 'Share',
+        kind: 'figure',
         cell: (row) => shareBar(row.share),
         value: (row) => row.share,
+        sortable: true,
       },
       ...(hasPrevious ? [changeColumn(isPackets)] : []),
       {
@@ -73,12 +83,56 @@ export function exploreTable(
 }
 
 function linesOf(answer: Answer): Line[] {
-  const rows = answer.rows.map((row) => ({ ...row, label: row.key[0]!.label, value: row.key[0]!.value }));
+  const rows = answer.rows.map((row) => {
+    const { label, value } = row.key[0]!;
+    return { ...row, label, value, isRest: false };
+  });
   const { rest } = answer;
   if (!rest || rest.groups === 0) return rows;
   const label = `the rest, ${formatCount(rest.groups)} more`;
-  return [...rows, { ...rest, label, value: null }];
+  return [...rows, { ...rest, label, value: null, isRest: true }];
 }
+
+function totalOf({ rows, total, previousTotal }: Answer): Line {
+  const share = rows.length === 0 ? 0 : 1;
+  return {
+    label: 'Total',
+    value: null,
+    isRest: true,
+    amount: total,
+    share,
+    previous: previousTotal,
+    rates: [],
+  };
+}
+
+/** What is left stays the last, and so do rows of which nothing is known. */
+export function sortLines<T extends SortedLine>(lines: readonly T[], sort: Sort, isPackets: boolean): T[] {
+  const sign = sort.direction === 'asc' ? 1 : -1;
+  const figure = ({ amount, share, previous }: SortedLine): number | null => {
+    switch (sort.by) {
+      case 'in':
+        return amount.inBytes;
+      case 'out':
+        return amount.outBytes;
+      case 'packets':
+        return amount.packets;
+      case 'change':
+        return previous === null ? null : changeOf(sizeOf(amount, isPackets), sizeOf(previous, isPackets));
+      default:
+        return share;
+    }
+  };
+  return lines.toSorted((a, b) => {
+    if (a.isRest !== b.isRest) return a.isRest ? 1 : -1;
+    if (sort.by === 'name') return sign * a.label.localeCompare(b.label, 'en', { numeric: true });
+    const [x, y] = [figure(a), figure(b)];
+    if (x === null || y === null) return x === y ? 0 : x === null ? 1 : -1;
+    return x === y ? 0 : sign * (x < y ? -1 : 1);
+  });
+}
+
+type SortedLine = Pick<Line, 'label' | 'isRest' | 'amount' | 'share' | 'previous'>;
 
 function nameCell(view: ExploreView, dimension: Dimension, row: Line): Content {
   const text = codes.includes(dimension) ? code(row.label) : row.label;
@@ -98,6 +152,7 @@ function bytesColumn(key: string, header: string, of: (amount: Amount) => number
     cell: (row: Line) => formatBytes(of(row.amount)),
     field: `${key}_bytes`,
     value: (row: Line) => of(row.amount),
+    sortable: true,
   };
 }
 
@@ -107,6 +162,7 @@ const packetsColumn = {
   kind: 'figure' as const,
   cell: (row: Line) => (row.amount.packets === null ? null : formatCount(row.amount.packets)),
   value: (row: Line) => row.amount.packets,
+  sortable: true,
 };
 
 export const sizeOf = (amount: Amount, isPackets: boolean): number =>
@@ -121,8 +177,13 @@ function changeColumn(isPackets: boolean) {
     cell: (row: Line) => changeText(sizeOf(row.amount, isPackets), before(row)),
     field: isPackets ? 'previous_packets' : 'previous_bytes',
     value: before,
+    sortable: true,
   };
 }
+
+/** How many times as much as before; what is new comes before everything, what was and is nothing is not known. */
+const changeOf = (now: number, before: number): number | null =>
+  before === 0 && now === 0 ? null : now / before;
 
 /** Against the period before: `+14 %`, `−3 %`, `new`; nothing where it is not known. */
 export function changeText(now: number, before: number | null): string | null {

@@ -3,12 +3,13 @@ import {
   type Dimension,
   dimensions,
   type Filter,
+  type Order,
   parseQueryUrl,
   printQueryText,
   type Query,
   type TextFault,
 } from '#monitor/explorer/index.ts';
-import { withQuery } from '#service-kit/pages/index.ts';
+import { type Sort, withQuery } from '#service-kit/pages/index.ts';
 
 export const shapes = ['stacked', 'lines'] as const;
 export type Shape = (typeof shapes)[number];
@@ -26,6 +27,8 @@ export interface ExploreView {
   by: Dimension | null;
   /** Dimensions of the two further tables. */
   tables: readonly Dimension[];
+  /** In what order the tables stand. */
+  sorts: Readonly<Partial<Record<Dimension, Sort>>>;
   shape: Shape;
   tab: 'time' | 'flows';
 }
@@ -56,14 +59,39 @@ export function readView(
     siteId,
     url: withQuery(url, passing),
     typed: typeof values.q === 'string' ? values.q : printQueryText(query.filters),
-    query: { ...query, by: by === null ? [] : [by] },
+    query: { ...query, by: by === null ? [] : [by], order: orderOf(by === null ? null : sortOf(values, by)) },
     faults,
     by,
     tables,
+    sorts: Object.fromEntries(
+      [by, ...tables].flatMap((one) => (one === null ? [] : [[one, sortOf(values, one)]])),
+    ),
     shape: values.shape === 'lines' ? 'lines' : 'stacked',
     tab: values.tab === 'flows' ? 'flows' : 'time',
   };
 }
+
+/** Columns that a table can be ordered by. */
+export const sortKeys = ['name', 'in', 'out', 'packets', 'share', 'change'] as const;
+/** The largest first. */
+const defaultSort: Sort = { by: 'share', direction: 'desc' };
+/** Names of a table's order in the URL. */
+export const sortNames = (dimension: Dimension) => ({
+  by: `${dimension}_sort`,
+  direction: `${dimension}_direction`,
+});
+
+function sortOf(values: Readonly<Record<string, unknown>>, dimension: Dimension): Sort {
+  const names = sortNames(dimension);
+  const by = sortKeys.find((one) => one === values[names.by]);
+  return by === undefined
+    ? defaultSort
+    : { by, direction: values[names.direction] === 'asc' ? 'asc' : 'desc' };
+}
+
+/** Of a table in this order: which values it has. The others reorder what is the largest. */
+export const orderOf = (sort: Sort | null): Order =>
+  sort?.by === 'in' || sort?.by === 'out' ? sort.by : 'size';
 
 const isSingle = (query: Query, dimension: Dimension) =>
   query.filters.some((one) => one.dimension === dimension && one.is && one.values.length === 1);

@@ -6,6 +6,9 @@ import { captureMinute, createSpool, host, testMinute, usageRow } from '#monitor
 import { startMonitorServer } from '#monitor/testing/server.ts';
 
 const local = '192.0.2.10';
+const deviceKey = 'br0|02:00:00:00:00:0a';
+/** Sends less than the other exchanges, but more than it sends. */
+const sender = '192.0.2.11';
 
 /** One minute with two applications of one address, and a visitor. */
 async function seed() {
@@ -18,7 +21,7 @@ async function seed() {
   const usage = (name: string, serverBytes: number) =>
     usageRow({ client: local, serverBytes, clientBytes: 100, name });
   const minute = captureMinute({
-    hosts: [host(local, 900_000, 200)],
+    hosts: [host(local, 900_000, 200, deviceKey), host(sender, 100, 5000)],
     usage: [usage('large.example', 800_000), usage('small.example', 100_000)],
   });
   await monitor.inbox.receive(sensor, compressUpload(encodeUpload(createSpool().upload([minute]))), 'zstd');
@@ -41,6 +44,115 @@ test('the explorer shows the largest applications, and a value leads to itself a
   assert.equal(narrowed.status, 200);
   assert.doesNotMatch(narrowed.text, /small\.example/);
   assert.match(narrowed.text, /Remove app:large\.example/);
+});
+
+test('tables stand in the order of any column, in the URL, with totals last and the order for screen readers', async () => {
+  const { server, path, visitor } = await seed();
+  await using _server = server;
+  const tableOf = async (query: string) => {
+    const { text } = await visitor.get(`${path}&by=application${query}`);
+    const table = /<table[^>]*><caption[^>]*>Applications by[\s\S]*?<\/table>/.exec(text)![0];
+    const names = [...table.matchAll(/>((?:large|small)\.example)</g)].map((one) => one[1]);
+    const sorted = [...table.matchAll(/aria-sort="(\w+)"><a[^>]*>(\w+)/g)].map((one) =>
+      one.slice(1).join(' '),
+    );
+    return { table, names, sorted };
+  };
+  const largest = await tableOf('');
+  assert.deepEqual(largest.names, ['large.example', 'small.example']);
+  assert.deepEqual(largest.sorted, ['descending Share']);
+  const total = /<tfoot>[\s\S]*<\/tfoot>/.exec(largest.table)![0].replaceAll(/<[^>]+>/g, ' ');
+  assert.match(total, /Total\s+900 kB\s+200 B/);
+  assert.deepEqual((await tableOf('&application_sort=in&application_direction=asc')).names, [
+    'small.example',
+    'large.example',
+  ]);
+  const byName = await tableOf('&application_sort=name&application_direction=desc');
+  assert.deepEqual(
+    [byName.names, byName.sorted],
+    [['small.example', 'large.example'], ['descending Application']],
+  );
+  for (const column of ['name', 'in', 'out', 'share'])
+    assert.match(largest.table, new RegExp(`href="[^"]*application_sort=${column}`), column);
+  assert.deepEqual(
+    (await tableOf('&application_sort=evil')).sorted,
+    ['descending Share'],
+    'only columns count',
+  );
+});
+
+test('what is largest in one direction is found among all values, not among the largest of both', async () => {
+  const { server, path, visitor } = await seed();
+  await using _server = server;
+  const rows = async (query: string) =>
+    JSON.parse((await visitor.get(`${path}&by=none&tables=address${query}&table=address&format=json`)).text)
+      .rows as { address: string }[];
+  const inwards = await rows('&address_sort=in');
+  const outwards = await rows('&address_sort=out');
+  assert.equal(inwards[0]!.address, local);
+  assert.equal(outwards[0]!.address, sender);
+});
+
+test('NET-2.4.2: the explorer has the numbers of the page that led to it', async () => {
+  const { server, path, visitor } = await seed();
+  await using _server = server;
+  const range = path.split('?')[1];
+  const plain = (text: string) => text.replaceAll('&amp;', '&');
+  const statsOf = (text: string) =>
+    new Map(
+      [...text.matchAll(/<dt>([^<]+)<\/dt><dd><span class="figure">([^<]+)</g)].map((one) => [
+        one[1]!,
+        one[2]!,
+      ]),
+    );
+  const follow = async (from: string, href: RegExp) => {
+    const page = await visitor.get(from);
+    assert.equal(page.status, 200, `${from} ${page.text.slice(0, 300)}`);
+    const to = href.exec(page.text)?.[1];
+    assert.ok(to, `${from} leads to the explorer`);
+    const explorer = await visitor.get(plain(to));
+    assert.equal(explorer.status, 200);
+    return { page: statsOf(page.text), explorer: statsOf(explorer.text), text: page.text, to: plain(to) };
+  };
+  const base = `/sites/${server.siteId}`;
+  const button = /href="(\/sites\/\d+\/explore\?[^"]*)"[^>]*>Explore</;
+  for (const named of [range, 'range=1h', 'range=24h', '']) {
+    const address = await follow(`${base}/addresses/${local}?${named}`, button);
+    assert.equal(address.explorer.get('In'), address.page.get('In, all'), named);
+    assert.equal(address.explorer.get('Out'), address.page.get('Out, all'), named);
+    assert.equal(address.explorer.get('In'), '900 kB', 'and they are known');
+    const [device] = await server.monitor.devices.list(server.siteId, 1);
+    const ofDevice = await follow(`${base}/devices/${device!.id}?${named}`, button);
+    assert.equal(ofDevice.explorer.get('In'), ofDevice.page.get('WAN in'), named);
+    assert.equal(ofDevice.explorer.get('Out'), ofDevice.page.get('WAN out'), named);
+    assert.equal(ofDevice.explorer.get('In'), '900 kB');
+    for (const view of ['outbound', 'all']) {
+      const open = `${base}/applications?${named}&view=${view}&open=6.443.large.example`;
+      const application = await follow(open, /href="(\/sites\/\d+\/explore\?[^"]*)"[^>]*>by server</);
+      const { rows } = JSON.parse((await visitor.get(`${open}&table=applications&format=json`)).text);
+      const row = rows.find((one: { name: string }) => one.name === 'large.example');
+      const file = JSON.parse((await visitor.get(`${application.to}&table=server&format=json`)).text);
+      const sum = (read: (one: Record<string, number>) => number) =>
+        file.rows.reduce((all: number, one: Record<string, number>) => all + read(one), 0);
+      assert.deepEqual(
+        [sum((one) => one.in_bytes!), sum((one) => one.out_bytes!)],
+        [row.in_bytes, row.out_bytes],
+        `${view} ${named}`,
+      );
+    }
+    const site = await follow(`${base}/traffic?${named}`, button);
+    const chartOf = async (url: string) => {
+      const { series, times } = JSON.parse((await visitor.get(url)).text);
+      const line = (label: string) => series.find((one: { label: string }) => one.label === label).values;
+      return { in: line('In'), out: line('Out'), times };
+    };
+    const [explored, shown] = await Promise.all([
+      chartOf(site.to.replace('/explore?', '/explore.json?')),
+      chartOf(`${base}/traffic.json?${named}`),
+    ]);
+    if (named !== 'range=24h') assert.deepEqual(explored, shown, named);
+    assert.ok(explored.in.some((value: number | null) => value));
+  }
 });
 
 test('flows, files, the data of the chart and completion answer as well', async () => {

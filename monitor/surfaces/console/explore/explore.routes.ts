@@ -8,6 +8,7 @@ import {
   dimensions,
   printQueryText,
   type Query,
+  rangeSecondsMax,
 } from '#monitor/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson, type Range, readRange, toast } from '#service-kit/pages/index.ts';
@@ -18,7 +19,7 @@ import { viewerOf } from '../guard.ts';
 import { readAround } from '../parts/chart-around.ts';
 import { type ExplorePage, explorePage } from './explore.page.ts';
 import { chartUnit, exploreChartData } from './explore-chart.ts';
-import { type ExploreView, readView } from './explore-view.ts';
+import { type ExploreView, orderOf, readView } from './explore-view.ts';
 import { registerSavedViews } from './saved-views.routes.ts';
 
 const text = Type.Optional(Type.String({ maxLength: 20_000 }));
@@ -49,7 +50,7 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
   app.get('/sites/:siteId/explore.json', { schema }, async (request) => {
     const site = await siteOf(deps.sites, request.params.siteId);
     const nowMs = Date.now();
-    const view = readView(site.id, request.url, request.query);
+    const view = readRangedView(site.id, request, nowMs);
     const read = await readChart(deps, view, nowMs);
     return chartJson(chartUnit(read.answer), exploreChartData({ view, ...read }));
   });
@@ -71,7 +72,7 @@ async function readPage(
   nowMs: number,
 ): Promise<ExplorePage> {
   const values = request.query as Record<string, unknown>;
-  const view = readView(siteId, request.url, values);
+  const view = readRangedView(siteId, request, nowMs);
   const isFile = wantedFile(request) !== null;
   const more = isFile ? { top: Math.min(fileRows, rowsLimit(request, fileRows)) } : {};
   const shown = { ...view, query: { ...view.query, ...more } };
@@ -80,6 +81,7 @@ async function readPage(
     answer: await exploreOr422(deps, {
       ...view.query,
       by: [dimension],
+      order: orderOf(view.sorts[dimension] ?? null),
       top: isFile ? fileRows : tableRows,
     }),
   });
@@ -108,9 +110,15 @@ async function readChart(deps: ConsoleDeps, view: ExploreView, nowMs: number) {
   const step = answer.stepSeconds;
   const [before, around] = await Promise.all([
     hasSides ? exploreOr422(deps, { ...query, range: earlier, compare: null, step }) : null,
-    readAround(deps, { siteId: view.siteId }, range, nowMs),
+    readExploredAround(deps, query, range, nowMs),
   ]);
   return { answer, before, around };
+}
+
+/** Of the addresses that the filters name, else of the site. */
+async function readExploredAround(deps: ConsoleDeps, query: Query, range: Range, nowMs: number) {
+  const addresses = (await deps.explorer.listAddresses(query)) ?? undefined;
+  return readAround(deps, { siteId: query.siteId, addresses }, range, nowMs);
 }
 
 async function readFlows(deps: ConsoleDeps, query: Query) {
@@ -131,6 +139,19 @@ async function exploreOr422(deps: ConsoleDeps, query: Query): Promise<Answer> {
     if (!(error instanceof CodedError) || error.code !== 'explorer.too_many_steps') throw error;
     throw new HttpError(422, { code: 'validation_failed', message: error.message });
   }
+}
+
+/** The view over the very minutes that other pages show in a range of this name, so that their numbers are the same. */
+function readRangedView(siteId: number, request: FastifyRequest, nowMs: number): ExploreView {
+  const values = request.query as Record<string, unknown>;
+  const view = readView(siteId, request.url, values);
+  const range = readRange(values, nowMs, '24h');
+  const isShared = range.name === (values.range ?? '24h') && range.error === undefined;
+  const seconds = (range.toMs - range.fromMs) / 1000;
+  if (!isShared || (values.range === undefined && values.from !== undefined) || seconds > rangeSecondsMax)
+    return view;
+  const times = { from: range.fromMs / 1000, to: range.toMs / 1000 };
+  return { ...view, query: { ...view.query, range: times } };
 }
 
 /** What the picker of ranges marks: a named range, or the times that were read. */

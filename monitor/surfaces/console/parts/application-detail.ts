@@ -1,6 +1,11 @@
 /** Details of an application's row: destinations, devices, pairs (NET-2.2.2). */
 import type { FastifyRequest } from 'fastify';
-import type { ApplicationDetail, ApplicationKey } from '#monitor/applications/index.ts';
+import {
+  type ApplicationDetail,
+  type ApplicationKey,
+  type ApplicationView,
+  applicationViews,
+} from '#monitor/applications/index.ts';
 import { type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
 import {
   type Content,
@@ -47,13 +52,22 @@ interface Owner {
 export function applicationDetail(
   request: FastifyRequest,
   siteId: number,
-  { name }: ApplicationKey,
-  detail: ApplicationDetail,
-  devices: readonly Device[],
+  { name, protocol, serverPort }: ApplicationKey,
+  view: ApplicationView,
+  { detail, devices }: { detail: ApplicationDetail; devices: readonly Device[] },
 ): Content {
   const owners = ownersOf(siteId, detail, devices);
+  const { direction } = applicationViews[view];
+  const filters = {
+    ...{
+      application: name,
+      port: serverPort === null ? 'none' : String(serverPort),
+      transport: String(protocol),
+    },
+    ...(direction !== null && { direction }),
+  };
   const by = (dimension: 'server' | 'peer') =>
-    link(exploreHref(request, siteId, { application: name }, dimension), `by ${dimension}`);
+    link(exploreHref(request, siteId, filters, { by: dimension }), `by ${dimension}`);
   return html`<p>Explore this application ${by('server')} or ${by('peer')}.</p><div class="facets">${facet<Destination>(
     request,
     {

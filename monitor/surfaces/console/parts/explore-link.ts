@@ -1,18 +1,28 @@
 /** Links into the explorer: what a page shows of something, as a filter that can be added to. */
 import type { FastifyRequest } from 'fastify';
 import { type Dimension, printQueryText } from '#monitor/explorer/index.ts';
-import { type Content, link, withQuery } from '#service-kit/pages/index.ts';
+import { type Content, link, type RangeName, withQuery } from '#service-kit/pages/index.ts';
 
 type Filters = Readonly<Partial<Record<Dimension, string>>>;
 
-/** URL of the explorer with these values as filters, over the range of the present page. */
+interface Exploring {
+  /** `none`: in and out, as the charts of pages; by default what the filters leave open. */
+  by?: Dimension | 'none';
+  /** The range of the present page where its URL names none; by default 24 hours, as the explorer's. */
+  rangeName?: RangeName;
+}
+
+/**
+ * URL of the explorer with these values as filters, over the range of the present page. Its totals are those of the page: counters of
+ * addresses where nothing else is filtered and grouped by, else usage by application.
+ */
 export function exploreHref(
   request: FastifyRequest,
   siteId: number,
   filters: Filters = {},
-  by?: Dimension,
+  { by, rangeName }: Exploring = {},
 ): string {
-  const { range, from, to } = request.query as Record<string, string | undefined>;
+  const { range = rangeName, from, to } = request.query as Record<string, string | undefined>;
   const texts = Object.entries(filters).map(([dimension, value]) => ({
     ...{ dimension: dimension as Dimension, is: true, values: [value] },
   }));
@@ -26,5 +36,9 @@ export function exploreHref(
 }
 
 /** A button for the header of a page. */
-export const exploreButton = (request: FastifyRequest, siteId: number, filters?: Filters): Content =>
-  link(exploreHref(request, siteId, filters), 'Explore', { kind: 'button' });
+export const exploreButton = (
+  request: FastifyRequest,
+  siteId: number,
+  filters: Filters,
+  exploring: Exploring,
+): Content => link(exploreHref(request, siteId, filters, exploring), 'Explore', { kind: 'button' });

@@ -63,7 +63,10 @@ export function trafficPage(request: FastifyRequest, page: TrafficPage): Content
     pageHeader({
       title: 'Traffic',
       state: siteState(sensors, page.newestMinuteMs, nowMs),
-      actions: [rangePicker({ url: request.url, range, nowMs }), exploreButton(request, siteId)],
+      actions: [
+        rangePicker({ url: request.url, range, nowMs }),
+        exploreButton(request, siteId, {}, { by: 'none', rangeName: '1h' }),
+      ],
     }),
     refreshing({ id: 'traffic', url: request.url, everySeconds: 60 }, [
       attackBanner(page.attacks),

@@ -10,7 +10,7 @@ create table protect_usage_tens (
   outbound_minutes bigint not null,
   primary key (allocation_id, at)
 ) with (fillfactor = 70);
-create index protect_usage_tens_at on protect_usage_tens using brin (at) with (autosummarize = on);
+create index protect_usage_tens_at on protect_usage_tens using brin (at) with (pages_per_range = 16, autosummarize = on);
 
 create table protect_usage_hours (
   allocation_id bigint not null references protect_series (allocation_id),
@@ -21,7 +21,7 @@ create table protect_usage_hours (
   outbound_minutes bigint not null,
   primary key (allocation_id, at)
 ) with (fillfactor = 70);
-create index protect_usage_hours_at on protect_usage_hours using brin (at) with (autosummarize = on);
+create index protect_usage_hours_at on protect_usage_hours using brin (at) with (pages_per_range = 16, autosummarize = on);
 
 -- Applications of an hour; kept a little longer than they are shown.
 create table protect_application_hours (
@@ -37,7 +37,7 @@ create table protect_application_hours (
 ) with (fillfactor = 80);
 create unique index protect_application_hours_identity
   on protect_application_hours (allocation_id, at, name, transport, server_port) nulls not distinct;
-create index protect_application_hours_at on protect_application_hours using brin (at) with (autosummarize = on);
+create index protect_application_hours_at on protect_application_hours using brin (at) with (pages_per_range = 16, autosummarize = on);
 
 insert into protect_usage_tens
 select allocation_id, date_bin('10 minutes', minute, 'epoch'), coalesce(sum(inbound_bytes), 0), coalesce(sum(outbound_bytes), 0),

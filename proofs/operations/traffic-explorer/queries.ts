@@ -3,6 +3,8 @@ import type { Random } from '../customer-api/random.ts';
 
 /** What a customer has, as it can be named in a query. */
 export interface Named {
+  /** Stands in every name of theirs alone. */
+  mark: string;
   serverIds: readonly number[];
   serverNames: readonly string[];
   addresses: readonly string[];
@@ -10,8 +12,16 @@ export interface Named {
 }
 
 const dimensions = ['server', 'address', 'app', 'port', 'transport', 'direction'] as const;
-const groups = ['direction', 'server', 'app', 'port', 'sensor'] as const;
+/** Of which operators have more than customers, and one is none. */
+const groups = [
+  ...(['direction', 'server', 'app', 'service', 'port', 'transport', 'address'] as const),
+  ...(['customer', 'node', 'cluster', 'sensor'] as const),
+];
+const tables = ['server', 'app', 'service', 'port', 'transport', 'address', 'steps'] as const;
+const orders = ['total', 'in', 'out', 'change', 'name', 'last', 'p95', 'nothing'] as const;
 const ofAll = ['chart.json', 'servers.json', 'applications.json', 'servers.csv', 'applications.csv'] as const;
+/** Filters that operators alone have: for a customer they are none. */
+const foreign = ['customer', 'node', 'cluster'] as const;
 const ofServer = [
   'chart.json',
   'minutes.json',
@@ -50,17 +60,40 @@ export function randomQuery(random: Random, own: Named, other: Named, endMs: num
   const length = 1 + random.below(hours * 60);
   const fromMs = endMs - hours * 3_600_000 + random.below(hours * 60) * 60_000;
   const utc = (ms: number) => new Date(ms).toISOString().slice(0, 16);
+  if (random.below(6) === 0) filters.push(`${pick(foreign)}:"${whose().mark}"`);
   const query = new URLSearchParams({
     range: 'custom',
     from: utc(fromMs),
     to: utc(Math.min(endMs, fromMs + length * 60_000)),
     by: pick(groups),
+    ...(random.below(3) === 0 && { sort1: pick(orders), dir1: pick(['asc', 'desc']) }),
+    ...(random.below(4) === 0 && { compare: 'previous', shape: 'lines', top: pick(['5', '20', '50']) }),
     ...(filters.length > 0 && { q: filters.join(' ') }),
     ...(random.below(5) === 0 && { address: pick(whose().addresses) }),
   });
+  if (random.below(3) === 0) return explorerQuery(random, query, pick, () => someValue(pick(dimensions)));
   const place =
     random.below(2) === 0
       ? `/client/traffic/${pick(ofAll)}`
       : `/client/servers/${pick(whose().serverIds)}/traffic/${pick(ofServer)}`;
   return `${place}?${query}`;
+}
+
+/** A file of one of the explorer's tables, or what its box offers for a beginning of a word. */
+function explorerQuery(
+  random: Random,
+  query: URLSearchParams,
+  pick: <T>(all: readonly T[]) => T,
+  someValue: () => string,
+): string {
+  if (random.below(4) === 0) {
+    const begun = `${pick(['server', pick(dimensions)])}:${someValue().slice(0, random.below(4))}`;
+    query.set('q', begun);
+    return `/client/traffic/complete?${query}`;
+  }
+  const table = pick(tables);
+  if (table !== 'steps') query.set('by', table);
+  query.set('table', table);
+  query.set('format', pick(['csv', 'json']));
+  return `/client/traffic/?${query}`;
 }

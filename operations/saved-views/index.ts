@@ -45,8 +45,8 @@ export function createSavedViews(deps: { db: () => Queryable }): SavedViews {
     list: async (actor) => store.listViews(db(), ownerOf(actor)),
     async save(actor, input) {
       const owner = ownerOf(actor);
-      if (input.isShared) requireOperator(actor);
-      const isShared = input.isShared && owner.surface === 'console';
+      if (owner.surface === 'console' || input.isShared) requireOperator(actor);
+      const { isShared } = input;
       const name = input.name.replace(/[\p{Cc}\p{Cs}]/gu, ' ').trim();
       if (name === '' || name.length > nameMax)
         throw invalid(`Give the view a name of at most ${nameMax} characters.`);
@@ -71,7 +71,7 @@ export function createSavedViews(deps: { db: () => Queryable }): SavedViews {
     },
     async remove(actor, id) {
       const owner = ownerOf(actor);
-      const canRemoveShared = actor.kind === 'staff' && actor.role === 'operator';
+      if (owner.surface === 'console') requireOperator(actor);
       const removed = await recorded<{ name: string; query: string; isShared: boolean } | null>(
         db(),
         actor,
@@ -80,7 +80,7 @@ export function createSavedViews(deps: { db: () => Queryable }): SavedViews {
           subject: { kind: 'saved_view', id: String(id), name },
           before: { query, isShared },
         }),
-        (trx) => store.removeView(trx, owner, id, { canRemoveShared }),
+        (trx) => store.removeView(trx, owner, id),
       );
       return removed !== null;
     },

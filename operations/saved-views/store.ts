@@ -55,15 +55,15 @@ export async function saveView(
   return rows[0] ?? null;
 }
 
-/** Null: the person reaches no such view. With `canRemoveShared` those for all operators as well. */
+/** Null: the person reaches no such view. */
 export async function removeView(
   trx: Queryable,
   owner: ViewOwner,
   id: number,
-  { canRemoveShared }: { canRemoveShared: boolean },
 ): Promise<{ name: string; query: string; isShared: boolean } | null> {
   const { rows } = await sql<{ name: string; query: string; isShared: boolean }>`
-    delete from saved_views where id = ${id} and ${reachedBy(owner)}
-      and (not is_shared or ${canRemoveShared}) returning name, query, is_shared as "isShared"`.execute(trx);
+    delete from saved_views where id = ${id} and ${reachedBy(owner)} returning name, query, is_shared as "isShared"`.execute(
+    trx,
+  );
   return rows[0] ?? null;
 }

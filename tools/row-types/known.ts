@@ -11,7 +11,39 @@ const filter = {
 const spans = { judged: [{ from: 0, to: 60 }], unjudged: [{ from: 60, to: 120 }] };
 const coverage = { siteId: 1, hours: [3600], ...spans, pairs: spans };
 
+const traffic = { tenantIds: [1], serverIds: [1], addresses: [{ isNot: false, values: ['192.0.2.0/24'] }] };
+// A quarter past one hour to ten past another one: hours, tens and minutes.
+const range = { fromMs: 900_000, toMs: 11_460_000, stepSeconds: 3600 };
+const trafficQuery = {
+  ...{ ...range, shownFromMs: 0, before: { fromMs: 0, toMs: 900_000 }, directions: { in: true, out: true } },
+  filters: ['app', 'port', 'transport'].map((dimension) => ({ dimension, isNot: true, values: ['443'] })),
+  ...{ order: 'total', isAscending: false, limit: 1 },
+};
+
 export const given: Arguments = {
+  'operations/protect/traffic/explorer-store.ts:listUsageSums': [
+    [traffic, range, { by: 'server', withPrevious: true }],
+    [traffic, range, { by: 'address', withPrevious: true }],
+  ],
+  'operations/protect/traffic/explorer-store.ts:listLineSteps': [
+    [traffic, range, 'all'],
+    [traffic, { ...range, stepSeconds: 7200 }, { servers: [{ id: 1, line: 0 }] }],
+    [traffic, range, { addresses: [{ address: '192.0.2.1', serverId: 1, line: 0 }] }],
+  ],
+  'operations/protect/traffic/explorer-store.ts:listMinutePercentiles': [[traffic, range, 'server']],
+  'operations/protect/traffic/application-store.ts:listApplicationSums': ['address', 'flow', 'service'].map(
+    (by) => [traffic, { ...trafficQuery, by }],
+  ),
+  'operations/protect/traffic/application-store.ts:listApplicationSteps': ['address', 'flow', 'service'].map(
+    (by) => [traffic, { ...trafficQuery, by }],
+  ),
+  'operations/protect/traffic/sum-store.ts:sumBuckets': [
+    [1, [{ minute: new Date(0), isChanged: false }], 'tens'],
+  ],
+  'operations/protect/traffic/sum-store.ts:sumWritten': [
+    [1, [{ minute: new Date(0), isChanged: false }]],
+    [1, [{ minute: new Date(0), isChanged: true }]],
+  ],
   'monitor/facts/postgres/explore-store.ts:explore': [
     [
       { ...coverage, addressesUpTo: () => ({ hours: [3600], tens: [600], spans: [] }) },

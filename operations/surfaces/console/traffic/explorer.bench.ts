@@ -88,17 +88,39 @@ async function fill(world: World): Promise<{ email: string }> {
   const { serverId } = await world.deploy(customer.tenant, 'first');
   const [first] = await world.addresses.listAllocationsOfServers([serverId]);
   const client = await world.database.pool.connect();
+  try {
+    await copyServers(client, customer.tenant.id, serverId, first!.id);
+    await sumTwoDays(client);
+  } finally {
+    // A database with a client in use is never dropped.
+    client.release();
+  }
+  await world.database.pool.query('vacuum analyze');
+  // Tests keep plans of small tables; the program plans each statement for its values.
+  world.database.pool.on('connect', (each) => void each.query('set plan_cache_mode = force_custom_plan'));
+  await moveDatabaseClock(world.database, '0');
+  return { email: customer.email };
+}
+
+interface Client {
+  query(text: string, values?: unknown[]): Promise<unknown>;
+}
+
+async function copyServers(
+  client: Client,
+  tenantId: number,
+  serverId: number,
+  allocationId: number,
+): Promise<void> {
   const query = (text: string, values: unknown[] = []) => client.query(text, values);
   // Only copies of what exists: what they refer to is not looked at.
   await query('set session_replication_role = replica');
   await query(
     `insert into tenants (organization_id, name, slug) select organization_id, 'Customer ' || n, 'customer-' || n
      from tenants, generate_series(1, $2::int) n where id = $1`,
-    [customer.tenant.id, tenants],
+    [tenantId, tenants],
   );
-  await query('update tenants set organization_id = organization_id + 100000 where id <> $1', [
-    customer.tenant.id,
-  ]);
+  await query('update tenants set organization_id = organization_id + 100000 where id <> $1', [tenantId]);
   await query(
     `insert into servers (tenant_id, order_id, plan_id, image_id, cluster_id, node, name, hostname, provisioning_state,
        power_state, hourly_quanta, monthly_cap_quanta, provisioned_at, created_at)
@@ -106,19 +128,23 @@ async function fill(world: World): Promise<{ email: string }> {
        1000000 + n, s.plan_id, s.image_id, s.cluster_id, 'hv-' || n % 100, 'server-' || n, 'server-' || n, s.provisioning_state,
        s.power_state, s.hourly_quanta, s.monthly_cap_quanta, s.provisioned_at, svc_now() - interval '9 days'
      from servers s, generate_series(1, $2::int - 1) n where s.id = $1`,
-    [serverId, servers, customer.tenant.id, tenants],
+    [serverId, servers, tenantId, tenants],
   );
   await query(
     `insert into allocations (pool_id, cluster_id, tenant_id, server_id, address, prefix_length, gateway, is_primary, assigned_at)
      select a.pool_id, a.cluster_id, s.tenant_id, s.id, '100.64.0.0'::inet + s.id, a.prefix_length, a.gateway, true, a.assigned_at
      from allocations a, servers s where a.id = $1 and s.id <> a.server_id`,
-    [first!.id],
+    [allocationId],
   );
   await query(
     `insert into protect_series (allocation_id, tenant_id, server_id, address, source_site_id)
      select id, tenant_id, server_id, host(address), 1 from allocations where released_at is null and server_id is not null
      on conflict do nothing`,
   );
+}
+
+async function sumTwoDays(client: Client): Promise<void> {
+  const query = (text: string, values: unknown[] = []) => client.query(text, values);
   await query(
     `insert into protect_usage_tens
      select allocation_id, at, (allocation_id * 7919 % 9000 + 1000) * (600 + extract(epoch from at)::bigint / 600 % 40), allocation_id % 700 * 600, 1023, 1023
@@ -153,10 +179,4 @@ async function fill(world: World): Promise<{ email: string }> {
     `server_id in (select id from servers where name = 'server-17' or id % ${Math.max(1, Math.floor(servers / 50))} = 0)`,
   );
   await query('set session_replication_role = origin');
-  client.release();
-  await world.database.pool.query('vacuum analyze');
-  // Tests keep plans of small tables; the program plans each statement for its values.
-  world.database.pool.on('connect', (each) => void each.query('set plan_cache_mode = force_custom_plan'));
-  await moveDatabaseClock(world.database, '0');
-  return { email: customer.email };
 }

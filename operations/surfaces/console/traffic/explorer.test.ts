@@ -208,33 +208,37 @@ test('only staff have the page: a customer finds none', async () => {
     assert.equal((await get(path, 'Acorn')).status, 404, path);
 });
 
-test('a view is saved for oneself or for all operators; support saves own ones alone', async () => {
+test('a view is saved for oneself or for all operators; API-1.S6: support opens those and saves none', async () => {
   const home = '/console/traffic/';
+  const email = 'second@staff.test';
+  await world.accounts.createPerson(systemActor, { email, name: 'Second', password, staffRole: 'operator' });
   const people = {
     operator: await visit(world, 'operator@staff.test', home),
+    second: await visit(world, email, home),
     support: await visit(world, 'support@staff.test', home),
   };
   const post = (who: keyof typeof people, path: string, fields: Record<string, string>) =>
     people[who].post(`${home}${path}`, fields);
   const query = 'q=customer%3ABirch&by=app&saved=1&evil=1';
-  assert.equal(
-    (await post('operator', 'views', { name: 'Shared <one>', query, for: 'operators' })).status,
-    303,
-  );
+  const shared = { name: 'Shared <one>', query, for: 'operators' };
+  assert.equal((await post('operator', 'views', shared)).status, 303);
   assert.equal((await post('operator', 'views', { name: 'Mine', query })).status, 303);
-  assert.equal((await post('support', 'views', { name: 'Own', query: '' })).status, 303);
-  assert.equal((await post('support', 'views', { name: 'Shared', query, for: 'operators' })).status, 403);
+  assert.equal((await post('support', 'views', { name: 'Own', query })).status, 403);
   assert.equal((await post('operator', 'views', { name: ' ', query })).status, 422);
-  const seen = await (await get('', 'support')).text();
-  assert.match(seen, /Shared &lt;one&gt;/);
-  assert.match(seen, /q=customer%3ABirch&amp;by=app"/);
-  assert.doesNotMatch(seen, /Mine/);
-  const operator = (await world.accounts.staffActorOf(
-    (await world.accounts.findPersonByEmail('operator@staff.test'))!.id,
-  ))!;
-  const shared = (await world.savedViews.list(operator)).find((view) => view.isShared)!;
-  assert.equal(shared.query, 'q=customer%3ABirch&by=app', 'nothing else is kept');
-  assert.equal((await post('support', `views/${shared.id}/remove`, {})).status, 404);
-  assert.equal((await post('operator', `views/${shared.id}/remove`, {})).status, 303);
-  assert.doesNotMatch(await (await get('', 'support')).text(), /Shared/);
+  for (const who of ['support', 'second'] as const) {
+    const seen = await people[who].page(home);
+    assert.match(seen, /Shared &lt;one&gt;/);
+    assert.match(seen, /q=customer%3ABirch&amp;by=app"/, 'nothing else is kept');
+    assert.doesNotMatch(seen, /Mine/);
+  }
+  assert.doesNotMatch(await people.support.page(home), /Save this view|Remove Shared/);
+  const page = await people.operator.page(home);
+  const [mine, ofAll] = ['Mine', 'Shared &lt;one&gt;'].map(
+    (name) => /views\/\d+\/remove/.exec(page.slice(page.lastIndexOf(`>${name}</a>`)))![0],
+  );
+  assert.equal((await post('second', mine!, {})).status, 404);
+  assert.equal((await post('support', ofAll!, {})).status, 403);
+  assert.equal((await post('second', ofAll!, {})).status, 303);
+  assert.match(await people.operator.page(home), /Mine/);
+  assert.doesNotMatch(await people.support.page(home), /Shared/);
 });

@@ -14,7 +14,7 @@ const place: ExplorerPlace = {
   flowColumns: ['customer', 'server', 'app'],
   whoOf: (request) => {
     const { actor, csrfToken, canChange } = request.staff!;
-    return { actor, csrfToken, canShare: canChange };
+    return { actor, csrfToken, canSave: canChange, canShare: canChange };
   },
   frame: (request, title, text, content) =>
     consoleFrame(

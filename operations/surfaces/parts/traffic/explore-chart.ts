@@ -6,7 +6,6 @@ import type {
   ExploredLines,
   ExploredTotal,
   RankedDimension,
-  Ranking,
 } from '#operations/protect/index.ts';
 import {
   type ChartData,
@@ -19,6 +18,8 @@ import { onlyHref, type TrafficView } from './traffic-view.ts';
 
 /** With so few servers it is said which of them was not observed: a sum without it would look like less traffic. */
 const namedServersMax = 30;
+/** Rows of a table, whose pictures are of the same lines. */
+export const tableRows = 10;
 
 export interface ChartInput {
   lines: ExploredLines | null;
@@ -28,22 +29,24 @@ export interface ChartInput {
   stepSeconds: number;
 }
 
-/** Reads what the chart of a view draws; `ranking` is the one of its dimension. */
-export async function readChart(
-  explored: Exploration,
-  view: TrafficView,
-  ranking: Ranking | null,
-): Promise<ChartInput> {
-  const count =
-    view.by === 'server' && explored.servers.length <= namedServersMax ? namedServersMax : view.top;
+/** Reads what the chart of a view draws: the largest values, in whatever order a table has them. */
+export async function readChart(explored: Exploration, view: TrafficView): Promise<ChartInput> {
   const stepSeconds = explored.stepSecondsOf(view.by);
   const [lines, course, previous, total] = await Promise.all([
-    ranking === null ? null : explored.lines(ranking, { count, hasRest: true }),
+    readLines(explored, view),
     explored.course(),
     view.isCompared && stepSeconds === explored.stepSeconds ? explored.previousCourse() : null,
     explored.total(),
   ]);
   return { lines, course, previous, total, stepSeconds };
+}
+
+async function readLines(explored: Exploration, { by, top }: TrafficView): Promise<ExploredLines | null> {
+  if (by === 'direction') return null;
+  const hasAll = by === 'server' && explored.servers.length <= namedServersMax;
+  const count = hasAll ? namedServersMax : Math.max(top, tableRows);
+  const ranking = await explored.rank(by, { limit: count });
+  return explored.lines(ranking, { count, hasRest: true });
 }
 
 export function exploreChartData(view: TrafficView, input: ChartInput): ChartData {

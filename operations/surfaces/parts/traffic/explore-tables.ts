@@ -21,12 +21,9 @@ import {
   sparkLine,
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, rowsLimit, wantedFile } from '#service-kit/web/index.ts';
-import { thinned } from './explore-chart.ts';
+import { tableRows, thinned } from './explore-chart.ts';
 import { type ExplorerPlace, manyOf, nameOf } from './place.ts';
 import { onlyHref, type TrafficView, withoutHref } from './traffic-view.ts';
-
-/** Rows of the tables beside the chart. */
-const rowsShown = 10;
 
 /** One table, read. */
 export interface ExplorerTable {
@@ -59,10 +56,23 @@ export async function readRankings(
   return Promise.all(
     dimensions.map((dimension) => {
       const { order, isAscending } = view.sorts[view.tables.indexOf(dimension)]!;
-      const limit = rowsLimit(request, dimension === view.by ? Math.max(rowsShown, view.top) : rowsShown);
+      const limit = rowsLimit(request, dimension === view.by ? Math.max(tableRows, view.top) : tableRows);
       return explored.rank(dimension, { limit, order, isAscending, hasPercentiles: dimension === 'server' });
     }),
   );
+}
+
+/** The pictures of a table's rows: lines of the chart where it has all of them. */
+export async function readTableLines(
+  explored: Exploration,
+  ranking: Ranking,
+  ofChart: ExploredLines | null,
+): Promise<ExploredLines> {
+  const keyOf = (value: string | null, label: string) => JSON.stringify([value, label]);
+  const known = new Map(ofChart?.lines.map((line) => [keyOf(line.value, line.label), line]));
+  const found = ranking.rows.flatMap((row) => known.get(keyOf(row.value, row.label)) ?? []);
+  if (ofChart !== null && found.length === ranking.rows.length) return { times: ofChart.times, lines: found };
+  return explored.lines(ranking, { count: ranking.rows.length, hasRest: false });
 }
 
 export function exploreTable(

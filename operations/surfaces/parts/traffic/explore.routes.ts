@@ -12,7 +12,7 @@ import { completeFilter } from './complete.ts';
 import { exploreChartData, readChart } from './explore-chart.ts';
 import { readFlows } from './explore-flows.ts';
 import { type ExplorePage, explorePage } from './explore-page.ts';
-import { type ExplorerTable, readRankings } from './explore-tables.ts';
+import { type ExplorerTable, readRankings, readTableLines } from './explore-tables.ts';
 import type { ExplorerPlace } from './place.ts';
 import { type GivenView, readQuestion, readView, type TrafficView } from './traffic-view.ts';
 
@@ -39,8 +39,7 @@ export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerPl
 
   app.get(`${path}chart.json`, { schema }, async (request, reply) => {
     const { explored, view } = await open(deps, place, request);
-    const ranking = view.by === 'direction' ? null : await explored.rank(view.by, { limit: view.top });
-    const data = exploreChartData(view, await readChart(explored, view, ranking));
+    const data = exploreChartData(view, await readChart(explored, view));
     return reply.header('cache-control', 'no-store').send(chartJson('bit/s', data));
   });
 
@@ -59,9 +58,7 @@ function registerViews(app: App, deps: ExplorerDeps, place: ExplorerPlace, path:
     query: Type.String({ maxLength: 20_000 }),
     for: Type.Optional(Type.Union([Type.Literal('me'), Type.Literal('operators')])),
   });
-  // A view of one's own changes nothing but that: who only reads may save one.
-  const config = { isOwn: true };
-  app.post(`${path}views`, { schema: { body: Body }, config }, async (request, reply) => {
+  app.post(`${path}views`, { schema: { body: Body } }, async (request, reply) => {
     const { name, query } = request.body;
     try {
       const view = { name, query, isShared: request.body.for === 'operators' };
@@ -74,7 +71,7 @@ function registerViews(app: App, deps: ExplorerDeps, place: ExplorerPlace, path:
   });
 
   const View = Type.Object({ viewId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
-  app.post(`${path}views/:viewId/remove`, { schema: { params: View }, config }, async (request, reply) => {
+  app.post(`${path}views/:viewId/remove`, { schema: { params: View } }, async (request, reply) => {
     if (!(await deps.savedViews.remove(place.whoOf(request).actor, request.params.viewId)))
       throw new HttpError(404, { code: 'not_found', message: 'There is no such view.' });
     return reply.redirect(`${place.path}?saved=2#views`, 303);
@@ -110,22 +107,21 @@ async function readPage(
     readRankings(explored, view, request),
     deps.savedViews.list(who.actor),
   ]);
-  const ofChart = rankings.find(({ dimension }) => dimension === view.by) ?? null;
-  const leading = ofChart ?? rankings[0] ?? null;
-  const [chart, flows, tables] = await Promise.all([
-    readChart(explored, view, ofChart),
+  const leading = rankings.find(({ dimension }) => dimension === view.by) ?? rankings[0] ?? null;
+  const [chart, flows] = await Promise.all([
+    readChart(explored, view),
     view.tab === 'flows' && !isFile ? readFlows(explored, place) : null,
-    Promise.all(
-      rankings.map(async (ranking): Promise<ExplorerTable> => {
-        const count = ranking.rows.length;
-        return {
-          ranking,
-          place: view.tables.indexOf(ranking.dimension) + 1,
-          stepMs: explored.stepSecondsOf(ranking.dimension) * 1000,
-          lines: isFile ? null : await explored.lines(ranking, { count, hasRest: false }),
-        };
-      }),
-    ),
   ]);
+  const tables = await Promise.all(
+    rankings.map(async (ranking): Promise<ExplorerTable> => {
+      const ofChart = ranking.dimension === view.by ? chart.lines : null;
+      return {
+        ranking,
+        place: view.tables.indexOf(ranking.dimension) + 1,
+        stepMs: explored.stepSecondsOf(ranking.dimension) * 1000,
+        lines: isFile ? null : await readTableLines(explored, ranking, ofChart),
+      };
+    }),
+  );
   return { place, who, explored, view, chart, tables, leading, flows, views };
 }

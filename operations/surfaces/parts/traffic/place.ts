@@ -8,6 +8,8 @@ import type { Content, Html } from '#service-kit/pages/index.ts';
 export interface Explorer {
   actor: Actor;
   csrfToken: string;
+  /** False for those who only read: they open views and save none. */
+  canSave: boolean;
   /** Whether a view can be saved for all operators as well. */
   canShare: boolean;
 }

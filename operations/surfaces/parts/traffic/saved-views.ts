@@ -37,35 +37,37 @@ export function savedSection(
   views: readonly SavedView[],
   who: Explorer,
 ): Content {
+  if (views.length === 0 && !who.canSave) return '';
   const description = who.canShare
     ? 'Filters, range and pictures under a name, for you or for all operators.'
     : 'Filters, range and pictures under a name, for you alone.';
   return section({ id: 'views', title: 'Saved views', description }, [
-    form(
-      {
-        action: `${place.path}views`,
-        csrfToken: who.csrfToken,
-        submit: 'Save this view',
-        submitKind: 'button',
-        layout: 'inline',
-      },
-      [
-        hiddenField('query', queryOf(view)),
-        field({ name: 'name', id: 'view-name', label: 'Name', required: true, maxLength: 60 }),
-        who.canShare &&
-          field({
-            kind: 'select',
-            name: 'for',
-            id: 'view-for',
-            label: 'For',
-            value: 'me',
-            options: [
-              { value: 'me', label: 'Me' },
-              { value: 'operators', label: 'All operators' },
-            ],
-          }),
-      ],
-    ),
+    who.canSave &&
+      form(
+        {
+          action: `${place.path}views`,
+          csrfToken: who.csrfToken,
+          submit: 'Save this view',
+          submitKind: 'button',
+          layout: 'inline',
+        },
+        [
+          hiddenField('query', queryOf(view)),
+          field({ name: 'name', id: 'view-name', label: 'Name', required: true, maxLength: 60 }),
+          who.canShare &&
+            field({
+              kind: 'select',
+              name: 'for',
+              id: 'view-for',
+              label: 'For',
+              value: 'me',
+              options: [
+                { value: 'me', label: 'Me' },
+                { value: 'operators', label: 'All operators' },
+              ],
+            }),
+        ],
+      ),
     views.length > 0 && viewTable(place, views, who),
   ]);
 }
@@ -94,7 +96,7 @@ function viewTable(place: ExplorerPlace, views: readonly SavedView[], who: Explo
         header: 'Actions',
         kind: 'actions',
         cell: (one) =>
-          (!one.isShared || who.canShare) &&
+          who.canSave &&
           askButton(
             {
               id: `remove-view-${one.id}`,

@@ -34,7 +34,7 @@ const place: ExplorerPlace = {
   defaultRange: '1h',
   example: 'server:web-1 port:443 -app:github.com',
   flowColumns: ['server', 'app'],
-  whoOf: (request) => ({ ...request.visitor!, canShare: false }),
+  whoOf: (request) => ({ ...request.visitor!, canSave: true, canShare: false }),
   frame: (request, title, text, content) =>
     portalFrame(
       {

@@ -41,7 +41,7 @@ function createMonitor() {
         async enrol(node, token) {
           assert.equal(token, tokens[node]);
           enrolled.push(node);
-          return `credential of ${node}`;
+          return { credential: `credential of ${node}` };
         },
         rotateWhenDue: async () => null,
         async send(credential, _part, body): Promise<Outcome> {
@@ -177,28 +177,21 @@ test('minutes that passed while nothing ran are loaded at the next start, and on
   assert.equal(added, minutes * servers, 'no gap in this time');
 });
 
-test('a credential that the monitor does not take ends the loader, and the next start enrols that sensor anew', async () => {
+test('a sensor whose credential or token is not taken is left out, and the others are loaded', async () => {
   const monitor = createMonitor();
-  const state = await load({ calls: monitor.calls({ send: 5 }) });
-  const denied: MonitorCalls = { ...monitor.calls(), send: async () => ({ kind: 'denied' }) };
-  let disk = state;
-  const run = loadSite(
-    {
-      clock: createTestClock(start),
-      reporter: silentReporter,
-      calls: denied,
-      pace: { pause: async () => {} },
-      plan,
-      tokens,
-      state: JSON.parse(state) as SiteState,
-      write: (value) => {
-        disk = JSON.stringify(value);
-      },
-      tell: () => {},
-      signal: new AbortController().signal,
+  const [first, second] = plan.hypervisors.map(({ node }) => node) as [string, string];
+  const calls = monitor.calls();
+  const state = await load({
+    calls: {
+      ...calls,
+      send: async (credential, ...rest) =>
+        credential.endsWith(first) ? { kind: 'denied' } : calls.send(credential, ...rest),
     },
-    false,
-  );
-  await assert.rejects(run, /Start the demo again/);
-  assert.equal(Object.keys((JSON.parse(disk) as SiteState).sensors).length, 1);
+  });
+  assert.deepEqual(Object.keys((JSON.parse(state) as SiteState).sensors), [second]);
+  assert.ok(monitor.minutes().size > 0);
+  const refused = { ...calls, enrol: async () => ({ credential: null, reason: 'used' }) as const };
+  assert.deepEqual(Object.keys((JSON.parse(await load({ calls: refused })) as SiteState).sensors), []);
+  const again = await load({ calls, state });
+  assert.deepEqual(Object.keys((JSON.parse(again) as SiteState).sensors).sort(), [first, second].sort());
 });

@@ -1,13 +1,12 @@
 /**
  * Loads the simulated site into the monitor: seven days, the newest hours first, and then each minute when it is over.
  *
- * One upload at a time, each noted before it is sent. A loader that begins again sends the upload that was under way once more, under
+ * Each upload is noted before it is sent, and a sensor has one under way. A loader that begins again sends the upload that was under way once more, under
  * its number and with the same bytes, and the monitor recognises it; so nothing is loaded twice, wherever the one before ended. Minutes
  * that passed while nothing ran are loaded like history.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '#common/clock/index.ts';
-import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { buildBody, incidentsOf, type UploadOrder } from './build-upload.ts';
 import type { MonitorCalls } from './monitor-calls.ts';
@@ -43,22 +42,24 @@ export async function loadSite(deps: LoadDeps, goesOn = true): Promise<SiteState
   const { clock, signal, tell } = deps;
   const state = await openState(deps);
   const history: Range = [oldestWanted(state, clock), endOfMinutes(clock)];
-  const sensors = Object.values(state.sensors);
-  const count = () => sensors.reduce((sum, { loaded }) => sum + countLoaded(loaded, history), 0);
-  const total = (sensors.length * (history[1] - history[0])) / 60;
-  const estimate = createEstimate(total, clock.monotonicMs(), count());
+  const count = () => {
+    const sensors = Object.values(state.sensors);
+    const loaded = sensors.reduce((sum, sensor) => sum + countLoaded(sensor.loaded, history), 0);
+    return { loaded, total: (sensors.length * (history[1] - history[0])) / 60 };
+  };
+  const estimate = createEstimate(clock.monotonicMs(), count().loaded);
   let toldAtMs = Number.NEGATIVE_INFINITY;
   let isLoaded = false;
   while (!signal.aborted) {
-    const next = findNext(deps.plan, state, [oldestWanted(state, clock), endOfMinutes(clock)]);
-    if (!isLoaded && (next === null || clock.monotonicMs() - toldAtMs >= progressEveryMs)) {
+    const round = findRound(deps.plan, state, [oldestWanted(state, clock), endOfMinutes(clock)]);
+    if (!isLoaded && (round.length === 0 || clock.monotonicMs() - toldAtMs >= progressEveryMs)) {
       const progress = estimate(clock.monotonicMs(), count());
       isLoaded = progress.percent === 100;
       tell(progress);
       toldAtMs = clock.monotonicMs();
     }
-    if (next) {
-      await sendNext(deps, state, next);
+    if (round.length > 0) {
+      await sendRound(deps, state, round);
       await deps.pace.pause(signal);
     } else if (!goesOn) break;
     else await clock.wait(60_000 - ((clock.nowMs() - settleMs) % 60_000), signal);
@@ -67,9 +68,12 @@ export async function loadSite(deps: LoadDeps, goesOn = true): Promise<SiteState
   return state;
 }
 
-/** Every sensor with a credential: those of before, each with a new one when it is due, and new ones. */
+/**
+ * Every sensor with a credential: those of before, each with a new one when it is due, and new ones. One whose token was used up by
+ * a loader that was killed before it had the credential is left out until there is another token.
+ */
 async function openState(deps: LoadDeps): Promise<SiteState> {
-  const { clock, plan, calls, tokens, write } = deps;
+  const { clock, plan, calls, tokens, write, reporter } = deps;
   const fromMinute = Math.floor((clock.nowMs() / 1000 - historySeconds) / 3_600) * 3_600;
   const state: SiteState = deps.state ?? { seed: plan.seed, fromMinute, sensors: {} };
   for (const { node } of plan.hypervisors) {
@@ -77,16 +81,18 @@ async function openState(deps: LoadDeps): Promise<SiteState> {
     const known = state.sensors[node];
     if (known) {
       known.credential = (await calls.rotateWhenDue(known.credential)) ?? known.credential;
-    } else {
-      const token = tokens[node];
-      if (!token)
-        throw new CodedError(
-          'simulated_site.no_token',
-          `There is no enrolment token for ${node}. Start the demo again.`,
-        );
-      const credential = await calls.enrol(node, token);
-      state.sensors[node] = { credential, spoolId: randomUUID(), sequence: 0, pending: null, loaded: [] };
+      continue;
     }
+    const enrolled = await calls.enrol(node, tokens[node] ?? '');
+    if (enrolled.credential === null) {
+      reporter.warn('not enrolled; the next start of the demo makes a token', {
+        node,
+        reason: enrolled.reason,
+      });
+      continue;
+    }
+    const { credential } = enrolled;
+    state.sensors[node] = { credential, spoolId: randomUUID(), sequence: 0, pending: null, loaded: [] };
     write(state);
   }
   return state;
@@ -98,29 +104,40 @@ interface Next {
   order: UploadOrder;
 }
 
-/** What may be under way, then the newest missing hour of any sensor: so all sensors have an hour before the next. */
-function findNext(plan: SitePlan, state: SiteState, wanted: Range): Next | null {
-  let newest: Next | null = null;
+/**
+ * What may be under way and, of every other sensor, the newest missing hour where no other is newer. Uploads of one hour arrive
+ * together, because the monitor sums up the minutes of a site anew whenever one of its sensors tells of them.
+ */
+function findRound(plan: SitePlan, state: SiteState, wanted: Range): Next[] {
+  const found: Next[] = [];
   for (const hypervisor of plan.hypervisors) {
     const sensor = state.sensors[hypervisor.node];
     if (!sensor) continue;
-    if (sensor.pending) return { hypervisor, sensor, order: sensor.pending };
-    const missing = newestMissing(sensor.loaded, wanted);
-    if (!missing || (newest && newest.order.endMinute >= missing[1])) continue;
-    const order: UploadOrder = { part: 'minutes', fromMinute: missing[0], endMinute: missing[1] };
-    newest = { hypervisor, sensor, order };
+    const missing = sensor.pending ? null : newestMissing(sensor.loaded, wanted);
+    if (sensor.pending) found.push({ hypervisor, sensor, order: sensor.pending });
+    else if (missing) {
+      const order: UploadOrder = { part: 'minutes', fromMinute: missing[0], endMinute: missing[1] };
+      found.push({ hypervisor, sensor, order });
+    }
   }
-  return newest;
+  const newest = Math.max(...found.map(({ order }) => order.endMinute));
+  return found.filter(({ sensor, order }) => sensor.pending !== null || order.endMinute === newest);
+}
+
+/** Notes all uploads of the round, then sends them side by side, each sensor its own. */
+async function sendRound(deps: LoadDeps, state: SiteState, round: readonly Next[]): Promise<void> {
+  for (const { sensor, order } of round) {
+    if (sensor.pending) continue;
+    sensor.sequence += 1;
+    sensor.pending = order;
+  }
+  deps.write(state);
+  await Promise.all(round.map((next) => sendNext(deps, state, next)));
 }
 
 async function sendNext(deps: LoadDeps, state: SiteState, next: Next): Promise<void> {
   const { clock, plan, calls, reporter, signal, write } = deps;
   const { hypervisor, sensor, order } = next;
-  if (!sensor.pending) {
-    sensor.sequence += 1;
-    sensor.pending = order;
-  }
-  write(state);
   const body = buildBody(plan, hypervisor, { spoolId: sensor.spoolId, sequence: sensor.sequence }, order);
   while (!signal.aborted) {
     const outcome = await calls.send(sensor.credential, order.part, body);
@@ -133,10 +150,9 @@ async function sendNext(deps: LoadDeps, state: SiteState, next: Next): Promise<v
       // The next start of the demo makes a token for it, which replaces the sensor.
       delete state.sensors[hypervisor.node];
       write(state);
-      throw new CodedError(
-        'simulated_site.denied',
-        `The monitor does not take the credential of ${hypervisor.node}. Start the demo again, which enrols it anew.`,
-      );
+      const { node } = hypervisor;
+      reporter.warn('credential not taken; the next start of the demo enrols the sensor anew', { node });
+      return;
     }
     if (outcome.kind === 'refused')
       reporter.error('upload was refused and is left out', {

@@ -1,5 +1,5 @@
 /** The calls of a sensor to the monitor, and what the answers mean. */
-import { CodedError, describeError } from '#common/errors/index.ts';
+import { describeError } from '#common/errors/index.ts';
 import { telemetryContentType } from '#contracts/sensor-api/http.ts';
 import type { UploadOrder } from './build-upload.ts';
 
@@ -17,9 +17,12 @@ interface ErrorAnswer {
   error?: { message?: string };
 }
 
+/** Without a credential: why the monitor refused. */
+export type Enrolled = { credential: string } | { credential: null; reason: string };
+
 export interface MonitorCalls {
   /** Exchanges an enrolment token for a credential, and that for one with an end, as every sensor does. */
-  enrol(node: string, token: string): Promise<string>;
+  enrol(node: string, token: string): Promise<Enrolled>;
   /** Whether the plan asks for another credential; the new one, or null. */
   rotateWhenDue(credential: string): Promise<string | null>;
   send(credential: string, part: UploadOrder['part'], body: Uint8Array): Promise<Outcome>;
@@ -50,15 +53,9 @@ export function createMonitorCalls(monitorUrl: string, signal: AbortSignal): Mon
     async enrol(node, token) {
       const request = { token, host_name: node, node, sensor_version: 'simulated' };
       const { status, body } = await post('/enrol', request);
-      if (status !== 201) {
-        const reason = body.error?.message ?? `status ${status}`;
-        throw new CodedError(
-          'simulated_site.enrolment_refused',
-          `The monitor does not enrol ${node}: ${reason}`,
-        );
-      }
+      if (status !== 201) return { credential: null, reason: body.error?.message ?? `status ${status}` };
       const { credential } = body as { credential: string };
-      return (await rotate(credential)) ?? credential;
+      return { credential: (await rotate(credential)) ?? credential };
     },
     async rotateWhenDue(credential) {
       const headers = { authorization: `Bearer ${credential}` };

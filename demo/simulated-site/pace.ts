@@ -1,5 +1,5 @@
 /**
- * Pauses between uploads, so that loading takes what this machine has left and no more: while its CPUs are busy, by whatever, the
+ * Pauses between rounds of uploads, so that loading takes what this machine has left and no more: while its CPUs are busy, by whatever, the
  * pauses grow, and they shrink when a good part of them is idle again.
  */
 import { cpus } from 'node:os';
@@ -11,33 +11,27 @@ export interface CpuTimes {
   all: number;
 }
 
-const pauses = { leastMs: 25, mostMs: 1_000, factor: 1.5 } as const;
+const pauses = { leastMs: 400, mostMs: 8_000, factor: 1.5 } as const;
 /** Below this share of idle time the machine counts as busy. */
 const idleShareMin = 0.3;
-/** A look at shorter times says more of chance than of load. */
-const lookEveryMs = 250;
 
 export interface Pace {
-  /** Waits until the next upload may be sent. */
+  /** Waits until the next round may be sent. */
   pause(signal: AbortSignal): Promise<void>;
 }
 
 export function createPace(clock: Clock, readCpus: () => CpuTimes = readMachine): Pace {
   let pauseMs: number = pauses.leastMs;
   let seen = readCpus();
-  let seenAtMs = clock.monotonicMs();
   return {
     async pause(signal) {
-      if (clock.monotonicMs() - seenAtMs >= lookEveryMs) {
-        const now = readCpus();
-        const all = now.all - seen.all;
-        const isBusy = all > 0 && (now.idle - seen.idle) / all < idleShareMin;
-        pauseMs = isBusy
-          ? Math.min(pauses.mostMs, pauseMs * pauses.factor)
-          : Math.max(pauses.leastMs, pauseMs / pauses.factor);
-        seen = now;
-        seenAtMs = clock.monotonicMs();
-      }
+      const now = readCpus();
+      const all = now.all - seen.all;
+      const isBusy = all > 0 && (now.idle - seen.idle) / all < idleShareMin;
+      pauseMs = isBusy
+        ? Math.min(pauses.mostMs, pauseMs * pauses.factor)
+        : Math.max(pauses.leastMs, pauseMs / pauses.factor);
+      seen = now;
       await clock.wait(pauseMs, signal);
     },
   };

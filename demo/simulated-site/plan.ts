@@ -50,6 +50,7 @@ const hypervisorCount = 20;
 export const serversEach = 3;
 /** The local prefixes of the site. */
 export const siteCidrs: readonly string[] = ['192.0.2.0/24'];
+/** Another seed makes the loader begin anew; a change of what follows from it needs one. */
 export const seedOfDemo = 7;
 /** The interface that the simulated sensors capture. */
 export const captureName = 'eno1';
@@ -134,6 +135,9 @@ const roles: readonly Role[] = [
 /** Most servers are for the web. */
 const roleOrder = [0, 1, 0, 2, 3, 0, 4, 5, 0, 6] as const;
 
+/** Of makers of virtual machines, which the bundled table of manufacturers names. */
+const macPrefixes = ['bc:24:11', '00:50:56', '00:16:3e', '00:15:5d'] as const;
+
 export function planSite(seed: number): SitePlan {
   return {
     seed,
@@ -172,8 +176,7 @@ function planServer(seed: number, number: number): SimulatedServer {
   }
   return {
     address: `192.0.2.${10 + number}`,
-    // A prefix of a maker of virtual machines, which the bundled table of manufacturers names.
-    mac: `bc:24:11:00:00:${(16 + number).toString(16)}`,
+    mac: `${macPrefixes[number % macPrefixes.length]}:00:00:${(16 + number).toString(16)}`,
     uses: [...hosted, ...used.values(), planLookups(draw)],
   };
 }

@@ -34,12 +34,12 @@ export function describeProgress({ percent, secondsLeft }: Progress): string {
 }
 
 /** Says how far loading is from counts of minutes; the rate is of the whole time since the first count. */
-export function createEstimate(totalMinutes: number, nowMs: number, loadedMinutes: number) {
-  return (laterMs: number, laterLoaded: number): Progress => {
-    const missing = totalMinutes - laterLoaded;
-    const perMs = (laterLoaded - loadedMinutes) / Math.max(1, laterMs - nowMs);
+export function createEstimate(startMs: number, loadedAtStart: number) {
+  return (nowMs: number, { loaded, total }: { loaded: number; total: number }): Progress => {
+    const missing = total - loaded;
+    const perMs = (loaded - loadedAtStart) / Math.max(1, nowMs - startMs);
     return {
-      percent: missing <= 0 ? 100 : Math.min(99, Math.floor((100 * laterLoaded) / totalMinutes)),
+      percent: missing <= 0 ? 100 : Math.min(99, Math.floor((100 * loaded) / total)),
       secondsLeft: missing <= 0 ? 0 : perMs > 0 ? Math.ceil(missing / perMs / 1000) : null,
     };
   };

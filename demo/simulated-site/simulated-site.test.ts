@@ -145,6 +145,8 @@ test('every page of the simulated site says so, also under another name; pages o
     assert.match(page.text, label, path);
     assert.doesNotMatch((await visitor.get(`/sites/${server.siteId}/${path}`)).text, label, path);
   }
+  const weekAgo = await visitor.get(`/sites/${id}/traffic?range=7d`);
+  assert.doesNotMatch(weekAgo.text, /before the first sensor was enrolled|no sensor is enrolled/);
   const overview = (await visitor.get('/')).text;
   assert.equal(overview.split('>simulated</span>').length, 2, 'one site of the list is labelled');
 });

@@ -13,12 +13,14 @@ export async function readAround(
   range: Range,
   nowMs: number,
 ): Promise<Pick<ChartData, 'reasons' | 'flags'>> {
-  const [gaps, sensors, flags] = await Promise.all([
+  const [site, gaps, sensors, flags] = await Promise.all([
+    deps.sites.find(subject.siteId),
     deps.traffic.listGaps(subject.siteId, range.fromMs, range.toMs, gapsMax),
     deps.sensors.list(subject.siteId),
     readChartFlags(deps, subject, range),
   ]);
-  const firstSensorMs =
-    sensors.length === 0 ? null : Math.min(...sensors.map((sensor) => sensor.enrolledAtMs));
+  const enrolledMs = sensors.length === 0 ? null : Math.min(...sensors.map((sensor) => sensor.enrolledAtMs));
+  // The history of a simulated site is older than its sensors.
+  const firstSensorMs = site?.isSimulated ? range.fromMs : enrolledMs;
   return { reasons: chartReasons({ gaps, range, firstSensorMs, nowMs }), flags };
 }

@@ -48,7 +48,7 @@ export function observeMinute(plan: SitePlan, hypervisor: Hypervisor, minute: nu
 function drawUse(draw: Draw, server: SimulatedServer, use: Use, minute: number): TelemetryUsageRow | null {
   const weekday = Math.floor(minute / 86_400 + 4) % 7;
   const activity = rhythmAt(use.rhythm, minute * 1000) * (weekday === 0 || weekday === 6 ? weekendFactor : 1);
-  // As many draws whatever comes of them, so that a use does not move those after it.
+  // Always the same number of draws, so that a use does not change those after it.
   const [chance, size, peerDraw, sent] = [draw(), draw(), draw(), draw()];
   if (chance >= use.chance * activity) return null;
   const factor = (0.4 + 1.2 * size) * Math.sqrt(activity);

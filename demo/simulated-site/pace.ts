@@ -1,5 +1,5 @@
 /**
- * Pauses between rounds of uploads, so that loading takes what this machine has left and no more: while its CPUs are busy, by whatever, the
+ * Pauses between rounds of uploads, so that loading takes what this machine has left and no more: while its CPUs are busy, with any work, the
  * pauses grow, and they shrink when a good part of them is idle again.
  */
 import { cpus } from 'node:os';

@@ -2,7 +2,7 @@
  * What stands at the simulated site: hypervisors, their servers, and what each server offers and uses. All of it follows from the
  * seed, so that what was uploaded before a stop is what would be uploaded again.
  *
- * Addresses are of ranges for documentation and benchmarks, which belong to nobody; no packet of them exists.
+ * Addresses are of ranges for documentation and benchmarks, which no network uses; no packet of them exists.
  */
 import type { TelemetryEvidence } from '#contracts/sensor-api/telemetry.ts';
 import type { Rhythm } from '#lab/traffic/daily-rhythm.ts';

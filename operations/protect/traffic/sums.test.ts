@@ -1,4 +1,4 @@
-/** Sums beside minutes: whatever is delivered, in whatever order and however often, they say the same. */
+/** Sums beside minutes: they say the same in every order of deliveries, repeated and changed ones included. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
@@ -83,7 +83,7 @@ test('sums of ten minutes, hours and applications are those of the minutes: new,
   }
 });
 
-test('the explorer counts the same for any range, whatever sums it reads, as the minutes say', async () => {
+test('the explorer counts for any range, from any sums, what the minutes say', async () => {
   const { allocations, tenant, serverId } = await createServer('counted');
   const below = createNumbers(11);
   for (const of of allocations)

@@ -29,7 +29,7 @@ export interface ChartInput {
   stepSeconds: number;
 }
 
-/** Reads what the chart of a view draws: the largest values, in whatever order a table has them. */
+/** Reads what the chart of a view draws: the largest values, also where a table has another order. */
 export async function readChart(explored: Exploration, view: TrafficView): Promise<ChartInput> {
   const stepSeconds = explored.stepSecondsOf(view.by);
   const [lines, course, previous, total] = await Promise.all([

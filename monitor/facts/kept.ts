@@ -8,6 +8,7 @@ export const keptFacts: readonly KeptTable[] = [
   { table: 'host_minutes', column: 'minute', keptFor: '3 months', isPartitioned: true },
   { table: 'application_facts', column: 'minute', keptFor: '3 months', isPartitioned: true },
   { table: 'pair_hours', column: 'hour', keptFor: '24 hours', isPartitioned: true },
+  { table: 'pair_peer_hours', column: 'hour', keptFor: '24 hours', isPartitioned: true },
   { table: 'address_hours', column: 'hour', keptFor: '3 months', isPartitioned: true },
   { table: 'address_tens', column: 'start', keptFor: '3 months', isPartitioned: true },
   { table: 'application_hours', column: 'hour', keptFor: '3 months', isPartitioned: true },

@@ -21,6 +21,7 @@ export const tables = [
   'name_pair_tens',
   'name_tens',
   'pair_hours',
+  'pair_peer_hours',
   'peer_network_hours',
   'rolled_days',
   'rolled_hours',

@@ -215,6 +215,7 @@ test('NET-8.R1, NET-8.R2, NET-8.R3, NET-8.R4: pairs of endpoints and tokens are 
     'endpoint_pairs',
     'minute_verdicts',
     'pair_hours',
+    'pair_peer_hours',
     'name_pair_minutes',
     'name_pair_tens',
     'name_pair_hours',

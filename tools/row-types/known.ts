@@ -49,7 +49,7 @@ export const given: Arguments = {
       { ...coverage, addressesUpTo: () => ({ hours: [3600], tens: [600], spans: [] }) },
       {
         ...{ siteId: 1, fromMinute: 0, toMinute: 7200, source: 'addresses', filters: [], owners: [] },
-        ...{ by: ['address'], stepSeconds: 3600, measure: 'packets', rows: { limit: 1 } },
+        ...{ by: ['address'], stepSeconds: 3600, measure: 'packets', order: 'size', rows: { limit: 1 } },
       },
     ],
   ],

@@ -109,6 +109,12 @@ function localsOf(asked: Exploration): string[] | null {
   return named.toSorted((a, b) => a.length - b.length)[0] ?? null;
 }
 
+/** The names that a query can be about, as a condition that an index takes. */
+function nameCondition({ filters }: Exploration): RawBuilder<unknown> {
+  const named = filters.find(({ dimension, is }) => dimension === 'application' && is);
+  return named === undefined ? sql`true` : sql`name = any(${[...named.values]}::text[])`;
+}
+
 const fitsHours = (asked: Exploration) => asked.stepSeconds === null || asked.stepSeconds % hourSeconds === 0;
 
 const grainsOf = (parts: {
@@ -192,17 +198,18 @@ function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
   const parts = fitsHours(asked) && !needsCapture ? rolled : withoutHours(rolled);
   const locals = localsOf(asked);
   const isLocal = locals === null ? sql`true` : sql`local = any(${locals}::inet[])`;
+  const isNamed = nameCondition(asked);
   const judging = { siteId, judged: parts.judged, unjudged: parts.unjudged, direction: null, locals };
   const device = deviceOf(asked, siteId, parts, sql`j`);
   return {
     before: sql`${judgedFacts(judging)}, ${device.before}`,
     base: sql`select j.minute as start, ${localOrNone('j')} as local, j.segment, ${device.column} as device_key, j.name, j.protocol,
         j.server_port, j.direction, j.capture_id, j.vantage, j.inbound_bytes as inbound, j.outbound_bytes as outbound, j.packets
-      from judged j ${device.join} where j.owns and ${locals === null ? sql`true` : sql`j.local = any(${locals}::inet[])`}
+      from judged j ${device.join} where j.owns and ${locals === null ? sql`true` : sql`j.local = any(${locals}::inet[])`} and ${isNamed}
       union all
       select hour, ${localOrNone('h')}, segment, device_key, name, protocol, server_port, direction, null, null, inbound_bytes,
         outbound_bytes, ${asked.measure === 'packets' ? sql`packets` : sql`null`}
-      from application_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null and ${isLocal}`,
+      from application_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null and ${isLocal} and ${isNamed}`,
     grains: grainsOf(parts),
   };
 }
@@ -212,9 +219,12 @@ function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
   const needsCapture = usesDimension(asked, 'sensor', 'scope');
   const rolled = coverage.detailed.pairs;
   const parts = fitsHours(asked) && !needsCapture ? rolled : withoutHours(rolled);
-  const judging = { siteId, judged: parts.judged, unjudged: parts.unjudged, direction: null };
+  const locals = localsOf(asked);
+  const judging = { siteId, judged: parts.judged, unjudged: parts.unjudged, direction: null, locals };
   const device = deviceOf(asked, siteId, parts, sql`j`);
   const peer = sql`case direction when 2 then client else server end`;
+  const isLocal = locals === null ? sql`true` : sql`local = any(${locals}::inet[])`;
+  const isNamed = nameCondition(asked);
   return {
     before: sql`${judgedFacts(judging)}, ${judgedPairs(judging)}, ${device.before}`,
     base: sql`select j.minute as start, case when j.direction <> 4 then j.local end as local, j.segment,
@@ -222,14 +232,28 @@ function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
         case j.direction when 2 then j.client else j.server end as peer, j.capture_id, j.vantage,
         case j.direction when 2 then j.client_bytes else j.server_bytes end as inbound,
         case j.direction when 2 then j.server_bytes else j.client_bytes end as outbound, j.packets
-      from judged_pairs j ${device.join} where j.owns
+      from judged_pairs j ${device.join} where j.owns and ${isLocal} and ${isNamed}
       union all
+      ${
+        isByPeer(asked)
+          ? peerHours(siteId, parts.hours)
+          : sql`
       select hour, ${localOrNone('h')}, segment, device_key, name, protocol, server_port, direction, ${peer}, null, null,
         inbound_bytes, outbound_bytes, packets
-      from pair_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null`,
+      from pair_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null and ${isLocal} and ${isNamed}`
+      }`,
     grains: grainsOf(parts),
   };
 }
+
+/** Whether the remote address and the direction are all that is asked for. */
+const isByPeer = ({ by, filters }: Exploration) =>
+  [...by, ...filters.map((one) => one.dimension)].every((one) => one === 'peer' || one === 'direction');
+
+const peerHours = (siteId: number, hours: readonly number[]) => sql`
+  select hour, null::inet, '', null::text, null::text, null::smallint, null::int, direction, peer, null::bigint, null::smallint,
+    inbound_bytes, outbound_bytes, packets
+  from pair_peer_hours where site_id = ${siteId} and ${inHours(hours)}`;
 
 /** Whose the local address was, joined only where it is asked for. */
 function deviceOf(asked: Exploration, siteId: number, parts: Parts, of: RawBuilder<unknown>) {

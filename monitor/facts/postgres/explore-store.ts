@@ -39,11 +39,15 @@ export async function explore(db: Queryable, coverage: Coverage, asked: Explorat
 
 type Sums = Omit<Explored, 'observed'>;
 
-/** Whether most of the range is kept by the hour, and steps are shorter than that. */
+/**
+ * Whether most of the range is kept by the hour, and steps are shorter than that; or there are so many remote addresses that
+ * sums of each in each step would not fit into memory.
+ */
 function isRankedByHours(coverage: Coverage, { by, rows, stepSeconds, fromMinute, toMinute }: Exploration) {
   const isFine = stepSeconds !== null && stepSeconds % hourSeconds !== 0;
   return (
-    isFine &&
+    stepSeconds !== null &&
+    (isFine || by.includes('peer')) &&
     by.length > 0 &&
     'limit' in rows &&
     coverage.hours.length * hourSeconds * 2 > toMinute - fromMinute

@@ -51,13 +51,23 @@ export async function recomputeHour(
     site: sql`${siteId}::bigint`,
   };
   const ofHour = sql`site_id = ${siteId} and hour = ${made.start}`;
-  for (const table of ['address_hours', 'application_hours', 'pair_hours', 'name_pair_hours', 'site_hours'])
+  for (const table of [
+    ...[
+      'address_hours',
+      'application_hours',
+      'pair_hours',
+      'pair_peer_hours',
+      'name_pair_hours',
+      'site_hours',
+    ],
+  ])
     await sql`delete from ${sql.table(table)} where ${ofHour}`.execute(trx);
   await sumSite(trx, made);
   await sumAddresses(trx, made);
   await sumApplications(trx, made, hasPairs);
   await sumHoursByName(trx, 'hour', made.start, siteId, sql`hour = ${made.start}`);
   await packNamePairs(trx, made, ofHour);
+  await sumPeers(trx, made, ofHour);
   await recomputePeers(trx, siteId, hour);
 }
 
@@ -117,6 +127,19 @@ async function sumApplications(
     group by p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, p.segment, o.device_key`.execute(
     trx,
   );
+}
+
+/** Pairs by remote address alone. */
+async function sumPeers(
+  trx: Queryable,
+  { start, site }: MadeHour,
+  ofHour: RawBuilder<unknown>,
+): Promise<void> {
+  await sql`
+    insert into pair_peer_hours (hour, site_id, direction, peer, inbound_bytes, outbound_bytes, packets)
+    select ${start}, ${site}, direction, case direction when 2 then client else server end, sum(inbound_bytes), sum(outbound_bytes),
+      sum(packets)
+    from pair_hours where ${ofHour} and inbound_bytes is not null group by 3, 4`.execute(trx);
 }
 
 /** Pairs of each name, in one value. */

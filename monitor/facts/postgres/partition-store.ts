@@ -27,6 +27,7 @@ const rolledUp = [
   ['name_hours', day],
   ['peer_network_hours', day],
   ['pair_hours', hour],
+  ['pair_peer_hours', hour],
   ['name_pair_hours', hour],
   ['name_hour_locals', day],
   ['name_days', 28 * day],

@@ -35,10 +35,21 @@ export interface ExploreView {
 
 /** Grouped by the first of these that is not already one value. */
 const preferred: readonly Dimension[] = ['application', 'server', 'peer', 'address', 'port', 'direction'];
+/** The same of all traffic: remote addresses are too many to be summed each time that the page opens. */
+const preferredOfAll: readonly Dimension[] = [
+  'application',
+  'server',
+  'port',
+  'direction',
+  'customer',
+  'peer',
+];
+/** One value of these leaves few remote addresses. */
+const narrowing: readonly Dimension[] = ['server', 'address', 'device', 'application', 'peer'];
 /** Peers are connections between exact addresses, which live for 24 hours (NET-2.2.7). */
 const pairsSeconds = 86_400;
 /** Values of a URL that belong to one answer of the page, not to the view. */
-const passing = { format: undefined, table: undefined, saved: undefined };
+const passing = { format: undefined, table: undefined, saved: undefined, stopped: undefined };
 
 /** Reads a view out of the values of a URL; what can't be read has its default and a fault. */
 export function readView(
@@ -48,7 +59,10 @@ export function readView(
 ): ExploreView {
   const isTotal = values.by === 'none';
   const { query, faults } = parseQueryUrl(siteId, { ...values, ...(isTotal && { by: undefined }) });
-  const free = preferred.filter((one) => !isSingle(query, one) && (one !== 'peer' || isShort(query)));
+  const isNarrow = query.filters.some((one) => one.is && narrowing.includes(one.dimension));
+  const free = (isNarrow ? preferred : preferredOfAll).filter(
+    (one) => !isSingle(query, one) && (one !== 'peer' || isShort(query)),
+  );
   const by = isTotal ? null : (query.by[0] ?? free[0] ?? null);
   const asked = typeof values.tables === 'string' ? values.tables.split(',') : [];
   const known = dimensions.filter((one) => asked.includes(one));

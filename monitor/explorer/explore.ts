@@ -3,6 +3,7 @@ import type { Device } from '#monitor/devices/index.ts';
 import { addressDimensions, type Exploration, type FactStore, pairsKeptMs } from '#monitor/facts/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { buildAnswer, type Period } from './build-answer.ts';
+import type { QueryGate } from './bound-queries.ts';
 import { chooseSteps } from './choose-steps.ts';
 import { labelValue } from './label-values.ts';
 import type { Answer, Limit, Query, Value } from './query.ts';
@@ -11,13 +12,23 @@ import { readInventory, resolveFilters, sourceOf, uses } from './resolve.ts';
 export interface ExplorerDeps {
   db: () => Queryable;
   facts: Pick<FactStore, 'explore' | 'newestMinutes'>;
+  gate: QueryGate;
   devices: { findByKeys(siteId: number, deviceKeys: readonly string[]): Promise<Device[]> };
 }
 
 const factsKeptDays = 90;
 
-/** The caller has decided that the reader may see the site. Throws `explorer.too_many_steps`. */
-export async function explore(deps: ExplorerDeps, query: Query): Promise<Answer> {
+/** Who asks, for turns, and whether they still wait. */
+export interface Asking {
+  asker?: string;
+  signal?: AbortSignal;
+}
+
+/** The caller has decided that the reader may see the site. Throws as `Explorer.explore`. */
+export async function explore(given: ExplorerDeps, query: Query, { asker, signal }: Asking): Promise<Answer> {
+  const inTurn = (asked: Exploration) =>
+    given.gate.run(asker ?? `site ${query.siteId}`, signal, () => given.facts.explore(asked));
+  const deps = { ...given, facts: { explore: inTurn, newestMinutes: () => given.facts.newestMinutes() } };
   const db = deps.db();
   const nowMs = await readNowMs(db);
   const source = sourceOf(query);

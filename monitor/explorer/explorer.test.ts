@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
+import { nameApplication } from '#monitor/applications/index.ts';
+import { createFactStore } from '#monitor/facts/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import {
   captureMinute,
@@ -12,7 +14,7 @@ import {
   usageRow,
 } from '#monitor/testing/index.ts';
 import { percentile95 } from './build-answer.ts';
-import { parseQueryUrl } from './index.ts';
+import { createExplorer, parseQueryUrl } from './index.ts';
 
 const first = '192.0.2.10';
 const second = '192.0.2.11';
@@ -169,6 +171,24 @@ test('too many steps are refused with what to do', async () => {
   await assert.rejects(ask(world, { range: '30d', step: '60' }), (error) =>
     hasCode(error, 'explorer.too_many_steps'),
   );
+});
+
+test('a statement that takes too long ends with what to narrow, and its connection is free again', async () => {
+  await using world = await createTraffic();
+  const db = () => world.database.db;
+  const facts = createFactStore({ db, nameApplication, exploreMs: 50 });
+  const explorer = createExplorer({ db, facts, devices: world.devices });
+  const { query } = parseQueryUrl(world.siteId, { ...range, step: '60' });
+  const client = await world.database.pool.connect();
+  await client.query('begin');
+  await client.query('lock table site_minutes in access exclusive mode');
+  await assert.rejects(
+    explorer.explore(query),
+    (error) => hasCode(error, 'facts.too_slow') && /shorter range/.test((error as Error).message),
+  );
+  await client.query('rollback');
+  client.release();
+  assert.ok((await explorer.explore(query)).total.inBytes > 0);
 });
 
 test('completion offers what the site has', async () => {

@@ -12,12 +12,13 @@
  *
  * `query.ts` has the types, `values.ts` the spelling of values, `query-text.ts` and `query-url.ts` the two text forms.
  */
+import { createQueryGate } from './bound-queries.ts';
 import { completeValues } from './complete.ts';
-import { type ExplorerDeps, explore } from './explore.ts';
+import { type Asking, type ExplorerDeps, explore } from './explore.ts';
 import type { Answer, Dimension, Query, Value } from './query.ts';
 import { listAddresses } from './resolve.ts';
 
-export type { ExplorerDeps } from './explore.ts';
+export type { Asking, ExplorerDeps } from './explore.ts';
 export * from './query.ts';
 export { parseQueryText, printQueryText, type TextFault } from './query-text.ts';
 export { type ParsedQuery, parseQueryUrl, printQueryUrl, type UrlValues } from './query-url.ts';
@@ -25,19 +26,20 @@ export { parseValue } from './values.ts';
 
 export interface Explorer {
   /**
-   * The answer to a query. The caller has decided that the reader may see the site. Throws `explorer.too_many_steps`; what
-   * can't be answered otherwise is in `limits`.
+   * The answer to a query, when its turn has come. The caller has decided that the reader may see the site. Throws
+   * `explorer.too_many_steps`, `facts.too_slow`, `explorer.busy` and `explorer.left`; what can't be answered otherwise is in `limits`.
    */
-  explore(query: Query): Promise<Answer>;
+  explore(query: Query, asking?: Asking): Promise<Answer>;
   /** Local addresses that the filters leave, where they name addresses, servers or customers; null: any. */
   listAddresses(query: Pick<Query, 'siteId' | 'by' | 'filters'>): Promise<string[] | null>;
   /** Values of a dimension that hold a text, for completion. */
   complete(siteId: number, dimension: Dimension, typed: string, limit: number): Promise<Value[]>;
 }
 
-export function createExplorer(deps: ExplorerDeps): Explorer {
+export function createExplorer(given: Omit<ExplorerDeps, 'gate'>): Explorer {
+  const deps = { ...given, gate: createQueryGate() };
   return {
-    explore: (query) => explore(deps, query),
+    explore: (query, asking = {}) => explore(deps, query, asking),
     listAddresses: (query) => listAddresses(deps.db(), query),
     complete: (siteId, dimension, typed, limit) => completeValues(deps.db(), siteId, dimension, typed, limit),
   };

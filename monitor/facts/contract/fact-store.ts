@@ -93,7 +93,7 @@ export interface FactStore extends PeerNetworks {
   /**
    * Sums of a range over any filters, by up to two dimensions, in steps. The numbers are those of the other reads: `addresses`
    * as `sumSite` and `listTopAddresses`, `applications` and `pairs` as `rankApplications` and `readApplication`, of captures that
-   * count alone.
+   * count alone. Throws `facts.too_slow` where it takes too long.
    */
   explore(asked: Exploration): Promise<Explored>;
 }

@@ -1,8 +1,10 @@
 /** The fact store on PostgreSQL: tables partitioned by day (pairs by hour), filled by COPY. */
+import { CodedError } from '#common/errors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { NameApplication } from '../contract/collect-facts.ts';
 import { controlTransaction } from '../contract/control-scope.ts';
 import { explainRows } from '../contract/explain-rows.ts';
+import type { Exploration } from '../contract/exploration.ts';
 import type { FactStore } from '../contract/fact-store.ts';
 import type { SiteRange } from '../contract/facts.ts';
 import { hoursOf } from '../contract/peer-networks.ts';
@@ -17,21 +19,42 @@ import { createPartitionMaker } from './partition-store.ts';
 import * as peers from './peer-store.ts';
 import { rejudgeAddresses } from './rejudge-store.ts';
 import { rollUp } from './roll-up.ts';
-import { type Coverage, readCovered } from './span-store.ts';
+import { type Coverage, limitStatements, readCovered } from './span-store.ts';
 
 export type { NameApplication } from '../contract/collect-facts.ts';
 
 export interface FactStoreDeps {
   db: () => Queryable;
   nameApplication: NameApplication;
+  /** Longest time of a statement of `explore`, milliseconds. */
+  exploreMs?: number;
 }
+
+/** A chart of three months of a large site takes a second or two; what takes longer reads minutes that it need not. */
+const exploreMsDefault = 10_000;
+
+/** PostgreSQL's code of a statement that was stopped. */
+const queryCanceled = '57014';
 
 /** The default engine. */
 export function createFactStore(deps: FactStoreDeps): FactStore {
-  const { db } = deps;
+  const { db, exploreMs = exploreMsDefault } = deps;
   const partitions = createPartitionMaker();
   const covered = <T>(range: SiteRange, work: (trx: Queryable, coverage: Coverage) => Promise<T>) =>
     readCovered(db(), range, work);
+  const exploreFor = async (trx: Queryable, coverage: Coverage, asked: Exploration) => {
+    await limitStatements(trx, exploreMs);
+    return explore(trx, coverage, asked);
+  };
+  const withinTime = async <T>(work: () => Promise<T>) => {
+    try {
+      return await work();
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== queryCanceled) throw error;
+      const message = `This took longer than ${exploreMs / 1000} seconds and was stopped. Choose a shorter range, add a filter by server, address or application, or leave out a shorter step than the automatic one.`;
+      throw new CodedError('facts.too_slow', message, {}, error);
+    }
+  };
   return {
     prepare: (minutes) => partitions.ensureMinutes(db(), minutes),
     append: (uploads, scope) => appendUploads(controlTransaction(scope), uploads, deps.nameApplication),
@@ -64,7 +87,7 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
     listPairs: (range, limit) => details.listPairs(db(), range, limit),
     sumDevices: (range, keys) => covered(range, (trx, coverage) => devices.sumDevices(trx, coverage, keys)),
     stepDevice: (range) => covered(range, (trx, coverage) => devices.stepDevice(trx, coverage, range)),
-    explore: (asked) => covered(asked, (trx, coverage) => explore(trx, coverage, asked)),
+    explore: (asked) => withinTime(() => covered(asked, (trx, coverage) => exploreFor(trx, coverage, asked))),
     listPeerNetworks: (range, limit) =>
       covered(hoursOf(range), (trx, coverage) => peers.listPeerNetworks(trx, coverage, range, limit)),
     findPeers: (range, limit) =>

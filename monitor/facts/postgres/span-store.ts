@@ -128,6 +128,11 @@ export async function preferHashing(trx: Queryable): Promise<void> {
   );
 }
 
+/** For the rest of the transaction: PostgreSQL stops a statement that takes longer. */
+export async function limitStatements(trx: Queryable, ms: number): Promise<void> {
+  await sql`select set_config('statement_timeout', ${String(ms)}, true)`.execute(trx);
+}
+
 interface Rolled {
   now: number;
   /** Starts of whole units of the range that are kept as such. */

@@ -57,11 +57,16 @@ async function ask(explorer: Explorer, siteId: number, values: Static<typeof Que
       details: { faults },
     });
   try {
-    return await explorer.explore(query);
+    return await explorer.explore(query, { asker: `token of site ${siteId}` });
   } catch (error) {
-    if (!hasCode(error, 'explorer.too_many_steps')) throw error;
     const { message } = error as Error;
-    throw new HttpError(422, { code: 'validation_failed', reason: 'too_many_steps', message });
+    if (hasCode(error, 'explorer.busy'))
+      throw new HttpError(429, { code: 'rate_limited', message, retryable: true }, { 'retry-after': '5' });
+    const reason = hasCode(error, 'explorer.too_many_steps')
+      ? 'too_many_steps'
+      : hasCode(error, 'facts.too_slow') && 'too_slow';
+    if (!reason) throw error;
+    throw new HttpError(422, { code: 'validation_failed', reason, message });
   }
 }
 

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createTestClock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createSpool, host, testMinute, usageRow } from '#monitor/testing/index.ts';
-import { startMonitorServer } from '#monitor/testing/server.ts';
+import { type MonitorServer, startMonitorServer, type Visitor } from '#monitor/testing/server.ts';
+import { patienceMs } from './running-reads.ts';
 
 const local = '192.0.2.10';
 const deviceKey = 'br0|02:00:00:00:00:0a';
@@ -11,8 +14,8 @@ const deviceKey = 'br0|02:00:00:00:00:0a';
 const sender = '192.0.2.11';
 
 /** One minute with two applications of one address, and a visitor. */
-async function seed() {
-  const server = await startMonitorServer();
+async function seed(options: Parameters<typeof startMonitorServer>[1] = {}) {
+  const server = await startMonitorServer({}, options);
   const { monitor, siteId } = server;
   const { token } = await monitor.sensors.createToken(systemActor, siteId);
   const names = { host_name: 'hv-1', node: 'hv-1', sensor_version: '0.1.0' };
@@ -231,4 +234,67 @@ test('a site has at most a hundred saved views, also when they are saved at once
     query: 'by=peer',
   });
   assert.equal(replaced.query, 'by=peer', 'one that is there can still be replaced');
+});
+
+/** Asks as a browser does that goes to a page. */
+const goTo = (server: MonitorServer, visitor: Visitor, path: string) =>
+  fetch(`${server.url}${path}`, {
+    headers: { accept: 'text/html', cookie: visitor.cookie, 'sec-fetch-mode': 'navigate' },
+  });
+
+test('an answer that takes long shows progress, comes by itself, and can be stopped', async () => {
+  const clock = createTestClock(Date.now());
+  const { server, path, visitor } = await seed({ clock });
+  await using _server = server;
+  const { facts } = server.monitor;
+  const usual = facts.explore.bind(facts);
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  facts.explore = async (asked) => {
+    await released;
+    return usual(asked);
+  };
+  /** Until the request waits, then beyond its patience. */
+  const lose = async (asked: Promise<Response>) => {
+    while (clock.waiting() === 0) await new Promise((done) => setImmediate(done));
+    await clock.advance(patienceMs);
+    return asked;
+  };
+  const slow = await lose(goTo(server, visitor, path));
+  const text = await slow.text();
+  assert.deepEqual([slow.status, slow.headers.get('refresh')], [200, '1']);
+  assert.match(text, /<progress/);
+  assert.match(text, /id="explore-q"/, 'the filters can be changed');
+  const stop = /href="([^"]*stopped=1[^"]*)"/.exec(text)![1]!.replaceAll('&amp;', '&');
+  const stopped = await goTo(server, visitor, stop);
+  assert.equal(stopped.headers.get('refresh'), null);
+  assert.match(await stopped.text(), /Stopped\. Nothing is read/);
+  const again = goTo(server, visitor, path);
+  release();
+  const answer = await (await again).text();
+  assert.match(answer, /large\.example/);
+  assert.doesNotMatch(answer, /<progress|stopped=1/);
+});
+
+test('a query that is refused says what to narrow, beside its filters; its chart and the read API say it as well', async () => {
+  const { server, path, visitor } = await seed();
+  await using _server = server;
+  const message = 'Choose a shorter range.';
+  server.monitor.facts.explore = () => Promise.reject(new CodedError('facts.too_slow', message));
+  const page = await goTo(server, visitor, `${path}&q=app:large.example`);
+  const text = await page.text();
+  assert.equal(page.status, 422);
+  assert.match(text, /This takes too long[\s\S]*Choose a shorter range\./);
+  assert.match(text, /value="app:large\.example"/);
+  const chart = await visitor.get(path.replace('/explore?', '/explore.json?'));
+  assert.deepEqual([chart.status, chart.text.includes(message)], [422, true]);
+  const { token } = await server.monitor.readTokens.create(systemActor, server.siteId, {
+    name: 't',
+    days: '1',
+  });
+  const api = await fetch(`${server.url}/api/v1/query`, { headers: { authorization: `Bearer ${token}` } });
+  const { error } = (await api.json()) as { error: { reason: string; message: string } };
+  assert.deepEqual([api.status, error.reason, error.message], [422, 'too_slow', message]);
 });

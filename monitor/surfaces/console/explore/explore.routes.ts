@@ -1,48 +1,48 @@
 /** `/sites/{id}/explore`: the requests for the explorer, the data of its chart, and completion of filters. */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { CodedError } from '#common/errors/index.ts';
-import {
-  type Answer,
-  type Dimension,
-  dimensions,
-  printQueryText,
-  type Query,
-  rangeSecondsMax,
-} from '#monitor/explorer/index.ts';
+import { CodedError, hasCode } from '#common/errors/index.ts';
+import { type Dimension, dimensions, printQueryText } from '#monitor/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { chartJson, type Range, readRange, toast } from '#service-kit/pages/index.ts';
-import { rowsLimit, wantedFile } from '#service-kit/web/index.ts';
+import { chartJson, readRange, toast, withQuery } from '#service-kit/pages/index.ts';
+import { wantedFile } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
-import { readAround } from '../parts/chart-around.ts';
 import { type ExplorePage, explorePage } from './explore.page.ts';
 import { chartUnit, exploreChartData } from './explore-chart.ts';
-import { type ExploreView, orderOf, readView } from './explore-view.ts';
+import type { ExploreView } from './explore-view.ts';
+import { readChart, readPage, readRangedView } from './read-explore.ts';
+import { createRunningReads, type RunningReads } from './running-reads.ts';
 import { registerSavedViews } from './saved-views.routes.ts';
+import { type Unanswered, unansweredPage } from './unanswered.page.ts';
 
 const text = Type.Optional(Type.String({ maxLength: 20_000 }));
-const Querystring = Type.Object({ q: text, by: text, tables: text, saved: text });
-/** Lines of the tables beside the chart. */
-const tableRows = 10;
-const flowRows = 200;
-const fileRows = 1000;
+const Querystring = Type.Object({ q: text, by: text, tables: text, saved: text, stopped: text });
 const completionsMax = 10;
 
 export function registerExplore(app: App, deps: ConsoleDeps): void {
   const schema = { params: SiteParams, querystring: Querystring };
+  const reads = createRunningReads<ExplorePage>(deps.clock);
   app.get('/sites/:siteId/explore', { schema }, async (request, reply) => {
     const site = await siteOf(deps.sites, request.params.siteId);
     const nowMs = Date.now();
-    const content = explorePage(request, await readPage(deps, request, site.id, nowMs));
-    const isSaved = request.query.saved !== undefined;
+    const view = readRangedView(site.id, request, nowMs);
+    const shown = await readOrSay(deps, reads, request, view);
     const page = { title: 'Explorer', site: { site, page: 'explore' } } as const;
+    if ('why' in shown) {
+      // A browser asks again by itself, also without JavaScript.
+      if (shown.why === 'running') reply.header('refresh', '1');
+      const range = readRange(request.query as Record<string, unknown>, nowMs, '24h');
+      const status = shown.why === 'refused' ? 422 : 200;
+      return sendConsolePage(request, reply, { ...page, status }, unansweredPage(view, range, shown, nowMs));
+    }
+    const isSaved = request.query.saved !== undefined;
     return sendConsolePage(
       request,
       reply,
       { ...page, ...(isSaved && { toast: toast('good', 'Saved.') }) },
-      content,
+      explorePage(request, shown),
     );
   });
   registerSavedViews(app, deps);
@@ -51,7 +51,7 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
     const site = await siteOf(deps.sites, request.params.siteId);
     const nowMs = Date.now();
     const view = readRangedView(site.id, request, nowMs);
-    const read = await readChart(deps, view, nowMs);
+    const read = await orRefused(readChart(deps, request, view, nowMs));
     return chartJson(chartUnit(read.answer), exploreChartData({ view, ...read }));
   });
 
@@ -65,102 +65,53 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
   );
 }
 
-async function readPage(
+/** What the page shows, or why it has no answer (yet). A file and a page's own refreshing wait for the whole. */
+async function readOrSay(
   deps: ConsoleDeps,
+  reads: RunningReads<ExplorePage>,
   request: FastifyRequest,
-  siteId: number,
-  nowMs: number,
-): Promise<ExplorePage> {
-  const values = request.query as Record<string, unknown>;
-  const view = readRangedView(siteId, request, nowMs);
-  const isFile = wantedFile(request) !== null;
-  const more = isFile ? { top: Math.min(fileRows, rowsLimit(request, fileRows)) } : {};
-  const shown = { ...view, query: { ...view.query, ...more } };
-  const tableOf = async (dimension: Dimension) => ({
-    dimension,
-    answer: await exploreOr422(deps, {
-      ...view.query,
-      by: [dimension],
-      order: orderOf(view.sorts[dimension] ?? null),
-      top: isFile ? fileRows : tableRows,
-    }),
-  });
-  const [chart, tables, flows] = await Promise.all([
-    readChart(deps, shown, nowMs),
-    Promise.all(view.tables.map(tableOf)),
-    view.tab === 'flows' ? readFlows(deps, view.query) : null,
-  ]);
-  const saved = { views: await deps.savedViews.list(siteId), viewer: viewerOf(request) };
-  return { view, saved, range: pickedRange(values, chart.answer, nowMs), ...chart, tables, flows, nowMs };
-}
-
-async function readChart(deps: ConsoleDeps, view: ExploreView, nowMs: number) {
-  const { query } = view;
-  const answer = await exploreOr422(deps, query);
-  const seconds = answer.to - answer.from;
-  const earlier = { from: answer.from - seconds, to: answer.from };
-  const range = {
-    fromMs: answer.from * 1000,
-    toMs: answer.to * 1000,
-    name: 'custom',
-    stepSeconds: 60,
-  } as const;
-  // The period before of each direction is a query of its own: an answer has only both together.
-  const hasSides = query.compare !== null && view.by === null && query.measure === 'bytes';
-  const step = answer.stepSeconds;
-  const [before, around] = await Promise.all([
-    hasSides ? exploreOr422(deps, { ...query, range: earlier, compare: null, step }) : null,
-    readExploredAround(deps, query, range, nowMs),
-  ]);
-  return { answer, before, around };
-}
-
-/** Of the addresses that the filters name, else of the site. */
-async function readExploredAround(deps: ConsoleDeps, query: Query, range: Range, nowMs: number) {
-  const addresses = (await deps.explorer.listAddresses(query)) ?? undefined;
-  return readAround(deps, { siteId: query.siteId, addresses }, range, nowMs);
-}
-
-async function readFlows(deps: ConsoleDeps, query: Query) {
-  const flowsOf = (by: readonly Dimension[]) =>
-    exploreOr422(deps, { ...query, by, top: flowRows, step: null, compare: null });
-  const [left, right] = await Promise.all([
-    flowsOf(['server', 'application']),
-    flowsOf(['application', 'peer']),
-  ]);
-  return { left, right };
-}
-
-/** A step that is too short for its range is the asker's to change. */
-async function exploreOr422(deps: ConsoleDeps, query: Query): Promise<Answer> {
+  view: ExploreView,
+): Promise<ExplorePage | Unanswered> {
+  const read = (signal: AbortSignal) => readPage(deps, request, view, Date.now(), signal);
+  if (request.headers['sec-fetch-mode'] !== 'navigate' || wantedFile(request) !== null)
+    return orRefused(read(new AbortController().signal));
+  const person = String(viewerOf(request).operator.id);
+  const key = withQuery(request.url, { stopped: undefined });
+  if ((request.query as { stopped?: unknown }).stopped !== undefined) {
+    reads.leave(person, key);
+    return { why: 'stopped' };
+  }
   try {
-    return await deps.explorer.explore(query);
+    const joined = await reads.join(person, key, read);
+    return joined.state === 'done' ? joined.value : { why: 'running', seconds: joined.seconds };
   } catch (error) {
-    if (!(error instanceof CodedError) || error.code !== 'explorer.too_many_steps') throw error;
-    throw new HttpError(422, { code: 'validation_failed', message: error.message });
+    if (hasCode(error, 'explorer.left')) return { why: 'stopped' };
+    const refusal = refusalOf(error);
+    if (!refusal) throw error;
+    return { why: 'refused', ...refusal };
   }
 }
 
-/** The view over the very minutes that other pages show in a range of this name, so that their numbers are the same. */
-function readRangedView(siteId: number, request: FastifyRequest, nowMs: number): ExploreView {
-  const values = request.query as Record<string, unknown>;
-  const view = readView(siteId, request.url, values);
-  const range = readRange(values, nowMs, '24h');
-  const isShared = range.name === (values.range ?? '24h') && range.error === undefined;
-  const seconds = (range.toMs - range.fromMs) / 1000;
-  if (!isShared || (values.range === undefined && values.from !== undefined) || seconds > rangeSecondsMax)
-    return view;
-  const times = { from: range.fromMs / 1000, to: range.toMs / 1000 };
-  return { ...view, query: { ...view.query, range: times } };
+/** Refusals that the asker can do something about, by their codes. */
+const refusals: Readonly<Record<string, string>> = {
+  'explorer.too_many_steps': 'Too many steps',
+  'facts.too_slow': 'This takes too long',
+  'explorer.busy': 'Too many queries at once',
+};
+
+function refusalOf(error: unknown): { title: string; message: string } | null {
+  const title = error instanceof CodedError ? refusals[error.code] : undefined;
+  return title === undefined ? null : { title, message: (error as CodedError).message };
 }
 
-/** What the picker of ranges marks: a named range, or the times that were read. */
-function pickedRange(values: Readonly<Record<string, unknown>>, answer: Answer, nowMs: number): Range {
-  const range = readRange(values, nowMs, '24h');
-  const isNamed = values.range === undefined || values.range === range.name;
-  if (isNamed && range.name !== 'custom') return range;
-  const times = { fromMs: answer.from * 1000, toMs: answer.to * 1000 };
-  return { name: 'custom', ...times, stepSeconds: answer.stepSeconds ?? 60 };
+async function orRefused<T>(read: Promise<T>): Promise<T> {
+  try {
+    return await read;
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (!refusal) throw error;
+    throw new HttpError(422, { code: 'validation_failed', message: refusal.message });
+  }
 }
 
 /** Whole texts of the box, whose last word is completed: names of dimensions, then values. */

@@ -22,6 +22,11 @@ export class CounterArray {
     return sum;
   }
 
+  /** True when every counter is in `low`: then it may be read instead of asking `get`. */
+  get isLow(): boolean {
+    return this.#high.size === 0;
+  }
+
   get(at: number): number {
     return this.low[at]! + (this.#high.size === 0 ? 0 : (this.#high.get(at) ?? 0));
   }

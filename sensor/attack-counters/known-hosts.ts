@@ -11,7 +11,7 @@ import { Entry, kindShift, type PacketBatch } from './packet-batch.ts';
 import { bothEnds, Found, type PacketFinder } from './packet-finder.ts';
 import { isRemembered, Kind, twoWayKindOf } from './packet-kind.ts';
 import { type Sampler, sampledFrom, sampleEvery } from './sampler.ts';
-import { Head, headWords, type SlotTable } from './slot-table.ts';
+import { binLength, Head, headWords, type SlotTable } from './slot-table.ts';
 
 /** Limits of a group in one array: packets by kind and bytes, of each direction. */
 export const Limit = { group: 32, direction: 16, bytes: 15 } as const;
@@ -50,7 +50,7 @@ export class KnownHosts {
     const { batch, finder, hosts, flows, limits, sampler } = this.#parts;
     const { words } = batch;
     const { found, slots } = finder;
-    const { heads, rowLength, directionLength, openBin } = hosts;
+    const { heads, rowLength, openBin } = hosts;
     const isOverflow = finder.wasFull;
     const { low } = hosts.counters;
     const { marks, odd } = flows;
@@ -68,7 +68,7 @@ export class KnownHosts {
       const meta = words[at + Entry.meta]!;
       // 1 when the source is protected.
       const direction = (meta >> Found.ends) & 1;
-      const bin = slot * rowLength + direction * directionLength + openBin;
+      const bin = slot * rowLength + direction * binLength + openBin;
       const limit = (heads[head + Head.version]! >> 8) * Limit.group + direction * Limit.direction;
       const packets = words[at + Entry.packets]!;
       const bytes = words[at + Entry.bytes]!;

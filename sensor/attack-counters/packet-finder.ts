@@ -8,7 +8,7 @@ import { type FlowMemory, foldAddress, hashEnd, placeOf, sideOf } from './flow-m
 import { Entry, entryWords, kindShift, type PacketBatch, wideWords } from './packet-batch.ts';
 import { isRemembered, twoWayKindOf } from './packet-kind.ts';
 import { filterFactor, filterShift, type ProtectedScope } from './protected-scope.ts';
-import { Head, headWords, type SlotTable, slotBits, slotMask } from './slot-table.ts';
+import { binLength, Head, headWords, type SlotTable, slotBits, slotMask } from './slot-table.ts';
 
 export const blockMax = 128;
 
@@ -57,7 +57,7 @@ export class PacketFinder {
     const { marks } = flows;
     const [key0, key1] = flows.key;
     const { found, slots, places, bins } = this;
-    const { rowLength, directionLength, openBin } = hosts;
+    const { rowLength, openBin } = hosts;
     const { low } = hosts.counters;
     this.wasFull = hosts.isFull;
     let count = 0;
@@ -121,10 +121,7 @@ export class PacketFinder {
       if (slot >= 0) {
         const direction = ends & 1;
         bins[counted] =
-          slot * rowLength +
-          direction * directionLength +
-          openBin +
-          twoWayKindOf[(meta >> kindShift) & 15]! * 2;
+          slot * rowLength + direction * binLength + openBin + twoWayKindOf[(meta >> kindShift) & 15]! * 2;
         counted += 1;
       }
       found[count] = at;

@@ -58,13 +58,13 @@ export function readRows(rows: Float64Array, use: (row: ReadRow) => void): void 
     ...{ bits: 0, at: 0, otherBits: 0, otherAt: 0 },
   };
   for (let at = 0; at < rows.length; ) {
-    row.version = rows[at]!;
-    row.w0 = rows[at + 1]!;
-    row.w1 = rows[at + 2]!;
-    row.w2 = rows[at + 3]!;
-    row.w3 = rows[at + 4]!;
-    row.bits = rows[at + 5]!;
-    row.otherBits = rows[at + 6]!;
+    row.version = rows[at]! | 0;
+    row.w0 = rows[at + 1]! | 0;
+    row.w1 = rows[at + 2]! | 0;
+    row.w2 = rows[at + 3]! | 0;
+    row.w3 = rows[at + 4]! | 0;
+    row.bits = rows[at + 5]! | 0;
+    row.otherBits = rows[at + 6]! | 0;
     row.at = at + rowHead;
     row.otherAt = row.at + countersOf(row.bits);
     at = row.otherAt + countersOf(row.otherBits);

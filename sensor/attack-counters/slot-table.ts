@@ -48,9 +48,8 @@ export class SlotTable {
   readonly #slotsMax: number;
   readonly #directions: number;
   readonly multiplier: number;
-  /** Counters of a slot, and of one direction of it. */
+  /** Counters of a slot. The two directions of a second lie side by side. */
   readonly rowLength: number;
-  readonly directionLength: number;
   #capacity: number;
   /** A hash is the upper bits of a product. */
   shift: number;
@@ -59,7 +58,7 @@ export class SlotTable {
   heads: Int32Array;
   readonly counters: CounterArray;
   #second = 0;
-  /** Where the open second's bin is among the bins of a direction. */
+  /** Where the open second's bins are in the row of a slot. */
   openBin = 0;
 
   constructor(slotsMax: number, directions: 1 | 2, bins: number, seed: number) {
@@ -68,7 +67,6 @@ export class SlotTable {
     this.#slotsMax = slotsMax;
     this.#directions = directions;
     this.multiplier = mixHash(0x9e3779b1, seed) | 1;
-    this.directionLength = bins * binLength;
     this.rowLength = directions * bins * binLength;
     this.#capacity = Math.min(slotsMin, slotsMax);
     this.index = new Int32Array(this.#capacity * 2);
@@ -84,7 +82,7 @@ export class SlotTable {
   /** Packets count in this second from now on. */
   open(second: number): void {
     this.#second = second;
-    this.openBin = (second % this.bins) * binLength;
+    this.openBin = this.#binsOf(second);
   }
 
   /** The slot of an address of four words, or -1. */
@@ -133,7 +131,7 @@ export class SlotTable {
   ): number {
     if (this.heads[slot * headWords + Head.lastSecond] !== this.#second + 1) this.#turn(slot);
     const counters = this.counters;
-    const bin = slot * this.rowLength + direction * this.directionLength + this.openBin;
+    const bin = this.#openBinOf(slot, direction);
     counters.add(bin + kind * 2 + 1, bytes);
     if (unknown > 0) counters.add(bin + Bin.unknown, unknown);
     if (opened > 0) counters.add(bin + Bin.opened, opened);
@@ -172,10 +170,10 @@ export class SlotTable {
     const counters = this.counters;
     const bin = this.#openBinOf(slot, direction);
     let at = first;
-    for (let kind = 0; kind < kindCount; kind += 1) {
-      if ((bits & (1 << kind)) === 0) continue;
-      counters.add(bin + kind * 2, from[at]!);
-      counters.add(bin + kind * 2 + 1, from[at + 1]!);
+    for (let left = bits & kindBits; left !== 0; left &= left - 1) {
+      const place = bin + (31 - Math.clz32(left & -left)) * 2;
+      counters.add(place, from[at]!);
+      counters.add(place + 1, from[at + 1]!);
       at += 2;
     }
     if ((bits & openedBit) !== 0) counters.add(bin + Bin.opened, from[at++]!);
@@ -207,7 +205,7 @@ export class SlotTable {
     const last = this.lastSecond(slot);
     if (second > last || second <= last - this.bins) return false;
     const counters = this.counters;
-    const bin = slot * this.rowLength + direction * this.directionLength + (second % this.bins) * binLength;
+    const bin = this.binOf(slot, direction, second);
     let packets = 0;
     let bytes = 0;
     for (let kind = 0; kind < kindCount; kind += 1) {
@@ -225,7 +223,7 @@ export class SlotTable {
     const last = this.lastSecond(slot);
     if (second > last || second <= last - this.bins || direction >= this.#directions) return;
     const counters = this.counters;
-    const bin = slot * this.rowLength + direction * this.directionLength + (second % this.bins) * binLength;
+    const bin = this.binOf(slot, direction, second);
     for (let kind = 0; kind < kindCount; kind += 1) {
       const packets = counters.get(bin + kind * 2);
       if (packets === 0) continue;
@@ -234,6 +232,11 @@ export class SlotTable {
     }
     into[at + Bin.opened]! += counters.get(bin + Bin.opened);
     into[at + Bin.unknown]! += counters.get(bin + Bin.unknown);
+  }
+
+  /** Where the counters of a second begin that lies among those which are kept. */
+  binOf(slot: number, direction: number, second: number): number {
+    return slot * this.rowLength + this.#binsOf(second) + direction * binLength;
   }
 
   /** The last second with a packet, -1 for none. */
@@ -299,7 +302,11 @@ export class SlotTable {
   }
 
   #openBinOf(slot: number, direction: number): number {
-    return slot * this.rowLength + direction * this.directionLength + this.openBin;
+    return slot * this.rowLength + this.openBin + direction * binLength;
+  }
+
+  #binsOf(second: number): number {
+    return (second % this.bins) * this.#directions * binLength;
   }
 
   /** Of an address: the upper bits are its place in the index, the lower ones are beside its slot. */
@@ -367,10 +374,8 @@ export class SlotTable {
     this.activeCount += 1;
     const first = Math.max(this.lastSecond(slot) + 1, second - this.bins + 1);
     for (let one = first; one <= second; one += 1) {
-      for (let direction = 0; direction < this.#directions; direction += 1) {
-        const bin = slot * this.rowLength + direction * this.directionLength + (one % this.bins) * binLength;
-        this.counters.clear(bin, bin + binLength);
-      }
+      const bin = this.binOf(slot, 0, one);
+      this.counters.clear(bin, bin + this.#directions * binLength);
     }
     this.heads[slot * headWords + Head.lastSecond] = second + 1;
   }

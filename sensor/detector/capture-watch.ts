@@ -61,17 +61,11 @@ export class CaptureWatch {
     this.target = { kind: 'capture', value: capture.name };
   }
 
-  /** Adds up the closed `second`. `isHealthy`: it was observed as a whole, without loss. Call it before `window`. */
-  count(
-    second: number,
-    unixSecond: number,
-    isHealthy: boolean,
-    { counters, judge }: Pick<Watched, 'counters' | 'judge'>,
-  ): void {
-    const total = emptyCounts();
-    for (const table of [counters.hosts, counters.prefixes])
-      for (let slot = 0; slot < table.count; slot += 1)
-        if (table.lastSecond(slot) === second) table.addBin(slot, Direction.inbound, second, total);
+  /**
+   * Notes what all addresses received in the closed `second`. `isHealthy`: it was observed as a whole, without loss. Call it
+   * before `window`.
+   */
+  count(second: number, unixSecond: number, isHealthy: boolean, total: Counts, judge: Judge): void {
     this.#totals.set(second, total);
     for (const at of this.#totals.keys()) if (at <= second - windowSeconds) this.#totals.delete(at);
     const isQuiet = !judge.openIncidents().some(({ severity, drill }) => severity === 'attack' && !drill);

@@ -132,8 +132,8 @@ export class Detector {
     this.#ticks += 1;
     this.#counters.settle();
     const isQuiet = this.#second - this.#countedSecond >= windowSeconds;
-    const [counters, judge] = [this.#counters, this.#judge];
-    this.#whole?.count(this.#second, this.#unixSecond, isWhole, { counters, judge });
+    const total = this.#targets.read(this.#second);
+    this.#whole?.count(this.#second, this.#unixSecond, isWhole, total, this.#judge);
     const windows = isQuiet ? [] : this.#windows();
     this.#judge.close({ at: this.#unixSecond * 1000, judgedAt, isWhole, isLossy: false }, windows);
   }

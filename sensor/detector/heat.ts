@@ -34,6 +34,14 @@ function byteLimit(one: DirectionThresholds): number {
   return (least / 8) * lookedAtRatio;
 }
 
+/** Packets of all kinds together, and opened connections, from which a second is worth a closer look. */
+export function wholeRatesFrom(thresholds: DirectionThresholds): { packets: number; opened: number } {
+  return {
+    packets: thresholds.pps * lookedAtRatio,
+    opened: thresholds.connections_per_second * lookedAtRatio,
+  };
+}
+
 /** True when the counters of a second are worth a closer look. */
 export function isHot(
   counts: Counts,
@@ -42,8 +50,9 @@ export function isHot(
   thresholds: DirectionThresholds,
 ): boolean {
   const { packets, bytes } = totalOf(counts);
-  if (packets >= thresholds.pps * lookedAtRatio || bytes >= limits.bytes[direction]!) return true;
-  if (counts[Bin.opened]! >= thresholds.connections_per_second * lookedAtRatio) return true;
+  const whole = wholeRatesFrom(thresholds);
+  if (packets >= whole.packets || bytes >= limits.bytes[direction]!) return true;
+  if (counts[Bin.opened]! >= whole.opened) return true;
   const byKind = limits.packets[direction]!;
   for (let kind = 0; kind < kindCount; kind += 1) if (counts[kind]! >= byKind[kind]!) return true;
   return false;
@@ -58,13 +67,7 @@ export function isSlotHot(
   limits: DetailLimits,
   thresholds: DirectionThresholds,
 ): boolean {
-  return table.reaches(
-    slot,
-    direction,
-    second,
-    thresholds.pps * lookedAtRatio,
-    limits.bytes[direction]!,
-    thresholds.connections_per_second * lookedAtRatio,
-    limits.packets[direction]!,
-  );
+  const { packets, opened } = wholeRatesFrom(thresholds);
+  const bytes = limits.bytes[direction]!;
+  return table.reaches(slot, direction, second, packets, bytes, opened, limits.packets[direction]!);
 }

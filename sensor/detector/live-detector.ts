@@ -6,18 +6,18 @@
  * nothing of it is spread over other seconds.
  */
 import type { DetectorMinute } from '#contracts/sensor-api/detection.ts';
-import { Bin, Direction, type MemberSecond } from '#sensor/attack-counters/index.ts';
+import { Direction, type MemberSecond } from '#sensor/attack-counters/index.ts';
 import type { LocalScope } from '#sensor/capture/index.ts';
 import { CaptureWatch, type WatchedCapture } from './capture-watch.ts';
 import { type Drill, drillWindow } from './drills.ts';
 import type { Incident } from './incident.ts';
 import { Judge } from './judge.ts';
 import { MergedCounters } from './merged-counters.ts';
-import { coarseRates, MinuteTally } from './minute-tally.ts';
+import { MinuteTally } from './minute-tally.ts';
 import { attackRates } from './ratios.ts';
 import type { TargetWindow } from './target-window.ts';
 import type { ThresholdBook, ThresholdGroup } from './threshold-book.ts';
-import { type DirectionName, directionNames, metrics } from './thresholds.ts';
+import { type DirectionName, metrics } from './thresholds.ts';
 import { attackPart, emptyCounts } from './traffic.ts';
 import { WatchedTargets } from './watched-targets.ts';
 
@@ -52,7 +52,6 @@ export class LiveDetector {
   readonly #waiting = new Map<number, MemberSecond[]>();
   readonly #whole: CaptureWatch | null;
   readonly #minutes = new Map<number, MinuteTally>();
-  readonly #counts = emptyCounts();
   /** Seconds of the counters go up by one; unix seconds may jump. */
   #second = 16;
   #unixSecond = -1;
@@ -180,8 +179,8 @@ export class LiveDetector {
     const lostBefore = this.#judge.incidentsLost;
     let overflowed = 0;
     for (const part of parts) overflowed += part.overflowed + this.#counters.add(this.#second, part);
-    const [counters, judge] = [this.#counters, this.#judge];
-    this.#whole?.count(this.#second, unixSecond, isWhole && !isLossy, { counters, judge });
+    const total = this.#targets.read(this.#second);
+    this.#whole?.count(this.#second, unixSecond, isWhole && !isLossy, total, this.#judge);
     const at = unixSecond * 1000;
     this.#judge.close({ at, judgedAt: Math.max(endMs, nowMs), isWhole, isLossy }, this.#windows(unixSecond));
     const tally = this.#tallyOf(unixSecond);
@@ -191,7 +190,10 @@ export class LiveDetector {
     tally.mergedFrames += parts.reduce((sum, part) => sum + part.mergedFrames, 0);
     tally.incidentsLost += this.#judge.incidentsLost - lostBefore;
     tally.epochs.add(parts.every((part) => part.order === number) ? epochId : '');
-    this.#noteRates(tally, unixSecond);
+    tally.noteSecond(this.#counters.hosts, this.#second, unixSecond, {
+      hot: this.#targets.hot,
+      ratesOf: (slot, direction) => this.#exactRates(slot, direction),
+    });
   }
 
   #advance(unixSecond: number): void {
@@ -224,32 +226,16 @@ export class LiveDetector {
     }
   }
 
-  #noteRates(tally: MinuteTally, unixSecond: number): void {
-    const { hosts } = this.#counters;
-    // The first packet of a slot in the second has put it among the active ones.
-    const active = hosts.activeSecond === this.#second ? hosts.activeCount : 0;
-    for (let i = 0; i < active; i += 1) {
-      const slot = hosts.active[i]!;
-      for (const direction of directionNames) {
-        const own = Direction[direction];
-        const counts = this.#counts.fill(0);
-        hosts.addBin(slot, own, this.#second, counts);
-        const rates = this.#targets.wasHot(slot, direction)
-          ? this.#exactRates(slot, direction)
-          : coarseRates(counts);
-        if (hasTraffic(counts)) tally.noteRates(hosts, slot, own, unixSecond, rates);
-      }
-    }
-  }
-
-  /** The rates of a host's traffic of the judged second that may be an attack; its counters are in `#counts`. */
+  /** The rates of a host's traffic of the judged second that may be an attack. */
   #exactRates(slot: number, direction: DirectionName): Float64Array {
     const { hosts } = this.#counters;
     const own = Direction[direction];
+    const counts = emptyCounts();
     const opposite = emptyCounts();
+    hosts.addBin(slot, own, this.#second, counts);
     hosts.addBin(slot, 1 - own, this.#second, opposite);
     const remotes = this.#counters.detailOf(hosts, slot, own)?.remotes() ?? null;
-    const exact = attackRates(attackPart(this.#counts, opposite, direction, remotes), remotes);
+    const exact = attackRates(attackPart(counts, opposite, direction, remotes), remotes);
     return Float64Array.from(metrics, (metric) => exact[metric]);
   }
 
@@ -266,9 +252,4 @@ export class LiveDetector {
       if (this.#minutes.size > minutesMax) this.#minutes.delete(old);
     return made;
   }
-}
-
-function hasTraffic(counts: Float64Array): boolean {
-  for (let kind = 0; kind < Bin.bytes; kind += 1) if (counts[kind]! > 0) return true;
-  return false;
 }

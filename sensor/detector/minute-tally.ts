@@ -1,33 +1,37 @@
 /** Adds up what the detector of one capture says of one minute: ticks, largest rates, traffic of attacks. */
 import {
+  type AttackDirection,
   attackDirections,
   type DetectorMinute,
   type DetectorRow,
   detectorRowsMax,
   metrics,
 } from '#contracts/sensor-api/detection.ts';
-import {
-  Bin,
-  binLength,
-  countedHostsMax,
-  Kind,
-  kindCount,
-  type SlotTable,
-} from '#sensor/attack-counters/index.ts';
+import { Bin, countedHostsMax, Kind, kindCount, type SlotTable } from '#sensor/attack-counters/index.ts';
 import { formatWords, KeyedTable, parseWords } from '#sensor/capture/index.ts';
 import type { Metric } from './thresholds.ts';
-import type { Counts } from './traffic.ts';
 
 const tenSeconds = 10;
 
 /** The rates of one second by metric, in the order of `metrics`. */
 export type Rates = Float64Array;
 
-/** Sums of a record: the largest rates of one and of ten seconds, the sums of the open ten seconds, traffic of attacks. */
+/** The rates of hosts that were worth a closer look. */
+export interface ExactRates {
+  /** By slot and direction: 1 for those hosts. */
+  hot: Uint8Array;
+  ratesOf(slot: number, direction: AttackDirection): Rates;
+}
+
+/**
+ * Sums of a record: of each metric the largest rates of one and of ten seconds and the sum of the open ten seconds, side by side
+ * because they change together; then traffic of attacks.
+ */
 const Sum = {
   oneSecond: 0,
-  tenSeconds: metrics.length,
-  open: metrics.length * 2,
+  tenSeconds: 1,
+  open: 2,
+  metric: 3,
   attackPackets: metrics.length * 3,
   attackBytes: metrics.length * 3 + 1,
 } as const;
@@ -53,19 +57,38 @@ export class MinuteTally {
     this.minute = minute;
   }
 
-  noteRates(hosts: SlotTable, slot: number, direction: 0 | 1, second: number, rates: Rates): void {
-    const record = this.#recordOf(hosts, slot, direction);
+  /**
+   * Notes the rates of all hosts in a second of the counters. `exact` has those of hosts that were worth a closer look, by slot
+   * and direction; those of all others are the rates of all their traffic.
+   */
+  noteSecond(hosts: SlotTable, second: number, unixSecond: number, exact: ExactRates): void {
+    // The first packet of a slot in the second has put it among the active ones.
+    const active = hosts.activeSecond === second ? hosts.activeCount : 0;
+    const ten = Math.floor(unixSecond / tenSeconds) - this.minute / tenSeconds;
+    const { hot, ratesOf } = exact;
+    for (let i = 0; i < active; i += 1) {
+      const slot = hosts.active[i]!;
+      for (let direction = 0; direction < 2; direction += 1) {
+        if (!readRates(hosts, slot, direction, second)) continue;
+        const isHot = hot[slot * 2 + direction] === 1;
+        const own = isHot ? ratesOf(slot, attackDirections[direction]!) : rates;
+        this.#noteRates(this.#recordOf(hosts, slot, direction), ten, own);
+      }
+    }
+  }
+
+  #noteRates(record: number, ten: number, own: Rates): void {
     if (record < 0) return;
     const { words, sums } = this.#table;
-    const at = record * sumCount;
-    const ten = Math.floor(second / tenSeconds) - this.minute / tenSeconds;
-    if (ten !== words[record]) closeTen(sums, at);
+    const first = record * sumCount;
+    if (ten !== words[record]) closeTen(sums, first);
     words[record] = ten;
     for (let i = 0; i < metrics.length; i += 1) {
-      const rate = rates[i]!;
+      const rate = own[i]!;
       if (rate === 0) continue;
-      sums[at + Sum.open + i]! += rate;
-      if (rate > sums[at + Sum.oneSecond + i]!) sums[at + Sum.oneSecond + i] = rate;
+      const at = first + i * Sum.metric;
+      sums[at + Sum.open]! += rate;
+      if (rate > sums[at + Sum.oneSecond]!) sums[at + Sum.oneSecond] = rate;
     }
   }
 
@@ -93,7 +116,7 @@ export class MinuteTally {
   }
 
   /** The record of a slot. It is mostly the one of the second before. */
-  #recordOf(hosts: SlotTable, slot: number, direction: 0 | 1): number {
+  #recordOf(hosts: SlotTable, slot: number, direction: number): number {
     const { key, keys } = this.#table;
     const known = this.#records[slot * 2 + direction]! - 1;
     if (known >= 0) {
@@ -115,7 +138,7 @@ export class MinuteTally {
   }
 
   /** The record of the key; -1 without room. */
-  #locate(direction: 0 | 1): number {
+  #locate(direction: number): number {
     this.#table.key[0] = direction;
     const record = this.#table.locate();
     if (record < 0) this.#leftOut += 1;
@@ -130,51 +153,66 @@ export class MinuteTally {
     return {
       address: formatWords(version!, w0!, w1!, w2!, w3!),
       direction: attackDirections[direction!]!,
-      oneSecond: [...sums.subarray(at + Sum.oneSecond, at + Sum.tenSeconds)],
-      tenSeconds: [...sums.subarray(at + Sum.tenSeconds, at + Sum.open)],
+      oneSecond: metrics.map((_, i) => sums[at + i * Sum.metric + Sum.oneSecond]!),
+      tenSeconds: metrics.map((_, i) => sums[at + i * Sum.metric + Sum.tenSeconds]!),
       attackBytes: sums[at + Sum.attackBytes]!,
       attackPackets: sums[at + Sum.attackPackets]!,
     };
   }
 }
 
-function closeTen(sums: Float64Array, at: number): void {
+function closeTen(sums: Float64Array, first: number): void {
   for (let i = 0; i < metrics.length; i += 1) {
-    const mean = sums[at + Sum.open + i]! / tenSeconds;
-    if (mean > sums[at + Sum.tenSeconds + i]!) sums[at + Sum.tenSeconds + i] = mean;
-    sums[at + Sum.open + i] = 0;
+    const at = first + i * Sum.metric;
+    const sum = sums[at + Sum.open]!;
+    if (sum === 0) continue;
+    const mean = sum / tenSeconds;
+    if (mean > sums[at + Sum.tenSeconds]!) sums[at + Sum.tenSeconds] = mean;
+    sums[at + Sum.open] = 0;
   }
 }
 
-const udpKinds = [Kind.datagram, Kind.reflection, Kind.twoWayDatagram, Kind.twoWayReflection];
+const isUdp = new Uint8Array(kindCount);
+for (const kind of [Kind.datagram, Kind.reflection, Kind.twoWayDatagram, Kind.twoWayReflection])
+  isUdp[kind] = 1;
+/** Used again for each host. */
 const rates = new Float64Array(metrics.length);
 const placeOf = Object.fromEntries(metrics.map((metric, i) => [metric, i])) as Record<Metric, number>;
 
-/** The rates of all traffic of a second: what is far below every threshold is compared no closer. The array is used again. */
-export function coarseRates(counts: Counts): Rates {
-  if (counts.length !== binLength) throw new RangeError('these are no counters');
-  rates.fill(0);
+/**
+ * Reads the rates of all traffic of a host's second into `rates`: what is far below every threshold is compared no closer. False
+ * without a packet.
+ */
+function readRates(hosts: SlotTable, slot: number, direction: number, second: number): boolean {
+  const { counters } = hosts;
+  const { low, isLow } = counters;
+  const bin = hosts.binOf(slot, direction, second);
+  const get = (at: number) => (isLow ? low[at]! : counters.get(at));
   let packets = 0;
   let bytes = 0;
-  for (let kind = 0; kind < kindCount; kind += 1) {
-    packets += counts[kind]!;
-    bytes += counts[Bin.bytes + kind]!;
-  }
   let udpPackets = 0;
   let udpBytes = 0;
-  for (const kind of udpKinds) {
-    udpPackets += counts[kind]!;
-    udpBytes += counts[Bin.bytes + kind]!;
+  for (let kind = 0; kind < kindCount; kind += 1) {
+    const ofKind = get(bin + kind * 2);
+    if (ofKind === 0) continue;
+    const bytesOfKind = get(bin + kind * 2 + 1);
+    packets += ofKind;
+    bytes += bytesOfKind;
+    if (isUdp[kind] === 0) continue;
+    udpPackets += ofKind;
+    udpBytes += bytesOfKind;
   }
-  const reflected = counts[Bin.bytes + Kind.reflection]! + counts[Bin.bytes + Kind.twoWayReflection]!;
+  if (packets === 0) return false;
+  const packetsOf = (kind: number) => get(bin + kind * 2);
+  const bytesOf = (kind: number) => (packetsOf(kind) === 0 ? 0 : get(bin + kind * 2 + 1));
   rates[placeOf.pps] = packets;
   rates[placeOf.bps] = bytes * 8;
-  rates[placeOf.syn_pps] = counts[Kind.opening]!;
+  rates[placeOf.syn_pps] = packetsOf(Kind.opening);
   rates[placeOf.udp_pps] = udpPackets;
   rates[placeOf.udp_bps] = udpBytes * 8;
-  rates[placeOf.icmp_pps] = counts[Kind.icmp]! + counts[Kind.icmpAnswer]!;
-  rates[placeOf.fragment_pps] = counts[Kind.fragment]!;
-  rates[placeOf.amplification_bps] = reflected * 8;
-  rates[placeOf.connections_per_second] = counts[Bin.opened]!;
-  return rates;
+  rates[placeOf.icmp_pps] = packetsOf(Kind.icmp) + packetsOf(Kind.icmpAnswer);
+  rates[placeOf.fragment_pps] = packetsOf(Kind.fragment);
+  rates[placeOf.amplification_bps] = (bytesOf(Kind.reflection) + bytesOf(Kind.twoWayReflection)) * 8;
+  rates[placeOf.connections_per_second] = get(bin + Bin.opened);
+  return true;
 }

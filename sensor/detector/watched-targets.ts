@@ -3,16 +3,17 @@
  * at once (carpet bombing): together they have much while none of them has too much alone, or at least sixteen of them have
  * a part of what would be too much for one.
  */
-import { binLength, countedHostsMax, Direction } from '#sensor/attack-counters/index.ts';
+import { binLength, Direction } from '#sensor/attack-counters/index.ts';
 import { parseWords } from '#sensor/capture/index.ts';
 import { isHot } from './heat.ts';
 import { aloneRatio, type CountedTargets, HostSums, prefixText, secondsUpTo } from './host-sums.ts';
 import type { Target } from './incident.ts';
 import type { Judge } from './judge.ts';
+import { SecondScan } from './second-scan.ts';
 import type { TargetSecond, TargetWindow } from './target-window.ts';
 import type { ThresholdSet } from './threshold-book.ts';
 import { type DirectionName, directionNames } from './thresholds.ts';
-import { emptyCounts } from './traffic.ts';
+import { type Counts, emptyCounts } from './traffic.ts';
 import { windowSeconds } from './trigger.ts';
 
 /** So many hosts of a prefix, each at this part of its thresholds, are an attack on the prefix. */
@@ -22,28 +23,35 @@ const spreadRatio = 0.3;
 export class WatchedTargets {
   readonly #counters: CountedTargets;
   readonly #sums: HostSums;
-  readonly #hot = new Uint8Array(countedHostsMax * 2);
+  readonly #scan: SecondScan;
 
   /** `sets`: by the group of a slot. */
   constructor(counters: CountedTargets, sets: readonly ThresholdSet[]) {
     this.#counters = counters;
     this.#sums = new HostSums(counters, sets);
+    this.#scan = new SecondScan(counters, sets);
   }
 
-  /** True when a host was worth a closer look in the second of the last windows. */
-  wasHot(host: number, direction: DirectionName): boolean {
-    return this.#hot[host * 2 + Direction[direction]] === 1;
+  /** Reads a closed second. Returns what all addresses received in it. */
+  read(second: number): Counts {
+    this.#scan.read(second);
+    return this.#scan.total();
   }
 
-  /** The targets of the closed `second`. */
+  /** By slot and direction: 1 for a host that was worth a closer look in the second that was read. */
+  get hot(): Uint8Array {
+    return this.#scan.hot;
+  }
+
+  /** The targets of the closed `second`, which was read. */
   *windows(second: number, judge: Judge): Iterable<TargetWindow> {
     const { hosts } = this.#counters;
     const attacked = this.#attackedHosts(judge);
+    const { hot } = this.#scan;
     for (let slot = 0; slot < hosts.count; slot += 1) {
       if (hosts.lastSecond(slot) <= second - windowSeconds) continue;
       for (const direction of directionNames) {
-        const isHot = this.#sums.isHot(slot, direction, second);
-        this.#hot[slot * 2 + Direction[direction]] = isHot ? 1 : 0;
+        const isHot = hot[slot * 2 + Direction[direction]] === 1;
         if (isHot || attacked?.[direction].has(slot)) yield this.#hostWindow(slot, direction, second);
         else this.#counters.unwatch(hosts, slot, Direction[direction]);
       }
@@ -75,14 +83,14 @@ export class WatchedTargets {
 
   *#prefixWindows(second: number, judge: Judge): Iterable<TargetWindow> {
     const { prefixes } = this.#counters;
-    const { counts, hostsIn } = this.#sumPrefixes(second);
+    const { prefixCounts, hostsIn } = this.#scan;
     const isOpen = judge.openCount > 0;
     let hostsOf: Map<number, number[]> | null = null;
     for (let slot = 0; slot < prefixes.count; slot += 1) {
       const hasRest = prefixes.lastSecond(slot) > second - windowSeconds;
       const set = this.#sums.setOf(prefixes, slot);
       const thresholds = set.prefix.inbound;
-      const last = counts.subarray(slot * binLength, (slot + 1) * binLength);
+      const last = prefixCounts.subarray(slot * binLength, (slot + 1) * binLength);
       const isWatched =
         (hostsIn[slot]! >= 2 || hasRest) &&
         (isHot(last, set.prefixLimits, Direction.inbound, thresholds) ||
@@ -100,24 +108,6 @@ export class WatchedTargets {
         ...this.#prefixSeconds(slot, hostsOf.get(slot) ?? [], second, judge),
       };
     }
-  }
-
-  /** Inbound counters of the second of each prefix with its hosts, and how many hosts with traffic it has. */
-  #sumPrefixes(second: number): { counts: Float64Array; hostsIn: Int32Array } {
-    const { hosts, prefixes } = this.#counters;
-    const counts = new Float64Array(prefixes.count * binLength);
-    const hostsIn = new Int32Array(prefixes.count);
-    for (let slot = 0; slot < prefixes.count; slot += 1)
-      prefixes.addBin(slot, Direction.inbound, second, counts, slot * binLength);
-    for (let slot = 0; slot < hosts.count; slot += 1) {
-      const last = hosts.lastSecond(slot);
-      if (last <= second - windowSeconds) continue;
-      const prefix = this.#counters.prefixOf(slot);
-      if (prefix < 0) continue;
-      hostsIn[prefix]! += 1;
-      if (last === second) hosts.addBin(slot, Direction.inbound, second, counts, prefix * binLength);
-    }
-    return { counts, hostsIn };
   }
 
   /** The hosts that had traffic lately. */

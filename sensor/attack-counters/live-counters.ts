@@ -8,6 +8,7 @@ import type { LocalScope } from '#sensor/capture/index.ts';
 import { AttackCounters } from './attack-counters.ts';
 import type { DetailLimits } from './detail-limits.ts';
 import { Direction } from './direction.ts';
+import { kindCount } from './packet-kind.ts';
 import { PrefixGroups } from './prefix-groups.ts';
 import { writeRows } from './second-rows.ts';
 import { Bin, binLength, type SlotTable } from './slot-table.ts';
@@ -164,7 +165,8 @@ export class LiveCounters extends AttackCounters {
     const { hosts, prefixes, second } = this;
     this.#busyPrefixes.clear();
     if (hosts.activeSecond !== second && prefixes.activeSecond !== second) return;
-    if (!this.#mayBeBusy(second)) return;
+    const busy = this.#busyKinds(second);
+    if (busy.length === 0) return;
     const sums = new Map<number, Float64Array>();
     const sumOf = (prefix: number) => {
       const sum = sums.get(prefix) ?? new Float64Array(binLength);
@@ -175,11 +177,10 @@ export class LiveCounters extends AttackCounters {
     for (let i = 0; i < active; i += 1) {
       const slot = hosts.active[i]!;
       const prefix = this.prefixOf(slot);
-      if (prefix >= 0) hosts.addBin(slot, Direction.inbound, second, sumOf(prefix));
+      if (prefix >= 0) addKinds(hosts, slot, second, busy, sumOf(prefix));
     }
     for (let prefix = 0; prefix < prefixes.count; prefix += 1) {
-      if (prefixes.lastSecond(prefix) === second)
-        prefixes.addBin(prefix, Direction.inbound, second, sumOf(prefix));
+      if (prefixes.lastSecond(prefix) === second) addKinds(prefixes, prefix, second, busy, sumOf(prefix));
       const sum = sums.get(prefix);
       if (!sum || !this.#isBusy(sum, this.limitsOf(prefixes, prefix), Direction.inbound, prefixFactor))
         continue;
@@ -188,14 +189,21 @@ export class LiveCounters extends AttackCounters {
     }
   }
 
-  /** True when all traffic of the second together would be enough for one prefix. */
-  #mayBeBusy(second: number): boolean {
+  /** The kinds of which all traffic of the second together would be enough for one prefix; no other one can make it busy. */
+  #busyKinds(second: number): number[] {
     const total = this.#counts.fill(0);
     for (const table of [this.hosts, this.prefixes]) {
       const active = table.activeSecond === second ? table.activeCount : 0;
-      for (let i = 0; i < active; i += 1) table.addBin(table.active[i]!, Direction.inbound, second, total);
+      for (let i = 0; i < active; i += 1) addKinds(table, table.active[i]!, second, allKinds, total);
     }
-    return this.limits.some((one) => this.#isBusy(total, one, Direction.inbound, prefixFactor));
+    return allKinds.filter((kind) =>
+      this.limits.some(({ packets, bytes }) => {
+        const packetsMin = packets[Direction.inbound]![kind]! * prefixFactor;
+        return (
+          total[kind]! >= packetsMin || total[Bin.bytes + kind]! >= bytes[Direction.inbound]! * prefixFactor
+        );
+      }),
+    );
   }
 
   #bin(table: SlotTable, slot: number, direction: number, second: number): Float64Array {
@@ -212,5 +220,26 @@ export class LiveCounters extends AttackCounters {
         return true;
     }
     return false;
+  }
+}
+
+const allKinds = Array.from({ length: kindCount }, (_, kind) => kind);
+
+/** Adds inbound packets and bytes of these kinds in the open second, in which the slot has counted. */
+function addKinds(
+  table: SlotTable,
+  slot: number,
+  second: number,
+  kinds: readonly number[],
+  into: Float64Array,
+): void {
+  const { counters } = table;
+  const { low, isLow } = counters;
+  const bin = table.binOf(slot, Direction.inbound, second);
+  for (const kind of kinds) {
+    const packets = low[bin + kind * 2]!;
+    if (packets === 0) continue;
+    into[kind]! += packets;
+    into[Bin.bytes + kind]! += isLow ? low[bin + kind * 2 + 1]! : counters.get(bin + kind * 2 + 1);
   }
 }

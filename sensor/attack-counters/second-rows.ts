@@ -2,38 +2,66 @@
  * The counters of one second as numbers for another thread: a row for each slot with packets, without the counters that are
  * zero. Most addresses have two or three kinds of packets, so most rows are short.
  *
- * A row: version, four words, the bits of each direction's counters that follow (`SlotTable.bitsOf`), the counters.
+ * A row: version, four words, the bits of each direction's counters that follow, the counters. A bit stands for packets and bytes
+ * of a kind, which follow one another; the last two bits for the counters after the kinds.
  */
-import { countersOf, kindsOf, type SlotTable } from './slot-table.ts';
+import { kindCount } from './packet-kind.ts';
+import { Bin, binLength, countersOf, kindsOf, openedBit, type SlotTable, unknownBit } from './slot-table.ts';
 
 const rowHead = 7;
 
-/** The rows of a table's second. */
+/** Numbers of a row of an address with a few kinds in each direction; rows of more make room. */
+const rowUsual = rowHead + 12;
+const rowMax = rowHead + 2 * binLength;
+
+/** The rows of a table's second, which is the open one. */
 export function writeRows(table: SlotTable, directions: 1 | 2, second: number): Float64Array {
   const active = table.activeSecond === second ? table.activeCount : 0;
-  let length = active * rowHead;
-  const bits = new Int32Array(active * 2);
-  for (let i = 0; i < active; i += 1) {
-    for (let direction = 0; direction < directions; direction += 1) {
-      const ofSlot = table.bitsOf(table.active[i]!, direction);
-      bits[i * 2 + direction] = ofSlot;
-      length += countersOf(ofSlot);
-    }
-  }
-  const rows = new Float64Array(length);
+  let rows = new Float64Array(active === 0 ? 0 : active * rowUsual + rowMax);
   let at = 0;
   for (let i = 0; i < active; i += 1) {
+    if (at + rowMax > rows.length) rows = longer(rows);
     const slot = table.active[i]!;
     rows[at] = table.version(slot);
     for (let word = 0; word < 4; word += 1) rows[at + 1 + word] = table.keyWord(slot, word);
-    const first = bits[i * 2]!;
-    const other = bits[i * 2 + 1]!;
-    rows[at + 5] = first;
-    rows[at + 6] = other;
-    at = table.writeCounters(slot, 0, first, rows, at + rowHead);
-    if (other !== 0) at = table.writeCounters(slot, 1, other, rows, at);
+    const bin = table.binOf(slot, 0, second);
+    const head = at;
+    at = writeBin(table, bin, rows, head + 5, head + rowHead);
+    if (directions === 2) at = writeBin(table, bin + binLength, rows, head + 6, at);
   }
-  return rows;
+  return rows.length === at ? rows : rows.slice(0, at);
+}
+
+/** Writes the counters of a bin from `first` on, and their bits. Returns the position after them. */
+function writeBin(table: SlotTable, bin: number, rows: Float64Array, bitsAt: number, first: number): number {
+  const { counters } = table;
+  const { low, isLow } = counters;
+  let bits = 0;
+  let at = first;
+  for (let kind = 0; kind < kindCount; kind += 1) {
+    const place = bin + kind * 2;
+    if (low[place]! === 0) continue;
+    bits |= 1 << kind;
+    rows[at] = isLow ? low[place]! : counters.get(place);
+    rows[at + 1] = isLow ? low[place + 1]! : counters.get(place + 1);
+    at += 2;
+  }
+  if (low[bin + Bin.opened]! > 0) {
+    bits |= openedBit;
+    rows[at++] = counters.get(bin + Bin.opened);
+  }
+  if (low[bin + Bin.unknown]! > 0) {
+    bits |= unknownBit;
+    rows[at++] = counters.get(bin + Bin.unknown);
+  }
+  rows[bitsAt] = bits;
+  return at;
+}
+
+function longer(rows: Float64Array): Float64Array<ArrayBuffer> {
+  const more = new Float64Array(rows.length * 2);
+  more.set(rows);
+  return more;
 }
 
 /** One row that is read: the object is used again for the next. */

@@ -33,8 +33,9 @@ const groupShift = 8;
 const detailBits = 8;
 const slotsMin = 256;
 const kindBits = (1 << kindCount) - 1;
-const openedBit = 1 << kindCount;
-const unknownBit = openedBit << 1;
+/** Bits of a row for the counters after the kinds. */
+export const openedBit = 1 << kindCount;
+export const unknownBit = openedBit << 1;
 
 export class SlotTable {
   /** Seconds that are kept: the open one among them. */
@@ -138,33 +139,7 @@ export class SlotTable {
     return counters.add(bin + kind * 2, packets);
   }
 
-  /** A bit for each counter of the open second's bin that is not zero; packets and bytes of a kind share one. */
-  bitsOf(slot: number, direction: number): number {
-    const { low } = this.counters;
-    const bin = this.#openBinOf(slot, direction);
-    let bits = 0;
-    for (let kind = 0; kind < kindCount; kind += 1) if (low[bin + kind * 2]! > 0) bits |= 1 << kind;
-    if (low[bin + Bin.opened]! > 0) bits |= openedBit;
-    return low[bin + Bin.unknown]! > 0 ? bits | unknownBit : bits;
-  }
-
-  /** Writes the counters of these bits from `at` on. Returns the position after them. */
-  writeCounters(slot: number, direction: number, bits: number, into: Float64Array, from: number): number {
-    const counters = this.counters;
-    const bin = this.#openBinOf(slot, direction);
-    let at = from;
-    for (let kind = 0; kind < kindCount; kind += 1) {
-      if ((bits & (1 << kind)) === 0) continue;
-      into[at] = counters.get(bin + kind * 2);
-      into[at + 1] = counters.get(bin + kind * 2 + 1);
-      at += 2;
-    }
-    if ((bits & openedBit) !== 0) into[at++] = counters.get(bin + Bin.opened);
-    if ((bits & unknownBit) !== 0) into[at++] = counters.get(bin + Bin.unknown);
-    return at;
-  }
-
-  /** Adds what `writeCounters` wrote to the open second's bin. Returns the position after it. */
+  /** Adds the counters of a row (`second-rows.ts`) to the open second's bin. Returns the position after them. */
   addCounters(slot: number, direction: number, bits: number, from: Float64Array, first: number): number {
     if (this.heads[slot * headWords + Head.lastSecond] !== this.#second + 1) this.#turn(slot);
     const counters = this.counters;

@@ -1,6 +1,6 @@
 /**
- * Counts waiting packets the short way: those whose protected ends have counters that are in use in the open second. Everything
- * else is left to `AttackCounters`, one entry at a time.
+ * Counts waiting packets the short way: those of one protected end that has a slot. Everything else is left to `AttackCounters`,
+ * one entry at a time.
  *
  * It does what the long way does, in one function over plain arrays: a flood costs its price for every packet.
  */
@@ -64,7 +64,8 @@ export class KnownHosts {
         continue;
       }
       const head = slot * headWords;
-      if (heads[head + Head.lastSecond] !== openSecond || words[at + Entry.unknown] !== 0) return one;
+      if (words[at + Entry.unknown] !== 0) return one;
+      if (heads[head + Head.lastSecond] !== openSecond) hosts.begin(slot);
       const meta = words[at + Entry.meta]!;
       // 1 when the source is protected.
       const direction = (meta >> Found.ends) & 1;

@@ -130,7 +130,7 @@ export class SlotTable {
     unknown: number,
     opened: number,
   ): number {
-    if (this.heads[slot * headWords + Head.lastSecond] !== this.#second + 1) this.#turn(slot);
+    if (this.heads[slot * headWords + Head.lastSecond] !== this.#second + 1) this.begin(slot);
     const counters = this.counters;
     const bin = this.#openBinOf(slot, direction);
     counters.add(bin + kind * 2 + 1, bytes);
@@ -141,7 +141,7 @@ export class SlotTable {
 
   /** Adds the counters of a row (`second-rows.ts`) to the open second's bin. Returns the position after them. */
   addCounters(slot: number, direction: number, bits: number, from: Float64Array, first: number): number {
-    if (this.heads[slot * headWords + Head.lastSecond] !== this.#second + 1) this.#turn(slot);
+    if (this.heads[slot * headWords + Head.lastSecond] !== this.#second + 1) this.begin(slot);
     const counters = this.counters;
     const bin = this.#openBinOf(slot, direction);
     let at = first;
@@ -154,6 +154,23 @@ export class SlotTable {
     if ((bits & openedBit) !== 0) counters.add(bin + Bin.opened, from[at++]!);
     if ((bits & unknownBit) !== 0) counters.add(bin + Bin.unknown, from[at++]!);
     return at;
+  }
+
+  /** The slot counts in the open second for the first time: sets the bins since its last second to zero. */
+  begin(slot: number): void {
+    const second = this.#second;
+    if (second !== this.activeSecond) {
+      this.activeSecond = second;
+      this.activeCount = 0;
+    }
+    this.active[this.activeCount] = slot;
+    this.activeCount += 1;
+    const first = Math.max(this.lastSecond(slot) + 1, second - this.bins + 1);
+    for (let one = first; one <= second; one += 1) {
+      const bin = this.binOf(slot, 0, one);
+      this.counters.clear(bin, bin + this.#directions * binLength);
+    }
+    this.heads[slot * headWords + Head.lastSecond] = second + 1;
   }
 
   /** Packets of a kind so far in the open second. */
@@ -336,23 +353,6 @@ export class SlotTable {
       const product = this.#productOf(version, w0, w1, w2, w3);
       this.index[this.#place(version, w0, w1, w2, w3)] = (slot + 1) | (product << slotBits);
     }
-  }
-
-  /** Sets the bins since the slot's last second to zero. */
-  #turn(slot: number): void {
-    const second = this.#second;
-    if (second !== this.activeSecond) {
-      this.activeSecond = second;
-      this.activeCount = 0;
-    }
-    this.active[this.activeCount] = slot;
-    this.activeCount += 1;
-    const first = Math.max(this.lastSecond(slot) + 1, second - this.bins + 1);
-    for (let one = first; one <= second; one += 1) {
-      const bin = this.binOf(slot, 0, one);
-      this.counters.clear(bin, bin + this.#directions * binLength);
-    }
-    this.heads[slot * headWords + Head.lastSecond] = second + 1;
   }
 }
 

@@ -23,13 +23,13 @@ export function createSignInPeople(db: () => Queryable, breached: BreachedPasswo
       const operator = await findByLink(secret);
       return operator && setPasswordByLink(db(), breached, secret, operator, password, origin);
     },
-    async noteOwn(operatorId, operation, origin) {
+    async noteOwn(operatorId, operation, origin, after) {
       const operator = await store.findOperator(db(), operatorId);
       if (!operator) return;
       const { id, email: name } = operator;
       const actor = { kind: 'person', id, name, origin } as const;
       const subject = { kind: 'operator', id, name };
-      await inTransaction(db(), (trx) => record(trx, actor, { operation, subject }));
+      await inTransaction(db(), (trx) => record(trx, actor, { operation, subject, after: after ?? null }));
     },
     landingOf: async () => '/',
   };

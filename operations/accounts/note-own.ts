@@ -19,6 +19,7 @@ export async function noteOwn(
   personId: number,
   operation: OwnOperation,
   origin: RequestOrigin,
+  after?: object,
 ): Promise<void> {
   const person = await store.findPerson(db, personId);
   if (!person) return;
@@ -29,7 +30,7 @@ export async function noteOwn(
       trx,
       actor,
       // Of no organization: a person may belong to several, and reads their own sessions themselves.
-      { operation, subject: { kind: 'person', id: personId, name } },
+      { operation, subject: { kind: 'person', id: personId, name }, after: after ?? null },
     ),
   );
 }

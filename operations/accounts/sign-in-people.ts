@@ -38,7 +38,7 @@ export function createSignInPeople(deps: {
       if (person === null) return null;
       return setPasswordByLink({ ...deps, db: deps.db() }, secret, person, password, origin);
     },
-    noteOwn: (personId, operation, origin) => noteOwn(deps.db(), personId, operation, origin),
+    noteOwn: (personId, operation, origin, after) => noteOwn(deps.db(), personId, operation, origin, after),
     async landingOf(personId) {
       const person = await store.findPerson(deps.db(), personId);
       return person?.staffRole == null ? '/client/' : '/console/';

@@ -16,7 +16,7 @@ export { csrfFault, otherSiteFault } from './csrf.ts';
 export { foldEmail } from './email.ts';
 export { type PasswordOwner, passwordFault, passwordLengthMin } from './password-policy.ts';
 export { hashPassword, verifyPassword } from './passwords.ts';
-export type { Session, SessionSummary } from './session.ts';
+export type { Session, SessionProof, SessionSummary } from './session.ts';
 export {
   createSessions,
   endSessions,

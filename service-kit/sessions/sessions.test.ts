@@ -135,6 +135,41 @@ test('a session is confirmed for fifteen minutes; confirming it again gives it a
   assert.equal(await sessions.confirm(cookie), null);
 });
 
+test('a session knows whether a second factor was shown in it, at its start or since', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const sessions = createSessions({ db: () => database.db, cookieName: 'svc', isHttps: false });
+  const shown = async (cookie: string) => (await sessions.read(cookie.split(';')[0]))?.hasSecondFactor;
+  const weak = await sessions.start(7);
+  assert.equal(await shown(weak), false);
+  assert.equal(await shown(await sessions.start(7, undefined, { hasSecondFactor: true })), true);
+  const byPassword = (await sessions.confirm(weak.split(';')[0]))!;
+  assert.equal(await shown(byPassword), false);
+  const byCode = (await sessions.confirm(byPassword.split(';')[0], true))!;
+  assert.equal(await shown(byCode), true);
+  const later = (await sessions.confirm(byCode.split(';')[0]))!;
+  assert.equal(await shown(later), true, 'confirming by the password takes nothing away');
+});
+
+test('a session that follows from another one is confirmed no longer and ends no later than that one', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const sessions = createSessions({
+    ...{ db: () => database.db, cookieName: 'svc', isHttps: false },
+    absoluteHours: 48,
+  });
+  const since = async (hours: number) => {
+    const authenticatedAtMs = Date.now() - hours * 3_600_000;
+    const cookie = await sessions.start(7, undefined, { hasSecondFactor: false, authenticatedAtMs });
+    return sessions.read(cookie.split(';')[0]);
+  };
+  assert.equal((await since(0))?.isConfirmed, true);
+  const old = await since(47);
+  assert.equal(old?.isConfirmed, false);
+  assert.ok(Math.abs(old!.authenticatedAtMs - (Date.now() - 47 * 3_600_000)) < 60_000);
+  assert.equal(await since(49), null);
+  const ahead = await since(-1);
+  assert.ok(ahead!.authenticatedAtMs <= Date.now() + 1_000, 'a clock that runs ahead makes it no younger');
+});
+
 test('every spelling of an email that reaches one person has one count', () => {
   assert.equal(foldEmail(' Admin@Example.com '), 'admin@example.com');
   // PostgreSQL would fold both to "admin": they are different texts here, so they match no person.

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { emailDigest } from './email.ts';
-import type { Session, SessionSummary } from './session.ts';
+import type { Session, SessionProof, SessionSummary } from './session.ts';
 import * as store from './store.ts';
 
 /** Where a session was started from, for the list of sessions. */
@@ -29,14 +29,14 @@ export interface SessionsOptions {
 export interface Sessions {
   readonly cookieName: string;
   /** Starts a session; returns the value of `Set-Cookie`. */
-  start(personId: number, origin?: SessionOrigin): Promise<string>;
+  start(personId: number, origin?: SessionOrigin, proof?: SessionProof): Promise<string>;
   /** The session of a request's `Cookie` header, or null. */
   read(cookieHeader: string | undefined): Promise<Session | null>;
   /**
    * Notes that the person of this session has proved who they are once more. The session gets a new secret; returns the
-   * value of `Set-Cookie`, or null when there is no such session.
+   * value of `Set-Cookie`, or null when there is no such session. `hasSecondFactor`: they did it by a second factor.
    */
-  confirm(cookieHeader: string | undefined): Promise<string | null>;
+  confirm(cookieHeader: string | undefined, hasSecondFactor?: boolean): Promise<string | null>;
   /** Ends the request's session; returns a `Set-Cookie` that clears the cookie. */
   end(cookieHeader: string | undefined): Promise<string>;
   /** Ends one session of a person; false when they have no such session. */
@@ -88,10 +88,12 @@ export function createSessions(options: SessionsOptions): Sessions {
   };
   return {
     cookieName,
-    async start(personId, origin) {
+    async start(personId, origin, proof = { hasSecondFactor: false }) {
       const secret = newSecret();
       const csrfToken = randomBytes(24).toString('base64url');
-      const session = { digest: digest(secret), personId, csrfToken, absoluteHours, ...shortened(origin) };
+      const { hasSecondFactor, authenticatedAtMs = null } = proof;
+      const made = { digest: digest(secret), personId, csrfToken, absoluteHours };
+      const session = { ...made, hasSecondFactor, authenticatedAtMs, ...shortened(origin) };
       await store.insertSession(options.db(), session);
       return `${cookieName}=${secret}; ${attributes}; Max-Age=${absoluteHours * 3600}`;
     },
@@ -99,11 +101,11 @@ export function createSessions(options: SessionsOptions): Sessions {
       const secret = secretOf(cookieHeader);
       return secret === null ? null : store.findSession(options.db(), digest(secret), idleHours);
     },
-    async confirm(cookieHeader) {
+    async confirm(cookieHeader, hasSecondFactor = false) {
       const old = currentDigest(cookieHeader);
       if (old === null) return null;
       const secret = newSecret();
-      const seconds = await store.renewSession(options.db(), old, digest(secret));
+      const seconds = await store.renewSession(options.db(), old, digest(secret), hasSecondFactor);
       return seconds === null ? null : `${cookieName}=${secret}; ${attributes}; Max-Age=${seconds}`;
     },
     async end(cookieHeader) {

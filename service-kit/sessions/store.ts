@@ -7,15 +7,24 @@ export interface NewSession {
   personId: number;
   csrfToken: string;
   absoluteHours: number;
+  hasSecondFactor: boolean;
+  /** Null: now. */
+  authenticatedAtMs: number | null;
   source: string | null;
   userAgent: string | null;
 }
 
 export async function insertSession(db: Queryable, session: NewSession): Promise<void> {
   await sql`delete from sessions where expires_at < svc_now()`.execute(db);
-  await sql`insert into sessions (digest, person_id, csrf_token, expires_at, source, user_agent)
-    values (${session.digest}, ${session.personId}, ${session.csrfToken},
-      svc_now() + make_interval(hours => ${session.absoluteHours}), ${session.source}, ${session.userAgent})`.execute(
+  const { hasSecondFactor, authenticatedAtMs } = session;
+  const provedAt = authenticatedAtMs === null ? null : authenticatedAtMs / 1000;
+  // A clock that runs ahead must not make a session that is confirmed, or lives, longer than any other.
+  await sql`
+    insert into sessions (digest, person_id, csrf_token, authenticated_at, second_factor_at, expires_at, source, user_agent)
+    select ${session.digest}, ${session.personId}, ${session.csrfToken}, proved.at,
+      case when ${hasSecondFactor} then proved.at end, proved.at + make_interval(hours => ${session.absoluteHours}),
+      ${session.source}, ${session.userAgent}
+    from (select least(svc_now(), coalesce(to_timestamp(${provedAt}::float8), svc_now())) as at) proved`.execute(
     db,
   );
 }
@@ -25,6 +34,8 @@ export async function findSession(db: Queryable, digest: Buffer, idleHours: numb
   const { rows } = await sql<Session & { isStaleNote: boolean }>`
     select person_id as "personId", csrf_token as "csrfToken",
            authenticated_at > svc_now() - interval '15 minutes' as "isConfirmed",
+           (extract(epoch from authenticated_at) * 1000)::float8 as "authenticatedAtMs",
+           second_factor_at is not null as "hasSecondFactor",
            last_seen_at < svc_now() - interval '1 minute' as "isStaleNote"
     from sessions
     where digest = ${digest} and expires_at > svc_now()
@@ -38,9 +49,15 @@ export async function findSession(db: Queryable, digest: Buffer, idleHours: numb
 }
 
 /** Gives a session a new secret and a new time of authentication; the seconds it may still live, null for none. */
-export async function renewSession(db: Queryable, old: Buffer, fresh: Buffer): Promise<number | null> {
+export async function renewSession(
+  db: Queryable,
+  old: Buffer,
+  fresh: Buffer,
+  hasSecondFactor: boolean,
+): Promise<number | null> {
   const { rows } = await sql<{ seconds: number }>`
-    update sessions set digest = ${fresh}, authenticated_at = svc_now(), last_seen_at = svc_now()
+    update sessions set digest = ${fresh}, authenticated_at = svc_now(), last_seen_at = svc_now(),
+      second_factor_at = case when ${hasSecondFactor} then svc_now() else second_factor_at end
     where digest = ${old} and expires_at > svc_now()
     returning floor(extract(epoch from expires_at - svc_now()))::int as seconds`.execute(db);
   return rows[0]?.seconds ?? null;

@@ -1,10 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { originOf } from '#service-kit/http/index.ts';
 import { isLocalPath } from '#service-kit/pages/index.ts';
-import { browserName } from '#service-kit/sessions/index.ts';
+import { browserName, type SessionProof } from '#service-kit/sessions/index.ts';
 import type { SignInDeps } from './deps.ts';
 import { newBrowserMail } from './mails.ts';
 import type { SignInPerson } from './people.ts';
+
+/** What was proved, and what the audit trail says of it beside the session's start. */
+export interface SignInProof extends SessionProof {
+  noted?: object;
+}
 
 /** Starts a session for a person who has proved who they are, and mails them when the browser is new. */
 export async function completeSignIn(
@@ -12,15 +17,17 @@ export async function completeSignIn(
   request: FastifyRequest,
   reply: FastifyReply,
   person: SignInPerson,
-  next?: string,
+  next: string | undefined,
+  proof: SignInProof,
 ): Promise<FastifyReply> {
   const { cookie, 'user-agent': userAgent = null } = request.headers;
   // The session that this browser had ends here, so that one person never inherits another's.
   await deps.sessions.end(cookie);
   const device = await deps.sessions.knowDevice(person.email, cookie);
-  const session = await deps.sessions.start(person.id, { source: request.ip, userAgent });
-  await deps.people.noteOwn(person.id, 'session.start', originOf(request));
-  reply.header('set-cookie', device === null ? session : [session, device]);
+  const session = await deps.sessions.start(person.id, { source: request.ip, userAgent }, proof);
+  await deps.people.noteOwn(person.id, 'session.start', originOf(request), proof.noted);
+  // Beside cookies that the caller has set.
+  for (const each of device === null ? [session] : [session, device]) reply.header('set-cookie', each);
   if (device !== null) {
     const from = { browser: browserName(userAgent), source: request.ip, atMs: deps.clock.nowMs() };
     deps.post.sendLater(async () => newBrowserMail(person, from, deps.post.linkTo('/reset-password')));

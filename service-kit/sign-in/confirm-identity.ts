@@ -46,12 +46,13 @@ export async function confirmIdentity(
   const state = await deps.factors.stateOf(person.id);
   const kind = state.hasTotp ? 'code' : 'password';
   const site = state.passkeys > 0 ? siteOf(request, deps.publicUrl) : null;
+  const passkey = site !== null && typeof body.confirm_passkey === 'string' ? body.confirm_passkey : '';
   const fault =
-    site !== null && typeof body.confirm_passkey === 'string' && body.confirm_passkey !== ''
-      ? await judgePasskey(deps, site, person, body.confirm_passkey)
+    site !== null && passkey !== ''
+      ? await judgePasskey(deps, site, person, passkey)
       : await judgeAnswer(deps, request, person, kind, body[`confirm_${kind}`]);
   if (fault === null) {
-    const cookie = await deps.sessions.confirm(request.headers.cookie);
+    const cookie = await deps.sessions.confirm(request.headers.cookie, kind === 'code' || passkey !== '');
     if (cookie !== null) {
       reply.header('set-cookie', cookie);
       request.headers.cookie = withCookie(request.headers.cookie ?? '', cookie.split(';')[0]!);

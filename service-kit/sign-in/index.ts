@@ -7,10 +7,12 @@
 
 export { registerAccountPages } from './account.routes.ts';
 export type { AccountPagesDeps, AccountPagesOptions } from './account-options.ts';
+export { completeSignIn } from './complete-sign-in.ts';
 export { type ConfirmDeps, confirmIdentity } from './confirm-identity.ts';
 export type { SignInDeps } from './deps.ts';
 export { linkDelivery } from './link-delivery.ts';
 export { accessLinkMail, addedAsOwnerMail, factorsChangedMail, invitationMail } from './mails.ts';
 export type { OwnOperation, SignInPeople, SignInPerson } from './people.ts';
+export { alone } from './reset.page.ts';
 export { proceedSignIn } from './second-step.routes.ts';
 export { registerSignIn } from './sign-in.routes.ts';

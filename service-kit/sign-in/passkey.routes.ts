@@ -35,7 +35,7 @@ export function registerPasskeySignIn(app: App, deps: SignInDeps): void {
     const isOurs = otherSiteFault(request) === null && site !== null;
     const personId = isOurs ? await deps.factors.takePasskey(site, passkey) : null;
     const person = personId === null ? null : await deps.people.find(personId);
-    if (person !== null) return completeSignIn(deps, request, reply, person, next);
+    if (person !== null) return completeSignIn(deps, request, reply, person, next, { hasSecondFactor: true });
     const error = 'This passkey was not accepted. Try again, or sign in with your password.';
     return showSignIn(deps, request, reply, 401, { next, error });
   });

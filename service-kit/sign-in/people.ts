@@ -33,7 +33,7 @@ export interface SignInPeople {
    */
   setPasswordByLink(secret: string, password: string, origin: RequestOrigin): Promise<SignInPerson | null>;
   /** Writes what a person did with their own sessions and second factors to the audit trail. */
-  noteOwn(personId: number, operation: OwnOperation, origin: RequestOrigin): Promise<void>;
+  noteOwn(personId: number, operation: OwnOperation, origin: RequestOrigin, after?: object): Promise<void>;
   /** Where a person goes after signing in, unless they wanted to go elsewhere. */
   landingOf(personId: number): Promise<string>;
 }

@@ -36,7 +36,7 @@ export async function proceedSignIn(
   next?: string,
 ): Promise<FastifyReply> {
   const state = await deps.factors.stateOf(person.id);
-  if (!state.hasAny) return completeSignIn(deps, request, reply, person, next);
+  if (!state.hasAny) return completeSignIn(deps, request, reply, person, next, { hasSecondFactor: false });
   const secret = await deps.factors.beginStep(person.id);
   reply.header('set-cookie', stepCookie(deps, secret, stepMinutes * 60));
   const query = isLocalPath(next) ? `?next=${encodeURIComponent(next)}` : '';
@@ -89,7 +89,7 @@ export function registerSecondStep(app: App, deps: SignInDeps): void {
     await factors.endStep(secret);
     if (kind === 'recovery') await mailRecoveryUse(deps, person);
     reply.header('set-cookie', stepCookie(deps, '', 0));
-    return completeSignIn(deps, request, reply, person, next);
+    return completeSignIn(deps, request, reply, person, next, { hasSecondFactor: true });
   });
 }
 

@@ -4,6 +4,7 @@ import { requirePrivateTransport, staysOnMachine } from '#common/transport/index
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { listMissingMigrations } from '#service-kit/postgres/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
+import { createSignOn, type SignOn } from '#service-kit/sign-on/index.ts';
 import { type Alerts, createAlerts, createFindingAlerts, noteIncidents } from './alerts/index.ts';
 import { type Applications, createApplications, nameApplication } from './applications/index.ts';
 import { createDetection, type Detection } from './detection/index.ts';
@@ -30,7 +31,7 @@ import {
   liveSection,
 } from './live/index.ts';
 import { type Connection, createConnection } from './operations-client/index.ts';
-import { createOperators, type Operators } from './operators/index.ts';
+import { type Actor, createOperators, type Operators, requireOperator } from './operators/index.ts';
 import type { Overrides } from './overrides.ts';
 import { createPeers, type Peers } from './peers/index.ts';
 import { type ChangedAddress, checkAddresses } from './placements/index.ts';
@@ -85,6 +86,8 @@ interface Reception {
 /** What looks after the rest, for people. */
 interface Care {
   operators: Operators;
+  /** With the operators' console of operations. */
+  signOn: SignOn<Actor>;
   readTokens: ReadTokens;
   savedViews: SavedViews;
   search: Search;
@@ -282,11 +285,17 @@ function createCare(known: Platform & Observation & Reception): Care {
     tables: keptWithObjects(known.evidence),
     sweeps: sweepsOf(known),
   });
+  const operators = createOperators({
+    db,
+    post,
+    breached: createBreachedPasswords(config.breachedPasswordsFile, 'SVC_BREACHED_PASSWORDS_FILE'),
+  });
   return {
-    operators: createOperators({
-      db,
-      post,
-      breached: createBreachedPasswords(config.breachedPasswordsFile, 'SVC_BREACHED_PASSWORDS_FILE'),
+    operators,
+    signOn: createSignOn<Actor>({
+      ...{ db, clock: known.clock, secrets: known.secrets, requireOperator },
+      findOperator: (personId) => operators.find(personId),
+      allowsInsecureHttp: config.allowInsecureHttp,
     }),
     readTokens: createReadTokens(known),
     savedViews: createSavedViews(known),

@@ -8,6 +8,7 @@ import { createDatabase, type Database, type Queryable } from '#service-kit/post
 import { createSecondFactors, factorSecrets, type SecondFactors } from '#service-kit/second-factors/index.ts';
 import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secrets/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
+import { signOnSecrets } from '#service-kit/sign-on/index.ts';
 import { alertSecrets } from './alerts/index.ts';
 import { type MonitorConfig, secretsKeyPrefix } from './config.ts';
 import { handOffSecrets } from './hand-off/index.ts';
@@ -34,7 +35,13 @@ export interface Platform {
 export const migrations = fileURLToPath(new URL('./migrations', import.meta.url));
 
 /** Every column that holds a sealed secret. */
-export const monitorSecrets = [...connectionSecrets, ...alertSecrets, ...handOffSecrets, ...factorSecrets];
+export const monitorSecrets = [
+  ...connectionSecrets,
+  ...alertSecrets,
+  ...handOffSecrets,
+  ...factorSecrets,
+  ...signOnSecrets,
+];
 
 export function createPlatform(config: MonitorConfig, overrides: Overrides): Platform {
   const { clock = systemClock } = overrides;

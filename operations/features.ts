@@ -1,5 +1,5 @@
 /** The features of operations, wired to one another; inert until the database has been started. */
-import { type Accounts, createAccounts } from '#operations/accounts/index.ts';
+import { type Accounts, type Actor, createAccounts, requireOperator } from '#operations/accounts/index.ts';
 import { type Addresses, createAddresses } from '#operations/addresses/index.ts';
 import { type AdminProjects, createAdminProjects } from '#operations/admin-projects/index.ts';
 import { type ApiKeys, createApiKeys, revokeKeysOf } from '#operations/api-keys/index.ts';
@@ -40,6 +40,7 @@ import { createSavedViews, type SavedViews } from '#operations/saved-views/index
 import { createServers, lockAttachable, type Servers } from '#operations/servers/index.ts';
 import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
+import { createSignOn, type SignOn } from '#service-kit/sign-on/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Overrides } from './overrides.ts';
 import type { Platform } from './platform.ts';
@@ -83,12 +84,28 @@ interface Customers {
   webhooks: Webhooks;
 }
 
-export interface Features extends Platform, Infrastructure, Customers {}
+export interface Features extends Platform, Infrastructure, Customers {
+  /** Of staff, with the monitor's console. */
+  signOn: SignOn<Actor>;
+}
 
 /** Wires the features to one another. */
 export async function createFeatures(platform: Platform, overrides: Overrides): Promise<Features> {
   const infrastructure = await createInfrastructure(platform, overrides);
-  return { ...platform, ...infrastructure, ...createCustomers(platform, infrastructure, overrides) };
+  const customers = createCustomers(platform, infrastructure, overrides);
+  const signOn = createStaffSignOn(platform, customers.accounts);
+  return { ...platform, ...infrastructure, ...customers, signOn };
+}
+
+/** Customers have no account at the monitor, so nobody is signed in as one. */
+function createStaffSignOn({ settings, db, clock, secrets }: Platform, accounts: Accounts): SignOn<Actor> {
+  return createSignOn<Actor>({
+    ...{ db, clock, secrets, requireOperator, allowsInsecureHttp: settings.allowInsecureHttp },
+    async findOperator(personId) {
+      const isStaff = (await accounts.staffActorOf(personId)) !== null;
+      return isStaff ? accounts.findPerson(personId) : null;
+    },
+  });
 }
 
 async function createInfrastructure(platform: Platform, overrides: Overrides): Promise<Infrastructure> {

@@ -12,6 +12,7 @@ import { createDatabase, type Database, type Queryable } from '#service-kit/post
 import { createSecondFactors, factorSecrets, type SecondFactors } from '#service-kit/second-factors/index.ts';
 import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secrets/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
+import { signOnSecrets } from '#service-kit/sign-on/index.ts';
 import { type OperationsSettings, reporterOf, secretsKeyPrefix } from './config.ts';
 import type { Overrides } from './overrides.ts';
 
@@ -38,7 +39,7 @@ export interface Platform {
 }
 
 /** Every column that holds a sealed secret. */
-export const operationsSecrets = [...webhookSecrets, ...factorSecrets];
+export const operationsSecrets = [...webhookSecrets, ...factorSecrets, ...signOnSecrets];
 
 /** The program's own folder in the data directory. */
 export function programDir(settings: OperationsSettings): string {

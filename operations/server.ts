@@ -9,6 +9,7 @@ import { type App, createHttpServer, type HttpServer } from '#service-kit/http/i
 import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { registerMetrics } from '#service-kit/metrics/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
+import { registerSignOn } from '#service-kit/sign-on/index.ts';
 import type { Features } from './features.ts';
 
 /** `onApp` sees the application before its routes are registered. */
@@ -44,6 +45,11 @@ export function createServer(features: Features, onApp?: (app: App) => void): Pr
         ...surfaces,
         publicUrl: settings.publicUrl,
         isDatabaseReady: async () => void (await features.database.pool.query('select 1')),
+      });
+      registerSignOn(app, {
+        ...features,
+        ...{ area: 'Operations', home: '/console/', people: features.accounts.people },
+        requireSecondFactor: settings.requireSecondFactor,
       });
       await registerCustomerApi(app, {
         ...features,

@@ -29,6 +29,7 @@ export {
 export { readCertainUntil } from './inventory-age-store.ts';
 export { type LeftOutRows, readLeftOut } from './left-out-store.ts';
 export { listMailedDrills } from './mailed-drill-store.ts';
+export { findSiteOfIncident, listSitesOfAccount } from './place-store.ts';
 export { readPlanScope } from './plan-scope-store.ts';
 export { listServerChanges, type ServerChange, type ServerChangesAsked } from './server-history-store.ts';
 export { listSensorViews, type SensorView } from './probe-sensor-store.ts';

@@ -25,6 +25,8 @@ export interface AttackRow {
 }
 
 export interface AttackQuery {
+  /** Of this incident alone. */
+  id?: string | undefined;
   states?: readonly string[] | undefined;
   severity?: 'attack' | 'info' | undefined;
   class?: string | undefined;
@@ -40,9 +42,10 @@ const isOpen = sql`i.state <> 'recovered' and a.released_at is null`;
 
 /** Incidents of all customers, newest first; `states` other than recovered are open ones only. */
 export async function listAttacks(db: Queryable, query: AttackQuery): Promise<AttackRow[]> {
-  const { states, severity, class: name, tenantId, serverId, after, limit } = query;
+  const { id, states, severity, class: name, tenantId, serverId, after, limit } = query;
   const conditions = [
     sql`true`,
+    ...(id ? [sql`i.incident_id = ${id}::uuid`] : []),
     ...(states ? [sql`i.state = any(${[...states]}::text[]) and (i.state = 'recovered' or ${isOpen})`] : []),
     ...(severity ? [sql`i.severity = ${severity}`] : []),
     ...(name ? [sql`i.class = ${name}`] : []),

@@ -56,7 +56,7 @@ const catalogJoins = `
 const catalogFields = `
   p.id as "planId", p.slug as "planSlug", p.name as "planName", p.vcpus, p.memory_mb as "memoryMb",
   p.disk_gb as "diskGb", i.id as "imageId", i.slug as "imageSlug", i.name as "imageName", i.family as "imageFamily",
-  c.name as "clusterName", l.id as "locationId", l.slug as "locationSlug", l.name as "locationName", l.country`;
+  c.id as "clusterId", c.name as "clusterName", l.id as "locationId", l.slug as "locationSlug", l.name as "locationName", l.country`;
 
 const ownFields = `
   s.id, s.tenant_id as "tenantId", s.order_id as "orderId", s.name, s.hostname,

@@ -57,6 +57,7 @@ export interface Server {
   locationSlug: string;
   locationName: string;
   country: string;
+  clusterId: number;
   clusterName: string;
   /** Where its guest was made; null before that. For staff. */
   node: string | null;

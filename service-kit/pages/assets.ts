@@ -79,6 +79,8 @@ const sources = {
   'elements.js': () => ['text/javascript', script('elements.js')],
   // For the pages that use passkeys alone.
   'passkeys.js': () => ['text/javascript', script('passkeys.js')],
+  // For the page that leads to the other console alone.
+  'sign-on.js': () => ['text/javascript', script('sign-on.js')],
   // For the monitor's explorer alone.
   'explore.js': () => ['text/javascript', script('explore.js')],
   'reference.js': () => ['text/javascript', script('reference.js')],

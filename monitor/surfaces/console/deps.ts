@@ -14,7 +14,7 @@ import type { Incidents } from '#monitor/incidents/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Connection } from '#monitor/operations-client/index.ts';
-import type { Operators } from '#monitor/operators/index.ts';
+import type { Actor, Operators } from '#monitor/operators/index.ts';
 import type { Peers } from '#monitor/peers/index.ts';
 import type { Probes } from '#monitor/probes/index.ts';
 import type { Protection } from '#monitor/protection/index.ts';
@@ -33,6 +33,7 @@ import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import type { SignOn } from '#service-kit/sign-on/index.ts';
 
 export interface ConsoleDeps {
   db: () => Queryable;
@@ -44,6 +45,7 @@ export interface ConsoleDeps {
   /** The console requires a second factor. */
   requireSecondFactor: boolean;
   sessions: Sessions;
+  signOn: SignOn<Actor>;
   operators: Operators;
   sites: Sites;
   sensors: Sensors;

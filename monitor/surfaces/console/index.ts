@@ -9,6 +9,7 @@ import type { FastifyRequest } from 'fastify';
 import type { App } from '#service-kit/http/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
 import { registerSignIn } from '#service-kit/sign-in/index.ts';
+import { registerSignOn } from '#service-kit/sign-on/index.ts';
 import { registerAccount } from './account/account.routes.ts';
 import { registerAudit } from './account/audit.routes.ts';
 import { registerAddress } from './addresses/address.routes.ts';
@@ -40,6 +41,8 @@ import { registerSearch } from './search/search.routes.ts';
 import { registerSensor } from './sensors/sensor.routes.ts';
 import { registerSensors } from './sensors/sensors.routes.ts';
 import { registerPeople } from './settings/people.routes.ts';
+import { registerFind } from './sign-on/find.routes.ts';
+import { registerSignOnConsole } from './sign-on/sign-on.routes.ts';
 import { registerOverview } from './sites/overview.routes.ts';
 import { registerReadTokens } from './sites/read-tokens.routes.ts';
 import { registerSettings } from './sites/settings.routes.ts';
@@ -55,7 +58,9 @@ import { registerVulnerabilities } from './vulnerabilities/vulnerabilities.route
 
 /** Registers sign-in and the console's pages. */
 export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void> {
-  registerSignIn(app, { ...deps, people: deps.operators.people, area: 'Monitor' });
+  const { people } = deps.operators;
+  registerSignIn(app, { ...deps, people, area: 'Monitor' });
+  registerSignOn(app, { ...deps, people, area: 'Monitor', home: '/' });
   await app.register(async (plugin) => {
     const scope = plugin as unknown as App;
     scope.addHook('preValidation', guardConsole(deps));
@@ -94,6 +99,8 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerReadTokens(scope, deps);
     registerOperations(scope, deps);
     registerPeople(scope, deps);
+    registerSignOnConsole(scope, deps);
+    registerFind(scope, deps);
     registerAudit(scope, deps);
     registerAccount(scope, deps);
     registerSearch(scope, deps);

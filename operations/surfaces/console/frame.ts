@@ -29,6 +29,7 @@ export interface FrameOptions {
     | 'usage'
     | 'docs'
     | 'webhooks'
+    | 'sign-on'
     | 'account';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
@@ -112,6 +113,12 @@ function navigationOf(current: FrameOptions['current']): readonly NavigationGrou
           href: '/console/webhooks/',
           key: 'w',
           current: current === 'webhooks',
+        },
+        {
+          label: 'Single sign-on',
+          href: '/console/sign-on/',
+          key: 'y',
+          current: current === 'sign-on',
         },
         {
           label: 'API reference',

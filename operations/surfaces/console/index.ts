@@ -7,7 +7,7 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
+import type { Accounts, Actor } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { AdminProjects } from '#operations/admin-projects/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
@@ -32,6 +32,7 @@ import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import type { SignOn } from '#service-kit/sign-on/index.ts';
 import type { ApiFacts } from '../parts/index.ts';
 import { registerAttacks } from './attacks/attacks.routes.ts';
 import { registerCatalog } from './catalog/catalog.routes.ts';
@@ -48,6 +49,8 @@ import { registerPortScans } from './port-scans/port-scans.routes.ts';
 import { registerProjects } from './projects/projects.routes.ts';
 import { registerReconciliation } from './reconciliation/reconciliation.routes.ts';
 import { registerServers } from './servers/servers.routes.ts';
+import { registerFind } from './sign-on/find.routes.ts';
+import { registerSignOnConsole, registerStaffSignOn } from './sign-on/sign-on.routes.ts';
 import { registerAccount } from './staff/account.routes.ts';
 import { registerAudit } from './staff/audit.routes.ts';
 import { registerStaff } from './staff/staff.routes.ts';
@@ -76,6 +79,7 @@ export interface ConsoleDeps {
   servers: Servers;
   webhooks: Webhooks;
   sessions: Sessions;
+  signOn: SignOn<Actor>;
   post: Post;
   factors: SecondFactors;
   /** Where people reach this program; null: as the request says. */
@@ -89,17 +93,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
   app.decorateRequest('staff', null);
   await app.register(
     async (scope) => {
-      const routes = scope as unknown as App;
-      // Before the fields are validated: a form without permission gets no field errors.
-      routes.addHook('preValidation', guardConsole(deps));
-      routes.setErrorHandler((error) => {
-        if (!hasCode(error, 'accounts.forbidden')) throw error;
-        throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });
-      });
-      // The console's pages are no part of the API reference.
-      routes.addHook('onRoute', (route) => {
-        route.schema = { ...route.schema, hide: true } as typeof route.schema & { hide: boolean };
-      });
+      const routes = watchOver(scope as unknown as App, deps);
       registerOverview(routes, deps);
       registerCustomers(routes, deps);
       registerCustomerChanges(routes, deps);
@@ -119,7 +113,29 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);
       registerWebhooks(routes, deps);
+      registerSignOnConsole(routes, deps);
     },
     { prefix: '/console' },
   );
+  // Under the paths that both programs know.
+  await app.register(async (scope) => {
+    const routes = watchOver(scope as unknown as App, deps);
+    registerStaffSignOn(routes, deps);
+    registerFind(routes, deps);
+  });
+}
+
+/** Lets only staff in. */
+function watchOver(routes: App, deps: ConsoleDeps): App {
+  // Before the fields are validated: a form without permission gets no field errors.
+  routes.addHook('preValidation', guardConsole(deps));
+  routes.setErrorHandler((error) => {
+    if (!hasCode(error, 'accounts.forbidden')) throw error;
+    throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });
+  });
+  // The console's pages are no part of the API reference.
+  routes.addHook('onRoute', (route) => {
+    route.schema = { ...route.schema, hide: true } as typeof route.schema & { hide: boolean };
+  });
+  return routes;
 }

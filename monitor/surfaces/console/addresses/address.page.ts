@@ -30,6 +30,7 @@ import { networkTable } from '../networks/network-tables.ts';
 import { exploreButton } from '../parts/explore-link.ts';
 import { incidentTable } from '../parts/incident-table.ts';
 import { incidentHref, incidentSentence, incidentTone } from '../parts/incident-text.ts';
+import type { OperationsLink } from '../parts/operations-link.ts';
 import { minuteText, type OriginLine, originTable } from '../parts/origin.ts';
 import type { AddressPoint } from './address-points.ts';
 import { applicationTable, ownerTable, pointTable } from './address-tables.ts';
@@ -44,6 +45,7 @@ export interface AddressPage extends AddressData {
   others: readonly string[];
   range: Range;
   step: Step | null;
+  inOperations: OperationsLink;
   nowMs: number;
 }
 
@@ -69,6 +71,8 @@ export function addressPage(request: FastifyRequest, page: AddressPage): Content
         link(`/sites/${siteId}/protection/addresses/${encodeURIComponent(address)}`, 'Protection', {
           kind: 'button',
         }),
+        // An address that is not unique is no customer's by itself.
+        segment === '' && page.inOperations({ kind: 'address', address }),
       ],
     }),
     otherSegments(request, page.others),

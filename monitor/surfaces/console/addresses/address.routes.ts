@@ -5,6 +5,7 @@ import { chartJson, type Range, readRange } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { readAround } from '../parts/chart-around.ts';
+import { readOperationsLink } from '../parts/operations-link.ts';
 import { readMinute } from '../parts/origin.ts';
 import { addressPage, chartData } from './address.page.ts';
 import { readAddress, readPoints } from './read-address.ts';
@@ -41,7 +42,9 @@ export function registerAddress(app: App, deps: ConsoleDeps): void {
       const step = from === null ? null : { from, to: from + stepSeconds };
       const place = { address, segment };
       const data = await readAddress(deps, site.id, place, range, step, nowMs);
-      const content = addressPage(request, { siteId: site.id, place, others, range, step, ...data, nowMs });
+      const inOperations = await readOperationsLink(deps.signOn);
+      const shown = { siteId: site.id, place, others, range, step, ...data, inOperations, nowMs };
+      const content = addressPage(request, shown);
       return sendConsolePage(request, reply, { title: address, site: { site, page: 'traffic' } }, content);
     },
   );

@@ -25,6 +25,7 @@ import { fileHref, offerData } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import { exploreButton } from '../parts/explore-link.ts';
 import { inventoryBanner } from '../parts/inventory-banner.ts';
+import type { OperationsLink } from '../parts/operations-link.ts';
 import { serverHref } from '../vulnerabilities/paths.ts';
 import {
   applicationTable,
@@ -47,6 +48,7 @@ export interface DevicePage extends DeviceData {
   device: Device;
   range: Range;
   refused: RefusedName | undefined;
+  inOperations: OperationsLink;
   viewer: Viewer;
   nowMs: number;
 }
@@ -62,6 +64,7 @@ export function devicePage(request: FastifyRequest, page: DevicePage): Content {
         rangePicker({ url: pageUrl(request), range, nowMs }),
         exploreButton(request, device.siteId, { device: deviceKeyOf(device) }, { by: 'none' }),
         findingsLink(device, page.assessed),
+        operationsLink(page),
       ],
     }),
     device.match &&
@@ -103,6 +106,12 @@ export function devicePage(request: FastifyRequest, page: DevicePage): Content {
 function findingsLink({ siteId }: Device, assessed: DeviceData['assessed']): Content {
   if (assessed?.siteId !== siteId) return false;
   return link(serverHref(siteId, assessed), 'Potential vulnerabilities', { kind: 'button' });
+}
+
+/** Of the server that the device is now. */
+function operationsLink({ device: { match }, inOperations }: DevicePage): Content {
+  if (match === null || match.endedAtMs !== null) return false;
+  return inOperations({ kind: 'server', clusterId: match.clusterId, serverId: match.vmId });
 }
 
 /** The page's URL; in the answer to a refused form, the URL of the form's page. */

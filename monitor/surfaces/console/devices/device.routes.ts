@@ -7,6 +7,7 @@ import { chartJson, type Range, readRange, toast } from '#service-kit/pages/inde
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
+import { readOperationsLink } from '../parts/operations-link.ts';
 import { chartData, devicePage, type RefusedName, unitOf } from './device.page.ts';
 import { readDevice, readDeviceAround, readSteps } from './read-device.ts';
 
@@ -100,7 +101,9 @@ async function showDevice(
   const device = await findDevice(deps, siteId, deviceId);
   const range = deviceRange(query, nowMs);
   const data = await readDevice(deps, device, range, nowMs);
-  const content = devicePage(request, { device, range, ...data, refused, viewer: viewerOf(request), nowMs });
+  const inOperations = await readOperationsLink(deps.signOn);
+  const viewer = viewerOf(request);
+  const content = devicePage(request, { device, range, ...data, refused, inOperations, viewer, nowMs });
   return sendConsolePage(
     request,
     reply,

@@ -24,6 +24,7 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { fileHref, offerData } from '#service-kit/web/index.ts';
+import { type OperationsLink, placeOfFilters } from '../parts/operations-link.ts';
 import { chartUnit, exploreChartData } from './explore-chart.ts';
 import { exploreFlows, type Flows } from './explore-flows.ts';
 import { exploreForm } from './explore-form.ts';
@@ -42,17 +43,19 @@ export interface ExplorePage {
   flows: Flows | null;
   around: Pick<ChartData, 'reasons' | 'flags'>;
   saved: SavedViewsPart;
+  inOperations: OperationsLink;
   nowMs: number;
 }
 
 export function explorePage(request: FastifyRequest, page: ExplorePage): Content {
   const { view, answer, range, nowMs } = page;
   offerSteps(request, answer);
+  const place = placeOfFilters(view.query.filters);
   return [
     pageHeader({
       title: 'Explorer',
       state: stateOf(page),
-      actions: rangePicker({ url: view.url, range, nowMs }),
+      actions: [rangePicker({ url: view.url, range, nowMs }), place !== null && page.inOperations(place)],
     }),
     savedLinks(view, page.saved),
     exploreForm(view),

@@ -12,6 +12,7 @@ import { rowsLimit, wantedFile } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { viewerOf } from '../guard.ts';
 import { readAround } from '../parts/chart-around.ts';
+import { readOperationsLink } from '../parts/operations-link.ts';
 import type { ExplorePage } from './explore.page.ts';
 import { type ExploreView, orderOf, readView } from './explore-view.ts';
 
@@ -58,7 +59,9 @@ export async function readPage(
     view.tab === 'flows' ? readFlows(ask, view.query) : null,
   ]);
   const saved = { views: await deps.savedViews.list(siteId), viewer: viewerOf(request) };
-  return { view, saved, range: pickedRange(values, chart.answer, nowMs), ...chart, tables, flows, nowMs };
+  const range = pickedRange(values, chart.answer, nowMs);
+  const inOperations = await readOperationsLink(deps.signOn);
+  return { view, saved, range, ...chart, tables, flows, inOperations, nowMs };
 }
 
 export const readChart = (deps: ConsoleDeps, request: FastifyRequest, view: ExploreView, nowMs: number) =>

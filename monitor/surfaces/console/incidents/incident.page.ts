@@ -41,6 +41,7 @@ import {
   stateBadge,
   targetLink,
 } from '../parts/incident-text.ts';
+import type { OperationsLink } from '../parts/operations-link.ts';
 import { rateText } from '../protection/threshold-text.ts';
 import { curveData, curveUnit } from './curve.ts';
 import { evidenceSection } from './evidence-section.ts';
@@ -58,6 +59,7 @@ export interface IncidentPage {
   /** Others that began together with it. */
   related: readonly Incident[];
   sensors: ReadonlyMap<number, { hostName: string; isRevoked: boolean }>;
+  inOperations: OperationsLink;
   viewer: Viewer;
   nowMs: number;
 }
@@ -74,6 +76,8 @@ export function incidentPage(request: FastifyRequest, page: IncidentPage): Conte
           kind: 'button',
         },
       ),
+    // Others are delivered to nobody.
+    incident.target.kind === 'host' && page.inOperations({ kind: 'incident', incidentId: incident.id }),
   ];
   return refreshing({ id: 'incident', url: request.url, everySeconds: 10 }, [
     pageHeader({

@@ -6,6 +6,7 @@ import type { ConsoleDeps } from '../deps.ts';
 import { sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
 import { classText } from '../parts/incident-text.ts';
+import { readOperationsLink } from '../parts/operations-link.ts';
 import { curveData, curveStepMs, curveUnit } from './curve.ts';
 import { observationsOf } from './evidence.routes.ts';
 import { findIncident, IncidentParams } from './find-incident.ts';
@@ -35,6 +36,7 @@ export function registerIncident(app: App, deps: ConsoleDeps): void {
         ...{ incident, ...detail, evidence, curve, actions, nowMs },
         related: related.filter(({ id }) => id !== incident.id),
         sensors: await nameSensors(deps.db(), ids),
+        inOperations: await readOperationsLink(deps.signOn),
         viewer: viewerOf(request),
       });
       const title = `${classText(incident)} ${incident.target.value}`;

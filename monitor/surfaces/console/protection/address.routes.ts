@@ -9,6 +9,7 @@ import { toast } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
+import { readOperationsLink } from '../parts/operations-link.ts';
 import { protectedAddressPage } from './address.page.ts';
 import { Revision, refusalOf, thresholdProperties } from './form-body.ts';
 import { protectedServerPage } from './server.page.ts';
@@ -178,6 +179,7 @@ async function showServer(
       ...found,
       server,
       addresses: explained,
+      inOperations: await readOperationsLink(deps.signOn),
       viewer: viewerOf(request),
       nowMs: deps.clock.nowMs(),
       refused,

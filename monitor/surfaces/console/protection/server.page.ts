@@ -22,6 +22,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
+import type { OperationsLink } from '../parts/operations-link.ts';
 import { changedText, inheritedBy, type Refused, thresholdForm } from './threshold-parts.ts';
 import { readTexts, textsOf } from './threshold-text.ts';
 
@@ -34,26 +35,29 @@ export interface ProtectedServerPage {
   server: { clusterId: number; vmId: number };
   /** Of the site. */
   thresholds: ThresholdChoices;
+  inOperations: OperationsLink;
   viewer: Viewer;
   nowMs: number;
   refused?: Refused | undefined;
 }
 
 export function protectedServerPage(request: FastifyRequest, page: ProtectedServerPage): Content {
-  const { name, own, addresses, viewer, nowMs, refused } = page;
+  const { name, own, addresses, server, viewer, nowMs, refused } = page;
   return [
     pageHeader({
       title: `Protection of ${name}`,
       state: own
         ? { tone: 'good', text: ['Has thresholds of its own, ', changedText(own, nowMs), '.'] }
         : { tone: 'neutral', text: 'Has no thresholds of its own.' },
-      actions:
+      actions: [
+        page.inOperations({ kind: 'server', clusterId: server.clusterId, serverId: server.vmId }),
         viewer.canChange &&
-        !refused &&
-        drawer({ id: 'edit-server', open: 'Change thresholds', title: `Thresholds of ${name}` }, [
-          html`<p class="hint">They apply to every address of the server, also to those that it gets later. Clear all fields to remove them.</p>`,
-          ownForm(page),
-        ]),
+          !refused &&
+          drawer({ id: 'edit-server', open: 'Change thresholds', title: `Thresholds of ${name}` }, [
+            html`<p class="hint">They apply to every address of the server, also to those that it gets later. Clear all fields to remove them.</p>`,
+            ownForm(page),
+          ]),
+      ],
     }),
     refused && section({ title: 'The thresholds were not saved' }, ownForm(page)),
     section(

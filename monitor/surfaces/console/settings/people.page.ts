@@ -13,6 +13,7 @@ import {
   formatCount,
   html,
   isoTime,
+  link,
   moment,
   pageHeader,
   section,
@@ -48,12 +49,14 @@ export function peoplePage(request: FastifyRequest, { people, shown, viewer, now
         tone: operators > 1 ? 'good' : 'info',
         text: `${formatCount(able.length)} ${able.length === 1 ? 'person' : 'people'} can sign in, ${formatCount(operators)} with write access.`,
       },
-      actions:
+      actions: [
+        link('/settings/sign-on/', 'Single sign-on', { kind: 'button' }),
         viewer.canChange &&
-        drawer(
-          { id: 'new-person', open: 'Add a person', title: 'Add a person', openKind: 'primary' },
-          invite,
-        ),
+          drawer(
+            { id: 'new-person', open: 'Add a person', title: 'Add a person', openKind: 'primary' },
+            invite,
+          ),
+      ],
     }),
     shown.fault && banner({ tone: 'bad', title: 'Nothing was changed', text: shown.fault }),
     shown.invited && linkDelivery(shown.invited.delivery),

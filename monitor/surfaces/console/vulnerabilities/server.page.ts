@@ -18,6 +18,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import type { Viewer } from '../guard.ts';
 import { nvdNotice } from '../parts/nvd-notice.ts';
+import type { OperationsLink } from '../parts/operations-link.ts';
 import { activeOf } from './counted-tables.ts';
 import {
   findingLines,
@@ -34,6 +35,7 @@ export interface ServerFindingsPage {
   name: string;
   found: ServerWithServices;
   open: string | undefined;
+  inOperations: OperationsLink;
   viewer: Viewer;
   nowMs: number;
 }
@@ -53,6 +55,7 @@ export function serverFindingsPage(request: FastifyRequest, page: ServerFindings
       actions: [
         link(`/sites/${site.id}/port-scans`, 'Port scans', { kind: 'button' }),
         link('/system/vulnerability-database', 'Vulnerability database', { kind: 'button' }),
+        page.inOperations({ kind: 'server', clusterId: server.clusterId, serverId: server.vmId }),
       ],
     }),
     leftOut > 0 &&

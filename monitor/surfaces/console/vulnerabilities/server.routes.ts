@@ -7,6 +7,7 @@ import { toast } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
+import { readOperationsLink } from '../parts/operations-link.ts';
 import { nameAll } from '../port-scans/port-lines.ts';
 import { type FindingLine, findingLines } from './finding-tables.ts';
 import { type IgnorePage, ignorePage } from './ignore.page.ts';
@@ -56,7 +57,7 @@ export function registerServerFindings(app: App, deps: ConsoleDeps): void {
         ...(text ? { toast: toast('good', text) } : {}),
       },
       serverFindingsPage(request, {
-        ...{ site, name, found, open },
+        ...{ site, name, found, open, inOperations: await readOperationsLink(deps.signOn) },
         ...{ viewer: viewerOf(request), nowMs: deps.clock.nowMs() },
       }),
     );

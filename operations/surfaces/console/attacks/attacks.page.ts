@@ -13,6 +13,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { durationOf, incidentBadge, isSilent, titleOfClass } from '../../parts/index.ts';
 import type { Staff } from '../guard.ts';
+import type { MonitorLink } from '../monitor-link.ts';
 import { customerColumn, type ServerListQuery, serverCell, serverListPage } from '../server-list.ts';
 
 export interface AttacksQuery extends ServerListQuery {
@@ -29,6 +30,7 @@ export interface AttacksPageOptions {
   /** Path and query of the first page. */
   url: string;
   nextHref: string | undefined;
+  inMonitor: MonitorLink;
   nowMs: number;
 }
 
@@ -48,7 +50,7 @@ export function attacksPage(options: AttacksPageOptions): Html {
       ...{ value, label, count: value === 'open' ? open.attacks : undefined },
     })),
     fields: fieldsOf(query),
-    columns: columnsOf(nowMs),
+    columns: columnsOf(options.inMonitor, nowMs),
     rows: attacks,
     rowTone: (row) => (isOpen(row) && !row.isDrill && !isSilent(row, nowMs) ? 'bad' : undefined),
     empty: {
@@ -92,7 +94,7 @@ function fieldsOf({ class: name, severity }: AttacksQuery): Html[] {
   ];
 }
 
-function columnsOf(nowMs: number): Column<AttackRow>[] {
+function columnsOf(inMonitor: MonitorLink, nowMs: number): Column<AttackRow>[] {
   return [
     {
       key: 'server',
@@ -103,7 +105,15 @@ function columnsOf(nowMs: number): Column<AttackRow>[] {
     {
       key: 'class',
       header: 'Class',
-      cell: (row) => [titleOfClass(row.class), row.isDrill && [' ', badge('info', 'drill')]],
+      cell: (row) => [
+        titleOfClass(row.class),
+        row.isDrill && [' ', badge('info', 'drill')],
+        ' ',
+        inMonitor(
+          { kind: 'incident', incidentId: row.id },
+          { kind: 'plain', about: `${titleOfClass(row.class)} of ${row.address}` },
+        ),
+      ],
     },
     { key: 'direction', header: 'Direction', cell: (row) => row.direction },
     { key: 'state', header: 'State', cell: (row) => stateBadge(row, nowMs) },

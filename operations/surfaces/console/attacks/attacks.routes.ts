@@ -2,15 +2,19 @@
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { incidentClasses } from '#contracts/admin-api/incidents.ts';
+import type { Actor } from '#operations/accounts/index.ts';
 import type { AttackQuery, ProtectIncidents } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, withQuery } from '#service-kit/pages/index.ts';
+import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
+import { readMonitorLink } from '../monitor-link.ts';
 import { knownQuery, numberOf } from '../server-list.ts';
 import { type AttacksQuery, attacksPage, stateChoices } from './attacks.page.ts';
 
 export interface AttacksDeps {
   protectIncidents: ProtectIncidents;
+  signOn: SignOn<Actor>;
   clock: Clock;
 }
 
@@ -29,9 +33,10 @@ export function registerAttacks(app: App, deps: AttacksDeps): void {
   app.get('/attacks/', { schema: { querystring: Query } }, async (request, reply) => {
     const staff = request.staff!;
     const query = knownQuery<AttacksQuery>(request.query, known);
-    const [found, open] = await Promise.all([
+    const [found, open, inMonitor] = await Promise.all([
       deps.protectIncidents.listAll(staff.actor, { ...filterOf(query), limit: pageSize + 1 }),
       deps.protectIncidents.countOpen(staff.actor),
+      readMonitorLink(deps.signOn),
     ]);
     const attacks = found.slice(0, pageSize);
     const last = attacks.at(-1);
@@ -39,7 +44,7 @@ export function registerAttacks(app: App, deps: AttacksDeps): void {
     const nextHref =
       found.length > pageSize && last ? withQuery(url, { after: writeIncidentCursor(last) }) : undefined;
     const nowMs = deps.clock.nowMs();
-    return sendPage(reply, attacksPage({ staff, attacks, open, query, url, nextHref, nowMs }));
+    return sendPage(reply, attacksPage({ staff, attacks, open, query, url, nextHref, inMonitor, nowMs }));
   });
 }
 

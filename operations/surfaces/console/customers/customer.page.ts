@@ -37,6 +37,7 @@ import { linkDelivery } from '#service-kit/sign-in/index.ts';
 import { spendingChart } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
+import type { MonitorLink } from '../monitor-link.ts';
 import { toneOf } from '../servers/servers.page.ts';
 import { customerTrafficHref } from '../traffic/traffic-link.ts';
 import { accountUsagePath } from '../usage/usage.page.ts';
@@ -57,6 +58,7 @@ export interface CustomerPageOptions {
   keys: readonly KeySummary[];
   /** Names the adjustment's form: sent twice, it is entered once. */
   formId: string;
+  inMonitor: MonitorLink;
   nowMs: number;
   toast?: { tone: Tone; text: string } | undefined;
   error?: string | undefined;
@@ -89,7 +91,10 @@ export function customerPage(options: CustomerPageOptions): Html {
       pageHeader({
         title: tenant.name,
         state: stateOf(options),
-        actions: staff.canChange && accountActions(options),
+        actions: [
+          options.inMonitor({ kind: 'customer', accountId: tenant.id }),
+          staff.canChange && accountActions(options),
+        ],
       }),
       error && banner({ tone: 'bad', title: 'Nothing was changed', text: error }),
       options.delivery && linkDelivery(options.delivery),

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
-import type { Accounts, Tenant } from '#operations/accounts/index.ts';
+import type { Accounts, Actor, Tenant } from '#operations/accounts/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
@@ -12,7 +12,9 @@ import type { Servers } from '#operations/servers/index.ts';
 import type { Delivery } from '#service-kit/mail/index.ts';
 import { sendPage, type Tone } from '#service-kit/pages/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
+import { readMonitorLink } from '../monitor-link.ts';
 import { customerPage } from './customer.page.ts';
 
 export interface CustomersDeps {
@@ -23,6 +25,7 @@ export interface CustomersDeps {
   protectTraffic: ProtectTraffic;
   servers: Servers;
   sessions: Sessions;
+  signOn: SignOn<Actor>;
   clock: Clock;
 }
 
@@ -53,17 +56,19 @@ export async function showCustomer(
   const tenant = await findCustomer(deps, id);
   const { actor } = staff;
   const newest = { order: 'newest', limit: rowsMax } as const;
-  const [access, entries, days, charges, cards, members, servers, keys, profile] = await Promise.all([
-    deps.billing.accessOf([tenant.id]),
-    deps.billing.listEntries(actor, tenant.id, rowsMax),
-    deps.billing.sumDays(actor, tenant.id, 30),
-    deps.payments.listCharges(actor, tenant.id, rowsMax),
-    deps.payments.listCards(actor, tenant.id),
-    deps.accounts.membersOf(tenant.organizationId),
-    deps.servers.listServers(actor, tenant.id, newest),
-    deps.apiKeys.listKeysOf(actor, tenant.organizationId),
-    deps.accounts.billingProfileOf(tenant.id),
-  ]);
+  const [access, entries, days, charges, cards, members, servers, keys, profile, inMonitor] =
+    await Promise.all([
+      deps.billing.accessOf([tenant.id]),
+      deps.billing.listEntries(actor, tenant.id, rowsMax),
+      deps.billing.sumDays(actor, tenant.id, 30),
+      deps.payments.listCharges(actor, tenant.id, rowsMax),
+      deps.payments.listCards(actor, tenant.id),
+      deps.accounts.membersOf(tenant.organizationId),
+      deps.servers.listServers(actor, tenant.id, newest),
+      deps.apiKeys.listKeysOf(actor, tenant.organizationId),
+      deps.accounts.billingProfileOf(tenant.id),
+      readMonitorLink(deps.signOn),
+    ]);
   const page = customerPage({
     staff,
     tenant,
@@ -77,6 +82,7 @@ export async function showCustomer(
     servers,
     keys,
     formId: randomUUID(),
+    inMonitor,
     nowMs: deps.clock.nowMs(),
     ...said,
   });

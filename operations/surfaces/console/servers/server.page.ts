@@ -21,6 +21,7 @@ import {
 import { serverActionsTable } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
+import type { MonitorLink } from '../monitor-link.ts';
 import { serverTrafficHref } from '../traffic/traffic-link.ts';
 import { toneOf } from './servers.page.ts';
 
@@ -30,6 +31,7 @@ export interface ServerPageOptions {
   tenant: Tenant | undefined;
   actions: readonly ServerAction[];
   failureDetail: string | null;
+  inMonitor: MonitorLink;
   nowMs: number;
   toast?: { tone: Tone; text: Content };
   confirmError?: string;
@@ -37,7 +39,7 @@ export interface ServerPageOptions {
 
 /** `/console/servers/{id}`: where it is, what was done, and what an operator can do about it. */
 export function serverPage(options: ServerPageOptions): Html {
-  const { staff, server, nowMs } = options;
+  const { staff, server, inMonitor, nowMs } = options;
   return consoleFrame(
     {
       staff,
@@ -58,7 +60,10 @@ export function serverPage(options: ServerPageOptions): Html {
             '.',
           ],
         },
-        actions: powerButtons(options),
+        actions: [
+          inMonitor({ kind: 'server', clusterId: server.clusterId, serverId: server.id }),
+          powerButtons(options),
+        ],
       }),
       failure(options),
       section({ title: 'Details' }, facts(options)),
@@ -75,7 +80,7 @@ export function serverPage(options: ServerPageOptions): Html {
 
 const upperFirst = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-function facts({ server, tenant, nowMs }: ServerPageOptions): Html {
+function facts({ server, tenant, inMonitor, nowMs }: ServerPageOptions): Html {
   return definitionList([
     { term: 'Id', value: code(String(server.id), true) },
     { term: 'Guest', value: code(`vm-${server.id}`, true) },
@@ -89,7 +94,10 @@ function facts({ server, tenant, nowMs }: ServerPageOptions): Html {
       term: 'Addresses',
       value:
         server.addresses.length > 0
-          ? server.addresses.map((each) => html`<div>${code(each.address, true)}</div>`)
+          ? server.addresses.map(({ address }) => {
+              const shown = inMonitor({ kind: 'address', address }, { kind: 'plain', about: address });
+              return html`<div>${code(address, true)} ${shown}</div>`;
+            })
           : 'no public address',
     },
     {

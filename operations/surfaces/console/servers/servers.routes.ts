@@ -3,13 +3,15 @@ import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
+import type { Accounts, Actor } from '#operations/accounts/index.ts';
 import type { ProtectTraffic } from '#operations/protect/index.ts';
 import type { Server, ServerFilter, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
+import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Staff } from '../guard.ts';
+import { readMonitorLink } from '../monitor-link.ts';
 import { readListTraffic } from '../traffic-columns.ts';
 import { type ServerPageOptions, serverPage } from './server.page.ts';
 import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
@@ -18,6 +20,7 @@ export interface ServersDeps {
   accounts: Accounts;
   servers: Servers;
   protectTraffic: ProtectTraffic;
+  signOn: SignOn<Actor>;
   clock: Clock;
 }
 
@@ -136,13 +139,14 @@ async function show(
   state: Pick<ServerPageOptions, 'toast' | 'confirmError'>,
 ): Promise<FastifyReply> {
   const server = await findServer(deps, staff, id);
-  const [actions, failureDetail, tenants] = await Promise.all([
+  const [actions, failureDetail, tenants, inMonitor] = await Promise.all([
     deps.servers.listActions(staff.actor, null, id, actionsMax),
     deps.servers.findFailureDetail(staff.actor, id),
     deps.accounts.findTenants([server.tenantId]),
+    readMonitorLink(deps.signOn),
   ]);
   const nowMs = deps.clock.nowMs();
-  const page = { staff, server, tenant: tenants[0], actions, failureDetail, nowMs, ...state };
+  const page = { staff, server, tenant: tenants[0], actions, failureDetail, inMonitor, nowMs, ...state };
   return sendPage(reply, serverPage(page), status);
 }
 

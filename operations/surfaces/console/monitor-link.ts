@@ -1,0 +1,23 @@
+/** Links out of the console to the monitor's pages of the same thing; nothing where single sign-on is not set up. */
+import type { Place } from '#contracts/sign-on/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
+import { type Content, link } from '#service-kit/pages/index.ts';
+import type { SignOn } from '#service-kit/sign-on/index.ts';
+
+export interface MonitorLinkOptions {
+  /** Default `button`, for headers. */
+  kind?: 'plain' | 'button';
+  /** What it is about, where the text alone does not say so. */
+  about?: string;
+}
+
+/** "In the monitor", or nothing. */
+export type MonitorLink = (place: Place, options?: MonitorLinkOptions) => Content;
+
+/** Read once for a page. */
+export async function readMonitorLink(signOn: Pick<SignOn<Actor>, 'links'>): Promise<MonitorLink> {
+  const hrefOf = await signOn.links();
+  return (place, { kind = 'button', about } = {}) =>
+    hrefOf !== null &&
+    link(hrefOf(place), 'In the monitor', { kind, ...(about && { label: `${about} in the monitor` }) });
+}

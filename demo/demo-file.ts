@@ -1,7 +1,8 @@
 /** `demo.json`: where scripts that try the system start from. Written by rename, readable by its owner alone. */
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { keyText } from '#contracts/sign-on/index.ts';
 
 export interface Login {
   email: string;
@@ -14,6 +15,9 @@ export interface OperationsPart {
   customer_member: Login;
   operator: Login;
   support: Login;
+  /** Ids of both; absent in files of earlier versions. */
+  operator_id?: number;
+  support_id?: number;
   full_key: string;
   read_key: string;
   tenant_id: number;
@@ -54,7 +58,8 @@ export function writeDemoFile(
   operations: OperationsPart,
   monitor: MonitorPart,
 ): string {
-  const { admin_token: _token, cluster_id: _cluster, ...shown } = operations;
+  const { admin_token: _token, cluster_id: _cluster, operator_id: _operator, ...others } = operations;
+  const { support_id: _support, ...shown } = others;
   const { monitor_operator, monitor_viewer } = monitor;
   const file = join(dataDir, 'demo.json');
   writeByRename(file, { ...urls, ...shown, monitor_operator, monitor_viewer });
@@ -72,6 +77,32 @@ export function noticeSecret(dataDir: string): string {
     writeByRename(file, { secret });
     return secret;
   }
+}
+
+/** Keys by which the two consoles sign operators in at each other, made once; PKCS #8 in base64, and as consoles show them. */
+export interface SignOnKeys {
+  operations: { key: string; public_key: string };
+  monitor: { key: string; public_key: string };
+}
+
+export function signOnKeys(dataDir: string): SignOnKeys {
+  const file = join(dataDir, 'demo', 'sign-on-keys.json');
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as SignOnKeys;
+  } catch {
+    const keys = { operations: makeKey(), monitor: makeKey() };
+    mkdirSync(join(dataDir, 'demo'), { recursive: true });
+    writeByRename(file, keys);
+    return keys;
+  }
+}
+
+function makeKey() {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  return {
+    key: privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
+    public_key: keyText(publicKey),
+  };
 }
 
 function writeByRename(file: string, value: object): void {

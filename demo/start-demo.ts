@@ -12,6 +12,7 @@ import {
   noticeSecret,
   type OperationsPart,
   readPart,
+  signOnKeys,
   writeDemoFile,
 } from './demo-file.ts';
 import { createProcesses, stopLeftovers } from './processes.ts';
@@ -159,6 +160,16 @@ async function startOperations(steps: Steps, lab: LabFacts | null): Promise<Oper
       SVC_MAIL_FOLDER: join(dataDir, 'operations', 'mail'),
       SVC_OPERATIONS_NOTICE_URL: steps.monitorUrl,
       SVC_OPERATIONS_NOTICE_SECRET: noticeSecret(dataDir),
+      // The monitor makes these two people first, so they are its first two.
+      SVC_DEMO_SIGN_ON: JSON.stringify({
+        key: signOnKeys(dataDir).operations.key,
+        address: steps.monitorUrl,
+        public_key: signOnKeys(dataDir).monitor.public_key,
+        accounts: [
+          { id: 1, email: 'operator@demo.example' },
+          { id: 2, email: 'support@demo.example' },
+        ],
+      }),
       ...hypervisor,
     },
   });
@@ -189,6 +200,15 @@ async function startMonitor(
       SVC_DEMO_CLUSTER_ID: String(operations.cluster_id),
       SVC_DEMO_NOTICE_SECRET: noticeSecret(dataDir),
       SVC_DEMO_LOCAL_CIDRS: cidrs.join(','),
+      SVC_DEMO_SIGN_ON: JSON.stringify({
+        key: signOnKeys(dataDir).monitor.key,
+        address: steps.operationsUrl,
+        public_key: signOnKeys(dataDir).operations.public_key,
+        accounts: [
+          { id: operations.operator_id, email: 'operator@monitor.example' },
+          { id: operations.support_id, email: 'viewer@monitor.example' },
+        ].filter(({ id }) => id !== undefined),
+      }),
       SVC_DEMO_NODE: lab?.node ?? simulatedNode,
       ...(steps.settings.hasHistory && {
         SVC_DEMO_SIMULATED_NODES: listNodesToEnrol(dataDir).join(','),

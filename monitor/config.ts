@@ -258,6 +258,10 @@ export const monitorSettings = {
     '192.0.2.0/24,2001:db8:1::/48',
     "The demo site's local prefixes, separated by commas.",
   ),
+  demoSignOn: optionalTextSetting(
+    'SVC_DEMO_SIGN_ON',
+    "The demo world's single sign-on with operations, as JSON; not kept in any log.",
+  ),
   demoProbes: optionalTextSetting(
     'SVC_DEMO_PROBES',
     'What the demo site probes, such as icmp:198.51.100.1,dns:198.51.100.53.',

@@ -205,6 +205,10 @@ export const operationsSettings = {
     false,
     'Fill an empty system with a demo world and write its logins and keys to demo.json.',
   ),
+  demoSignOn: optionalTextSetting(
+    'SVC_DEMO_SIGN_ON',
+    "The demo world's single sign-on with the monitor, as JSON; not kept in any log.",
+  ),
   logFormat: logFormatSetting,
   logLevel: logLevelSetting,
 };

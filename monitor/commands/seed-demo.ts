@@ -9,9 +9,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Part } from '#common/lifecycle/index.ts';
+import { seedSignOn, type SignOn } from '#service-kit/sign-on/index.ts';
 import type { MonitorConfig } from '../config.ts';
 import type { Connection } from '../operations-client/index.ts';
-import { type Operators, systemActor } from '../operators/index.ts';
+import { type Actor, type Operators, systemActor } from '../operators/index.ts';
 import type { Probes } from '../probes/index.ts';
 import type { Sensors } from '../sensors/index.ts';
 import type { Site, Sites } from '../sites/index.ts';
@@ -35,6 +36,7 @@ export interface DemoWorldDeps {
   sensors: Sensors;
   probes: Pick<Probes, 'list' | 'add'>;
   connection: Pick<Connection, 'save' | 'setNoticeSecret'>;
+  signOn: SignOn<Actor>;
 }
 
 const siteName = 'Demo site';
@@ -53,6 +55,8 @@ export function createDemoWorld(config: MonitorConfig, deps: DemoWorldDeps): Par
       const site = await seedSite(config, deps.sites);
       await seedConnection(config, deps.connection);
       await seedProbes(config, deps.probes, site.id);
+      if (config.demoSignOn)
+        await seedSignOn(deps.signOn, systemActor, config.demoSignOn, deps.operators.people.findByEmail);
       const node = config.demoNode ? { name: config.demoNode, clusterId: null } : null;
       // A demo whose sensor lost its directory enrols it again.
       const place = { node, replaces: node !== null };

@@ -12,6 +12,9 @@ export interface DemoFile {
   customer_member: Login;
   operator: Login;
   support: Login;
+  /** Ids of both; absent in files of earlier versions. */
+  operator_id?: number;
+  support_id?: number;
   full_key: string;
   read_key: string;
   tenant_id: number;

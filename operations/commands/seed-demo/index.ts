@@ -8,6 +8,8 @@
  */
 import { join } from 'node:path';
 import type { Part } from '#common/lifecycle/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import { seedSignOn } from '#service-kit/sign-on/index.ts';
 import { readDemoFile, writeDemoFile } from './demo-file.ts';
 import type { DemoWorldDeps } from './deps.ts';
 import { seedCatalog } from './seed-catalog.ts';
@@ -23,6 +25,9 @@ export function createDemoWorld(deps: DemoWorldDeps): Part {
       const known = await readDemoFile(file);
       const world = known ?? { ...(await seedCustomers(deps.features)), cluster_id: clusterId };
       await seedProject(deps.features);
+      const { accounts, signOn, settings } = deps.features;
+      if (settings.demoSignOn)
+        await seedSignOn(signOn, systemActor, settings.demoSignOn, accounts.people.findByEmail);
       await ensureRunningServers(deps, world.tenant_id, world.customer.email);
       if (known === null) await writeDemoFile(file, world);
       deps.reporter.info('demo world is ready', { file, is_new: known === null });

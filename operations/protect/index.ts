@@ -116,7 +116,6 @@ export {
   hasExactMinutes,
   isStale,
   namesApplications,
-  passes,
   passesIdentity,
   rankIdentities,
   rankOrders,

@@ -69,7 +69,6 @@ export {
   customerDimensions,
   type FilterDimension,
   filterDimensions,
-  passes,
   readFilters,
   type TrafficFilter,
   withFilter,

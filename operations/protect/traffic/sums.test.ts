@@ -121,6 +121,18 @@ test('the explorer counts for any range, from any sums, what the minutes say', a
         minutes: course.minutes.reduce((sum, each) => sum + each, 0),
       };
       assert.deepEqual(found, rows[0], `${from} to ${to} in steps of ${stepSeconds}`);
+      const { rows: expected } = await world.database.pool.query<{ rate: number | null }>(
+        `select (sum(inbound_bytes) * 8 / (60.0 * nullif(count(distinct minute) filter (where inbound_bps is not null), 0)))::float8 as rate
+         from protect_minutes join protect_series using (allocation_id)
+         where tenant_id = $1 and minute >= $2 and minute < $3 and (inbound_bps is not null or outbound_bps is not null)
+         group by date_bin(make_interval(secs => $4), minute, 'epoch') order by date_bin(make_interval(secs => $4), minute, 'epoch')`,
+        [tenant.id, new Date(range.fromMs), new Date(range.toMs), stepSeconds],
+      );
+      assert.deepEqual(
+        course.inboundBps.map((rate) => rate?.toPrecision(12)),
+        expected.map(({ rate }) => rate?.toPrecision(12)),
+        'rates are of the minutes in which any address was observed',
+      );
       const steps = course.inboundBytes.reduce((sum, each) => sum + each, 0);
       assert.equal(steps, rows[0].inbound, 'the steps are the total');
       if (ranking.rows.length > 0) assert.equal(ranking.rows[0]!.inboundBytes, rows[0].inbound);

@@ -169,40 +169,41 @@ async function copyServers(
   );
 }
 
+/** An hour at a time: no statement of the program may take two minutes. */
 async function sumTwoDays(client: Client): Promise<void> {
   const query = (text: string, values: unknown[] = []) => client.query(text, values);
-  await query(
-    `insert into protect_usage_tens
-     select allocation_id, at, (allocation_id * 7919 % 9000 + 1000) * (600 + extract(epoch from at)::bigint / 600 % 40), allocation_id % 700 * 600, 1023, 1023
-     from generate_series(date_bin('10 minutes', svc_now(), 'epoch') - interval '2 days', svc_now(), '10 minutes') at, protect_series`,
-  );
-  await query(
-    `insert into protect_usage_hours
-     select allocation_id, date_bin('1 hour', at, 'epoch'), sum(inbound_bytes), sum(outbound_bytes),
-       bit_or(inbound_minutes << (extract(epoch from at)::bigint / 600 % 6 * 10)::int),
-       bit_or(outbound_minutes << (extract(epoch from at)::bigint / 600 % 6 * 10)::int)
-     from protect_usage_tens group by 1, 2 order by 2, 1`,
-  );
-  await query(
-    `insert into protect_application_hours
-     select allocation_id, at, 'service-' || (allocation_id * 37 + k * k * 13) % ${names} || '.example', 'tcp', 443,
-       allocation_id % 90 * 1000 + k, 5000, at + interval '50 minutes'
-     from generate_series(date_bin('1 hour', svc_now(), 'epoch') - interval '1 day', svc_now(), '1 hour') at, protect_series,
-       generate_series(1, ${applicationsOfHour}) k on conflict do nothing`,
-  );
-  const minutes = (span: string, of: string) =>
-    query(
-      `insert into protect_minutes (allocation_id, minute, inbound_bytes, outbound_bytes, inbound_bps, outbound_bps, applications)
-       select allocation_id, minute, 600000, 60000, 80000, 8000, (select jsonb_agg(jsonb_build_object('name',
-           'service-' || (allocation_id * 37 + k * k * 13) % ${names} || '.example', 'transport', 'tcp', 'server_port', 443,
-           'inbound_bytes', 1000, 'outbound_bytes', 100)) from generate_series(1, 6) k)
-       from generate_series(date_trunc('minute', svc_now()) - interval '${span}', date_trunc('minute', svc_now()), '1 minute') minute,
-         protect_series where ${of} on conflict do nothing`,
+  const hour = 'date_bin($$1 hour$$, svc_now(), $$epoch$$)';
+  for (let ago = 47; ago >= 0; ago -= 1) {
+    const start = `${hour} - interval '${ago} hours'`;
+    await query(
+      `insert into protect_usage_tens
+       select allocation_id, at, (allocation_id * 7919 % 9000 + 1000) * (600 + extract(epoch from at)::bigint / 600 % 40), allocation_id % 700 * 600, 1023, 1023
+       from generate_series(${start}, ${start} + interval '50 minutes', '10 minutes') at, protect_series`,
     );
-  await minutes('2 hours', 'true');
-  await minutes(
-    '1 day',
-    `server_id in (select id from servers where name = 'server-17' or id % ${Math.max(1, Math.floor(servers / 50))} = 0)`,
-  );
+    await query(
+      `insert into protect_usage_hours
+       select allocation_id, ${start}, sum(inbound_bytes), sum(outbound_bytes),
+         bit_or(inbound_minutes << (extract(epoch from at)::bigint / 600 % 6 * 10)::int),
+         bit_or(outbound_minutes << (extract(epoch from at)::bigint / 600 % 6 * 10)::int)
+       from protect_usage_tens where at >= ${start} group by 1`,
+    );
+    if (ago > 24) continue;
+    await query(
+      `insert into protect_application_hours
+       select allocation_id, ${start}, 'service-' || (allocation_id * 37 + k * k * 13) % ${names} || '.example', 'tcp', 443,
+         allocation_id % 90 * 1000 + k, 5000, ${start} + interval '50 minutes'
+       from protect_series, generate_series(1, ${applicationsOfHour}) k on conflict do nothing`,
+    );
+    const few = `server_id in (select id from servers where name = 'server-17' or id % ${Math.max(1, Math.floor(servers / 50))} = 0)`;
+    for (const tens of [0, 20, 40])
+      await query(
+        `insert into protect_minutes (allocation_id, minute, inbound_bytes, outbound_bytes, inbound_bps, outbound_bps, applications)
+         select allocation_id, minute, 600000, 60000, 80000, 8000, (select jsonb_agg(jsonb_build_object('name',
+             'service-' || (allocation_id * 37 + k * k * 13) % ${names} || '.example', 'transport', 'tcp', 'server_port', 443,
+             'inbound_bytes', 1000, 'outbound_bytes', 100)) from generate_series(1, 6) k)
+         from generate_series(${start} + interval '${tens} minutes', ${start} + interval '${tens + 19} minutes', '1 minute') minute,
+           protect_series where ${ago < 2 ? 'true' : few} on conflict do nothing`,
+      );
+  }
   await query('set session_replication_role = origin');
 }

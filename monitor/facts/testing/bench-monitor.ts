@@ -1,12 +1,14 @@
 /** A monitor for measuring: PostgreSQL with every safety on in a folder of its own, and `serve` as a process of its own. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import { silentReporter } from '#common/reporter/index.ts';
 import { compose, type Monitor } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
@@ -20,6 +22,8 @@ export interface BenchDatabase extends AsyncDisposable {
   /** As the superuser of its PostgreSQL. */
   adminUrl: string;
   folder: string;
+  /** Process of the running PostgreSQL. */
+  pid(): number;
   database: Database;
   /** The features on that database, without loops. */
   monitor: Monitor;
@@ -27,8 +31,9 @@ export interface BenchDatabase extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
-export async function startBenchDatabase(): Promise<BenchDatabase> {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-monitor-'));
+/** `kept`: a folder that stays for the next run. */
+export async function startBenchDatabase(kept?: string): Promise<BenchDatabase> {
+  const folder = kept ?? (await mkdtemp(join(tmpdir(), 'svc-bench-monitor-')));
   const postgres = createEmbeddedPostgres({
     dir: join(folder, 'postgres'),
     databaseName: 'monitor',
@@ -50,6 +55,8 @@ export async function startBenchDatabase(): Promise<BenchDatabase> {
     url: postgres.url,
     adminUrl: postgres.adminUrl,
     folder,
+    pid: () =>
+      Number(readFileSync(join(folder, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n')[0]),
     database,
     monitor,
     async restart() {
@@ -61,7 +68,7 @@ export async function startBenchDatabase(): Promise<BenchDatabase> {
     async [Symbol.asyncDispose]() {
       await database.stop();
       await postgres.stop();
-      await rm(folder, { recursive: true, force: true });
+      if (kept === undefined) await rm(folder, { recursive: true, force: true });
     },
   };
 }
@@ -69,8 +76,19 @@ export async function startBenchDatabase(): Promise<BenchDatabase> {
 export interface BenchServer extends AsyncDisposable {
   /** Hands a body in; throws unless it was accepted. */
   post(credential: string, body: Uint8Array): Promise<void>;
+  /** Asks for a path as a browser does, compressed. */
+  get(path: string, headers: Readonly<Record<string, string>>): Promise<BenchAnswer>;
   /** Processor seconds that the process has used. */
   pid: number;
+}
+
+export interface BenchAnswer {
+  status: number;
+  /** From the request to the last byte. */
+  ms: number;
+  /** As it was sent. */
+  bytes: number;
+  text: string;
 }
 
 /** `./svc monitor serve` on this database. */
@@ -92,6 +110,7 @@ export async function startBenchServer(bench: BenchDatabase): Promise<BenchServe
   const server: BenchServer = {
     pid: child.pid!,
     post: (credential, body) => postUpload(agent, port, credential, body),
+    get: (path, headers) => getPath(agent, port, path, headers),
     async [Symbol.asyncDispose]() {
       agent.destroy();
       const gone = once(child, 'exit');
@@ -121,6 +140,37 @@ function postUpload(agent: Agent, port: number, credential: string, body: Uint8A
     });
     sent.on('error', reject);
     sent.end(body);
+  });
+}
+
+function getPath(
+  agent: Agent,
+  port: number,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<BenchAnswer> {
+  const begun = performance.now();
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      { agent, port, path, headers: { ...headers, 'accept-encoding': 'gzip' } },
+      (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+        answer.on('error', reject);
+        answer.on('end', () => {
+          const body = Buffer.concat(chunks);
+          const isPacked = answer.headers['content-encoding'] === 'gzip';
+          resolve({
+            status: answer.statusCode!,
+            ms: performance.now() - begun,
+            bytes: body.length,
+            text: (isPacked ? gunzipSync(body) : body).toString(),
+          });
+        });
+      },
+    );
+    sent.on('error', reject);
+    sent.end();
   });
 }
 

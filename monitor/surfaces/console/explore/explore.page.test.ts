@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { get } from 'node:http';
 import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
@@ -236,10 +237,28 @@ test('a site has at most a hundred saved views, also when they are saved at once
   assert.equal(replaced.query, 'by=peer', 'one that is there can still be replaced');
 });
 
-/** Asks as a browser does that goes to a page. */
+interface PageAnswer {
+  status: number;
+  refresh: string | undefined;
+  text: string;
+}
+
+/** Asks as a browser does that goes to a page; `fetch` always says that a script asks. */
 const goTo = (server: MonitorServer, visitor: Visitor, path: string) =>
-  fetch(`${server.url}${path}`, {
-    headers: { accept: 'text/html', cookie: visitor.cookie, 'sec-fetch-mode': 'navigate' },
+  new Promise<PageAnswer>((resolve, reject) => {
+    const headers = { accept: 'text/html', cookie: visitor.cookie, 'sec-fetch-mode': 'navigate' };
+    const sent = get(`${server.url}${path}`, { headers }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+      answer.on('end', () =>
+        resolve({
+          status: answer.statusCode!,
+          refresh: answer.headers.refresh as string | undefined,
+          text: Buffer.concat(chunks).toString(),
+        }),
+      );
+    });
+    sent.on('error', reject);
   });
 
 test('an answer that takes long shows progress, comes by itself, and can be stopped', async () => {
@@ -256,24 +275,30 @@ test('an answer that takes long shows progress, comes by itself, and can be stop
     await released;
     return usual(asked);
   };
-  /** Until the request waits, then beyond its patience. */
-  const lose = async (asked: Promise<Response>) => {
-    while (clock.waiting() === 0) await new Promise((done) => setImmediate(done));
-    await clock.advance(patienceMs);
-    return asked;
+  /** Lets time pass until the request has lost its patience. */
+  const lose = async (asked: Promise<PageAnswer>) => {
+    let isAnswered = false;
+    const answer = asked.finally(() => {
+      isAnswered = true;
+    });
+    while (!isAnswered) {
+      await clock.advance(patienceMs);
+      await new Promise((done) => setImmediate(done));
+    }
+    return answer;
   };
   const slow = await lose(goTo(server, visitor, path));
-  const text = await slow.text();
-  assert.deepEqual([slow.status, slow.headers.get('refresh')], [200, '1']);
+  const { text } = slow;
+  assert.deepEqual([slow.status, slow.refresh], [200, '1']);
   assert.match(text, /<progress/);
   assert.match(text, /id="explore-q"/, 'the filters can be changed');
   const stop = /href="([^"]*stopped=1[^"]*)"/.exec(text)![1]!.replaceAll('&amp;', '&');
   const stopped = await goTo(server, visitor, stop);
-  assert.equal(stopped.headers.get('refresh'), null);
-  assert.match(await stopped.text(), /Stopped\. Nothing is read/);
+  assert.equal(stopped.refresh, undefined);
+  assert.match(stopped.text, /Stopped\. Nothing is read/);
   const again = goTo(server, visitor, path);
   release();
-  const answer = await (await again).text();
+  const answer = (await again).text;
   assert.match(answer, /large\.example/);
   assert.doesNotMatch(answer, /<progress|stopped=1/);
 });
@@ -284,7 +309,7 @@ test('a query that is refused says what to narrow, beside its filters; its chart
   const message = 'Choose a shorter range.';
   server.monitor.facts.explore = () => Promise.reject(new CodedError('facts.too_slow', message));
   const page = await goTo(server, visitor, `${path}&q=app:large.example`);
-  const text = await page.text();
+  const { text } = page;
   assert.equal(page.status, 422);
   assert.match(text, /This takes too long[\s\S]*Choose a shorter range\./);
   assert.match(text, /value="app:large\.example"/);

@@ -123,9 +123,11 @@ function totals(answer: Answer) {
   const rate = (value: number | null) =>
     value === null ? undefined : isPackets ? formatPacketRate(value) : formatBitRate(value);
   const before = answer.previousTotal;
+  // A site of which no minute has arrived has not had no traffic.
+  const known = (text: string) => (answer.newestMs === null ? undefined : text);
   return stats(
-    stat({ label: 'In', value: formatBytes(total.inBytes), source }),
-    stat({ label: 'Out', value: formatBytes(total.outBytes), source }),
+    stat({ label: 'In', value: known(formatBytes(total.inBytes)), source }),
+    stat({ label: 'Out', value: known(formatBytes(total.outBytes)), source }),
     ...(isPackets
       ? [
           stat({

@@ -6,7 +6,7 @@
  * data. Ordinary traffic in both directions is at most an incident of severity `info`. Memory is bounded for any
  * input; what does not fit is counted.
  *
- * A packet passes the counters of `sensor/attack-counters` (its kind, one-second bins). Each second `watched-targets.ts` finds the
+ * A packet passes the counters of `sensor/attack-counters` (its kind, one-second bins). Each second `second-scan.ts` reads them, `watched-targets.ts` finds the
  * targets worth judging, `capture-watch.ts` looks at an uplink as a whole, `traffic.ts` takes ordinary traffic off, `ratios.ts` compares it with the thresholds,
  * `trigger.ts` and `classify.ts` decide, and `judge.ts` opens, updates and ends the incidents. `detector.ts` knows
  * the packets of a file and their clock; `live-detector.ts` gets the seconds of running captures.

@@ -1,5 +1,6 @@
 /** Parses search text: an address in any notation, a MAC, a number, the beginnings of words. */
-import { type AddressBytes, formatAddress, parseAddress, parsePrefix } from '#common/ip/index.ts';
+import { formatAddress } from '#common/ip/index.ts';
+import { readAddress, readAddressRange } from '#common/ip/typed-address.ts';
 import { parseMac } from '#monitor/devices/index.ts';
 
 /** Longer texts are truncated; no name is longer. */
@@ -38,51 +39,16 @@ export function parseQuestion(typed: string): Question | null {
     .slice(0, wordsMax);
   if (words.length === 0) return null;
   // `2001:db8::` is a valid address too, but here it means a beginning.
-  const bytes = text.endsWith('::') ? null : addressOf(text);
+  const bytes = text.endsWith('::') ? null : readAddress(text);
   return {
     text,
     address: bytes ? formatAddress(bytes) : null,
-    range: bytes ? null : rangeOf(text),
+    range: bytes ? null : readAddressRange(text),
     mac: macOf(text),
     id: /^(vm[- #]?)?\d{1,15}$/i.test(text) ? Number(text.replace(/\D/g, '')) : null,
     words,
     names: namesOf(text),
   };
-}
-
-/** Also with brackets, a port, a zone or a full prefix length, as copied from logs; a mapped address is IPv4. */
-function addressOf(text: string): AddressBytes | null {
-  const bare = text
-    .replace(/^\[([^\]]+)\](:\d+)?$/, '$1')
-    .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
-    .replace(/%[\w.-]+$/, '')
-    .replace(/\/(32|128)$/, '');
-  const bytes = parseAddress(bare);
-  if (bytes?.length !== 16) return bytes;
-  const isMapped =
-    bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 255 && bytes[11] === 255;
-  return isMapped ? bytes.subarray(12) : bytes;
-}
-
-function rangeOf(text: string): Question['range'] {
-  const prefix = text.includes('/') ? parsePrefix(text) : (partialIpv4(text) ?? partialIpv6(text));
-  if (!prefix) return null;
-  const last = Uint8Array.from(prefix.bytes);
-  for (let bit = prefix.length; bit < last.length * 8; bit += 1) last[bit >> 3]! |= 128 >> (bit & 7);
-  return { first: formatAddress(prefix.bytes), last: formatAddress(last) };
-}
-
-/** `192`, `192.0` and `192.0.2.` match all addresses that begin so; a single digit is more likely a number. */
-function partialIpv4(text: string) {
-  if (!/^\d{1,3}(\.\d{1,3}){0,2}\.$|^\d{1,3}(\.\d{1,3}){1,2}$|^\d{2,3}$/.test(text)) return null;
-  const parts = text.split('.').filter((part) => part !== '');
-  return parsePrefix(`${[...parts, '0', '0', '0'].slice(0, 4).join('.')}/${parts.length * 8}`);
-}
-
-function partialIpv6(text: string) {
-  if (!/^[0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,6}:{0,2}$/i.test(text) || !text.includes(':')) return null;
-  const parts = text.split(':').filter((part) => part !== '');
-  return parsePrefix(`${parts.join(':')}${parts.length < 8 ? '::' : ''}/${parts.length * 16}`);
 }
 
 /** At least two digits, in pairs, in groups of four or without separators, complete or not. */

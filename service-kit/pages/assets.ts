@@ -30,6 +30,7 @@ const styles = [
   'controls',
   'tables',
   'feedback',
+  'palette',
   'text',
   'navigation',
   'charts',
@@ -72,6 +73,9 @@ const sources = {
   'reference.css': () => ['text/css', Buffer.from(withoutComments(own('styles/reference.css').toString()))],
   'theme.js': () => ['text/javascript', script('theme.js')],
   'pages.js': () => ['text/javascript', script('pages.js')],
+  // Loaded when it is first opened.
+  'palette.js': () => ['text/javascript', script('palette.js')],
+  'refresh.js': () => ['text/javascript', script('refresh.js')],
   'chart.js': () => ['text/javascript', script('chart.js')],
   'chart-legend.js': () => ['text/javascript', script('chart-legend.js')],
   'chart-marks.js': () => ['text/javascript', script('chart-marks.js')],

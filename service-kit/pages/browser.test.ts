@@ -6,6 +6,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
 import { launchBrowser } from '#service-kit/testing/browser.ts';
 import { registerAssets, registerGallery } from './index.ts';
+import { openPage } from './testing/open-page.ts';
 
 let server: HttpServer;
 let browser: Browser;
@@ -30,37 +31,8 @@ after(async () => {
   await server?.stop();
 });
 
-interface Opened extends AsyncDisposable {
-  page: Page;
-  /** Messages of the console, script errors and refusals of the policy. */
-  complaints: string[];
-}
-
-async function open(
-  path: string,
-  options: BrowserContextOptions = {},
-  prepare?: (page: Page) => Promise<unknown>,
-): Promise<Opened> {
-  const context = await browser.newContext({
-    viewport: { width: 1440, height: 900 },
-    colorScheme: 'light',
-    ...options,
-  });
-  const page = await context.newPage();
-  // A busy machine may be slow; it is no failure of the pages.
-  page.setDefaultTimeout(120_000);
-  const complaints: string[] = [];
-  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
-  page.on('pageerror', (error) => complaints.push(error.message));
-  if (options.javaScriptEnabled !== false) {
-    await page.addInitScript(
-      "addEventListener('securitypolicyviolation', (e) => console.error('policy refused ' + e.blockedURI + ' ' + e.violatedDirective))",
-    );
-  }
-  await prepare?.(page);
-  await page.goto(`${server.url}${path}`, { waitUntil: 'load' });
-  return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
-}
+const open = (path: string, options?: BrowserContextOptions, prepare?: (page: Page) => Promise<unknown>) =>
+  openPage(browser, `${server.url}${path}`, options, prepare);
 
 const ground = (page: Page) => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
 
@@ -293,10 +265,10 @@ describe('assets', () => {
       sizes.set(name, Number(answer.headers.get('content-length')));
       const text = await answer.text();
       if (!name.endsWith('.js')) continue;
-      for (const [, imported = ''] of text.matchAll(/(?:from |import\()'\.\/([\w.-]+)'/g))
+      for (const [, imported = ''] of text.matchAll(/(?:from |import |import\()'\.\/([\w.-]+)'/g))
         left.push(imported);
     }
-    for (const name of ['pages.css', 'uplot.js', 'chart-marks.js', 'htmx.js'])
+    for (const name of ['pages.css', 'uplot.js', 'chart-marks.js', 'refresh.js', 'palette.js', 'htmx.js'])
       assert.ok(sizes.has(name), name);
     const all = [...sizes.values()].reduce((sum, size) => sum + size, 0);
     assert.ok(all < 64 * 1024, `${all} bytes: ${JSON.stringify(Object.fromEntries(sizes))}`);

@@ -19,7 +19,7 @@ interface GalleryServer {
   seenMs: number;
 }
 
-const servers: GalleryServer[] = [
+export const galleryServers: readonly GalleryServer[] = [
   {
     name: 'web-1',
     address: '198.51.100.17',
@@ -97,7 +97,7 @@ const serverColumns = (nowMs: number, csrfToken: string): Column<GalleryServer>[
     cell: (row) =>
       askButton(
         {
-          id: `detach-${servers.indexOf(row)}`,
+          id: `detach-${galleryServers.indexOf(row)}`,
           label: 'Detach',
           title: `Detach ${row.name}?`,
           openKind: 'button',
@@ -138,8 +138,9 @@ export function galleryTables(
       { id: 'servers', url: '/dev/gallery', everySeconds: 20 },
       table({
         caption: 'Servers',
+        card: { line: ['state', 'in', 'out'] },
         columns,
-        rows: servers,
+        rows: galleryServers,
         url,
         sort,
         filter,
@@ -152,6 +153,8 @@ export function galleryTables(
     ),
     table({
       caption: 'Errors',
+      card: { line: ['when'] },
+      refreshSeconds: 0,
       captionVisible: true,
       columns: [
         { key: 'status', header: 'Status', kind: 'code', cell: (row) => row.status },
@@ -168,6 +171,8 @@ export function galleryTables(
     }),
     table({
       caption: 'Networks',
+      card: { line: [] },
+      refreshSeconds: 0,
       columns: [{ key: 'name', header: 'Name', cell: () => '' }],
       rows: [],
       empty: {

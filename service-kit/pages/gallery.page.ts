@@ -10,10 +10,17 @@ import { errorPage } from './error.page.ts';
 import { toast } from './feedback.ts';
 import { galleryCharts } from './gallery-charts.ts';
 import { trafficOf } from './gallery-data.ts';
-import { galleryFeedback, galleryForms, galleryTables, galleryText } from './gallery-parts.ts';
+import {
+  galleryFeedback,
+  galleryForms,
+  galleryServers,
+  galleryTables,
+  galleryText,
+} from './gallery-parts.ts';
 import { type Content, type Html, html } from './html.ts';
 import { tabs } from './navigation.ts';
 import { pageHeader, section, stat, stats } from './page-header.ts';
+import { sendPaletteHits } from './palette.ts';
 import { rangePicker, readRange } from './range.ts';
 import { sendPage } from './send-page.ts';
 import { severities, severityBadge, severityBar } from './severity.ts';
@@ -49,6 +56,10 @@ function frame(url: string): Omit<ShellOptions, 'title'> {
       { label: 'Components' },
     ],
     search: { action: '/dev/gallery', placeholder: 'Search components' },
+    palette: {
+      url: '/dev/gallery/palette',
+      actions: [{ label: 'Order a server', href: '/dev/gallery#forms' }],
+    },
     person: { name: 'Ada Lindqvist', detail: 'Northwind Hosting, operator' },
     csrfToken,
   };
@@ -135,6 +146,16 @@ export function registerGallery(app: App, nowMs: () => number = Date.now): void 
   app.get('/dev/gallery/chart.json', async () =>
     chartJson('bit/s', trafficOf(nowMs(), readRange({}, nowMs()))),
   );
+  app.get('/dev/gallery/palette', async (request, reply) => {
+    const { q = '' } = request.query as { q?: string };
+    const found = galleryServers.filter(({ name }) => name.startsWith(q.toLowerCase()));
+    const kind = 'Servers';
+    const href = '/dev/gallery#servers';
+    return sendPaletteHits(
+      reply,
+      found.map(({ name, state }) => ({ kind, text: name, detail: state, href })),
+    );
+  });
   app.get('/dev/gallery/sign-in', async (request, reply) => {
     const { failed } = request.query as { failed?: string };
     const error = failed === undefined ? undefined : 'Email or password is incorrect.';

@@ -89,10 +89,11 @@ export {
   stat,
   stats,
 } from './page-header.ts';
+export { PALETTE_HITS_MAX, PALETTE_TEXT_MAX, type PaletteHit, sendPaletteHits } from './palette.ts';
 export { RANGE_DAYS_MAX, type Range, type RangeName, rangePicker, readRange } from './range.ts';
 export { type SankeyLink, type SankeyNode, type SankeyOptions, sankey } from './sankey.ts';
 export { type SegmentMember, type SegmentOptions, segment } from './segment.ts';
-export { CONTENT_SECURITY_POLICY, PAGE_HEADERS, sendPage } from './send-page.ts';
+export { CONTENT_SECURITY_POLICY, isRefresh, PAGE_HEADERS, sendPage } from './send-page.ts';
 export {
   type SeverityBarOptions,
   type SeverityCounts,
@@ -107,6 +108,7 @@ export {
   type Crumb,
   type NavigationGroup,
   type NavigationItem,
+  type PaletteOptions,
   type Person,
   type ShellOptions,
   shell,
@@ -114,6 +116,7 @@ export {
 export { isLocalPath, type SignInPageOptions, signInPage } from './sign-in.page.ts';
 export { type SparkValues, spark, sparkLine } from './spark.ts';
 export {
+  type CardLayout,
   type Column,
   readSort,
   type Sort,

@@ -66,14 +66,15 @@ export function estimate(options: EstimateOptions, content: Content): Html {
   })}>${content}</div>`;
 }
 
-/** A part that is fetched again every so often. Without JavaScript it stays as it was rendered. */
+/**
+ * A part that is fetched again every so often, by the one mechanism that renews lists (`browser/refresh.js`): parts of one
+ * address share a request. Without JavaScript it stays as it was rendered.
+ */
 export function refreshing(options: RefreshOptions, content: Content): Html {
   return html`<div${attributes({
     id: options.id,
     class: 'refreshing',
-    'hx-get': safeHref(options.url),
-    'hx-trigger': `every ${Math.max(5, Math.round(options.everySeconds))}s`,
-    'hx-select': `#${options.id}`,
-    'hx-swap': 'outerMorph',
+    'data-refresh': Math.max(5, Math.round(options.everySeconds)),
+    'data-url': safeHref(options.url),
   })}>${content}</div>`;
 }

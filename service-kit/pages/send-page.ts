@@ -1,7 +1,10 @@
 /**
  * How a page leaves the server: with its type, never cached, and under a policy that runs no inline script or style.
+ *
+ * A page that renews itself asks with `x-refresh` and the tag of what it has; an equal page is answered by 304 alone.
  */
-import type { FastifyReply } from 'fastify';
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from './html.ts';
 
 /** Scripts, styles and requests only from and to this server; forms post to it only; framing is forbidden. */
@@ -24,7 +27,27 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
+/** True for a request that a page makes by itself to renew its parts: nobody has done anything. */
+export function isRefresh(request: FastifyRequest): boolean {
+  return request.method === 'GET' && request.headers['x-refresh'] !== undefined;
+}
+
 /** Sends a page; returns the reply, for `return sendPage(reply, …)` in a route. */
 export function sendPage(reply: FastifyReply, page: Html, status = 200): FastifyReply {
-  return reply.code(status).headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(String(page));
+  const text = String(page);
+  reply.code(status).headers(PAGE_HEADERS).type('text/html; charset=utf-8');
+  if (status === 200 && isRefresh(reply.request)) {
+    const tag = tagOf(text);
+    reply.header('etag', tag);
+    if (reply.request.headers['if-none-match'] === tag) return reply.code(304).send();
+  }
+  return reply.send(text);
+}
+
+/** The same for the same content: tokens of forms are masked anew in each page, and ages grow in the browser. */
+function tagOf(page: string): string {
+  const plain = page
+    .replace(/(name="csrf_token" value=")[^"]*/g, '$1')
+    .replace(/ data-now="\d+"([^>]*)>[^<]*</g, '$1><');
+  return `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`;
 }

@@ -4,9 +4,10 @@
  * `shell` gives a whole document. Everything works without JavaScript: on a phone the navigation folds into a
  * popover, which browsers open by themselves.
  */
+import { createHash } from 'node:crypto';
 import { assetUrl } from './assets.ts';
 import { CSRF_FIELD, hiddenField } from './form.ts';
-import { attributes, type Content, classes, type Html, html } from './html.ts';
+import { attributes, type Content, classes, type Html, html, jsonScript } from './html.ts';
 import { link, safeHref } from './link.ts';
 
 export interface NavigationItem {
@@ -41,6 +42,13 @@ export interface Person {
   href?: string | undefined;
 }
 
+export interface PaletteOptions {
+  /** Answers `paletteHits` to `?q=`. */
+  url: string;
+  /** What one can do from everywhere. */
+  actions: readonly { label: string; href: string }[];
+}
+
 export interface ShellOptions {
   /** Which part of the product: "Customer portal", "Operations", "Monitor". */
   area: string;
@@ -62,6 +70,8 @@ export interface ShellOptions {
         suggestUrl?: string;
       }
     | undefined;
+  /** The command palette (Ctrl-K): what it finds beside the pages of the navigation and the actions of the present page. */
+  palette?: PaletteOptions | undefined;
   /** Who is signed in. Without a person there is no sign-out form. */
   person?: Person | undefined;
   /** Token of the sign-out form; needed with a person. */
@@ -133,9 +143,28 @@ function topBar(options: ShellOptions): Html {
     (crumb) =>
       html`<li>${crumb.href ? link(crumb.href, crumb.label, { kind: 'quiet' }) : html`<span aria-current="page">${crumb.label}</span>`}</li>`,
   );
-  return html`<header class="${classes('top-bar', !crumbs && !options.search && 'is-bare')}"><button type="button" class="menu-button button" popovertarget="navigation">Menu</button>${
+  return html`<header class="${classes('top-bar', !crumbs && !options.search && 'is-bare', options.palette && 'has-palette')}"><button type="button" class="menu-button button" popovertarget="navigation">Menu</button>${
     crumbs && html`<nav class="breadcrumb" aria-label="Breadcrumb"><ol>${crumbs}</ol></nav>`
-  }${options.search && searchForm(options.search)}</header>`;
+  }<span class="freshness needs-script" data-freshness></span><span class="visually-hidden" role="status" data-freshness-said></span>${options.search && searchForm(options.search)}${paletteButton(options)}</header>`;
+}
+
+/**
+ * Opens the palette, which a script makes when it is first asked for. Recent pages are kept in the browser under the key of
+ * this session, and dropped when another session finds them: nothing is left to the next person at the same browser.
+ */
+function paletteButton({ palette, csrfToken }: ShellOptions): Content {
+  if (!palette) return '';
+  const actions = palette.actions.map(({ label, href }) => ({ label, href: safeHref(href) }));
+  return html`<button${attributes({
+    type: 'button',
+    class: 'palette-button button needs-script',
+    'data-palette': safeHref(palette.url),
+    'data-session':
+      csrfToken && createHash('sha256').update(`recent ${csrfToken}`).digest('base64url').slice(0, 12),
+    'aria-haspopup': 'dialog',
+    'aria-keyshortcuts': 'Control+K Meta+K',
+    'aria-label': 'Go to a page, a server or an action',
+  })}><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="7" cy="7" r="4.5"></circle><path d="M10.5 10.5 14 14"></path></svg><kbd aria-hidden="true">Ctrl K</kbd></button>${jsonScript('palette-actions', actions)}`;
 }
 
 function searchForm(search: NonNullable<ShellOptions['search']>): Html {

@@ -48,7 +48,7 @@ export function signInPage(options: SignInPageOptions): Html {
   ];
   return bareDocument(
     { title: `Sign in · ${options.area}` },
-    html`<main class="alone">${brand(options.area, '/')}<div class="card"><h1>Sign in</h1>${
+    html`<main class="alone" data-signed-out>${brand(options.area, '/')}<div class="card"><h1>Sign in</h1>${
       options.success && banner({ tone: 'good', title: options.success })
     }${form(
       {

@@ -2,8 +2,10 @@
  * Tables, the main furniture: the first column is the link, figures stand right-aligned with their unit in the header.
  *
  * Sorting, paging and filtering are links and GET forms, so they work without JavaScript and can be bookmarked.
- * A cell of `null` or `undefined` reads "unknown".
+ * A cell of `null` or `undefined` reads "unknown". Every list renews itself (`browser/refresh.js`), and on a phone each row
+ * is a card: its title, a second line of what matters most, then the rest with their headers, then its buttons.
  */
+import { createHash } from 'node:crypto';
 import { type EmptyStateOptions, emptyState } from './feedback.ts';
 import { formatPercent } from './format.ts';
 import { attributes, type Content, classes, type Html, html } from './html.ts';
@@ -37,9 +39,31 @@ export interface Sort {
   direction: SortDirection;
 }
 
+/** Where the columns of a row stand on a phone, by their keys. A key without a column, such as one left out, is ignored. */
+export interface CardLayout {
+  /** What names the row; default the first column. */
+  title?: string;
+  /** The second line, without headers but those of figures. */
+  line: readonly string[];
+  /** Not on the card, because another column says it as well; all others follow the second line with their headers. */
+  without?: readonly string[];
+}
+
+/** How often lists ask for their rows. */
+const REFRESH_SECONDS = 15;
+
 export interface TableOptions<Row> {
   /** Says what the rows are; read by screen readers, shown with `captionVisible`. */
   caption: string;
+  /** Names the list in its page where several have one caption. */
+  id?: string;
+  /** How a row stands on a phone; without it the first three columns after the title are the second line. */
+  card?: CardLayout;
+  /**
+   * Seconds between two refreshes, default 15; 0 for a list that only its own form changes, or that is expensive. A page
+   * goes by its slowest list. Inside `refreshing`, that part's interval counts.
+   */
+  refreshSeconds?: number;
   captionVisible?: boolean;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
@@ -62,10 +86,9 @@ export interface TableOptions<Row> {
   rowTone?: (row: Row) => Tone | undefined;
   /** What a row unfolds to, below it over the whole width; nothing for rows that are folded. */
   rowDetail?: (row: Row) => Content;
-  /**
-   * On a phone each row stands as a few lines of text, headers only at figures: for rows that read as sentences. A table
-   * with actions does so anyway, with all its headers, so that no button is off the screen.
-   */
+  /** What stands in place of a row's cells over the whole width, such as the form that edits it; nothing for other rows. */
+  rowForm?: (row: Row) => Content;
+  /** Rows that read as sentences: on a phone no headers but those of figures. */
   isStacked?: boolean;
   /** What is shown in place of no rows: it teaches what will appear here. */
   empty: EmptyStateOptions;
@@ -74,27 +97,52 @@ export interface TableOptions<Row> {
 /** A table in a box of its own that scrolls sideways where it is too wide. */
 export function table<Row>(options: TableOptions<Row>): Html {
   const body = options.rows.length === 0 ? emptyState(options.empty) : scrollBox(options);
-  return html`<div class="table-frame">${options.filter && html`<div class="table-filter">${options.filter}</div>`}${body}${footer(options)}</div>`;
+  const list = options.id ?? options.caption.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+  const seconds = options.refreshSeconds ?? REFRESH_SECONDS;
+  return html`<div${attributes({
+    class: 'table-frame',
+    'data-list': list,
+    'data-refresh': seconds,
+  })}>${options.filter && html`<div class="table-filter">${options.filter}</div>`}${body}${footer(options)}</div>`;
 }
 
 function scrollBox<Row>(options: TableOptions<Row>): Html {
   const caption = html`<caption class="${classes(!options.captionVisible && 'visually-hidden')}">${options.caption}</caption>`;
   const head = options.columns.map((column) => headerCell(column, options));
-  const rows = options.rows.map((row) => bodyRow(row, options));
-  const totals = options.totals === undefined ? '' : html`<tfoot>${bodyRow(options.totals, options)}</tfoot>`;
-  const isStacked = options.isStacked || hasActions(options);
-  return html`<div class="table-scroll" tabindex="0" role="region" aria-label="${options.caption}"><table data-rows${attributes({ class: isStacked ? 'is-stacked' : undefined })}>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody>${totals}</table></div>`;
+  const places = placesOf(options);
+  const keys = new Map<string, number>();
+  const rows = options.rows.map((row) => bodyRow(row, options, places, keys));
+  const totals =
+    options.totals === undefined
+      ? ''
+      : html`<tfoot>${bodyRow(options.totals, options, places, new Map())}</tfoot>`;
+  return html`<div class="table-scroll" tabindex="0" role="region" aria-label="${options.caption}"><table data-rows>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody>${totals}</table></div>`;
 }
 
-function hasActions<Row>({ columns }: TableOptions<Row>): boolean {
-  return columns.some(({ kind }) => kind === 'actions');
+type Place = 'title' | 'line' | 'rest' | 'off';
+
+/** Where each column stands on a phone. */
+function placesOf<Row>({ columns, card }: TableOptions<Row>): Place[] {
+  const title = columns.some(({ key }) => key === card?.title) ? card?.title : columns[0]?.key;
+  const others = columns.filter(({ key, kind }) => key !== title && kind !== 'actions');
+  const line =
+    card?.line ??
+    others
+      .filter(({ kind }) => kind !== 'prose')
+      .slice(0, 3)
+      .map(({ key }) => key);
+  return columns.map(({ key }) => {
+    if (key === title) return 'title';
+    if (card?.without?.includes(key)) return 'off';
+    return line.includes(key) ? 'line' : 'rest';
+  });
 }
 
-/** What says in a stacked row what a cell is: rows that read as sentences need it for figures alone. */
-function stackedHeader<Row>(column: Column<Row>, options: TableOptions<Row>): string | undefined {
-  if (column.kind === 'actions' || column.header === '') return undefined;
-  if (options.isStacked) return column.kind === 'figure' ? column.header : undefined;
-  return hasActions(options) ? column.header : undefined;
+/** What says on a card what a cell is. */
+function cardHeader<Row>(column: Column<Row>, place: Place, options: TableOptions<Row>): string | undefined {
+  if (column.kind === 'actions' || column.header === '' || place === 'title' || place === 'off')
+    return undefined;
+  return column.kind === 'figure' || (place === 'rest' && !options.isStacked) ? column.header : undefined;
 }
 
 function headerCell<Row>(column: Column<Row>, options: TableOptions<Row>): Html {
@@ -125,22 +173,44 @@ function headerCell<Row>(column: Column<Row>, options: TableOptions<Row>): Html 
   );
 }
 
-function bodyRow<Row>(row: Row, options: TableOptions<Row>): Html {
+/**
+ * By what a refresh knows a row again: where its title leads, else what it says. A row that comes twice is counted.
+ */
+function keyOf(title: string, keys: Map<string, number>): string {
+  const name = / href="([^"?]*)/.exec(title)?.[1] ?? title.replace(/<time .*?<\/time>|<[^>]*>/g, '');
+  const key = createHash('sha256').update(name).digest('base64url').slice(0, 8);
+  const count = keys.get(key) ?? 0;
+  keys.set(key, count + 1);
+  return count === 0 ? key : `${key}.${count}`;
+}
+
+function bodyRow<Row>(
+  row: Row,
+  options: TableOptions<Row>,
+  places: readonly Place[],
+  keys: Map<string, number>,
+): Html {
   const tone = options.rowTone?.(row);
+  const contents = options.columns.map(
+    (column) => column.cell(row) ?? html`<span class="unknown">unknown</span>`,
+  );
+  const key = keyOf(String(html`${contents[places.indexOf('title')]}`), keys);
+  const rowAttributes = attributes({ 'data-key': key, class: tone ? `tone-${tone}` : undefined });
+  const across = (content: Content) =>
+    html`<td${attributes({ colspan: options.columns.length })}>${content}</td>`;
+  const instead = options.rowForm?.(row);
+  if (instead) return html`<tr data-key="${key}.form" class="row-form">${across(instead)}</tr>`;
   const cells = options.columns.map((column, index) => {
-    const content = column.cell(row) ?? html`<span class="unknown">unknown</span>`;
-    const kind = `kind-${column.kind ?? 'text'}`;
+    const place = places[index]!;
+    const kind = classes(`kind-${column.kind ?? 'text'}`, `on-${place}`);
+    const content = contents[index];
     return index === 0
-      ? html`<th scope="row" class="${kind}">${content}</th>`
-      : html`<td${attributes({
-          class: kind,
-          'data-header': stackedHeader(column, options),
-        })}>${content}</td>`;
+      ? html`<th scope="row"${attributes({ class: kind, 'data-header': cardHeader(column, place, options) })}>${content}</th>`
+      : html`<td${attributes({ class: kind, 'data-header': cardHeader(column, place, options) })}>${content}</td>`;
   });
   const detail = options.rowDetail?.(row);
-  return html`<tr${attributes({ class: tone ? `tone-${tone}` : undefined })}>${cells}</tr>${
-    detail &&
-    html`<tr class="row-detail"><td${attributes({ colspan: options.columns.length })}>${detail}</td></tr>`
+  return html`<tr${rowAttributes}>${cells}</tr>${
+    detail && html`<tr data-key="${key}.detail" class="row-detail">${across(detail)}</tr>`
   }`;
 }
 

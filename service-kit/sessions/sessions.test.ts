@@ -41,6 +41,23 @@ test('a session lives until it is ended, idle too long or too old', async () => 
   assert.equal(await sessions.read(cookie), null, 'ended');
 });
 
+test('a page that renews itself does not keep an idle session alive; a person does', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const db = () => database.db;
+  const sessions = createSessions({ db, cookieName: 'svc', isHttps: false, idleHours: 12 });
+  const cookie = (await sessions.start(7)).split(';')[0]!;
+  for (const hours of [4, 8, 11]) {
+    await moveDatabaseClock(database, `${hours} hours`);
+    assert.equal((await sessions.read(cookie, { isActivity: false }))?.personId, 7, `after ${hours} hours`);
+  }
+  await moveDatabaseClock(database, '13 hours');
+  assert.equal(await sessions.read(cookie, { isActivity: false }), null, 'idle in spite of the refreshes');
+  await moveDatabaseClock(database, '11 hours');
+  assert.equal((await sessions.read(cookie))?.personId, 7);
+  await moveDatabaseClock(database, '22 hours');
+  assert.equal((await sessions.read(cookie))?.personId, 7, 'used at 11 hours');
+});
+
 test('the database holds no secret of a session', async () => {
   await using database = await createTestDatabase('service-kit');
   const sessions = createSessions({ db: () => database.db, cookieName: 'svc', isHttps: true });

@@ -30,8 +30,11 @@ export interface Sessions {
   readonly cookieName: string;
   /** Starts a session; returns the value of `Set-Cookie`. */
   start(personId: number, origin?: SessionOrigin, proof?: SessionProof): Promise<string>;
-  /** The session of a request's `Cookie` header, or null. */
-  read(cookieHeader: string | undefined): Promise<Session | null>;
+  /**
+   * The session of a request's `Cookie` header, or null. Reading it counts as use, which keeps an idle session alive,
+   * unless `isActivity` is false.
+   */
+  read(cookieHeader: string | undefined, options?: { isActivity?: boolean }): Promise<Session | null>;
   /**
    * Notes that the person of this session has proved who they are once more. The session gets a new secret; returns the
    * value of `Set-Cookie`, or null when there is no such session. `hasSecondFactor`: they did it by a second factor.
@@ -97,9 +100,9 @@ export function createSessions(options: SessionsOptions): Sessions {
       await store.insertSession(options.db(), session);
       return `${cookieName}=${secret}; ${attributes}; Max-Age=${absoluteHours * 3600}`;
     },
-    async read(cookieHeader) {
+    async read(cookieHeader, { isActivity = true } = {}) {
       const secret = secretOf(cookieHeader);
-      return secret === null ? null : store.findSession(options.db(), digest(secret), idleHours);
+      return secret === null ? null : store.findSession(options.db(), digest(secret), idleHours, isActivity);
     },
     async confirm(cookieHeader, hasSecondFactor = false) {
       const old = currentDigest(cookieHeader);

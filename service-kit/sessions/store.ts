@@ -30,7 +30,12 @@ export async function insertSession(db: Queryable, session: NewSession): Promise
 }
 
 /** A live session; its last use is noted at most once a minute, so that reading pages does not write rows. */
-export async function findSession(db: Queryable, digest: Buffer, idleHours: number): Promise<Session | null> {
+export async function findSession(
+  db: Queryable,
+  digest: Buffer,
+  idleHours: number,
+  isActivity: boolean,
+): Promise<Session | null> {
   const { rows } = await sql<Session & { isStaleNote: boolean }>`
     select person_id as "personId", csrf_token as "csrfToken",
            authenticated_at > svc_now() - interval '15 minutes' as "isConfirmed",
@@ -42,7 +47,7 @@ export async function findSession(db: Queryable, digest: Buffer, idleHours: numb
       and last_seen_at > svc_now() - make_interval(hours => ${idleHours})`.execute(db);
   const found = rows[0];
   if (!found) return null;
-  if (found.isStaleNote)
+  if (found.isStaleNote && isActivity)
     await sql`update sessions set last_seen_at = svc_now() where digest = ${digest}`.execute(db);
   const { isStaleNote: _, ...session } = found;
   return session;

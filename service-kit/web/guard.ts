@@ -3,16 +3,31 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HttpError } from '#service-kit/http/index.ts';
+import { isRefresh } from '#service-kit/pages/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
-import { csrfFault } from '#service-kit/sessions/index.ts';
+import { csrfFault, type Session, type Sessions } from '#service-kit/sessions/index.ts';
 
 /** True for a request that may change something. */
 export function isChange(request: FastifyRequest): boolean {
   return request.method !== 'GET' && request.method !== 'HEAD';
 }
 
-/** Sends a stranger to sign in, and from there back to the page that was asked for. */
+/** The session of a request. A page that renews itself does not keep its session alive: nobody has used it. */
+export function readSession(
+  sessions: Pick<Sessions, 'read'>,
+  request: FastifyRequest,
+): Promise<Session | null> {
+  return sessions.read(request.headers.cookie, { isActivity: !isRefresh(request) });
+}
+
+/**
+ * Sends a stranger to sign in, and from there back to the page that was asked for. A page that renews itself hears 401,
+ * so that no form to sign in gets into its lists.
+ */
 export function askToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (isRefresh(request)) {
+    return reply.code(401).header('cache-control', 'no-store').type('text/plain').send('Sign in first.\n');
+  }
   const next = request.method === 'GET' ? `?next=${encodeURIComponent(request.url)}` : '';
   return reply.redirect(`/sign-in${next}`, 303);
 }

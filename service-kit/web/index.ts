@@ -13,5 +13,5 @@ export {
   sendWantedFile,
   wantedFile,
 } from './data-table.ts';
-export { askToSignIn, isChange, lacksSecondFactor, noSuchPage, requireToken } from './guard.ts';
+export { askToSignIn, isChange, lacksSecondFactor, noSuchPage, readSession, requireToken } from './guard.ts';
 export { type PersonButtonOptions, passwordLinkButton, removeFactorsButton } from './person-buttons.ts';

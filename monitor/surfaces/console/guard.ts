@@ -3,7 +3,13 @@ import type { Actor, Operator, Operators } from '#monitor/operators/index.ts';
 import type { Site, Sites } from '#monitor/sites/index.ts';
 import { HttpError, originOf } from '#service-kit/http/index.ts';
 import { type ConfirmDeps, confirmIdentity } from '#service-kit/sign-in/index.ts';
-import { askToSignIn, isChange, lacksSecondFactor, requireToken } from '#service-kit/web/index.ts';
+import {
+  askToSignIn,
+  isChange,
+  lacksSecondFactor,
+  readSession,
+  requireToken,
+} from '#service-kit/web/index.ts';
 
 /** The signed-in person. */
 export interface Viewer {
@@ -32,7 +38,7 @@ export interface GuardDeps extends Omit<ConfirmDeps, 'people'> {
  */
 export function guardConsole(deps: GuardDeps) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const session = await deps.sessions.read(request.headers.cookie);
+    const session = await readSession(deps.sessions, request);
     const operator = session ? await deps.operators.find(session.personId) : null;
     if (!session || !operator) {
       if (request.url.startsWith('/api/')) {

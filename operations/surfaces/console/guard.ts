@@ -7,6 +7,7 @@ import {
   isChange,
   lacksSecondFactor,
   noSuchPage,
+  readSession,
   requireToken,
 } from '#service-kit/web/index.ts';
 
@@ -37,7 +38,7 @@ export interface GuardDeps extends Omit<ConfirmDeps, 'people'> {
  */
 export function guardConsole(deps: GuardDeps) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const session = await deps.sessions.read(request.headers.cookie);
+    const session = await readSession(deps.sessions, request);
     const person = session && (await deps.accounts.findPerson(session.personId));
     if (!session || !person?.isActive) {
       return askToSignIn(request, reply);

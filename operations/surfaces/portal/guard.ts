@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Accounts, CustomerActor, Person } from '#operations/accounts/index.ts';
 import { originOf } from '#service-kit/http/index.ts';
 import { type ConfirmDeps, confirmIdentity } from '#service-kit/sign-in/index.ts';
-import { askToSignIn, isChange, requireToken } from '#service-kit/web/index.ts';
+import { askToSignIn, isChange, readSession, requireToken } from '#service-kit/web/index.ts';
 
 /** Who looks at a portal page. */
 export interface Visitor {
@@ -24,7 +24,7 @@ declare module 'fastify' {
  */
 export function guardPortal(deps: Omit<ConfirmDeps, 'people'> & { accounts: Accounts }) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const session = await deps.sessions.read(request.headers.cookie);
+    const session = await readSession(deps.sessions, request);
     const [actor, person] = session
       ? await Promise.all([
           deps.accounts.customerActorOf(session.personId),

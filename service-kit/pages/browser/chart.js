@@ -39,6 +39,9 @@ function mixed(rgb, ground, share) {
     .join(', ')})`;
 }
 
+/** When the data beside it may be new. */
+const rereadOn = ['htmx:after:swap', 'refreshed'];
+
 class Chart extends HTMLElement {
   connectedCallback() {
     this.hidden_ = new Set();
@@ -60,7 +63,7 @@ class Chart extends HTMLElement {
     this.sizes = new ResizeObserver(() => this.resize());
     this.sizes.observe(this);
     this.reread = () => this.read();
-    document.addEventListener('htmx:after:swap', this.reread);
+    for (const type of rereadOn) document.addEventListener(type, this.reread);
     const seconds = Number(this.dataset.refreshSeconds);
     if (this.dataset.url && seconds > 0)
       this.timer = setInterval(() => void this.refresh(), Math.max(2, seconds) * 1000);
@@ -72,7 +75,7 @@ class Chart extends HTMLElement {
     this.sizes.disconnect();
     this.scheme.removeEventListener('change', this.redraw);
     document.removeEventListener('themechange', this.redraw);
-    document.removeEventListener('htmx:after:swap', this.reread);
+    for (const type of rereadOn) document.removeEventListener(type, this.reread);
     this.plot?.destroy();
     this.plot = undefined;
     this.replaceChildren();
@@ -90,7 +93,9 @@ class Chart extends HTMLElement {
     if (document.hidden || this.isPaused) return;
     let data;
     try {
-      const answer = await fetch(this.dataset.url, { headers: { accept: 'application/json' } });
+      const headers = { accept: 'application/json', 'x-refresh': '1' };
+      const answer = await fetch(this.dataset.url, { headers });
+      if (answer.status === 401) document.dispatchEvent(new Event('signedout'));
       if (answer.ok) data = withTimes(await answer.json());
     } catch {
       // Said below, in the legend.

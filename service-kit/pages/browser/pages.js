@@ -1,5 +1,6 @@
 // What pages do beyond HTML: theme switch, keyboard, copy buttons, confirmations, toasts, ages that grow.
 // Everything listens at the document, so parts that are fetched later need no set-up.
+import './refresh.js';
 
 const root = document.documentElement;
 
@@ -41,9 +42,42 @@ async function copy(button) {
   }, 1500);
 }
 
+/** The palette is loaded when it is first opened. */
+const paletteButton = document.querySelector('[data-palette]');
+async function openPalette(view) {
+  const { open } = await import('./palette.js');
+  open(paletteButton, view);
+}
+
+/** Pages that were visited in this session, the last first; what another session has left is dropped. */
+function noteVisit() {
+  try {
+    const session = paletteButton?.dataset.session;
+    if (document.querySelector('[data-signed-out]')) localStorage.removeItem('recent');
+    if (!session) return;
+    const kept = JSON.parse(localStorage.getItem('recent') ?? 'null');
+    const items = kept?.session === session ? kept.items : [];
+    const href = location.pathname;
+    const crumbs = [...document.querySelectorAll('.breadcrumb li')].map((crumb) => crumb.textContent);
+    const isPlace = [...document.querySelectorAll('.sidebar a')].some((link) => link.pathname === href);
+    const isShown = (performance.getEntriesByType('navigation')[0]?.responseStatus ?? 200) < 400;
+    const text = crumbs.at(-1);
+    if (!isPlace && isShown && text) items.unshift({ href, text, detail: crumbs.at(-2) ?? '' });
+    const found = items.filter((one, at) => items.findIndex(({ href }) => href === one.href) === at);
+    localStorage.setItem('recent', JSON.stringify({ session, items: found.slice(0, 8) }));
+  } catch {
+    // Without storage nothing is recent.
+  }
+}
+noteVisit();
+document.addEventListener('submit', (event) => {
+  if (event.target.matches('.person form')) localStorage.removeItem('recent');
+});
+
 document.addEventListener('click', (event) => {
   const button = event.target instanceof Element ? event.target.closest('button') : null;
   if (!button) return;
+  if (button === paletteButton) return void openPalette('search');
   if (button.dataset.themeChoice) chooseTheme(button.dataset.themeChoice);
   else if (button.dataset.copy !== undefined) void copy(button);
   else if (button.dataset.close !== undefined) button.closest('.toast')?.remove();
@@ -75,6 +109,11 @@ function expectGo(isExpected) {
 }
 
 document.addEventListener('keydown', (event) => {
+  const isPaletteKey = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
+  if (paletteButton && isPaletteKey && event.key.toLowerCase() === 'k' && !event.defaultPrevented) {
+    event.preventDefault();
+    return void openPalette('search');
+  }
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   if (
     event.key === 'Escape' &&
@@ -84,8 +123,9 @@ document.addEventListener('keydown', (event) => {
     event.target.blur();
     return;
   }
+  if (event.key === 'Escape') return cancelRow(event);
   if (moveInSuggestions(event)) return;
-  if (isTyping(event.target)) return;
+  if (isTyping(event.target) || document.querySelector('dialog[open]')) return;
   if (performance.now() < goUntil) {
     const place = document.querySelector(`[data-go="${CSS.escape(event.key.toLowerCase())}"]`);
     expectGo(false);
@@ -103,9 +143,16 @@ document.addEventListener('keydown', (event) => {
       search.focus();
       search.select();
     }
-  } else if (event.key === 'g') expectGo(true);
+  } else if (event.key === '?' && paletteButton) void openPalette('keys');
+  else if (event.key === 'g') expectGo(true);
   else if (['ArrowDown', 'ArrowUp', 'Home', 'End'].includes(event.key)) moveInTable(event);
 });
+
+/** Escape leaves a row that is edited in place, as its link does. */
+function cancelRow(event) {
+  const row = event.target instanceof Element ? event.target.closest('.row-form') : null;
+  row?.querySelector('[data-cancel] a')?.click();
+}
 
 /** Arrows lead from the search into what is suggested and back. */
 function moveInSuggestions(event) {
@@ -177,21 +224,7 @@ function growAges() {
   }
 }
 
-/** A refreshed part that came back without itself (signed out meanwhile) reloads the page instead of vanishing. */
-document.addEventListener('htmx:after:request', (event) => {
-  const context = event.detail?.ctx;
-  const id = context?.sourceElement?.matches?.('.refreshing') ? context.sourceElement.id : undefined;
-  if (id === undefined || context.response.status >= 400 || context.text.includes(`id="${id}"`)) return;
-  event.preventDefault();
-  location.reload();
-});
-
-document.addEventListener('htmx:before:request', (event) => {
-  // The page is hidden: skip this refresh.
-  if (document.hidden && event.detail?.ctx?.sourceElement?.matches?.('.refreshing')) event.preventDefault();
-});
-
-// Most pages refresh nothing, so most pages don't load htmx before the first search.
+// Most pages have nothing for htmx, so most pages don't load it before the first search.
 if (document.querySelector('[hx-get]:not([data-search]), [hx-post]')) void import('./htmx.js');
 else
   document.querySelector('[data-search][hx-get]')?.addEventListener('focus', () => void import('./htmx.js'));
@@ -213,6 +246,13 @@ for (const tab of document.querySelectorAll('.tabs a[aria-current]')) {
 showTheme();
 growAges();
 setInterval(growAges, 1000);
-for (const box of document.querySelectorAll('[data-confirm]')) checkConfirm(box);
+const checkConfirms = () => {
+  for (const box of document.querySelectorAll('[data-confirm]')) checkConfirm(box);
+};
+checkConfirms();
+document.addEventListener('refreshed', () => {
+  growAges();
+  checkConfirms();
+});
 for (const toast of document.querySelectorAll('[data-toast="leave"]'))
   setTimeout(() => toast.remove(), 10_000);

@@ -184,7 +184,10 @@ test('while an attack goes on the page says since when, what and how hard, asks 
   const page = await reader.page(reader.path);
   const headline = `Under attack since ${since} UTC: SYN flood, 25,000 packets/s now, peak 31,000 packets/s`;
   assert.ok(textOf(page).includes(headline), textOf(page));
-  assert.match(page, /hx-get="[^"]*\/protect\/attacks" hx-trigger="every 5s" hx-select="#attacks-now"/);
+  assert.match(
+    page,
+    /id="attacks-now" class="refreshing" data-refresh="5" data-url="[^"]*\/protect\/attacks"/,
+  );
   const banner = await reader.page(`${reader.path}/attacks`);
   assert.ok(textOf(banner).includes(headline));
   assert.ok(banner.length < 3_000, 'the part alone');

@@ -166,7 +166,7 @@ test('NET-4.10: cards for live export and minute history tell attempt, receipt a
   const { first, get } = await createReader('Cards');
   const card = async (title: string) => {
     const page = await (await get('')).text();
-    assert.match(page, /hx-trigger="every 15s"/);
+    assert.match(page, /data-refresh="15"/);
     return new RegExp(`<h3>${title}</h3>(.*?)</dl>`, 's')
       .exec(page)![1]!
       .replaceAll(/<[^>]+>/g, ' ')

@@ -35,6 +35,7 @@ import { customerActorOf } from './customer-actor.ts';
 import type { Invitation } from './invitation.ts';
 import { acceptInvitation, findInvitation, inviteMember } from './invite-member.ts';
 import type { RevokeKeysOf } from './reset-person.ts';
+import { searchTenants } from './search-tenants.ts';
 import { sendAccessLink } from './send-access-link.ts';
 import { createSignInPeople } from './sign-in-people.ts';
 import { signInPerson } from './sign-in-person.ts';
@@ -139,6 +140,8 @@ export interface Accounts {
   tenantsOfPerson(personId: number, db?: Queryable): Promise<Tenant[]>;
   /** Every tenant there is. Staff only. */
   listTenants(actor: Actor): Promise<Tenant[]>;
+  /** Tenants by the beginnings of words of their own or their organization's name, or by id. Staff only. */
+  searchTenants(actor: Actor, typed: string, limit: number): Promise<Tenant[]>;
   /** Operators and the program itself (billing suspends). A closed tenant stays closed. */
   setTenantStatus(actor: Actor, tenantId: number, status: TenantStatus, db?: Queryable): Promise<void>;
   billingProfileOf(tenantId: number, db?: Queryable): Promise<BillingProfile | null>;
@@ -206,6 +209,10 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     async listTenants(actor) {
       requireStaff(actor);
       return store.listTenants(db());
+    },
+    async searchTenants(actor, typed, limit) {
+      requireStaff(actor);
+      return searchTenants(db(), typed, limit);
     },
     async setTenantStatus(actor, tenantId, status, within) {
       if (within) return setTenantStatus(within, actor, tenantId, status);

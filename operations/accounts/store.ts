@@ -1,5 +1,6 @@
 /** Every statement on people, organizations, memberships, tenants and billing profiles. */
 import { sql } from 'kysely';
+import { asWordQuery } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type {
   BillingProfile,
@@ -201,6 +202,31 @@ export async function listTenantsOfPerson(db: Queryable, personId: number): Prom
 export async function listTenants(db: Queryable): Promise<Tenant[]> {
   const { rows } = await sql<Tenant>`
     select ${tenantColumns} from ${tenantTables} order by tenants.id`.execute(db);
+  return rows;
+}
+
+/** By the beginnings of words of the tenant's or of the organization's name, or by id, which comes first. */
+export async function findTenantsByWords(
+  db: Queryable,
+  asked: { id: number | null; words: readonly string[] },
+  limit: number,
+): Promise<Tenant[]> {
+  const query = asWordQuery(asked.words);
+  const { rows } = await sql<Tenant>`
+    with matching as materialized (select t.id from tenants t where search_words(t.name) @@ ${query}::tsquery),
+    matching_organizations as materialized (
+      select o.id from organizations o where search_words(o.name) @@ ${query}::tsquery),
+    found as (
+      (select t.id from tenants t where t.id = ${asked.id})
+      union
+      (select id from matching limit ${limit * 4})
+      union
+      (select t.id from matching_organizations o join tenants t on t.organization_id = o.id limit ${limit * 4}))
+    select ${tenantColumns} from ${tenantTables}
+    where tenants.id in (select id from found)
+    order by tenants.id is distinct from ${asked.id}, lower(tenants.name), tenants.id limit ${limit}`.execute(
+    db,
+  );
   return rows;
 }
 

@@ -20,6 +20,7 @@ import {
   resolveProvisioning,
   retryProvisioning,
 } from './resolve-provisioning.ts';
+import { type FoundServers, findServers } from './search.ts';
 import { type Server, type ServerAction, type ServerStatus, statusOf } from './server.ts';
 import * as store from './store.ts';
 
@@ -32,6 +33,7 @@ export type { ServersDeps } from './deps.ts';
 export type { DescribeServerInput } from './describe-server.ts';
 export { parseLabelSelector } from './label-selector.ts';
 export { observePower } from './observe-power.ts';
+export type { FoundServers } from './search.ts';
 export {
   macOf,
   type PowerCommand,
@@ -82,6 +84,8 @@ export interface Servers {
   ): Promise<Server | null>;
   listServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<Server[]>;
   countServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<number>;
+  /** Living servers by the beginnings of words of their names, by id or by address; at most `limit` of each kind. */
+  search(actor: Actor, typed: string, limit: number): Promise<FoundServers>;
   /** Living servers by status; statuses that none has are left out. */
   countByStatus(actor: Actor, tenantId: number | null): Promise<Map<ServerStatus, number>>;
   countOfTenants(tenantIds: readonly number[]): Promise<Map<number, number>>;
@@ -152,6 +156,7 @@ export function createServers(deps: ServersDeps): Servers {
     findServerIn: (tx, actor, tenantId, serverId) => store.findServerIn(tx, scope(actor, tenantId), serverId),
     listServers: (actor, tenantId, filter) => store.listServers(deps.db(), scope(actor, tenantId), filter),
     countServers: (actor, tenantId, filter) => store.countServers(deps.db(), scope(actor, tenantId), filter),
+    search: (actor, typed, limit) => findServers(deps.db(), scopeOf(actor), typed, limit),
     remainingCostOfMonth: async (actor, tenantId) =>
       scopeOfTenant(actor, tenantId).length === 0 ? 0 : sumRemainingMonth(deps.db(), tenantId),
     countByStatus: (actor, tenantId) => store.countByStatus(deps.db(), scope(actor, tenantId)),

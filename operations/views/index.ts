@@ -123,6 +123,14 @@ export {
   type ScanListQuery,
 } from './scan-list-store.ts';
 export type { Scope } from './scope.ts';
+export {
+  type AddressHit,
+  asWordQuery,
+  type ServerHit,
+  searchAddresses,
+  searchServers,
+  searchWords,
+} from './search-store.ts';
 export type {
   ActionCommand,
   PowerCommand,

@@ -88,6 +88,7 @@ export function sendConsolePage(
           value: request.url.startsWith('/search') && typeof query === 'string' ? query : undefined,
           suggestUrl: '/search/suggestions',
         },
+        palette: { url: '/search/palette', actions: [] },
       }),
       person: {
         name: viewer.operator.name,

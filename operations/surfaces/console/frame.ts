@@ -8,6 +8,7 @@ import {
   toast,
 } from '#service-kit/pages/index.ts';
 import type { Staff } from './guard.ts';
+import { consoleActions } from './palette/palette.routes.ts';
 
 export interface FrameOptions {
   staff: Staff;
@@ -47,6 +48,7 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
       title: options.title,
       navigation: navigationOf(current),
       search: { action: '/console/servers/', placeholder: 'Find a server', value: options.searched },
+      palette: { url: '/console/palette', actions: staff.canChange ? consoleActions : [] },
       breadcrumb: options.breadcrumb,
       person: {
         name: staff.person.name,

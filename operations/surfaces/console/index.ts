@@ -45,6 +45,7 @@ import { registerWebhooks } from './developer/webhooks.routes.ts';
 import { registerFindings } from './findings/findings.routes.ts';
 import { guardConsole } from './guard.ts';
 import { registerOverview } from './overview/overview.routes.ts';
+import { registerPalette } from './palette/palette.routes.ts';
 import { registerPortScans } from './port-scans/port-scans.routes.ts';
 import { registerProjects } from './projects/projects.routes.ts';
 import { registerReconciliation } from './reconciliation/reconciliation.routes.ts';
@@ -95,6 +96,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     async (scope) => {
       const routes = watchOver(scope as unknown as App, deps);
       registerOverview(routes, deps);
+      registerPalette(routes, deps);
       registerCustomers(routes, deps);
       registerCustomerChanges(routes, deps);
       registerReconciliation(routes, deps);

@@ -1,6 +1,7 @@
 import type { Content, Crumb, Html, Tone } from '#service-kit/pages/index.ts';
 import { shell, toast } from '#service-kit/pages/index.ts';
 import type { Visitor } from './guard.ts';
+import { portalActions } from './palette/palette.routes.ts';
 
 export interface FrameOptions {
   visitor: Visitor;
@@ -80,6 +81,7 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
         },
       ],
       search: { action: '/client/', placeholder: 'Find a server', value: options.searched },
+      palette: { url: '/client/palette', actions: portalActions },
       breadcrumb: options.breadcrumb,
       person: { name: visitor.person.name, detail: visitor.person.email, href: '/client/account/' },
       csrfToken: visitor.csrfToken,

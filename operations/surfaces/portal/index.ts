@@ -43,6 +43,7 @@ import { registerUsage } from './developer/usage.routes.ts';
 import { registerWebhooks } from './developer/webhooks.routes.ts';
 import { guardPortal } from './guard.ts';
 import { registerNetworks } from './networks/networks.routes.ts';
+import { registerPalette } from './palette/palette.routes.ts';
 import { registerFindings } from './protect/findings.routes.ts';
 import { registerIncidents } from './protect/incidents.routes.ts';
 import { registerPorts } from './protect/ports.routes.ts';
@@ -105,6 +106,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
         route.schema = { ...route.schema, hide: true } as typeof route.schema & { hide: boolean };
       });
       registerDeploy(routes, deps);
+      registerPalette(routes, deps);
       registerServers(routes, deps);
       registerServerSettings(routes, deps);
       registerAllTraffic(routes, deps);

@@ -104,6 +104,8 @@ function hitTable(request: FastifyRequest, id: string, kind: Kind, rows: readonl
   return dataTable<Hit>(request, {
     id,
     caption: kind,
+    card: { line: ['state', 'detail', 'site'] },
+    refreshSeconds: 0,
     rows,
     columns: columns.filter((column) => column !== false),
     empty: { title: 'No results', text: 'Try another text.' },

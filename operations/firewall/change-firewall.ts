@@ -8,6 +8,7 @@ import type { FirewallsDeps } from './deps.ts';
 import {
   checkRule,
   type Firewall,
+  markOf,
   type Rule,
   rulesMax,
   type StoredRule,
@@ -22,12 +23,16 @@ export type FirewallChange =
   | { kind: 'switch'; isEnabled: boolean }
   | { kind: 'policies'; inbound: Verdict; outbound: Verdict }
   | { kind: 'add'; rule: Rule }
+  /** `seen` is the mark of the rule as the editor was shown it (`markOf`). */
+  | { kind: 'edit'; ruleId: number; seen: string; rule: Rule }
   | { kind: 'remove'; ruleId: number }
   | { kind: 'move'; ruleId: number; by: -1 | 1 };
 
 /**
  * Changes a firewall and queues its application. Throws `firewall.not_found`, `firewall.changed` when it is not at
  * `version` any more, `firewall.invalid` (details.field), `firewall.unsupported` where the hypervisor filters nothing.
+ * An edit is judged by its rule alone, whatever happened to others: it throws `firewall.rule_changed` when the rule is not
+ * as the editor saw it, `firewall.rule_removed` when it is gone.
  */
 export async function changeFirewall(
   deps: FirewallsDeps,
@@ -51,7 +56,7 @@ export async function changeFirewall(
       const server = (await lockLiving(tx, scope, [serverId]))[0] ?? null;
       if (server === null) throw notFound();
       const present = (await store.findFirewall(tx, serverId)) ?? untouchedFirewall(serverId);
-      if (present.version !== version)
+      if (present.version !== version && change.kind !== 'edit')
         throw new CodedError(
           'firewall.changed',
           'Another person has changed this firewall since you loaded it. Load it again, then repeat your change.',
@@ -93,6 +98,10 @@ function applyChange(present: Firewall, change: FirewallChange): { firewall: Fir
       };
     case 'add':
       return { firewall: present, rules: [...rules, newRule(present, change.rule)] };
+    case 'edit': {
+      const edited = editedRule(present.rules, change);
+      return { firewall: present, rules: rules.map((rule) => (rule.id === edited.id ? edited : rule)) };
+    }
     case 'remove':
       find(present.rules, change.ruleId);
       return { firewall: present, rules: present.rules.filter((rule) => rule.id !== change.ruleId) };
@@ -108,9 +117,25 @@ function applyChange(present: Firewall, change: FirewallChange): { firewall: Fir
 function newRule(present: Firewall, wanted: Rule): Rule {
   if (present.rules.length >= rulesMax)
     throw new CodedError('firewall.invalid', `A firewall has at most ${rulesMax} rules.`, { field: 'rules' });
+  return validRule(wanted);
+}
+
+function validRule(wanted: Rule): Rule {
   const rule = checkRule(wanted);
   if ('field' in rule) throw new CodedError('firewall.invalid', rule.message, { field: rule.field });
   return rule;
+}
+
+function editedRule(
+  present: readonly StoredRule[],
+  { ruleId, seen, rule }: Extract<FirewallChange, { kind: 'edit' }>,
+): Rule & { id: number } {
+  const before = present.find(({ id }) => id === ruleId);
+  if (before === undefined)
+    throw new CodedError('firewall.rule_removed', 'This rule was removed while you edited it.');
+  if (markOf(before) !== seen)
+    throw new CodedError('firewall.rule_changed', 'This rule was changed while you edited it.');
+  return { ...validRule(rule), id: ruleId };
 }
 
 function find(rules: readonly StoredRule[], id: number): StoredRule {

@@ -64,6 +64,13 @@ export function fingerprintOf(firewall: Firewall): string {
   return `sha256:${createHash('sha256').update(JSON.stringify(filtering)).digest('hex')}`;
 }
 
+/** A digest of everything that can be edited of a rule: who edits it says by this what they saw. */
+export function markOf(rule: Rule): string {
+  const { direction, action, protocol, ports, peers, description } = rule;
+  const told = JSON.stringify([direction, action, protocol, ports, peers, description]);
+  return createHash('sha256').update(told).digest('base64url').slice(0, 22);
+}
+
 /** The rule in canonical spelling, or what is wrong with it by field. */
 export function checkRule(rule: Rule): Rule | { field: keyof Rule; message: string } {
   const ports = checkPorts(rule);

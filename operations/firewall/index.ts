@@ -18,7 +18,14 @@ import * as store from './store.ts';
 
 export type { FirewallChange } from './change-firewall.ts';
 export type { FirewallsDeps } from './deps.ts';
-export type { Direction, Protocol, Rule, Verdict } from './firewall.ts';
+export {
+  type Direction,
+  markOf,
+  type Protocol,
+  type Rule,
+  type StoredRule,
+  type Verdict,
+} from './firewall.ts';
 
 export interface EffectiveFirewall extends Firewall {
   fingerprint: string;
@@ -33,7 +40,10 @@ export interface Firewalls {
   readonly work: FeatureWork;
   /** Null for a server that is not there or another's. */
   readFirewall(actor: Actor, tenantId: number | null, serverId: number): Promise<EffectiveFirewall | null>;
-  /** Throws `firewall.not_found`, `firewall.changed`, `firewall.invalid`, `firewall.unsupported`. */
+  /**
+   * Throws `firewall.not_found`, `firewall.changed`, `firewall.invalid`, `firewall.unsupported`; an edit also
+   * `firewall.rule_changed` and `firewall.rule_removed`.
+   */
   changeFirewall(actor: Actor, serverId: number, version: number, change: FirewallChange): Promise<void>;
 }
 

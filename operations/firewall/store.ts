@@ -45,7 +45,9 @@ async function putRule(
   rule: Rule & { id?: Partial<StoredRule>['id'] },
 ): Promise<void> {
   if (rule.id !== undefined) {
-    await sql`update firewall_rules set position = ${position}
+    await sql`update firewall_rules set position = ${position}, direction = ${rule.direction},
+        action = ${rule.action}, protocol = ${rule.protocol}, ports = ${rule.ports},
+        peers = ${[...rule.peers]}::text[], description = ${rule.description}
       where id = ${rule.id} and server_id = ${serverId}`.execute(tx);
     return;
   }

@@ -262,6 +262,17 @@ export const portalCases: Cases = {
       return owned.post(`/client/servers/${serverId}/firewall/move`, { version, rule, by: '1' });
     },
   ],
+  'POST /client/servers/:id/firewall/edit': [
+    'firewall.edit',
+    async ({ owned, filtered }) => {
+      const { serverId, version, rule } = await filtered();
+      const path = `/client/servers/${serverId}/firewall`;
+      const page = await owned.page(`${path}?edit=${rule}`);
+      const seen = /name="seen" value="([^"]+)"/.exec(page)![1]!;
+      const form = { version, rule, seen, direction: 'inbound', action: 'drop', protocol: 'tcp', ports: '23' };
+      return owned.post(`${path}/edit`, form);
+    },
+  ],
   'POST /client/servers/:id/firewall/add': [
     'firewall.add',
     async ({ owned, filtered }) => {

@@ -1,4 +1,4 @@
-import type { Direction, EffectiveFirewall, Rule } from '#operations/firewall/index.ts';
+import type { Direction, EffectiveFirewall, Rule, StoredRule } from '#operations/firewall/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
   actionButton,
@@ -13,6 +13,7 @@ import {
   type Html,
   hiddenField,
   html,
+  link,
   moment,
   pageHeader,
   refreshing,
@@ -22,6 +23,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import type { Visitor } from '../guard.ts';
 import type { FormFault } from '../networks/network-frame.ts';
+import { addForm, type EditedRule, editRuleForm, type TypedRule } from './firewall-rule-form.ts';
 import { serverFrame } from './server-frame.ts';
 
 export interface FirewallPageOptions {
@@ -31,7 +33,9 @@ export interface FirewallPageOptions {
   nowMs: number;
   toast?: { tone: Tone; text: Content } | undefined;
   /** A refused rule: what was typed, and why. */
-  refused?: { fault: FormFault; typed: Record<string, string> } | undefined;
+  refused?: { fault: FormFault; typed: TypedRule } | undefined;
+  /** The rule that is edited in its row; `typed` and `fault` of a refused change. */
+  edit?: EditedRule | undefined;
 }
 
 /** `/client/servers/{id}/firewall`: whether anything is filtered, by which rules, and how they change. */
@@ -98,6 +102,7 @@ function rulesSection(options: FirewallPageOptions, direction: Direction): Html 
     },
     table({
       caption: `Rules for what is ${titles[direction].toLowerCase()}`,
+      card: { title: 'action', line: ['protocol', 'ports', 'peers'], without: ['position'] },
       columns: [
         { key: 'position', header: '#', kind: 'figure', cell: (rule) => formatCount(rule.position) },
         {
@@ -122,6 +127,8 @@ function rulesSection(options: FirewallPageOptions, direction: Direction): Html 
         },
       ],
       rows: rules,
+      rowForm: (rule) =>
+        firewall.isSupported && options.edit?.ruleId === rule.id && editForm(options, rule, options.edit),
       empty: {
         title: 'No rules',
         text: `Everything ${titles[direction].toLowerCase()} is ${verdicts[policy]}${firewall.isEnabled ? '' : ' once the firewall is switched on'}.`,
@@ -135,6 +142,22 @@ const protocolNames: Record<Rule['protocol'], string> = { any: 'any', tcp: 'TCP'
 function peersOf(rule: Rule): Content {
   if (rule.peers.length === 0) return 'all addresses';
   return rule.peers.map((peer, index) => [index > 0 && ' ', code(peer)]);
+}
+
+function editForm(
+  { visitor, server, firewall }: FirewallPageOptions,
+  rule: StoredRule,
+  edit: EditedRule,
+): Html {
+  const path = `/client/servers/${server.id}/firewall`;
+  return editRuleForm({
+    action: `${path}/edit`,
+    cancelHref: `${path}#edit-${rule.id}`,
+    csrfToken: visitor.csrfToken,
+    version: firewall.version,
+    rule,
+    edit,
+  });
 }
 
 function ruleButtons({ visitor, server, firewall }: FirewallPageOptions, ruleId: number): Html {
@@ -157,75 +180,19 @@ function ruleButtons({ visitor, server, firewall }: FirewallPageOptions, ruleId:
     },
     'The rules after it then decide about this traffic, also for open connections.',
   );
-  return html`${button('Up', { by: -1 }, 'move')}${button('Down', { by: 1 }, 'move')}${remove}`;
+  const href = `/client/servers/${server.id}/firewall?edit=${ruleId}#edit-${ruleId}`;
+  return html`<span id="edit-${ruleId}">${link(href, 'Edit', { kind: 'button' })}</span>${button('Up', { by: -1 }, 'move')}${button('Down', { by: 1 }, 'move')}${remove}`;
 }
 
 function addSection({ visitor, server, firewall, refused }: FirewallPageOptions): Html {
-  const typed = refused?.typed ?? {};
-  const errorOf = (name: string) => (refused?.fault.field === name ? refused.fault.message : undefined);
-  const isOfField = ['ports', 'peers', 'description'].includes(refused?.fault.field ?? '');
-  const select = (name: string, label: string, options: readonly (readonly [string, string])[]) =>
-    field({
-      kind: 'select',
-      name,
-      label,
-      required: true,
-      value: typed[name],
-      options: options.map(([value, text]) => ({ value, label: text })),
-    });
   return section({ title: 'Add a rule', id: 'add' }, [
     presetButtons({ visitor, server, firewall }),
-    form(
-      {
-        action: `/client/servers/${server.id}/firewall/add`,
-        csrfToken: visitor.csrfToken,
-        submit: 'Add rule',
-        error: refused && !isOfField ? refused.fault.message : undefined,
-      },
-      [
-        hiddenField('version', firewall.version),
-        select('direction', 'Direction', [
-          ['inbound', 'Coming in'],
-          ['outbound', 'Going out'],
-        ]),
-        select('action', 'Action', [
-          ['accept', 'Allow'],
-          ['drop', 'Drop'],
-        ]),
-        select('protocol', 'Protocol', [
-          ['tcp', 'TCP'],
-          ['udp', 'UDP'],
-          ['icmp', 'ICMP'],
-          ['any', 'Any'],
-        ]),
-        field({
-          name: 'ports',
-          label: 'Ports',
-          hint: 'Destination port such as 443, or a range such as 8000-9000. Leave empty for all ports.',
-          isCode: true,
-          maxLength: 11,
-          value: typed.ports,
-          error: errorOf('ports'),
-        }),
-        field({
-          kind: 'textarea',
-          name: 'peers',
-          label: 'Source or destination',
-          hint: 'Addresses or prefixes, one per line. Leave empty for all addresses.',
-          isCode: true,
-          rows: 2,
-          value: typed.peers,
-          error: errorOf('peers'),
-        }),
-        field({
-          name: 'description',
-          label: 'Description',
-          maxLength: 80,
-          value: typed.description,
-          error: errorOf('description'),
-        }),
-      ],
-    ),
+    addForm({
+      action: `/client/servers/${server.id}/firewall/add`,
+      csrfToken: visitor.csrfToken,
+      version: firewall.version,
+      ...refused,
+    }),
   ]);
 }
 
@@ -311,6 +278,8 @@ function implicitSection(firewall: EffectiveFirewall): Html {
     },
     table({
       caption: 'Rules of the platform',
+      card: { line: ['direction', 'action'] },
+      refreshSeconds: 0,
       columns: [
         { key: 'description', header: 'Rule', kind: 'prose', cell: (rule) => rule.description },
         { key: 'direction', header: 'Direction', cell: (rule) => titles[rule.direction] },

@@ -23,6 +23,7 @@ const words: Readonly<Record<string, { text: string; tab: string }>> = {
   'firewall.switch': { text: 'Firewall switched on or off', tab: '/firewall' },
   'firewall.policies': { text: 'Firewall default action changed', tab: '/firewall' },
   'firewall.add': { text: 'Firewall rule added', tab: '/firewall' },
+  'firewall.edit': { text: 'Firewall rule edited', tab: '/firewall' },
   'firewall.remove': { text: 'Firewall rule removed', tab: '/firewall' },
   'firewall.move': { text: 'Firewall rule moved', tab: '/firewall' },
   'network.attach_server': { text: 'Attached to a network', tab: '/networks' },

@@ -69,6 +69,7 @@ export function auditTable(options: AuditTableOptions): Html {
   const isNarrowed = Object.values(filter).some((value) => value);
   return table<StoredEntry>({
     caption: 'Audit trail',
+    card: { title: 'operation', line: ['at', 'who', 'subject'] },
     isStacked: true,
     rows: entries,
     filter: filterForm(path, query, isNarrowed),

@@ -108,6 +108,7 @@ function sessionsSection({ base, person, sessions, nowMs }: AccountView): Html {
     },
     table<SessionSummary>({
       caption: 'Sessions',
+      card: { line: ['seen', 'source'] },
       columns: [
         {
           key: 'browser',

@@ -68,6 +68,7 @@ function passkeyPart({ base, csrfToken, passkeys, canAddPasskey, nowMs }: Factor
   return [
     table<PasskeySummary>({
       caption: 'Passkeys',
+      card: { line: ['used', 'added'] },
       captionVisible: true,
       columns: [
         { key: 'name', header: 'Passkey', cell: (passkey) => passkey.name },

@@ -76,6 +76,7 @@ export function serverListPage<Row>(options: ServerListOptions<Row>): Html {
       { id: `${id}-list`, url: withQuery(url, { after: query.after }), everySeconds: refreshSeconds },
       table<Row>({
         caption: title,
+        card: { line: ['class', 'severity', 'state', 'service', 'by', 'tenant'] },
         columns: options.columns,
         isStacked: true,
         rows: options.rows,

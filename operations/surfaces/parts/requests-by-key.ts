@@ -18,6 +18,7 @@ export function requestsByKeyTable(
   return table<KeyUsage>({
     ...options,
     caption: 'Requests by key',
+    card: { line: ['count', 'share'] },
     columns: [
       { key: 'name', header: 'Name', cell: (key) => key.name },
       {

@@ -26,6 +26,7 @@ export function serverActionsTable(
 ): Html {
   return table<ServerAction>({
     caption: 'Activity',
+    card: { line: ['status', 'outcome', 'asked'] },
     columns: [
       {
         key: 'command',

@@ -35,6 +35,7 @@ export function applicationTable(
   return dataTable<AddressUse>(request, {
     id: 'applications',
     caption: 'Applications of this address',
+    card: { line: ['in', 'out', 'direction'] },
     rows: shown,
     columns: [
       {
@@ -75,6 +76,7 @@ export function ownerTable(
   return dataTable<AddressOwner>(request, {
     id: 'owners',
     caption: 'Owners of this address',
+    card: { line: ['state', 'last', 'mac'] },
     rows: owners,
     columns: [
       {
@@ -130,6 +132,7 @@ export function pointTable(request: FastifyRequest, points: readonly AddressPoin
   return dataTable<AddressPoint>(request, {
     id: 'points',
     caption: isMinute ? 'Minutes of this address' : 'Steps of this address',
+    card: { line: ['in', 'out'] },
     rows: shown,
     columns: [
       {

@@ -105,6 +105,7 @@ function channelTable(request: FastifyRequest, { channels, viewer, nowMs }: Opti
   return dataTable<Channel>(request, {
     id: 'channels',
     caption: 'Channels',
+    card: { line: ['state', 'delivered', 'target'] },
     isStacked: true,
     rows: channels,
     columns: [

@@ -122,6 +122,7 @@ function openTable(request: FastifyRequest, open: readonly Episode[], viewer: Vi
   return dataTable<Episode>(request, {
     id: 'open',
     caption: 'Open alerts',
+    card: { line: ['site', 'opened', 'state'] },
     isStacked: true,
     rows: open,
     rowTone: (row) => (row.acknowledgedAtMs === null ? 'bad' : 'warn'),
@@ -177,6 +178,7 @@ function pastTable(request: FastifyRequest, past: readonly Episode[], limit: num
   return dataTable<Episode>(request, {
     id: 'resolved',
     caption: 'Resolved alerts',
+    card: { line: ['site', 'opened', 'lasted'] },
     rows: past,
     isComplete: past.length < limit,
     columns: [

@@ -55,6 +55,7 @@ export function applicationTable(
     id: 'applications',
     isComplete: use.total <= use.rows.length,
     caption: 'Applications by bytes',
+    card: { line: ['in', 'out', 'service'] },
     rows: use.rows,
     filter: nameFilter(request, siteId),
     rowDetail: (row) => isUnfolded(row) && unfolded?.content,

@@ -127,6 +127,7 @@ export function bindingTable(request: FastifyRequest, siteId: number, rows: read
   return dataTable<Claim>(request, {
     ...pagedRows(request, 'addresses', rows, bindingsShown),
     caption: 'Addresses',
+    card: { line: ['state', 'last'] },
     columns: [
       {
         key: 'address',
@@ -179,6 +180,7 @@ export function conflictTable(
   return dataTable<Conflict>(request, {
     id: 'conflicts',
     caption: 'Conflicts',
+    card: { line: ['others', 'opened'] },
     rows,
     rowTone: (row) => (row.resolvedAtMs === null ? 'warn' : undefined),
     columns: [
@@ -226,6 +228,7 @@ export function applicationTable(
   return dataTable<DeviceApplication>(request, {
     id: 'applications',
     caption: 'Applications',
+    card: { line: ['in', 'out'] },
     rows,
     columns: [
       {
@@ -268,6 +271,7 @@ export function deviceEventTable(request: FastifyRequest, rows: readonly Monitor
   return dataTable<MonitorEvent>(request, {
     id: 'events',
     caption: 'Events',
+    card: { title: 'kind', line: ['at'] },
     isStacked: true,
     rows,
     columns: [

@@ -142,6 +142,7 @@ function deviceTable(request: FastifyRequest, lines: readonly DeviceLine[], view
   return dataTable<DeviceLine>(request, {
     id: 'devices',
     caption: 'Devices',
+    card: { line: ['state', 'addresses', 'seen'] },
     rows: lines,
     isComplete: first + lines.length >= total,
     url: request.url,

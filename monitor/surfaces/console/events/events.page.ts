@@ -116,6 +116,7 @@ function eventTable(
   return dataTable<MonitorEvent>(request, {
     id: 'events',
     caption: 'Events',
+    card: { title: 'kind', line: ['at', 'sensor'] },
     isStacked: true,
     rows: events,
     isComplete: !hasMore,

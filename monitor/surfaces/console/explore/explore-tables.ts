@@ -42,6 +42,7 @@ export function exploreTable(
     sort,
     sortParameters: sortNames(dimension),
     caption: `${manyOf(dimension)} by ${answer.measure}`,
+    card: { line: ['in', 'out', 'share', 'change'] },
     captionVisible: true,
     rows: sortLines(linesOf(answer), sort, isPackets),
     totals: totalOf(answer),

@@ -68,6 +68,7 @@ export function savedSection(view: ExploreView, { views, viewer }: SavedViewsPar
 function viewTable(siteId: number, views: readonly SavedView[], viewer: Viewer): Content {
   return table<SavedView>({
     caption: 'Saved views',
+    card: { line: ['shows'] },
     rows: views,
     columns: [
       { key: 'name', header: 'Name', cell: (one) => link(viewHref(siteId, one.query), one.name) },

@@ -88,6 +88,7 @@ export function actionTable(request: FastifyRequest, table: ActionTable): Conten
   return dataTable<Action>(request, {
     id: 'actions',
     caption: 'Actions',
+    card: { line: ['state', 'rule', 'started'] },
     rows: actions,
     isStacked: true,
     columns,

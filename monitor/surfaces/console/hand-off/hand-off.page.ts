@@ -120,6 +120,7 @@ function ruleTable(request: FastifyRequest, { found }: HandOffPage, path: string
   return dataTable<ListedRule>(request, {
     id: 'rules',
     caption: 'Rules',
+    card: { line: ['mode', 'does'] },
     rows: found.rules,
     columns: [
       {

@@ -48,6 +48,7 @@ export function peerSection(
       dataTable<PeerState>(request, {
         id: 'peers',
         caption: 'BGP peers',
+        card: { line: ['session', 'since'] },
         rows: sessions,
         isComplete: true,
         columns: [

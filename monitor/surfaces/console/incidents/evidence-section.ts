@@ -32,6 +32,7 @@ export function evidenceSection(request: FastifyRequest, page: EvidenceSection):
   const files = dataTable<EvidenceFile>(request, {
     id: 'evidence',
     caption: 'Capture files',
+    card: { line: ['packets', 'size', 'until'] },
     rows: evidence,
     columns: [
       {

@@ -56,6 +56,8 @@ function packetTable(request: FastifyRequest, packets: readonly DescribedPacket[
   return dataTable<DescribedPacket>(request, {
     ...pagedRows(request, 'packets', packets, packetsShown),
     caption: 'Packets',
+    card: { line: ['source', 'destination', 'protocol'] },
+    refreshSeconds: 0,
     columns: [
       {
         key: 'at',

@@ -31,6 +31,7 @@ export function vectorTable(request: FastifyRequest, { measured, severity }: Inc
   return dataTable<Vector>(request, {
     id: 'vectors',
     caption: 'Vectors',
+    card: { line: ['packets_share', 'bytes_share'] },
     rows: measured.vectors,
     columns: [
       {
@@ -73,6 +74,7 @@ export function remoteTable(
   return dataTable<RemotePrefix>(request, {
     id: 'remotes',
     caption: 'Networks',
+    card: { line: ['share'] },
     rows: remotes,
     columns: [
       {
@@ -117,6 +119,7 @@ export function viewTable(
   return dataTable<SensorView>(request, {
     id: 'views',
     caption: 'Observed by',
+    card: { line: ['state', 'class'] },
     rows: views,
     isStacked: true,
     columns: [
@@ -218,6 +221,7 @@ export function transitionTable(
   return dataTable<{ kind: string; atMs: number; text: Content }>(request, {
     id: 'timeline',
     caption: 'Timeline',
+    card: { line: ['what'] },
     rows: rows.toSorted((a, b) => b.atMs - a.atMs),
     isStacked: true,
     columns: [

@@ -90,6 +90,7 @@ function incidentTable(
   return dataTable<Incident>(request, {
     id: 'incidents',
     caption: 'Incidents',
+    card: { line: ['state', 'target', 'started'] },
     rows: incidents,
     isStacked: true,
     isComplete: !hasMore,
@@ -153,6 +154,7 @@ function foreignTable(request: FastifyRequest, rows: IncidentsPage['foreign'], n
   return dataTable<IncidentsPage['foreign'][number]>(request, {
     id: 'foreign',
     caption: 'Foreign reports',
+    card: { line: ['class', 'observed'] },
     rows,
     isStacked: true,
     columns: [

@@ -101,6 +101,8 @@ export function networkTable(
   return dataTable<PeerNetwork>(request, {
     id: 'networks',
     caption: 'Networks that this address talked to',
+    card: { line: ['in', 'out', 'as', 'country'] },
+    refreshSeconds: 60,
     rows,
     isComplete: rows.length === total,
     columns: [
@@ -127,6 +129,8 @@ export function peerTable(
   return dataTable<PeerHit>(request, {
     id: 'peers',
     caption: 'Addresses that talked to this network',
+    card: { line: ['server', 'in', 'out'] },
+    refreshSeconds: 60,
     rows,
     isComplete: rows.length === total,
     columns: [

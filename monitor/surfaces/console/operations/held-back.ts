@@ -28,6 +28,7 @@ export function heldBackTable(
   return dataTable<HeldBack>(request, {
     id: 'held-back',
     caption: 'Not delivered in full',
+    card: { line: ['feed', 'outcome', 'newest'] },
     rows,
     empty: { title: 'None', text: 'All items are delivered.' },
     columns: [

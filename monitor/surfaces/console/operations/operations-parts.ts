@@ -187,6 +187,7 @@ export function feedTable(
   return dataTable<FeedLine>(request, {
     id: 'feeds',
     caption: 'Feeds',
+    card: { line: ['run', 'success'] },
     rows,
     rowTone: (row) => (row.lastError === null ? undefined : 'warn'),
     columns: [
@@ -252,6 +253,7 @@ export function clusterSection(
   return dataTable<number>(request, {
     id: 'clusters',
     caption: 'Clusters',
+    card: { line: ['site', 'servers'] },
     rows: ids,
     columns: [
       { key: 'cluster', header: 'Cluster', cell: (id) => String(id), value: (id) => id },

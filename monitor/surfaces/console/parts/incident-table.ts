@@ -71,6 +71,7 @@ export function incidentTable(request: FastifyRequest, rows: readonly Incident[]
   return dataTable<Incident>(request, {
     id: 'incidents',
     caption: 'Incidents',
+    card: { line: ['state', 'target', 'started'] },
     rows,
     isStacked: true,
     columns: incidentColumns(nowMs, null),

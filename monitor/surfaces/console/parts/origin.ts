@@ -44,6 +44,8 @@ export function originTable(request: FastifyRequest, siteId: number, rows: reado
   return dataTable<OriginLine>(request, {
     id: 'origin',
     caption: 'Captures that counted it',
+    card: { line: ['chosen', 'role'] },
+    refreshSeconds: 60,
     rows,
     rowTone: (row) => (row.isChosen ? 'good' : undefined),
     columns: [...captureColumns(siteId), ...bytesColumns, ...countColumns],

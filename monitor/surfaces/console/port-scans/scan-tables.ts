@@ -35,6 +35,7 @@ export function sensorScanTable(request: FastifyRequest, rows: readonly Scanning
   return dataTable<ScanningSensor>(request, {
     id: 'scanning',
     caption: 'Sensors',
+    card: { line: ['plan'] },
     isStacked: true,
     rows,
     isComplete: true,
@@ -134,6 +135,7 @@ export function portTable(request: FastifyRequest, table: PortTable, empty: { ti
   return dataTable<PortLine>(request, {
     ...pagedRows(request, id, rows, shown),
     caption,
+    card: { line: ['address', 'server', 'service'] },
     isStacked: true,
     columns: portColumns(table),
     fields: [
@@ -241,6 +243,7 @@ export function attemptTable(
   return dataTable<AttemptLine>(request, {
     id: 'scans',
     caption: 'Scans',
+    card: { line: ['scan', 'state', 'started'] },
     isStacked: true,
     rows,
     isComplete,

@@ -176,6 +176,7 @@ function probeTable(request: FastifyRequest, siteId: number, lines: readonly Pro
   return dataTable<ProbeLine>(request, {
     id: 'probes',
     caption: 'Probes',
+    card: { line: ['state', 'up', 'rtt'] },
     rows: lines,
     rowTone: ({ probe }) => (statusOf(probe, nowMs) === 'down' ? 'bad' : undefined),
     columns: [

@@ -169,6 +169,7 @@ function sensorTable(request: FastifyRequest, { siteId, views, nowMs }: ProbePag
   return dataTable<SensorView>(request, {
     id: 'sensors',
     caption: 'By sensor',
+    card: { line: ['lost', 'rtt', 'last'] },
     rows: views,
     columns: [
       {

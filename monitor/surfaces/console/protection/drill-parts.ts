@@ -207,6 +207,7 @@ export function drillTable(request: FastifyRequest, options: DrillTable): Html {
   return dataTable<Drill>(request, {
     id: 'drills',
     caption: 'Drills',
+    card: { line: ['state', 'class', 'address'] },
     isStacked: true,
     rows: options.drills,
     columns: drillColumns(options),

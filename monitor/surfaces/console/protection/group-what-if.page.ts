@@ -161,6 +161,8 @@ function addressTable(
   return dataTable<ReplayedAddress>(request, {
     id: 'addresses',
     caption: 'Addresses',
+    card: { line: ['fired', 'certain', 'strongest'] },
+    refreshSeconds: 0,
     isStacked: true,
     rows,
     columns: [
@@ -247,6 +249,7 @@ function replayTable(request: FastifyRequest, { site, group, replays }: GroupWha
   return dataTable<GroupReplay>(request, {
     id: 'replays',
     caption: 'Replays',
+    card: { line: ['state', 'addresses'] },
     isStacked: true,
     rows: replays,
     columns: [

@@ -180,6 +180,7 @@ function groupTable(request: FastifyRequest, { found, nowMs }: ProtectionPage, p
   return dataTable<HostGroup>(request, {
     id: 'groups',
     caption: 'Groups',
+    card: { line: ['prefixes', 'set'] },
     rows: found.settings.groups,
     columns: [
       {
@@ -225,6 +226,7 @@ function serverTable(request: FastifyRequest, { found, names, nowMs }: Protectio
   return dataTable<ServerSettings>(request, {
     id: 'servers',
     caption: 'Servers and addresses with thresholds of their own',
+    card: { line: ['kind', 'set'] },
     rows: found.settings.servers,
     columns: [
       {

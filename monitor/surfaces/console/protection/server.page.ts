@@ -100,6 +100,7 @@ function addressTable(
   return dataTable<AddressProtection>(request, {
     id: 'addresses',
     caption: 'Addresses of this server',
+    card: { line: ['group', 'set'] },
     rows: addresses,
     columns: [
       {

@@ -47,6 +47,7 @@ export function thresholdTable(
   return dataTable<Metric>(request, {
     id: 'thresholds',
     caption: 'Thresholds of one address',
+    card: { line: ['direction', 'certain'] },
     isStacked: true,
     rows: metrics,
     columns: [
@@ -129,6 +130,7 @@ function inputTable({ id, texts, inherited, refused }: ThresholdInputs): Html {
     });
   return table<Metric>({
     caption: 'Thresholds',
+    card: { line: ['inbound', 'outbound'] },
     isStacked: true,
     rows: metrics,
     columns: [

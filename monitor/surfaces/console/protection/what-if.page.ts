@@ -105,6 +105,8 @@ function findingTable(request: FastifyRequest, { findings, minutes }: WhatIf): H
   return dataTable<Finding>(request, {
     id: 'findings',
     caption: 'Would have fired',
+    card: { line: ['certainty', 'metric', 'peak'] },
+    refreshSeconds: 0,
     isStacked: true,
     rows: findings.toReversed(),
     columns: [
@@ -211,6 +213,8 @@ function learnSection(page: WhatIfPage): Content {
     },
     table<Learned['proposals'][number]>({
       caption: 'Proposed thresholds',
+      card: { line: ['now', 'proposed'] },
+      refreshSeconds: 0,
       isStacked: true,
       rows: learned.proposals,
       columns: [

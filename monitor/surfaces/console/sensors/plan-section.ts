@@ -18,6 +18,7 @@ export function planSection(request: FastifyRequest, plan: readonly SectionCount
     dataTable<SectionCount>(request, {
       id: 'plan',
       caption: 'Plan',
+      card: { line: ['entries', 'left'] },
       rows: plan,
       columns: [
         { key: 'list', header: 'List', cell: (row) => row.label, value: (row) => row.label },
@@ -64,6 +65,7 @@ export function nodeServersSection(
       dataTable<NodeServer>(request, {
         id: 'servers',
         caption: 'Servers of its node',
+        card: { line: ['state', 'addresses'] },
         rows,
         isComplete,
         columns: [

@@ -74,6 +74,7 @@ export function captureTable(
   return dataTable<CaptureState>(request, {
     ...pagedRows(request, 'captures', captures, capturesShown),
     caption: 'Captures',
+    card: { line: ['role', 'live', 'newest'] },
     columns: [
       { key: 'name', header: 'Capture', kind: 'code', cell: (row) => row.name, value: (row) => row.name },
       { key: 'host', header: 'Host', cell: (row) => row.hostName, value: (row) => row.hostName },
@@ -127,6 +128,7 @@ export function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
   return dataTable<GapRow>(request, {
     id: 'gaps',
     caption: 'Gaps',
+    card: { line: ['minutes', 'reason'] },
     rows,
     columns: [
       {

@@ -36,6 +36,7 @@ export function interfaceSection(request: FastifyRequest, host: HostInterfaces |
       dataTable<HostInterfaces['interfaces'][number]>(request, {
         id: 'interfaces',
         caption: 'Interfaces',
+        card: { line: ['state', 'kind', 'addresses'] },
         rows: all.slice(0, interfacesShown),
         isComplete: left === 0,
         columns: [
@@ -78,6 +79,7 @@ export function foreignTable(request: FastifyRequest, siteId: number, rows: read
   return dataTable<ForeignRow>(request, {
     id: 'foreign',
     caption: 'Addresses of other nodes',
+    card: { line: ['minutes', 'last'] },
     rows,
     columns: [
       {

@@ -112,6 +112,7 @@ function sensorTable(
       rowsShown,
     ),
     caption: 'Sensors',
+    card: { line: ['state', 'node', 'contact'] },
     rowTone: ({ troubles }) => (troubles.length > 0 ? 'warn' : undefined),
     columns: [
       {

@@ -8,6 +8,7 @@ export function setAsideTable(request: FastifyRequest, rows: readonly SetAsideHo
   return dataTable<SetAsideHost>(request, {
     id: 'set-aside',
     caption: 'Counters ignored',
+    card: { line: ['capture', 'address'] },
     rows,
     empty: { title: 'None', text: 'All counters of this sensor are plausible.' },
     columns: [

@@ -108,6 +108,7 @@ function peopleTable(
   return dataTable<ListedOperator>(request, {
     id: 'people',
     caption: 'People',
+    card: { line: ['role', 'access', 'email'] },
     rows: people,
     columns: [
       { key: 'name', header: 'Name', cell: (row) => row.name, value: (row) => row.name },

@@ -34,6 +34,8 @@ export function processingSection(
       dataTable<Setting>(request, {
         id: 'processing',
         caption: 'Telemetry processing',
+        card: { line: ['value'] },
+        refreshSeconds: 0,
         isStacked: true,
         rows: [...settingsOf(processing), ...feeds.all.map(settingOf)],
         columns: [

@@ -143,6 +143,7 @@ function tokenTable({ site, tokens, viewer, request }: ReadTokensPage): Content 
   return dataTable<ReadToken>(request, {
     id: 'tokens',
     caption: 'Read tokens',
+    card: { line: ['made', 'used'] },
     rows: tokens,
     columns: viewer.canChange ? [...columns, revoke] : columns,
     empty: { title: 'No read tokens', text: 'Make one above.' },

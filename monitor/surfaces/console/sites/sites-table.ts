@@ -27,6 +27,7 @@ export function sitesTable(
   return dataTable<SiteLine>(request, {
     id: 'sites',
     caption: 'Sites',
+    card: { line: ['state', 'in', 'out'] },
     rows: lines,
     columns: [...identityColumns, ...trafficColumns, ...stateColumns(nowMs)],
     pages:

@@ -123,6 +123,7 @@ function workers(
   const table = dataTable(request, {
     id: 'loops',
     caption: 'Loops',
+    card: { line: ['held', 'work'] },
     rows: leases,
     columns: [
       { key: 'name', header: 'Loop', kind: 'code', cell: ({ name }) => name, value: ({ name }) => name },
@@ -176,6 +177,7 @@ function feeds(request: FastifyRequest, report: HealthReport): Content {
   const table = dataTable(request, {
     id: 'feeds',
     caption: 'Feeds',
+    card: { line: ['run', 'success'] },
     rows: report.feeds,
     rowTone: ({ lastError }) => (lastError === null ? undefined : 'warn'),
     columns: [
@@ -226,6 +228,7 @@ function retention(request: FastifyRequest, { maintenance, asOfMs }: HealthRepor
     dataTable(request, {
       id: 'retention',
       caption: 'Removed by the last run',
+      card: { line: ['count'] },
       rows,
       columns: [
         {
@@ -255,6 +258,7 @@ function sensors(request: FastifyRequest, { sensors: all }: HealthReport): Conte
   const table = dataTable(request, {
     id: 'lag',
     caption: `Sensors furthest behind, ${rows.length} of ${all.length}`,
+    card: { line: ['lag', 'silent'] },
     rows,
     isComplete: rows.length === all.length,
     rowTone: ({ silentSeconds }) => (isSilentFor(silentSeconds) ? 'warn' : undefined),

@@ -207,6 +207,7 @@ function addressTable(
   return dataTable<LiveAddress>(request, {
     id: 'addresses',
     caption: 'Top addresses',
+    card: { line: ['in', 'out', 'pps'] },
     rows: live.addresses.slice(0, limit),
     isComplete: live.addresses.length <= limit,
     columns: [
@@ -264,6 +265,7 @@ function captureTable(
   return dataTable<LiveCapture>(request, {
     ...pagedRows(request, 'captures', live.captures, addressesShown),
     caption: 'Captures',
+    card: { line: ['role', 'rate', 'newest'] },
     columns: [
       {
         key: 'capture',

@@ -90,6 +90,8 @@ function addressTable(request: FastifyRequest, siteId: number, minute: number, r
   return dataTable<TopAddress>(request, {
     id: 'addresses',
     caption: 'Addresses of this minute',
+    card: { line: ['in', 'out', 'packets'] },
+    refreshSeconds: 60,
     rows,
     columns: [
       {
@@ -140,6 +142,8 @@ function minuteTable(request: FastifyRequest, siteId: number, traffic: SiteTraff
   return dataTable<Minute>(request, {
     id: 'minutes',
     caption: 'Minutes of this step',
+    card: { line: ['in', 'out'] },
+    refreshSeconds: 60,
     rows,
     columns: [
       {

@@ -176,6 +176,7 @@ function addressTable(
   return dataTable<TopAddress>(request, {
     id: 'addresses',
     caption: 'Addresses by bytes',
+    card: { line: ['in', 'out', 'seen'] },
     rows,
     columns: [
       {
@@ -214,6 +215,7 @@ function gapTable(request: FastifyRequest, rows: readonly GapRow[], isObserved: 
   return dataTable<GapRow>(request, {
     id: 'gaps',
     caption: 'Gaps',
+    card: { line: ['minutes', 'sensor', 'reason'] },
     rows,
     columns: [
       {
@@ -261,6 +263,7 @@ function topApplications(request: FastifyRequest, siteId: number, rows: readonly
   return dataTable<ApplicationRow>(request, {
     id: 'applications',
     caption: 'Applications by bytes',
+    card: { line: ['in', 'out', 'service'] },
     rows,
     isComplete: rows.length < applicationsShown,
     columns: [

@@ -47,6 +47,7 @@ export function serverTable(
   return dataTable<ServerLine>(request, {
     id: 'servers',
     caption: 'Servers with open ports',
+    card: { line: ['critical', 'high', 'medium', 'checked'] },
     isStacked: true,
     ...part,
     rowTone: ({ server }) => (server.critical + server.high > 0 ? 'warn' : undefined),
@@ -112,6 +113,7 @@ export function cveTable(
   return dataTable<TouchingCve>(request, {
     id: 'cves',
     caption: 'Records that touch services',
+    card: { line: ['severity', 'products'] },
     isStacked: true,
     ...part,
     columns: [

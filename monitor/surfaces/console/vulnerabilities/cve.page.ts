@@ -82,6 +82,7 @@ function touchedTable(request: FastifyRequest, { site, part, nowMs }: CvePage): 
   return dataTable<TouchedLine>(request, {
     id: 'touched',
     caption: 'Services that it touches',
+    card: { line: ['port', 'software', 'state'] },
     isStacked: true,
     ...part,
     columns: [

@@ -107,6 +107,7 @@ export function findingTable(
   return dataTable<FindingLine>(request, {
     ...pagedRows(request, 'findings', rows, rowsShown),
     caption: 'Active potential vulnerabilities',
+    card: { line: ['severity', 'service'] },
     isStacked: true,
     columns: [
       ...findingColumns(tables),
@@ -158,6 +159,7 @@ export function ignoredTable(
   return dataTable<FindingLine>(request, {
     ...pagedRows(request, 'ignored', rows, rowsShown),
     caption: 'Ignored',
+    card: { line: ['severity', 'service'] },
     isStacked: true,
     columns: [
       ...findingColumns(tables),
@@ -215,6 +217,7 @@ export function pastIgnoreTable(request: FastifyRequest, rows: readonly Ignore[]
   return dataTable<Ignore>(request, {
     ...pagedRows(request, 'past-ignores', rows, rowsShown),
     caption: 'Ended ignores',
+    card: { line: ['place', 'ended'] },
     isStacked: true,
     columns: [
       { key: 'cve', header: 'CVE', cell: ({ cve }) => nvdLink(cve), value: ({ cve }) => cve },

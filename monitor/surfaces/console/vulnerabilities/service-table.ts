@@ -26,6 +26,7 @@ export function serviceTable(request: FastifyRequest, tables: ServerTables): Con
   return dataTable<ServiceWithFindings>(request, {
     ...pagedRows(request, 'services', services, rowsShown),
     caption: 'Services',
+    card: { line: ['software', 'assessment'] },
     isStacked: true,
     rowTone: ({ reason }) => (reason === null ? undefined : 'neutral'),
     rowDetail: (service) =>

@@ -85,6 +85,7 @@ function planSection({ staff, plans }: CatalogPageOptions): Html {
     },
     table<Offer<Plan>>({
       caption: 'Plans',
+      card: { line: ['vcpus', 'memory', 'disk'] },
       columns: [
         { key: 'name', header: 'Plan', cell: nameCell(staff, 'plans') },
         slugColumn,
@@ -128,6 +129,7 @@ function imageSection({ staff, images }: CatalogPageOptions): Html {
     },
     table<Offer<Image>>({
       caption: 'Images',
+      card: { line: ['family'] },
       columns: [
         { key: 'name', header: 'Image', cell: nameCell(staff, 'images') },
         slugColumn,
@@ -151,6 +153,7 @@ function locationSection({ staff, locations, clusters }: CatalogPageOptions): Ht
     },
     table<Location>({
       caption: 'Locations',
+      card: { line: ['country', 'clusters'] },
       columns: [
         { key: 'name', header: 'Location', cell: nameCell(staff, 'locations') },
         slugColumn,

@@ -117,6 +117,7 @@ function nodeTable(nodes: readonly Node[], nowMs: number): Html {
       shareBar(node.used[name] / node.capacity[name]);
   return table<Node>({
     caption: 'Nodes',
+    card: { line: ['state', 'seen', 'guests'] },
     columns: [
       { key: 'name', header: 'Node', cell: (node) => link(`/console/clusters/nodes/${node.id}`, node.name) },
       { key: 'state', header: 'State', cell: (node) => nodeBadge(node, nowMs) },
@@ -146,6 +147,7 @@ function nodeTable(nodes: readonly Node[], nowMs: number): Html {
 function poolTable(staff: Staff, pools: readonly PoolUse[]): Html {
   return table<PoolUse>({
     caption: 'Addresses',
+    card: { line: ['given', 'share'] },
     columns: [
       { key: 'prefix', header: 'Addresses', kind: 'code', cell: (pool) => pool.prefix },
       { key: 'gateway', header: 'Gateway', kind: 'code', cell: (pool) => pool.gateway },

@@ -99,6 +99,7 @@ export function membersSection({
     },
     table<Membership>({
       caption: 'Members',
+      card: { line: ['role', 'state', 'email'] },
       columns: [
         { key: 'name', header: 'Name', cell: (member) => member.personName },
         { key: 'email', header: 'E-mail', cell: (member) => member.personEmail },

@@ -168,6 +168,7 @@ function serversTable({ servers, tenant, nowMs }: CustomerPageOptions): Html {
     },
     table<Server>({
       caption: 'Servers',
+      card: { line: ['status', 'plan'] },
       columns: [
         {
           key: 'name',
@@ -206,6 +207,7 @@ function cardsTable({ cards, nowMs }: CustomerPageOptions): Content {
     { title: 'Saved cards' },
     table<SavedCard>({
       caption: 'Saved cards',
+      card: { line: ['state', 'expires'] },
       columns: [
         { key: 'card', header: 'Card', cell: (card) => `${card.brand} ···· ${card.last4}` },
         {
@@ -235,6 +237,7 @@ function chargesTable({ charges, tenant }: CustomerPageOptions): Content {
     { title: 'Card charges', description: 'Payment attempts, the newest first.' },
     table<Charge>({
       caption: 'Card charges',
+      card: { line: ['state', 'amount', 'at'] },
       columns: [
         { key: 'id', header: 'Attempt', kind: 'figure', cell: (charge) => String(charge.id) },
         { key: 'at', header: 'When', cell: (charge) => formatTime(charge.createdAt.getTime()) },
@@ -271,6 +274,7 @@ function keysTable({ keys, tenant, nowMs }: CustomerPageOptions): Html {
     },
     table<KeySummary>({
       caption: 'API keys',
+      card: { line: ['state', 'scope', 'used'] },
       columns: [
         { key: 'name', header: 'Name', cell: (key) => key.name },
         { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },

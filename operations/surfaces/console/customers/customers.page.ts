@@ -62,6 +62,7 @@ export function customersPage(options: CustomersPageOptions): Html {
       }),
       table<CustomerRow>({
         caption: 'Customers',
+        card: { line: ['status', 'servers', 'credit'] },
         filter: form(
           {
             action: path,

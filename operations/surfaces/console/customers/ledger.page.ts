@@ -62,6 +62,7 @@ export function ledgerTable(
 ): Html {
   return table<LedgerEntry>({
     caption: 'Ledger',
+    card: { title: 'text', line: ['amount', 'source', 'at'] },
     columns: [
       { key: 'at', header: 'When', cell: (entry) => formatTime(entry.createdAt.getTime()) },
       { key: 'source', header: 'Source', kind: 'code', cell: (entry) => code(entry.metadata.source) },

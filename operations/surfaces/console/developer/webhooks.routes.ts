@@ -84,6 +84,7 @@ function webhooksPage(
 function failingTable(failing: readonly FailingEndpoint[], nowMs: number): Html {
   return table<FailingEndpoint>({
     caption: 'Failing endpoints',
+    card: { line: ['host', 'since'] },
     columns: [
       {
         key: 'customer',

@@ -41,6 +41,7 @@ export function talkersSection({ servers, tenants, traffic }: TopTalkers, nowMs:
     },
     table<Server>({
       caption: 'Servers with the most traffic',
+      card: { line: ['customer', 'in', 'out'] },
       columns: [
         {
           key: 'server',

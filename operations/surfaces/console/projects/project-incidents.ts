@@ -57,6 +57,7 @@ const outcomeTexts = {
 function refusalsTable({ incidents, nowMs }: IncidentsOptions): Html {
   return table<RefusalRow>({
     caption: 'Incidents that were not applied',
+    card: { line: ['kind', 'outcome', 'at'] },
     columns: [
       { key: 'target', header: 'Target', kind: 'code', cell: (row) => code(row.target) },
       { key: 'kind', header: 'Kind', cell: (row) => row.targetKind },

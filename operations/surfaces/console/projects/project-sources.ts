@@ -44,6 +44,7 @@ export function sourcesSection(options: SourcesOptions): Content {
 function sourcesTable({ traffic, nowMs }: SourcesOptions): Html {
   return table<SourceRow>({
     caption: 'Sources of this project',
+    card: { line: ['addresses', 'seen'] },
     columns: [
       { key: 'site', header: 'Monitor site', cell: ({ siteId }) => String(siteId) },
       { key: 'addresses', header: 'Addresses', kind: 'figure', cell: (row) => formatCount(row.generations) },
@@ -64,6 +65,7 @@ function conflictsTable({ traffic, staff, project, nowMs }: SourcesOptions): Htm
     `site ${row.ownerSiteId} of ${row.ownerProjectName ?? 'an unknown project'}`;
   return table<ConflictRow>({
     caption: 'Refused: another source owns these addresses',
+    card: { line: ['owner', 'seen'] },
     columns: [
       { key: 'site', header: 'Monitor site', cell: ({ siteId }) => String(siteId) },
       { key: 'addresses', header: 'Addresses', kind: 'figure', cell: (row) => formatCount(row.generations) },
@@ -113,6 +115,7 @@ const reasons: Readonly<Record<string, string>> = {
 function setAsideTable({ traffic, nowMs }: SourcesOptions): Html {
   return table<SetAsideRow>({
     caption: 'Minutes set aside: not stored, because no link carries what they say',
+    card: { line: ['minute', 'site', 'reason'] },
     columns: [
       { key: 'address', header: 'Address', kind: 'code', cell: ({ address }) => code(address) },
       { key: 'minute', header: 'Minute', cell: ({ minute }) => moment(minute.getTime(), nowMs) },

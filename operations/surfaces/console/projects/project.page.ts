@@ -92,6 +92,7 @@ function newToken(token: string): Content {
 function tokensTable({ tokens, staff, project, nowMs }: ProjectPageOptions): Html {
   return table<AdminToken>({
     caption: 'Tokens',
+    card: { line: ['state', 'used'] },
     columns: [
       { key: 'id', header: 'Id', kind: 'code', cell: (token) => code(`svcadm_${token.id}_…`) },
       { key: 'state', header: 'State', cell: stateOf },

@@ -43,6 +43,7 @@ export function projectsPage(options: ProjectsPageOptions): Html {
       }),
       table<AdminProject>({
         caption: 'Admin projects',
+        card: { line: ['permissions', 'clusters'] },
         columns: [
           {
             key: 'name',

@@ -124,6 +124,7 @@ function chargeTable(
 ): Html {
   return table<Charge>({
     caption,
+    card: { line: ['state', 'amount', 'since'] },
     columns: [
       {
         key: 'tenant',
@@ -185,6 +186,7 @@ function ordersSection({ orders, names, nowMs }: PageOptions): Html {
     },
     table<ClosedOrder>({
       caption: 'Paid orders that failed',
+      card: { line: ['paid', 'reason'] },
       columns: [
         {
           key: 'tenant',

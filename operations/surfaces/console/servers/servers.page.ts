@@ -82,6 +82,7 @@ export function serversPage(options: ServersPageOptions): Html {
       ]),
       table<Server>({
         caption: 'Servers',
+        card: { line: ['status', 'tenant', 'addresses'] },
         columns: columnsFor(options),
         rows: servers,
         rowTone: (server) => (statusOf(server) === 'failed' ? 'bad' : undefined),

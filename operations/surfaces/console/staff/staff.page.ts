@@ -39,6 +39,7 @@ export function staffPage(options: StaffPageOptions): Html {
     options.delivery && linkDelivery(options.delivery),
     table<Person>({
       caption: 'Staff',
+      card: { line: ['role', 'state', 'email'] },
       columns: [
         { key: 'name', header: 'Name', cell: (person) => person.name },
         { key: 'email', header: 'E-mail', cell: (person) => person.email },

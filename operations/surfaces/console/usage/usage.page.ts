@@ -166,6 +166,8 @@ function accountsTable({ usage, page }: FleetUsageOptions): Html {
   const here = withQuery(fleetUsagePath, { period: usage.period });
   return table({
     caption: 'Accounts by requests',
+    card: { line: ['count', 'share', 'charged'] },
+    refreshSeconds: 60,
     columns: [
       {
         key: 'name',
@@ -211,6 +213,8 @@ function keysTable(
   const here = withQuery(fleetUsagePath, { period: usage.period, by: 'key' });
   return table<FleetKey>({
     caption: 'Keys by requests',
+    card: { line: ['account', 'count', 'state'] },
+    refreshSeconds: 60,
     columns: [
       { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },
       { key: 'name', header: 'Name', cell: (key) => key.name },

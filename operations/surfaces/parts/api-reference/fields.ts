@@ -96,6 +96,8 @@ function innerObject(schema: Json): Json | null {
 export function fieldTable(caption: string, rows: readonly FieldRow[]): Html {
   return table<FieldRow>({
     caption,
+    card: { line: ['type', 'text'] },
+    refreshSeconds: 0,
     captionVisible: true,
     rows,
     columns: [

@@ -71,6 +71,8 @@ function answerTable(responses: readonly Response[], options: OperationOptions):
   });
   return table<(typeof rows)[number]>({
     caption: 'Answers',
+    card: { line: ['body', 'text'] },
+    refreshSeconds: 0,
     captionVisible: true,
     rows,
     columns: [

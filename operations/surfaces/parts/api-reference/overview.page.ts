@@ -14,6 +14,8 @@ function callTable(document: ReferenceDocument, base: string): Html {
     { title: 'All calls', id: 'calls' },
     table<Operation>({
       caption: 'All calls',
+      card: { line: ['what'] },
+      refreshSeconds: 0,
       rows,
       columns: [
         {
@@ -44,6 +46,8 @@ function errorTable(): Html {
     },
     table<(typeof rows)[number]>({
       caption: 'Errors',
+      card: { line: ['reason', 'text'] },
+      refreshSeconds: 0,
       rows,
       columns: [
         { key: 'status', header: 'Status', kind: 'code', cell: (row) => String(row.status) },
@@ -67,6 +71,8 @@ function eventTable(): Html {
     { title: 'All events', id: 'events', description: 'What webhooks can tell you.' },
     table<(typeof webhookEvents)[number]>({
       caption: 'Events',
+      card: { line: ['text', 'when'] },
+      refreshSeconds: 0,
       rows: [...webhookEvents],
       columns: [
         { key: 'type', header: 'Type', kind: 'code', cell: (row) => row.type },

@@ -148,6 +148,7 @@ function membersSection({ visitor, canMail }: SettingsPageOptions, organization:
     [
       table<Membership>({
         caption: 'Members',
+        card: { line: ['role', 'email'] },
         columns: [
           { key: 'name', header: 'Name', cell: (member) => member.personName },
           { key: 'email', header: 'E-mail', cell: (member) => member.personEmail },
@@ -199,6 +200,7 @@ function membersSection({ visitor, canMail }: SettingsPageOptions, organization:
 function invitationsTable(visitor: Visitor, { id, invitations }: OrganizationView): Html {
   return table<Invitation>({
     caption: 'Open invitations',
+    card: { line: ['until'] },
     captionVisible: true,
     columns: [
       { key: 'email', header: 'Invited', cell: (invitation) => invitation.email },
@@ -243,6 +245,7 @@ function workspacesSection({ visitor }: SettingsPageOptions, organization: Organ
     [
       table<OrganizationView['workspaces'][number]>({
         caption: 'Workspaces',
+        card: { line: ['status', 'slug'] },
         columns: [
           { key: 'name', header: 'Workspace', cell: ({ tenant }) => tenant.name },
           { key: 'slug', header: 'Name in the API', kind: 'code', cell: ({ tenant }) => tenant.slug },

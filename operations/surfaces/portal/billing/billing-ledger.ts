@@ -48,6 +48,7 @@ export function ledgerSection(options: LedgerOptions): Html {
     },
     table<LedgerEntry>({
       caption: 'Ledger',
+      card: { line: ['for', 'amount'] },
       filter: form(
         {
           action: '/client/billing/#ledger',

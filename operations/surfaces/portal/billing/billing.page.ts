@@ -207,6 +207,7 @@ function cardsSection(options: BillingPageOptions): Html {
     [
       table<SavedCard>({
         caption: 'Cards',
+        card: { line: ['state', 'expires'] },
         columns: [
           { key: 'card', header: 'Card', cell: cardName },
           {

@@ -102,6 +102,7 @@ function newToken(token: string): Content {
 function keysTable({ keys, counts, visitor, tenants, nowMs }: DeveloperPageOptions): Html {
   return table<KeySummary>({
     caption: 'API keys',
+    card: { line: ['state', 'scope'] },
     columns: [
       { key: 'name', header: 'Name', cell: (key) => key.name },
       { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },

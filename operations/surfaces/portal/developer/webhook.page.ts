@@ -123,6 +123,7 @@ function deliveryTable(
 ): Html {
   return table<Delivery>({
     caption: 'Deliveries',
+    card: { line: ['status', 'happened'] },
     captionVisible: true,
     columns: [
       {
@@ -227,6 +228,7 @@ export function deliveryPage({
       codeBlock({ label: 'Body', code: JSON.stringify(body, null, 2) }),
       table<Attempt>({
         caption: 'Attempts',
+        card: { line: ['status', 'at'] },
         captionVisible: true,
         columns: [
           { key: 'number', header: 'Attempt', cell: (row) => formatCount(row.number) },

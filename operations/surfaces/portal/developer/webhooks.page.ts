@@ -92,6 +92,7 @@ function endpointTable({ endpoints, tenants, nowMs }: WebhooksPageOptions): Html
     tenantId === null ? 'all' : (tenants.find((one) => one.id === tenantId)?.name ?? 'unknown');
   return table<Endpoint>({
     caption: 'Endpoints',
+    card: { line: ['state', 'created'] },
     columns: [
       {
         key: 'url',

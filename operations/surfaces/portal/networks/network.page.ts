@@ -115,6 +115,7 @@ function picture({ network, members }: NetworkPageOptions): Html {
 function membersTable({ visitor, network, members }: NetworkPageOptions): Html {
   return table({
     caption: 'Servers on this network',
+    card: { line: ['state', 'ip'] },
     columns: [
       {
         key: 'name',

@@ -51,6 +51,7 @@ export function networksPage(options: NetworksPageOptions): Html {
         pageHeader({ title: 'Private networks', state: stateOf(options) }),
         table({
           caption: 'Private networks',
+          card: { line: ['cidr', 'members', 'sync'] },
           columns: columnsFor(options),
           rows: networks,
           rowTone: (network) => (network.syncState === 'error' ? 'bad' : undefined),

@@ -107,6 +107,7 @@ export function attacksTable(
   const order = (each: IncidentRow) => (each.state === 'recovered' ? 1 : 0);
   return table<IncidentRow>({
     caption: 'Attacks',
+    card: { line: ['state', 'started', 'lasted'] },
     columns: [
       {
         key: 'class',

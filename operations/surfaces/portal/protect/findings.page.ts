@@ -131,6 +131,7 @@ export const untilOf = ({ ignoredUntil }: Pick<FindingRow, 'ignoredUntil'>, nowM
 function unableTable({ server, findings }: FindingsPageOptions): Html {
   return table<UnableRow>({
     caption: 'Services that could not be assessed',
+    card: { line: ['address', 'software'] },
     columns: [
       {
         key: 'service',

@@ -170,6 +170,7 @@ export function findingsTable(
       { key: 'marks', header: 'Notes', cell: findingMarks },
       ...columns,
     ],
+    card: { line: ['severity', 'service'] },
     rows: findings,
     isStacked: true,
     ...more,

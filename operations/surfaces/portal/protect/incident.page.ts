@@ -178,6 +178,7 @@ function timesOf({ server, incident, nowMs }: IncidentPageOptions): Html {
 function vectorsTable(vectors: readonly IncidentVector[]): Html {
   return table<IncidentVector>({
     caption: 'Vectors',
+    card: { line: ['packets', 'bytes', 'ports'] },
     columns: [
       { key: 'class', header: 'Class', cell: (each) => titleOfClass(each.class) },
       {
@@ -230,6 +231,7 @@ function measuresOf({ actions, alertedAt, alertedBy }: IncidentRow): Measure[] {
 function actionsTable(incident: IncidentRow, nowMs: number): Html {
   return table<Measure>({
     caption: 'What we did',
+    card: { line: ['at', 'ended'] },
     columns: [
       { key: 'what', header: 'Measure', kind: 'prose', cell: (each) => each.text },
       { key: 'at', header: 'At', cell: (each) => moment(each.atMs, nowMs) },

@@ -108,6 +108,7 @@ const portColumns: readonly Column<ObservedPort>[] = [
 function openTable({ open, nowMs }: ServerPorts, path: string): Html {
   return table<ObservedPort>({
     caption: 'Open ports',
+    card: { line: ['address', 'service', 'sure'] },
     captionVisible: true,
     columns: [
       ...portColumns,
@@ -143,6 +144,7 @@ function openTable({ open, nowMs }: ServerPorts, path: string): Html {
 function closedTable({ closed, nowMs }: ServerPorts): Html {
   return table<ObservedPort>({
     caption: 'Closed within seven days',
+    card: { line: ['address', 'service', 'closed'] },
     captionVisible: true,
     columns: [
       ...portColumns,
@@ -165,6 +167,7 @@ function closedTable({ closed, nowMs }: ServerPorts): Html {
 function scansTable({ scans, nowMs }: ServerPorts, path: string): Html {
   return table<ServerScan>({
     caption: 'Latest scans',
+    card: { line: ['state', 'address', 'at'] },
     captionVisible: true,
     columns: [
       {

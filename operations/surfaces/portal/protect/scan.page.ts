@@ -50,6 +50,7 @@ export function scanPage({ visitor, server, scan, services, nowMs }: ScanPageOpt
       },
       table<FoundService>({
         caption: 'Open ports that this scan found',
+        card: { line: ['service', 'sure'] },
         columns: [
           {
             key: 'port',

@@ -216,6 +216,8 @@ function planTable({ plans, choice }: DeployPageOptions): Html {
   const chosen = plans.some((plan) => plan.slug === choice.plan) ? choice.plan : plans[0]?.slug;
   return table<Plan>({
     caption: 'Plans',
+    card: { line: ['vcpus', 'memory', 'disk'] },
+    refreshSeconds: 0,
     columns: [
       {
         key: 'name',

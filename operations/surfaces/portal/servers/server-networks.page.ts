@@ -62,6 +62,7 @@ function stateOf(server: Server): { tone: Tone; text: string } {
 function cardsTable({ visitor, server, nowMs }: ServerNetworksOptions): Html {
   return table({
     caption: 'Private networks of this server',
+    card: { line: ['state', 'ip'] },
     columns: [
       { key: 'name', header: 'Network', cell: (nic) => link(`${networksPath}${nic.networkId}`, nic.name) },
       { key: 'ip', header: 'Address', kind: 'code', cell: (nic) => code(nic.ip, true) },
@@ -157,6 +158,7 @@ function attachSection(options: ServerNetworksOptions): Content {
 function addressesTable(server: Server): Html {
   return table({
     caption: 'Public addresses of this server',
+    card: { line: ['prefix', 'gateway'] },
     columns: [
       { key: 'address', header: 'Address', kind: 'code', cell: (given) => code(given.address, true) },
       { key: 'prefix', header: 'Prefix', kind: 'figure', cell: (given) => `/${given.prefixLength}` },

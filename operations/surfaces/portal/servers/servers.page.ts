@@ -87,6 +87,7 @@ export function serversPage(options: ServersPageOptions): Html {
       countOf(counts) > 0 && filterTabs(options),
       table({
         caption: 'Servers',
+        card: { line: ['status', 'addresses'] },
         columns,
         rows: servers,
         url,

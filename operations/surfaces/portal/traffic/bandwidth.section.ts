@@ -130,6 +130,8 @@ function rowsTable({ history, nowMs }: BandwidthOptions): Html {
     row.lastSampledAt === null ? null : formatBytes(bytes);
   return table({
     caption: history.granularity === 'day' ? 'Use by day' : 'Use by month',
+    card: { line: ['in', 'out'] },
+    refreshSeconds: 60,
     columns: [
       {
         key: 'period',
@@ -189,6 +191,8 @@ function poolSection({ account }: BandwidthOptions): Html {
       ),
       table({
         caption: 'Servers and their share of the pool',
+        card: { line: ['pool', 'share'] },
+        refreshSeconds: 60,
         columns: [
           {
             key: 'name',

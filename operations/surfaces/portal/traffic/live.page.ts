@@ -176,6 +176,7 @@ function bucketsSection({ rows, address }: LiveView, path: string): Html {
     },
     table<LiveRow>({
       caption: 'Ten-second buckets',
+      card: { line: ['in', 'out'] },
       columns: [
         { key: 'time', header: 'Start', unit: 'UTC', cell: (row) => timeOf(row.startedAt.getTime()) },
         { key: 'address', header: 'Address', kind: 'code', cell: (row) => code(row.address) },

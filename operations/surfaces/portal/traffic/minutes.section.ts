@@ -43,6 +43,7 @@ export function minutesSection({ minutes, gaps, range, csvHref, jsonHref }: Minu
     },
     table<Entry>({
       caption: 'Minutes',
+      card: { line: ['in', 'out', 'address'] },
       columns,
       rows: entriesOf(minutes, gaps),
       csvHref: isExact ? csvHref : undefined,

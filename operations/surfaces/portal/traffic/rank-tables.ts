@@ -74,6 +74,8 @@ export function applicationsTable(
 ): Html {
   return table<ApplicationRank>({
     caption: 'Applications',
+    card: { line: ['in', 'out', 'share', 'service'] },
+    refreshSeconds: 60,
     columns: [
       { key: 'name', header: 'Name', cell: (row) => filterLink(context, 'app', row.name) },
       {
@@ -103,6 +105,8 @@ export function portsSection(ranks: readonly Rank[], context: RankContext): Html
     { title: 'Ports', id: 'traffic-ports', description: 'Server ports of the same applications.' },
     table<Rank>({
       caption: 'Ports by traffic',
+      card: { line: ['in', 'out', 'share'] },
+      refreshSeconds: 60,
       columns: [
         {
           key: 'port',

@@ -1,0 +1,94 @@
+/** Every list of both servers says how its rows stand on a phone. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { table } from './index.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The end of what opens before `from`, past strings and templates. */
+function closing(text: string, from: number): number {
+  let depth = 1;
+  let quote = '';
+  for (let at = from; at < text.length; at += 1) {
+    const character = text[at]!;
+    if (quote !== '') {
+      if (character === '\\') at += 1;
+      else if (character === quote) quote = '';
+    } else if ('\'"`'.includes(character)) quote = character;
+    else if ('([{'.includes(character)) depth += 1;
+    else if (')]}'.includes(character)) depth -= 1;
+    if (depth === 0) return at;
+  }
+  return text.length;
+}
+
+/** The calls of `table` and `dataTable` in a source, each with its arguments. */
+function listsOf(source: string): string[] {
+  const calls = source.matchAll(/(?<!function |\.)\b(?:table|dataTable)(?:<[^;{}]*?>)?\(/g);
+  return [...calls].map(({ 0: call, index }) => {
+    const start = index + call.length;
+    return source.slice(start, closing(source, start));
+  });
+}
+
+const saysCard = (list: string) => /\bcard[:,]/.test(list);
+
+describe('cards', () => {
+  test('every list declares its card', () => {
+    const silent: string[] = [];
+    let count = 0;
+    for (const folder of ['operations', 'monitor', 'service-kit']) {
+      for (const path of readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' })) {
+        if (!path.endsWith('.ts') || path.endsWith('.test.ts') || path.includes('testing/')) continue;
+        // Passes on what its caller declared.
+        if (`${folder}/${path}` === 'service-kit/web/data-table.ts') continue;
+        const source = readFileSync(`${root}${folder}/${path}`, 'utf8');
+        if (
+          !/\b(?:table|dataTable),?\n[^;]*from '#service-kit|\b(?:table|dataTable)\b[^;]*from '(?:#service-kit|\.\/table)/.test(
+            source,
+          )
+        )
+          continue;
+        const lists = listsOf(source);
+        count += lists.length;
+        silent.push(
+          ...lists.filter((one) => !saysCard(one)).map((one) => `${folder}/${path}: ${one.slice(0, 60)}`),
+        );
+      }
+    }
+    assert.deepEqual(silent, []);
+    assert.ok(count >= 140, `${count} lists`);
+  });
+
+  test('a list without a card is found', () => {
+    assert.deepEqual(listsOf("x(table<Row>({ caption: 'a)', rows }))").map(saysCard), [false]);
+    assert.deepEqual(listsOf("dataTable(request, { card: { line: ['a'] } })").map(saysCard), [true]);
+  });
+
+  test('the title, the second line, the rest and what is left out', () => {
+    const places = (card?: { title?: string; line: string[]; without?: string[] }) => {
+      const shown = table<string>({
+        caption: 'Rules',
+        columns: [
+          { key: 'number', header: '#', kind: 'figure', cell: () => '1' },
+          { key: 'name', header: 'Name', cell: (row) => row },
+          { key: 'state', header: 'State', cell: () => 'on' },
+          { key: 'text', header: 'Text', cell: () => 'long' },
+          { key: 'act', header: '', kind: 'actions', cell: () => '' },
+        ],
+        rows: ['a'],
+        ...(card && { card }),
+        empty: { title: 'None', text: '' },
+      });
+      const cells = /<tbody>(.*)<\/tbody>/s.exec(String(shown))![1]!;
+      return [...cells.matchAll(/<t[hd][^>]* on-(\w+)"(?: data-header="([^"]*)")?/g)].map(
+        ([, place, header]) => (header === undefined ? place : `${place} ${header}`),
+      );
+    };
+    assert.deepEqual(places(), ['title', 'line', 'line', 'line', 'rest']);
+    const card = { title: 'name', line: ['state', 'absent'], without: ['number'] };
+    assert.deepEqual(places(card), ['off', 'title', 'line', 'rest Text', 'rest']);
+  });
+});

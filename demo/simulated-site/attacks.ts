@@ -50,7 +50,7 @@ export function attackOfDay(seed: number, minute: number): PlannedAttack | null 
     class: kind.class,
     fromMinute,
     endMinute: fromMinute + minutes * 60,
-    pps: between(draw, 60, 300) * 1_000,
+    pps: between(draw, 40, 90) * 1_000,
     packetBytes: kind.packetBytes,
   };
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { runAtOnce } from '#contracts/sensor-api/decode-slices.ts';
 import { createSetAside } from '#contracts/sensor-api/set-aside.ts';
 import { decodeUpload, decodeUploadSliced, decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
-import { attackOfDay } from './attacks.ts';
+import { attackOfDay, attackSources } from './attacks.ts';
 import { buildBody, incidentsOf } from './build-upload.ts';
 import { gapOfDay } from './gaps.ts';
 import { observeMinute } from './observe-minute.ts';
@@ -118,10 +118,17 @@ test('every seven days have at least two attacks, each in the counters and repor
   assert.ok(attacks.size >= 2);
   for (const attack of attacks.values()) {
     const hypervisor = plan.hypervisors[attack.hypervisor]!;
-    const bytesAt = (minute: number) => observeMinute(plan, hypervisor, minute).hosts[attack.server]!.rxBytes;
     const flood = Math.floor((attack.pps * 60) / 6) * 6 * attack.packetBytes;
-    assert.ok(bytesAt(attack.fromMinute) >= flood);
-    assert.ok(bytesAt(attack.endMinute) < flood);
+    const attackBytesAt = (minute: number) => {
+      const { hosts, usage } = observeMinute(plan, hypervisor, minute);
+      const sent = usage.filter(({ client }) => attackSources.includes(client));
+      const bytes = sent.reduce((sum, row) => sum + row.clientBytes, 0);
+      assert.ok(hosts[attack.server]!.rxBytes >= bytes);
+      return bytes;
+    };
+    assert.equal(attackBytesAt(attack.fromMinute - 60), 0);
+    assert.equal(attackBytesAt(attack.fromMinute), flood);
+    assert.equal(attackBytesAt(attack.endMinute), 0);
     const hour = Math.floor((attack.endMinute - 60) / 3_600) * 3_600;
     const reports = [hour - 3_600, hour, hour + 3_600].flatMap((from) =>
       incidentsOf(plan, hypervisor, { fromMinute: from, endMinute: from + 3_600 }),

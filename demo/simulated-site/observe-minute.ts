@@ -7,6 +7,8 @@ import { createDraw, type Draw, pick } from './random.ts';
 
 /** On Saturdays and Sundays there is less to do. */
 const weekendFactor = 0.65;
+/** So that an attack is a peak of the week, and the week is seen beside it. */
+const volumeFactor = 12;
 /** Bytes of a mean packet. */
 const packetBytes = 700;
 /** What every server sends and gets beside its applications. */
@@ -51,7 +53,7 @@ function drawUse(draw: Draw, server: SimulatedServer, use: Use, minute: number):
   // Always the same number of draws, so that a use does not change those after it.
   const [chance, size, peerDraw, sent] = [draw(), draw(), draw(), draw()];
   if (chance >= use.chance * activity) return null;
-  const factor = (0.4 + 1.2 * size) * Math.sqrt(activity);
+  const factor = volumeFactor * (0.4 + 1.2 * size) * Math.sqrt(activity);
   const clientBytes = Math.ceil(use.clientBytes * factor);
   const serverBytes = Math.ceil(use.serverBytes * factor);
   const peer = pick(() => peerDraw, use.peers);

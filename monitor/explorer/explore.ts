@@ -2,8 +2,8 @@
 import type { Device } from '#monitor/devices/index.ts';
 import { addressDimensions, type Exploration, type FactStore, pairsKeptMs } from '#monitor/facts/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
-import { buildAnswer, type Period } from './build-answer.ts';
 import type { QueryGate } from './bound-queries.ts';
+import { buildAnswer, type Period } from './build-answer.ts';
 import { chooseSteps } from './choose-steps.ts';
 import { labelValue } from './label-values.ts';
 import type { Answer, Limit, Query, Value } from './query.ts';

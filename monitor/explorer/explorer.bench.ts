@@ -14,8 +14,8 @@ import {
   startBenchDatabase,
   startBenchServer,
 } from '#monitor/facts/testing/bench-monitor.ts';
-import { familySeconds, processorSeconds } from '#monitor/facts/testing/processor-time.ts';
 import { benchPeers } from '#monitor/facts/testing/bench-peers.ts';
+import { familySeconds, processorSeconds } from '#monitor/facts/testing/processor-time.ts';
 import { freeCombinations, openingViews } from './testing/bench-queries.ts';
 import { type BusySite, makeBusySite } from './testing/busy-site.ts';
 import { showPlans } from './testing/show-plans.ts';

@@ -11,8 +11,8 @@ import { retireMachines } from './retire-machines.ts';
 import {
   databaseTime,
   type ImportCounts,
-  listTombstonesSince,
   listStateChanges,
+  listTombstonesSince,
   listUnlisted,
   lockInventory,
   readListedAt,

@@ -22,9 +22,9 @@ import { type ImportDeps, importInventory } from './import-inventory.ts';
 import { listNodeServers, type NodeServer } from './node-store.ts';
 import * as store from './store.ts';
 
+export type { ServerChange } from '#monitor/views/index.ts';
 export { inventoryStaleMs } from './import-inventory.ts';
 export { keptTombstones } from './kept.ts';
-export type { ServerChange } from '#monitor/views/index.ts';
 export type { NodeServer } from './node-store.ts';
 export type { ClusterCount, ImportState } from './store.ts';
 

@@ -31,7 +31,6 @@ export { type LeftOutRows, readLeftOut } from './left-out-store.ts';
 export { listMailedDrills } from './mailed-drill-store.ts';
 export { findSiteOfIncident, listSitesOfAccount } from './place-store.ts';
 export { readPlanScope } from './plan-scope-store.ts';
-export { listServerChanges, type ServerChange, type ServerChangesAsked } from './server-history-store.ts';
 export { listSensorViews, type SensorView } from './probe-sensor-store.ts';
 export {
   countProtectedByNode,
@@ -68,4 +67,5 @@ export {
   type ServerAddress,
   type ServerName,
 } from './server-address-store.ts';
+export { listServerChanges, type ServerChange, type ServerChangesAsked } from './server-history-store.ts';
 export { nameSites } from './site-name-store.ts';

@@ -156,11 +156,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
   const devices = createDevices({ db, events, vendors });
   const explorer = createExplorer({ db, facts, devices });
   const inventory = createInventory({
-    ...base,
-    connection,
-    devices,
-    sites,
-    events,
+    ...{ ...base, connection, devices, sites, events },
     onPlaced: rejudgeWith(facts, incidents),
     intervalSeconds: config.inventorySyncSeconds,
   });

@@ -10,7 +10,7 @@ export const runningMax = 3;
 export const waitingMax = 24;
 
 export interface QueryGate {
-  /** Runs the work in its turn. Throws `explorer.busy` where too many of this asker wait, or `explorer.left` where nobody waits any more. */
+  /** Runs the work in its turn. Throws `explorer.busy` where too many of this asker wait, or `explorer.left` where the asker has gone. */
   run<T>(asker: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>;
 }
 

@@ -16,7 +16,7 @@ function createSlow() {
   return { clock, reads, begun, read };
 }
 
-test('a read that takes long is told of, goes on, and is given to whoever asks again', async () => {
+test('a read that takes long is told of, goes on, and is given to the next request', async () => {
   const { clock, reads, begun, read } = createSlow();
   const first = reads.join('1', 'url', read);
   await clock.advance(patienceMs);
@@ -38,7 +38,7 @@ test('one person never gets the read of another', async () => {
   assert.equal(begun.length, 2);
 });
 
-test('a read is left when it is stopped, when nobody asks again, and when its person begins too many', async () => {
+test('a read is left when it is stopped, when it is not asked for again, and when its person begins too many', async () => {
   const { clock, reads, begun, read } = createSlow();
   const ask = async (key: string) => {
     const asked = reads.join('1', key, read);

@@ -1,6 +1,6 @@
 /**
  * Reads that take longer than a person likes to look at nothing: the page says so and asks again, and the read goes on meanwhile.
- * One that nobody asks for again is left.
+ * One that is not asked for again is left.
  */
 import type { Clock } from '#common/clock/index.ts';
 
@@ -43,7 +43,7 @@ export function createRunningReads<T>(clock: Clock): RunningReads<T> {
     const leaving = new AbortController();
     const now = clock.monotonicMs();
     const entry = { person, value: read(leaving.signal), leaving, begunMs: now, askedMs: now };
-    // Whoever joins gets its error; after the last one has left there is nobody to tell.
+    // Each request that joins gets its error; without one it is not needed.
     entry.value.catch(() => {});
     entries.set(name, entry);
     return entry;

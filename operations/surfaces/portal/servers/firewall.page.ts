@@ -79,13 +79,23 @@ function stateOf({ firewall, nowMs }: FirewallPageOptions): { tone: Tone; text: 
 
 function switchButton({ visitor, server, firewall }: FirewallPageOptions): Content {
   if (!firewall.isSupported) return '';
-  return actionButton({
-    action: `/client/servers/${server.id}/firewall/switch`,
-    csrfToken: visitor.csrfToken,
-    label: firewall.isEnabled ? 'Switch off' : 'Switch on',
-    kind: firewall.isEnabled ? 'button' : 'primary',
-    fields: { version: firewall.version, enabled: firewall.isEnabled ? 'no' : 'yes' },
-  });
+  const action = `/client/servers/${server.id}/firewall/switch`;
+  const { csrfToken } = visitor;
+  const fields = (enabled: string) => ({ version: firewall.version, enabled });
+  if (!firewall.isEnabled)
+    return actionButton({ action, csrfToken, label: 'Switch on', kind: 'primary', fields: fields('yes') });
+  return askButton(
+    {
+      ...{
+        id: 'switch-off',
+        label: 'Switch off',
+        title: 'Switch the firewall off?',
+        openKind: 'button' as const,
+      },
+      ...{ action, csrfToken, fields: fields('no') },
+    },
+    'All traffic passes until you switch it on again. The rules are kept.',
+  );
 }
 
 const titles: Record<Direction, string> = { inbound: 'Coming in', outbound: 'Going out' };
@@ -180,7 +190,7 @@ function ruleButtons({ visitor, server, firewall }: FirewallPageOptions, ruleId:
     },
     'The rules after it then decide about this traffic, also for open connections.',
   );
-  const href = `/client/servers/${server.id}/firewall?edit=${ruleId}#edit-${ruleId}`;
+  const href = `/client/servers/${server.id}/firewall?edit=${ruleId}`;
   return html`<span id="edit-${ruleId}">${link(href, 'Edit', { kind: 'button' })}</span>${button('Up', { by: -1 }, 'move')}${button('Down', { by: 1 }, 'move')}${remove}`;
 }
 

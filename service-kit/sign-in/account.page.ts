@@ -1,5 +1,5 @@
 import {
-  actionButton,
+  askButton,
   age,
   badge,
   type Content,
@@ -99,12 +99,16 @@ function sessionsSection({ base, person, sessions, nowMs }: AccountView): Html {
         'Browsers that are signed in to your account. End sessions that you do not recognize, then change your password.',
       actions:
         others > 0 &&
-        actionButton({
-          action: `${base}/sessions/end-others`,
-          csrfToken,
-          label: others === 1 ? 'End the other session' : `End the ${others} other sessions`,
-          kind: 'danger',
-        }),
+        askButton(
+          {
+            id: 'end-others',
+            label: others === 1 ? 'End the other session' : `End the ${others} other sessions`,
+            title: 'End all other sessions?',
+            action: `${base}/sessions/end-others`,
+            csrfToken,
+          },
+          'Who uses them has to sign in again. This browser stays signed in.',
+        ),
     },
     table<SessionSummary>({
       caption: 'Sessions',
@@ -128,13 +132,13 @@ function sessionsSection({ base, person, sessions, nowMs }: AccountView): Html {
           cell: (session) =>
             session.isCurrent
               ? ''
-              : actionButton({
-                  action: `${base}/sessions/end`,
-                  csrfToken,
-                  label: 'End',
-                  kind: 'danger',
-                  fields: { session: session.id },
-                }),
+              : askButton(
+                  {
+                    ...{ id: `end-${session.id}`, label: 'End', title: 'End this session?' },
+                    ...{ action: `${base}/sessions/end`, csrfToken, fields: { session: session.id } },
+                  },
+                  'Who uses it has to sign in again.',
+                ),
         },
       ],
       rows: sessions,

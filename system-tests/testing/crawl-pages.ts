@@ -33,7 +33,7 @@ const phone = { width: 390, height: 844 };
 const desk = { width: 1440, height: 900 };
 /** Buttons that end or delete something; "Close" of a drawer is an ×. */
 const destructive =
-  /^(Remove|Detach|Deactivate|Close|Revoke|Delete|Destroy|Power off|Suspend|End access|Reset password)\b/;
+  /^(Remove|Detach|Deactivate|Close|Revoke|Delete|Destroy|Power off|Shut down|Reboot|Reset|Suspend|Switch off|End|Stop retrying)\b(?! ignor)/;
 
 /** One page of each kind is enough; ids, ranges and orders would lead to endless links. */
 const kindOf = (url: URL) =>

@@ -1,15 +1,7 @@
 /** Actions of a site, a rule or an incident. */
 import type { FastifyRequest } from 'fastify';
 import type { Action } from '#monitor/hand-off/index.ts';
-import {
-  actionButton,
-  askButton,
-  type Content,
-  formatCount,
-  html,
-  isoTime,
-  link,
-} from '#service-kit/pages/index.ts';
+import { askButton, type Content, formatCount, html, isoTime, link } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import { clockText, incidentHref } from '../parts/incident-text.ts';
@@ -122,6 +114,17 @@ function buttonsOf(action: Action, { csrfToken }: Viewer, path: string): Content
       'It is undone without the hold time, also while the attack goes on. The rule does not act on this attack again.',
     );
   if (action.state === 'ending' && action.attempts > 0)
-    return actionButton({ action: `${path}/give-up`, csrfToken, label: 'Stop retrying' });
+    return askButton(
+      {
+        ...{
+          id: `give-up-${action.id}`,
+          label: 'Stop retrying',
+          title: 'Stop retrying?',
+          openKind: 'button' as const,
+        },
+        ...{ action: `${path}/give-up`, csrfToken },
+      },
+      `What was done for ${action.address} may stay in force outside of the monitor. Undo it there.`,
+    );
   return '';
 }

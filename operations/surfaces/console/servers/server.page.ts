@@ -2,6 +2,7 @@ import type { Tenant } from '#operations/accounts/index.ts';
 import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
 import {
   actionButton,
+  askButton,
   banner,
   type Content,
   code,
@@ -128,7 +129,13 @@ function powerButtons({ staff, server }: ServerPageOptions): Content {
   if (server.powerState !== 'running')
     return actionButton({ action, csrfToken, label: 'Start', fields: { action: 'start' } });
   return [
-    actionButton({ action, csrfToken, label: 'Shut down', fields: { action: 'shutdown' } }),
+    askButton(
+      {
+        ...{ id: 'ask-shutdown', label: 'Shut down', title: 'Shut down?', openKind: 'button' as const },
+        ...{ action, csrfToken, fields: { action: 'shutdown' } },
+      },
+      'The operating system is asked to shut down. The server does not answer until it is started again.',
+    ),
     drawer({ id: 'ask-stop', open: 'Power off', title: 'Power off?' }, [
       html`<p>The operating system is not shut down. Data not yet written to disk is lost.</p>`,
       actionButton({ action, csrfToken, label: 'Power off', kind: 'danger', fields: { action: 'stop' } }),

@@ -2,6 +2,7 @@ import type { OpenAttack, ServerFindingCount } from '#operations/protect/index.t
 import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
 import {
   actionButton,
+  askButton,
   badge,
   banner,
   type Content,
@@ -9,7 +10,6 @@ import {
   code,
   codeBlock,
   definitionList,
-  drawer,
   formatMoney,
   type Html,
   html,
@@ -211,16 +211,27 @@ function powerButtons({ server, visitor }: OverviewOptions): Content {
   const button = (command: string, label: string) =>
     actionButton({ action, csrfToken, label, fields: { action: command } });
   if (server.powerState === 'stopped') return button('start', 'Start');
-  const hard = (command: string, label: string, warning: string) =>
-    drawer({ id: `ask-${command}`, open: label, title: `${label}?` }, [
-      html`<p>${warning}</p>`,
-      actionButton({ action, csrfToken, label, kind: 'danger', fields: { action: command } }),
-    ]);
+  const asked = (command: string, label: string, warning: string) =>
+    askButton(
+      {
+        ...{ id: `ask-${command}`, label, title: `${label}?`, openKind: 'button' as const },
+        ...{ action, csrfToken, fields: { action: command } },
+      },
+      warning,
+    );
+  const isKnown = server.powerState !== 'unknown';
   return [
-    server.powerState === 'unknown' ? button('start', 'Start') : button('reboot', 'Reboot'),
-    server.powerState !== 'unknown' && button('shutdown', 'Shut down'),
-    hard('reset', 'Reset', 'The operating system is not shut down. Data not yet written to disk is lost.'),
-    hard(
+    isKnown
+      ? asked('reboot', 'Reboot', 'The operating system restarts. The server does not answer meanwhile.')
+      : button('start', 'Start'),
+    isKnown &&
+      asked(
+        'shutdown',
+        'Shut down',
+        'The operating system is asked to shut down. The server does not answer until you start it again.',
+      ),
+    asked('reset', 'Reset', 'The operating system is not shut down. Data not yet written to disk is lost.'),
+    asked(
       'stop',
       'Power off',
       'The power is cut without a shutdown. Data not yet written to disk is lost. Use Shut down to stop the operating system first.',

@@ -269,7 +269,15 @@ export const portalCases: Cases = {
       const path = `/client/servers/${serverId}/firewall`;
       const page = await owned.page(`${path}?edit=${rule}`);
       const seen = /name="seen" value="([^"]+)"/.exec(page)![1]!;
-      const form = { version, rule, seen, direction: 'inbound', action: 'drop', protocol: 'tcp', ports: '23' };
+      const form = {
+        version,
+        rule,
+        seen,
+        direction: 'inbound',
+        action: 'drop',
+        protocol: 'tcp',
+        ports: '23',
+      };
       return owned.post(`${path}/edit`, form);
     },
   ],

@@ -1,6 +1,6 @@
 import {
-  askButton,
   age,
+  askButton,
   badge,
   type Content,
   definitionList,

@@ -90,7 +90,11 @@ function option(item) {
     ? make('a', 'palette-option', text, detail)
     : makeButton('palette-option', text, detail);
   if (isPath) element.href = item.href;
-  else element.addEventListener('click', () => (parts.dialog.close(), item.run?.()));
+  else
+    element.addEventListener('click', () => {
+      parts.dialog.close();
+      item.run?.();
+    });
   element.setAttribute('role', 'option');
   element.setAttribute('aria-selected', 'false');
   element.tabIndex = -1;
@@ -121,7 +125,10 @@ function draw() {
     return group;
   });
   parts.list.replaceChildren(...drawn);
-  for (const element of options()) element.id = `palette-option-${(count += 1)}`;
+  for (const element of options()) {
+    count += 1;
+    element.id = `palette-option-${count}`;
+  }
   const same =
     parts.hasMoved && options().find((one) => (one.getAttribute('href') ?? one.textContent) === kept);
   activate(same || options()[0]);

@@ -81,6 +81,8 @@ interface Reading extends Opened {
   stepSeconds: number;
   /** The filters name applications, so that these alone count. */
   isFiltered: boolean;
+  /** Sums that were read: a chart and its table ask for the same. */
+  known: Map<string, Promise<store.ApplicationSum[]>>;
 }
 
 export function createApplicationReader(opened: Opened): ApplicationReader {
@@ -90,6 +92,7 @@ export function createApplicationReader(opened: Opened): ApplicationReader {
     window: windowOf(opened),
     stepSeconds: applicationStep(servers.length, ask),
     isFiltered: namesApplications(ask.filters),
+    known: new Map(),
   };
   return {
     stepSeconds: reading.stepSeconds,
@@ -115,7 +118,10 @@ function listSums(
 ): Promise<store.ApplicationSum[]> {
   const known = store.applicationOrders.find((each) => each === order) ?? 'total';
   const query = { ...queryOf(reading), by, order: known, isAscending, limit };
-  return store.listApplicationSums(reading.db, reading.scope, query);
+  const key = JSON.stringify([by, known, isAscending, limit]);
+  const found = reading.known.get(key) ?? store.listApplicationSums(reading.db, reading.scope, query);
+  reading.known.set(key, found);
+  return found;
 }
 
 type Nameable = Pick<store.ApplicationSum, 'serverId' | 'address' | 'name' | 'transport' | 'serverPort'>;

@@ -6,7 +6,7 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type ExplorerScope, seriesOf } from './explorer-store.ts';
+import { type ExplorerScope, onlyChosen, seriesOf } from './explorer-store.ts';
 import type { TrafficFilter } from './filter.ts';
 import { grainOfStep, type RangePart, splitRange } from './split-range.ts';
 import type { UsageRange } from './usage-store.ts';
@@ -126,7 +126,7 @@ export async function listApplicationSums(
     rows as (
       select allocation_id, at, name, transport, server_port, inbound_bytes, outbound_bytes, last_sent_at,
         ${inHours(wholeHours(now))} as is_now, ${inHours(wholeHours(before))} as is_before
-      from protect_application_hours where at >= ${firstHour}
+      from protect_application_hours where at >= ${firstHour} ${onlyChosen(scope)}
       ${sql.join(
         minutes.map((one) => sql`union all ${one}`),
         sql` `,
@@ -235,7 +235,7 @@ export async function listApplicationSteps(
     rows as (
       select allocation_id, at, name, transport, server_port, inbound_bytes, outbound_bytes, last_sent_at,
         true as is_now, false as is_before
-      from protect_application_hours where ${inHours(wholeHours(parts))}
+      from protect_application_hours where ${inHours(wholeHours(parts))} ${onlyChosen(scope)}
       ${sql.join(
         minutes.map((one) => sql`union all ${one}`),
         sql` `,

@@ -46,9 +46,13 @@ const isEverything = ({ tenantIds, serverIds, addresses }: ExplorerScope) =>
 const chosen = (scope: ExplorerScope) => sql`chosen as materialized (
   select allocation_id, server_id, address from protect_series where ${seriesOf(scope)})`;
 
+/** A few series are looked up by themselves; all of them are read without a look. */
+export const onlyChosen = (scope: ExplorerScope): RawBuilder<unknown> =>
+  isEverything(scope) ? sql`` : sql`and allocation_id in (select allocation_id from chosen)`;
+
 /** Bytes of a part of a range, with the observed minutes of its hour as bits. */
 function rowsOfPart(part: RangePart, scope: ExplorerScope): RawBuilder<unknown> {
-  const only = isEverything(scope) ? sql`` : sql`and allocation_id in (select allocation_id from chosen)`;
+  const only = onlyChosen(scope);
   switch (part.grain) {
     case 'hours':
       return sql`select allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes

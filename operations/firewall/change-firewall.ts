@@ -31,7 +31,7 @@ export type FirewallChange =
 /**
  * Changes a firewall and queues its application. Throws `firewall.not_found`, `firewall.changed` when it is not at
  * `version` any more, `firewall.invalid` (details.field), `firewall.unsupported` where the hypervisor filters nothing.
- * An edit is judged by its rule alone, whatever happened to others: it throws `firewall.rule_changed` when the rule is not
+ * An edit is judged by its rule alone, also when others were changed: it throws `firewall.rule_changed` when the rule is not
  * as the editor saw it, `firewall.rule_removed` when it is gone.
  */
 export async function changeFirewall(

@@ -143,7 +143,7 @@ describe('a list renews itself', () => {
     assert.equal(await page.evaluate("document.activeElement.matches('.table-scroll')"), true);
   });
 
-  test('nothing changes under somebody who types or has selected text; afterwards it does', async () => {
+  test('nothing changes under a person who types or has selected text; afterwards it does', async () => {
     await using opened = await open();
     const { page } = opened;
     await page.locator('#field-name').fill('we');

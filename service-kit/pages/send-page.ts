@@ -27,7 +27,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
-/** True for a request that a page makes by itself to renew its parts: nobody has done anything. */
+/** True for a request that a page makes by itself to renew its parts: no person has done anything. */
 export function isRefresh(request: FastifyRequest): boolean {
   return request.method === 'GET' && request.headers['x-refresh'] !== undefined;
 }

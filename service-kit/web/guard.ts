@@ -12,7 +12,7 @@ export function isChange(request: FastifyRequest): boolean {
   return request.method !== 'GET' && request.method !== 'HEAD';
 }
 
-/** The session of a request. A page that renews itself does not keep its session alive: nobody has used it. */
+/** The session of a request. A page that renews itself does not keep its session alive: no person has used it. */
 export function readSession(
   sessions: Pick<Sessions, 'read'>,
   request: FastifyRequest,

@@ -1,6 +1,6 @@
 // Lists and marked parts renew themselves: one request for all parts of one address, none while the page is hidden.
 // What is equal is not touched; what differs is changed in place, so focus, scrolling and open rows stay. Nothing is
-// changed under somebody who types, selects or has a drawer open. Errors are asked again later and later.
+// changed under a person who types, selects or has a drawer open. Errors are asked again later and later.
 
 const longestWait = 300_000;
 /** What scripts and readers set on elements; a refresh leaves it. */
@@ -66,7 +66,7 @@ function isChanged(control) {
 }
 const hasInput = (root) => [...root.querySelectorAll('input, select, textarea')].some(isChanged);
 
-/** Somebody is in the middle of something. */
+/** The reader is in the middle of something. */
 function isHeld(element) {
   const chosen = getSelection();
   return (
@@ -139,7 +139,7 @@ function replace(element, fresh) {
   else if (box?.isConnected) box.focus({ preventScroll: true });
 }
 
-/** Returns false when something was left as it is because somebody is busy with it. */
+/** Returns false when something was left as it is because the reader is busy with it. */
 async function show(text, parts, source) {
   const found = new Map(
     partsOf(new DOMParser().parseFromString(text, 'text/html')).map(({ element, key }) => [key, element]),

@@ -117,8 +117,7 @@ export function ownerTable(
 
 /** Newest first; files have every point. */
 export function pointTable(request: FastifyRequest, points: readonly AddressPoint[], range: Range) {
-  const newest = points.toReversed();
-  const shown = wantedFile(request) ? newest : newest.slice(0, pointsShown);
+  const shown = points.toReversed().slice(0, wantedFile(request) ? points.length : pointsShown);
   const isMinute = range.stepSeconds === 60;
   const inside = (point: AddressPoint) =>
     isMinute

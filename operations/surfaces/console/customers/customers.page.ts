@@ -67,7 +67,6 @@ export function customersPage(options: CustomersPageOptions): Html {
           {
             action: path,
             method: 'get',
-            csrfToken: null,
             layout: 'inline',
             submit: 'Filter',
             submitKind: 'button',

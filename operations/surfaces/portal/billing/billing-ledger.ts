@@ -53,7 +53,6 @@ export function ledgerSection(options: LedgerOptions): Html {
         {
           action: '/client/billing/#ledger',
           method: 'get',
-          csrfToken: null,
           layout: 'inline',
           submit: 'Filter',
           submitKind: 'button',

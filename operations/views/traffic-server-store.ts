@@ -8,6 +8,7 @@ export interface TrafficServer {
   name: string;
   tenantId: number;
   tenantName: string;
+  clusterId: number;
   clusterName: string;
   node: string | null;
   isDestroyed: boolean;
@@ -23,7 +24,8 @@ export async function listTrafficServers(
 ): Promise<TrafficServer[]> {
   const owned = scope === 'all' ? sql`true` : sql`s.tenant_id = any(${[...scope]}::bigint[])`;
   const { rows } = await sql<TrafficServer>`
-    select s.id, s.name, s.tenant_id as "tenantId", t.name as "tenantName", c.name as "clusterName", s.node,
+    select s.id, s.name, s.tenant_id as "tenantId", t.name as "tenantName", s.cluster_id as "clusterId",
+      c.name as "clusterName", s.node,
       s.provisioning_state = 'deleted' as "isDestroyed", coalesce(p.views_on, true) as "isShown"
     from servers s join tenants t on t.id = s.tenant_id join clusters c on c.id = s.cluster_id
     left join protect_settings p on p.server_id = s.id

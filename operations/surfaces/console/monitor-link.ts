@@ -6,7 +6,7 @@ import type { SignOn } from '#service-kit/sign-on/index.ts';
 
 export interface MonitorLinkOptions {
   /** Default `button`, for headers. */
-  kind?: 'plain' | 'button';
+  kind?: 'plain' | 'quiet' | 'button';
   /** What it is about, where the text alone does not say so. */
   about?: string;
 }

@@ -41,6 +41,7 @@ export {
   type ExplorerDeps,
   type ExplorerPlace,
   exploreHref,
+  type PeerLink,
   readTrafficRange,
   registerExplorer,
 } from './traffic/index.ts';

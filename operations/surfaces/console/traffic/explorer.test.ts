@@ -1,6 +1,8 @@
 /** The operators' explorer: all customers by any dimension, and views under a name. */
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { after, before, test } from 'node:test';
+import { keyText } from '#contracts/sign-on/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
@@ -241,4 +243,28 @@ test('a view is saved for oneself or for all operators; API-1.S6: support opens 
   assert.equal((await post('second', ofAll!, {})).status, 303);
   assert.match(await people.operator.page(home), /Mine/);
   assert.doesNotMatch(await people.support.page(home), /Shared/);
+});
+
+test('servers, addresses and customers lead to the monitor, which knows their peers, once single sign-on is set up', async () => {
+  const leads = async (by: string) => [
+    ...(await (await get(`?by=${by}`)).text()).matchAll(/to=(%2Ffind[^"]*)"/g),
+  ];
+  for (const by of ['server', 'address', 'customer']) assert.equal((await leads(by)).length, 0, by);
+  await world.signOn.setKey(systemActor, generateKeyPairSync('ed25519').privateKey);
+  await world.signOn.savePeer(systemActor, {
+    address: 'https://monitor.test',
+    publicKey: keyText(generateKeyPairSync('ed25519').publicKey),
+    ...{ isAccepted: false, isOffered: true },
+  });
+  const id = servers['Birch web']!;
+  const [of] = await world.addresses.listAllocationsOfServers([id]);
+  for (const [by, query] of [
+    ['server', `/find/server?cluster_id=1&server_id=${id}`],
+    ['address', `/find/address?address=${encodeURIComponent(of!.address)}`],
+    ['customer', `/find/customer?account_id=${tenants.Birch}`],
+  ] as const)
+    assert.ok(
+      (await leads(by)).some(([, to]) => decodeURIComponent(to!) === query),
+      by,
+    );
 });

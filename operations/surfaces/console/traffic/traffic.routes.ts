@@ -1,8 +1,11 @@
 /** `/console/traffic/`: the traffic of all customers and servers, for staff. */
+import type { Actor } from '#operations/accounts/index.ts';
 import { exploredDimensions, filterDimensions } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { type ExplorerDeps, type ExplorerPlace, registerExplorer } from '../../parts/index.ts';
+import type { SignOn } from '#service-kit/sign-on/index.ts';
+import { type ExplorerDeps, type ExplorerPlace, type PeerLink, registerExplorer } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
+import { readMonitorLink } from '../monitor-link.ts';
 import { trafficPath } from './traffic-link.ts';
 
 const place: ExplorerPlace = {
@@ -33,6 +36,28 @@ const place: ExplorerPlace = {
   },
 };
 
-export function registerTraffic(app: App, deps: ExplorerDeps): void {
-  registerExplorer(app, deps, place, '/console');
+export function registerTraffic(app: App, deps: ExplorerDeps & { signOn: SignOn<Actor> }): void {
+  registerExplorer(app, deps, { ...place, readPeerLink: () => readPeerLink(deps.signOn) }, '/console');
+}
+
+/** Peers are the monitor's to show: operations does not hold them. */
+async function readPeerLink(signOn: SignOn<Actor>): Promise<PeerLink> {
+  const inMonitor = await readMonitorLink(signOn);
+  return ({ value, label, serverId, tenantId }, dimension, { reached }) => {
+    const options = { kind: 'quiet', about: label } as const;
+    switch (dimension) {
+      case 'address':
+        return value !== null && inMonitor({ kind: 'address', address: value }, options);
+      case 'server': {
+        const server = reached.find(({ id }) => id === serverId);
+        return (
+          server && inMonitor({ kind: 'server', clusterId: server.clusterId, serverId: server.id }, options)
+        );
+      }
+      case 'customer':
+        return tenantId !== null && inMonitor({ kind: 'customer', accountId: tenantId }, options);
+      default:
+        return '';
+    }
+  };
 }

@@ -26,7 +26,7 @@ import { type ChartInput, exploreChartData } from './explore-chart.ts';
 import { exploreFlows, type readFlows } from './explore-flows.ts';
 import { exploreForm } from './explore-form.ts';
 import { changeText, type ExplorerTable, exploreTable } from './explore-tables.ts';
-import { type Explorer, type ExplorerPlace, manyOf } from './place.ts';
+import { type Explorer, type ExplorerPlace, manyOf, type PeerLink } from './place.ts';
 import { savedLinks, savedSection } from './saved-views.ts';
 import type { TrafficView } from './traffic-view.ts';
 
@@ -42,6 +42,7 @@ export interface ExplorePage {
   /** Null: the chart is shown. */
   flows: Awaited<ReturnType<typeof readFlows>> | null;
   views: readonly SavedView[];
+  peerLink: PeerLink | null;
 }
 
 export function explorePage(request: FastifyRequest, page: ExplorePage): Content {
@@ -49,7 +50,11 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
   const { nowMs } = explored;
   offerSteps(request, page);
   const [first, ...others] = page.tables;
-  const tableOf = (one: ExplorerTable) => exploreTable(request, place, view, one, nowMs);
+  const tableOf = (one: ExplorerTable) =>
+    exploreTable(request, place, view, one, {
+      nowMs,
+      peersOf: (row) => page.peerLink?.(row, one.ranking.dimension, explored) ?? '',
+    });
   const isWide = view.by !== 'direction';
   return [
     refreshing({ id: 'traffic-state', url: view.url, everySeconds: 60 }, [

@@ -80,7 +80,7 @@ export function exploreTable(
   place: ExplorerPlace,
   view: TrafficView,
   { ranking, lines, place: number, stepMs }: ExplorerTable,
-  nowMs: number,
+  { nowMs, peersOf }: { nowMs: number; peersOf: (row: RankedValue) => Content },
 ): Content {
   const { dimension } = ranking;
   const isOfServers = dimension === 'server';
@@ -99,7 +99,7 @@ export function exploreTable(
     rows: linesOf(view, ranking, lines, stepMs),
     isComplete: ranking.others.count === 0,
     columns: [
-      nameColumn(place, view, dimension),
+      nameColumn(place, view, dimension, peersOf),
       ...(dimension === 'service' ? [serviceColumn] : []),
       bytesColumn('in', 'In', (line) => line.inboundBytes),
       bytesColumn('out', 'Out', (line) => line.outboundBytes),
@@ -159,7 +159,12 @@ function linesOf(view: TrafficView, ranking: Ranking, lines: ExploredLines | nul
 /** Dimensions whose values are written as they are typed. */
 const codes: readonly RankedDimension[] = ['address', 'port', 'node'];
 
-function nameColumn(place: ExplorerPlace, view: TrafficView, dimension: RankedDimension): DataColumn<Line> {
+function nameColumn(
+  place: ExplorerPlace,
+  view: TrafficView,
+  dimension: RankedDimension,
+  peersOf: (row: RankedValue) => Content,
+): DataColumn<Line> {
   return {
     key: 'name',
     header: nameOf(dimension),
@@ -176,7 +181,7 @@ function nameColumn(place: ExplorerPlace, view: TrafficView, dimension: RankedDi
       });
       const href = place.hrefOf(row, view.range.name === 'custom' ? undefined : view.range.name);
       const page = href && link(href, 'Open', { kind: 'quiet', label: `Open ${label}` });
-      return html`${only} <span class="leave-out">${without}${page}${place.peersOf?.(row)}</span>`;
+      return html`${only} <span class="leave-out">${without}${page}${peersOf(row)}</span>`;
     },
   };
 }

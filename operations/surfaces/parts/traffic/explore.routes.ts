@@ -103,9 +103,10 @@ async function readPage(
   const { explored, view } = await open(deps, place, request);
   const who = place.whoOf(request);
   const isFile = wantedFile(request) !== null;
-  const [rankings, views] = await Promise.all([
+  const [rankings, views, peerLink] = await Promise.all([
     readRankings(explored, view, request),
     deps.savedViews.list(who.actor),
+    place.readPeerLink?.() ?? null,
   ]);
   const leading = rankings.find(({ dimension }) => dimension === view.by) ?? rankings[0] ?? null;
   const [chart, flows] = await Promise.all([
@@ -123,5 +124,5 @@ async function readPage(
       };
     }),
   );
-  return { place, who, explored, view, chart, tables, leading, flows, views };
+  return { place, who, explored, view, chart, tables, leading, flows, views, peerLink };
 }

@@ -3,5 +3,5 @@
  * request reaches; a place only says what can be asked and where its links lead.
  */
 export { type ExplorerDeps, registerExplorer } from './explore.routes.ts';
-export type { Explorer, ExplorerPlace } from './place.ts';
+export type { Explorer, ExplorerPlace, PeerLink } from './place.ts';
 export { exploreHref, readTrafficRange } from './traffic-view.ts';

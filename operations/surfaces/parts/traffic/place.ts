@@ -1,7 +1,12 @@
 /** Where an explorer of traffic is: what differs between the customers' and the operators'. */
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '#operations/accounts/index.ts';
-import type { ExploredDimension, FilterDimension, RankedValue } from '#operations/protect/index.ts';
+import type {
+  Exploration,
+  ExploredDimension,
+  FilterDimension,
+  RankedValue,
+} from '#operations/protect/index.ts';
 import type { Content, Html } from '#service-kit/pages/index.ts';
 
 /** Who looks at a page of the explorer. */
@@ -29,9 +34,12 @@ export interface ExplorerPlace {
   frame(request: FastifyRequest, title: string, toast: string | null, content: Content): Html;
   /** The page of a server or a customer; null where there is none. */
   hrefOf(row: Pick<RankedValue, 'serverId' | 'tenantId'>, range: string | undefined): string | null;
-  /** A way to where the other ends of a server's or an address's connections are known. */
-  peersOf?: (row: RankedValue) => Content;
+  /** Read once for a page: the way to where the other ends of a row's connections are known. */
+  readPeerLink?: () => Promise<PeerLink>;
 }
+
+/** Nothing where a row is no server, address or customer. */
+export type PeerLink = (row: RankedValue, dimension: ExploredDimension, explored: Exploration) => Content;
 
 const names: Readonly<Record<ExploredDimension, readonly [one: string, many: string]>> = {
   direction: ['Direction', 'In and out'],

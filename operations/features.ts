@@ -97,7 +97,7 @@ export async function createFeatures(platform: Platform, overrides: Overrides): 
   return { ...platform, ...infrastructure, ...customers, signOn };
 }
 
-/** Customers have no account at the monitor, so nobody is signed in as one. */
+/** Customers have no account at the monitor, so a sign-on never starts a session of one. */
 function createStaffSignOn({ settings, db, clock, secrets }: Platform, accounts: Accounts): SignOn<Actor> {
   return createSignOn<Actor>({
     ...{ db, clock, secrets, requireOperator, allowsInsecureHttp: settings.allowInsecureHttp },

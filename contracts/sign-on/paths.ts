@@ -30,7 +30,7 @@ export function isTargetPath(path: string): boolean {
 
 /**
  * What the receiver asks the issuer to sign for this browser: SHA-256 over the browser's secret, a line feed and the path,
- * in base64url. It binds the assertion to the browser and to the path, and tells nobody the secret.
+ * in base64url. It binds the assertion to the browser and to the path, and does not tell the secret.
  */
 export function stateOf(secret: string, path: string): string {
   return createHash('sha256').update(`${secret}\n${path}`).digest('base64url');

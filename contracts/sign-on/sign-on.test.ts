@@ -38,7 +38,7 @@ const issuedAt = vectors.assertion.issued_at;
 const verify = (text: string, change: Partial<Parameters<typeof verifyAssertion>[1]> = {}) =>
   verifyAssertion(text, { key: publicKey, audience: vectors.audience, nowSeconds: issuedAt, ...change });
 
-/** A payload that the issuer's key has signed, whatever it says. */
+/** A payload that the issuer's key has signed, with any content. */
 function signed(payload: object): string {
   const text = `svcso1.${Buffer.from(JSON.stringify(payload)).toString('base64url')}`;
   return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`;

@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Part } from '#common/lifecycle/index.ts';
-import { seedSignOn, type SignOn } from '#service-kit/sign-on/index.ts';
+import { type SignOn, seedSignOn } from '#service-kit/sign-on/index.ts';
 import type { MonitorConfig } from '../config.ts';
 import type { Connection } from '../operations-client/index.ts';
 import { type Actor, type Operators, systemActor } from '../operators/index.ts';

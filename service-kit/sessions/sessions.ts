@@ -94,10 +94,8 @@ export function createSessions(options: SessionsOptions): Sessions {
     async start(personId, origin, proof = { hasSecondFactor: false }) {
       const secret = newSecret();
       const csrfToken = randomBytes(24).toString('base64url');
-      const { hasSecondFactor, authenticatedAtMs = null } = proof;
       const made = { digest: digest(secret), personId, csrfToken, absoluteHours };
-      const session = { ...made, hasSecondFactor, authenticatedAtMs, ...shortened(origin) };
-      await store.insertSession(options.db(), session);
+      await store.insertSession(options.db(), { ...made, ...proof, ...shortened(origin) });
       return `${cookieName}=${secret}; ${attributes}; Max-Age=${absoluteHours * 3600}`;
     },
     async read(cookieHeader, { isActivity = true } = {}) {

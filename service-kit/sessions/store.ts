@@ -8,8 +8,8 @@ export interface NewSession {
   csrfToken: string;
   absoluteHours: number;
   hasSecondFactor: boolean;
-  /** Null: now. */
-  authenticatedAtMs: number | null;
+  /** Absent: now. */
+  authenticatedAtMs?: number;
   source: string | null;
   userAgent: string | null;
 }
@@ -17,7 +17,7 @@ export interface NewSession {
 export async function insertSession(db: Queryable, session: NewSession): Promise<void> {
   await sql`delete from sessions where expires_at < svc_now()`.execute(db);
   const { hasSecondFactor, authenticatedAtMs } = session;
-  const provedAt = authenticatedAtMs === null ? null : authenticatedAtMs / 1000;
+  const provedAt = authenticatedAtMs === undefined ? null : authenticatedAtMs / 1000;
   // A clock that runs ahead must not make a session that is confirmed, or lives, longer than any other.
   await sql`
     insert into sessions (digest, person_id, csrf_token, authenticated_at, second_factor_at, expires_at, source, user_agent)

@@ -13,7 +13,7 @@ import type { AuditActor } from '#service-kit/audit/index.ts';
 import type { SignOnDeps } from './deps.ts';
 import * as store from './store.ts';
 
-/** Why nobody is signed in. */
+/** Why a sign-on is refused. */
 export type Refusal =
   | AssertionFault
   /** No peer, or its operators are not accepted. */
@@ -57,12 +57,12 @@ export async function acceptAssertion<Actor extends AuditActor>(
   return isNew ? { ticket } : { refused: 'used_before' };
 }
 
-/** Longer than any assertion and any ticket is good for, whatever the clocks of program and database differ by. */
+/** Longer than any assertion and any ticket is valid, also where the clocks of program and database differ. */
 const keptSeconds = 2 * (assertionSeconds + 2 * clockSkewSeconds + ticketMinutes * 60);
 
 /**
  * The accepted assertion of this browser: it must have both the secret that it was given before, to which the assertion is
- * bound, and the ticket of the answer. Null where either is missing, so that nobody can be signed in as someone else.
+ * bound, and the ticket of the answer. Null where either is missing, so that a stranger cannot sign a person in as someone else.
  */
 export async function findAnswer<Actor extends AuditActor>(
   { db }: SignOnDeps<Actor>,

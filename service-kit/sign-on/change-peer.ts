@@ -150,17 +150,16 @@ export async function writeAccount<Actor extends AuditActor>(
   });
 }
 
-/** An operator removes any link, and a person their own. False when there is no such link. */
+/** False when there is no such link. */
 export async function unlinkAccount<Actor extends AuditActor>(
   deps: SignOnDeps<Actor>,
   actor: Actor,
-  ownId: number,
   subjectId: number,
 ): Promise<boolean> {
+  deps.requireOperator(actor);
   return inTransaction(deps.db(), async (trx) => {
     const linked = await store.deleteAccount(trx, subjectId);
     if (linked === null) return false;
-    if (linked.personId !== ownId) deps.requireOperator(actor);
     await record(trx, actor, {
       operation: 'sign_on.unlink_account',
       subject: { kind: 'account_link', id: subjectId },

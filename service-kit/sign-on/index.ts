@@ -8,12 +8,12 @@
  */
 import { signingKey } from './store.ts';
 
-export { seedSignOn } from './seed-sign-on.ts';
 export type { SignOnDeps } from './deps.ts';
-export { createSignOn, type SignOn, type SignOnView } from './sign-on.ts';
-export { registerSignOn, type SignOnRouteDeps } from './sign-on.routes.ts';
-export { registerSignOnPages, type SignOnPagesOptions } from './sign-on-pages.routes.ts';
+export { seedSignOn } from './seed-sign-on.ts';
 export { registerSignOnSettings, type SignOnSettingsOptions } from './settings.routes.ts';
+export { registerSignOn, type SignOnRouteDeps } from './sign-on.routes.ts';
+export { createSignOn, type SignOn, type SignOnView } from './sign-on.ts';
+export { registerSignOnPages, type SignOnPagesOptions } from './sign-on-pages.routes.ts';
 export type { LinkedAccount, Peer } from './store.ts';
 
 /** Where sign-on keeps sealed secrets. */

@@ -50,6 +50,7 @@ export function settingsContent(page: SignOnSettings): Content {
         title: 'Key of this program',
         id: 'key',
         description: `Enter it under Single sign-on of ${other}, by which it knows that this console vouches for an operator.`,
+        actions: replaceKey(page),
       },
       keyPart(page),
     ),
@@ -83,7 +84,7 @@ function stateOf({ peer, publicKey, other }: SignOnSettings): { tone: Tone; text
     : { tone: 'info', text: `Our operators are signed in at ${peer.address}, and its operators not here.` };
 }
 
-function keyPart({ publicKey, keyCreatedAt, base, viewer, nowMs, other }: SignOnSettings): Content {
+function keyPart({ publicKey, keyCreatedAt, base, viewer, nowMs }: SignOnSettings): Content {
   const action = `${base}/key`;
   const { csrfToken } = viewer;
   if (publicKey === null) {
@@ -93,12 +94,18 @@ function keyPart({ publicKey, keyCreatedAt, base, viewer, nowMs, other }: SignOn
   return [
     codeBlock({ code: publicKey, label: 'Public key' }),
     html`<p class="hint">Created ${moment(keyCreatedAt?.getTime(), nowMs)}. It is no secret; the private half never leaves this program.</p>`,
-    viewer.canChange &&
-      askButton(
-        { id: 'ask-key', action, csrfToken, label: 'Replace the key', title: 'Replace the key?' },
-        `Sign-ons to ${other} stop until the new key is entered there. There all linked accounts are removed with it.`,
-      ),
   ];
+}
+
+/** Beside the heading. */
+function replaceKey({ publicKey, base, viewer, other }: SignOnSettings): Content {
+  if (publicKey === null || !viewer.canChange) return false;
+  const action = `${base}/key`;
+  const asked = { id: 'ask-key', action, label: 'Replace the key', title: 'Replace the key?' };
+  return askButton(
+    { ...asked, csrfToken: viewer.csrfToken },
+    `Sign-ons to ${other} stop until the new key is entered there. There all linked accounts are removed with it.`,
+  );
 }
 
 function peerPart({ peer, base, viewer, refused, other }: SignOnSettings): Content {
@@ -160,21 +167,22 @@ function accountsPart(page: SignOnSettings): Content {
         {
           key: 'subject',
           header: 'There',
-          cell: ({ subjectId, subjectEmail }) => subjectEmail ?? `operator ${subjectId}`,
+          cell: ({ subjectEmail }) => subjectEmail ?? 'named by the first sign-on',
         },
         { key: 'id', header: 'Id there', kind: 'figure', cell: ({ subjectId }) => String(subjectId) },
         { key: 'linked', header: 'Linked', cell: ({ linkedAt }) => moment(linkedAt.getTime(), nowMs) },
         {
           key: 'used',
           header: 'Last used',
-          cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : moment(lastUsedAt.getTime(), nowMs)),
+          cell: ({ lastUsedAt }) =>
+            lastUsedAt === null ? 'never used' : moment(lastUsedAt.getTime(), nowMs),
         },
         {
           key: 'act',
           header: 'Do',
           kind: 'actions',
-          cell: ({ subjectId, personId }) =>
-            (viewer.canChange || personId === viewer.id) &&
+          cell: ({ subjectId }) =>
+            viewer.canChange &&
             actionButton({
               action: `${base}/unlink`,
               csrfToken: viewer.csrfToken,

@@ -172,5 +172,5 @@ function refuse<Actor extends AuditActor>(
     html`<p>${text}</p>`,
     html`<div class="form-buttons">${link(home, 'To the console', { kind: 'primary' })}</div>`,
   ];
-  return sendPage(reply, alone(area, 'Nobody was signed in', content), status);
+  return sendPage(reply, alone(area, 'You were not signed in', content), status);
 }

@@ -4,7 +4,7 @@
  *
  * The assertion is posted by a page of another site, with which browsers send no cookie of ours. So the answer only checks
  * it and gives a ticket; the redirect to the last step carries the cookies, of which one was given before the sign-on left
- * this browser. Without that one nobody is signed in: no stranger can sign a person in to the stranger's account.
+ * this browser. Without that one no session starts: no stranger can sign a person in to the stranger's account.
  */
 import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';

@@ -36,7 +36,7 @@ export interface SignOn<Actor extends AuditActor> {
   savePeer(actor: Actor, input: PeerInput): Promise<void>;
   linkAccount(actor: Actor, input: { subjectId: number; personId: number }): Promise<void>;
   /** False when there is no such link. */
-  unlinkAccount(actor: Actor, ownId: number, subjectId: number): Promise<boolean>;
+  unlinkAccount(actor: Actor, subjectId: number): Promise<boolean>;
 
   /** Where pages link to at the other program: builds the address of a place there. Null where nothing is set up. */
   links(): Promise<((place: Place) => string) | null>;
@@ -72,7 +72,7 @@ export function createSignOn<Actor extends AuditActor>(deps: SignOnDeps<Actor>):
     setKey: (actor, key) => setKey(deps, actor, key),
     savePeer: (actor, input) => savePeer(deps, actor, input),
     linkAccount: (actor, input) => linkAccount(deps, actor, input),
-    unlinkAccount: (actor, ownId, subjectId) => unlinkAccount(deps, actor, ownId, subjectId),
+    unlinkAccount: (actor, subjectId) => unlinkAccount(deps, actor, subjectId),
 
     async links() {
       const peer = await store.readPeer(db());

@@ -5,7 +5,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { createTestClock, type TestClock } from '#common/clock/index.ts';
 import { type Assertion, keyIdOf, keyText, signAssertion, stateOf } from '#contracts/sign-on/index.ts';
-import { type Operator, systemActor as monitorSystem } from '#monitor/operators/index.ts';
+import { systemActor as monitorSystem, type Operator } from '#monitor/operators/index.ts';
 import { type MonitorServer, startMonitorServer, testPassword } from '#monitor/testing/server.ts';
 import { type Person, systemActor } from '#operations/accounts/index.ts';
 import { createWorld, password, type World } from '#operations/testing/create-world.ts';

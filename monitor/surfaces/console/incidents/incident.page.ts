@@ -76,7 +76,7 @@ export function incidentPage(request: FastifyRequest, page: IncidentPage): Conte
           kind: 'button',
         },
       ),
-    // Others are delivered to nobody.
+    // Other targets are not delivered.
     incident.target.kind === 'host' && page.inOperations({ kind: 'incident', incidentId: incident.id }),
   ];
   return refreshing({ id: 'incident', url: request.url, everySeconds: 10 }, [

@@ -97,7 +97,7 @@ function facts({ server, tenant, inMonitor, nowMs }: ServerPageOptions): Html {
         server.addresses.length > 0
           ? server.addresses.map(({ address }) => {
               const shown = inMonitor({ kind: 'address', address }, { kind: 'plain', about: address });
-              return html`<div>${code(address, true)} ${shown}</div>`;
+              return html`<div>${code(address, true)}</div>${shown && html`<div>${shown}</div>`}`;
             })
           : 'no public address',
     },

@@ -8,6 +8,7 @@ import { testPassword } from '#monitor/testing/server.ts';
 import { findingCases } from './finding-cases.ts';
 import { handOffCases } from './hand-off-cases.ts';
 import { protectionCases } from './protection-cases.ts';
+import { signOnCases } from './sign-on-cases.ts';
 import { type Answer, type Case, operatorEmail, type Stage } from './stage.ts';
 
 const codeOf = (secret: string) => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
@@ -37,6 +38,8 @@ export const exceptions: Readonly<Record<string, string>> = {
   'POST /reset-password': 'mails a link after the answer; operator.set_password_by_link says when it is used',
   'POST /sign-in/passkey/options': 'makes a challenge of five minutes; signing it is session.start',
   'POST /sign-in/passkey': 'session.start, by an authenticator: operations/surfaces/passkeys.test.ts',
+  'POST /sign-on/answer':
+    'keeps a signed assertion for minutes; session.start or sign_on.link_account says what it was used for',
   'POST /account/app/new': 'makes a secret that is not in use before second_factor.add_app',
   'POST /account/passkeys/new': 'makes a challenge of five minutes',
   'POST /account/passkeys':
@@ -85,6 +88,7 @@ export const cases: Readonly<Record<string, Case>> = {
   ...protectionCases,
   ...handOffCases,
   ...findingCases,
+  ...signOnCases,
   'POST /agent/v1/enrol': [
     'sensor.enrol',
     async ({ server, token, next }) => {

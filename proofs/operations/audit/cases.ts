@@ -8,12 +8,15 @@ import type { Cases } from './case.ts';
 import { consoleCases } from './console-cases.ts';
 import { addApp, factorCases } from './factor-cases.ts';
 import { portalCases } from './portal-cases.ts';
+import { signOnCases } from './sign-on-cases.ts';
 import type { Stage } from './stage.ts';
 
 /** Routes that may leave nothing, and why. */
 export const exceptions: Readonly<Record<string, string>> = {
   'POST /sign-in/passkey/options': 'makes a challenge of five minutes; signing it is session.start',
   'POST /sign-in/passkey': 'session.start, by an authenticator: operations/surfaces/passkeys.test.ts',
+  'POST /sign-on/answer':
+    'keeps a signed assertion for minutes; session.start or sign_on.link_account says what it was used for',
   'POST /client/account/app/new': 'makes a secret that is not in use before second_factor.add_app',
   'POST /console/account/app/new': 'makes a secret that is not in use before second_factor.add_app',
   'POST /client/account/passkeys/new': 'makes a challenge of five minutes',
@@ -243,6 +246,7 @@ export const cases: Cases = {
   ...factorCases('/console/account'),
   ...publicCases,
   ...portalCases,
+  ...signOnCases,
   ...consoleCases,
   ...apiCases('v1'),
   ...apiCases('v2'),

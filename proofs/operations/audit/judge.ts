@@ -13,7 +13,7 @@ function listMutatingRoutes(stage: Stage): string[] {
 
 const actorKinds: readonly [RegExp, string][] = [
   [/ \/api\//, 'key'],
-  [/ \/console\//, 'staff'],
+  [/ \/(console|sign-on)\//, 'staff'],
   [/ \/(client|sign-in|sign-out|join|set-password)/, 'person'],
 ];
 

@@ -84,7 +84,6 @@ async function whileCapturing(
     ...(detection ? { detection } : {}),
     onCommitted: () => {},
     onWindow: (window) => collected.windows.push(window),
-    windowMs: 1000,
     spool: createUnkeptMinutes((minutes, gaps) => {
       collected.minutes.push(...minutes);
       collected.gaps.push(...gaps);

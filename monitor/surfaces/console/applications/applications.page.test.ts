@@ -122,16 +122,17 @@ test('NET-2.2.2: hover or keyboard focus on a row shows at most five pairs', asy
   assert.doesNotMatch(answer.text, /<html/);
 });
 
-test('an expanded row leads to the explorer, with the application as its filter', async () => {
+test('an expanded row leads to the explorer, with its application, port, transport and direction as the filter', async () => {
   const { text } = await visitor.get(path(`open=${open}`));
   const hrefs = [...text.matchAll(/href="([^"]*\/explore\?[^"]*)"/g)].map((one) =>
     one[1]!.replaceAll('&amp;', '&'),
   );
+  const filter = 'app:example.net port:443 transport:6 direction:outbound';
   assert.deepEqual(
     hrefs.map((href) => new URL(href, 'http://x').searchParams).map((one) => [one.get('q'), one.get('by')]),
     [
-      ['app:example.net', 'server'],
-      ['app:example.net', 'peer'],
+      [filter, 'server'],
+      [filter, 'peer'],
     ],
   );
   const explored = await visitor.get(hrefs[0]!);

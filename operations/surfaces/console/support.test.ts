@@ -159,7 +159,7 @@ test('every page that operators read, support reads too, without a form to send'
 
 /** Routes that every role may call, and those for a person's own account. */
 const reading =
-  /^(find|list|count|read|sum|balance|access|usage|fleet|tenantsOf|last|members|billingProfileOf|customerActorOf|staffActorOf|remaining|forecast|describe|is|has|lock)/;
+  /^(find|list|search|count|read|sum|balance|access|usage|fleet|tenantsOf|last|members|billingProfileOf|customerActorOf|staffActorOf|remaining|forecast|describe|is|has|lock)/;
 const withoutActor: Readonly<Record<string, readonly string[]>> = {
   accounts: ['signIn', 'noteOwn', 'acceptInvitation', 'changePassword'],
   adminProjects: ['verify'],

@@ -8,6 +8,7 @@ import type { Cases } from './case.ts';
 import { consoleCases } from './console-cases.ts';
 import { addApp, factorCases } from './factor-cases.ts';
 import { portalCases } from './portal-cases.ts';
+import { savedViewCases } from './saved-view-cases.ts';
 import { signOnCases } from './sign-on-cases.ts';
 import type { Stage } from './stage.ts';
 
@@ -246,6 +247,7 @@ export const cases: Cases = {
   ...factorCases('/console/account'),
   ...publicCases,
   ...portalCases,
+  ...savedViewCases,
   ...signOnCases,
   ...consoleCases,
   ...apiCases('v1'),

@@ -30,7 +30,7 @@ test('API-8.1: the usage page says what was used, what it costs, and by which ke
   assert.match(page, new RegExp(`svc_${caller.keyId}_…`));
   assert.match(page, /Requests by day/);
   const keys = await (await get('/client/developer/', caller.cookie)).text();
-  assert.match(keys, /<td class="kind-figure"[^>]*>30<\/td>/, 'the list of keys has the count of this month');
+  assert.match(keys, /<td class="kind-figure[^>]*>30<\/td>/, 'the list of keys has the count of this month');
   const csv = await get('/client/developer/usage.csv', caller.cookie);
   assert.match(csv.headers.get('content-type')!, /^text\/csv/);
   assert.match(await csv.text(), /^date,requests\r\n(\d{4}-\d\d-\d\d,0\r\n)*\d{4}-\d\d-\d\d,30\r\n$/);

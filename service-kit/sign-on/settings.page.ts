@@ -152,24 +152,25 @@ function peerPart({ peer, base, viewer, refused, other }: SignOnSettings): Conte
 }
 
 function accountsPart(page: SignOnSettings): Content {
-  const { accounts, operators, base, viewer, nowMs, peer } = page;
+  const { accounts, operators, base, viewer, nowMs, peer, other } = page;
   const nameOf = (personId: number) => operators.find(({ id }) => id === personId);
   return [
     table<LinkedAccount>({
       caption: 'Linked accounts',
+      card: { line: ['subject', 'used'] },
       isStacked: true,
       columns: [
         {
           key: 'person',
-          header: 'Here',
+          header: 'Operator',
           cell: ({ personId }) => nameOf(personId)?.email ?? `operator ${personId}, without access`,
         },
         {
           key: 'subject',
-          header: 'There',
+          header: `Account in ${other}`,
           cell: ({ subjectEmail }) => subjectEmail ?? 'named by the first sign-on',
         },
-        { key: 'id', header: 'Id there', kind: 'figure', cell: ({ subjectId }) => String(subjectId) },
+        { key: 'id', header: 'Its id', kind: 'figure', cell: ({ subjectId }) => String(subjectId) },
         { key: 'linked', header: 'Linked', cell: ({ linkedAt }) => moment(linkedAt.getTime(), nowMs) },
         {
           key: 'used',
@@ -183,12 +184,17 @@ function accountsPart(page: SignOnSettings): Content {
           kind: 'actions',
           cell: ({ subjectId }) =>
             viewer.canChange &&
-            actionButton({
-              action: `${base}/unlink`,
-              csrfToken: viewer.csrfToken,
-              label: 'Unlink',
-              fields: { subject: subjectId },
-            }),
+            askButton(
+              {
+                id: `unlink-${subjectId}`,
+                action: `${base}/unlink`,
+                csrfToken: viewer.csrfToken,
+                label: 'Unlink',
+                title: 'Unlink the accounts?',
+                fields: { subject: subjectId },
+              },
+              `Links from ${other} sign this operator in no more, until the accounts are linked anew.`,
+            ),
         },
       ],
       rows: accounts,

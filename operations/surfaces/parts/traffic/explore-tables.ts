@@ -93,6 +93,7 @@ export function exploreTable(
     id: dimension,
     caption: `${manyOf(dimension)} by traffic`,
     captionVisible: true,
+    card: { line: ['in', 'out', 'total'] },
     url: view.url,
     sort: sortOf(view, number),
     sortParameters: { by: `sort${number}`, direction: `dir${number}` },

@@ -75,6 +75,7 @@ export function savedSection(
 function viewTable(place: ExplorerPlace, views: readonly SavedView[], who: Explorer): Content {
   return table<SavedView>({
     caption: 'Saved views',
+    card: { line: ['shows'] },
     rows: views,
     columns: [
       {

@@ -74,7 +74,11 @@ export const given: Arguments = {
   'operations/accounts/store.ts:findPersonByEmail': [['a@example.com']],
   'monitor/operators/store.ts:findByEmail': [['a@example.com']],
   'operations/firewall/store.ts:putFirewall': [
-    [1, { isEnabled: true, inboundPolicy: 'accept', outboundPolicy: 'accept' }, [{ id: 1 }, { peers: [] }]],
+    [
+      1,
+      { isEnabled: true, inboundPolicy: 'accept', outboundPolicy: 'accept' },
+      [{ id: 1, peers: [] }, { peers: [] }],
+    ],
   ],
   'operations/addresses/store.ts:lockGenerationsAt': [
     [{ address: '203.0.113.1', at: new Date(0), clusterIds: [1] }],

@@ -1,4 +1,4 @@
--- Search by the beginnings of words, with what every PostgreSQL has. Names are cut at whatever is neither letter nor
+-- Search by the beginnings of words, with what every PostgreSQL has. Names are cut at what is neither letter nor
 -- digit, so "db" finds "prod-db-3".
 create function search_words(name text) returns tsvector language sql immutable strict parallel safe as $$
   select array_to_tsvector(array_remove(regexp_split_to_array(lower(name), '[[:space:][:punct:]]+'), ''))

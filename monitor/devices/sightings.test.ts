@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { systemActor } from '#monitor/operators/index.ts';
-import { addSensor, minutesAgo } from '#monitor/testing/facts.ts';
+import { addSensor, minutesAgo, renewRunningMinute } from '#monitor/testing/facts.ts';
 import { createWorld, fingerprintTables, type World } from '#monitor/testing/world.ts';
 import type { SightingUpload } from './index.ts';
 
@@ -13,6 +13,7 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 beforeEach(async () => {
+  renewRunningMinute();
   sites += 1;
   siteId = (await world.sites.create(systemActor, `Site ${sites}`)).id;
 });

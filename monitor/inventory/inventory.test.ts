@@ -3,7 +3,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
 import { type Device, labelDevice } from '#monitor/devices/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
-import { addMinutes, addSensor, minutesAgo } from '#monitor/testing/facts.ts';
+import { addMinutes, addSensor, minutesAgo, renewRunningMinute } from '#monitor/testing/facts.ts';
 import { createWorld, fingerprintTables, type World } from '#monitor/testing/world.ts';
 
 let world: World;
@@ -15,6 +15,7 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 beforeEach(async () => {
+  renewRunningMinute();
   world.operations.vms = [];
   world.operations.intercept = () => false;
   await world.database.pool.query(

@@ -148,3 +148,7 @@ test('counters above 2^31 stay exact, also when their slot moves', () => {
   array.clear(0, 4);
   assert.equal(array.get(2), 0);
 });
+
+test('a table with a number of slots that its index can not have is refused, instead of being searched for ever', () => {
+  for (const slots of [0, 3, 1000]) assert.throws(() => new SlotTable(slots, 1, 1, 7), RangeError);
+});

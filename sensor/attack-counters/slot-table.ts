@@ -62,7 +62,10 @@ export class SlotTable {
   /** Where the open second's bins are in the row of a slot. */
   openBin = 0;
 
+  /** `slotsMax` is a power of two: places of the index are the upper bits of a hash. */
   constructor(slotsMax: number, directions: 1 | 2, bins: number, seed: number) {
+    if (slotsMax < 1 || (slotsMax & (slotsMax - 1)) !== 0)
+      throw new RangeError(`a table has a power of two of slots, not ${slotsMax}`);
     this.bins = bins;
     this.active = new Int32Array(slotsMax);
     this.#slotsMax = slotsMax;

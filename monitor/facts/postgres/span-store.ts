@@ -78,11 +78,12 @@ function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
   const youngAll = [{ from: young.fromMinute, to: young.toMinute }];
   const sets = {
     hours: new Set(rolled.hours),
-    detailed: new Set(rolled.detailed),
     tens: new Set(rolled.tens),
-    addressTens: new Set(rolled.addressTens),
     unjudged: new Set(rolled.unjudged),
   };
+  // Made when they are asked for: most reads need neither.
+  const detailed = () => without(sets.hours, rolled.hoursWithoutDetail);
+  const addressTens = () => without(sets.tens, rolled.tensWithoutAddresses);
   const byHours = (spans: readonly Span[], rolledHours: ReadonlySet<number> = sets.hours) => {
     const { starts, spans: rest } = splitSpans(spans, rolledHours, hourSeconds);
     return { hours: starts, spans: rest, ...splitMinutes(rest, sets.unjudged) };
@@ -92,7 +93,7 @@ function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
   const addressesUpTo = (stepSeconds: number, needsCapture: boolean): AddressParts => {
     const fits = fitting(stepSeconds);
     const hours = splitSpans(all, needsCapture ? new Set() : fits(hourSeconds, sets.hours), hourSeconds);
-    const tens = splitSpans(hours.spans, fits(tenSeconds, sets.addressTens), tenSeconds);
+    const tens = splitSpans(hours.spans, fits(tenSeconds, addressTens()), tenSeconds);
     return { hours: hours.starts, tens: tens.starts, spans: tens.spans };
   };
   const names = (spans: readonly Span[], stepSeconds: number): NameParts => {
@@ -107,7 +108,9 @@ function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
     siteId: range.siteId,
     ...byHours(all),
     pairs: byHours(youngAll),
-    detailed: { all: byHours(all, sets.detailed), pairs: byHours(youngAll, sets.detailed) },
+    get detailed() {
+      return { all: byHours(all, detailed()), pairs: byHours(youngAll, detailed()) };
+    },
     names: names(all, daySeconds),
     // Pairs of a day are kept by the hour.
     namePairs: names(youngAll, hourSeconds),
@@ -138,11 +141,10 @@ interface Rolled {
   /** Starts of whole units of the range that are kept as such. */
   days: number[];
   hours: number[];
-  /** Hours with detail (migration 0505). */
-  detailed: number[];
   tens: number[];
-  /** Ten minutes with addresses (migration 0510). */
-  addressTens: number[];
+  /** Of these, hours that were rolled up before they had detail (migration 0505), and tens before they had addresses (0510). */
+  hoursWithoutDetail: number[];
+  tensWithoutAddresses: number[];
   /** Starts of minutes that are read from the facts. */
   unjudged: number[];
 }
@@ -150,23 +152,32 @@ interface Rolled {
 async function findRolled(trx: Queryable, range: SiteRange): Promise<Rolled> {
   await preferHashing(trx);
   const { siteId, fromMinute, toMinute } = range;
-  const clean = (table: string, column: string, length: string, further = sql``) => sql`array(
+  const clean = (table: string, column: string, length: string) => sql`array(
     select extract(epoch from ${sql.ref(`r.${column}`)})::float8 from ${sql.table(table)} r
-    where r.site_id = ${siteId} and not r.is_dirty ${further} and ${sql.ref(`r.${column}`)} >= to_timestamp(${fromMinute})
+    where r.site_id = ${siteId} and not r.is_dirty and ${sql.ref(`r.${column}`)} >= to_timestamp(${fromMinute})
       and ${sql.ref(`r.${column}`)} + ${sql.lit(length)}::interval <= to_timestamp(${toMinute})
       and not exists (select 1 from site_minute_marks m where m.site_id = r.site_id
         and m.minute >= ${sql.ref(`r.${column}`)} and m.minute < ${sql.ref(`r.${column}`)} + ${sql.lit(length)}::interval))`;
   const inRange = sql`site_id = ${siteId} and minute >= to_timestamp(${fromMinute}) and minute < to_timestamp(${toMinute})`;
   const { rows } = await sql<Rolled>`
     select extract(epoch from svc_now())::float8 as now, ${clean('rolled_days', 'day', '1 day')} as days,
-      ${clean('rolled_hours', 'hour', '1 hour')} as hours,
-      ${clean('rolled_hours', 'hour', '1 hour', sql`and r.has_detail`)} as detailed, ${clean('rolled_tens', 'start', '10 minutes')} as tens,
-      ${clean('rolled_tens', 'start', '10 minutes', sql`and r.has_addresses`)} as "addressTens", array(
+      ${clean('rolled_hours', 'hour', '1 hour')} as hours, ${clean('rolled_tens', 'start', '10 minutes')} as tens,
+      array(select extract(epoch from hour)::float8 from rolled_hours where site_id = ${siteId} and not has_detail
+        and hour >= to_timestamp(${fromMinute}) and hour < to_timestamp(${toMinute})) as "hoursWithoutDetail",
+      array(select extract(epoch from start)::float8 from rolled_tens where site_id = ${siteId} and not has_addresses
+        and start >= to_timestamp(${fromMinute}) and start < to_timestamp(${toMinute})) as "tensWithoutAddresses", array(
         select extract(epoch from minute)::float8 from site_minute_marks where ${inRange}
         union select extract(epoch from minute)::float8 from unjudged_minutes where ${inRange}) as unjudged`.execute(
     trx,
   );
   return rows[0]!;
+}
+
+function without(starts: ReadonlySet<number>, others: readonly number[]): ReadonlySet<number> {
+  if (others.length === 0) return starts;
+  const left = new Set(starts);
+  for (const one of others) left.delete(one);
+  return left;
 }
 
 /** Takes whole units (hours, days) that are rolled up out of spans. */

@@ -189,7 +189,7 @@ export const monitorSettings = {
   networkFiles: {
     name: 'SVC_MONITOR_NETWORK_FILE',
     sentence:
-      "Files in MaxMind's format with the AS or the country of networks, such as GeoLite2-ASN.mmdb and GeoLite2-Country.mmdb, separated by commas. The console names networks by them; they are read again when they change.",
+      "Files in MaxMind's format with the AS or the country of networks, such as GeoLite2-ASN.mmdb and GeoLite2-Country.mmdb, separated by commas. The console names networks by them, and the explorer filters and groups peers by country and AS; they are read again when they change.",
     defaultText: 'unset: networks have neither AS nor country',
     parse: (text: string | undefined) =>
       (text ?? '')

@@ -66,6 +66,7 @@ interface Observation {
   vendors: Vendors;
   vulnerabilities: Vulnerabilities;
   devices: Devices;
+  peers: Peers;
   explorer: Explorer;
   connection: Connection;
   inventory: Inventory;
@@ -91,7 +92,6 @@ interface Care {
   readTokens: ReadTokens;
   savedViews: SavedViews;
   search: Search;
-  peers: Peers;
   retention: Retention;
   health: Health;
   alerts: Alerts;
@@ -154,7 +154,8 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     onChecked: createFindingAlerts(severe, events),
   });
   const devices = createDevices({ db, events, vendors });
-  const explorer = createExplorer({ db, facts, devices });
+  const peers = createPeers({ db, facts, reporter, networkFiles: config.networkFiles });
+  const explorer = createExplorer({ db, facts, devices, describeNetworks: peers.describe });
   const inventory = createInventory({
     ...{ ...base, connection, devices, sites, events },
     onPlaced: rejudgeWith(facts, incidents),
@@ -192,6 +193,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     vendors,
     vulnerabilities,
     devices,
+    peers,
     explorer,
     connection,
     inventory,
@@ -296,7 +298,6 @@ function createCare(known: Platform & Observation & Reception): Care {
     readTokens: createReadTokens(known),
     savedViews: createSavedViews(known),
     search: createSearch(known),
-    peers: createPeers({ ...known, networkFiles: config.networkFiles }),
     retention,
     health: createHealth({
       ...known,

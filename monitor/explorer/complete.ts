@@ -8,7 +8,7 @@ import {
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Dimension, Value } from './query.ts';
 import { sensorValue, serverValues } from './resolve.ts';
-import { directions, scopes } from './values.ts';
+import { countryName, directions, scopes } from './values.ts';
 
 const same = (values: readonly string[]): Value[] => values.map((value) => ({ value, label: value }));
 
@@ -36,6 +36,17 @@ export async function completeValues(
     .slice(0, limit);
 }
 
+const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+
+function listCountries(): Value[] {
+  return letters
+    .flatMap((first) => letters.map((second) => first + second))
+    .flatMap((value) => {
+      const label = countryName(value);
+      return label === null ? [] : [{ value, label }];
+    });
+}
+
 async function listValues(db: Queryable, siteId: number, dimension: Dimension): Promise<Value[]> {
   switch (dimension) {
     case 'server': {
@@ -56,6 +67,8 @@ async function listValues(db: Queryable, siteId: number, dimension: Dimension): 
       const sensors = await listSensorNames(db, siteId);
       return sensors.map((one) => ({ value: sensorValue(sensors, one.id), label: one.hostName }));
     }
+    case 'country':
+      return listCountries();
     case 'port':
       return same(['22', '25', '53', '80', '123', '443', '3306', '5432']);
     case 'transport':

@@ -6,6 +6,7 @@ import type { QueryGate } from './bound-queries.ts';
 import { buildAnswer, type Period } from './build-answer.ts';
 import { chooseSteps } from './choose-steps.ts';
 import { labelValue } from './label-values.ts';
+import { type DescribeNetworks, type PeerNetworks, readPeerNetworks } from './peer-networks.ts';
 import type { Answer, Limit, Query, Value } from './query.ts';
 import { readInventory, resolveFilters, sourceOf, uses } from './resolve.ts';
 
@@ -14,6 +15,8 @@ export interface ExplorerDeps {
   facts: Pick<FactStore, 'explore' | 'newestMinutes'>;
   gate: QueryGate;
   devices: { findByKeys(siteId: number, deviceKeys: readonly string[]): Promise<Device[]> };
+  /** Null: countries and ASs are not known. */
+  describeNetworks: DescribeNetworks | null;
 }
 
 const factsKeptDays = 90;
@@ -34,25 +37,38 @@ export async function explore(given: ExplorerDeps, query: Query, { asker, signal
   const source = sourceOf(query);
   const steps = chooseSteps(query, nowMs / 1000, isKeptByHour(query, source));
   const inventory = await readInventory(db, query);
-  const { filters, limits } = await resolveFilters(db, query, inventory);
   const { siteId, by, measure, order, top } = query;
-  const asked: Exploration = {
-    ...{ siteId, source, filters, by, owners: inventory.owners, measure, order },
+  const resolved = await resolveFilters(db, query, inventory);
+  const known: Exploration = {
+    ...{
+      siteId,
+      source,
+      filters: resolved.filters,
+      by,
+      owners: inventory.owners,
+      networks: [],
+      measure,
+      order,
+    },
     ...{ fromMinute: steps.from, toMinute: steps.to, stepSeconds: steps.stepSeconds },
     rows: { limit: top },
   };
+  const secondsBefore = query.compare === null ? 0 : steps.to - steps.from;
+  const reading = { facts: deps.facts, describe: deps.describeNetworks };
+  const ofPeers = await readPeerNetworks(reading, query, known, secondsBefore);
+  const asked = { ...known, filters: [...known.filters, ...ofPeers.filters], networks: ofPeers.networks };
   const explored = await deps.facts.explore(asked);
   const before = query.compare === null ? null : await exploreBefore(deps, asked, explored);
   const newest = await deps.facts.newestMinutes();
   const newestSecond = newest.get(siteId);
-  const label = await labelsOf(deps, query, explored, inventory);
+  const label = await labelsOf(deps, query, explored, { inventory, ofPeers });
   const { from, to, stepSeconds } = steps;
   return {
     ...{ from, to, stepSeconds, measure, by, source },
     grains: explored.grains,
     newestMs: newestSecond === undefined ? null : newestSecond * 1000,
     ...buildAnswer({ steps, explored }, before, { measure, label }),
-    limits: [...limits, ...rangeLimits(query, source, from, nowMs)],
+    limits: [...resolved.limits, ...ofPeers.limits, ...rangeLimits(query, source, from, nowMs)],
   };
 }
 
@@ -80,13 +96,14 @@ async function labelsOf(
   deps: ExplorerDeps,
   { siteId, by }: Query,
   explored: Period['explored'],
-  inventory: Awaited<ReturnType<typeof readInventory>>,
+  { inventory, ofPeers }: { inventory: Awaited<ReturnType<typeof readInventory>>; ofPeers: PeerNetworks },
 ): Promise<(key: readonly (string | null)[]) => Value[]> {
   const place = by.indexOf('device');
   const keys = place < 0 ? [] : explored.rows.flatMap((one) => one.key[place] ?? []);
   const found = keys.length === 0 ? [] : await deps.devices.findByKeys(siteId, [...new Set(keys)]);
   const devices = new Map(found.map((one) => [`${one.segment}|${one.mac}`, one]));
-  return (key) => key.map((value, i) => labelValue(by[i]!, value, { inventory, devices }));
+  return (key) =>
+    key.map((value, i) => labelValue(by[i]!, value, { inventory, devices, asNames: ofPeers.asNames }));
 }
 
 /** What of the range is kept no longer. */

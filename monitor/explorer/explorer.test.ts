@@ -4,6 +4,7 @@ import { hasCode } from '#common/errors/index.ts';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { createFactStore } from '#monitor/facts/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
+import type { NetworkRecord } from '#monitor/peers/index.ts';
 import {
   captureMinute,
   createMonitorWorld,
@@ -177,7 +178,7 @@ test('a statement that takes too long ends with what to narrow, and its connecti
   await using world = await createTraffic();
   const db = () => world.database.db;
   const facts = createFactStore({ db, nameApplication, exploreMs: 50 });
-  const explorer = createExplorer({ db, facts, devices: world.devices });
+  const explorer = createExplorer({ db, facts, devices: world.devices, describeNetworks: null });
   const { query } = parseQueryUrl(world.siteId, { ...range, step: '60' });
   const client = await world.database.pool.connect();
   await client.query('begin');
@@ -223,4 +224,58 @@ test('steps of a day are those in which traffic is kept: ten minutes, or of name
   assert.equal(await stepsOf({ by: 'peer' }), 3600);
   assert.equal(await stepsOf({ by: 'peer', range: '1h' }), 60);
   assert.equal(await stepsOf({ by: 'peer', step: '600' }), 600, 'a step that is asked for stays');
+});
+
+test('countries and ASs of peers are those that the network files name, as groups and as filters', async () => {
+  await using world = await createTraffic();
+  const records: Record<string, NetworkRecord> = {
+    [peer]: { asNumber: 64_500, asName: 'Example', country: 'DE' },
+    '203.0.113.5': { asNumber: 64_501, asName: null, country: 'FR' },
+  };
+  const none = { asNumber: null, asName: null, country: null };
+  const { facts, devices } = world;
+  const db = () => world.database.db;
+  const describeNetworks = async (addresses: readonly string[]) =>
+    addresses.map((address) => records[address] ?? none);
+  const explorer = createExplorer({ db, facts, devices, describeNetworks });
+  const read = async (values: Record<string, string>) => {
+    const { query, faults } = parseQueryUrl(world.siteId, { ...range, step: '60', ...values });
+    assert.deepEqual(faults, []);
+    return explorer.explore(query);
+  };
+  const byPeer = await read({ by: 'peer' });
+  const inBytes = (address: string) =>
+    byPeer.rows.find((one) => one.key[0]!.value === address)?.amount.inBytes ?? 0;
+  const known = inBytes(peer) + inBytes('203.0.113.5');
+  const byCountry = await read({ by: 'country,as' });
+  const amounts = new Map(
+    byCountry.rows.map((one) => [one.key.map(({ label }) => label).join(', '), one.amount.inBytes]),
+  );
+  assert.equal(amounts.get('Germany, AS64500 Example'), inBytes(peer));
+  assert.equal(amounts.get('France, AS64501'), inBytes('203.0.113.5'));
+  assert.equal(amounts.get('Unknown country, Unknown AS'), byPeer.total.inBytes - known || undefined);
+  assert.deepEqual(byCountry.total, byPeer.total);
+  assert.equal((await read({ q: 'country:de' })).total.inBytes, inBytes(peer));
+  assert.equal((await read({ q: 'as:64501' })).total.inBytes, inBytes('203.0.113.5'));
+  assert.equal(
+    (await read({ q: '-country:FR' })).total.inBytes,
+    byPeer.total.inBytes - inBytes('203.0.113.5'),
+  );
+  const nowhere = await read({ q: 'country:DE as:AS64501 -server:db' });
+  assert.equal(nowhere.total.inBytes, 0);
+  const unknown = await read({ q: 'as:AS7', compare: 'previous' });
+  assert.equal(unknown.total.inBytes, 0);
+  assert.match(unknown.limits.map((one) => one.message).join(' '), /This site has no peer in AS7/);
+  assert.ok(explorer.dimensions.includes('country'));
+});
+
+test('without a network file there is neither country nor AS, and the answer says what to set', async () => {
+  await using world = await createTraffic();
+  assert.ok(!world.explorer.dimensions.includes('as'));
+  const answer = await ask(world, { by: 'as' });
+  assert.deepEqual(
+    answer.rows.map((one) => one.key[0]!.label),
+    ['Unknown AS'],
+  );
+  assert.match(answer.limits[0]!.message, /SVC_MONITOR_NETWORK_FILE/);
 });

@@ -15,7 +15,7 @@
 import { createQueryGate } from './bound-queries.ts';
 import { completeValues } from './complete.ts';
 import { type Asking, type ExplorerDeps, explore } from './explore.ts';
-import type { Answer, Dimension, Query, Value } from './query.ts';
+import { type Answer, type Dimension, dimensions, type Query, type Value } from './query.ts';
 import { listAddresses } from './resolve.ts';
 
 export type { Asking, ExplorerDeps } from './explore.ts';
@@ -25,6 +25,8 @@ export { type ParsedQuery, parseQueryUrl, printQueryUrl, type UrlValues } from '
 export { parseValue } from './values.ts';
 
 export interface Explorer {
+  /** Those that can be answered: without files of networks, no country and no AS. */
+  readonly dimensions: readonly Dimension[];
   /**
    * The answer to a query, when its turn has come. The caller has decided that the reader may see the site. Throws
    * `explorer.too_many_steps`, `facts.too_slow`, `explorer.busy` and `explorer.left`; what can't be answered otherwise is in `limits`.
@@ -38,7 +40,9 @@ export interface Explorer {
 
 export function createExplorer(given: Omit<ExplorerDeps, 'gate'>): Explorer {
   const deps = { ...given, gate: createQueryGate() };
+  const hasNetworks = deps.describeNetworks !== null;
   return {
+    dimensions: dimensions.filter((one) => hasNetworks || (one !== 'country' && one !== 'as')),
     explore: (query, asking = {}) => explore(deps, query, asking),
     listAddresses: (query) => listAddresses(deps.db(), query),
     complete: (siteId, dimension, typed, limit) => completeValues(deps.db(), siteId, dimension, typed, limit),

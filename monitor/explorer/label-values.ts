@@ -2,7 +2,7 @@
 import { type Device, labelDevice } from '#monitor/devices/index.ts';
 import type { Dimension, Value } from './query.ts';
 import { type Inventory, sensorValue } from './resolve.ts';
-import { noPort, transportText } from './values.ts';
+import { countryName, noPort, transportText } from './values.ts';
 
 const missing: Readonly<Record<Dimension, string>> = {
   server: 'No server',
@@ -11,6 +11,8 @@ const missing: Readonly<Record<Dimension, string>> = {
   device: 'Unknown device',
   application: 'Unknown application',
   peer: 'Unknown peer',
+  country: 'Unknown country',
+  as: 'Unknown AS',
   port: 'No port',
   transport: 'Unknown transport',
   direction: 'Unknown direction',
@@ -22,7 +24,11 @@ const missing: Readonly<Record<Dimension, string>> = {
 export function labelValue(
   dimension: Dimension,
   value: string | null,
-  known: { inventory: Inventory; devices: ReadonlyMap<string, Device> },
+  known: {
+    inventory: Inventory;
+    devices: ReadonlyMap<string, Device>;
+    asNames: ReadonlyMap<string, string>;
+  },
 ): Value {
   if (value === null) return { value, label: missing[dimension] };
   switch (dimension) {
@@ -33,6 +39,12 @@ export function labelValue(
     case 'device': {
       const device = known.devices.get(value);
       return { value, label: device ? labelDevice(device).text : value };
+    }
+    case 'country':
+      return { value, label: countryName(value) ?? value };
+    case 'as': {
+      const name = known.asNames.get(value);
+      return { value, label: name === undefined ? value : `${value} ${name}` };
     }
     case 'port':
       return { value, label: value === noPort ? missing.port : value };

@@ -8,6 +8,8 @@ export const dimensions = [
   'device',
   'application',
   'peer',
+  'country',
+  'as',
   'port',
   'transport',
   'direction',
@@ -115,7 +117,12 @@ export type Grain = 'minutes' | 'tens' | 'hours' | 'days';
 
 /** A part of the query that has no answer for its range. */
 export interface Limit {
-  code: 'peers_kept_24_hours' | 'no_such_value' | 'facts_kept_3_months';
+  code:
+    | 'peers_kept_24_hours'
+    | 'no_such_value'
+    | 'facts_kept_3_months'
+    | 'no_network_file'
+    | 'networks_of_largest_peers';
   /** The dimension that it is about; null: the range. */
   dimension: Dimension | null;
   /** What is missing and what to do about it. */

@@ -33,7 +33,7 @@ export const uses = ({ by, filters }: Pick<Query, 'by' | 'filters'>, ...dimensio
 /** Which facts know all that is asked for. */
 export function sourceOf({ by, filters }: Pick<Query, 'by' | 'filters'>): ExploredSource {
   const all = [...by, ...filters.map((one) => one.dimension)];
-  if (all.includes('peer')) return 'pairs';
+  if (all.some((one) => one === 'peer' || one === 'country' || one === 'as')) return 'pairs';
   return all.every((one) => addressDimensions.includes(one)) ? 'addresses' : 'applications';
 }
 
@@ -75,12 +75,16 @@ export function sensorValue(sensors: Inventory['sensors'], id: number): string {
   return name === undefined || isShared ? `#${id}` : name;
 }
 
+/** A filter that the peers of the range resolve (`peer-networks.ts`). */
+export const isOfNetwork = (filter: Filter): filter is Filter & { dimension: 'country' | 'as' } =>
+  filter.dimension === 'country' || filter.dimension === 'as';
+
 export interface ResolvedFilters {
   filters: ExploredFilter[];
   limits: Limit[];
 }
 
-/** Filters as the facts take them. A value that nothing has matches nothing, and is said. */
+/** Filters as the facts take them, but for those by country and AS. A value that nothing has matches nothing, and is said. */
 export async function resolveFilters(
   db: Queryable,
   query: Pick<Query, 'siteId' | 'filters'>,
@@ -89,7 +93,13 @@ export async function resolveFilters(
   const limits: Limit[] = [];
   const filters: ExploredFilter[] = [];
   for (const filter of query.filters) {
-    const { dimension, values, unknown } = await resolveFilter(db, query.siteId, filter, inventory);
+    if (isOfNetwork(filter)) continue;
+    const { dimension, values, unknown } = await resolveFilter(
+      db,
+      query.siteId,
+      filter as LocalFilter,
+      inventory,
+    );
     filters.push({ dimension, is: filter.is, values });
     for (const value of unknown) limits.push(noSuchValue(filter.dimension, value));
   }
@@ -112,11 +122,15 @@ export async function listAddresses(
   return first ? [...first].filter((address) => others.every((one) => one.has(address))) : null;
 }
 
-const noSuchValue = (dimension: Dimension, value: string): Limit => ({
+const isOfPeers = (dimension: Dimension) => dimension === 'country' || dimension === 'as';
+
+export const noSuchValue = (dimension: Dimension, value: string): Limit => ({
   code: 'no_such_value',
   dimension,
-  message: `This site has no ${dimension} ${value}. Check the spelling, or choose one of the suggestions.`,
+  message: `This site has no ${isOfPeers(dimension) ? 'peer in' : dimension} ${value}. Check the spelling, or choose one of the suggestions.`,
 });
+
+type LocalFilter = Filter & { dimension: Exclude<Dimension, 'country' | 'as'> };
 
 interface ResolvedFilter {
   dimension: FilterDimension;
@@ -127,7 +141,7 @@ interface ResolvedFilter {
 async function resolveFilter(
   db: Queryable,
   siteId: number,
-  { dimension, values }: Filter,
+  { dimension, values }: LocalFilter,
   inventory: Inventory,
 ): Promise<ResolvedFilter> {
   switch (dimension) {

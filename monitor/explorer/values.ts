@@ -15,6 +15,7 @@ const aliases: Readonly<Record<string, Dimension>> = {
   proto: 'transport',
   protocol: 'transport',
   node: 'sensor',
+  asn: 'as',
 };
 
 /** The dimension of this name or short name; null: there is none. */
@@ -75,9 +76,30 @@ export function parseValue(dimension: Dimension, typed: string): ParsedValue {
       return oneOf(text, directions, dimension);
     case 'scope':
       return oneOf(text, scopes, dimension);
+    case 'country':
+      return parseCountry(text);
+    case 'as':
+      return parseAs(text);
     default:
       return { value: text };
   }
+}
+
+const countryNames = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
+
+/** In English; null: there is no such country. */
+export const countryName = (code: string): string | null => countryNames.of(code) ?? null;
+
+function parseCountry(text: string): ParsedValue {
+  const code = text.toUpperCase();
+  if (/^[A-Z]{2}$/.test(code) && countryName(code) !== null) return { value: code };
+  return { fault: `${text} is no country. Use its two letters, as DE.` };
+}
+
+function parseAs(text: string): ParsedValue {
+  const number = /^(?:AS)?([1-9]\d{0,9})$/i.exec(text)?.[1];
+  if (number !== undefined && Number(number) < 2 ** 32) return { value: `AS${number}` };
+  return { fault: `${text} is no autonomous system. Write its number, as AS64496.` };
 }
 
 function parsePlace(dimension: 'address' | 'peer', text: string): ParsedValue {

@@ -39,6 +39,8 @@ export interface Peers {
   ): Promise<PeerList<PeerNetwork>>;
   /** Who talked to networks within this prefix, by bytes, largest first; the prefix is one of `readNetwork`. */
   findPeers(siteId: number, prefix: string, range: PeerRange, limit: number): Promise<PeerList<PeerHit>>;
+  /** AS and country of addresses, in their order; null: no file of networks is set. */
+  readonly describe: ((addresses: readonly string[]) => Promise<NetworkRecord[]>) | null;
   /** Why a file of networks is not read, as a sentence; null: none is set, or all are read. */
   fileFault(): string | null;
   /** The files are looked at again on the next read, not up to a minute later. */
@@ -55,19 +57,20 @@ export interface PeersDeps {
 
 export function createPeers({ db, facts, networkFiles, reporter }: PeersDeps): Peers {
   const files = createNetworkFiles(networkFiles, reporter);
-  const describe = async <T extends PeerUse>(list: PeerList<T>) => {
+  const describeList = async <T extends PeerUse>(list: PeerList<T>) => {
     const records = await files.describe(list.items.map(({ network }) => network.split('/')[0]!));
     return { ...list, items: list.items.map((item, i) => ({ ...item, ...records[i]! })) };
   };
   const minutes = ({ fromMs, toMs }: PeerRange) => ({ fromMinute: fromMs / 1000, toMinute: toMs / 1000 });
   return {
+    describe: networkFiles.length === 0 ? null : (addresses) => files.describe(addresses),
     async listNetworks(siteId, { address, segment }, range, limit) {
       const place = segment === '' ? { address } : { address, segment };
-      return describe(await facts.listPeerNetworks({ siteId, ...place, ...minutes(range) }, limit));
+      return describeList(await facts.listPeerNetworks({ siteId, ...place, ...minutes(range) }, limit));
     },
     async findPeers(siteId, prefix, range, limit) {
       const list = await facts.findPeers({ siteId, prefix, ...minutes(range) }, limit);
-      const found = await describe(list);
+      const found = await describeList(list);
       const servers = await listServersOfAddresses(
         db(),
         siteId,

@@ -21,7 +21,12 @@ export async function showPlans(
     log: ({ query: { sql, parameters } }: LogEvent) => void statements.push({ sql, parameters }),
   });
   const facts = createFactStore({ db: () => db, nameApplication, exploreMs: answerMs });
-  const explorer = createExplorer({ db: () => db, facts, devices: monitor.devices });
+  const explorer = createExplorer({
+    db: () => db,
+    facts,
+    devices: monitor.devices,
+    describeNetworks: monitor.peers.describe,
+  });
   await explorer.explore(parseQueryUrl(siteId, Object.fromEntries(new URLSearchParams(query))).query);
   const client = await database.pool.connect();
   try {

@@ -18,8 +18,8 @@ export type FilterDimension =
   | 'direction'
   | 'sensor'
   | 'scope';
-/** `server` and `customer` are what `owners` says of the local address. */
-export type ExploredDimension = FilterDimension | 'server' | 'customer';
+/** `server` and `customer` are what `owners` says of the local address, `country` and `as` what `networks` says of the peer. */
+export type ExploredDimension = FilterDimension | 'server' | 'customer' | 'country' | 'as';
 
 /** What `addresses` knows; the others know all but peers, which only `pairs` do. */
 export const addressDimensions: readonly ExploredDimension[] = [
@@ -50,6 +50,13 @@ export interface AddressOwner {
   customer: string | null;
 }
 
+/** Where a remote address is, as the reader knows it; null: unknown. */
+export interface PeerNetwork {
+  peer: string;
+  country: string | null;
+  as: string | null;
+}
+
 export interface Exploration extends SiteRange {
   source: ExploredSource;
   filters: readonly ExploredFilter[];
@@ -57,6 +64,8 @@ export interface Exploration extends SiteRange {
   by: readonly ExploredDimension[];
   /** Each address and segment at most once. */
   owners: readonly AddressOwner[];
+  /** Each peer at most once. */
+  networks: readonly PeerNetwork[];
   /** Null: no steps. */
   stepSeconds: number | null;
   /** Packets are summed only where they are asked for. */

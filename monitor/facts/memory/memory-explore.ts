@@ -19,7 +19,10 @@ interface Piece {
   local: string | null;
   segment: string;
   peer: string | null;
-  values: Record<Exclude<ExploredDimension, 'server' | 'customer' | 'address' | 'peer'>, string | null>;
+  values: Record<
+    Exclude<ExploredDimension, 'server' | 'customer' | 'address' | 'peer' | 'country' | 'as'>,
+    string | null
+  >;
   inBytes: number;
   outBytes: number;
   packets: number;
@@ -77,7 +80,11 @@ function isKept(filter: ExploredFilter, piece: Piece): boolean {
   return filter.is === (value !== null && values.includes(value));
 }
 
-function valueIn(dimension: ExploredDimension, piece: Piece, owners: Exploration['owners']): string | null {
+function valueIn(
+  dimension: ExploredDimension,
+  piece: Piece,
+  { owners, networks }: Pick<Exploration, 'owners' | 'networks'>,
+): string | null {
   switch (dimension) {
     case 'address':
       return piece.local === null ? null : placeText(piece.local, piece.segment);
@@ -90,13 +97,16 @@ function valueIn(dimension: ExploredDimension, piece: Piece, owners: Exploration
         ofAddress.find((one) => one.segment === piece.segment) ?? ofAddress.find((one) => one.segment === '');
       return owner?.[dimension] ?? null;
     }
+    case 'country':
+    case 'as':
+      return networks.find((one) => one.peer === piece.peer)?.[dimension] ?? null;
     default:
       return piece.values[dimension];
   }
 }
 
 export function explore(rows: MemoryRows, asked: Exploration): Explored {
-  const { by, owners, measure, order, stepSeconds } = asked;
+  const { by, measure, order, stepSeconds } = asked;
   const all = asked.source === 'addresses' ? addressPieces(rows, asked) : usagePieces(rows, asked);
   const pieces = all.filter((one) => asked.filters.every((filter) => isKept(filter, one)));
   const amountOf = (of: readonly Piece[]): ExploredAmount => ({
@@ -110,7 +120,7 @@ export function explore(rows: MemoryRows, asked: Exploration): Explored {
       : order === 'out'
         ? one.outBytes
         : (one.packets ?? one.inBytes + one.outBytes);
-  const keyOf = (one: Piece) => JSON.stringify(by.map((dimension) => valueIn(dimension, one, owners)));
+  const keyOf = (one: Piece) => JSON.stringify(by.map((dimension) => valueIn(dimension, one, asked)));
   const groups = by.length === 0 ? new Map<string, Piece[]>() : Map.groupBy(pieces, keyOf);
   const ranked = [...groups]
     .map(([text, of]) => ({ key: JSON.parse(text) as (string | null)[], of, ...amountOf(of) }))

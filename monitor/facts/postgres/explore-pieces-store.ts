@@ -55,6 +55,8 @@ export const columns: Columns = {
   scope: sql`case b.vantage when 1 then 'uplink' else 'bridge' end`,
   server: sql`coalesce(l.server, w.server)`,
   customer: sql`coalesce(l.customer, w.customer)`,
+  country: sql`n.country`,
+  as: sql`n.as_number`,
 };
 
 /** A condition over `b` (and `c`, the capture). Rows without a value match no value and are left in by "is not". */
@@ -246,9 +248,11 @@ function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
   };
 }
 
+const ofPeers: readonly ExploredDimension[] = ['peer', 'country', 'as', 'direction'];
+
 /** Whether the remote address and the direction are all that is asked for. */
 const isByPeer = ({ by, filters }: Exploration) =>
-  [...by, ...filters.map((one) => one.dimension)].every((one) => one === 'peer' || one === 'direction');
+  [...by, ...filters.map((one) => one.dimension)].every((one) => ofPeers.includes(one));
 
 const peerHours = (siteId: number, hours: readonly number[]) => sql`
   select hour, null::inet, '', null::text, null::text, null::smallint, null::int, direction, peer, null::bigint, null::smallint,

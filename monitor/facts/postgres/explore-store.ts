@@ -74,15 +74,29 @@ async function rankThenStep(db: Queryable, coverage: Coverage, asked: Exploratio
 }
 
 /** What can be left out unread when only these keys are wanted; they may let more pass. */
-function filtersOf({ by, owners }: Exploration, keys: Sums['rows'][number]['key'][]): ExploredFilter[] {
+function filtersOf(
+  { by, owners, networks }: Exploration,
+  keys: Sums['rows'][number]['key'][],
+): ExploredFilter[] {
   return by.flatMap((dimension, n): ExploredFilter[] => {
     const values = [...new Set(keys.map((key) => key[n]!))];
     // Rows without a value match no filter.
     if (values.includes(null!)) return [];
-    if (dimension !== 'server' && dimension !== 'customer') return [{ dimension, is: true, values }];
     const known = new Set(values);
-    const owned = owners.filter((one) => one[dimension] !== null && known.has(one[dimension]));
-    return [{ dimension: 'address', is: true, values: [...new Set(owned.map((one) => one.address))] }];
+    switch (dimension) {
+      case 'server':
+      case 'customer': {
+        const owned = owners.filter((one) => one[dimension] !== null && known.has(one[dimension]));
+        return [{ dimension: 'address', is: true, values: [...new Set(owned.map((one) => one.address))] }];
+      }
+      case 'country':
+      case 'as': {
+        const within = networks.filter((one) => one[dimension] !== null && known.has(one[dimension]));
+        return [{ dimension: 'peer', is: true, values: within.map((one) => one.peer) }];
+      }
+      default:
+        return [{ dimension, is: true, values }];
+    }
   });
 }
 
@@ -109,7 +123,7 @@ async function readSums(db: Queryable, coverage: Coverage, asked: Exploration): 
       where ${sql.join([sql`true`, ...asked.filters.map(conditionOf)], sql` and `)}
       group by ${rawColumns(by)} 1),
     by_step as materialized (
-      select step, ${key(0)} as k1, ${key(1)} as k2, ${sums} from by_raw b ${captureJoin(by)} ${ownerJoins(asked)}
+      select step, ${key(0)} as k1, ${key(1)} as k2, ${sums} from by_raw b ${captureJoin(by)} ${ownerJoins(asked)} ${networkJoin(asked)}
       group by 1, 2, 3),
     keys as materialized (
       select *, row_number() over (order by ${size} desc, k1 collate "C", k2 collate "C")::int as place,
@@ -189,6 +203,8 @@ const rawNames: Readonly<Record<ExploredDimension, readonly string[]>> = {
   address: ['local', 'segment'],
   server: ['local', 'segment'],
   customer: ['local', 'segment'],
+  country: ['peer'],
+  as: ['peer'],
   device: ['device_key'],
   application: ['name'],
   peer: ['peer'],
@@ -215,4 +231,11 @@ function ownerJoins(asked: Exploration): RawBuilder<unknown> {
     asked.owners.filter((one) => one.segment === ''),
   ];
   return sql`${owners('l', some)} and l.segment = b.segment ${owners('w', all)} and l.address is null`;
+}
+
+/** Where the peer is. */
+function networkJoin({ by, networks }: Exploration): RawBuilder<unknown> {
+  if (!by.some((one) => one === 'country' || one === 'as')) return sql``;
+  return sql`left join unnest(${networks.map((one) => one.peer)}::inet[], ${networks.map((one) => one.country)}::text[],
+      ${networks.map((one) => one.as)}::text[]) as n(peer, country, as_number) on n.peer = b.peer`;
 }

@@ -23,6 +23,13 @@ const values: Readonly<Record<FilterDimension, readonly string[]>> = {
   scope: ['uplink', 'bridge'],
 };
 
+/** Known of connections alone. */
+const ofPeers = ['peer', 'country', 'as'] as const;
+const keyValues = (one: ExploredDimension): readonly string[] =>
+  Object.hasOwn(values, one)
+    ? values[one as FilterDimension].concat('x')
+    : ['server 1', 'customer', 'DE', 'AS64497'];
+
 export const exploredSources: readonly ExploredSource[] = ['addresses', 'applications', 'pairs'];
 
 export function randomExploration(
@@ -33,14 +40,15 @@ export function randomExploration(
   const pick = <T>(all: readonly T[]): T => all[random(all.length)]!;
   const source = pick(exploredSources);
   const known = (
-    [...addressDimensions, 'application', 'port', 'transport', 'direction', 'peer'] as const
+    [...addressDimensions, 'application', 'port', 'transport', 'direction', ...ofPeers] as const
   ).filter(
     (one) =>
-      source === 'pairs' || (source === 'applications' ? one !== 'peer' : addressDimensions.includes(one)),
+      source === 'pairs' ||
+      (source === 'applications' ? !ofPeers.some((peer) => peer === one) : addressDimensions.includes(one)),
   );
   const sensors = sensorIds.map(String);
   const filters = known
-    .filter((one): one is FilterDimension => one !== 'server' && one !== 'customer' && random(5) === 0)
+    .filter((one): one is FilterDimension => Object.hasOwn(values, one) && random(5) === 0)
     .map((dimension): ExploredFilter => {
       const all = dimension === 'sensor' ? sensors : values[dimension];
       return { dimension, is: random(3) > 0, values: all.filter(() => random(2) === 0).concat(pick(all)) };
@@ -57,6 +65,11 @@ export function randomExploration(
       server: `server ${i}`,
       customer: i < 2 ? 'customer' : null,
     })),
+    networks: sampleRemotes.slice(0, 3).map((address, i) => ({
+      peer: address,
+      country: i < 2 ? 'DE' : null,
+      as: `AS${64_496 + i}`,
+    })),
     stepSeconds: pick([null, 60, 600, 3600, 7200, 86_400]),
     measure: pick(['bytes', 'packets']),
     order: pick(['size', 'size', 'in', 'out']),
@@ -64,10 +77,7 @@ export function randomExploration(
   };
   const segmented = { address: '10.0.0.9', segment: pick(['br0', 'br1']), server: 'lan', customer: null };
   const owners = random(2) === 0 ? exploration.owners : [...exploration.owners, segmented];
-  const column = (one: ExploredDimension) =>
-    random(4) === 0
-      ? null
-      : pick(one === 'server' || one === 'customer' ? ['server 1', 'customer'] : values[one].concat('x'));
+  const column = (one: ExploredDimension) => (random(4) === 0 ? null : pick(keyValues(one)));
   const keys = [by.map(column), by.map(column)];
   return { ...exploration, owners, rows: random(3) === 0 && by.length > 0 ? { keys } : exploration.rows };
 }

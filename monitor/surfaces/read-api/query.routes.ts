@@ -42,7 +42,7 @@ export function registerQuery(app: App, deps: { explorer: Explorer }): void {
       const values = dimension
         ? await deps.explorer.complete(siteOf(request), dimension, typed, completionsMax)
         : [];
-      return { dimensions: dimensions.map((name) => ({ name })), values };
+      return { dimensions: deps.explorer.dimensions.map((name) => ({ name })), values };
     },
   );
 }

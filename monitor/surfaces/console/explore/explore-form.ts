@@ -52,7 +52,7 @@ export function exploreForm(view: ExploreView): Content {
 
 function choices(view: ExploreView): Content {
   const { query } = view;
-  const grouped = dimensions.map((one) => ({ value: one as string, label: nameOf(one) }));
+  const grouped = view.offered.map((one) => ({ value: one as string, label: nameOf(one) }));
   const select = (name: string, label: string, value: string, options: { value: string; label: string }[]) =>
     field({ kind: 'select', id: `explore-${name}`, name, label, value, options });
   return [

@@ -22,6 +22,8 @@ export interface ExploreView {
   typed: string;
   /** Of the chart and the first table. */
   query: Query;
+  /** What can be grouped by here. */
+  offered: readonly Dimension[];
   faults: readonly TextFault[];
   /** Null: one line for each direction. */
   by: Dimension | null;
@@ -56,6 +58,7 @@ export function readView(
   siteId: number,
   url: string,
   values: Readonly<Record<string, unknown>>,
+  offered: readonly Dimension[],
 ): ExploreView {
   const isTotal = values.by === 'none';
   const { query, faults } = parseQueryUrl(siteId, { ...values, ...(isTotal && { by: undefined }) });
@@ -74,6 +77,7 @@ export function readView(
     url: withQuery(url, passing),
     typed: typeof values.q === 'string' ? values.q : printQueryText(query.filters),
     query: { ...query, by: by === null ? [] : [by], order: orderOf(by === null ? null : sortOf(values, by)) },
+    offered,
     faults,
     by,
     tables,
@@ -165,6 +169,8 @@ const names: Readonly<Record<Dimension, readonly [one: string, many: string]>> =
   device: ['Device', 'Devices'],
   application: ['Application', 'Applications'],
   peer: ['Peer', 'Peers'],
+  country: ['Country', 'Countries'],
+  as: ['AS', 'ASs'],
   port: ['Port', 'Ports'],
   transport: ['Transport', 'Transports'],
   direction: ['Direction', 'Directions'],

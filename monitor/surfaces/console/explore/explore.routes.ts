@@ -27,7 +27,7 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
   app.get('/sites/:siteId/explore', { schema }, async (request, reply) => {
     const site = await siteOf(deps.sites, request.params.siteId);
     const nowMs = Date.now();
-    const view = readRangedView(site.id, request, nowMs);
+    const view = readRangedView(deps, site.id, request, nowMs);
     const shown = await readOrSay(deps, reads, request, view);
     const page = { title: 'Explorer', site: { site, page: 'explore' } } as const;
     if ('why' in shown) {
@@ -50,7 +50,7 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
   app.get('/sites/:siteId/explore.json', { schema }, async (request) => {
     const site = await siteOf(deps.sites, request.params.siteId);
     const nowMs = Date.now();
-    const view = readRangedView(site.id, request, nowMs);
+    const view = readRangedView(deps, site.id, request, nowMs);
     const read = await orRefused(readChart(deps, request, view, nowMs));
     return chartJson(chartUnit(read.answer), exploreChartData({ view, ...read }));
   });
@@ -121,7 +121,7 @@ async function complete(deps: ConsoleDeps, siteId: number, typed: string): Promi
   const [, minus = '', name, word = ''] = last;
   const head = typed.slice(0, typed.length - (minus.length + (name ? name.length + 1 : 0) + word.length));
   if (name === undefined)
-    return dimensions
+    return deps.explorer.dimensions
       .filter((one) => one.startsWith(word.toLowerCase()))
       .map((one) => `${head}${minus}${one}:`);
   const dimension = parseDimension(name);

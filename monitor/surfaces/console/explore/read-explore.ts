@@ -105,9 +105,14 @@ async function readFlows(ask: Ask, query: Query) {
 }
 
 /** The view over the very minutes that other pages show in a range of this name, so that their numbers are the same. */
-export function readRangedView(siteId: number, request: FastifyRequest, nowMs: number): ExploreView {
+export function readRangedView(
+  deps: Pick<ConsoleDeps, 'explorer'>,
+  siteId: number,
+  request: FastifyRequest,
+  nowMs: number,
+): ExploreView {
   const values = request.query as Record<string, unknown>;
-  const view = readView(siteId, request.url, values);
+  const view = readView(siteId, request.url, values, deps.explorer.dimensions);
   const range = readRange(values, nowMs, '24h');
   const isShared = range.name === (values.range ?? '24h') && range.error === undefined;
   const seconds = (range.toMs - range.fromMs) / 1000;

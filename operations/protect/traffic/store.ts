@@ -9,7 +9,8 @@ import type { WrittenMinute } from './sum-store.ts';
  * Writes what is new or different and says which minutes that were. A minute is one row however often it is sent; an
  * identical one is not written again, so a replay keeps the time at which it was first received. Most minutes of a delivery
  * are identical: they are left out by a look at their rows, because a conflict would lock each of them. The lock of the series
- * keeps other deliveries of the generation from writing between the look and the insert.
+ * keeps other deliveries of the generation from writing between the look and the insert. A row that was updated has the
+ * transaction in its `xmax`; one that was inserted has none.
  */
 export async function upsertMinutes(
   tx: Queryable,
@@ -20,7 +21,7 @@ export async function upsertMinutes(
     minutes.map(({ minuteMs, ...rest }) => ({ ...rest, minute: new Date(minuteMs).toISOString() })),
   );
   const { rows } = await sql<WrittenMinute>`
-    with written as (insert into protect_minutes (allocation_id, minute, inbound_bytes, outbound_bytes, inbound_bps,
+    insert into protect_minutes (allocation_id, minute, inbound_bytes, outbound_bytes, inbound_bps,
       outbound_bps, pps, expected_bps, expected_pps, ddos_bps, ddos_pps, coverage, applications, reason)
     select ${allocationId}, sent.minute, "inboundBytes", "outboundBytes", "inboundBps", "outboundBps", sent.pps,
            "expectedBps", "expectedPps", "ddosBps", "ddosPps", sent.coverage, sent.applications, sent.reason
@@ -41,10 +42,7 @@ export async function upsertMinutes(
       ddos_pps = excluded.ddos_pps, coverage = excluded.coverage, applications = excluded.applications,
       reason = excluded.reason,
       received_at = svc_now()
-    returning minute)
-    select minute, exists (select from protect_minutes before
-      where before.allocation_id = ${allocationId} and before.minute = written.minute) as "isChanged"
-    from written`.execute(tx);
+    returning minute, xmax::text <> '0' as "isChanged"`.execute(tx);
   return rows;
 }
 

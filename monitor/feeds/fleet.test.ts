@@ -109,14 +109,14 @@ test('NET-4.3: what a tick asks of the database does not grow with its allocatio
   const sensor = await addSensor(world);
   world.operations.pageSize = 1_000;
   const statements = countStatements(world.database.pool);
-  const sentIn = async (allocations: number) => {
+  const sentIn = async (allocations: number, assignedAgo = 60) => {
     const targets = Array.from({ length: allocations }, (_, i) => ({
       id: 1_000 * allocations + i,
       billing_account_id: 1,
       virtual_machine_id: i + 1,
       cluster_id: 7,
       address: `203.0.113.${i}`,
-      assigned_at: new Date(minutesAgo(60) * 1000).toISOString(),
+      assigned_at: new Date(minutesAgo(assignedAgo) * 1000).toISOString(),
     }));
     world.operations.targets = targets;
     world.operations.posted.length = 0;
@@ -138,6 +138,9 @@ test('NET-4.3: what a tick asks of the database does not grow with its allocatio
   await addMinutes(world, sensor, observed.flat());
   const [few, many] = [await sentIn(5), await sentIn(50)];
   assert.ok(many <= few + 2, `${few} statements for 5 allocations, ${many} for 50`);
+  // Hours without data, stretch after stretch.
+  const [fewOld, manyOld] = [await sentIn(5, 400), await sentIn(50, 400)];
+  assert.ok(manyOld <= fewOld + 2, `${fewOld} statements for 5 old allocations, ${manyOld} for 50`);
 });
 
 /** Counts what the pool's connections ask from now on. */

@@ -19,7 +19,7 @@ import {
   planVisit,
   type Visit,
 } from './plan-visit.ts';
-import type { ReadRange, VisitRange } from './read-ahead.ts';
+import type { RangeContent, ReadRange, VisitRange } from './read-ahead.ts';
 
 /** Where an allocation's minutes are read and sent. */
 export interface VisitContext {
@@ -51,9 +51,23 @@ export function rangesOf(target: StoredTarget, completeUntil: number): VisitRang
   const of = { item: target.key, address: target.address, assignedFrom: assignedFromOf(target) };
   return [
     { ...of, fromMinute: visit.recentFrom, toMinute: visit.recentTo },
-    { ...of, fromMinute: visit.historyFrom, toMinute: visit.historyTo },
+    {
+      ...of,
+      ...{ fromMinute: visit.historyFrom, toMinute: visit.historyTo },
+      ...(visit.isCatchingUp && { readsOnUntil: visit.recentFrom }),
+    },
   ].filter((range) => range.fromMinute < range.toMinute);
 }
+
+/** What a visit reads where this range has nothing to send; null: nothing else. */
+export function rangeAfter(range: VisitRange, content: RangeContent, withReason: boolean): VisitRange | null {
+  const { toMinute, readsOnUntil } = range;
+  if (readsOnUntil === undefined || toMinute >= readsOnUntil || hasPoints(content, withReason)) return null;
+  return { ...range, fromMinute: toMinute, toMinute: Math.min(toMinute + historySeconds, readsOnUntil) };
+}
+
+const hasPoints = (content: RangeContent, withReason: boolean) =>
+  content.minutes.some((minute) => hasPoint(minute, withReason));
 
 type MinuteParcel = Parcel<TelemetryRequest, TelemetryReceipts>;
 
@@ -193,6 +207,6 @@ async function readRange(
     ...{ item: target.key, address: target.address, assignedFrom: assignedFromOf(target) },
     ...{ fromMinute: from, toMinute: to },
   });
-  if (!content.minutes.some((minute) => hasPoint(minute, context.withReason))) return [];
+  if (!hasPoints(content, context.withReason)) return [];
   return buildPoints(content, context);
 }

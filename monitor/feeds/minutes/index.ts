@@ -14,9 +14,9 @@ import type { StoredTarget } from '../allocations/index.ts';
 import { defineFeed, type FeedSources } from '../feed.ts';
 import { opsDdosCadence } from '../ops-ddos-cadence.ts';
 import type { FeedItem, Round } from '../round.ts';
-import { buildParcel, rangesOf, type VisitContext } from './build-parcel.ts';
+import { buildParcel, rangeAfter, rangesOf, type VisitContext } from './build-parcel.ts';
 import { completeUntil, deliveredMinutes } from './plan-visit.ts';
-import { readAhead } from './read-ahead.ts';
+import { type RangeContent, readAhead, type VisitRange } from './read-ahead.ts';
 
 const name = 'telemetry';
 
@@ -89,13 +89,18 @@ function createContexts(
       const ranges = due
         .filter((target) => siteOf.get(target.clusterId) === siteId)
         .flatMap((target) => rangesOf(target, until));
+      const withReason = takes(round.capabilities, minutesContract, 'protect_telemetry_reason');
+      const wanted = {
+        ranges,
+        nextOf: (range: VisitRange, content: RangeContent) => rangeAfter(range, content, withReason),
+      };
       return {
-        read: await readAhead(sources, siteId, ranges, deliveredMinutes(captures, nowMs)),
+        read: await readAhead(sources, siteId, wanted, deliveredMinutes(captures, nowMs)),
         siteId,
         clusterIds: [...siteOf].filter(([, site]) => site === siteId).map(([cluster]) => cluster),
         completeUntil: until,
         withIdentity: takes(round.capabilities, minutesContract, 'protect_application_identity'),
-        withReason: takes(round.capabilities, minutesContract, 'protect_telemetry_reason'),
+        withReason,
         setAsideOf,
       };
     })();

@@ -18,6 +18,8 @@ export interface VisitRange {
   address: string;
   fromMinute: number;
   toMinute: number;
+  /** Where this range holds nothing, the visit reads the next one, up to this minute. */
+  readsOnUntil?: number;
 }
 
 export interface RangeContent {
@@ -31,16 +33,26 @@ export type ReadRange = (range: VisitRange) => Promise<RangeContent>;
 /** Application rows that are held at a time; where there are more, each range is read when it is needed. */
 const rowsMax = 60_000;
 
-/** Reads these ranges of a site at once; the reader that it returns reads any other one when it is asked for. */
+/**
+ * Reads these ranges of a site at once, and those that the visits read instead of empty ones; the reader that it returns reads any
+ * other one when it is asked for.
+ */
 export async function readAhead(
   deps: ReadAheadDeps,
   siteId: number,
-  ranges: readonly VisitRange[],
+  {
+    ranges,
+    nextOf,
+  }: { ranges: readonly VisitRange[]; nextOf(range: VisitRange, content: RangeContent): VisitRange | null },
   delivered: DeliveredMinutes,
 ): Promise<ReadRange> {
   const ahead = new Map<string, RangeContent>();
-  const all = await readRanges(deps, siteId, ranges, delivered, rowsMax);
-  for (const [i, range] of ranges.entries()) if (all) ahead.set(keyOf(range), all[i]!);
+  for (let wanted = ranges; wanted.length > 0; ) {
+    const all = await readRanges(deps, siteId, wanted, delivered, rowsMax);
+    if (!all) break;
+    for (const [i, range] of wanted.entries()) ahead.set(keyOf(range), all[i]!);
+    wanted = wanted.flatMap((range, i) => nextOf(range, all[i]!) ?? []);
+  }
   return async (range) =>
     ahead.get(keyOf(range)) ??
     (await readRanges(deps, siteId, [range], delivered, Number.MAX_SAFE_INTEGER - 1))![0]!;

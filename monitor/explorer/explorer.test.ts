@@ -279,3 +279,31 @@ test('without a network file there is neither country nor AS, and the answer say
   );
   assert.match(answer.limits[0]!.message, /SVC_MONITOR_NETWORK_FILE/);
 });
+
+test('hours and ten minutes that were rolled up before they had detail are read from minutes', async () => {
+  await using world = await createTraffic();
+  const hour = Math.floor(testMinute / 3600) * 3600 - 2 * 3600;
+  const minute = captureMinute({
+    minute: hour,
+    hosts: [host(first, 5000, 700)],
+    usage: [usageRow({ packets: 30 })],
+  });
+  await world.apply(createSpool().upload([minute]));
+  await world.facts.rollUp('all');
+  const utc = (second: number) => new Date(second * 1000).toISOString();
+  const asked = { from: utc(hour), to: utc(hour + 3600), step: '600' };
+  const read = async () => [
+    await ask(world, { ...asked, by: 'application,address', measure: 'packets', step: '3600' }),
+    await ask(world, { ...asked, by: 'address' }),
+  ];
+  const [names, addresses] = await read();
+  assert.deepEqual([names!.total.packets, addresses!.total.inBytes], [30, 5000]);
+  assert.deepEqual(names!.grains, ['hours']);
+  assert.ok(addresses!.grains.includes('tens'));
+  await world.rows('update rolled_hours set has_detail = false');
+  await world.rows('update rolled_tens set has_addresses = false');
+  await world.rows('update application_hours set packets = null');
+  await world.rows('delete from address_tens');
+  const [namesAfter, addressesAfter] = await read();
+  assert.deepEqual([namesAfter!.rows, addressesAfter!.rows], [names!.rows, addresses!.rows]);
+});

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import {
   booleanSetting,
@@ -64,4 +67,30 @@ test('a list of prefixes is read strictly, and empty when unset', () => {
   assert.deepEqual(read('127.0.0.1, 10.0.0.0/8,2001:db8::/32'), ['127.0.0.1', '10.0.0.0/8', '2001:db8::/32']);
   for (const text of ['10.0.0.1/8', 'proxy.example.com', '127.0.0.1;::1', '*'])
     assert.throws(() => read(text), text);
+});
+
+test('NAME_FILE names a file with the value, which appears in no error; both at once, or an unreadable file, is a fault', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-config-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'url');
+  const read = (environment: Record<string, string>) => readSettings({ url: settings.url }, environment).url;
+  writeFileSync(file, 'postgres://me:hunter2@h/db\n');
+  assert.equal(read({ SVC_X_DATABASE_URL_FILE: file }), 'postgres://me:hunter2@h/db');
+  assert.equal(read({ SVC_X_DATABASE_URL_FILE: file, SVC_X_DATABASE_URL: '' }), 'postgres://me:hunter2@h/db');
+  assert.equal(read({ SVC_X_DATABASE_URL_FILE: '' }), null);
+  assert.throws(
+    () => read({ SVC_X_DATABASE_URL_FILE: file, SVC_X_DATABASE_URL: 'postgres://h/db' }),
+    /SVC_X_DATABASE_URL and SVC_X_DATABASE_URL_FILE are both set/,
+  );
+  assert.throws(
+    () => read({ SVC_X_DATABASE_URL_FILE: join(folder, 'none') }),
+    /SVC_X_DATABASE_URL can't be read from/,
+  );
+  writeFileSync(file, 'mysql://me:hunter2@h/db');
+  assert.throws(
+    () => read({ SVC_X_DATABASE_URL_FILE: file }),
+    (error: Error) => /SVC_X_DATABASE_URL must be/.test(error.message) && !/hunter2/.test(error.message),
+  );
+  writeFileSync(file, '');
+  assert.equal(read({ SVC_X_DATABASE_URL_FILE: file }), null);
 });

@@ -4,7 +4,8 @@
  * A program's `config.ts` is the only reader of the environment; the settings reference is made from the same
  * definitions, so it can't go stale. All faults are reported at once, each saying what to do.
  */
-import { CodedError } from '#common/errors/index.ts';
+import { readFileSync } from 'node:fs';
+import { CodedError, describeError } from '#common/errors/index.ts';
 import { parsePrefix } from '#common/ip/index.ts';
 
 export interface Setting<T> {
@@ -32,7 +33,7 @@ export function readSettings<S extends Settings>(
   const faults: string[] = [];
   for (const [key, setting] of Object.entries(settings)) {
     try {
-      const text = environment[setting.name];
+      const text = readText(environment, setting.name);
       values[key] = setting.parse(text === '' && !setting.takesEmpty ? undefined : text);
     } catch (error) {
       faults.push(`${setting.name} ${(error as Error).message}`);
@@ -40,6 +41,25 @@ export function readSettings<S extends Settings>(
   }
   if (faults.length > 0) throw new CodedError('config.invalid', `${faults.join('. ')}.`);
   return values as SettingValues<S>;
+}
+
+/**
+ * The text of a setting, or the content of the file that `NAME_FILE` names, without the end of its last line: secrets are
+ * mounted into containers as files. Throws when both are given, or the file can't be read.
+ */
+function readText(
+  environment: Readonly<Record<string, string | undefined>>,
+  name: string,
+): string | undefined {
+  const text = environment[name];
+  const file = environment[`${name}_FILE`];
+  if (!file) return text;
+  if (text) throw new Error(`and ${name}_FILE are both set: keep one of them`);
+  try {
+    return readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    throw new Error(`can't be read from the file in ${name}_FILE: ${describeError(error)}`);
+  }
 }
 
 export function textSetting(name: string, fallback: string, sentence: string): Setting<string> {

@@ -3,15 +3,25 @@
  * INSERT. kysely hides its connection, so the copy travels as an ordinary statement whose only parameter is the rows;
  * `speakCopy` teaches a pool's connection to tell it apart.
  */
-import { CompiledQuery } from 'kysely';
+import { pipeline } from 'node:stream/promises';
+import { CompiledQuery, type RawBuilder } from 'kysely';
 import type pg from 'pg';
-import { from as copyFrom } from 'pg-copy-streams';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import type { Queryable } from './queryable.ts';
 
+/** Rows on their way into a table: all of them, or as they come. */
 class CopyRows {
-  readonly bytes: Uint8Array;
-  constructor(bytes: Uint8Array) {
+  readonly bytes: Uint8Array | AsyncIterable<Uint8Array>;
+  constructor(bytes: CopyRows['bytes']) {
     this.bytes = bytes;
+  }
+}
+
+/** Takes rows on their way out, piece by piece. */
+class CopyTaker {
+  readonly take: (piece: Buffer) => Promise<void>;
+  constructor(take: CopyTaker['take']) {
+    this.take = take;
   }
 }
 
@@ -26,20 +36,68 @@ export async function copyRows(
   await db.executeQuery(CompiledQuery.raw(text, [new CopyRows(rows)]));
 }
 
-/** Lets this connection take statements of `copyRows`. */
+/** Appends rows in PostgreSQL's text format, as they come. The names go into the statement as they are. */
+export async function copyText(
+  db: Queryable,
+  table: string,
+  columns: readonly string[],
+  rows: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const text = `copy ${table} (${columns.join(', ')}) from stdin`;
+  await db.executeQuery(CompiledQuery.raw(text, [new CopyRows(rows)]));
+}
+
+/**
+ * Lines of a query whose only column is text, each with its end, in pieces that need not end with a line; the next piece is read when
+ * `take` is done. The query must be without parameters (`sql.lit`), and its lines without control characters other than tabs.
+ */
+export async function readLines(
+  db: Queryable,
+  query: RawBuilder<unknown>,
+  take: (piece: Buffer) => Promise<void>,
+): Promise<void> {
+  const { sql, parameters } = query.compile(db);
+  if (parameters.length > 0) throw new Error('COPY takes no parameters.');
+  // CSV leaves a value as it is that holds neither of these two characters nor an end of a line.
+  const text = `copy (${sql}) to stdout (format csv, delimiter e'\\x02', quote e'\\x01')`;
+  await db.executeQuery(CompiledQuery.raw(text, [new CopyTaker(take)]));
+}
+
+/** Lets this connection take statements of `copyRows`, `copyText` and `readLines`. */
 export function speakCopy(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...args: unknown[]) => unknown;
   const speaking = (...args: unknown[]): unknown => {
     const [text, values] = args;
-    const rows = Array.isArray(values) ? values[0] : undefined;
-    if (!(rows instanceof CopyRows)) return query(...args);
-    return new Promise((resolve, reject) => {
-      const stream = copyFrom(text as string);
-      stream.on('error', reject);
-      stream.on('finish', () => resolve({ command: 'COPY', rowCount: stream.rowCount, rows: [] }));
-      query(stream);
-      stream.end(rows.bytes);
-    });
+    const given = Array.isArray(values) ? values[0] : undefined;
+    if (given instanceof CopyRows) return copyIn(query, text as string, given);
+    if (given instanceof CopyTaker) return copyOut(query, text as string, given);
+    return query(...args);
   };
   client.query = speaking as typeof client.query;
+}
+
+type Query = (...args: unknown[]) => unknown;
+
+async function copyIn(query: Query, text: string, { bytes }: CopyRows) {
+  const stream = copyFrom(text);
+  query(stream);
+  await pipeline(bytes instanceof Uint8Array ? [bytes] : bytes, stream);
+  return { command: 'COPY', rowCount: stream.rowCount, rows: [] };
+}
+
+async function copyOut(query: Query, text: string, { take }: CopyTaker) {
+  const stream = copyTo(text);
+  query(stream);
+  let failure: { error: unknown } | null = null;
+  await pipeline(stream, async (pieces: AsyncIterable<Buffer>) => {
+    for await (const piece of pieces) {
+      if (failure) continue;
+      // The rest is read all the same: a connection that is left in the middle of a copy is of no use any more.
+      await take(piece).catch((error: unknown) => {
+        failure = { error };
+      });
+    }
+  });
+  if (failure) throw (failure as { error: unknown }).error;
+  return { command: 'COPY', rowCount: stream.rowCount, rows: [] };
 }

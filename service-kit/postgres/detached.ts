@@ -32,7 +32,7 @@ export async function startDetachedServer(
   await runtime.giveFolder(dir);
   await makeSocketFolder(socketDir, runtime);
   await initialise(runtime, dataDir, logFile);
-  await stopOrphan(dataDir, reporter);
+  await stopOrphan(dataDir, socketDir, reporter);
   await runtime.giveTree(dataDir);
   await writeAccessFiles(dataDir, runtime);
   await truncate(logFile, 0).catch(() => {});
@@ -55,5 +55,6 @@ export async function startDetachedServer(
 
 /** Stops the folder's server, if it runs. */
 export async function stopDetachedServer(folder: string, reporter: Reporter): Promise<void> {
-  await stopOrphan(join(resolve(folder), 'data'), reporter);
+  const dir = resolve(folder);
+  await stopOrphan(join(dir, 'data'), socketFolder(dir), reporter);
 }

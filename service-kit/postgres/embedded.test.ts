@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import {
   chownSync,
+  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -97,8 +98,8 @@ function serversOf(dir: string): string[] {
   });
 }
 
-test('a start after the kill of the owner takes over from the orphan and finds its rows', async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
+/** A process that runs the server of a folder, and the server's URL. */
+async function startOwner(dir: string) {
   const script = `
     import { createEmbeddedPostgres } from '#service-kit/postgres/index.ts';
     import { silentReporter } from '#common/reporter/index.ts';
@@ -112,10 +113,19 @@ test('a start after the kill of the owner takes over from the orphan and finds i
   const url = await new Promise<string>((done) =>
     owner.stdout.once('data', (text) => done(String(text).trim())),
   );
-  await query(url, 'create table kept (n int)');
+  const kill = async () => {
+    owner.kill('SIGKILL');
+    await new Promise((done) => owner.once('exit', done));
+  };
+  return { url, kill };
+}
+
+test('a start after the kill of the owner takes over from the orphan and finds its rows', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
+  const owner = await startOwner(dir);
+  await query(owner.url, 'create table kept (n int)');
   await assert.rejects(embedded(dir).start(), /Another process already runs/);
-  owner.kill('SIGKILL');
-  await new Promise((done) => owner.once('exit', done));
+  await owner.kill();
   const server = embedded(dir);
   await server.start();
   t.after(async () => {
@@ -123,6 +133,25 @@ test('a start after the kill of the owner takes over from the orphan and finds i
     rmSync(dir, { recursive: true });
   });
   assert.deepEqual(await query(server.url, 'select n from kept'), []);
+});
+
+test('a start stops the orphan of a folder that was deleted meanwhile, and makes a new database', async (t) => {
+  // The server's user can't pass it, so the socket is elsewhere, and stays.
+  const above = mkdtempSync(join(tmpdir(), 'svc-pg-'));
+  const dir = join(above, 'operations');
+  const owner = await startOwner(dir);
+  const pid = Number(readFileSync(join(dir, 'data/postmaster.pid'), 'utf8').split('\n')[0]);
+  await query(owner.url, 'create table kept (n int)');
+  await owner.kill();
+  rmSync(dir, { recursive: true });
+  const server = embedded(dir);
+  await server.start();
+  t.after(async () => {
+    await server.stop();
+    rmSync(above, { recursive: true });
+  });
+  await assert.rejects(query(server.url, 'select n from kept'), /does not exist/);
+  assert.equal(existsSync(`/proc/${pid}`), false, 'the orphan is gone');
 });
 
 test('a folder that can not be made is said in one sentence that names the settings', async () => {

@@ -66,7 +66,7 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
         await makeSocketFolder(socketDir(), runtime);
         await initialise(runtime, dataDir, logFile);
         // An earlier version's server, which may still run, had another user.
-        await stopOrphan(dataDir, reporter);
+        await stopOrphan(dataDir, socketDir(), reporter);
         await runtime.giveTree(dataDir);
         await writeAccessFiles(dataDir, runtime);
         await truncate(logFile, 0).catch(() => {});

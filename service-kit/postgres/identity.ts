@@ -48,10 +48,21 @@ async function findUser(): Promise<{ uid: number; gid: number } | null> {
   return entry ? { uid: Number(entry[2]), gid: Number(entry[3]) } : null;
 }
 
-async function makeUser(): Promise<{ uid: number; gid: number }> {
+/**
+ * Makes the system user where `folder` (`/etc`) has none, one first start at a time: `useradd` looks whether the user
+ * exists before it waits for its own lock, so of two at once the second gives the user another number, and the server of
+ * the first has no name any more.
+ */
+export function makeUserCommand(folder: string): string[] {
   const options = ['--system', '--user-group', '--no-create-home', '--home-dir', '/nonexistent'];
   const about = ['--shell', '/usr/sbin/nologin', '--comment', 'embedded PostgreSQL of svc'];
-  const made = spawnSync('useradd', [...options, ...about, serverUser], { encoding: 'utf8' });
+  const script = `grep -q "^${serverUser}:" ${folder}/passwd || exec useradd "$@"`;
+  return ['flock', folder, 'sh', '-c', script, 'useradd', ...options, ...about, serverUser];
+}
+
+async function makeUser(): Promise<{ uid: number; gid: number }> {
+  const [command, ...words] = makeUserCommand('/etc');
+  const made = spawnSync(command!, words, { encoding: 'utf8' });
   // Another program's first start may have been faster.
   const user = await findUser();
   if (user) return user;

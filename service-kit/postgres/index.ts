@@ -6,7 +6,7 @@
  * by a caller that knows that it is safe.
  */
 
-export { copyRows } from './copy.ts';
+export { copyRows, copyText, readLines } from './copy.ts';
 export { createDatabase, type Database, type DatabaseOptions, listMissingMigrations } from './database.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 export { isConnectionFailure, isLockTimeout, isUniqueViolation } from './failures.ts';

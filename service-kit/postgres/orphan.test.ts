@@ -23,6 +23,6 @@ test('a dead server that its parent has not collected yet is waited for, not tak
     await new Promise((resolve) => setImmediate(resolve));
   }
   writeFileSync(join(dir, 'postmaster.pid'), `${pid}\n`);
-  await stopOrphan(dir, silentReporter);
+  await stopOrphan(dir, join(dir, 'socket'), silentReporter);
   assert.equal(existsSync(`/proc/${pid}`), false);
 });

@@ -1,6 +1,7 @@
 /**
- * What a killed parent leaves behind: a postmaster that still runs on our data folder. It is stopped and waited for,
- * never worked around: deleting its pid file would let two servers write the same files.
+ * What a killed parent leaves behind: a postmaster that still runs on our data folder, or that did until the folder was
+ * deleted or replaced, and still holds our socket. It is stopped and waited for, never worked around: deleting its pid file
+ * would let two servers write the same files.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,11 +12,16 @@ import type { Reporter } from '#common/reporter/index.ts';
 const collectedWithinMs = 10_000;
 
 /**
- * Stops the server that `postmaster.pid` names, when it is alive and serves this folder, and waits until its number is
- * free: a server that starts while the dead one is still a zombie takes it for a living rival and refuses.
+ * Stops the servers that `postmaster.pid` and the lock of the socket name, when they are alive, and waits until their numbers
+ * are free: a server that starts while the dead one is still a zombie takes it for a living rival and refuses.
  */
-export async function stopOrphan(dataDir: string, reporter: Reporter): Promise<void> {
-  const lines = (await readFile(join(dataDir, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
+export async function stopOrphan(dataDir: string, socketDir: string, reporter: Reporter): Promise<void> {
+  for (const file of [join(dataDir, 'postmaster.pid'), join(socketDir, '.s.PGSQL.5432.lock')])
+    await stopNamed(file, reporter);
+}
+
+async function stopNamed(pidFile: string, reporter: Reporter): Promise<void> {
+  const lines = (await readFile(pidFile, 'utf8').catch(() => '')).split('\n');
   const pid = Number(lines[0]);
   if (!Number.isInteger(pid) || pid <= 1) return;
   if ((await stateOf(pid)) === 'running') {

@@ -31,7 +31,7 @@ export function createServerProcess(options: ServerProcessOptions): ServerProces
   let relaunched: Promise<void> = Promise.resolve();
 
   async function launch(runtime: PostgresRuntime): Promise<void> {
-    await stopOrphan(options.dataDir, reporter);
+    await stopOrphan(options.dataDir, options.socketDir(), reporter);
     if (isStopping) throw stoppedMeanwhile();
     const started = await spawnServer(options, runtime);
     child = started;

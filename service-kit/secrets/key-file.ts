@@ -4,6 +4,7 @@
  * The file is made once, with mode 0600, and never changed or removed. A file that others may read is refused.
  */
 import { createHash, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { link, open, readFile, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
@@ -90,6 +91,8 @@ async function readKeyFile(path: string, setting: string): Promise<Buffer> {
 
 /** Leaves a file that is there as it is. What is not whole never has the file's name. */
 async function makeKeyFile(path: string): Promise<void> {
+  // A key that is mounted as a secret is in a folder that is read-only.
+  if (existsSync(path)) return;
   const fresh = `${path}.${randomBytes(6).toString('hex')}.new`;
   try {
     makeFolders(dirname(path));

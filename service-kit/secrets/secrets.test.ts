@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -250,6 +250,17 @@ test('the first start makes the key file, for its owner alone; two at once make 
   const dump = JSON.stringify((await database.pool.query('select * from data_keys')).rows);
   const key = (await readFile(join(folder, 'secrets.key'), 'utf8')).split(':').at(-1)!.trim();
   assert.ok(!dump.includes(key), 'the key of the file is not in the database');
+});
+
+test('a key file that is there is enough: nothing is written to its folder, where a mounted secret is', async (t) => {
+  const made = await makeFolder(t);
+  await using first = await createTestDatabase('service-kit');
+  await openSecrets(first, keyFile(made)).part.start();
+  await using mounted = await open(join(made, 'secrets.key'));
+  await using database = await createTestDatabase('service-kit');
+  // No file can be made in this folder, also by root.
+  await openSecrets(database, keyFile(made, `/proc/self/fd/${mounted.fd}`)).part.start();
+  assert.equal(await count(database, 'data_keys'), 1);
 });
 
 test('without its key file, with another or an open one, a program does not start, says what to do, and changes nothing', async (t) => {

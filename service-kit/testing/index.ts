@@ -37,8 +37,11 @@ export interface TestDatabase extends AsyncDisposable {
   drop(): Promise<void>;
 }
 
-/** A fresh database with the migrations of this folder (`operations`, `monitor`, or `service-kit` for the kit's own alone). */
-export async function createTestDatabase(program: string): Promise<TestDatabase> {
+/**
+ * A fresh database with the migrations of this folder (`operations`, `monitor`, or `service-kit` for the kit's own alone).
+ * `kept` names a database that `keepDatabase` has left behind: this one is a copy of it where there is one.
+ */
+export async function createTestDatabase(program: string, kept?: string): Promise<TestDatabase> {
   const { name: template, migrations } = await templateOf(program);
   const name = `svc_test_${program.replace('-', '_')}_${process.pid}_${randomBytes(4).toString('hex')}`;
   const serverUrl = await testServerUrl();
@@ -50,8 +53,9 @@ export async function createTestDatabase(program: string): Promise<TestDatabase>
     await admin.query('select pg_advisory_lock(7318002)');
     const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [template]);
     if (rowCount === 0) await makeTemplate(admin, template, urlOf(`${template}_new`), migrations);
+    const found = kept === undefined ? null : await findKept(admin, template, kept);
     // A copy of the files takes half of what it takes to log every page of them.
-    await admin.query(`create database ${name} template ${template} strategy file_copy`);
+    await admin.query(`create database ${name} template ${found ?? template} strategy file_copy`);
   } finally {
     await admin.end();
   }
@@ -73,6 +77,26 @@ export async function createTestDatabase(program: string): Promise<TestDatabase>
 interface Template {
   name: string;
   migrations: string[];
+}
+
+/** Named after the migrations as well: a database of earlier ones is of no use. */
+const keptName = (template: string, kept: string) => `${template}_${kept}`;
+
+async function findKept(admin: pg.Client, template: string, kept: string): Promise<string | null> {
+  const name = keptName(template, kept);
+  const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [name]);
+  return rowCount === 0 ? null : name;
+}
+
+/** Leaves a copy of a database behind, for `createTestDatabase`. Ends its connections; its pools open new ones. */
+export async function keepDatabase(database: TestDatabase, program: string, kept: string): Promise<void> {
+  const { name: template } = await templateOf(program);
+  await endConnections(database);
+  const admin = new pg.Client({ connectionString: await testServerUrl() });
+  await admin.connect();
+  const name = new URL(database.url).pathname.slice(1);
+  await admin.query(`create database ${keptName(template, kept)} template ${name} strategy file_copy`);
+  await admin.end();
 }
 
 /** By program. */
@@ -97,17 +121,23 @@ async function readTemplate(program: string): Promise<Template> {
 }
 
 /** Moves `svc_now()` of every new statement in this test database by an interval such as `2 hours`. */
-export async function moveDatabaseClock(
-  database: Pick<TestDatabase, 'url' | 'pool'> & Partial<Pick<TestDatabase, 'readerPool'>>,
-  interval: string,
-): Promise<void> {
+export async function moveDatabaseClock(database: Connected, interval: string): Promise<void> {
   const { rows } = await database.pool.query<{ name: string }>('select current_database() as name');
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
   await client.query(
     `alter database ${rows[0]!.name} set svc.clock_offset = '${interval.replaceAll("'", "''")}'`,
   );
+  await client.end();
   // Sessions that are open keep the old value; ending them makes the pool open new ones.
+  await endConnections(database);
+}
+
+type Connected = Pick<TestDatabase, 'url' | 'pool'> & Partial<Pick<TestDatabase, 'readerPool'>>;
+
+async function endConnections(database: Connected): Promise<void> {
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
   await client.query(
     'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
   );

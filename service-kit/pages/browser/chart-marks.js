@@ -16,9 +16,10 @@ export function reasonAt(data, ms) {
   return (data.reasons ?? []).find((reason) => reason.fromMs < end && reason.toMs > ms);
 }
 
-/** A span of time; of a chart of a day or less the dates are plain from its axis. */
+/** A span of time; of some hours on a chart of a day or less the dates are plain from its axis. */
 function between(data, { fromMs, toMs }) {
-  const isShort = data.range && data.range.toMs - data.range.fromMs <= 26 * 3_600_000;
+  const isShort =
+    data.range && data.range.toMs - data.range.fromMs <= 26 * 3_600_000 && toMs - fromMs < 12 * 3_600_000;
   const [from, to] = [formatMoment(fromMs), formatMoment(toMs)].map((text) =>
     isShort ? text.slice(11) : text,
   );

@@ -207,7 +207,8 @@ class Chart extends HTMLElement {
           ticks: { show: false },
           size: 48,
           gap: 6,
-          space: 36,
+          // Close enough that the larger side of zero has a tick at any height of its values.
+          space: height < 200 ? 22 : 36,
           // Nothing was measured, so there is no height to tell.
           values: (_plot, ticks) =>
             this.nothing.hidden ? ticks.map((tick) => short.format(Math.abs(tick * this.scale.factor))) : [],

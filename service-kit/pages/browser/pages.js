@@ -42,6 +42,16 @@ async function copy(button) {
   }, 1500);
 }
 
+/** An address can name a drawer of the page: it opens. */
+function openNamed() {
+  const named = document.getElementById(location.hash.slice(1));
+  if (!named?.matches('[popover]:not(:popover-open)')) return;
+  named.showPopover();
+  named.querySelector('button')?.focus();
+}
+openNamed();
+addEventListener('hashchange', openNamed);
+
 /** The palette is loaded when it is first opened. */
 const paletteButton = document.querySelector('[data-palette]');
 async function openPalette(view) {

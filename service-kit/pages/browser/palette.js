@@ -90,11 +90,11 @@ function option(item) {
     ? make('a', 'palette-option', text, detail)
     : makeButton('palette-option', text, detail);
   if (isPath) element.href = item.href;
-  else
-    element.addEventListener('click', () => {
-      parts.dialog.close();
-      item.run?.();
-    });
+  // Also for a link: it may lead to a part of this page.
+  element.addEventListener('click', () => {
+    parts.dialog.close();
+    item.run?.();
+  });
   element.setAttribute('role', 'option');
   element.setAttribute('aria-selected', 'false');
   element.tabIndex = -1;

@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+
+export interface RedisServer extends AsyncDisposable {
+  url: string;
+  /** Sends a command through `redis-cli`, like an administrator. */
+  cli(...args: string[]): Promise<string>;
+  kill(): Promise<void>;
+  /** Starts it again after `kill`, at the same address and without what it held. */
+  revive(): Promise<void>;
+}
+
+/** Starts a real redis-server without persistence. */
+export async function startRedis(...settings: string[]): Promise<RedisServer> {
+  const port = await freePort();
+  const base = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    '--dir',
+    '/tmp',
+  ];
+  const launch = async () => {
+    const started = spawn('redis-server', [...base, ...settings], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await isReady(started);
+    return started;
+  };
+  let child = await launch();
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  };
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    async cli(...args) {
+      const cli = spawn('redis-cli', ['-p', String(port), ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+      let text = '';
+      cli.stdout.on('data', (piece: Buffer) => {
+        text += piece;
+      });
+      await once(cli, 'close');
+      return text.trim();
+    },
+    kill,
+    async revive() {
+      child = await launch();
+    },
+    [Symbol.asyncDispose]: kill,
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+function isReady(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    child.stdout!.on('data', (piece: Buffer) => {
+      text += piece;
+      if (text.includes('Ready to accept connections')) resolve();
+    });
+    child.once('exit', (code) => reject(new Error(`redis-server ended with ${code}: ${text}`)));
+  });
+}

@@ -1,0 +1,116 @@
+/**
+ * Views of an explorer under a name, as both server programs keep them: the values of its URL that make a view.
+ *
+ * Each program has its own table and says who reaches which views; what is a valid view, that saving under a name that is there
+ * takes its place, and what the audit trail has of it is the same in both.
+ */
+import { CodedError } from '#common/errors/index.ts';
+import { type AuditActor, recorded } from '#service-kit/audit/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+const nameMax = 60;
+const queryMax = 4_000;
+const viewsMax = 100;
+
+export interface NamedView {
+  name: string;
+  /** Of the explorer's URL, without a question mark. */
+  query: string;
+}
+
+export interface ViewKeeper {
+  /** The values that make a view, in one order. */
+  queryOf(query: string): string;
+  /** A view as it is stored; what is no part of a view is left out. Throws `saved_views.invalid`. */
+  prepare(given: NamedView): NamedView;
+  /**
+   * Stores a view with its entry in the audit trail, which has `details` beside the query, and returns its id. `store` answers
+   * null where there are `max` others; then `saved_views.invalid` is thrown.
+   */
+  save(
+    db: Queryable,
+    actor: AuditActor,
+    view: NamedView,
+    details: object,
+    store: (trx: Queryable, max: number) => Promise<{ id: number } | null>,
+  ): Promise<number>;
+  /** Removes a view with its entry in the audit trail. False: `remove` found none. */
+  remove<View extends NamedView>(
+    db: Queryable,
+    actor: AuditActor,
+    id: number,
+    detailsOf: (removed: View) => object,
+    remove: (trx: Queryable) => Promise<View | null>,
+  ): Promise<boolean>;
+}
+
+/**
+ * `kept` are the values of the explorer's URL that make a view; others belong to one answer. `fullText` says where there are
+ * already as many views as there may be (`max`).
+ */
+export function createViewKeeper({
+  kept,
+  fullText,
+}: {
+  kept: readonly string[];
+  fullText: (max: number) => string;
+}): ViewKeeper {
+  const queryOf = (query: string) => {
+    const given = new URLSearchParams(query);
+    const values = kept.flatMap((name) => {
+      const value = given.get(name);
+      return value === null || value === '' ? [] : [[name, value] as [string, string]];
+    });
+    return new URLSearchParams(values).toString();
+  };
+  return {
+    queryOf,
+    prepare(given) {
+      const name = given.name.replace(/[\p{Cc}\p{Cs}]/gu, ' ').trim();
+      if (name === '' || name.length > nameMax)
+        throw invalid(`Give the view a name of at most ${nameMax} characters.`);
+      const query = queryOf(given.query);
+      if (query.length > queryMax)
+        throw invalid(`The filters are too long to save: a view has at most ${queryMax} characters.`);
+      return { name, query };
+    },
+    async save(db, actor, { name, query }, details, store) {
+      const { id } = await recorded<{ id: number }>(
+        db,
+        actor,
+        (saved) => ({
+          operation: 'saved_view.save',
+          subject: { kind: 'saved_view', id: String(saved.id), name },
+          after: { ...details, query },
+        }),
+        async (trx) => {
+          const stored = await store(trx, viewsMax);
+          if (!stored) throw invalid(fullText(viewsMax));
+          return stored;
+        },
+      );
+      return id;
+    },
+    async remove<View extends NamedView>(
+      db: Queryable,
+      actor: AuditActor,
+      id: number,
+      detailsOf: (removed: View) => object,
+      remove: (trx: Queryable) => Promise<View | null>,
+    ) {
+      const removed = await recorded<View | null>(
+        db,
+        actor,
+        (view) => ({
+          operation: 'saved_view.remove',
+          subject: { kind: 'saved_view', id: String(id), name: view.name },
+          before: { ...detailsOf(view), query: view.query },
+        }),
+        remove,
+      );
+      return removed !== null;
+    },
+  };
+}
+
+const invalid = (message: string) => new CodedError('saved_views.invalid', message);

@@ -5,7 +5,7 @@ import { createThresholdBook, defaultThresholds } from '#sensor/detector/index.t
 import { ethernet, reverse, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
 import { AttackCounters } from './attack-counters.ts';
 import { CounterArray } from './counter-array.ts';
-import { Bin, binLength, Direction, Kind, LiveCounters, packetsOf, readRows } from './index.ts';
+import { Bin, binLength, Direction, FrameFeed, Kind, LiveCounters, packetsOf, readRows } from './index.ts';
 import { SlotTable } from './slot-table.ts';
 
 const firstSecond = 1_700_000_040;
@@ -22,16 +22,20 @@ function countsOf(counters: AttackCounters, last: number, second: number, direct
 
 const seven = (192 << 24) | (2 << 8) | 7;
 
-function observe(counters: AttackCounters, frame: Uint8Array, segments = 1): void {
-  counters.observe(frame, 0, frame.length, frame.length, 1, segments);
+/** Counters with what feeds them frames. */
+function create(scope: LocalScope) {
+  const counters = new AttackCounters({ scope, limits });
+  const feed = new FrameFeed(counters);
+  const observe = (frame: Uint8Array) => feed.observe(frame, 0, frame.length, frame.length, 1, 1, 30);
+  return { counters, observe };
 }
 
 test('a packet is two-way after the other end has sent, and not before', () => {
-  const counters = new AttackCounters({ scope: { prefixes: [], addresses: ['192.0.2.7'] }, limits });
+  const { counters, observe } = create({ prefixes: [], addresses: ['192.0.2.7'] });
   counters.open(30);
   const request = ethernet(udp(inbound, new Uint8Array(40)));
   const answer = ethernet(udp(reverse(inbound), new Uint8Array(90)));
-  for (const frame of [request, request, answer, request]) observe(counters, frame);
+  for (const frame of [request, request, answer, request]) observe(frame);
   const received = countsOf(counters, seven, 30, Direction.inbound);
   assert.equal(received[Kind.datagram], 2);
   assert.equal(received[Kind.twoWayDatagram], 1);
@@ -40,12 +44,12 @@ test('a packet is two-way after the other end has sent, and not before', () => {
 });
 
 test('a handshake counts as opened once, in the second in which it is completed', () => {
-  const counters = new AttackCounters({ scope: { prefixes: ['192.0.2.0/24'], addresses: [] }, limits });
+  const { counters, observe } = create({ prefixes: ['192.0.2.0/24'], addresses: [] });
   counters.open(30);
-  observe(counters, ethernet(tcp(inbound, Tcp.syn, 1)));
-  observe(counters, ethernet(tcp(reverse(inbound), Tcp.syn | Tcp.ack, 1)));
+  observe(ethernet(tcp(inbound, Tcp.syn, 1)));
+  observe(ethernet(tcp(reverse(inbound), Tcp.syn | Tcp.ack, 1)));
   counters.open(31);
-  for (let i = 0; i < 3; i += 1) observe(counters, ethernet(tcp(inbound, Tcp.ack, 2)));
+  for (let i = 0; i < 3; i += 1) observe(ethernet(tcp(inbound, Tcp.ack, 2)));
   assert.equal(countsOf(counters, seven, 30, Direction.inbound)[Bin.opened], 0);
   assert.equal(countsOf(counters, seven, 31, Direction.inbound)[Bin.opened], 1);
   assert.equal(countsOf(counters, seven, 31, Direction.inbound)[Kind.twoWaySegment], 3);
@@ -53,14 +57,55 @@ test('a handshake counts as opened once, in the second in which it is completed'
 
 test('both ends of a packet between two protected addresses are counted; others cost no slot', () => {
   const ends = { ...inbound, from: '192.0.2.8' };
-  const scope = { prefixes: [], addresses: ['192.0.2.7', '192.0.2.8'] };
-  const counters = new AttackCounters({ scope, limits });
+  const { counters, observe } = create({ prefixes: [], addresses: ['192.0.2.7', '192.0.2.8'] });
   counters.open(30);
-  for (let i = 0; i < 600; i += 1) observe(counters, ethernet(tcp(ends, Tcp.syn, 1)));
-  observe(counters, ethernet(tcp({ ...inbound, to: '192.0.2.9' }, Tcp.syn, 1)));
+  for (let i = 0; i < 600; i += 1) observe(ethernet(tcp(ends, Tcp.syn, 1)));
+  observe(ethernet(tcp({ ...inbound, to: '192.0.2.9' }, Tcp.syn, 1)));
   assert.equal(countsOf(counters, seven, 30, Direction.inbound)[Kind.opening], 600);
   assert.equal(countsOf(counters, seven + 1, 30, Direction.outbound)[Kind.opening], 600);
   assert.equal(counters.hosts.count, 2);
+});
+
+test('a two-way flow that made room for others in the table goes on as a two-way flow, for 20 seconds at least', () => {
+  const scope: LocalScope = { prefixes: [], addresses: ['192.0.2.7'] };
+  const capture = createCapture({
+    ...{ name: 'test0', role: 'uplink', linkType: 1, local: scope, flowsMax: 16 },
+    registrableDomain: (host) => host,
+  });
+  const counters = new LiveCounters({ number: 1, scope, groups: [], limits });
+  capture.setTap(counters);
+  const send = (second: number, frame: Uint8Array) =>
+    capture.observe(frame, 0, frame.length, frame.length, firstSecond + second, 0, -1, 1);
+  const request = ethernet(udp(inbound, new Uint8Array(40)));
+  const answer = ethernet(udp(reverse(inbound), new Uint8Array(90)));
+  const push = (second: number, packets: number) => {
+    for (let i = 0; i < 200; i += 1) {
+      const other = { from: `203.0.113.${i + 1}`, fromPort: second, to: '192.0.2.200', toPort: 80 };
+      const ends = [other, reverse(other), other, reverse(other)].slice(0, packets);
+      for (const one of ends) send(second, ethernet(udp(one, new Uint8Array(4))));
+    }
+  };
+  for (const frame of [request, answer, request, answer]) send(0, frame);
+  push(0, 4);
+  send(19, request);
+  push(19, 1);
+  send(70, request);
+  capture.turnTap((firstSecond + 71) * 1000);
+  const twoWay = counters
+    .takeSeconds()
+    .filter(({ hosts }) => hosts.length > 0)
+    .map(({ second, hosts }) => {
+      let found = 0;
+      readRows(hosts, ({ bits }) => {
+        found = bits;
+      });
+      return [second - firstSecond, (found >> Kind.twoWayDatagram) & 1, (found >> Kind.datagram) & 1];
+    });
+  assert.deepEqual(twoWay, [
+    [0, 1, 1],
+    [19, 1, 0],
+    [70, 0, 1],
+  ]);
 });
 
 /** Rows of one second: address words and packets, inbound and outbound. */

@@ -6,23 +6,20 @@
  * in a batch: `settle` counts them, before anything is read.
  */
 import {
-  decodeFrame,
+  Exchange,
   Field,
   type LocalScope,
-  Packet,
+  type Packet,
   type PacketTap,
   parseWords,
   randomKey,
-  Verdict,
 } from '#sensor/capture/index.ts';
 import type { DetailLimits } from './detail-limits.ts';
 import { Direction } from './direction.ts';
-import { FlowKinds, kindMask, openedShift } from './flow-kinds.ts';
-import { FlowMemory } from './flow-memory.ts';
 import { flatLimits, KnownHosts } from './known-hosts.ts';
-import { Entry, entryBytesMax, PacketBatch } from './packet-batch.ts';
+import { Entry, entryBytesMax, kindShift, Noted, PacketBatch } from './packet-batch.ts';
 import { PacketDetails } from './packet-details.ts';
-import { blockMax, Found, PacketFinder } from './packet-finder.ts';
+import { blockMax, PacketFinder } from './packet-finder.ts';
 import type { PrefixGroups } from './prefix-groups.ts';
 import { ProtectedScope } from './protected-scope.ts';
 import { Sampler } from './sampler.ts';
@@ -70,13 +67,10 @@ export class AttackCounters implements PacketTap {
   readonly #groups: PrefixGroups | null;
   /** The first slots belong to the exact addresses of the scope, and stay. */
   readonly #pinned: number;
-  readonly #packet = new Packet();
   readonly #batch = new PacketBatch();
-  readonly #flows: FlowMemory;
   readonly #details: PacketDetails;
   readonly #finder: PacketFinder;
   readonly #known: KnownHosts;
-  readonly #kinds: FlowKinds;
   /** The addresses of a packet that goes the long way, the source's first. */
   readonly #ends = new Int32Array(8);
   readonly #watched = new WatchedSlots();
@@ -92,7 +86,6 @@ export class AttackCounters implements PacketTap {
     this.#groups = options.groups ?? null;
     const sampler = new Sampler(key[0]);
     this.#details = new PacketDetails(this.#batch, sampler, this.#watched);
-    this.#flows = new FlowMemory(key);
     this.hosts = new SlotTable(countedHostsMax, 2, bins, key[0]);
     this.prefixes = new SlotTable(countedPrefixesMax, 1, bins, key[1]);
     for (const address of options.scope?.addresses ?? []) {
@@ -102,15 +95,12 @@ export class AttackCounters implements PacketTap {
     this.#pinned = this.hosts.count;
     const { hosts } = this;
     const batch = this.#batch;
-    const flows = this.#flows;
     const limits = flatLimits(options.limits);
-    this.#finder = new PacketFinder({ batch, scope: this.#scope, hosts, flows });
-    this.#kinds = new FlowKinds({ batch, hosts, flows, limits });
+    this.#finder = new PacketFinder({ batch, scope: this.#scope, hosts });
     this.#known = new KnownHosts({
       batch,
       finder: this.#finder,
       hosts,
-      flows,
       limits,
       sampler,
       onOverflow: (at) => this.#countOverflow(at),
@@ -142,29 +132,11 @@ export class AttackCounters implements PacketTap {
     this.#second = this.#details.second = second;
     this.hosts.open(second);
     this.prefixes.open(second);
-    this.#flows.turn(second);
     const { count } = this.hosts;
     if (count <= this.#pinned || count <= (countedHostsMax * 3) / 4) return;
     if (second - this.#removedAt < removeEverySeconds) return;
     this.#removedAt = second;
     this.#removeQuiet();
-  }
-
-  /** Counts one frame. `segments` as in `Capture.observe`. */
-  observe(
-    bytes: Uint8Array,
-    offset: number,
-    capturedLength: number,
-    wireLength: number,
-    linkType: number,
-    segments: number,
-  ): void {
-    const p = this.#packet;
-    p.attach(bytes);
-    p.end = Math.min(offset + capturedLength, bytes.length);
-    p.wireEnd = Math.max(offset + wireLength, p.end);
-    if (decodeFrame(p, linkType, offset) === Verdict.ip)
-      this.packet(p, Math.max(1, segments), segments === 0);
   }
 
   /** The detail of a slot, null without one. */
@@ -183,7 +155,7 @@ export class AttackCounters implements PacketTap {
     if (this.#watched.unwatch(table, slot, direction) && table === this.prefixes) this.#watchedPrefixes -= 1;
   }
 
-  packet(p: Packet, packets: number, isUnknown: boolean): void {
+  packet(p: Packet, packets: number, isUnknown: boolean, exchange: number): void {
     let unknown = 0;
     if (isUnknown) {
       this.mergedFrames += 1;
@@ -191,7 +163,7 @@ export class AttackCounters implements PacketTap {
     }
     if (this.#scope.isNarrow && !this.#mayBeProtected(p)) return;
     const batch = this.#batch;
-    batch.addPacket(p, packets, unknown);
+    batch.addPacket(p, packets, unknown, exchange);
     if (batch.isFull) this.settle();
   }
 
@@ -207,14 +179,21 @@ export class AttackCounters implements PacketTap {
     return this.#scope.mayHoldEnds((words[base + Field.meta]! >> 8) & 0xff, words, base) !== 0;
   }
 
-  flow(words: Int32Array, base: number, side: number, packets: number, bytes: number): void {
+  flow(
+    words: Int32Array,
+    base: number,
+    side: number,
+    packets: number,
+    bytes: number,
+    exchange: number,
+  ): void {
     const batch = this.#batch;
     let rest = bytes;
     for (; rest > entryBytesMax; rest -= entryBytesMax) {
-      batch.addFlow(words, base, side, 0, entryBytesMax);
+      batch.addFlow(words, base, side, 0, entryBytesMax, exchange & Exchange.isTwoWay);
       if (batch.isFull) this.settle();
     }
-    batch.addFlow(words, base, side, packets, rest);
+    batch.addFlow(words, base, side, packets, rest, exchange);
     if (batch.isFull) this.settle();
   }
 
@@ -243,8 +222,8 @@ export class AttackCounters implements PacketTap {
     const meta = words[at + Entry.meta]!;
     const version = (meta >> 8) & 0xff;
     const ends = this.#batch.readEnds(at, this.#ends);
-    let source = ((meta >> Found.ends) & 1) === 0 ? -1 : this.#find(version, ends, 0);
-    let target = ((meta >> Found.ends) & 2) === 0 ? -1 : this.#find(version, ends, 4);
+    let source = ((meta >> Noted.ends) & 1) === 0 ? -1 : this.#find(version, ends, 0);
+    let target = ((meta >> Noted.ends) & 2) === 0 ? -1 : this.#find(version, ends, 4);
     let sides = (source >= 0 ? 1 : 0) | (target >= 0 ? 2 : 0);
     // Addresses of a prefix, and of everything, get their slots with their first packets.
     if (sides !== 3 && this.#scope.hasPrefixes) sides |= this.#newSides(version, ends);
@@ -252,9 +231,8 @@ export class AttackCounters implements PacketTap {
     const packets = words[at + Entry.packets]!;
     const bytes = words[at + Entry.bytes]!;
     const unknown = words[at + Entry.unknown]!;
-    const kindOpened = this.#kinds.remember(at, meta, source, target);
-    const kind = kindOpened & kindMask;
-    const opened = kindOpened >> openedShift;
+    const kind = (meta >> kindShift) & 15;
+    const opened = (meta >> Noted.opened) & 1;
     if ((sides & 2) !== 0) {
       const needsPrefix = target < 0 || this.#watchedPrefixes > 0;
       const prefix = needsPrefix ? this.#prefixSlot(version, ends, 4) : -1;
@@ -284,20 +262,21 @@ export class AttackCounters implements PacketTap {
   #countOverflow(at: number): void {
     const { words } = this.#batch;
     const meta = words[at + Entry.meta]!;
-    if (((meta >> Found.ends) & 3) !== 2 || ((meta >> 8) & 0xff) !== 4) {
+    if (((meta >> Noted.ends) & 3) !== 2 || ((meta >> 8) & 0xff) !== 4) {
       this.#count(at);
       return;
     }
     const target = words[at + Entry.target]!;
     if (!this.#scope.hasIpv4(target)) return;
     const packets = words[at + Entry.packets]!;
-    const kindOpened = this.#kinds.remember(at, meta, -1, -1);
+    const kind = (meta >> kindShift) & 15;
+    const opened = (meta >> Noted.opened) & 1;
     this.overflowed += packets;
     const prefix = this.prefixes.locate(4, 0, 0, 0, target & ~255);
     if (prefix < 0) return;
     const bytes = words[at + Entry.bytes]!;
     const unknown = words[at + Entry.unknown]!;
-    this.prefixes.add(prefix, 0, kindOpened & kindMask, packets, bytes, unknown, kindOpened >> openedShift);
+    this.prefixes.add(prefix, 0, kind, packets, bytes, unknown, opened);
   }
 
   #find(version: number, words: Int32Array, at: number): number {

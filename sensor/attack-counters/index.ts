@@ -1,15 +1,14 @@
 /**
  * Counts the packets of protected addresses, for the detector: one-second bins for each address, direction and kind.
  *
- * Guarantees: memory is bounded for any traffic, 3.9 MiB in a thread for 4,096 addresses (docs/detection.md has all parts);
+ * Guarantees: memory is bounded for any traffic, 2.5 MiB in a thread for 4,096 addresses (docs/detection.md has all parts);
  * what has no room of its own counts in its prefix and in `overflowed`. Packets come from an engine that decoded them
- * (`PacketTap`), or as frames that are decoded here, from files.
+ * (`PacketTap`), or from the frames of files (`frame-feed.ts`).
  *
- * Packets wait in `packet-batch.ts`. `packet-finder.ts` turns away those of other addresses (`protected-scope.ts`) and finds
- * what the rest need. `known-hosts.ts` counts most of them, `attack-counters.ts` the others, in `slot-table.ts`. A packet's
- * kind is in `packet-kind.ts`; whether the other end answers is in `flow-memory.ts`, read by `known-hosts.ts` and
- * `flow-kinds.ts`. `traffic-detail.ts` keeps sources and ports of the busiest. `live-counters.ts` hands seconds over, in the
- * rows of `second-rows.ts`.
+ * Packets wait in `packet-batch.ts`, with their kind (`packet-kind.ts`); the engine says whether the other end answers.
+ * `packet-finder.ts` turns away those of other addresses (`protected-scope.ts`) and finds the slots of the rest.
+ * `known-hosts.ts` counts most of them, `attack-counters.ts` the others, in `slot-table.ts`. `traffic-detail.ts` keeps
+ * sources and ports of the busiest. `live-counters.ts` hands seconds over, in the rows of `second-rows.ts`.
  */
 export {
   AttackCounters,
@@ -19,6 +18,7 @@ export {
 } from './attack-counters.ts';
 export type { DetailLimits } from './detail-limits.ts';
 export { Direction } from './direction.ts';
+export { FrameFeed } from './frame-feed.ts';
 export {
   type CountingOrder,
   LiveCounters,

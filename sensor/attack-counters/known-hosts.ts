@@ -6,23 +6,18 @@
  */
 
 import type { DetailLimits } from './detail-limits.ts';
-import { type FlowMemory, Mark, marksOfEnd } from './flow-memory.ts';
-import { Entry, kindShift, type PacketBatch } from './packet-batch.ts';
-import { bothEnds, Found, type PacketFinder } from './packet-finder.ts';
-import { isRemembered, Kind, twoWayKindOf } from './packet-kind.ts';
+import { Entry, kindShift, Noted, type PacketBatch } from './packet-batch.ts';
+import { bothEnds, type PacketFinder } from './packet-finder.ts';
 import { type Sampler, sampledFrom, sampleEvery } from './sampler.ts';
 import { binLength, Head, headWords, type SlotTable } from './slot-table.ts';
 
 /** Limits of a group in one array: packets by kind and bytes, of each direction. */
 export const Limit = { group: 32, direction: 16, bytes: 15 } as const;
 
-const tcp = 6;
-
 export interface KnownHostsParts {
   batch: PacketBatch;
   finder: PacketFinder;
   hosts: SlotTable;
-  flows: FlowMemory;
   /** By `Limit`. */
   limits: Int32Array;
   sampler: Sampler;
@@ -47,13 +42,12 @@ export class KnownHosts {
    * Over 80 lines: calls that V8 does not inline would cost each packet.
    */
   count(first: number, end: number, second: number): number {
-    const { batch, finder, hosts, flows, limits, sampler } = this.#parts;
+    const { batch, finder, hosts, limits, sampler } = this.#parts;
     const { words } = batch;
     const { found, slots } = finder;
     const { heads, rowLength, openBin } = hosts;
     const isOverflow = finder.wasFull;
     const { low } = hosts.counters;
-    const { marks, odd } = flows;
     const openSecond = second + 1;
     for (let one = first; one < end; one += 1) {
       const at = found[one]!;
@@ -68,37 +62,18 @@ export class KnownHosts {
       if (heads[head + Head.lastSecond] !== openSecond) hosts.begin(slot);
       const meta = words[at + Entry.meta]!;
       // 1 when the source is protected.
-      const direction = (meta >> Found.ends) & 1;
+      const direction = (meta >> Noted.ends) & 1;
       const bin = slot * rowLength + direction * binLength + openBin;
       const limit = (heads[head + Head.version]! >> 8) * Limit.group + direction * Limit.direction;
       const packets = words[at + Entry.packets]!;
       const bytes = words[at + Entry.bytes]!;
-      let kind = (meta >> kindShift) & 15;
-      let opened = 0;
-      if (isRemembered[kind] === 1) {
-        const place = words[at + Entry.place]!;
-        const side = (meta >> Found.side) & 1;
-        const all = marks[place]!;
-        const own = marksOfEnd(all, side);
-        const other = marksOfEnd(all, 1 - side);
-        const isTcp = (meta & 0xff) === tcp;
-        if (kind === Kind.openingAnswer) marks[place] = all | (Mark.answered << (odd + side * 4));
-        else {
-          const isAnswered = isTcp && (other & Mark.anyAnswered) !== 0;
-          let isNoted = true;
-          if (isAnswered || (other & Mark.anySent) !== 0) kind = twoWayKindOf[kind]!;
-          else isNoted = low[bin + kind * 2]! < limits[limit + kind]!;
-          if (isNoted) {
-            if (isAnswered && (own & Mark.anySent) === 0) opened = 1;
-            marks[place] = all | (Mark.sent << (odd + side * 4));
-          }
-        }
-      }
+      const kind = (meta >> kindShift) & 15;
+      const opened = (meta >> Noted.opened) & 1;
       const counter = bin + kind * 2;
       const inBin = (low[counter]! + packets) | 0;
       const bytesInBin = (low[counter + 1]! + bytes) | 0;
       // Below zero: no room in 31 bits.
-      if (bytesInBin < 0 || opened > 0) hosts.add(slot, direction, kind, packets, bytes, 0, opened);
+      if (bytesInBin < 0 || opened !== 0) hosts.add(slot, direction, kind, packets, bytes, 0, opened);
       else {
         low[counter] = inBin;
         low[counter + 1] = bytesInBin;

@@ -5,8 +5,8 @@
  * packet path only writes half a line of the cache for each packet; all questions about it are asked later. The words of IPv6
  * addresses lie apart.
  */
-import { Field, type Packet, Protocol } from '#sensor/capture/index.ts';
-import { datagramKind, Kind, kindOf } from './packet-kind.ts';
+import { Exchange, Field, type Packet, Protocol } from '#sensor/capture/index.ts';
+import { datagramKind, Kind, kindOf, twoWayKindOf } from './packet-kind.ts';
 
 export const batchMax = 1024;
 
@@ -17,16 +17,17 @@ export const Entry = {
   target: 1,
   /** The source's port above. */
   ports: 2,
-  /** Protocol, version, kind; then by `Found` what is known of the ends. */
+  /** Protocol, version, kind; then by `Noted`. */
   meta: 3,
   packets: 4,
   bytes: 5,
   unknown: 6,
-  /** Where its flow is remembered. */
-  place: 7,
 } as const;
+/** One more than there are: two entries fill a line of the cache. */
 export const entryWords = 8;
 export const kindShift = 16;
+/** Above the kind: which ends may be protected (bit 0: the source), and 1 for the packet that completes a handshake. */
+export const Noted = { ends: 20, opened: 22 } as const;
 /** Words of the two addresses of an entry in `wide`. */
 export const wideWords = 8;
 /** Bytes have 31 bits. */
@@ -44,7 +45,7 @@ export class PacketBatch {
     return this.count === batchMax;
   }
 
-  addPacket(p: Packet, packets: number, unknown: number): void {
+  addPacket(p: Packet, packets: number, unknown: number, exchange: number): void {
     const { words } = this;
     const entry = this.count;
     const at = entry * entryWords;
@@ -52,7 +53,7 @@ export class PacketBatch {
     words[at] = p.source3;
     words[at + Entry.target] = p.target3;
     words[at + Entry.ports] = (p.sourcePort << 16) | p.targetPort;
-    words[at + Entry.meta] = p.protocol | (p.version << 8) | (kindOf(p) << kindShift);
+    words[at + Entry.meta] = p.protocol | (p.version << 8) | noted(kindOf(p), exchange);
     words[at + Entry.packets] = packets;
     words[at + Entry.bytes] = p.ipLength;
     words[at + Entry.unknown] = unknown;
@@ -60,7 +61,14 @@ export class PacketBatch {
   }
 
   /** Packets that one side of the flow at `base` sent, less than 2 GiB. They are acknowledgements or datagrams. */
-  addFlow(flows: Int32Array, base: number, side: number, packets: number, bytes: number): void {
+  addFlow(
+    flows: Int32Array,
+    base: number,
+    side: number,
+    packets: number,
+    bytes: number,
+    exchange: number,
+  ): void {
     const { words, wide } = this;
     const at = this.count * entryWords;
     const source = base + side * 4;
@@ -72,7 +80,7 @@ export class PacketBatch {
     words[at] = flows[source + 3]!;
     words[at + Entry.target] = flows[target + 3]!;
     words[at + Entry.ports] = sent;
-    words[at + Entry.meta] = meta | (kind << kindShift);
+    words[at + Entry.meta] = meta | noted(kind, exchange);
     words[at + Entry.packets] = packets;
     words[at + Entry.bytes] = bytes;
     words[at + Entry.unknown] = 0;
@@ -111,4 +119,10 @@ export class PacketBatch {
     wide[at + 6] = p.target2;
     wide[at + 7] = p.target3;
   }
+}
+
+/** The upper half of an entry's meta, before its ends are known. */
+function noted(oneWayKind: number, exchange: number): number {
+  const kind = (exchange & Exchange.isTwoWay) !== 0 ? twoWayKindOf[oneWayKind]! : oneWayKind;
+  return (kind << kindShift) | ((exchange >> 1) << Noted.opened);
 }

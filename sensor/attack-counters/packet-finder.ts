@@ -1,19 +1,15 @@
 /**
- * Finds out about waiting packets: which ends may be protected, which slots they have, where their flows are remembered.
+ * Finds out about waiting packets: which ends may be protected, and which slots they have.
  *
  * A block of packets at a time, and without a decision that depends on what it reads there, so that the waits for memory
  * overlap.
  */
-import { type FlowMemory, foldAddress, hashEnd, placeOf, sideOf } from './flow-memory.ts';
-import { Entry, entryWords, kindShift, type PacketBatch, wideWords } from './packet-batch.ts';
-import { isRemembered, twoWayKindOf } from './packet-kind.ts';
+import { Entry, entryWords, kindShift, Noted, type PacketBatch, wideWords } from './packet-batch.ts';
 import { filterFactor, filterShift, type ProtectedScope } from './protected-scope.ts';
 import { binLength, Head, headWords, type SlotTable, slotBits, slotMask } from './slot-table.ts';
 
 export const blockMax = 128;
 
-/** What is noted in an entry's meta: protected ends (bit 0: the source, bit 1: the target), and the side that sent. */
-export const Found = { ends: 20, side: 22 } as const;
 /** Instead of a slot: both ends may be protected. */
 export const bothEnds = -2;
 
@@ -23,15 +19,13 @@ export interface PacketFinderParts {
   batch: PacketBatch;
   scope: ProtectedScope;
   hosts: SlotTable;
-  flows: FlowMemory;
 }
 
 export class PacketFinder {
   /** Positions of the entries with a protected end, and that end's slot; -1 without one. */
   readonly found = new Int32Array(blockMax);
   readonly slots = new Int32Array(blockMax);
-  /** Where flows are remembered, for reading ahead. */
-  readonly places = new Int32Array(blockMax);
+  /** Where they count, for reading ahead. */
   readonly bins = new Int32Array(blockMax);
   /** True when all slots were in use before: who had none then has none. */
   wasFull = false;
@@ -49,24 +43,21 @@ export class PacketFinder {
    * Over 80 lines: calls that V8 does not inline would cost each packet.
    */
   find(first: number, end: number): number {
-    const { batch, scope, hosts, flows } = this.#parts;
+    const { batch, scope, hosts } = this.#parts;
     const { words } = batch;
     const { addressBits, blockBits, hasPrefixes } = scope;
     const { index, heads, multiplier, shift } = hosts;
     const mask = index.length - 1;
-    const { marks } = flows;
-    const [key0, key1] = flows.key;
-    const { found, slots, places, bins } = this;
+    const { found, slots, bins } = this;
     const { rowLength, openBin } = hosts;
     const { low } = hosts.counters;
     this.wasFull = hosts.isFull;
     let count = 0;
-    let remembered = 0;
     let counted = 0;
     for (let at = first * entryWords; at < end * entryWords; at += entryWords) {
       const meta = words[at + Entry.meta]!;
-      let source = words[at]!;
-      let target = words[at + Entry.target]!;
+      const source = words[at]!;
+      const target = words[at + Entry.target]!;
       const isIpv4 = ((meta >> 8) & 0xff) === ipv4;
       let ends: number;
       if (isIpv4) {
@@ -101,27 +92,10 @@ export class PacketFinder {
         } else slot = hosts.findAt(batch.wide, (at / entryWords) * wideWords + (ends >> 1) * 4);
         if (slot < 0 && !hasPrefixes) continue;
       } else if (ends === 0) continue;
-      let noted = (meta & 0xfffff) | (ends << Found.ends);
-      if (isRemembered[(meta >> kindShift) & 15] === 1) {
-        if (!isIpv4) {
-          const wide = (at / entryWords) * wideWords;
-          source = foldAddress(batch.wide, wide);
-          target = foldAddress(batch.wide, wide + 4);
-        }
-        const ports = words[at + Entry.ports]!;
-        const one = hashEnd(source, ports >>> 16, key0);
-        const other = hashEnd(target, ports & 0xffff, key0);
-        const place = placeOf(one, other, meta & 0xffff, key1);
-        words[at + Entry.place] = place;
-        places[remembered] = place;
-        remembered += 1;
-        noted |= sideOf(one, other) << Found.side;
-      }
-      words[at + Entry.meta] = noted;
+      words[at + Entry.meta] = meta | (ends << Noted.ends);
       if (slot >= 0) {
         const direction = ends & 1;
-        bins[counted] =
-          slot * rowLength + direction * binLength + openBin + twoWayKindOf[(meta >> kindShift) & 15]! * 2;
+        bins[counted] = slot * rowLength + direction * binLength + openBin + ((meta >> kindShift) & 15) * 2;
         counted += 1;
       }
       found[count] = at;
@@ -130,7 +104,6 @@ export class PacketFinder {
     }
     // A loop without anything else: as many waits overlap as the processor allows.
     let read = 0;
-    for (let one = 0; one < remembered; one += 1) read |= marks[places[one]!]!;
     for (let one = 0; one < counted; one += 1) read |= low[bins[one]!]!;
     this.read = read;
     return count;

@@ -1,8 +1,8 @@
 /**
  * What a packet is for the attack detector. Every IP packet has exactly one kind, so kinds add up to the total.
  *
- * A packet is two-way when the other end of its flow has sent data or an acknowledgement before. The other end of a
- * spoofed packet never does.
+ * A packet is two-way when the other end of its flow has sent data or an acknowledgement before, or accepted the connection
+ * (`Exchange`). The other end of a spoofed packet never does.
  */
 import { type Packet, Protocol } from '#sensor/capture/index.ts';
 
@@ -91,11 +91,6 @@ export const twoWayKindOf = Uint8Array.from({ length: kindCount }, (_, kind) => 
 twoWayKindOf[Kind.segment] = Kind.twoWaySegment;
 twoWayKindOf[Kind.reflection] = Kind.twoWayReflection;
 for (const kind of [Kind.datagram, Kind.tunnel, Kind.other]) twoWayKindOf[kind] = Kind.twoWayDatagram;
-
-/** 0 for kinds that say nothing about who answers. */
-export const isRemembered = new Uint8Array(kindCount).fill(1);
-for (const kind of [Kind.opening, Kind.reset, Kind.fragment, Kind.icmp, Kind.icmpAnswer])
-  isRemembered[kind] = 0;
 
 function isAnswer(p: Packet, types: ReadonlySet<number>): boolean {
   return p.transportAt < p.payloadEnd && types.has(p.bytes[p.transportAt]!);

@@ -176,12 +176,6 @@ export class SlotTable {
     this.heads[slot * headWords + Head.lastSecond] = second + 1;
   }
 
-  /** Packets of a kind so far in the open second. */
-  packetsSoFar(slot: number, direction: number, kind: number): number {
-    if (this.heads[slot * headWords + Head.lastSecond] !== this.#second + 1) return 0;
-    return this.counters.get(this.#openBinOf(slot, direction) + kind * 2);
-  }
-
   /** True when a slot that has counted in the open second has so many bytes of a kind in it. */
   hasBytes(slot: number, direction: number, kind: number, bytes: number): boolean {
     return this.counters.reaches(this.#openBinOf(slot, direction) + kind * 2 + 1, bytes);

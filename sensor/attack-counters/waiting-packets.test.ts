@@ -1,18 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { LocalScope } from '#sensor/capture/index.ts';
 import { createThresholdBook, defaultThresholds } from '#sensor/detector/index.ts';
 import { ethernet, reverse, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
 import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import { AttackCounters, countedHostsMax } from './attack-counters.ts';
-import { Bin, binLength, Direction, Kind, type SlotTable } from './index.ts';
+import { Bin, binLength, Direction, FrameFeed, Kind, type SlotTable } from './index.ts';
 import { batchMax } from './packet-batch.ts';
 import { TrafficDetail } from './traffic-detail.ts';
 
 const limits = createThresholdBook(defaultThresholds).sets.map(({ hostLimits }) => hostLimits);
 const second = 1_700_000_040;
 
-function observe(counters: AttackCounters, frame: Uint8Array): void {
-  counters.observe(frame, 0, frame.length, frame.length, 1, 1);
+/** Counters with what feeds them frames. */
+function create(scope: LocalScope) {
+  const counters = new AttackCounters({ scope, limits });
+  counters.open(second);
+  const feed = new FrameFeed(counters);
+  const observe = (frame: Uint8Array) => feed.observe(frame, 0, frame.length, frame.length, 1, 1, second);
+  return { counters, observe };
 }
 
 /** All counters of one direction of a table in the second. */
@@ -22,7 +28,7 @@ function totalOf(table: SlotTable, direction: number): Float64Array {
   return total;
 }
 
-/** Datagrams of both kinds: of thousands of flows, two may share a place in the memory of flows. */
+/** Datagrams of both kinds. */
 const datagramsOf = (counts: Float64Array, of = 0) =>
   counts[of + Kind.datagram]! + counts[of + Kind.twoWayDatagram]!;
 
@@ -30,15 +36,14 @@ const ipv4 = (word: number) => [24, 16, 8, 0].map((shift) => (word >>> shift) & 
 
 test('packets from addresses that the filter takes for protected count for the protected end, each once', () => {
   const addresses = Array.from({ length: countedHostsMax }, (_, i) => `10.77.${i >> 8}.${i & 255}`);
-  const counters = new AttackCounters({ scope: { prefixes: [], addresses }, limits });
-  counters.open(second);
+  const { counters, observe } = create({ prefixes: [], addresses });
   const random = createRandom(3);
   const packets = batchMax * 5 + 77;
   for (let i = 0; i < packets; i += 1) {
     const remote = { from: ipv4(0x0b000000 + Math.floor(random() * 2 ** 24)), fromPort: 40_000 };
     const ends = { ...remote, to: addresses[i % addresses.length]!, toPort: 443 };
     const frame = udp(i % 4 === 0 ? reverse(ends) : ends, new Uint8Array(20));
-    observe(counters, ethernet(frame));
+    observe(ethernet(frame));
   }
   counters.settle();
   const answers = Math.ceil(packets / 4);
@@ -50,19 +55,18 @@ test('packets from addresses that the filter takes for protected count for the p
 
 test('addresses without room count in their prefix by kind, and those outside of the protected prefix do not', () => {
   const scope = { prefixes: ['10.1.0.0/18', '10.1.64.0/25'], addresses: [] };
-  const counters = new AttackCounters({ scope, limits });
-  counters.open(second);
+  const { counters, observe } = create(scope);
   const ends = { from: '198.51.100.9', fromPort: 999, to: '', toPort: 80 };
   const rounds = 2;
   for (let round = 0; round < rounds; round += 1) {
     for (let host = 0; host < 65 * 256; host += 1) {
       const to = ipv4(0x0a010000 + host);
-      observe(counters, ethernet(tcp({ ...ends, to }, Tcp.syn, 1)));
-      observe(counters, ethernet(udp({ ...ends, to }, new Uint8Array(12))));
+      observe(ethernet(tcp({ ...ends, to }, Tcp.syn, 1)));
+      observe(ethernet(udp({ ...ends, to }, new Uint8Array(12))));
       // The other end has sent before, so the next one is two-way.
       if (host === 64 * 256 - 1) {
-        observe(counters, ethernet(udp(reverse({ ...ends, to }), new Uint8Array(12))));
-        observe(counters, ethernet(udp({ ...ends, to }, new Uint8Array(12))));
+        observe(ethernet(udp(reverse({ ...ends, to }), new Uint8Array(12))));
+        observe(ethernet(udp({ ...ends, to }, new Uint8Array(12))));
       }
     }
   }
@@ -83,14 +87,13 @@ test('addresses without room count in their prefix by kind, and those outside of
 
 test('IPv6 packets of waiting batches keep their own addresses', () => {
   const addresses = Array.from({ length: 300 }, (_, i) => `2001:db8::${(i + 1).toString(16)}`);
-  const counters = new AttackCounters({ scope: { prefixes: [], addresses }, limits });
-  counters.open(second);
+  const { counters, observe } = create({ prefixes: [], addresses });
   const packets = batchMax * 2 + 5;
   for (let i = 0; i < packets; i += 1) {
     const to = addresses[i % addresses.length]!;
     const ends = { from: `2001:db8:ffff::${(i + 1).toString(16)}`, fromPort: 5, to, toPort: 443 };
-    observe(counters, ethernet(udp(ends, new Uint8Array(20))));
-    observe(counters, ethernet(udp({ ...ends, from: '198.51.100.9', to: '192.0.2.1' }, new Uint8Array(20))));
+    observe(ethernet(udp(ends, new Uint8Array(20))));
+    observe(ethernet(udp({ ...ends, from: '198.51.100.9', to: '192.0.2.1' }, new Uint8Array(20))));
   }
   counters.settle();
   const counts = new Float64Array(binLength);

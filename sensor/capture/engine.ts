@@ -10,15 +10,27 @@ import { decodeFrame } from './decode/decode-link.ts';
 import { Fragments, hasPorts } from './decode/fragments.ts';
 import { Packet, Protocol, Verdict } from './decode/packet.ts';
 import { mayCarryPackets, openTunnel, TunnelPaths } from './decode/tunnels.ts';
+import type { EngineSizes } from './engine-sizes.ts';
 import { FlowAccounting } from './flows/flow-accounting.ts';
-import { beginAgain, Field, Flag, flowWords, Meaning, noteMac, noteState } from './flows/flow-record.ts';
+import {
+  beginAgain,
+  exchangeOf,
+  Field,
+  Flag,
+  flowWords,
+  Meaning,
+  noteMac,
+  noteState,
+} from './flows/flow-record.ts';
 import { FlowTable } from './flows/flow-table.ts';
 import { KnownPackets } from './flows/known-packets.ts';
+import { LeftFlows } from './flows/left-flows.ts';
 import { TouchedFlows } from './flows/touched-flows.ts';
 import { compileLocalScope, type LocalRanges } from './local-scope.ts';
 import { FlowClassifier } from './names/flow-classifier.ts';
 import type { NameTable } from './names/name-table.ts';
 import { defaultOuterNames } from './names/outer-names.ts';
+import { sweepNames } from './names/sweep-names.ts';
 import { type OwnScan, OwnScans } from './own-scans.ts';
 import type { PacketTap } from './packet-tap.ts';
 import type { FlowExport } from './reports/flow-export.ts';
@@ -27,18 +39,7 @@ import { type CaptureTotals, emptyTotals } from './totals.ts';
 
 const tunnelDepthMax = 6;
 const ethernet = 1;
-
-/** Sizes of an engine's tables. */
-export interface EngineSizes {
-  flowsMax: number;
-  buffersMax: number;
-  queriesMax: number;
-  answersMax: number;
-  remoteHostsMax: number;
-  usageRowsMax: number;
-  /** Number of rows, addresses and conversations above which noise gets no new one. */
-  noiseRowsMax: number;
-}
+const inSum = -1;
 
 export class Engine {
   readonly totals: CaptureTotals = emptyTotals();
@@ -64,6 +65,11 @@ export class Engine {
   #side = 0;
   readonly #keepsOwners: boolean;
   #tap: PacketTap | null = null;
+  /** What the last counted packet says of its flow, for the tap; `inSum`: the tap gets it with the flow's sum. */
+  #exchange = 0;
+  /** Only a tap asks for it. */
+  #left: LeftFlows | null = null;
+  readonly #key: readonly [number, number];
   #ownScans: OwnScans | null = null;
 
   constructor(
@@ -75,6 +81,7 @@ export class Engine {
     tunnels = new TunnelPaths(),
   ) {
     this.#options = options;
+    this.#key = key;
     this.#names = names;
     this.#flowExport = flowExport;
     this.#tunnels = tunnels;
@@ -85,7 +92,10 @@ export class Engine {
       flowsMax: sizes.flowsMax,
       key,
       keepsOrder: flowExport !== null,
-      onRemove: (base) => this.#onRemove(base),
+      onRemove: (base) => {
+        this.#left?.note(this.flows.words, base, this.now);
+        this.#end(base);
+      },
     });
     this.#known = new KnownPackets(this.flows, this.#keepsOwners);
     this.#accounting = new FlowAccounting({
@@ -167,15 +177,17 @@ export class Engine {
     totals.ipPackets += packets;
     totals.ipBytes += p.ipLength;
     if (this.#ownScans?.count(p, packets, this.now)) return;
-    if (this.#tap !== null) this.#tap.packet(p, packets, segments === 0);
+    if (!p.isFragment) this.#count(p, p.ipLength, packets, segments !== 0);
+    const exchange = p.isFragment ? 0 : this.#exchange;
+    if (exchange !== inSum) this.#tap?.packet(p, packets, segments === 0, exchange);
     if (p.isFragment) this.#observeFragment(p);
-    else this.#count(p, p.ipLength, packets);
   }
 
   /** Passes counted packets to this tap from now on; null: to none. */
   setTap(tap: PacketTap | null): void {
     this.#known.touched?.end();
     this.#tap = tap;
+    this.#left ??= tap && new LeftFlows(this.#key);
     this.#known.touched = tap && new TouchedFlows(this.flows, tap);
   }
 
@@ -245,22 +257,8 @@ export class Engine {
 
   #sweepNames(): void {
     this.#sweptAt = this.now;
-    const { words, highWater } = this.flows;
-    const marks = new Uint8Array(this.#names.count);
-    this.#classifier.markNames(marks, this.now);
-    this.ledger.usage.markNames(marks);
-    for (let base = 0; base < highWater; base += flowWords) {
-      const name = words[base + Field.name]! - 1;
-      if ((words[base + Field.flags]! & Flag.alive) !== 0 && name >= 0) marks[name] = 1;
-    }
-    const renumbered = this.#names.sweep(marks);
-    this.#classifier.renumberNames(renumbered);
-    this.ledger.usage.renumberNames(renumbered);
-    for (let base = 0; base < highWater; base += flowWords) {
-      const name = words[base + Field.name]! - 1;
-      if ((words[base + Field.flags]! & Flag.alive) !== 0 && name >= 0)
-        words[base + Field.name] = renumbered[name]! + 1;
-    }
+    const { flows, ledger, now } = this;
+    sweepNames({ flows, names: this.#names, classifier: this.#classifier, usage: ledger.usage, now });
   }
 
   #observeFragment(p: Packet): void {
@@ -269,7 +267,7 @@ export class Engine {
     const releasedBytes = fragments.releasedBytes;
     const releasedPackets = fragments.releasedPackets;
     if (hasPorts(p.protocol) && p.fragmentOffset > 0 && !isWhole && fragments.hold(p)) return;
-    const base = this.#count(p, p.ipLength + releasedBytes, 1 + releasedPackets);
+    const base = this.#count(p, p.ipLength + releasedBytes, 1 + releasedPackets, false);
     if (!isWhole) return;
     const { whole } = fragments;
     this.#inspect(whole, base, this.#side, 0, 0);
@@ -283,29 +281,32 @@ export class Engine {
     packet.isFragment = true;
     packet.fragmentOffset = 8;
     packet.macAt = -1;
-    this.#count(packet, bytes, packets);
+    this.#count(packet, bytes, packets, false);
   }
 
   /** Adds a packet to its flow and inspects its data. Returns the base of the flow. */
-  #count(p: Packet, bytes: number, packets: number): number {
+  #count(p: Packet, bytes: number, packets: number, maySum: boolean): number {
     const flows = this.flows;
     const base = flows.locate(p, 0, this.now);
     const { words, sums, side } = flows;
     if (flows.isNew) {
       this.#judgeSides(base);
+      if (this.#left !== null) words[base + Field.flags]! |= this.#left.recall(words, base, this.now);
       this.#classifier.onNewFlow(base, p, side, this.now);
     }
     this.#side = side;
-    if ((words[base + Field.flags]! & Flag.touched) !== 0) this.#known.touched!.settle(base);
     if (this.#keepsOwners && p.macAt >= 0) noteMac(words, base, side, p);
     // Before the counters are added: a handshake may restart the flow and a request may rename it, and both account the
     // earlier bytes.
     if (p.protocol === Protocol.tcp && this.#classifier.needsInspection(p, base, side))
       this.#inspect(p, base, side, 0, 0);
+    const isSummed = this.#known.touched?.takes(base, side, p, maySum) ?? false;
     sums[((base + Field.bytes) >> 1) + side]! += bytes;
     words[base + Field.packets + side]! += packets;
     words[base + Field.lastSeen] = this.now;
+    const before = words[base + Field.flags]!;
     const meaning = noteState(words, base, side, p);
+    this.#exchange = isSummed ? inSum : exchangeOf(before, words[base + Field.flags]!, side, p.protocol);
     if ((meaning & Meaning.sending) !== 0) words[base + Field.lastSent + side] = this.offsetMs;
     if ((meaning & Meaning.end) !== 0) flows.noteEnd(base, this.now);
     // After the counters are added: a packet in the tunnel may need room and remove this flow. A fragmented datagram is
@@ -362,12 +363,13 @@ export class Engine {
 
   /** A new connection between the same two sockets. */
   #restart(base: number): void {
-    this.#onRemove(base);
+    this.#end(base);
     const { words, sums } = this.flows;
     beginAgain(words, sums, base);
   }
 
-  #onRemove(base: number): void {
+  /** The flow at `base` has ended, or leaves. */
+  #end(base: number): void {
     this.#account(base, true);
     this.#classifier.forget(base);
     this.#list(base);

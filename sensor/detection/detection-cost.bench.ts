@@ -2,8 +2,11 @@
  * Compares what a packet costs a whole running sensor with detection and without: two sensors on one end of a veth pair, each
  * with a ring of its own, see the same packets at the same time. Needs root.
  *
- * Processor time is of each process with all its threads: ring, engine, counters, and the decisions on the main thread. Code is
- * compiled and tables are full before it is taken. Both have the same plan, so that they count the same local addresses.
+ * Processor time is of each process with all its threads: ring, engine, counters, and the decisions on the main thread. Tables are
+ * full before it is taken. Both have the same plan, so that they count the same local addresses.
+ *
+ * `BENCH_CASE` is a part of the names of the wanted cases, `BENCH_ROUNDS` how often each is measured, `BENCH_WARM_UP` and `BENCH_SECONDS`
+ * how long traffic lasts before and while it is. V8 compiles for minutes, on threads of its own, what runs once a second.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,9 +17,8 @@ import { fileURLToPath } from 'node:url';
 export const name = 'detection-cost';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
-/** V8 goes on compiling what runs once a second for almost so long, on threads of its own. */
-const warmUpSeconds = 25;
-const measuredSeconds = 10;
+const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 25);
+const measuredSeconds = Number(process.env.BENCH_SECONDS ?? 10);
 const ringMiB = 128;
 /** Packets are handed over in blocks, and windows close after their second. */
 const settleMs = 1500;

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { LiveCounters } from '#sensor/attack-counters/index.ts';
+import { createCapture } from '#sensor/capture/index.ts';
 import { dividedThresholds, observeFrame, startSecond } from '#sensor/testing/attack-traffic.ts';
 import { ethernet, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
 import { createThresholdBook, Detector, defaultThresholds, LiveDetector } from './index.ts';
@@ -68,8 +69,13 @@ test('NET-1.1: counters of 4,096 busy addresses take at most 16 MiB, those of th
   const scope = { prefixes: [], addresses };
   const book = createThresholdBook(defaultThresholds);
   const limits = book.sets.map(({ hostLimits }) => hostLimits);
+  const capture = createCapture({
+    ...{ name: 'test0', role: 'uplink', linkType: 1, local: scope },
+    registrableDomain: (host) => host,
+  });
   const before = used();
   const counters = new LiveCounters({ number: 1, scope, groups: [], limits });
+  capture.setTap(counters);
   const detector = new LiveDetector({
     ...{ number: 1, epochId: 'e', scope, book, groups: [], drills: [] },
     isProtected: () => true,
@@ -82,7 +88,7 @@ test('NET-1.1: counters of 4,096 busy addresses take at most 16 MiB, those of th
   );
   // Into a second minute, while the first one is not taken yet.
   for (let second = 0; second < 62; second += 1) {
-    counters.turn(startSecond + second, 8192);
+    capture.turnTap((startSecond + second) * 1000);
     for (const one of counters.takeSeconds()) detector.take(one, 1, (one.second + 1) * 1000);
     for (let host = 0; host < 4096; host += 1) {
       for (const [frame, at] of [
@@ -91,7 +97,7 @@ test('NET-1.1: counters of 4,096 busy addresses take at most 16 MiB, those of th
       ] as const) {
         frame[at] = host >>> 8;
         frame[at + 1] = host;
-        counters.observe(frame, 0, frame.length, frame.length, 1, 1);
+        capture.observe(frame, 0, frame.length, frame.length, startSecond + second, 0, -1, 1);
       }
     }
   }

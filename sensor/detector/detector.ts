@@ -1,5 +1,5 @@
 /** Joins the counters, the clock of the packets and the judge. */
-import { AttackCounters, type AttackCountersOptions } from '#sensor/attack-counters/index.ts';
+import { AttackCounters, type AttackCountersOptions, FrameFeed } from '#sensor/attack-counters/index.ts';
 import { CaptureWatch, type WatchedCapture } from './capture-watch.ts';
 import type { Incident } from './incident.ts';
 import { Judge } from './judge.ts';
@@ -41,6 +41,7 @@ const forgottenSeconds = 6;
 
 export class Detector {
   readonly #counters: AttackCounters;
+  readonly #feed: FrameFeed;
   readonly #judge: Judge;
   readonly #targets: WatchedTargets;
   readonly #whole: CaptureWatch | null;
@@ -57,6 +58,7 @@ export class Detector {
   constructor({ scope, thresholds, key, capture }: DetectorOptions) {
     const set = thresholdSet(thresholds);
     this.#counters = new AttackCounters({ scope, limits: [set.hostLimits], ...(key && { key }) });
+    this.#feed = new FrameFeed(this.#counters);
     this.#judge = new Judge();
     this.#sets = [set];
     this.#targets = new WatchedTargets(this.#counters, this.#sets);
@@ -80,7 +82,7 @@ export class Detector {
     if (seconds !== this.#unixSecond) this.#advance(seconds);
     this.#countedSecond = this.#second;
     this.#lastMs = seconds * 1000 + nanoseconds / 1e6;
-    this.#counters.observe(bytes, offset, capturedLength, wireLength, linkType, segments);
+    this.#feed.observe(bytes, offset, capturedLength, wireLength, linkType, segments, this.#second);
   }
 
   /** Judges the last second and returns everything. Call once. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LiveCounters, PrefixGroups } from '#sensor/attack-counters/index.ts';
+import { FrameFeed, LiveCounters, PrefixGroups } from '#sensor/attack-counters/index.ts';
 import { startSecond } from '#sensor/testing/attack-traffic.ts';
 import { ethernet, udp } from '#sensor/testing/frames.ts';
 import { createThresholdBook, defaultThresholds } from './index.ts';
@@ -10,6 +10,7 @@ test('NET-1.1: hosts keep their prefix while others come and go, and their count
   const scope = { prefixes: ['10.0.0.0/8'], addresses: [] };
   const limits = createThresholdBook(defaultThresholds).sets.map(({ hostLimits }) => hostLimits);
   const counters = new LiveCounters({ number: 1, scope, groups: [], limits });
+  const feed = new FrameFeed(counters);
   const merged = new MergedCounters(new PrefixGroups([]));
   const frame = ethernet(
     udp({ from: '198.51.100.9', fromPort: 7, to: '10.0.0.1', toPort: 80 }, new Uint8Array(9)),
@@ -27,7 +28,7 @@ test('NET-1.1: hosts keep their prefix while others come and go, and their count
       const isStaying = i % 3 === 0;
       frame[31] = isStaying ? 200 : second;
       frame[32] = i;
-      counters.observe(frame, 0, frame.length, frame.length, 1, 1);
+      feed.observe(frame, 0, frame.length, frame.length, 1, 1, startSecond + second);
     }
     for (const { text, prefix, found } of hostsOf(merged)) {
       assert.equal(prefix, found, `the prefix of ${text}`);

@@ -82,6 +82,12 @@ async function until({ sensor }: Scene, isSo: () => boolean): Promise<void> {
   }
 }
 
+/** One file is whole on disk; before that its name is another. */
+function isWritten({ sensor }: Scene): boolean {
+  const { recording, waitingFiles } = sensor.evidence.status();
+  return recording === 0 && waitingFiles === 1;
+}
+
 /** So many seconds of ordinary traffic from now on: `until` moves time on as often as files and answers need. */
 async function calm({ sensor }: Scene, seconds: number): Promise<void> {
   const from = Math.ceil(sensor.clock.nowMs() / 1000) - startSecond;
@@ -138,7 +144,7 @@ test('a file waits for the incidents in the spool, and for a monitor that knows 
   const { sensor, monitor, folder } = scene;
   sensor.follow(takes);
   await sensor.play([flood({}, 3.5, 6), quiet(80)], 80);
-  await until(scene, () => filesIn(folder).length === 1);
+  await until(scene, () => isWritten(scene));
   await calm(scene, 20);
   assert.equal(monitor.requests.length, 0, 'incidents wait in the spool');
   const waits = { takesEvidence: true, recording: 0, waitingFiles: 1, dropped: 0, why: null };
@@ -159,7 +165,7 @@ test('a file that the monitor refuses for good is dropped and logged; any other 
   const { sensor, monitor, folder, lines } = scene;
   sensor.follow(takes);
   await sensor.play([flood({}, 3.5, 6), quiet(80)], 80);
-  await until(scene, () => filesIn(folder).length === 1);
+  await until(scene, () => isWritten(scene));
   deliver(scene);
   const keeps: FakeAnswer[] = [
     { status: 503, body: { error: { code: 'evidence_store_unavailable', message: 'away' } } },

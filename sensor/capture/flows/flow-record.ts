@@ -73,7 +73,14 @@ export const Flag = {
   touched: 524288,
   /** Traffic of the sensor's own scans: it counts on its addresses and has no usage row. */
   ownScan: 8388608,
+  /** Data or an acknowledgement: neither an opening, nor a reset, nor a fragment. The second is for the higher side. */
+  said: 16777216,
+  /** Answered the opening of a TCP connection. The second is for the higher side. */
+  accepted: 67108864,
 } as const;
+
+const saidShift = 24;
+const acceptedShift = 26;
 
 /** True after a reset, or a FIN from both ends. */
 export function isClosed(flags: number): boolean {
@@ -112,6 +119,10 @@ export function noteState(words: Int32Array, base: number, side: number, p: Pack
   let isSending = p.dataEnd > p.dataAt;
   if (p.protocol === Protocol.tcp) {
     const bits = p.tcpFlags;
+    if (!p.isFragment) {
+      if (bits < 0 || (bits & 0x06) === 0) flags |= Flag.said << side;
+      else if ((bits & 0x16) === 0x12) flags |= Flag.accepted << side;
+    }
     if (bits > 0) {
       if ((bits & 0x05) !== 0) {
         if ((bits & 0x01) !== 0) flags |= Flag.fin << side;
@@ -122,6 +133,7 @@ export function noteState(words: Int32Array, base: number, side: number, p: Pack
     }
     if (!isSending || (bits & 0x04) !== 0) isSending = isSendingBare(p, flags);
   } else {
+    if (!p.isFragment) flags |= Flag.said << side;
     if ((flags & ~before & Flag.answered) !== 0 && isOneEach(words, base, flags)) flags |= Flag.exchange;
     if (p.protocol !== Protocol.udp) isSending = !isIcmpError(p);
     else if (p.isFragment) isSending = true;
@@ -131,6 +143,22 @@ export function noteState(words: Int32Array, base: number, side: number, p: Pack
   words[base + Field.flags] = flags;
   if ((flags & (Flag.exchange | Flag.reset | (Flag.fin * 3))) === 0) return meaning;
   return (isExchange(flags) || isClosed(flags)) && !isClosed(before) ? meaning | Meaning.end : meaning;
+}
+
+/** What a packet of one side says of its flow, as bits. */
+export const Exchange = {
+  /** The flow's opposite end has said something, or accepted the connection. */
+  isTwoWay: 1,
+  /** With it, the handshake of a TCP connection is complete. */
+  isOpened: 2,
+} as const;
+
+/** What packets of a side say of the flow whose flags were `before` and are `after` now, as bits of `Exchange`. */
+export function exchangeOf(before: number, after: number, side: number, protocol: number): number {
+  const other = 1 - side;
+  const isAccepted = protocol === Protocol.tcp ? (after >>> (acceptedShift + other)) & 1 : 0;
+  const isFirst = ((after & ~before) >>> (saidShift + side)) & 1;
+  return ((after >>> (saidShift + other)) & 1) | isAccepted | ((isAccepted & isFirst) << 1);
 }
 
 /** The same for a segment without data, and for a reset. */

@@ -83,7 +83,7 @@ export class KnownPackets {
     const payloadEnd = ip + length < end ? ip + length : end;
     const { words, side } = flows;
     const before = words[base + Field.flags]!;
-    let flags = (before | (Flag.sent << side)) & ~Flag.exchange;
+    let flags = (before | ((Flag.sent | Flag.said) << side)) & ~Flag.exchange;
     let isSending: boolean;
     if (protocol === Protocol.tcp) {
       if (transport + tcpHeaderBytes > payloadEnd) return 0;

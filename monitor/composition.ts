@@ -5,6 +5,8 @@
  * parts (`overrides.ts`).
  */
 import type { Part } from '#common/lifecycle/index.ts';
+import type { HttpServer } from '#service-kit/http/index.ts';
+import { allRoles } from '#service-kit/roles/index.ts';
 import { createRankingLoop } from './applications/index.ts';
 import type { MonitorConfig } from './config.ts';
 import { createRollUpLoop } from './facts/index.ts';
@@ -12,42 +14,66 @@ import { createFeatures, type Features } from './features.ts';
 import {
   createWake,
   incidents as incidentFeed,
+  live as liveFeed,
   minutes as minuteFeed,
   type RunningFeed,
 } from './feeds/index.ts';
 import type { Overrides } from './overrides.ts';
 import { createPlatform } from './platform.ts';
+import { type MonitorRole, monitorRoles } from './roles.ts';
 import { createNamesLoop } from './search/index.ts';
+import { createHealthServer, createMonitorServer } from './server.ts';
 
 export interface Monitor extends Features {
-  /** Loops that run beside the server, in the order in which they start. */
+  /** What this process does. */
+  roles: ReadonlySet<MonitorRole>;
+  /** What runs beside the server in these roles, in the order in which it starts. */
   loops: readonly Part[];
+  /** Makes the HTTP server with every surface, or for a process without the role `web` with its health; commands need none. */
+  createServer(): Promise<HttpServer>;
 }
 
 /** Wires the monitor. */
 export function compose(config: MonitorConfig, overrides: Overrides = {}): Monitor {
+  const { roles = allRoles(monitorRoles) } = overrides;
   const features = createFeatures(createPlatform(config, overrides), overrides);
-  return { ...features, loops: createLoops(features) };
+  const loops = [
+    features.live.part,
+    ...(roles.has('web') ? [features.limits.part] : []),
+    ...(roles.has('inbox') ? [features.inbox.worker] : []),
+    ...(roles.has('loops') ? createLoops(features) : []),
+    ...createExchange(features, roles),
+  ];
+  const createServer = () =>
+    roles.has('web') ? createMonitorServer(config, monitor) : createHealthServer(config, monitor);
+  const monitor: Monitor = { ...features, roles, loops, createServer };
+  return monitor;
 }
 
+/** What looks after stored data, the role `loops`. */
 function createLoops(features: Features): Part[] {
-  const { config, live, inbox, incidents, inventory, feeds, alerts, handOff, protection, retention } =
-    features;
-  const { vulnerabilities } = features;
+  const { config, incidents, alerts, handOff, protection, retention, vulnerabilities } = features;
   return [
-    live.part,
-    ...(config.hasInboxWorker ? [inbox.worker] : []),
     incidents.loop,
     createRollUpLoop(features),
     ...(config.hasRanking ? [createRankingLoop(features)] : []),
     createNamesLoop(features),
     protection.replays,
-    ...(config.hasInventorySync ? [inventory.loop] : []),
-    ...feeds.all.filter(({ cadence }) => cadence.isOn).flatMap((feed) => partsOfFeed(features, feed)),
     ...(config.hasAlerts ? alerts.parts : []),
     ...(config.hasVulnerabilitySync ? vulnerabilities.parts : []),
     ...(config.hasHandOff ? handOff.parts : []),
     ...(config.hasMaintenance ? [retention.loop] : []),
+  ];
+}
+
+/** What passes between the monitor and operations: the role `live` for the live feed, `feeds` for all else. */
+function createExchange(features: Features, roles: ReadonlySet<MonitorRole>): Part[] {
+  const { config, inventory, feeds } = features;
+  const isHere = ({ feed, cadence }: RunningFeed) =>
+    cadence.isOn && roles.has(feed.name === liveFeed.name ? 'live' : 'feeds');
+  return [
+    ...(roles.has('feeds') && config.hasInventorySync ? [inventory.loop] : []),
+    ...feeds.all.filter(isHere).flatMap((feed) => partsOfFeed(features, feed)),
   ];
 }
 

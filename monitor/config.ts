@@ -15,26 +15,23 @@ import {
 } from '#common/config/index.ts';
 import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts';
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
+import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
 import { mailFolderSetting } from '#service-kit/mail/settings.ts';
+import { redisUrlSetting } from '#service-kit/redis/settings.ts';
 import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts';
 import { webhookPrivateTargetsSetting } from '#service-kit/webhooks/settings.ts';
 import { evidenceSettings } from './evidence/index.ts';
+import { type FactsPlace, parseFactsUrl } from './facts/index.ts';
 import { cadencesOf, type Feed, installedFeeds, settingsOfFeeds } from './feeds/index.ts';
 import { parsePeers } from './hand-off/bgp/peer.ts';
 
-/** The live store's URL; its password appears in no message. */
-function redisUrlSetting(name: string, sentence: string): Setting<string | null> {
+/** Where the facts are; the password appears in no message. */
+function factsUrlSetting(name: string, sentence: string): Setting<FactsPlace | null> {
   return {
     name,
     sentence,
-    defaultText: 'unset',
-    parse(text) {
-      if (text === undefined || text === '') return null;
-      const url = URL.parse(text);
-      if (!url || (url.protocol !== 'redis:' && url.protocol !== 'rediss:') || url.hostname === '')
-        throw new Error('must be a URL such as redis://:password@host:6379/0');
-      return text;
-    },
+    defaultText: "unset: the monitor's PostgreSQL database",
+    parse: (text) => (text === undefined || text === '' ? null : parseFactsUrl(text)),
   };
 }
 
@@ -49,6 +46,12 @@ export const monitorSettings = {
     { min: 0, max: 65_535 },
     'The port the monitor listens on; 0 takes any free one.',
   ),
+  healthPort: integerSetting(
+    'SVC_MONITOR_HEALTH_PORT',
+    0,
+    { min: 0, max: 65_535 },
+    'The port of /healthz, /readyz and /metrics of a process without the role web (serve --only); 0 takes any free one, which the log names.',
+  ),
   publicUrl: httpUrlSetting(
     'SVC_MONITOR_PUBLIC_URL',
     null,
@@ -58,6 +61,12 @@ export const monitorSettings = {
     'SVC_MONITOR_TRUSTED_PROXIES',
     'Reverse proxies in front of the monitor, such as 127.0.0.1 or 10.0.0.0/8, separated by commas. Only their X-Forwarded-For is trusted.',
   ),
+  connectionsMax: integerSetting(
+    'SVC_MONITOR_CONNECTIONS_MAX',
+    8192,
+    { min: 16, max: 1_000_000 },
+    'Connections that the monitor holds at a time, of sensors and browsers together; a sensor holds one or two. One client address holds at most 1,024, a trusted proxy any number.',
+  ),
   databaseUrl: databaseUrlSetting(
     'SVC_MONITOR_DATABASE_URL',
     "The monitor's PostgreSQL database, 15 or newer.",
@@ -66,6 +75,10 @@ export const monitorSettings = {
     'SVC_MONITOR_READER_DATABASE_URL',
     'The same database with a read-only role, for plans, health and metrics.',
     'unset: read-only sessions of the other role',
+  ),
+  factsPlace: factsUrlSetting(
+    'SVC_FACTS_URL',
+    'ClickHouse for the traffic facts of large installations, 25.8 or newer, such as clickhouse://user:password@host:8123/database or https://user:password@host:8443/database; docs/operating/clickhouse.md. Identical on every service of the monitor.',
   ),
   secretsKeyFile: optionalTextSetting(
     `${secretsKeyPrefix}_FILE`,
@@ -79,11 +92,6 @@ export const monitorSettings = {
   metricsToken: optionalTextSetting(
     'SVC_MONITOR_METRICS_TOKEN',
     'The bearer token under which Prometheus may read /metrics; without it there are no metrics.',
-  ),
-  hasInboxWorker: booleanSetting(
-    'SVC_MONITOR_INBOX_WORKER',
-    true,
-    'Whether serve also turns uploads into facts; 0 leaves that to "./svc monitor apply-uploads".',
   ),
   hasInventorySync: booleanSetting(
     'SVC_OPS_INVENTORY_SYNC',
@@ -186,6 +194,7 @@ export const monitorSettings = {
     { min: 1, max: 1_000_000 },
     'Live windows kept for each site, the newest; identical on every service.',
   ),
+  limitsUrl: limitsUrlSetting,
   networkFiles: {
     name: 'SVC_MONITOR_NETWORK_FILE',
     sentence:

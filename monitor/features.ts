@@ -1,5 +1,4 @@
 /** The features of the monitor, wired to one another; inert until the database has been started. */
-
 import { requirePrivateTransport, staysOnMachine } from '#common/transport/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { listMissingMigrations } from '#service-kit/postgres/index.ts';
@@ -12,7 +11,13 @@ import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { chooseStore, createEvidence, type Evidence } from './evidence/index.ts';
 import { createExplorer, type Explorer } from './explorer/index.ts';
-import { createFactConsumer, createFactStore, type FactStore, openScope } from './facts/index.ts';
+import {
+  createFactConsumer,
+  createFacts,
+  type FactEngine,
+  type FactStore,
+  openScope,
+} from './facts/index.ts';
 import { createFeeds, type Feeds, installedFeeds } from './feeds/index.ts';
 import { createHandOff, type HandOff, noteHandOff } from './hand-off/index.ts';
 import { createHealth, createMonitorMeters, type Health, type MonitorMeters } from './health/index.ts';
@@ -55,6 +60,8 @@ interface Observation {
   sites: Sites;
   events: Events;
   facts: FactStore;
+  /** The server of the facts, where it is another one than the database; its part starts after that. */
+  factEngine: Omit<FactEngine, 'facts'>;
   incidents: Incidents;
   evidence: Evidence;
   scans: Scans;
@@ -122,12 +129,17 @@ function rejudgeWith(facts: FactStore, incidents: Incidents) {
   };
 }
 
+function chooseFacts({ db, reader, config }: Platform, overrides: Overrides) {
+  const engine = createFacts({ db, reader, nameApplication }, config.factsPlace);
+  return { ...engine, facts: overrides.facts ?? engine.facts };
+}
+
 function createObservation(platform: Platform, overrides: Overrides): Observation {
   const { config, db, reader, clock, reporter, secrets } = platform;
   const base = { db, clock, reporter };
   const sites = createSites({ db, reader });
   const events = createEvents({ db });
-  const facts = overrides.facts ?? createFactStore({ db, nameApplication });
+  const { facts, ...factEngine } = chooseFacts(platform, overrides);
   const detection = createDetection({ db, reader });
   const meters = createMonitorMeters();
   const tally = meters.tallyIncidents;
@@ -182,6 +194,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     sites,
     events,
     facts,
+    factEngine,
     incidents,
     evidence,
     scans,
@@ -252,8 +265,10 @@ function createReception(platform: Platform, observation: Observation, overrides
   const intake = createIntake({ clock });
   const inbox = createInbox({
     ...{ db, reader, clock, reporter, intake, sensors, events },
+    gatherMs: observation.factEngine.gatherMs,
     tally: meters.tally,
-    ...(config.hasInboxWorker ? {} : { decodedBytesMax: 0 }),
+    // Another process applies what this one receives.
+    ...(overrides.roles?.has('inbox') === false ? { decodedBytesMax: 0 } : {}),
     consumers: [
       createFactConsumer(facts),
       detection.consumer,

@@ -3,25 +3,27 @@ import type { Command } from 'commander';
 import { CodedError } from '#common/errors/index.ts';
 import { sayFatal } from '#common/lifecycle/index.ts';
 import { addBackupCommands } from '#service-kit/postgres/backup-commands.ts';
+import { addRoleOption } from '#service-kit/roles/index.ts';
 import { addSecretsCommands } from '#service-kit/secrets/secrets-commands.ts';
 import type { AssessOptions } from './commands/assess.ts';
+import { addFactCommands } from './commands/fact-commands.ts';
+import { type MonitorRole, monitorRoles } from './roles.ts';
 
 /** Adds `./svc monitor …`. Modules are loaded by the command that needs them. */
 export function addCommands(program: Command): void {
-  program
+  const serving = program
     .command('serve')
-    .description('receive uploads of sensors, serve the console, deliver to operations; until Ctrl-C')
-    .action(async () => {
-      const { serve } = await import('./commands/serve.ts');
-      await run(serve);
-    });
+    .description('receive uploads of sensors, serve the console, deliver to operations; until Ctrl-C');
+  addRoleOption(serving, monitorRoles).action(async ({ only }: { only?: ReadonlySet<MonitorRole> }) => {
+    const { serve } = await import('./commands/serve.ts');
+    await run((environment) => serve(environment, only));
+  });
   program
     .command('apply-uploads')
-    .description('turn stored uploads into facts; besides serve, on any number of machines')
-    .option('--once', 'apply the waiting uploads, then exit')
-    .action(async (options: { once?: boolean }) => {
+    .description('apply the waiting uploads, then exit; "serve --only inbox" goes on')
+    .action(async () => {
       const { applyUploads } = await import('./commands/apply-uploads.ts');
-      await run((environment) => applyUploads(environment, options.once ?? false));
+      await run(applyUploads);
     });
   program
     .command('sync_ops_ddos')
@@ -64,6 +66,7 @@ export function addCommands(program: Command): void {
       });
     });
   addVulnerabilityCommands(program);
+  addFactCommands(program, run);
   program
     .command('add-operator')
     .description('add a person to the console, or set a new password; it is read from standard input')

@@ -9,8 +9,11 @@ import type { UploadConsumer } from '#monitor/intake/index.ts';
 import type { PlanSection } from '#monitor/sensors/index.ts';
 import type { Database } from '#service-kit/postgres/index.ts';
 import type { KeyWrapper } from '#service-kit/secrets/index.ts';
+import type { MonitorRole } from './roles.ts';
 
 export interface Overrides {
+  /** What this process does; everything when absent. */
+  roles?: ReadonlySet<MonitorRole>;
   reporter?: Reporter;
   /** Wall time and waiting of the process; the time of SQL is the database's. */
   clock?: Clock;

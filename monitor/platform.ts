@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
+import { createLimits, type Limits } from '#service-kit/limits/index.ts';
 import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createDatabase, type Database, type Queryable } from '#service-kit/postgres/index.ts';
 import { createSecondFactors, factorSecrets, type SecondFactors } from '#service-kit/second-factors/index.ts';
@@ -29,6 +30,8 @@ export interface Platform {
   /** Mails to people. */
   post: Post;
   factors: SecondFactors;
+  /** Limits of how often something may happen, shared by all processes where a setting says so. */
+  limits: Limits;
   auditTrail: AuditTrail;
 }
 
@@ -94,6 +97,7 @@ export function createPlatform(config: MonitorConfig, overrides: Overrides): Pla
       baseUrl: () => ownUrl(config),
       reporter,
     }),
+    limits: createLimits({ url: config.limitsUrl, program: 'monitor', clock, reporter }),
     factors: createSecondFactors({ db, clock, secrets, issuer: 'svc monitor' }),
     auditTrail: createAuditTrail({ db }),
   };

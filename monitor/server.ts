@@ -3,20 +3,24 @@ import { systemClock } from '#common/clock/index.ts';
 import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
 import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
-import type { Monitor } from './composition.ts';
 import type { MonitorConfig } from './config.ts';
+import type { Features } from './features.ts';
 import { monitorErrorPage, registerConsole } from './surfaces/console/index.ts';
 import { registerHealth } from './surfaces/health/index.ts';
 import { registerNotices } from './surfaces/notices/index.ts';
 import { registerReadApi } from './surfaces/read-api/index.ts';
 import { registerSensorApi } from './surfaces/sensor-api/index.ts';
 
-export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Promise<HttpServer> {
+export function createMonitorServer(
+  config: MonitorConfig,
+  monitor: Features & { roles: ReadonlySet<string> },
+): Promise<HttpServer> {
   return createHttpServer({
     host: config.host,
     port: config.port,
     portSetting: 'SVC_MONITOR_PORT',
     trustedProxies: config.trustedProxies,
+    connectionsMax: config.connectionsMax,
     isHttps: config.publicUrl?.startsWith('https:') ?? false,
     reporter: monitor.reporter,
     errorPage: monitorErrorPage,
@@ -36,9 +40,20 @@ export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Pr
         clock: systemClock,
         publicUrl: config.publicUrl,
         requireSecondFactor: config.requireSecondFactor,
-        processing: config,
+        processing: { ...config, roles: monitor.roles },
         monitorUrl: () => config.publicUrl,
       });
     },
+  });
+}
+
+/** The server of a process without the role `web`: its health and its metrics, on a port of their own. */
+export function createHealthServer(config: MonitorConfig, monitor: Features): Promise<HttpServer> {
+  return createHttpServer({
+    host: config.host,
+    port: config.healthPort,
+    portSetting: 'SVC_MONITOR_HEALTH_PORT',
+    reporter: monitor.reporter,
+    routes: (app) => registerHealth(app, { ...monitor, metricsToken: config.metricsToken }),
   });
 }

@@ -1,13 +1,11 @@
-/** `./svc monitor apply-uploads`: runs only the inbox worker. */
-import { runUntilSignal, startParts } from '#common/lifecycle/index.ts';
+/** `./svc monitor apply-uploads`: applies the waiting uploads once. */
+import { startParts } from '#common/lifecycle/index.ts';
 import { compose } from '../composition.ts';
 import { readConfig } from '../config.ts';
 
-export async function applyUploads(environment: NodeJS.ProcessEnv, isOnce: boolean): Promise<number> {
-  const monitor = compose(readConfig(environment), { mayJoin: true });
-  const { database, inbox, reporter } = monitor;
-  if (!isOnce) return runUntilSignal([database, inbox.worker], reporter, () => reporter.info('ready'));
-  const stop = await startParts([database], reporter);
+export async function applyUploads(environment: NodeJS.ProcessEnv): Promise<number> {
+  const { database, factEngine, inbox, reporter } = compose(readConfig(environment), { mayJoin: true });
+  const stop = await startParts([database, factEngine.part], reporter);
   try {
     await inbox.drain();
     return 0;

@@ -1,17 +1,26 @@
 /** `./svc monitor serve`: the database, the server and the loops, until a signal. */
+import { CodedError } from '#common/errors/index.ts';
 import { runUntilSignal } from '#common/lifecycle/index.ts';
 import { compose } from '../composition.ts';
 import { readConfig } from '../config.ts';
-import { createMonitorServer } from '../server.ts';
+import type { MonitorRole } from '../roles.ts';
 import { createDemoWorld } from './seed-demo.ts';
 
-export async function serve(environment: NodeJS.ProcessEnv): Promise<number> {
+/** Runs the program in these roles, or in all. */
+export async function serve(
+  environment: NodeJS.ProcessEnv,
+  only?: ReadonlySet<MonitorRole>,
+): Promise<number> {
   const config = readConfig(environment);
-  const monitor = compose(config);
-  const server = await createMonitorServer(config, monitor);
-  const parts = [monitor.database, monitor.secrets.part, server, ...monitor.loops];
+  if (only && config.isDemoWorld)
+    throw new CodedError('config.invalid', 'A demo world runs in one process: leave out --only.');
+  // A process with the console runs the embedded database; others on its machine join it.
+  const monitor = compose(config, only ? { roles: only, mayJoin: !only.has('web') } : {});
+  const server = await monitor.createServer();
+  const parts = [monitor.database, monitor.secrets.part, monitor.factEngine.part, server, ...monitor.loops];
   if (config.isDemoWorld) parts.push(createDemoWorld(config, monitor));
   return runUntilSignal(parts, monitor.reporter, () => {
-    monitor.reporter.info('ready', { url: config.publicUrl ?? server.url });
+    const url = monitor.roles.has('web') ? (config.publicUrl ?? server.url) : server.url;
+    monitor.reporter.info('ready', { url, ...(only && { roles: [...only].join(',') }) });
   });
 }

@@ -9,13 +9,15 @@ import { type FeedState, incidents, minutes, type TickResult } from '../feeds/in
 
 export async function syncTraffic(environment: NodeJS.ProcessEnv, isLoop: boolean): Promise<number> {
   const monitor = compose(readConfig(environment), { mayJoin: true });
-  const { database, secrets, feeds, reporter } = monitor;
+  const { database, secrets, factEngine, feeds, reporter } = monitor;
   const [attacks, traffic] = [feeds.find(incidents.name), feeds.find(minutes.name)];
   if (isLoop) {
     const loops = [attacks, traffic].flatMap((feed) => partsOfFeed(monitor, feed));
-    return runUntilSignal([database, secrets.part, ...loops], reporter, () => reporter.info('ready'));
+    return runUntilSignal([database, secrets.part, factEngine.part, ...loops], reporter, () =>
+      reporter.info('ready'),
+    );
   }
-  const stop = await startParts([database, secrets.part], reporter);
+  const stop = await startParts([database, secrets.part, factEngine.part], reporter);
   try {
     const delivered = await attacks.runOnce();
     process.stdout.write(

@@ -58,7 +58,10 @@ export async function explore(given: ExplorerDeps, query: Query, { asker, signal
   const ofPeers = await readPeerNetworks(reading, query, known, secondsBefore);
   const asked = { ...known, filters: [...known.filters, ...ofPeers.filters], networks: ofPeers.networks };
   const explored = await deps.facts.explore(asked);
-  const before = query.compare === null ? null : await exploreBefore(deps, asked, explored);
+  const earlier = query.compare === null ? null : await exploreBefore(deps, asked, explored);
+  // Without steps it is not known when captures listened.
+  const isUnseen = earlier !== null && asked.stepSeconds !== null && earlier.explored.observed.length === 0;
+  const before = isUnseen ? null : earlier;
   const newest = await deps.facts.newestMinutes();
   const newestSecond = newest.get(siteId);
   const label = await labelsOf(deps, query, explored, { inventory, ofPeers });
@@ -68,7 +71,12 @@ export async function explore(given: ExplorerDeps, query: Query, { asker, signal
     grains: explored.grains,
     newestMs: newestSecond === undefined ? null : newestSecond * 1000,
     ...buildAnswer({ steps, explored }, before, { measure, label }),
-    limits: [...resolved.limits, ...ofPeers.limits, ...rangeLimits(query, source, from, nowMs)],
+    limits: [
+      ...resolved.limits,
+      ...ofPeers.limits,
+      ...rangeLimits(query, source, from, nowMs),
+      ...(isUnseen ? [notObservedBefore] : []),
+    ],
   };
 }
 
@@ -105,6 +113,13 @@ async function labelsOf(
   return (key) =>
     key.map((value, i) => labelValue(by[i]!, value, { inventory, devices, asNames: ofPeers.asNames }));
 }
+
+const notObservedBefore: Limit = {
+  code: 'previous_not_observed',
+  dimension: null,
+  message:
+    'No capture that could see this traffic listened in the period before, so there is nothing to compare with.',
+};
 
 /** What of the range is kept no longer. */
 function rangeLimits(query: Query, source: Exploration['source'], from: number, nowMs: number): Limit[] {

@@ -11,6 +11,7 @@ import pg from 'pg';
 import {
   type BenchDatabase,
   type BenchServer,
+  signIn,
   startBenchDatabase,
   startBenchServer,
 } from '#monitor/facts/testing/bench-monitor.ts';
@@ -101,16 +102,6 @@ async function tidy({ adminUrl }: BenchDatabase): Promise<void> {
   );
   for (const { name } of rows) await client.query(`vacuum analyze ${name}`);
   await client.end();
-}
-
-async function signIn({ monitor }: BenchDatabase): Promise<{ cookie: string; accept: string }> {
-  const { id } = await monitor.operators.add({
-    email: `bench-${Date.now()}@monitor.example`,
-    name: 'Bench',
-    password: 'a password of sufficient length',
-    role: 'viewer',
-  });
-  return { cookie: (await monitor.sessions.start(id)).split(';')[0]!, accept: 'text/html' };
 }
 
 interface Measured {

@@ -167,6 +167,20 @@ test('the period before stands beside each row, step by step', async () => {
   assert.deepEqual(answer.series.previous, [((5300 + 800) * 8) / 60, null]);
 });
 
+test('a period before in which no capture listened is unknown, not zero, and the answer says so', async () => {
+  await using world = await createTraffic();
+  const answer = await ask(world, { by: 'address', compare: 'previous' });
+  assert.deepEqual([answer.previousTotal, answer.series.previous], [null, []]);
+  assert.deepEqual(
+    answer.rows.map((row) => row.previous),
+    [null, null],
+  );
+  assert.deepEqual(
+    answer.limits.map((one) => one.code),
+    ['previous_not_observed'],
+  );
+});
+
 test('too many steps are refused with what to do', async () => {
   await using world = await createTraffic();
   await assert.rejects(ask(world, { range: '30d', step: '60' }), (error) =>

@@ -88,7 +88,7 @@ export interface Row {
   amount: Amount;
   /** Of the total of the query's measure; 0 where there is no traffic at all. */
   share: number;
-  /** Null: not asked for. An amount of zeros: nothing in that period. */
+  /** Null: not asked for, or no capture listened. An amount of zeros: nothing in that period. */
   previous: Amount | null;
   /** Of the query's measure, bit/s or packets/s; one for each step, null in a gap. Empty without steps. */
   rates: readonly (number | null)[];
@@ -122,7 +122,8 @@ export interface Limit {
     | 'no_such_value'
     | 'facts_kept_3_months'
     | 'no_network_file'
-    | 'networks_of_largest_peers';
+    | 'networks_of_largest_peers'
+    | 'previous_not_observed';
   /** The dimension that it is about; null: the range. */
   dimension: Dimension | null;
   /** What is missing and what to do about it. */
@@ -144,7 +145,7 @@ export interface Answer {
   rows: readonly Row[];
   rest: Rest | null;
   total: Amount;
-  /** Of the period before; null where it was not asked for. */
+  /** Of the period before; null where it was not asked for, or no capture listened. */
   previousTotal: Amount | null;
   /** Starts of the steps, unix milliseconds; empty without steps. */
   timesMs: readonly number[];
@@ -159,7 +160,7 @@ export interface Answer {
     pps: readonly (number | null)[];
     /** Observed minutes of each step. */
     minutes: readonly number[];
-    /** Rates of the measure in the period before, step by step; empty where it was not asked for. */
+    /** Rates of the measure in the period before, step by step; empty where it was not asked for, or no capture listened. */
     previous: readonly (number | null)[];
   };
   /** 95th percentile of the steps' rates of everything, of both directions together; null without steps. */

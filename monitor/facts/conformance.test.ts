@@ -1,95 +1,22 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { systemActor } from '#monitor/operators/index.ts';
-import type { Placement } from '#monitor/placements/index.ts';
-import { captureMinute, createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
-import { createCrashingDatabase } from '#service-kit/testing/crash-injection.ts';
-import type { FactUpload } from './contract/facts.ts';
-import { createFactStore, type FactStore, openScope } from './index.ts';
+import { createMonitorWorld } from '#monitor/testing/index.ts';
+import { openScope } from './index.ts';
 import { createMemoryFacts } from './memory/memory-facts.ts';
 import { checkConformance, type StoreUnderTest } from './testing/conformance.ts';
 import { checkCrashPoints } from './testing/crash-points.ts';
-import { randomExploration } from './testing/random-exploration.ts';
 import {
-  type Random,
-  randomToken,
-  randomUpload,
-  sampleAddresses,
-  seededRandom,
-} from './testing/random-uploads.ts';
-
-const nodes = ['node-1', 'node-2', 'node-3'];
-
-/** Servers with some of the addresses, which move between the nodes of the sensors and one without a sensor. */
-async function createMoves(world: MonitorWorld, nowSecond: number) {
-  const placed = sampleAddresses.slice(0, 4);
-  let book = new Map<string, (Placement & { isOpen: boolean })[]>();
-  const read = async () => {
-    const rows = await world.rows<Placement & { isOpen: boolean; key: string }>(
-      `select s.id || ' ' || a.address as key, extract(epoch from p.began_at)::float8 as "beganAt",
-        extract(epoch from p.ended_at)::float8 as "endedAt", p.speaks, p.is_open as "isOpen"
-      from sensors s cross join unnest($1::text[]) a(address) cross join lateral address_placements(s.id, a.address::inet) p`,
-      [placed],
-    );
-    book = Map.groupBy(rows, (row) => row.key);
-  };
-  const insert = (address: string, node: string, beganAt: number) =>
-    world.rows(
-      `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
-      values (7, $1, $2, '02:00:00:00:00:01', 'br0', $3, $5, to_timestamp($4::float8))`,
-      [placed.indexOf(address), node, address, beganAt, !address.startsWith('10.')],
-    );
-  await world.sites.mapCluster(systemActor, 7, world.siteId);
-  // Older than what is judged again, and certain up to an hour ago.
-  for (const [i, address] of placed.entries()) await insert(address, nodes[i % 3]!, Number.NEGATIVE_INFINITY);
-  const listedAt = nowSecond - 600;
-  await world.rows('update inventory_state set listed_at = to_timestamp($1::float8)', [listedAt]);
-  await read();
-  const move = async (random: Random) => {
-    const address = placed[random(placed.length)]!;
-    const since = nowSecond - random(20 * 3600);
-    await world.rows(
-      `update vm_placements set ended_at = greatest(began_at, to_timestamp($2::float8)) where address = $1 and ended_at is null`,
-      [address, since + random(600)],
-    );
-    await insert(address, nodes[random(3)]!, since);
-    await world.database.db
-      .transaction()
-      .execute((trx) => world.facts.rejudge([{ address, since }], openScope(trx)));
-    await read();
-  };
-  const placementsOf = (sensorId: number, address: string) => book.get(`${sensorId} ${address}`) ?? [];
-  return { move, book: { placementsOf, certainUntil: () => listedAt } };
-}
-
-/** PostgreSQL with two sensors at one site. */
-async function postgresUnderTest(
-  world: MonitorWorld,
-  plant: Plant = (facts) => facts,
-): Promise<StoreUnderTest> {
-  const { facts, siteId } = world;
-  const second = await world.enrol('node-2');
-  // Every roll-up by a process that knows nothing of those before it.
-  const rollUp: FactStore['rollUp'] = (hours, mayGoOn) =>
-    createFactStore({ db: () => world.database.db, nameApplication }).rollUp(hours, mayGoOn);
-  return {
-    facts: { ...facts, rollUp },
-    origins: [world.sensor.id, second.id].map((sensorId) => ({ siteId, sensorId })),
-    async append(uploads, statements = Number.POSITIVE_INFINITY) {
-      await using process = createCrashingDatabase(world.database.url, { statements, from: /^begin/ });
-      const own = plant(createFactStore({ db: () => process.db, nameApplication }));
-      try {
-        await own.prepare(minutesOf(uploads));
-        await process.db.transaction().execute((trx) => own.append(uploads, openScope(trx)));
-      } catch (error) {
-        if (!process.hasCrashed) throw error;
-      }
-      return !process.hasCrashed;
-    },
-  };
-}
+  createMoves,
+  doubling,
+  losing,
+  minutesOf,
+  type Plant,
+  postgresUnderTest,
+} from './testing/engines.ts';
+import { checkGaps } from './testing/gaps.ts';
+import { randomExploration } from './testing/random-exploration.ts';
+import { randomUpload, sampleAddresses, seededRandom } from './testing/random-uploads.ts';
 
 /** Memory with two sensors; it stores each upload by itself and knows no transaction. */
 function memoryUnderTest(nowSecond: number, plant: Plant = (facts) => facts): StoreUnderTest {
@@ -108,36 +35,6 @@ function memoryUnderTest(nowSecond: number, plant: Plant = (facts) => facts): St
       return stepsMax > steps.length;
     },
   };
-}
-
-const minutesOf = (uploads: readonly FactUpload[]) =>
-  uploads.flatMap(({ minutes }) => minutes.map(({ minute }) => minute));
-
-/** A fault put into a store, to show that the suite sees it. */
-type Plant = (facts: FactStore) => FactStore;
-
-/** Every append counts as a new one. */
-const doubling: Plant = (facts) => ({
-  ...facts,
-  append: (uploads, scope) =>
-    facts.append(
-      uploads.map((upload) => ({ ...upload, token: { spoolId: randomUUID(), sequence: 1 } })),
-      scope,
-    ),
-});
-
-/** Tokens are noted before and apart from their rows, so a repeat is taken for done. */
-function losing(): Plant {
-  const noted = new Set<string>();
-  return (facts) => ({
-    ...facts,
-    async append(uploads, scope) {
-      const fresh = uploads.filter(({ token }) => !noted.has(token.spoolId));
-      for (const { token } of fresh) noted.add(token.spoolId);
-      // What crashes here has its tokens and not its rows.
-      if (fresh.length > 0 && noted.size % 3 !== 0) await facts.append(fresh, scope);
-    },
-  });
 }
 
 test('NET-2.2.5, NET-2.2.9, NET-2.2.10: PostgreSQL answers like the rules in plain memory, rolled up or not', async () => {
@@ -159,51 +56,7 @@ test('NET-2.2.5, NET-2.2.9, NET-2.2.10: PostgreSQL answers like the rules in pla
 
 test('NET-2.4.2: PostgreSQL trims gaps of unobserved minutes like the rules in plain memory', async () => {
   await using world = await createMonitorWorld();
-  const nowSecond = Math.floor(Date.now() / 1000);
-  const store = await postgresUnderTest(world);
-  const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
-  const first = Math.floor(nowSecond / 60) * 60 - 3600;
-  const random = seededRandom(Number(process.env.SVC_TEST_SEED ?? 5));
-  const captures = ['uplink0', 'br0'];
-  const reasons = ['sensor_down', 'capture_failed', 'storage_full', 'refused', 'clock_step'] as const;
-  const upload = (): FactUpload => {
-    const minutes = captures
-      .filter(() => random(2) === 0)
-      .map((capture) => ({
-        ...captureMinute({ minute: first + 60 * random(20) }),
-        capture,
-        observedMs: random(4) === 0 ? 59_000 : 60_000,
-      }));
-    const from = random(20);
-    const gap = {
-      fromMinute: first + 60 * from,
-      toMinute: first + 60 * (from + random(6)),
-      capture: ['', ...captures][random(3)]!,
-      reason: reasons[random(reasons.length)]!,
-    };
-    const token = randomToken(random);
-    return { origin: store.origins[random(2)]!, token, minutes, gaps: random(3) === 0 ? [gap] : [] };
-  };
-  const gapsOf = async (facts: Pick<FactStore, 'listGaps'>) => {
-    const gaps = await facts.listGaps(
-      { siteId: world.siteId, fromMinute: first, toMinute: first + 3600 },
-      1000,
-    );
-    return gaps.map(({ sensorId, capture, fromMinute, toMinute, reason }) =>
-      [sensorId, capture, fromMinute, toMinute, reason].join(' '),
-    );
-  };
-  const trimmed = { sent: 0, left: 0 };
-  for (let batch = 0; batch < 60; batch += 1) {
-    const uploads = Array.from({ length: 1 + random(3) }, upload);
-    trimmed.sent += uploads.reduce((sum, { gaps }) => sum + gaps.length, 0);
-    await store.append(uploads);
-    await model.append(uploads);
-    const expected = await gapsOf(model);
-    assert.deepEqual((await gapsOf(store.facts)).sort(), expected.sort(), `after batch ${batch}`);
-    trimmed.left = expected.length;
-  }
-  assert.notEqual(trimmed.left, trimmed.sent, 'some gaps were trimmed');
+  await checkGaps(await postgresUnderTest(world));
 });
 
 for (const [engine, stepsMin] of [

@@ -1,7 +1,8 @@
 /** Minutes and gaps of uploads on their way into the fact store. */
+import { describeError, hasCode } from '#common/errors/index.ts';
 import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
-import type { UploadConsumer } from '#monitor/intake/index.ts';
+import { ConsumerAway, type UploadConsumer } from '#monitor/intake/index.ts';
 import { openScope } from './contract/control-scope.ts';
 import type { FactStore } from './contract/fact-store.ts';
 import type { FactUpload } from './contract/facts.ts';
@@ -23,15 +24,27 @@ export function createFactConsumer(
     },
     prepare: (uploads) =>
       facts.prepare([...new Set(uploads.flatMap(({ minutes }) => minutes.map(({ minute }) => minute)))]),
-    apply: (trx, uploads) => facts.append(uploads, openScope(trx)),
+    apply: (trx, uploads) => excused(() => facts.append(uploads, openScope(trx))),
     async skip(trx, { siteId, sensorId, spoolId, sequence, firstMinute, lastMinute }) {
       if (firstMinute === null || lastMinute === null) return;
       const gap = { capture: '', fromMinute: firstMinute, toMinute: lastMinute, reason: 'rejected' as const };
       const token = { spoolId, sequence };
-      await facts.append([{ origin: { siteId, sensorId }, token, minutes: [], gaps: [gap] }], openScope(trx));
+      const skipped = { origin: { siteId, sensorId }, token, minutes: [], gaps: [gap] };
+      await excused(() => facts.append([skipped], openScope(trx)));
     },
     followUp: () => facts.rollUp('none'),
   };
+}
+
+/** An engine that does not answer, or that no longer holds the facts, says nothing of the uploads: they wait. */
+async function excused(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (hasCode(error, 'facts.unavailable') || hasCode(error, 'facts.moved'))
+      throw new ConsumerAway(describeError(error), error);
+    throw error;
+  }
 }
 
 /** No sensor can know that it will miss a time that has not come, so gaps end now. */

@@ -21,12 +21,17 @@
  * what has been rolled up: `rollUp` makes reads cheap and never changes one.
  *
  * `contract/` says what an engine does and holds the rules that engines share, `postgres/` is the default engine, `memory/` the
- * rules once more without any cleverness, which engines are compared with.
+ * rules once more without any cleverness, which engines are compared with. `clickhouse/` is the engine for more than one machine;
+ * `control/` is what engines share of the data that stays in PostgreSQL: captures, gaps, notes of appended uploads, and which engine is in
+ * use. `move/` moves facts between engines.
  *
  * `kept.ts` says how long PostgreSQL keeps its tables; an engine with a time to live of its own needs no line.
  */
+
+export { type FactsPlace, parseFactsUrl } from './clickhouse/connect.ts';
 export { createFactConsumer } from './consume-facts.ts';
 export { type ControlScope, openScope } from './contract/control-scope.ts';
+export type { FactEngineState } from './contract/engine-state.ts';
 export * from './contract/exploration.ts';
 export type { FactStore } from './contract/fact-store.ts';
 export * from './contract/facts.ts';
@@ -38,6 +43,10 @@ export {
   peerLengths,
   peerNetworkOf,
 } from './contract/peer-networks.ts';
+export { createFacts, type FactEngine } from './create-facts.ts';
 export { keptFacts } from './kept.ts';
+export type { FactMoveState } from './move/describe-move.ts';
+export { deleteFacts, type FactsSide, moveBetween } from './move/move-between.ts';
+export { cancelMove, type UploadHold } from './move/move-facts.ts';
 export { createFactStore, type NameApplication } from './postgres/postgres-facts.ts';
 export { createRollUpLoop } from './roll-up-loop.ts';

@@ -29,5 +29,7 @@ export const keptFacts: readonly KeptTable[] = [
   { table: 'site_hours', column: 'hour', keptFor: '3 months', isPartitioned: false },
   { table: 'rolled_hours', column: 'hour', keptFor: '3 months', isPartitioned: false },
   { table: 'site_minutes', column: 'minute', keptFor: '3 months', isPartitioned: false },
+  { table: 'sent_uploads', column: 'sent_at', keptFor: '3 months', isPartitioned: false },
+  { table: 'fact_verdicts', column: 'to_minute', keptFor: '3 months', isPartitioned: false },
   { table: 'telemetry_gaps', column: 'to_minute', keptFor: '3 months', isPartitioned: false },
 ];

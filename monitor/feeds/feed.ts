@@ -68,7 +68,7 @@ export interface FeedSources {
   clock: Clock;
   allocations: Allocations;
   sites: Pick<Sites, 'listClusters'>;
-  traffic: Pick<Traffic, 'readAddressesMinutes' | 'listCaptures'>;
+  traffic: Pick<Traffic, 'readAddressesMinutes' | 'listCaptures' | 'listSpeakers'>;
   applications: Pick<Applications, 'readAddressesApplications'>;
   live: Pick<Live, 'listWindows'>;
   incidents: Pick<Incidents, 'listDeliverable' | 'noteDelivered' | 'readAttackPeriods'>;

@@ -58,6 +58,7 @@ test('NET-4.3: ticks of 50 follow one another while allocations are due, one req
     // Every address has traffic; reading it is measured elsewhere.
     traffic: {
       listCaptures: async () => [],
+      listSpeakers: async () => [],
       readAddressesMinutes: async (ranges) =>
         ranges.map(({ fromMinute: minute }) => [
           {

@@ -78,7 +78,7 @@ export interface FeedsDeps {
   reader?: () => Queryable;
   connection: Connection;
   sites: Pick<Sites, 'listClusters'>;
-  traffic: Pick<Traffic, 'readAddressesMinutes' | 'listCaptures'>;
+  traffic: Pick<Traffic, 'readAddressesMinutes' | 'listCaptures' | 'listSpeakers'>;
   applications: Pick<Applications, 'readAddressesApplications'>;
   live: Pick<Live, 'listWindows'>;
   incidents: Pick<Incidents, 'listDeliverable' | 'noteDelivered' | 'readAttackPeriods'>;

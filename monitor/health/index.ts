@@ -6,6 +6,7 @@
  */
 import { describeError } from '#common/errors/index.ts';
 import type { Evidence } from '#monitor/evidence/index.ts';
+import type { FactEngine } from '#monitor/facts/index.ts';
 import type { Feeds } from '#monitor/feeds/index.ts';
 import type { Inbox } from '#monitor/inbox/index.ts';
 import type { Incidents } from '#monitor/incidents/index.ts';
@@ -15,9 +16,10 @@ import type { Retention } from '#monitor/retention/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { Vulnerabilities } from '#monitor/vulnerabilities/index.ts';
 import { listLeases } from '#service-kit/leases/index.ts';
+import type { Limits } from '#service-kit/limits/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findProblems } from './problems.ts';
-import type { FeedRecord, Health } from './report.ts';
+import type { FeedRecord, Health, Readiness } from './report.ts';
 
 export { createMonitorMeters, type MonitorMeters } from './meters.ts';
 export type { Health, HealthReport } from './report.ts';
@@ -30,8 +32,10 @@ export interface HealthDeps {
   retention: Pick<Retention, 'state'>;
   sensors: Pick<Sensors, 'listLags'>;
   live: Pick<Live, 'findProblem'>;
+  limits: Pick<Limits, 'findProblem'>;
   incidents: Pick<Incidents, 'countOpen'>;
   evidence: Pick<Evidence, 'findProblem'>;
+  factEngine: Pick<FactEngine, 'state' | 'move'>;
   vulnerabilities: Pick<Vulnerabilities, 'findProblem'>;
   /** Names of migrations that were not applied. */
   missingMigrations: () => Promise<string[]>;
@@ -56,6 +60,8 @@ export function createHealth(deps: HealthDeps): Health {
         open,
         evidenceProblem,
         copyProblem,
+        facts,
+        factMove,
       ] = await Promise.all([
         deps.inbox.state(),
         listLeases(deps.reader()),
@@ -67,6 +73,8 @@ export function createHealth(deps: HealthDeps): Health {
         deps.incidents.countOpen(),
         deps.evidence.findProblem(),
         deps.vulnerabilities.findProblem(),
+        deps.factEngine.state(),
+        deps.factEngine.move(),
       ]);
       const feeds: FeedRecord[] = [
         { feed: 'inventory', title: 'Inventory', ...inventory, newestMinute: null },
@@ -74,30 +82,57 @@ export function createHealth(deps: HealthDeps): Health {
       ];
       const sum = (name: 'attacks' | 'stale' | 'info') => open.reduce((total, site) => total + site[name], 0);
       const incidents = { active: sum('attacks'), stale: sum('stale'), info: sum('info') };
-      const report = { asOfMs: Date.now(), inbox, leases, feeds, maintenance, sensors, incidents };
-      const ofStores = [liveProblem, evidenceProblem, copyProblem].filter((problem) => problem !== null);
+      const report = {
+        asOfMs: Date.now(),
+        inbox,
+        leases,
+        feeds,
+        maintenance,
+        sensors,
+        incidents,
+        facts,
+        factMove,
+      };
+      const limitsProblem = deps.limits.findProblem();
+      const ofStores = [
+        liveProblem,
+        limitsProblem,
+        evidenceProblem,
+        copyProblem,
+        facts?.problem ?? null,
+        factMove.problem,
+      ].filter((problem) => problem !== null);
       return { ...report, problems: [...findProblems(report), ...ofStores] };
     },
-    async check() {
-      const checks = { database: 'ok', migrations: 'unknown', inbox: 'unknown', live: 'unknown' };
-      try {
-        // Not required for minutes, so it does not make the process unready.
-        checks.live = (await deps.live.findProblem()) ?? 'ok';
-        const missing = await deps.missingMigrations();
-        checks.migrations =
-          missing.length === 0 ? 'ok' : `${missing.length} not applied, the first is ${missing[0]}`;
-        const { pending, oldestSeconds } = await deps.inbox.state();
-        checks.inbox =
-          (oldestSeconds ?? 0) > backlogSeconds
-            ? `${pending} uploads wait, the oldest for ${Math.round(oldestSeconds!)} s`
-            : 'ok';
-      } catch (error) {
-        checks.database = `does not answer: ${describeError(error)}`;
-      }
-      // A backlog does not make the process unready: it still receives uploads, and without it the backlog would grow.
-      return { isReady: checks.database === 'ok' && checks.migrations === 'ok', checks };
-    },
+    check: () => checkReadiness(deps),
   };
+}
+
+async function checkReadiness(deps: HealthDeps): Promise<Readiness> {
+  const checks = {
+    database: 'ok',
+    migrations: 'unknown',
+    inbox: 'unknown',
+    live: 'unknown',
+    limits: 'ok',
+  };
+  try {
+    // Not required for minutes, so it does not make the process unready.
+    checks.limits = deps.limits.findProblem() ?? 'ok';
+    checks.live = (await deps.live.findProblem()) ?? 'ok';
+    const missing = await deps.missingMigrations();
+    checks.migrations =
+      missing.length === 0 ? 'ok' : `${missing.length} not applied, the first is ${missing[0]}`;
+    const { pending, oldestSeconds } = await deps.inbox.state();
+    checks.inbox =
+      (oldestSeconds ?? 0) > backlogSeconds
+        ? `${pending} uploads wait, the oldest for ${Math.round(oldestSeconds!)} s`
+        : 'ok';
+  } catch (error) {
+    checks.database = `does not answer: ${describeError(error)}`;
+  }
+  // A backlog does not make the process unready: it still receives uploads, and without it the backlog would grow.
+  return { isReady: checks.database === 'ok' && checks.migrations === 'ok', checks };
 }
 
 function readFeeds({ all }: Pick<Feeds, 'all'>): Promise<FeedRecord[]> {

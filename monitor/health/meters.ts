@@ -4,6 +4,7 @@
 import type { InboxTally } from '#monitor/inbox/index.ts';
 import { isSilentFor } from '#monitor/sensors/index.ts';
 import type { App } from '#service-kit/http/index.ts';
+import type { Limits } from '#service-kit/limits/index.ts';
 import { createMeters, type Meters, meterRequests } from '#service-kit/metrics/index.ts';
 import type { Health, HealthReport } from './report.ts';
 
@@ -25,6 +26,7 @@ export interface MonitorMeters {
 export interface MeterSources {
   health: Pick<Health, 'read'>;
   pool: { totalCount: number; idleCount: number; waitingCount: number };
+  limits: Pick<Limits, 'findProblem'>;
 }
 
 export function createMonitorMeters(): MonitorMeters {
@@ -36,17 +38,23 @@ export function createMonitorMeters(): MonitorMeters {
     ['outcome'],
   );
   const gauges = createGauges(meters);
+  const limitsApart = meters.gauge(
+    'limits_apart',
+    '1 while this process counts limits alone that all should count together.',
+  );
   return {
     tallyIncidents: (outcome, count) => observations.inc({ outcome }, count),
     contentType: meters.contentType,
     tally: (outcome, count) => uploads.inc({ outcome }, count),
     watch: (app) => meterRequests(app, meters),
-    render: ({ health, pool }) =>
-      meters.render(
+    render({ health, pool, limits }) {
+      limitsApart.set(limits.findProblem() === null ? 0 : 1);
+      return meters.render(
         pool,
         () => health.read(),
         (report) => show(gauges, report),
-      ),
+      );
+    },
   };
 }
 

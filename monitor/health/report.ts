@@ -1,4 +1,5 @@
 /** The report of the monitor's own state. */
+import type { FactEngineState, FactMoveState } from '#monitor/facts/index.ts';
 import type { InboxState } from '#monitor/inbox/index.ts';
 import type { MaintenanceState } from '#monitor/retention/index.ts';
 import type { SensorLag } from '#monitor/sensors/index.ts';
@@ -26,6 +27,10 @@ export interface HealthReport {
   feeds: FeedRecord[];
   maintenance: MaintenanceState;
   sensors: SensorLag[];
+  /** The server of the traffic facts; null: they are in the database. */
+  facts: FactEngineState | null;
+  /** What is moving between engines. */
+  factMove: FactMoveState;
   /** Incidents that are not over. */
   incidents: { active: number; stale: number; info: number };
 }

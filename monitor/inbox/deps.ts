@@ -28,6 +28,8 @@ export interface InboxDeps {
   reporter: Reporter;
   /** Bytes of decoded uploads that are held for the worker of this process; 0 where none runs in it. */
   decodedBytesMax?: number;
+  /** How long uploads wait for others that are applied with them, at most; not at all when absent. */
+  gatherMs?: number;
   /** How long a worker's lease outlives it. */
   leaseSeconds?: number;
   /** Pause after a failed attempt, doubled each time. */

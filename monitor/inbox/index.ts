@@ -18,11 +18,13 @@ import type { EnrolledSensor } from '#monitor/sensors/index.ts';
 import { applyAtOnce } from './apply-batch.ts';
 import { createDecodedUploads } from './decoded-uploads.ts';
 import type { InboxDeps } from './deps.ts';
+import { createInboxHold, type InboxHold } from './hold-uploads.ts';
 import { createReceiving, type UploadCheck } from './receive-upload.ts';
 import { type InboxState, type KeptUpload, listKeptUploads, pruneUploads, readInboxState } from './store.ts';
 import { createInboxWorker } from './worker.ts';
 
 export type { InboxDeps, InboxTally } from './deps.ts';
+export type { InboxHold } from './hold-uploads.ts';
 
 export type { InboxState, KeptUpload } from './store.ts';
 
@@ -52,6 +54,8 @@ export interface Inbox {
   listKept(sensorIds: readonly number[], fromMinute: number, toMinute: number): Promise<KeptUpload[]>;
   /** How much waits, for how long, and what became of the rest. */
   state(): Promise<InboxState>;
+  /** Holds back what arrives; at most one process does so at a time. */
+  readonly hold: InboxHold;
   /** The loop that applies uploads; start it in as many processes as wanted. */
   readonly worker: Part;
 }
@@ -100,6 +104,7 @@ export function createInbox(given: InboxDeps): Inbox {
     listKept: (sensorIds, fromMinute, toMinute) =>
       listKeptUploads((deps.reader ?? deps.db)(), sensorIds, fromMinute, toMinute),
     state: () => readInboxState((deps.reader ?? deps.db)()),
+    hold: createInboxHold(deps.db),
     worker,
   };
 }

@@ -1,15 +1,15 @@
+import { ConsumerAway } from '#monitor/intake/index.ts';
 import { type Lease, LeaseLost } from '#service-kit/leases/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import { applyBatch } from './apply-batch.ts';
 import type { InboxParts } from './deps.ts';
 import { noteFailure } from './note-failure.ts';
 import { createShareLease } from './share-lease.ts';
-import { beginBatch, type PendingUpload, type Pick } from './store.ts';
+import { batchMax, beginBatch, type PendingUpload, type Pick } from './store.ts';
 
 /** Sensors are divided into so many shares. */
 export const shares = 4;
-/** Uploads and compressed bytes of one transaction. */
-const batchMax = 64;
+/** Compressed bytes of one transaction. */
 const bytesMax = 4 * 1024 * 1024;
 /** Uploads of one round that are applied alone: a killed worker's batch is caught up in one go. */
 const aloneMax = 16;
@@ -18,8 +18,11 @@ const roundsMax = 4;
 
 /** Applies what is due in one share of the sensors, while it holds the share's lease. */
 export interface ShareWorker {
-  /** Some batches; returns how many uploads they held, 0 also when another process holds the share. */
-  work(signal: AbortSignal): Promise<number>;
+  /**
+   * Some batches; returns how many uploads they held, 0 also when another process holds the share. `gathers`: one, since what is
+   * left after it may wait for more.
+   */
+  work(signal: AbortSignal, gathers: boolean): Promise<number>;
   /** Gives the lease back. */
   resign(): Promise<void>;
 }
@@ -55,6 +58,8 @@ export function createShareWorker(deps: InboxParts, share: number, holder: strin
     // The database's own trouble says nothing about the upload. Whether a commit in doubt took place is read again.
     if (isConnectionFailure(error)) throw error;
     if (isRetryable(error)) return;
+    // A part of the batch may be done before the time of its transaction is over, where all of it is not.
+    if (error instanceof ConsumerAway && batch.length === 1) throw error;
     if (batch.length > 1) {
       for (const { id } of batch) await runPick({ id });
       return;
@@ -69,14 +74,14 @@ export function createShareWorker(deps: InboxParts, share: number, holder: strin
   }
 
   /** Some rounds; the lease may end in any of them, and is asked for again in the next. */
-  async function runRounds(signal: AbortSignal): Promise<number> {
+  async function runRounds(signal: AbortSignal, gathers: boolean): Promise<number> {
     let applied = 0;
     for (let round = 0; round < roundsMax && !signal.aborted; round += 1) {
       try {
         const fresh = await runPick({ kind: 'fresh', uploadsMax: batchMax, bytesMax });
         const failed = await runAlone(signal);
         applied += fresh + failed;
-        if (fresh + failed === 0) break;
+        if (fresh + failed === 0 || gathers) break;
       } catch (error) {
         if (!(error instanceof LeaseLost)) throw error;
         own.lose();
@@ -86,9 +91,9 @@ export function createShareWorker(deps: InboxParts, share: number, holder: strin
   }
 
   return {
-    async work(signal) {
+    async work(signal, gathers) {
       try {
-        return await runRounds(signal);
+        return await runRounds(signal, gathers);
       } catch (error) {
         own.excuse();
         throw error;

@@ -117,12 +117,28 @@ export type Pick =
   | { kind: 'failed' }
   | { id: number };
 
-/** Shares of the sensors in which something is due. */
-export async function findDueShares(db: Queryable, shares: number): Promise<number[]> {
+/** Whether an upload may be applied, where another feature holds back what arrives. */
+const isNotHeld = sql`not exists (select from inbox_holds where expires_at > svc_now() and inbox_uploads.id > through)`;
+
+/** Uploads of one transaction, at most. */
+export const batchMax = 64;
+
+/**
+ * Shares of the sensors in which something is due: an upload that failed before, one that has waited for others for `gatherMs`, or as
+ * many as a batch holds.
+ */
+export async function findDueShares(db: Queryable, shares: number, gatherMs: number): Promise<number[]> {
+  const due = sql`from inbox_uploads
+    where state = 'pending' and due_at <= svc_now() and sensor_id % ${shares}::int = share and ${isNotHeld}`;
+  const many =
+    gatherMs === 0
+      ? sql`false`
+      : sql`(select count(*) from (select 1 ${due} limit ${batchMax}) as waiting) = ${batchMax}`;
   const { rows } = await sql<{ share: number }>`
     select share from generate_series(0, ${shares}::int - 1) as share
-    where exists (select 1 from inbox_uploads
-      where state = 'pending' and due_at <= svc_now() and sensor_id % ${shares}::int = share)`.execute(db);
+    where exists (select 1 ${due}
+        and (attempts > 0 or due_at <= svc_now() - make_interval(secs => ${gatherMs / 1000}::float8)))
+      or ${many}`.execute(db);
   return rows.map((row) => row.share);
 }
 
@@ -146,7 +162,7 @@ export async function beginBatch(
     with held as (${heldTerm(of.leaseName, of.term)}),
     due as (
       select id, octet_length(body) as bytes from inbox_uploads
-      where state = 'pending' and ${which} and exists (select 1 from held)
+      where state = 'pending' and ${which} and ${isNotHeld} and exists (select 1 from held)
       order by ${'id' in pick || pick.kind === 'fresh' ? sql`id` : sql`attempts, id`} limit ${uploadsMax}),
     picked as (
       select id from (select id, bytes, sum(bytes) over (order by id) as so_far from due) sized

@@ -27,9 +27,11 @@ export function createInboxWorker(deps: InboxParts): InboxWorker {
   let lastError = '';
   let followingUp: Promise<void> | null = null;
 
-  async function tick(): Promise<number> {
-    const due = await findDueShares(deps.db(), shares);
-    const counts = await Promise.allSettled(due.map((share) => workers[share]!.work(stopping.signal)));
+  async function tick(gatherMs: number): Promise<number> {
+    const due = await findDueShares(deps.db(), shares, gatherMs);
+    const counts = await Promise.allSettled(
+      due.map((share) => workers[share]!.work(stopping.signal, gatherMs > 0)),
+    );
     const failed = counts.find((outcome) => outcome.status === 'rejected');
     if (failed) throw failed.reason;
     return counts.reduce((sum, outcome) => sum + (outcome.status === 'fulfilled' ? outcome.value : 0), 0);
@@ -58,7 +60,7 @@ export function createInboxWorker(deps: InboxParts): InboxWorker {
       nap = new AbortController();
       let applied = 0;
       try {
-        applied = await tick();
+        applied = await tick(deps.gatherMs ?? 0);
         void followUp();
         if (deps.clock.monotonicMs() - prunedAtMs > pruneMs) {
           await pruneUploads(deps.db());
@@ -81,7 +83,7 @@ export function createInboxWorker(deps: InboxParts): InboxWorker {
     name: 'inbox worker',
     wake: () => nap.abort(),
     async drain() {
-      while ((await tick()) > 0);
+      while ((await tick(0)) > 0);
       await followingUp;
       for (const consumer of deps.consumers) await consumer.followUp?.();
     },

@@ -23,11 +23,12 @@ import { createThrottle } from './throttle.ts';
 import { createTurns } from './turns.ts';
 
 export { Throttled } from './throttle.ts';
-export type {
-  ArrivedUpload,
-  RecordTimes,
-  SkippedUpload,
-  UploadConsumer,
+export {
+  type ArrivedUpload,
+  ConsumerAway,
+  type RecordTimes,
+  type SkippedUpload,
+  type UploadConsumer,
 } from './upload-consumer.ts';
 
 /** A decoded upload. */

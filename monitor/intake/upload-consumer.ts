@@ -6,9 +6,20 @@
  * Everything that all consumers write for an upload is one transaction together with the upload's end.
  * `docs/adding-a-record.md` says how to add a kind.
  */
+import { CodedError } from '#common/errors/index.ts';
 import type { SetAside } from '#contracts/sensor-api/set-aside.ts';
 import type { TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+
+/**
+ * What a consumer throws where it can write nothing now, for a reason that is not in the records, such as a server of its own that
+ * does not answer. The uploads stay as they are and are applied later; no attempt is counted.
+ */
+export class ConsumerAway extends CodedError {
+  constructor(message: string, cause: unknown) {
+    super('intake.consumer_away', message, {}, cause);
+  }
+}
 
 /** An upload that is being applied. Consumers share it, so none of them may change it. */
 export interface ArrivedUpload {
@@ -57,7 +68,7 @@ export interface UploadConsumer<Records = unknown> {
   /**
    * Writes the records of a batch, in the order in which their uploads arrived, in the transaction that ends the uploads.
    * Called once at most in a transaction, and only with records. Throwing fails the batch, and each of its uploads is
-   * then tried alone.
+   * then tried alone. Throws `ConsumerAway` where the records are not to blame.
    */
   apply(trx: Queryable, records: readonly Records[]): Promise<void>;
   /** Writes what a skipped upload means to this kind, such as a gap. Without it, it means nothing. */

@@ -1,4 +1,9 @@
-/** Live windows in an UNLOGGED table: lost in a crash, and shared by all processes of one database. */
+/**
+ * Live windows in an UNLOGGED table: lost in a crash, and shared by all processes of one database.
+ *
+ * Finding those over a site's length reads its whole length, up to 20,000 windows, so a process does it only after it stored a
+ * hundredth of the length. Until then the table has a few more, which no reader sees.
+ */
 import { sql } from 'kysely';
 import type { LiveReceipt } from '#contracts/sensor-api/http.ts';
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
@@ -20,12 +25,17 @@ export function createPostgresStore(db: () => Queryable, bounds: LiveBounds): Li
   const { historySeconds, historyMax } = bounds;
   const nowIn = async (from: Queryable) => bounds.now?.() ?? readNowMs(from);
   const cutoff = (nowMs: number) => nowMs - historySeconds * 1000;
+  const slack = Math.floor(historyMax / 100);
+  /** By site: windows that this process stored since it deleted those over length. */
+  const storedSince = new Map<number, number>();
   return {
-    add: (sensor, runId, windows) =>
-      db()
+    async add(sensor, runId, windows) {
+      const { siteId } = sensor;
+      let isTrimmed = false;
+      const receipt = await db()
         .transaction()
         .execute(async (trx) => {
-          await lockSite(trx, sensor.siteId);
+          await lockSite(trx, siteId);
           const nowMs = await nowIn(trx);
           const receipt: LiveReceipt = { stored: 0, duplicates: 0, too_old: 0 };
           for (const window of windows) {
@@ -33,10 +43,14 @@ export function createPostgresStore(db: () => Queryable, bounds: LiveBounds): Li
             else if (await insertWindow(trx, sensor, runId, window)) receipt.stored += 1;
             else receipt.duplicates += 1;
           }
-          await deleteAged(trx, sensor.siteId, cutoff(nowMs));
-          await deleteOverLength(trx, sensor.siteId, historyMax);
+          await deleteAged(trx, siteId, cutoff(nowMs));
+          isTrimmed = (storedSince.get(siteId) ?? slack) + receipt.stored > slack;
+          if (isTrimmed) await deleteOverLength(trx, siteId, historyMax);
           return receipt;
-        }),
+        });
+      storedSince.set(siteId, isTrimmed ? 0 : (storedSince.get(siteId) ?? 0) + receipt.stored);
+      return receipt;
+    },
     list: async (range) => listWindows(db(), range, cutoff(await nowIn(db())), historyMax),
     listRates: async (siteId) => {
       const nowMs = await nowIn(db());
@@ -135,7 +149,10 @@ async function listWindows(
       packets: hostPackets[i]!,
     })),
   }));
-  return { windows, isLimited: rows.length > 0 && rows.length < rows[0]!.matching };
+  return {
+    windows,
+    isLimited: rows.length > 0 && rows.length < Math.min(rows[0]!.matching, historyMax),
+  };
 }
 
 async function listRates(db: Queryable, siteId: number, afterMs: number): Promise<LiveRate[]> {

@@ -8,6 +8,7 @@ import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { LiveHost, LiveWindow } from '#contracts/sensor-api/live.ts';
+import { createRedisConnection } from '#service-kit/redis/index.ts';
 import {
   aheadMs,
   decodedBytes,
@@ -19,7 +20,6 @@ import {
   type StoredWindow,
   type WindowRange,
 } from './live-store.ts';
-import { createRedisConnection } from './redis-connection.ts';
 import { addScript, listScript, trimScript } from './redis-scripts.ts';
 
 export interface RedisStoreOptions extends LiveBounds {
@@ -31,7 +31,13 @@ export interface RedisStoreOptions extends LiveBounds {
 type Head = Omit<StoredWindow, 'hosts'>;
 
 export function createRedisStore(options: RedisStoreOptions): LiveStore {
-  const connection = createRedisConnection(options.url, options.reporter);
+  const connection = createRedisConnection({
+    url: options.url,
+    title: 'live store',
+    codePrefix: 'live.store',
+    evictionHarm: 'so windows would be lost without an error',
+    reporter: options.reporter,
+  });
   const { client, ask } = connection;
   const windows = createWindows(connection, options);
   return {

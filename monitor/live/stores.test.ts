@@ -5,8 +5,8 @@ import { hasCode } from '#common/errors/index.ts';
 import { createReporter, silentReporter } from '#common/reporter/index.ts';
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
 import { compareStores } from '#proofs/monitor/live/stores.prove.ts';
+import { startRedis } from '#service-kit/redis/testing/redis-server.ts';
 import { createRedisStore } from './redis-store.ts';
-import { startRedis } from './testing/redis-server.ts';
 
 const histories = Number(process.env.SVC_TEST_LIVE_HISTORIES ?? 10);
 const sensor = { id: 1, siteId: 7 };

@@ -139,6 +139,11 @@ export async function endServers(
   await store.endServers(trx, servers);
 }
 
+/** Waits for all transactions that judge, and blocks others until the end of this one. */
+export async function blockJudging(trx: Queryable): Promise<void> {
+  await store.lockExclusive(trx);
+}
+
 /** Blocks all judging, and returns a function that lists the addresses that these nodes have had. */
 export async function lockNodes(
   trx: Queryable,

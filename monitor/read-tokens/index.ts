@@ -8,6 +8,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import { expiryOf, mintCredential, parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
+import type { Limits } from '#service-kit/limits/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 import { type Admission, createTokenThrottle } from './throttle.ts';
@@ -34,12 +35,16 @@ export interface ReadTokens {
   /** The site that a presented token may read; null: none. */
   authenticate(token: string): Promise<{ id: string; siteId: number } | null>;
   /** Counts a request of a token; call `end` when it has been answered. */
-  admit(id: string): Admission;
+  admit(id: string): Promise<Admission>;
 }
 
-export function createReadTokens(deps: { db: () => Queryable; clock: Clock }): ReadTokens {
+export function createReadTokens(deps: {
+  db: () => Queryable;
+  clock: Clock;
+  limits: Pick<Limits, 'createLog'>;
+}): ReadTokens {
   const { db, clock } = deps;
-  const admit = createTokenThrottle(clock);
+  const admit = createTokenThrottle(deps.limits);
   return {
     list: (siteId) => store.listTokens(db(), siteId),
     async create(actor, siteId, input) {

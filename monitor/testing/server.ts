@@ -3,7 +3,6 @@ import { compose, type Monitor } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import type { Overrides } from '#monitor/overrides.ts';
-import { createMonitorServer } from '#monitor/server.ts';
 import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
@@ -51,7 +50,7 @@ export async function startMonitorServer(
     keyWrapper: testWrapper,
   });
   const site = await monitor.sites.create(systemActor, 'Test site');
-  const server = await createMonitorServer(config, monitor);
+  const server = await monitor.createServer();
   await server.start();
   const people: { [role in 'operator' | 'viewer']?: ReturnType<typeof monitor.operators.add> } = {};
   return {

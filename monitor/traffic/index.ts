@@ -79,6 +79,8 @@ export interface Traffic {
     ranges: readonly AddressRange[],
     delivered?: DeliveredMinutes,
   ): Promise<AddressMinute[][]>;
+  /** Of these minutes of addresses, each capture that told of one and may speak for it. */
+  listSpeakers: FactStore['listSpeakers'];
   /** Every capture's row of an address in these minutes, the chosen one of each minute first, with the reason. */
   explainAddress(
     siteId: number,
@@ -163,6 +165,7 @@ export function createTraffic(deps: TrafficDeps): Traffic {
     },
     readAddressesMinutes: (ranges, delivered) =>
       readAddressesMinutes(facts, ranges, deps.setAsides?.listMinutes, delivered),
+    listSpeakers: (siteId, asked) => facts.listSpeakers(siteId, asked),
     explainAddress: async (siteId, address, fromMinute, toMinute, segment) =>
       named(await facts.explainAddress({ siteId, address, fromMinute, toMinute, ...at(segment) })),
     readSiteTraffic: (siteId, fromMs, toMs, stepSeconds) =>

@@ -2,6 +2,13 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
+/** A capture that told of an address in a minute and may speak for it, by the facts. */
+export interface Speaker {
+  address: string;
+  minute: number;
+  captureId: number;
+}
+
 /** A minute of an address, and the capture that counts in it. */
 export interface AskedMinute {
   address: string;
@@ -25,17 +32,20 @@ export interface DetectorReport {
 }
 
 /**
- * Reports in the order asked. Only captures that may speak for the address count: those whose counters of that minute are not
- * foreign.
+ * Reports in the order asked. Only captures that may speak for the address count: those that `findSpeakers` names, which is asked
+ * about minutes with attack traffic alone.
  */
 export async function readDetectorReports(
   db: Queryable,
   siteId: number,
   asked: readonly AskedMinute[],
+  findSpeakers: (attacked: readonly Pick<Speaker, 'address' | 'minute'>[]) => Promise<readonly Speaker[]>,
 ): Promise<DetectorReport[]> {
   if (asked.length === 0) return [];
   const minutes = asked.map(({ minute }) => minute);
   const within = sql`minute >= to_timestamp(${Math.min(...minutes)}::float8) and minute <= to_timestamp(${Math.max(...minutes)}::float8)`;
+  const attacked = await findAttacked(db, siteId, asked);
+  const speakers = attacked.length === 0 ? [] : await findSpeakers(attacked);
   const { rows } = await sql<{
     isComplete: boolean;
     isCovered: boolean;
@@ -67,8 +77,9 @@ export async function readDetectorReports(
       join (select * from detector_addresses where site_id = ${siteId} and ${within}) d
         on d.address = a.address and d.minute = a.minute
       join captures c on c.sensor_id = d.sensor_id and c.name = d.capture
-      where exists (select 1 from host_minutes h where h.site_id = ${siteId} and h.address = a.address
-        and h.minute = a.minute and h.capture_id = c.id and not h.is_foreign)
+      where (a.address, a.minute, c.id) in (select address, to_timestamp(second), capture_id
+        from unnest(${speakers.map(({ address }) => address)}::inet[], ${speakers.map(({ minute }) => minute)}::float8[],
+          ${speakers.map(({ captureId }) => captureId)}::bigint[]) as s (address, second, capture_id))
       group by a.n, c.id),
     -- The capture that counts tells of the attack too, if it watched the whole minute: two that see the same differ by some packets.
     strongest as (
@@ -86,4 +97,20 @@ export async function readDetectorReports(
     sensorId,
     attack: captureId === null ? null : { bytes: bytes!, packets: packets!, captureId },
   }));
+}
+
+/** Those of these minutes in which any detector reported traffic of the address. */
+async function findAttacked(
+  db: Queryable,
+  siteId: number,
+  asked: readonly AskedMinute[],
+): Promise<Pick<Speaker, 'address' | 'minute'>[]> {
+  const minutes = asked.map(({ minute }) => minute);
+  const { rows } = await sql<Pick<Speaker, 'address' | 'minute'>>`
+    select distinct host(a.address) as address, a.second as minute
+    from unnest(${asked.map(({ address }) => address)}::inet[], ${minutes}::float8[]) as a (address, second)
+    join (select address, minute from detector_addresses where site_id = ${siteId}
+        and minute >= to_timestamp(${Math.min(...minutes)}::float8) and minute <= to_timestamp(${Math.max(...minutes)}::float8)) d
+      on d.address = a.address and d.minute = to_timestamp(a.second)`.execute(db);
+  return rows;
 }

@@ -12,16 +12,15 @@ export async function listProtectedAddresses(
   node: { name: string; clusterId: number | null } | null,
 ): Promise<string[]> {
   const ofClusters = sql`cluster_id = any(${[...clusterIds]}::bigint[])`;
-  const isOfNode = sql`p.node is null
-    or p.node = ${node?.name ?? null}::text and coalesce(p.cluster_id = ${node?.clusterId ?? null}::bigint, true)`;
+  const targets = sql`select host(t.address) as address from allocation_targets t where t.is_supported and t.${ofClusters}`;
+  const placed = sql`select from vm_placements p
+    where p.address = t.address and p.ended_at is null and p.address is not null and p.${ofClusters}`;
+  const isOfNode = sql`(p.node is null
+    or p.node = ${node?.name ?? null}::text and coalesce(p.cluster_id = ${node?.clusterId ?? null}::bigint, true))`;
+  // Every sensor asks twice a minute. Two simple questions that indexes answer take a fraction of one with a group by address.
   const { rows } = await sql<{ address: string }>`
-    with foreign_addresses as (
-      select p.address from vm_placements p
-      where ${node !== null} and p.ended_at is null and p.address is not null and p.${ofClusters}
-      group by p.address having not bool_or(${isOfNode}))
-    select distinct host(t.address) as address
-    from allocation_targets t left join foreign_addresses f on f.address = t.address
-    where t.is_supported and t.${ofClusters} and f.address is null order by 1`.execute(db);
+    ${node ? sql`${targets} and exists (${placed} and ${isOfNode}) union ${targets} and not exists (${placed})` : sql`${targets} group by 1`}
+    order by 1`.execute(db);
   return rows.map((row) => row.address);
 }
 
@@ -38,14 +37,17 @@ export async function countProtectedByNode(
   db: Queryable,
   clusters: readonly { clusterId: number; siteId: number }[],
 ): Promise<NodeAddresses[]> {
+  const clusterIds = clusters.map((one) => one.clusterId);
   const { rows } = await sql<NodeAddresses>`
     with places as materialized (
-      select distinct address, cluster_id, node from vm_placements where ended_at is null and address is not null)
+      select distinct address, cluster_id, node from vm_placements
+      where ended_at is null and address is not null
+        and cluster_id = any(${clusterIds}::bigint[]))
     select c.site_id as "siteId", p.node, p.cluster_id as "clusterId", count(distinct t.address)::int as addresses
     from allocation_targets t
-    join unnest(${clusters.map((one) => one.clusterId)}::bigint[], ${clusters.map((one) => one.siteId)}::bigint[])
+    join unnest(${clusterIds}::bigint[], ${clusters.map((one) => one.siteId)}::bigint[])
       as c(cluster_id, site_id) on c.cluster_id = t.cluster_id
     left join places p on p.address = t.address and p.cluster_id = t.cluster_id
-    where t.is_supported group by 1, 2, 3`.execute(db);
+    where t.is_supported and t.cluster_id = any(${clusterIds}::bigint[]) group by 1, 2, 3`.execute(db);
   return rows;
 }

@@ -36,10 +36,11 @@ export async function listServerChanges(
   const { rows } = await sql<ServerChange>`
     with machines as (
       select v.* from inventory_vms v join site_clusters c on c.cluster_id = v.cluster_id and c.site_id = ${siteId}),
+    first_listings as (select cluster_id, min(first_seen_at) as at from inventory_vms group by cluster_id),
     changes as (
       select 'listed' as kind, v.first_seen_at as at, v.cluster_id, v.vm_id, null::text as from_node, v.node as to_node
-      from machines v where ${inRange('v.first_seen_at')}
-        and v.first_seen_at > (select min(first_seen_at) from inventory_vms f where f.cluster_id = v.cluster_id)
+      from machines v join first_listings f on f.cluster_id = v.cluster_id
+      where ${inRange('v.first_seen_at')} and v.first_seen_at > f.at
       union all
       select 'gone', v.retired_at, v.cluster_id, v.vm_id, v.node, null from machines v where ${inRange('v.retired_at')}
       union all

@@ -6,17 +6,18 @@ export const openingViews: readonly [what: string, query: string][] = [
   ['explorer, in and out', 'by=none'],
   ['explorer, by server', 'by=server'],
   ['explorer, by customer', 'by=customer'],
-  ['explorer, by peer', 'by=peer'],
   ['explorer, last hour', 'range=1h'],
   ['of a server', 'q=server:web-17'],
   ['of a customer', 'q=customer:17'],
   ['of an address', 'q=address:10.0.0.17'],
   ['of a device', 'q=device:02:00:00:00:00:11'],
   ['of an application', 'q=app:service-37.example'],
+  ['of an application, by peer', 'by=peer&q=app:service-37.example'],
 ];
 
 /** Any dimensions, any filters, packets, steps, the period before. */
 export const freeCombinations: readonly string[] = [
+  'by=peer',
   'by=application&q=-customer:7',
   'by=server&q=port:443+direction:outbound',
   'by=application&measure=packets',

@@ -37,6 +37,8 @@ export interface FactStore extends PeerNetworks {
   readAddresses(ranges: readonly facts.AddressRange[]): Promise<facts.AddressFacts[]>;
   /** Every capture's row of an address, by minute, with which one counts and why. */
   explainAddress(range: facts.AddressRange): Promise<facts.CaptureRow[]>;
+  /** Of these minutes of addresses, each capture that told of one and may speak for it; in any order. */
+  listSpeakers(siteId: number, asked: readonly facts.AddressMinute[]): Promise<facts.Speaker[]>;
   /** What a sensor, or with null every one, told of other nodes' addresses, the most bytes first. */
   listForeign(
     range: facts.SiteRange & { sensorId: number | null },

@@ -113,6 +113,18 @@ export interface CaptureRow {
   reason: 'only' | 'most_bytes' | 'longest' | 'uplink' | 'first' | null;
 }
 
+/** A minute of an address. */
+export interface AddressMinute {
+  /** Canonical text. */
+  address: string;
+  minute: number;
+}
+
+/** A capture that told of an address in a minute, and may. */
+export interface Speaker extends AddressMinute {
+  captureId: number;
+}
+
 /** What a sensor told in a range of an address that a server of another node had. */
 export interface ForeignAddress {
   sensorId: number;

@@ -48,6 +48,13 @@ export function createMemoryFacts(deps: {
     readAddress: async (range) => readAddress(rows, range),
     readAddresses: async (ranges) => ranges.map((range) => readAddress(rows, range)),
     explainAddress: async (range) => explainAddress(rows, range),
+    async listSpeakers(siteId, asked) {
+      const wanted = new Set(asked.map(({ address, minute }) => `${address} ${minute}`));
+      return rows
+        .hosts(siteId)
+        .filter(({ address, minute }) => wanted.has(`${address} ${minute}`))
+        .map(({ address, minute, capture }) => ({ address, minute, captureId: capture.captureId }));
+    },
     listForeign: async (range, limit) => listForeign(rows, range, limit),
     sumSite: async (range) => sumSite(rows, range),
     listTopAddresses: async (range, limit) => listTopAddresses(rows, range, limit),

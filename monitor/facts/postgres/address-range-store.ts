@@ -9,6 +9,7 @@ import { readCertainUntil } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { directionOf, evidenceOf } from '../contract/codes.ts';
 import type * as facts from '../contract/facts.ts';
+import { byRange, capturesOf, findCaptureGaps } from '../control/gap-store.ts';
 
 /** An inventory that is older than this is taken as it is. */
 const inventoryStaleSeconds = 900;
@@ -54,17 +55,6 @@ export async function readAddresses(
   }));
 }
 
-/** Rows by the place of their range. */
-function byRange<T extends { n: number }>(rows: readonly T[]): Map<number, Omit<T, 'n'>[]> {
-  const found = new Map<number, Omit<T, 'n'>[]>();
-  for (const { n, ...row } of rows) {
-    const held = found.get(n);
-    if (held) held.push(row);
-    else found.set(n, [row]);
-  }
-  return found;
-}
-
 async function findSightings(db: Queryable, ranges: readonly facts.AddressRange[]) {
   const { rows } = await sql<facts.Sighting & { n: number }>`
     select q.n, s.* from ${rowsOf(ranges)} cross join lateral (
@@ -104,21 +94,6 @@ async function findLastCaptures(db: Queryable, ranges: readonly facts.AddressRan
   return byRange(rows);
 }
 
-/** The captures of each range as rows `k`. */
-function capturesOf(
-  ranges: readonly facts.AddressRange[],
-  captures: readonly (readonly number[])[],
-): RawBuilder<unknown> {
-  const pairs = captures.flatMap((ids, n) => ids.map((id) => ({ n, id, range: ranges[n]! })));
-  return sql`(
-    select n, capture_id, site_id, address, to_timestamp(from_second) as from_minute, to_timestamp(to_second) as to_minute, segment
-    from unnest(${pairs.map((one) => one.n)}::int[], ${pairs.map((one) => one.id)}::bigint[],
-      ${pairs.map((one) => one.range.siteId)}::bigint[], ${pairs.map((one) => one.range.address)}::inet[],
-      ${pairs.map((one) => one.range.fromMinute)}::float8[], ${pairs.map((one) => one.range.toMinute)}::float8[],
-      ${pairs.map((one) => one.range.segment ?? '')}::text[])
-      as r(n, capture_id, site_id, address, from_second, to_second, segment)) k`;
-}
-
 /**
  * Minutes in which these captures listened and may say that the address was silent: those in which its server was on
  * their node and on no other. Where it is now is certain up to the listing that was imported last; after that one the
@@ -148,22 +123,6 @@ async function findListening(
           and p.began_at < m.minute + interval '1 minute' and p.ended_at > m.minute
           and (not p.speaks or p.is_open and m.minute + interval '1 minute' > ${certainUntil}::timestamptz))) m
     order by k.n, minute, "captureId"`.execute(db);
-  return byRange(rows);
-}
-
-/** Gap rows by the captures that they name; a blank name means every capture of the sensor. */
-async function findCaptureGaps(
-  db: Queryable,
-  ranges: readonly facts.AddressRange[],
-  captures: readonly (readonly number[])[],
-) {
-  const { rows } = await sql<facts.CaptureGap & { n: number }>`
-    select k.n, c.id as "captureId", ${seconds('g.from_minute')} as "fromMinute", ${seconds('g.to_minute')} as "toMinute",
-      g.reason
-    from ${capturesOf(ranges, captures)} join captures c on c.id = k.capture_id
-    join telemetry_gaps g on g.site_id = k.site_id and c.sensor_id = g.sensor_id and (g.capture = '' or g.capture = c.name)
-      and g.to_minute >= k.from_minute and g.from_minute < k.to_minute
-    order by 1, 2, 3, 4, g.reason collate "C"`.execute(db);
   return byRange(rows);
 }
 

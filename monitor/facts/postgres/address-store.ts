@@ -44,6 +44,22 @@ export async function explainAddress(
   return rows.map(({ vantage, ...row }) => ({ ...row, role: vantageOf(vantage) }));
 }
 
+export async function listSpeakers(
+  db: Queryable,
+  siteId: number,
+  asked: readonly facts.AddressMinute[],
+): Promise<facts.Speaker[]> {
+  if (asked.length === 0) return [];
+  const minutes = asked.map(({ minute }) => minute);
+  const bounds = { siteId, fromMinute: Math.min(...minutes), toMinute: Math.max(...minutes) + 60 };
+  const { rows } = await sql<facts.Speaker>`
+    select distinct host(a.address) as address, a.second as minute, h.capture_id as "captureId"
+    from unnest(${asked.map(({ address }) => address)}::inet[], ${minutes}::float8[]) as a (address, second)
+    join (select * from host_minutes where site_id = ${siteId} and ${within(bounds)} and not is_foreign) h
+      on h.address = a.address and h.minute = to_timestamp(a.second)`.execute(db);
+  return rows;
+}
+
 /** What sensors told of addresses that servers of other nodes had, the most bytes first. */
 export async function listForeign(
   db: Queryable,
@@ -80,21 +96,6 @@ export async function sumSite(
       sum(rx)::float8 as "rxBytes", sum(tx)::float8 as "txBytes", sum(packets)::float8 as packets,
       max(addresses) as addresses, sum(minutes)::int as minutes
     from pieces group by 1 order by 1`.execute(db);
-  return rows;
-}
-
-export async function listGaps(
-  db: Queryable,
-  range: facts.SiteRange,
-  limit: number,
-): Promise<facts.GapFact[]> {
-  const { rows } = await sql<facts.GapFact>`
-    select sensor_id as "sensorId", capture, reason, ${seconds('from_minute')} as "fromMinute",
-      ${seconds('to_minute')} as "toMinute"
-    from telemetry_gaps
-    where site_id = ${range.siteId} and to_minute >= to_timestamp(${range.fromMinute})
-      and from_minute < to_timestamp(${range.toMinute})
-    order by to_minute desc, from_minute desc, sensor_id, capture, reason limit ${limit}`.execute(db);
   return rows;
 }
 

@@ -5,26 +5,21 @@
 import { sql } from 'kysely';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { zeroTotals } from '#contracts/sensor-api/telemetry-totals.ts';
-import { checkAddresses, type ForeignCheck, share } from '#monitor/placements/index.ts';
+import type { ForeignCheck } from '#monitor/placements/index.ts';
 import { copyRows, createRowWriter, type Queryable, type RowWriter } from '#service-kit/postgres/index.ts';
 import { directionCode, evidenceCode, vantageCode } from '../contract/codes.ts';
 import { collectUsage, localAddressOf, type NameApplication, type Usage } from '../contract/collect-facts.ts';
-import { type FactOrigin, type FactUpload, type GapInput, pairsKeptMs } from '../contract/facts.ts';
-import { segmentsOf } from '../contract/segments.ts';
+import { type FactUpload, pairsKeptMs } from '../contract/facts.ts';
+import { type OriginMinute, placeMinutes } from '../control/capture-store.ts';
+import { divideUploads } from '../control/divide-uploads.ts';
+import { insertGaps } from '../control/gap-store.ts';
+import { placeOf, type RowPlace } from '../control/row-place.ts';
+import { claimTokens } from '../control/token-store.ts';
+import { type SensorMinute, trimUnobservedGaps } from '../control/unobserved-gap-store.ts';
 import { isLateForPeers, latePeerColumns, writeLatePeers } from './late-peers.ts';
-import type { RowPlace } from './row-place.ts';
-import { claimTokens } from './token-store.ts';
-import { trimUnobservedGaps } from './unobserved-gap-store.ts';
 
 /** Limits counters of a sensor to values that a double holds exactly. */
 const counterMax = Number.MAX_SAFE_INTEGER;
-
-interface OriginMinute {
-  siteId: number;
-  sensorId: number;
-  captureId: number;
-  minute: TelemetryMinute;
-}
 
 const hostColumns = [
   ...['site_id', 'minute', 'capture_id', 'address', 'rx_bytes', 'tx_bytes', 'packets', 'device_key'],
@@ -52,9 +47,6 @@ const pairColumns = [
   'segment',
 ];
 
-/** Rows that are written in one statement a table; a single minute is never divided. */
-const appendRowsMax = 32_768;
-
 /** Appends the uploads that were not appended before to every table of facts, and marks the sites' minutes as changed. */
 export async function appendUploads(
   trx: Queryable,
@@ -63,32 +55,9 @@ export async function appendUploads(
 ): Promise<void> {
   const fresh = await claimTokens(trx, uploads);
   if (fresh.length === 0) return;
-  const trimmed = await trimUnobservedGaps(trx, fresh);
+  const trimmed = await trimUnobservedGaps(trx, fresh, findKnown);
   for (const part of divideUploads(trimmed)) await appendPart(trx, part, nameApplication);
   await insertGaps(trx, trimmed);
-}
-
-/** Uploads in parts of bounded size, so that the largest do not keep this process from everything else. */
-function divideUploads(uploads: readonly FactUpload[]): FactUpload[][] {
-  const parts: FactUpload[][] = [];
-  let part: FactUpload[] = [];
-  let rows = 0;
-  for (const upload of uploads) {
-    let minutes: TelemetryMinute[] = [];
-    part.push({ ...upload, minutes });
-    for (const minute of upload.minutes) {
-      const more = minute.hosts.length + minute.usage.length;
-      if (rows > 0 && rows + more > appendRowsMax) {
-        parts.push(part);
-        minutes = [];
-        part = [{ ...upload, minutes }];
-        rows = 0;
-      }
-      minutes.push(minute);
-      rows += more;
-    }
-  }
-  return part.length > 0 ? [...parts, part] : parts;
 }
 
 async function appendPart(
@@ -96,62 +65,12 @@ async function appendPart(
   uploads: readonly FactUpload[],
   nameApplication: NameApplication,
 ): Promise<void> {
-  if (!uploads.some(({ minutes }) => minutes.length > 0)) return;
-  const { captureOf, nowMs } = await ensureCaptures(trx, uploads);
-  const minutes: OriginMinute[] = uploads.flatMap(({ origin, minutes }) =>
-    minutes.map((minute) => ({ ...origin, captureId: captureOf(origin, minute), minute })),
-  );
-  await share(trx);
-  const isForeign = await checkAddresses(trx, spokenOf(minutes));
+  const placed = await placeMinutes(trx, uploads);
+  if (!placed) return;
+  const { minutes, isForeign, nowMs } = placed;
   await addCaptureMinutes(trx, minutes);
   await copyFacts(trx, minutes, { nameApplication, isForeign, pairsFromMs: nowMs - pairsKeptMs });
   await markMinutes(trx, minutes);
-}
-
-/** The local addresses that sensors tell of. */
-function spokenOf(minutes: readonly OriginMinute[]) {
-  const bySensor = new Map<number, Set<string>>();
-  for (const { sensorId, minute } of minutes) {
-    const subjects = bySensor.get(sensorId) ?? new Set();
-    bySensor.set(sensorId, subjects);
-    for (const { isLocal, address } of minute.hosts) if (isLocal) subjects.add(address);
-    for (const row of minute.usage) {
-      const local = localAddressOf(row);
-      if (local !== null) subjects.add(local);
-    }
-  }
-  return [...bySensor].flatMap(([sensorId, subjects]) =>
-    [...subjects].map((subject) => ({ sensorId, subject })),
-  );
-}
-
-/** Ids of the captures, made where they are new, and the database's time. */
-async function ensureCaptures(trx: Queryable, uploads: readonly FactUpload[]) {
-  const wanted = new Map<string, { siteId: number; sensorId: number; name: string; role: string }>();
-  const keyOf = (sensorId: number, name: string) => `${sensorId} ${name}`;
-  for (const { origin, minutes } of uploads)
-    for (const { capture, role } of minutes)
-      wanted.set(keyOf(origin.sensorId, capture), { ...origin, name: capture, role });
-  const sensorIds = [...new Set([...wanted.values()].map((one) => one.sensorId))];
-  const { rows } = await sql<{ nowMs: number; id: number; sensorId: number; name: string; role: string }>`
-    select (extract(epoch from svc_now()) * 1000)::float8 as "nowMs", c.id, c.sensor_id as "sensorId", c.name, c.role
-    from (select) one left join captures c on c.sensor_id = any(${sensorIds}::bigint[])`.execute(trx);
-  const known = new Map(rows.map((row) => [keyOf(row.sensorId, row.name), row]));
-  const ids = new Map([...known].map(([key, row]) => [key, row.id]));
-  const changed = [...wanted].filter(([key, one]) => known.get(key)?.role !== one.role).map(([, one]) => one);
-  if (changed.length > 0) {
-    changed.sort((a, b) => a.sensorId - b.sensorId || (a.name < b.name ? -1 : 1));
-    const made = await sql<{ id: number; sensorId: number; name: string }>`
-      insert into captures (site_id, sensor_id, name, role)
-      select * from unnest(${changed.map((one) => one.siteId)}::bigint[], ${changed.map((one) => one.sensorId)}::bigint[],
-        ${changed.map((one) => one.name)}::text[], ${changed.map((one) => one.role)}::text[])
-      on conflict (sensor_id, name) do update set role = excluded.role
-      returning id, sensor_id as "sensorId", name`.execute(trx);
-    for (const row of made.rows) ids.set(keyOf(row.sensorId, row.name), row.id);
-  }
-  const captureOf = (origin: FactOrigin, minute: TelemetryMinute) =>
-    ids.get(keyOf(origin.sensorId, minute.capture))!;
-  return { captureOf, nowMs: rows[0]!.nowMs };
 }
 
 /** Adds captures' totals; a window that arrives in several uploads adds up (NET-2.2.9). */
@@ -229,23 +148,6 @@ async function copyFacts(
   if (facts.count > 0) await copyRows(trx, 'application_facts', factColumns, facts.finish());
   if (pairs.count > 0) await copyRows(trx, 'endpoint_pairs', pairColumns, pairs.finish());
   if (late.count > 0) await copyRows(trx, 'late_peer_minutes', latePeerColumns, late.finish());
-}
-
-function placeOf({ siteId, sensorId, captureId, minute }: OriginMinute, check: ForeignCheck): RowPlace {
-  const segmentOf = segmentsOf(minute);
-  return {
-    siteId,
-    captureId,
-    minuteMs: minute.minute * 1000,
-    vantage: vantageCode(minute.role),
-    segmentOf,
-    isForeign(address) {
-      if (address === null) return false;
-      const segment = segmentOf(address);
-      const segments = segment === '' ? undefined : [segment, minute.capture];
-      return check(sensorId, address, minute.minute, segments);
-    },
-  };
 }
 
 function writeHosts(
@@ -331,16 +233,15 @@ async function markMinutes(trx: Queryable, minutes: readonly OriginMinute[]): Pr
       as given (site_id, minute)`.execute(trx);
 }
 
-async function insertGaps(trx: Queryable, uploads: readonly FactUpload[]): Promise<void> {
-  const gaps = uploads.flatMap(({ origin, gaps }) =>
-    gaps.map((gap): FactOrigin & GapInput => ({ ...origin, ...gap })),
+/** Those of these minutes for which something is stored. */
+async function findKnown(trx: Queryable, minutes: readonly SensorMinute[]): Promise<SensorMinute[]> {
+  const { rows } = await sql<SensorMinute>`
+    select given.sensor_id as "sensorId", given.capture, given.minute
+    from unnest(${minutes.map((one) => one.sensorId)}::bigint[], ${minutes.map((one) => one.capture)}::text[],
+      ${minutes.map((one) => one.minute)}::float8[]) as given (sensor_id, capture, minute)
+    join captures c on c.sensor_id = given.sensor_id and c.name = given.capture
+    join capture_minutes m on m.site_id = c.site_id and m.minute = to_timestamp(given.minute) and m.capture_id = c.id`.execute(
+    trx,
   );
-  if (gaps.length === 0) return;
-  await sql`
-    insert into telemetry_gaps (site_id, sensor_id, capture, from_minute, to_minute, reason)
-    select site_id, sensor_id, capture, to_timestamp(from_minute), to_timestamp(to_minute), reason
-    from unnest(${gaps.map((gap) => gap.siteId)}::bigint[], ${gaps.map((gap) => gap.sensorId)}::bigint[],
-      ${gaps.map((gap) => gap.capture)}::text[], ${gaps.map((gap) => gap.fromMinute)}::float8[],
-      ${gaps.map((gap) => gap.toMinute)}::float8[], ${gaps.map((gap) => gap.reason)}::text[])
-      as given (site_id, sensor_id, capture, from_minute, to_minute, reason)`.execute(trx);
+  return rows;
 }

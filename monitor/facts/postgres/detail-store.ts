@@ -11,12 +11,18 @@ const pairsMax = 5;
 
 /**
  * `owned`: whose the addresses of these spans were, minute by minute, at each one's strongest capture. What has no segment
- * itself is of the only one that there was.
+ * itself is of the only one that there was. `locals`: of these addresses alone.
  */
-export function ownedMinutes(siteId: number, spans: readonly Span[]): RawBuilder<unknown> {
+export function ownedMinutes(
+  siteId: number,
+  spans: readonly Span[],
+  locals: readonly string[] | null = null,
+): RawBuilder<unknown> {
+  const isLocal = locals === null ? sql`true` : sql`address = any(${[...locals]}::inet[])`;
   const each = spans.map(
     (span) => sql`select address, minute, segment, device_key
-      from strongest_host_minutes(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to})) where device_key <> ''`,
+      from strongest_host_minutes(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to}))
+      where device_key <> '' and ${isLocal}`,
   );
   const nothing = sql`select null::inet as address, null::timestamptz as minute, null::text as segment,
     null::text as device_key where false`;

@@ -113,6 +113,22 @@ interface Source extends Parts {
   isLimited: boolean;
 }
 
+/** Addresses that any capture gave to one of these devices, in order; at most `limit`, or all. */
+export async function listDeviceAddresses(
+  db: Queryable,
+  { siteId, spans, hours }: Pick<Coverage, 'siteId' | 'spans' | 'hours'>,
+  deviceKeys: readonly string[],
+  limit: number | null,
+): Promise<string[]> {
+  const ofSite = sql`site_id = ${siteId}`;
+  const { rows } = await sql<{ address: string }>`
+    select host(address) as address from (
+      select address from host_minutes where ${ofSite} and ${inSpans(spans)} and ${ofDevices(deviceKeys)} and not is_foreign
+      union select address from address_hours where ${ofSite} and ${inHours(hours)} and ${ofDevices(deviceKeys)}) a
+    order by a.address limit ${limit}`.execute(db);
+  return rows.map((row) => row.address);
+}
+
 /**
  * What has to be read: the addresses that any capture gave to one of these devices, because selection must see all
  * captures of them, and the hours. Beyond the budgets the first addresses and the newest hours are read.
@@ -120,12 +136,8 @@ interface Source extends Parts {
 async function findSource(db: Queryable, coverage: Coverage, deviceKeys: readonly string[]): Promise<Source> {
   const { siteId, spans } = coverage;
   const ofSite = sql`site_id = ${siteId}`;
-  const { rows: owned } = await sql<{ address: string }>`
-    select host(address) as address from (
-      select address from host_minutes where ${ofSite} and ${inSpans(spans)} and ${ofDevices(deviceKeys)} and not is_foreign
-      union select address from address_hours where ${ofSite} and ${inHours(coverage.hours)} and ${ofDevices(deviceKeys)}) a
-    order by a.address limit ${facts.deviceBudget.addresses + 1}`.execute(db);
-  const addresses = owned.slice(0, facts.deviceBudget.addresses).map((row) => row.address);
+  const owned = await listDeviceAddresses(db, coverage, deviceKeys, facts.deviceBudget.addresses + 1);
+  const addresses = owned.slice(0, facts.deviceBudget.addresses);
   const { rows: sizes } = await sql<{ hour: number; rows: number }>`
     select extract(epoch from hour)::float8 as hour, count(*)::int as rows from address_hours
     where ${ofSite} and ${inHours(coverage.hours)} and ${ofDevices(deviceKeys)} group by hour order by hour desc`.execute(

@@ -13,7 +13,7 @@ import {
 } from '../contract/exploration.ts';
 import type { Direction } from '../contract/facts.ts';
 import { ownedMinutes } from './detail-store.ts';
-import { judgedFacts, judgedPairs, noAddress } from './judge-store.ts';
+import { isOfSensors, judgedFacts, judgedPairs, noAddress } from './judge-store.ts';
 import {
   type Coverage,
   daySeconds,
@@ -22,6 +22,7 @@ import {
   inSpans,
   inStarts,
   type MinuteParts,
+  type NameParts,
   type Parts,
   tenSeconds,
   withoutHours,
@@ -31,10 +32,11 @@ import {
 type Columns = Partial<Record<ExploredDimension, RawBuilder<unknown>>>;
 
 export interface Pieces {
-  /** Common table expressions before `base`, with a comma after each. */
+  /** Common table expressions before `parts`, with a comma after each. */
   before: RawBuilder<unknown>;
-  /** Selects `start`, the columns, `inbound`, `outbound`, `packets`. */
-  base: RawBuilder<unknown>;
+  /** Selects, each of other rows, of `columns`. They are summed one by one, so that PostgreSQL can share a large one out. */
+  parts: readonly RawBuilder<unknown>[];
+  columns: readonly string[];
   grains: Set<'minutes' | 'tens' | 'hours' | 'days'>;
 }
 
@@ -59,10 +61,11 @@ export const columns: Columns = {
   as: sql`n.as_number`,
 };
 
-/** A condition over `b` (and `c`, the capture). Rows without a value match no value and are left in by "is not". */
+/** A condition over `b`. Rows without a value match no value and are left in by "is not". */
 export function conditionOf({ dimension, is, values }: ExploredFilter): RawBuilder<unknown> {
   const matches = matchOf(dimension, values);
-  return is ? sql`coalesce(${matches}, false)` : sql`not coalesce(${matches}, false)`;
+  // Without more around it, so that an index can answer it.
+  return is ? matches : sql`not coalesce(${matches}, false)`;
 }
 
 function matchOf(dimension: ExploredFilter['dimension'], values: readonly string[]): RawBuilder<unknown> {
@@ -80,7 +83,7 @@ function matchOf(dimension: ExploredFilter['dimension'], values: readonly string
     case 'scope':
       return sql`b.vantage = any(${values.map((one) => (one === 'uplink' ? 1 : 2))}::smallint[])`;
     case 'sensor':
-      return sql`c.sensor_id = any(${[...values]}::bigint[])`;
+      return isOfSensors(sql`b.capture_id`, values);
     default:
       return sql`${columns[dimension]} = any(${[...values]}::text[])`;
   }
@@ -111,6 +114,10 @@ function localsOf(asked: Exploration): string[] | null {
   return named.toSorted((a, b) => a.length - b.length)[0] ?? null;
 }
 
+/** The sensors that a query can be about; null: any. */
+const sensorsOf = ({ filters }: Exploration): readonly string[] | null =>
+  filters.find(({ dimension, is }) => dimension === 'sensor' && is)?.values ?? null;
+
 /** The names that a query can be about, as a condition that an index takes. */
 function nameCondition({ filters }: Exploration): RawBuilder<unknown> {
   const named = filters.find(({ dimension, is }) => dimension === 'application' && is);
@@ -133,15 +140,28 @@ const grainsOf = (parts: {
 
 export function piecesOf(coverage: Coverage, asked: Exploration): Pieces {
   if (asked.source === 'addresses')
-    return usesDimension(asked, 'address', 'server', 'customer', 'device', 'sensor', 'scope')
+    return usesDimension(asked, ...addressOnly)
       ? addressPieces(coverage, asked)
       : sitePieces(coverage, asked);
-  if (asked.source === 'pairs') return pairPieces(coverage, asked);
-  const needsAddresses = usesDimension(asked, 'address', 'server', 'customer', 'device', 'sensor', 'scope');
-  return needsAddresses || asked.measure === 'packets'
-    ? usagePieces(coverage, asked)
-    : namePieces(coverage, asked);
+  if (asked.source === 'pairs')
+    return isPairTotal(asked)
+      ? namePieces(coverage, asked, coverage.youngNamesUpTo(asked.stepSeconds ?? hourSeconds))
+      : pairPieces(coverage, asked);
+  return isByName(asked)
+    ? namePieces(coverage, asked, coverage.namesUpTo(asked.stepSeconds ?? daySeconds))
+    : usagePieces(coverage, asked);
 }
+
+/** Connections add up to the usage by application of the same minutes, where nothing is asked for that they alone know. */
+const isPairTotal = (asked: Exploration): boolean =>
+  asked.measure === 'bytes' && !usesDimension(asked, 'peer', 'country', 'as', ...addressOnly);
+
+/** What sums by name don't tell. */
+const addressOnly = ['address', 'server', 'customer', 'device', 'sensor', 'scope'] as const;
+
+/** Whether sums by name alone hold all that is asked for. */
+export const isByName = (asked: Exploration): boolean =>
+  asked.source === 'applications' && asked.measure === 'bytes' && !usesDimension(asked, ...addressOnly);
 
 /** A site's sums by minute and hour. */
 function sitePieces(coverage: Coverage, asked: Exploration): Pieces {
@@ -149,10 +169,11 @@ function sitePieces(coverage: Coverage, asked: Exploration): Pieces {
   const parts = fitsHours(asked) ? coverage : withoutHours(coverage);
   return {
     before: sql``,
-    base: sql`select minute as start, rx_bytes as inbound, tx_bytes as outbound, packets from site_minutes
-        where site_id = ${siteId} and ${inSpans(parts.spans)}
-      union all
-      select hour, rx_bytes, tx_bytes, packets from site_hours where site_id = ${siteId} and ${inHours(parts.hours)}`,
+    columns: ['start', ...amounts],
+    parts: [
+      sql`select minute, rx_bytes, tx_bytes, packets from site_minutes where site_id = ${siteId} and ${inSpans(parts.spans)}`,
+      sql`select hour, rx_bytes, tx_bytes, packets from site_hours where site_id = ${siteId} and ${inHours(parts.hours)}`,
+    ],
     grains: grainsOf(parts),
   };
 }
@@ -164,32 +185,35 @@ function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
   const parts = coverage.addressesUpTo(asked.stepSeconds ?? hourSeconds, needsCapture);
   const locals = localsOf(asked);
   const isLocal = locals === null ? sql`true` : sql`address = any(${locals}::inet[])`;
-  const shared = sql`address as local, segment, nullif(device_key, '') as device_key`;
+  const shared = sql`address, segment, nullif(device_key, '')`;
   const minutes = parts.spans.map((span) => {
     const call = sql`(select * from strongest_host_minutes(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to}))
       where ${isLocal}) s`;
-    const sums = sql`rx_bytes as inbound, tx_bytes as outbound, s.packets`;
+    const sums = sql`rx_bytes, tx_bytes, s.packets`;
     return needsCapture
-      ? sql`select s.minute as start, ${shared}, s.capture_id, m.vantage, ${sums} from ${call}
+      ? sql`select s.minute, ${shared}, s.capture_id, m.vantage, ${sums} from ${call}
           join capture_minutes m on m.site_id = ${siteId} and m.minute = s.minute and m.capture_id = s.capture_id
             and m.minute >= to_timestamp(${span.from}) and m.minute < to_timestamp(${span.to})`
-      : sql`select s.minute as start, ${shared}, null::bigint as capture_id, null::smallint as vantage, ${sums} from ${call}`;
+      : sql`select s.minute, ${shared}, null::bigint, null::smallint, ${sums} from ${call}`;
   });
   return {
     before: sql``,
-    base: sql.join(
-      [
-        sql`select start, ${shared}, capture_id, vantage, rx_bytes as inbound, tx_bytes as outbound, packets from address_tens
-          where site_id = ${siteId} and ${inStarts(parts.tens, tenSeconds, 'start')} and ${isLocal}`,
-        sql`select hour, ${shared}, null, null, rx_bytes, tx_bytes, packets from address_hours
-          where site_id = ${siteId} and ${inHours(parts.hours)} and rx_bytes is not null and ${isLocal}`,
-        ...minutes,
-      ],
-      sql` union all `,
-    ),
+    columns: ['start', 'local', 'segment', 'device_key', 'capture_id', 'vantage', ...amounts],
+    parts: [
+      sql`select start, ${shared}, capture_id, vantage, rx_bytes, tx_bytes, packets from address_tens
+        where site_id = ${siteId} and ${inStarts(parts.tens, tenSeconds, 'start')} and ${isLocal}`,
+      sql`select hour, ${shared}, null::bigint, null::smallint, rx_bytes, tx_bytes, packets from address_hours
+        where site_id = ${siteId} and ${inHours(parts.hours)} and rx_bytes is not null and ${isLocal}`,
+      ...minutes,
+    ],
     grains: grainsOf({ ...parts, judged: parts.spans, unjudged: [] }),
   };
 }
+
+/** The last columns of each part. */
+const amounts = ['inbound', 'outbound', 'packets'];
+/** Those of usage and of connections. */
+const usageColumns = ['local', 'segment', 'device_key', 'name', 'protocol', 'server_port', 'direction'];
 
 const localOrNone = (of: string) => sql`nullif(${sql.ref(`${of}.local`)}, ${noAddress})`;
 
@@ -201,17 +225,27 @@ function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
   const locals = localsOf(asked);
   const isLocal = locals === null ? sql`true` : sql`local = any(${locals}::inet[])`;
   const isNamed = nameCondition(asked);
-  const judging = { siteId, judged: parts.judged, unjudged: parts.unjudged, direction: null, locals };
+  const judging = {
+    siteId,
+    judged: parts.judged,
+    unjudged: parts.unjudged,
+    direction: null,
+    locals,
+    sensors: sensorsOf(asked),
+  };
   const device = deviceOf(asked, siteId, parts, sql`j`);
   return {
     before: sql`${judgedFacts(judging)}, ${device.before}`,
-    base: sql`select j.minute as start, ${localOrNone('j')} as local, j.segment, ${device.column} as device_key, j.name, j.protocol,
-        j.server_port, j.direction, j.capture_id, j.vantage, j.inbound_bytes as inbound, j.outbound_bytes as outbound, j.packets
-      from judged j ${device.join} where j.owns and ${locals === null ? sql`true` : sql`j.local = any(${locals}::inet[])`} and ${isNamed}
-      union all
-      select hour, ${localOrNone('h')}, segment, device_key, name, protocol, server_port, direction, null, null, inbound_bytes,
-        outbound_bytes, ${asked.measure === 'packets' ? sql`packets` : sql`null`}
-      from application_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null and ${isLocal} and ${isNamed}`,
+    columns: ['start', ...usageColumns, 'capture_id', 'vantage', ...amounts],
+    parts: [
+      sql`select j.minute, ${localOrNone('j')}, j.segment, ${device.column}, j.name, j.protocol, j.server_port, j.direction, j.capture_id,
+          j.vantage, j.inbound_bytes, j.outbound_bytes, j.packets
+        from judged j ${device.join} where j.owns and ${locals === null ? sql`true` : sql`j.local = any(${locals}::inet[])`} and ${isNamed}`,
+      sql`select hour, ${localOrNone('h')}, segment, device_key, name, protocol, server_port, direction, null::bigint, null::smallint,
+          inbound_bytes, outbound_bytes, ${asked.measure === 'packets' ? sql`packets` : sql`null::numeric`}
+        from application_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null and ${isLocal}
+          and ${isNamed}`,
+    ],
     grains: grainsOf(parts),
   };
 }
@@ -222,28 +256,34 @@ function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
   const rolled = coverage.detailed.pairs;
   const parts = fitsHours(asked) && !needsCapture ? rolled : withoutHours(rolled);
   const locals = localsOf(asked);
-  const judging = { siteId, judged: parts.judged, unjudged: parts.unjudged, direction: null, locals };
+  const judging = {
+    siteId,
+    judged: parts.judged,
+    unjudged: parts.unjudged,
+    direction: null,
+    locals,
+    sensors: sensorsOf(asked),
+  };
   const device = deviceOf(asked, siteId, parts, sql`j`);
   const peer = sql`case direction when 2 then client else server end`;
   const isLocal = locals === null ? sql`true` : sql`local = any(${locals}::inet[])`;
   const isNamed = nameCondition(asked);
   return {
     before: sql`${judgedFacts(judging)}, ${judgedPairs(judging)}, ${device.before}`,
-    base: sql`select j.minute as start, case when j.direction <> 4 then j.local end as local, j.segment,
-        ${device.column} as device_key, j.name, j.protocol, j.server_port, j.direction,
-        case j.direction when 2 then j.client else j.server end as peer, j.capture_id, j.vantage,
-        case j.direction when 2 then j.client_bytes else j.server_bytes end as inbound,
-        case j.direction when 2 then j.server_bytes else j.client_bytes end as outbound, j.packets
-      from judged_pairs j ${device.join} where j.owns and ${isLocal} and ${isNamed}
-      union all
-      ${
-        isByPeer(asked)
-          ? peerHours(siteId, parts.hours)
-          : sql`
-      select hour, ${localOrNone('h')}, segment, device_key, name, protocol, server_port, direction, ${peer}, null, null,
-        inbound_bytes, outbound_bytes, packets
-      from pair_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null and ${isLocal} and ${isNamed}`
-      }`,
+    columns: ['start', ...usageColumns, 'peer', 'capture_id', 'vantage', ...amounts],
+    parts: [
+      sql`select j.minute, case when j.direction <> 4 then j.local end, j.segment, ${device.column}, j.name, j.protocol, j.server_port,
+          j.direction, case j.direction when 2 then j.client else j.server end, j.capture_id, j.vantage,
+          case j.direction when 2 then j.client_bytes else j.server_bytes end,
+          case j.direction when 2 then j.server_bytes else j.client_bytes end, j.packets
+        from judged_pairs j ${device.join} where j.owns and ${isLocal} and ${isNamed}`,
+      isByPeer(asked)
+        ? peerHours(siteId, parts.hours)
+        : sql`select hour, ${localOrNone('h')}, segment, device_key, name, protocol, server_port, direction, ${peer}, null::bigint,
+            null::smallint, inbound_bytes, outbound_bytes, packets
+          from pair_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null and ${isLocal}
+            and ${isNamed}`,
+    ],
     grains: grainsOf(parts),
   };
 }
@@ -263,34 +303,31 @@ const peerHours = (siteId: number, hours: readonly number[]) => sql`
 function deviceOf(asked: Exploration, siteId: number, parts: Parts, of: RawBuilder<unknown>) {
   if (!usesDimension(asked, 'device')) return { before: sql``, join: sql``, column: sql`null::text` };
   return {
-    before: sql`${ownedMinutes(siteId, parts.spans)},`,
+    before: sql`${ownedMinutes(siteId, parts.spans, localsOf(asked))},`,
     join: sql`left join owned o on o.address = ${of}.local and o.minute = ${of}.minute and o.segment = ${of}.segment`,
     column: sql`o.device_key`,
   };
 }
 
 /** What is kept by name alone, in units that fit the step. */
-function namePieces(coverage: Coverage, asked: Exploration): Pieces {
-  const { siteId } = coverage;
-  const names = asked.stepSeconds === null ? coverage.names : coverage.namesUpTo(asked.stepSeconds);
+function namePieces({ siteId }: Coverage, asked: Exploration, names: NameParts): Pieces {
   // Rows without a name hold the sum of all names.
   const isTotal = asked.by
     .concat(asked.filters.map((one) => one.dimension))
     .every((one) => one === 'direction');
   const ofSite = sql`site_id = ${siteId} and name is ${sql.raw(isTotal ? 'null' : 'not null')} and inbound_bytes is not null`;
-  const shared = sql`name, protocol, server_port, direction, inbound_bytes as inbound, outbound_bytes as outbound, null::numeric as packets`;
+  const shared = sql`name, protocol, server_port, direction, inbound_bytes, outbound_bytes, null::numeric`;
   const judging = { siteId, judged: [], unjudged: names.unjudged, direction: null };
   return {
     before: sql`${judgedFacts(judging)},`,
-    base: sql`select day as start, ${shared} from name_days where ${ofSite} and ${inStarts(names.days, daySeconds, 'day')}
-      union all
-      select hour, ${shared} from name_hours where ${ofSite} and ${inStarts(names.hours, hourSeconds, 'hour')}
-      union all
-      select start, ${shared} from name_tens where ${ofSite} and ${inStarts(names.tens, tenSeconds, 'start')}
-      union all
-      select minute, ${shared} from name_minutes where ${ofSite} and ${inSpans(names.judged)}
-      union all
-      select minute, ${shared} from judged where owns and ${inSpans(names.unjudged)}`,
+    columns: ['start', 'name', 'protocol', 'server_port', 'direction', ...amounts],
+    parts: [
+      sql`select day, ${shared} from name_days where ${ofSite} and ${inStarts(names.days, daySeconds, 'day')}`,
+      sql`select hour, ${shared} from name_hours where ${ofSite} and ${inStarts(names.hours, hourSeconds, 'hour')}`,
+      sql`select start, ${shared} from name_tens where ${ofSite} and ${inStarts(names.tens, tenSeconds, 'start')}`,
+      sql`select minute, ${shared} from name_minutes where ${ofSite} and ${inSpans(names.judged)}`,
+      sql`select minute, ${shared} from judged where owns and ${inSpans(names.unjudged)}`,
+    ],
     grains: new Set([...grainsOf(names), ...(names.days.length > 0 ? (['days'] as const) : [])]),
   };
 }

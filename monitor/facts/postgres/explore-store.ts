@@ -1,6 +1,7 @@
 /**
  * Sums of a range over any filters, by up to two dimensions, in steps: one statement for the sums and one for what listened; or,
- * where hours can say which rows are the largest, one for those, and one each for the steps of everything and of these rows.
+ * where it is cheap to ask which rows are the largest, one for those, and one each for the steps of everything and of these
+ * rows: sums of every key in every step cost more than reading thrice.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -12,7 +13,8 @@ import type {
   ExploredDimension,
   ExploredFilter,
 } from '../contract/exploration.ts';
-import { columns, conditionOf, piecesOf } from './explore-pieces-store.ts';
+import { listDeviceAddresses } from './device-store.ts';
+import { columns, conditionOf, isByName, piecesOf } from './explore-pieces-store.ts';
 import { listObserved } from './observed-store.ts';
 import { type Coverage, hourSeconds } from './span-store.ts';
 
@@ -31,27 +33,50 @@ interface SumRow {
 
 export async function explore(db: Queryable, coverage: Coverage, asked: Exploration): Promise<Explored> {
   const { stepSeconds } = asked;
-  const sums = isRankedByHours(coverage, asked)
-    ? await rankThenStep(db, coverage, asked)
-    : await readSums(db, coverage, asked);
+  const narrowed = await narrowToAddresses(db, coverage, asked);
+  const sums = isRankedFirst(coverage, narrowed)
+    ? await rankThenStep(db, coverage, narrowed)
+    : await readSums(db, coverage, narrowed);
   return { ...sums, observed: stepSeconds === null ? [] : await listObserved(db, asked, stepSeconds) };
 }
 
 type Sums = Omit<Explored, 'observed'>;
 
+/** Beside its devices a query names the addresses that they had, so that nothing of others is judged. */
+async function narrowToAddresses(
+  db: Queryable,
+  coverage: Coverage,
+  asked: Exploration,
+): Promise<Exploration> {
+  const keys = asked.filters.filter((one) => one.dimension === 'device' && one.is).map((one) => one.values);
+  if (keys.length === 0) return asked;
+  const values = await listDeviceAddresses(db, coverage, keys[0]!, null);
+  return { ...asked, filters: [...asked.filters, { dimension: 'address', is: true, values }] };
+}
+
+/** One value of these leaves few remote addresses. */
+const narrowing: readonly ExploredDimension[] = ['address', 'device', 'application', 'peer'];
+/** So many times more minutes than those that each read would judge. */
+const judgedShare = 10;
+
 /**
  * Whether most of the range is kept by the hour, and steps are shorter than that; or there are so many remote addresses that
- * sums of each in each step would not fit into memory.
+ * sums of each in each step would not fit into memory; or what is kept of each minute can be read again and again.
  */
-function isRankedByHours(coverage: Coverage, { by, rows, stepSeconds, fromMinute, toMinute }: Exploration) {
-  const isFine = stepSeconds !== null && stepSeconds % hourSeconds !== 0;
-  return (
-    stepSeconds !== null &&
-    (isFine || by.includes('peer')) &&
-    by.length > 0 &&
-    'limit' in rows &&
-    coverage.hours.length * hourSeconds * 2 > toMinute - fromMinute
-  );
+function isRankedFirst(coverage: Coverage, asked: Exploration) {
+  const { by, stepSeconds, fromMinute, toMinute } = asked;
+  if (stepSeconds === null || by.length === 0) return false;
+  if (asked.source === 'addresses') return true;
+  if (isByName(asked)) {
+    const unjudged = coverage
+      .namesUpTo(stepSeconds)
+      .unjudged.reduce((sum, { from, to }) => sum + to - from, 0);
+    return unjudged * judgedShare <= toMinute - fromMinute;
+  }
+  const isFine = stepSeconds % hourSeconds !== 0;
+  const isMany =
+    by.includes('peer') && !asked.filters.some(({ dimension, is }) => is && narrowing.includes(dimension));
+  return (isFine || isMany) && coverage.hours.length * hourSeconds * 2 > toMinute - fromMinute;
 }
 
 /** All reads are of the transaction's snapshot, so steps belong to the sums. */
@@ -110,18 +135,22 @@ async function readSums(db: Queryable, coverage: Coverage, asked: Exploration): 
       : sql`date_bin(make_interval(secs => ${stepSeconds}), b.start, timestamptz 'epoch')`;
   const timeMs = (of: string) => sql`(extract(epoch from ${sql.ref(of)}) * 1000)::float8`;
   const key = (n: number) => (by[n] === undefined ? sql`null::text` : columns[by[n]]!);
-  const packets = measure === 'packets' ? sql`sum(packets)` : sql`null::numeric`;
-  const sums = sql`sum(inbound) as inbound, sum(outbound) as outbound, ${packets} as packets`;
+  // Whole numbers below 2^63: sums of numerics would take three times as long.
+  const sumOf = (column: string) => sql`sum(${sql.ref(column)}::bigint)::bigint`;
+  const packets = measure === 'packets' ? sumOf('packets') : sql`null::bigint`;
+  const sums = sql`${sumOf('inbound')} as inbound, ${sumOf('outbound')} as outbound, ${packets} as packets`;
   const amounts = sql`coalesce(inbound, 0)::float8 as "inBytes", coalesce(outbound, 0)::float8 as "outBytes",
     ${measure === 'packets' ? sql`coalesce(packets, 0)::float8` : sql`null::float8`} as packets`;
+  const named = sql.join(pieces.columns.map((one) => sql.ref(one)));
+  const wanted = sql.join([sql`true`, ...asked.filters.map(conditionOf)], sql` and `);
+  const summed = pieces.parts.map(
+    (part) => sql`select ${step} as step, ${rawColumns(by)} ${sums}
+      from (${part}) b(${named}) where ${wanted} group by ${rawColumns(by)} 1`,
+  );
   const { rows } = await sql<SumRow>`
-    with ${pieces.before} pieces as (${pieces.base}),
+    with ${pieces.before}
     -- Texts and names are made of sums, not of every row.
-    by_raw as materialized (
-      select ${step} as step, ${rawColumns(by)} ${sums}
-      from pieces b ${captureJoin(asked.filters.map((one) => one.dimension))}
-      where ${sql.join([sql`true`, ...asked.filters.map(conditionOf)], sql` and `)}
-      group by ${rawColumns(by)} 1),
+    by_raw as materialized (${sql.join(summed, sql` union all `)}),
     by_step as materialized (
       select step, ${key(0)} as k1, ${key(1)} as k2, ${sums} from by_raw b ${captureJoin(by)} ${ownerJoins(asked)} ${networkJoin(asked)}
       group by 1, 2, 3),

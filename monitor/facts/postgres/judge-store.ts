@@ -32,11 +32,20 @@ export interface Judging {
   local?: string | null;
   /** The same of several. */
   locals?: readonly string[] | null;
+  /** Null: of all sensors. Others of judged minutes are then left out, among them those that don't count. */
+  sensors?: readonly string[] | null;
 }
+
+/** Whether a capture is of one of these sensors; the ids are looked up once. */
+export const isOfSensors = (
+  captureId: RawBuilder<unknown>,
+  sensors: readonly string[],
+): RawBuilder<unknown> =>
+  sql`${captureId} = any(array(select id from captures where sensor_id = any(${[...sensors]}::bigint[])))`;
 
 /** `fresh_owners`: owners of minutes that are not judged yet; `owners`: in all of them. */
 export function judgedOwners(judging: Judging): RawBuilder<unknown> {
-  const { siteId, judged, unjudged, direction, locals = null } = judging;
+  const { siteId, judged, unjudged, direction, locals = null, sensors = null } = judging;
   return sql`fresh as materialized (
       select minute, capture_id, vantage, direction, coalesce(local_address, ${noAddress}) as local, name, protocol, server_port,
         evidence, is_attributed, inbound_bytes, outbound_bytes, packets, last_sent_at, segment as own_segment
@@ -64,15 +73,19 @@ export function judgedOwners(judging: Judging): RawBuilder<unknown> {
     owners as materialized (
       select minute, direction, local, capture_id, vantage, segment from minute_owners
       where site_id = ${siteId} and ${inSpans(judged)} and ${inDirection(direction)} and ${isLocal('local', locals)}
+        and ${ofSensors(sensors)}
       union all select * from fresh_owners)`;
 }
+
+const ofSensors = (sensors: readonly string[] | null) =>
+  sensors === null ? sql`true` : isOfSensors(sql.ref('capture_id'), sensors);
 
 const isLocal = (column: string, locals: readonly string[] | null) =>
   locals === null ? sql`true` : sql`${sql.ref(column)} = any(${[...locals]}::inet[])`;
 
 /** `owners`: of each minute, direction, local address and segment the capture that counts; `judged`: the facts, each with whether it does. */
 export function judgedFacts(judging: Judging): RawBuilder<unknown> {
-  const { siteId, judged, direction, key = null, local = null, locals = null } = judging;
+  const { siteId, judged, direction, key = null, local = null, locals = null, sensors = null } = judging;
   const ofLocal = local === null ? sql`true` : sql`local_address = ${local}::inet`;
   const ofFreshLocal = local === null ? sql`true` : sql`local = ${local}::inet`;
   return sql`${judgedOwners(judging)},
@@ -81,19 +94,19 @@ export function judgedFacts(judging: Judging): RawBuilder<unknown> {
       from (select minute, capture_id, vantage, direction, coalesce(local_address, ${noAddress}) as local, name, protocol,
           server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, packets, last_sent_at, segment as own_segment
         from application_facts where site_id = ${siteId} and ${inSpans(judged)} and ${inDirection(direction)} and ${ofKey(key)}
-          and ${ofLocal} and ${isLocal('local_address', locals)} and not is_foreign
+          and ${ofLocal} and ${isLocal('local_address', locals)} and ${ofSensors(sensors)} and not is_foreign
         union all select * from fresh where ${ofKey(key)} and ${ofFreshLocal}) f
       left join owners o using (minute, direction, local, capture_id, vantage))`;
 }
 
 /** `judged_pairs`: the pairs of these spans, each with whether it counts; after `judgedFacts` of spans that hold them. */
 export function judgedPairs(judging: Judging): RawBuilder<unknown> {
-  const { siteId, judged, unjudged, direction, key = null } = judging;
+  const { siteId, judged, unjudged, direction, key = null, sensors = null } = judging;
   return sql`judged_pairs as (
       select p.*, o.capture_id is not null as owns, coalesce(o.segment, p.own_segment) as segment
       from (select minute, capture_id, vantage, direction, client, server, name, protocol, server_port, client_bytes,
           server_bytes, packets, segment as own_segment, ${localOfPair} as local from endpoint_pairs
         where site_id = ${siteId} and ${inSpans([...judged, ...unjudged])} and ${inDirection(direction)} and ${ofKey(key)}
-          and not is_foreign) p
+          and ${ofSensors(sensors)} and not is_foreign) p
       left join owners o using (minute, direction, local, capture_id, vantage))`;
 }

@@ -1,9 +1,9 @@
 /** Peer networks of minutes that arrive too late for their pairs, written beside the facts. */
 import type { RowWriter } from '#service-kit/postgres/index.ts';
 import { directionCode } from '../contract/codes.ts';
-import { localAddressOf, type NamedPair } from '../contract/collect-facts.ts';
-import { firstAddressOf } from '../contract/peer-networks.ts';
-import type { RowPlace } from './row-place.ts';
+import type { NamedPair } from '../contract/collect-facts.ts';
+import { sumPeers } from '../contract/sum-peers.ts';
+import type { RowPlace } from '../control/row-place.ts';
 
 export const latePeerColumns = [
   ...['site_id', 'minute', 'capture_id', 'vantage', 'direction', 'local', 'segment', 'peer'],
@@ -37,32 +37,4 @@ export function writeLatePeers(to: RowWriter, place: RowPlace, pairs: readonly N
     to.bigint(Math.min(sum.packets, counterMax));
     to.boolean(place.isForeign(sum.local));
   }
-}
-
-interface PeerSum {
-  direction: 'outbound' | 'inbound';
-  local: string;
-  /** First address of the network. */
-  peer: string;
-  inboundBytes: number;
-  outboundBytes: number;
-  packets: number;
-}
-
-function sumPeers(pairs: readonly NamedPair[]): Iterable<PeerSum> {
-  const sums = new Map<string, PeerSum>();
-  for (const pair of pairs) {
-    const { direction } = pair;
-    if (direction !== 'outbound' && direction !== 'inbound') continue;
-    const isHost = direction === 'inbound';
-    const local = localAddressOf(pair)!;
-    const peer = firstAddressOf(isHost ? pair.client : pair.server);
-    const key = `${direction} ${local} ${peer}`;
-    const sum = sums.get(key) ?? { direction, local, peer, inboundBytes: 0, outboundBytes: 0, packets: 0 };
-    sums.set(key, sum);
-    sum.inboundBytes += isHost ? pair.clientBytes : pair.serverBytes;
-    sum.outboundBytes += isHost ? pair.serverBytes : pair.clientBytes;
-    sum.packets += pair.packets;
-  }
-  return sums.values();
 }

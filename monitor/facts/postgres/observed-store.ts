@@ -31,7 +31,7 @@ export async function listObserved(
       )}`;
   const { rows } = await sql<Explored['observed'][number]>`
     select ${step}, count(distinct minute)::int as minutes
-    from (select * from capture_minutes where ${within}) b join captures c on c.id = b.capture_id
+    from (select * from capture_minutes where ${within}) b
     where ${sql.join([sql`true`, ...ofCapture.map(conditionOf)], sql` and `)}
       and ${places.length === 0 ? sql`true` : sql`b.capture_id in (${saw})`}
     group by 1 order by 1`.execute(db);

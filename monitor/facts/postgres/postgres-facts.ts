@@ -8,6 +8,9 @@ import type { Exploration } from '../contract/exploration.ts';
 import type { FactStore } from '../contract/fact-store.ts';
 import type { SiteRange } from '../contract/facts.ts';
 import { hoursOf } from '../contract/peer-networks.ts';
+import { noteChanges, postgresIdentity } from '../control/engine-use-store.ts';
+import * as gaps from '../control/gap-store.ts';
+import { noteAppend } from '../control/note-append.ts';
 import * as ranges from './address-range-store.ts';
 import * as addresses from './address-store.ts';
 import { appendUploads } from './append-store.ts';
@@ -19,7 +22,7 @@ import { createPartitionMaker } from './partition-store.ts';
 import * as peers from './peer-store.ts';
 import { rejudgeAddresses } from './rejudge-store.ts';
 import { rollUp } from './roll-up.ts';
-import { type Coverage, limitStatements, readCovered } from './span-store.ts';
+import { type Coverage, groupByHash, limitStatements, readCovered } from './span-store.ts';
 
 export type { NameApplication } from '../contract/collect-facts.ts';
 
@@ -44,6 +47,7 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
     readCovered(db(), range, work);
   const exploreFor = async (trx: Queryable, coverage: Coverage, asked: Exploration) => {
     await limitStatements(trx, exploreMs);
+    await groupByHash(trx);
     return explore(trx, coverage, asked);
   };
   const withinTime = async <T>(work: () => Promise<T>) => {
@@ -57,17 +61,25 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
   };
   return {
     prepare: (minutes) => partitions.ensureMinutes(db(), minutes),
-    append: (uploads, scope) => appendUploads(controlTransaction(scope), uploads, deps.nameApplication),
-    rejudge: (changed, scope) => rejudgeAddresses(controlTransaction(scope), changed),
+    async append(uploads, scope) {
+      const trx = controlTransaction(scope);
+      await noteAppend(trx, postgresIdentity, uploads);
+      await appendUploads(trx, uploads, deps.nameApplication);
+    },
+    async rejudge(changed, scope) {
+      const trx = controlTransaction(scope);
+      await noteChanges(trx, postgresIdentity, await rejudgeAddresses(trx, changed));
+    },
     rollUp: (hours, mayGoOn) => rollUp(db(), partitions, hours, mayGoOn),
     readAddress: async (range) => (await ranges.readAddresses(db(), [range]))[0]!,
     readAddresses: (of) => ranges.readAddresses(db(), of),
     explainAddress: async (range) => explainRows(await addresses.explainAddress(db(), range)),
+    listSpeakers: (siteId, asked) => addresses.listSpeakers(db(), siteId, asked),
     listForeign: (range, limit) => addresses.listForeign(db(), range, limit),
     sumSite: (range) => covered(range, (trx, coverage) => addresses.sumSite(trx, coverage, range)),
     listTopAddresses: (range, limit) =>
       covered(range, (trx, coverage) => devices.listTopAddresses(trx, coverage, limit)),
-    listGaps: (range, limit) => addresses.listGaps(db(), range, limit),
+    listGaps: (range, limit) => gaps.listGaps(db(), range, limit),
     listCaptures: (siteId, sinceMinute) => addresses.listCaptures(db(), siteId, sinceMinute),
     listOutages: (sinceMinute) => addresses.listOutages(db(), sinceMinute),
     listLosses: (fromMinute, toMinute) => addresses.listLosses(db(), fromMinute, toMinute),

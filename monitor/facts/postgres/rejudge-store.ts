@@ -2,15 +2,22 @@
 import { sql } from 'kysely';
 import type { ChangedAddress } from '#monitor/placements/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { SiteDay } from '../control/engine-use-store.ts';
 
 /** What is older has been delivered, and shows as it was. */
 const hoursMax = 24;
 /** Addresses of one statement: with a day of minutes each it is answered in seconds. */
 const batchSize = 100;
 
-/** Writes verdicts that changed, and marks their minutes for the roll-up. */
-export async function rejudgeAddresses(trx: Queryable, changed: readonly ChangedAddress[]): Promise<void> {
-  for (let i = 0; i < changed.length; i += batchSize) await rejudge(trx, changed.slice(i, i + batchSize));
+/** Writes verdicts that changed, and marks their minutes for the roll-up; returns their days. */
+export async function rejudgeAddresses(
+  trx: Queryable,
+  changed: readonly ChangedAddress[],
+): Promise<SiteDay[]> {
+  const days: SiteDay[] = [];
+  for (let i = 0; i < changed.length; i += batchSize)
+    days.push(...(await rejudge(trx, changed.slice(i, i + batchSize))));
+  return days;
 }
 
 /** Each table of facts, and the local address of its rows. */
@@ -29,7 +36,7 @@ const tables = [
  * is looked up once for each address and sensor: a day has 1,440 minutes and one or two places. Only rows whose verdict
  * changes are looked up again.
  */
-async function rejudge(trx: Queryable, changed: readonly ChangedAddress[]): Promise<void> {
+async function rejudge(trx: Queryable, changed: readonly ChangedAddress[]): Promise<SiteDay[]> {
   const since = changed.map((one) => (Number.isFinite(one.since) ? one.since : 0));
   const covers = sql`p.began_at < d.minute + interval '1 minute' and p.ended_at > d.minute
     and (p.is_unique or p.segment = '' or d.segment = '' or p.segment in (d.segment, d.name))`;
@@ -59,10 +66,15 @@ async function rejudge(trx: Queryable, changed: readonly ChangedAddress[]): Prom
       returning f.site_id, f.minute)`,
   );
   const written = tables.map(({ table }) => sql`select site_id, minute from ${part(table, 'written')}`);
-  await sql`
+  const { rows } = await sql<SiteDay>`
     with given as (
       select address, to_timestamp(since) as since
       from unnest(${changed.map((one) => one.address)}::inet[], ${since}::float8[]) as g(address, since)),
-    ${sql.join(judged)}
-    insert into site_minute_marks (site_id, minute) ${sql.join(written, sql` union `)}`.execute(trx);
+    ${sql.join(judged)},
+    marked as (
+      insert into site_minute_marks (site_id, minute) ${sql.join(written, sql` union `)} returning site_id, minute)
+    select distinct site_id as "siteId", (floor(extract(epoch from minute) / 86400) * 86400)::float8 as day from marked`.execute(
+    trx,
+  );
+  return rows;
 }

@@ -52,6 +52,8 @@ export interface Coverage extends Parts, MinuteParts {
   addressesUpTo(stepSeconds: number, needsCapture: boolean): AddressParts;
   /** As `names`, of parts that fit into steps of so many seconds. */
   namesUpTo(stepSeconds: number): NameParts;
+  /** The same of the part that is young enough for pairs. */
+  youngNamesUpTo(stepSeconds: number): NameParts;
 }
 
 export const hourSeconds = 3600;
@@ -116,6 +118,7 @@ function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
     namePairs: names(youngAll, hourSeconds),
     addressesUpTo,
     namesUpTo: (stepSeconds) => names(all, stepSeconds),
+    youngNamesUpTo: (stepSeconds) => names(youngAll, stepSeconds),
   };
 }
 
@@ -129,6 +132,14 @@ export async function preferHashing(trx: Queryable): Promise<void> {
     set_config('work_mem', '64MB', true), set_config('hash_mem_multiplier', '4', true), set_config('jit', 'off', true)`.execute(
     trx,
   );
+}
+
+/**
+ * For the rest of the transaction: groups by hash, also where the planner expects so many groups that it would sort millions of rows on
+ * disk; an expression over a step has no statistics.
+ */
+export async function groupByHash(trx: Queryable): Promise<void> {
+  await sql`select set_config('enable_sort', 'off', true)`.execute(trx);
 }
 
 /** For the rest of the transaction: PostgreSQL stops a statement that takes longer. */

@@ -2,38 +2,35 @@
  * The whole way of uploads: HTTP with real protobuf and zstd into a real monitor, its inbox, the facts. Beside it, in the
  * same run, a bare COPY of the very same rows into the same partitioned and indexed tables.
  */
-import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import type { TelemetryMinute, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
-import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
-import { systemActor } from '#monitor/operators/index.ts';
+import {
+  countPending,
+  countRows,
+  enrolFleet,
+  type FleetSensor,
+  hostsOfUpload,
+  makeMinute,
+  sendAll,
+  factTables as tables,
+  untilApplied,
+  usageOfUpload,
+} from './bench-fleet.ts';
 import { type BenchDatabase, startBenchDatabase, startBenchServer } from './bench-monitor.ts';
 import { type Random, seededRandom } from './random-uploads.ts';
 
 const sensors = 1000;
 const sites = 20;
-const hostsOfUpload = 50;
-const usageOfUpload = 200;
 /** Minutes of the fleet that are sent as fast as they go, in each round. */
 const minutesAtOnce = 2;
 /** Each compares the whole way with COPY at once, since a machine's speed changes from minute to minute. */
 const rounds = 3;
 /** Minutes of the fleet that are sent in their time. */
 const minutesPaced = Number(process.env.SVC_BENCH_PACED_MINUTES ?? 2);
-const connections = 24;
-const tables = ['host_minutes', 'application_facts', 'endpoint_pairs'] as const;
-
-interface FleetSensor {
-  credential: string;
-  index: number;
-  spoolId: string;
-  sequence: number;
-}
 
 export async function benchIngest(report: (line: string) => void): Promise<void> {
   await using bench = await startBenchDatabase();
-  const fleet = await enrolFleet(bench);
+  const fleet = await enrolFleet(bench, { sensors, sites, firstOctet: 10 });
   const random = seededRandom(1);
   const start = Math.floor(Date.now() / 60_000) * 60 - 600;
   const makeOne = (i: number) => makeMinute(fleet, random, start + i * 60);
@@ -109,114 +106,6 @@ async function pace(
       `sustained, minute ${i + 1}: ${pending} of ${sensors} uploads not yet applied at its end; slowest receipt ${Math.round(slowest)} ms`,
     );
   }
-}
-
-async function enrolFleet({ monitor, database }: BenchDatabase): Promise<FleetSensor[]> {
-  const fleet: FleetSensor[] = [];
-  for (let i = 0; i < sites; i += 1) {
-    const site = await monitor.sites.create(systemActor, `Site ${i + 1}`);
-    for (let k = 0; k < sensors / sites; k += 1) {
-      const { token } = await monitor.sensors.createToken(systemActor, site.id);
-      const index = fleet.length;
-      const host = `node-${index + 1}`;
-      const made = await monitor.sensors.enrol({
-        token,
-        host_name: host,
-        node: host,
-        sensor_version: '0.1.24',
-      });
-      fleet.push({ credential: made!.credential, index, spoolId: randomUUID(), sequence: 0 });
-    }
-  }
-  await database.pool.query('analyze');
-  return fleet;
-}
-
-/** One upload of every sensor for this minute. */
-function makeMinute(fleet: FleetSensor[], random: Random, minute: number) {
-  return fleet.map((sensor) => {
-    sensor.sequence += 1;
-    const upload = {
-      spoolId: sensor.spoolId,
-      sequence: sensor.sequence,
-      sensorVersion: '0.1.24',
-      minutes: [makeCaptureMinute(sensor.index, random, minute)],
-      gaps: [],
-    };
-    return { credential: sensor.credential, body: compressUpload(encodeUpload(upload)) };
-  });
-}
-
-function makeCaptureMinute(index: number, random: Random, minute: number): TelemetryMinute {
-  const local = (i: number) => `10.${index >> 8}.${index & 255}.${i + 1}`;
-  const hosts = Array.from({ length: hostsOfUpload }, (_, i) => ({
-    address: local(i),
-    isLocal: true,
-    rxBytes: random(1_000_000),
-    txBytes: random(1_000_000),
-    packets: random(5000),
-    deviceKey: `br0|02:00:${hex(index >> 8)}:${hex(index)}:00:${hex(i)}`,
-  }));
-  const usage = Array.from({ length: usageOfUpload }, (_, i): TelemetryUsageRow => {
-    const name = random(1500);
-    return {
-      client: local(i % hostsOfUpload),
-      server: `198.${18 + (name >> 12)}.${(name >> 4) & 255}.${(name & 15) * 8 + random(4)}`,
-      protocol: 6,
-      serverPort: 443,
-      direction: 'outbound',
-      name: `service-${name}.example`,
-      evidence: 'tls_sni',
-      clientBytes: random(100_000),
-      serverBytes: random(1_000_000),
-      packets: 20 + random(900),
-      clientLastSentMs: minute * 1000 + random(60_000),
-      serverLastSentMs: minute * 1000 + random(60_000),
-    };
-  });
-  const packets = 100_000 + random(50_000);
-  const totals = { packets, ipPackets: packets, ipBytes: packets * 700, nonIpPackets: 0, parserDropped: 0 };
-  return {
-    minute,
-    capture: 'eth0',
-    role: 'uplink',
-    observedMs: 60_000,
-    totals: { ...totals, kernelDropped: 0, detailTruncated: 0 },
-    hosts,
-    usage,
-  };
-}
-
-const hex = (value: number) => (value & 255).toString(16).padStart(2, '0');
-
-async function sendAll(
-  server: { post(credential: string, body: Uint8Array): Promise<void> },
-  uploads: readonly { credential: string; body: Uint8Array }[],
-): Promise<void> {
-  let next = 0;
-  const sender = async () => {
-    for (let i = next++; i < uploads.length; i = next++)
-      await server.post(uploads[i]!.credential, uploads[i]!.body);
-  };
-  await Promise.all(Array.from({ length: connections }, sender));
-}
-
-async function countPending({ database }: BenchDatabase): Promise<number> {
-  const { rows } = await database.pool.query<{ n: number }>(
-    "select count(*)::int as n from inbox_uploads where state = 'pending'",
-  );
-  return rows[0]!.n;
-}
-
-async function untilApplied(bench: BenchDatabase): Promise<void> {
-  while ((await countPending(bench)) > 0) await new Promise((wake) => setTimeout(wake, 50));
-}
-
-async function countRows({ database }: BenchDatabase): Promise<number> {
-  const { rows } = await database.pool.query<{ n: number }>(
-    `select ${tables.map((table) => `(select count(*) from ${table})`).join(' + ')} as n`,
-  );
-  return Number(rows[0]!.n);
 }
 
 /** Takes the rows out, empties the tables, and puts them in again with one bare COPY a table. */

@@ -31,14 +31,18 @@ export interface BenchDatabase extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
-/** `kept`: a folder that stays for the next run. */
-export async function startBenchDatabase(kept?: string): Promise<BenchDatabase> {
+/** `kept`: a folder that stays for the next run. `serverSettings`: further ones of PostgreSQL. */
+export async function startBenchDatabase(
+  kept?: string,
+  serverSettings: Readonly<Record<string, string>> = {},
+): Promise<BenchDatabase> {
   const folder = kept ?? (await mkdtemp(join(tmpdir(), 'svc-bench-monitor-')));
   const postgres = createEmbeddedPostgres({
     dir: join(folder, 'postgres'),
     databaseName: 'monitor',
     urlSetting: 'SVC_MONITOR_DATABASE_URL',
     reporter: silentReporter,
+    serverSettings,
   });
   await postgres.start();
   const database = createDatabase({
@@ -73,13 +77,24 @@ export async function startBenchDatabase(kept?: string): Promise<BenchDatabase> 
   };
 }
 
+/** Headers of a browser in which an operator is signed in. */
+export async function signIn({ monitor }: BenchDatabase): Promise<{ cookie: string; accept: string }> {
+  const { id } = await monitor.operators.add({
+    email: `bench-${Date.now()}@monitor.example`,
+    name: 'Bench',
+    password: 'a password of sufficient length',
+    role: 'viewer',
+  });
+  return { cookie: (await monitor.sessions.start(id)).split(';')[0]!, accept: 'text/html' };
+}
+
 export interface BenchServer extends AsyncDisposable {
   /** Hands a body in; throws unless it was accepted. */
   post(credential: string, body: Uint8Array): Promise<void>;
   /** Asks for a path as a browser does, compressed. */
   get(path: string, headers: Readonly<Record<string, string>>): Promise<BenchAnswer>;
-  /** Processor seconds that the process has used. */
   pid: number;
+  port: number;
 }
 
 export interface BenchAnswer {
@@ -91,8 +106,11 @@ export interface BenchAnswer {
   text: string;
 }
 
-/** `./svc monitor serve` on this database. */
-export async function startBenchServer(bench: BenchDatabase): Promise<BenchServer> {
+/** `./svc monitor serve` on this database. `settings`: further ones of the program. */
+export async function startBenchServer(
+  bench: BenchDatabase,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<BenchServer> {
   const port = await freePort();
   const environment = {
     ...process.env,
@@ -101,6 +119,7 @@ export async function startBenchServer(bench: BenchDatabase): Promise<BenchServe
     SVC_MONITOR_PORT: String(port),
     SVC_LOG_LEVEL: 'error',
     SVC_APPLICATION_RANKING: '0',
+    ...settings,
   };
   const child = spawn(process.execPath, [main, 'monitor', 'serve'], {
     env: environment,
@@ -109,6 +128,7 @@ export async function startBenchServer(bench: BenchDatabase): Promise<BenchServe
   const agent = new Agent({ keepAlive: true, maxSockets: 32 });
   const server: BenchServer = {
     pid: child.pid!,
+    port,
     post: (credential, body) => postUpload(agent, port, credential, body),
     get: (path, headers) => getPath(agent, port, path, headers),
     async [Symbol.asyncDispose]() {

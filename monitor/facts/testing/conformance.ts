@@ -65,13 +65,15 @@ export async function compareAnswers(
 ): Promise<string[]> {
   const { model, random, minutes, stage } = about;
   const offences: string[] = [];
+  const names = await Promise.all([store.facts, model].map((facts) => nameCaptures(facts, store.origins)));
   for (let i = 0; i < about.questions; i += 1) {
     const range = randomRange(random, store.origins, minutes);
     for (const [question, ask] of [
       ...questionsAbout(random, range),
       ...explorations(random, range, store.origins),
     ]) {
-      const [told, expected] = [await answer(store.facts, range, ask), await answer(model, range, ask)];
+      const told = await answer(store.facts, range, ask, names[0]!);
+      const expected = await answer(model, range, ask, names[1]!);
       if (!isDeepStrictEqual(told, expected))
         offences.push(`${stage}, ${question} of ${JSON.stringify(range)}: ${difference(told, expected)}`);
     }
@@ -79,11 +81,11 @@ export async function compareAnswers(
   return offences;
 }
 
-/** Some minutes of the hours around now, of yesterday's edge for pairs, and of long ago. */
+/** Some minutes of the hours around now, of the day before (none that stops counting while a test runs), and of long ago. */
 export function sampleMinutes(nowSecond: number): number[] {
   const hour = Math.floor(nowSecond / 3600) * 3600;
   const starts = [hour - 3600, hour - 3540, hour - 7200, hour - 60, hour - 10_800, hour - 5 * 3600];
-  const old = [hour - 23 * 3600, hour - 26 * 3600, hour - 26 * 3600 + 60, hour - 15 * 86_400];
+  const old = [hour - 22 * 3600, hour - 26 * 3600, hour - 26 * 3600 + 60, hour - 15 * 86_400];
   return [...starts, ...old].concat(hour - 3600 + 120);
 }
 
@@ -184,6 +186,16 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
     ['readAddress', (facts) => facts.readAddress(address)],
     ['readAddresses', (facts) => facts.readAddresses(several)],
     ['explainAddress', (facts) => facts.explainAddress(address)],
+    [
+      'listSpeakers',
+      async (facts, siteId) => {
+        const asked = sampleAddresses.flatMap((one) =>
+          [range.fromMinute, middle, range.toMinute - 60].map((minute) => ({ address: one, minute })),
+        );
+        const told = await facts.listSpeakers(siteId, asked);
+        return told.map((one) => `${one.address} ${one.minute}`).sort();
+      },
+    ],
     ['listForeign', (facts) => facts.listForeign({ ...range, sensorId: null }, limit)],
     ['sumSite', (facts) => facts.sumSite({ ...range, stepSeconds: step })],
     ['listTopAddresses', (facts) => facts.listTopAddresses(range, limit)],
@@ -218,10 +230,21 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
   ];
 }
 
-/** Engines number captures as they please; the answer names them by sensor and interface. */
-async function answer(facts: FactStore, range: SiteRange, ask: Ask): Promise<unknown> {
-  const captures = await facts.listCaptures(range.siteId, 0);
-  const names = new Map(captures.map((one) => [one.captureId, `${one.sensorId} ${one.name}`]));
+/** Engines number captures as they please; answers name them by sensor and interface. */
+async function nameCaptures(facts: FactStore, origins: readonly FactOrigin[]): Promise<Map<number, string>> {
+  const names = new Map<number, string>();
+  for (const siteId of new Set(origins.map((one) => one.siteId)))
+    for (const one of await facts.listCaptures(siteId, 0))
+      names.set(one.captureId, `${one.sensorId} ${one.name}`);
+  return names;
+}
+
+async function answer(
+  facts: FactStore,
+  range: SiteRange,
+  ask: Ask,
+  names: ReadonlyMap<number, string>,
+): Promise<unknown> {
   const said = await ask(facts, range.siteId);
   return sortNamed(
     JSON.parse(

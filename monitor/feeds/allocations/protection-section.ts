@@ -32,7 +32,9 @@ export function createProtectionSection({ db, reader, sites }: ProtectionDeps): 
       ...(leftOut > 0 ? { protected_targets_left_out: leftOut } : {}),
     }),
     async countEntries(subjects) {
-      const counted = await countProtectedByNode(db(), await sites.listClusters());
+      const siteIds = new Set(subjects.map(({ siteId }) => siteId));
+      const clusters = (await sites.listClusters()).filter(({ siteId }) => siteIds.has(siteId));
+      const counted = await countProtectedByNode(db(), clusters);
       return new Map(subjects.map((subject) => [subject.sensorId, sumOf(subject, counted)]));
     },
   });

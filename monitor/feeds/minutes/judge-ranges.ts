@@ -19,7 +19,7 @@ import { readVerdicts, writeVerdicts } from './verdict-store.ts';
 
 export interface JudgeDeps {
   db: () => Queryable;
-  traffic: Pick<Traffic, 'readAddressesMinutes'>;
+  traffic: Pick<Traffic, 'readAddressesMinutes' | 'listSpeakers'>;
   incidents: Pick<Incidents, 'readAttackPeriods'>;
 }
 
@@ -90,7 +90,7 @@ async function judgeAlone(
   const times = asked.map(({ minute }) => minute * 1000);
   const addresses = [...new Set(ranges.map(({ address }) => address))];
   const [reports, periods] = await Promise.all([
-    readDetectorReports(deps.db(), siteId, asked),
+    readDetectorReports(deps.db(), siteId, asked, (attacked) => deps.traffic.listSpeakers(siteId, attacked)),
     deps.incidents.readAttackPeriods(siteId, addresses, Math.min(...times), Math.max(...times) + 60_000),
   ]);
   const concerns = new Map(

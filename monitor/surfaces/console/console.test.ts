@@ -185,7 +185,7 @@ async function listRoutes(
   });
   await registerConsole(app as unknown as App, {
     ...server.monitor,
-    processing: readConfig({}),
+    processing: { ...readConfig({}), roles: server.monitor.roles },
     db: () => server.database.db,
     clock: systemClock,
     publicUrl: null,

@@ -81,7 +81,8 @@ export interface ConsoleDeps {
     liveHistorySeconds: number;
     liveHistoryMax: number;
     inventorySyncSeconds: number;
-    hasInboxWorker: boolean;
+    /** What this process does (`serve --only`). */
+    roles: ReadonlySet<string>;
     hasRanking: boolean;
     hasInventorySync: boolean;
     hasAlerts: boolean;

@@ -1,18 +1,20 @@
 /** Endpoints for supervisors and Prometheus: liveness, readiness, and metrics. `/healthz` and `/readyz` are public. */
 import type { Health, MonitorMeters } from '#monitor/health/index.ts';
 import type { App } from '#service-kit/http/index.ts';
+import type { Limits } from '#service-kit/limits/index.ts';
 import { registerMetrics } from '#service-kit/metrics/index.ts';
 
 export interface HealthRouteDeps {
   health: Health;
   meters: MonitorMeters;
   database: { pool: { totalCount: number; idleCount: number; waitingCount: number } };
+  limits: Pick<Limits, 'findProblem'>;
   /** Null: there are no metrics. */
   metricsToken: string | null;
 }
 
 export function registerHealth(app: App, deps: HealthRouteDeps): void {
-  const { health, meters, database } = deps;
+  const { health, meters, database, limits } = deps;
   app.get('/healthz', async () => ({ status: 'alive' }));
   app.get('/readyz', async (_request, reply) => {
     const { isReady, checks } = await health.check();
@@ -27,6 +29,6 @@ export function registerHealth(app: App, deps: HealthRouteDeps): void {
     token: deps.metricsToken,
     tokenSetting: 'SVC_MONITOR_METRICS_TOKEN',
     contentType: meters.contentType,
-    render: () => meters.render({ health, pool: database.pool }),
+    render: () => meters.render({ health, pool: database.pool, limits }),
   });
 }

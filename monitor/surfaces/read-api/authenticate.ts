@@ -20,14 +20,16 @@ export function authenticateWith(tokens: Pick<ReadTokens, 'authenticate' | 'admi
         },
         { 'www-authenticate': 'Bearer' },
       );
-    const admission = tokens.admit(token.id);
+    const admission = await tokens.admit(token.id);
     if (!admission.isAdmitted)
       throw new HttpError(
         429,
         { code: 'rate_limited', message: admission.why, retryable: true },
         { 'retry-after': String(admission.retryAfterSeconds) },
       );
-    reply.raw.once('close', admission.end);
+    // A caller that has gone meanwhile is not announced again.
+    if (reply.raw.closed) await admission.end();
+    else reply.raw.once('close', () => void admission.end());
     sites.set(request, token.siteId);
   };
 }

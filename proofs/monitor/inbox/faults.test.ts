@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { breakDatabase } from './database-faults.prove.ts';
+import { breakEngine } from './engine-faults.prove.ts';
 import { breakNetwork } from './network-faults.prove.ts';
 import { fetchPlans } from './plans-under-load.prove.ts';
 import { forceTakeovers } from './takeovers.prove.ts';
@@ -43,6 +44,20 @@ test('B3: a database that is killed and ends sessions loses no upload and double
 test('B4: a commit whose answer is lost is read again, not repeated', async () => {
   const { offences } = await breakNetwork({ n: 2, seed: 5, report, sensors: 4, workers: 1 });
   assert.deepEqual(offences, []);
+});
+
+test('B8, NET-7.1: a ClickHouse that is killed before and after it stores loses no fact and doubles none', async () => {
+  const { offences, counts } = await breakEngine({
+    n: 3,
+    seed: 3,
+    report,
+    sensors: 8,
+    workers: 1,
+    uploads: 40,
+    inTurn: ['killed_after', 'killed_before', 'disk_full'],
+  });
+  assert.deepEqual(offences, []);
+  assert.deepEqual(counts, { killed_after: 1, killed_before: 1, disk_full: 1 });
 });
 
 test('B7, NET-5.3: plans are answered while telemetry holds every lock and every connection', async () => {

@@ -37,6 +37,10 @@ export interface FleetOptions {
   answerMs?: number;
   bug: PlantedBug | null;
   random: () => number;
+  /** ClickHouse with the facts; PostgreSQL without it. */
+  factsUrl?: string;
+  /** Module that a worker loads first. */
+  preload?: string;
 }
 
 export interface Worker {
@@ -69,7 +73,9 @@ export interface FleetSensor {
 export async function createFleet(options: FleetOptions): Promise<Fleet> {
   const { db, pool } = options.database;
   const database = { name: 'database', db, pool, reader: db, start: async () => {}, stop: async () => {} };
-  const monitor = compose(readConfig({}), { database, reporter: silentReporter });
+  const { factsUrl = '', preload } = options;
+  const monitor = compose(readConfig({ SVC_FACTS_URL: factsUrl }), { database, reporter: silentReporter });
+  if (factsUrl) await monitor.factEngine.part.start();
   const sensors = await enrol(monitor, options.sensors);
   // Not long ago, and wholly within a day.
   const firstMinute = Math.floor((Date.now() - 3_600_000) / 60_000) * 60;
@@ -78,8 +84,9 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
 
   async function start(place: number): Promise<void> {
     const { workerUrl: databaseUrl, leaseSeconds, answerMs = 20_000, bug } = options;
-    const orders: WorkerOrders = { databaseUrl, leaseSeconds, answerMs, bug };
-    const child = spawn(process.execPath, [childPath, JSON.stringify(orders)], {
+    const orders: WorkerOrders = { databaseUrl, leaseSeconds, answerMs, bug, factsUrl };
+    const given = preload === undefined ? [] : ['--import', preload];
+    const child = spawn(process.execPath, [...given, childPath, JSON.stringify(orders)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     workers[place] = { pid: child.pid!, child };

@@ -11,6 +11,8 @@ export interface WorkerOrders {
   /** After so long without an answer a connection is given up. */
   answerMs: number;
   bug: PlantedBug | null;
+  /** ClickHouse with the facts; PostgreSQL without it. */
+  factsUrl?: string;
 }
 
 const orders = JSON.parse(process.argv[2]!) as WorkerOrders;
@@ -24,12 +26,25 @@ const database = {
   start: async () => {},
   stop: () => db.destroy(),
 };
-const { leaseSeconds } = orders;
-const { inbox } = compose(readConfig({}), {
+const { leaseSeconds, factsUrl = '' } = orders;
+const { inbox, factEngine } = compose(readConfig({ SVC_FACTS_URL: factsUrl }), {
   database,
   // Planted faults are not reported.
   reporter: silentReporter,
-  inbox: { leaseSeconds, retrySeconds: 0.1 },
+  inbox: { leaseSeconds, retrySeconds: 0.1, ...(factsUrl ? { gatherMs: 100 } : {}) },
 });
+if (factsUrl) await startWhenItAnswers();
 await inbox.worker.start();
 process.stdout.write('working\n');
+
+/** A service manager starts a worker again until it starts. */
+async function startWhenItAnswers(): Promise<void> {
+  for (;;) {
+    try {
+      await factEngine.part.start();
+      return;
+    } catch {
+      await new Promise((wake) => setTimeout(wake, 200));
+    }
+  }
+}

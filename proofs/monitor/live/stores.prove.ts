@@ -19,7 +19,7 @@ import {
 } from '#monitor/live/live-store.ts';
 import { createPostgresStore } from '#monitor/live/postgres-store.ts';
 import { createRedisStore } from '#monitor/live/redis-store.ts';
-import { startRedis } from '#monitor/live/testing/redis-server.ts';
+import { startRedis } from '#service-kit/redis/testing/redis-server.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 
 export const name = 'live-stores';

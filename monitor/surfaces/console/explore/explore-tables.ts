@@ -1,17 +1,15 @@
 /** The explorer's tables: the largest values of a dimension with share, change and course. */
 import type { FastifyRequest } from 'fastify';
 import type { Amount, Answer, Dimension, Row } from '#monitor/explorer/index.ts';
+import { changeText as changeTextOf, courseCell, valueCell } from '#service-kit/explorer/index.ts';
 import {
   type Content,
   code,
   formatBytes,
   formatCount,
-  formatPercent,
   html,
-  link,
   type Sort,
   shareBar,
-  sparkLine,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import { type ExploreView, manyOf, nameOf, onlyHref, sortNames, withoutHref } from './explore-view.ts';
@@ -71,7 +69,7 @@ export function exploreTable(
         key: 'course',
         header: 'Course',
         kind: 'picture' as const,
-        cell: (row) => (row.rates.length > 0 ? sparkLine(row.rates, `${row.label} over the range`) : ''),
+        cell: (row) => courseCell(row.label, row.rates),
       },
     ],
     empty: {
@@ -138,11 +136,11 @@ type SortedLine = Pick<Line, 'label' | 'isRest' | 'amount' | 'share' | 'previous
 function nameCell(view: ExploreView, dimension: Dimension, row: Line): Content {
   const text = codes.includes(dimension) ? code(row.label) : row.label;
   if (row.value === null) return html`<span class="hint">${row.label}</span>`;
-  const without = link(withoutHref(view, dimension, row.value), '−', {
-    kind: 'quiet',
-    label: `Leave out ${row.label}`,
-  });
-  return html`${link(onlyHref(view, dimension, row.value), text)} <span class="leave-out">${without}</span>`;
+  const hrefs = {
+    only: onlyHref(view, dimension, row.value),
+    without: withoutHref(view, dimension, row.value),
+  };
+  return valueCell({ text, label: row.label }, hrefs);
 }
 
 function bytesColumn(key: string, header: string, of: (amount: Amount) => number) {
@@ -186,12 +184,6 @@ function changeColumn(isPackets: boolean) {
 const changeOf = (now: number, before: number): number | null =>
   before === 0 && now === 0 ? null : now / before;
 
-/** Against the period before: `+14 %`, `−3 %`, `new`; nothing where it is not known. */
-export function changeText(now: number, before: number | null): string | null {
-  if (before === null) return null;
-  if (before === 0) return now === 0 ? 'none' : 'new';
-  const change = now / before - 1;
-  if (Math.abs(change) < 0.005) return '±0 %';
-  if (change >= 9) return `${formatCount(Math.round(now / before))} times`;
-  return `${change < 0 ? '−' : '+'}${formatPercent(Math.abs(change), 0)}`;
-}
+/** Against the period before: `+14 %`, `−3 %`, `new`, `12 times`; nothing where it is not known. */
+export const changeText = (now: number, before: number | null): string | null =>
+  changeTextOf(now, before, (count) => `${count} times`);

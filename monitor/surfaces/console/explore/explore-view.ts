@@ -36,14 +36,14 @@ export interface ExploreView {
 }
 
 /** Grouped by the first of these that is not already one value. */
-const preferred: readonly Dimension[] = ['application', 'server', 'peer', 'address', 'port', 'direction'];
+const preferred: readonly Dimension[] = ['application', 'server', 'peer', 'port', 'address', 'direction'];
 /** The same of all traffic: remote addresses are too many to be summed each time that the page opens. */
 const preferredOfAll: readonly Dimension[] = [
   'application',
   'server',
-  'port',
-  'direction',
   'customer',
+  'direction',
+  'port',
   'peer',
 ];
 /** One value of these leaves few remote addresses. */

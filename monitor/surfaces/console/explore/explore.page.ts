@@ -1,6 +1,7 @@
 /** The explorer: any traffic of a site, by any dimension. */
 import type { FastifyRequest } from 'fastify';
 import type { Answer, Dimension } from '#monitor/explorer/index.ts';
+import { pictureTabs } from '#service-kit/explorer/index.ts';
 import {
   banner,
   type ChartData,
@@ -20,8 +21,6 @@ import {
   refreshing,
   stat,
   stats,
-  tabs,
-  withQuery,
 } from '#service-kit/pages/index.ts';
 import { fileHref, offerData } from '#service-kit/web/index.ts';
 import { type OperationsLink, placeOfFilters } from '../parts/operations-link.ts';
@@ -63,10 +62,7 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
     refreshing({ id: 'explore', url: view.url, everySeconds: 60 }, [
       limitBanners(page),
       totals(answer),
-      tabs('Pictures', [
-        { label: 'Over time', href: withQuery(view.url, { tab: undefined }), current: view.tab === 'time' },
-        { label: 'Flows', href: withQuery(view.url, { tab: 'flows' }), current: view.tab === 'flows' },
-      ]),
+      pictureTabs(view),
       page.flows ? exploreFlows(view, page.flows) : exploreChart(request, page),
       view.by !== null && exploreTable(request, view, view.by, answer),
       html`<div class="side-by-side">${page.tables.map(({ dimension, answer: one }) =>

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { type Dimension, dimensions, printQueryText } from '#monitor/explorer/index.ts';
+import { splitTyped } from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson, readRange, toast, withQuery } from '#service-kit/pages/index.ts';
 import { wantedFile } from '#service-kit/web/index.ts';
@@ -116,11 +117,10 @@ async function orRefused<T>(read: Promise<T>): Promise<T> {
 
 /** Whole texts of the box, whose last word is completed: names of dimensions, then values. */
 async function complete(deps: ConsoleDeps, siteId: number, typed: string): Promise<string[]> {
-  const last = /(?:^|\s)(-?)(?:(\p{L}+):)?((?:"[^"]*"?|[^\s"])*)$/u.exec(typed);
-  if (!last) return [];
-  const [, minus = '', name, word = ''] = last;
-  const head = typed.slice(0, typed.length - (minus.length + (name ? name.length + 1 : 0) + word.length));
-  if (name === undefined)
+  const last = splitTyped(typed);
+  if (last === null) return [];
+  const { head, minus, name, word } = last;
+  if (name === null)
     return deps.explorer.dimensions
       .filter((one) => one.startsWith(word.toLowerCase()))
       .map((one) => `${head}${minus}${one}:`);

@@ -1,6 +1,6 @@
 /** Where settings are: telemetry processing in the environment, with present values; all others in the console. */
 import type { FastifyRequest } from 'fastify';
-import type { RunningFeed } from '#monitor/feeds/index.ts';
+import { live, type RunningFeed } from '#monitor/feeds/index.ts';
 import {
   type Content,
   code,
@@ -37,7 +37,7 @@ export function processingSection(
         card: { line: ['value'] },
         refreshSeconds: 0,
         isStacked: true,
-        rows: [...settingsOf(processing), ...feeds.all.map(settingOf)],
+        rows: [...settingsOf(processing), ...feeds.all.map((feed) => settingOf(feed, processing))],
         columns: [
           { key: 'what', header: 'What', cell: (row) => row.what, value: (row) => row.what },
           { key: 'value', header: 'Now', cell: (row) => row.value, value: (row) => row.value },
@@ -71,24 +71,26 @@ export function processingSection(
 
 const done = (isHere: boolean, how: string) => (isHere ? how : 'by another process');
 
-function settingOf({ feed, cadence }: RunningFeed): Setting {
+function settingOf({ feed, cadence }: RunningFeed, { roles }: ConsoleDeps['processing']): Setting {
+  const isHere = cadence.isOn && roles.has(feed.name === live.name ? 'live' : 'feeds');
   return {
     what: `Feed to operations: ${feed.title}`,
-    value: done(cadence.isOn, `every ${formatCount(cadence.intervalSeconds)} s`),
+    value: done(isHere, `every ${formatCount(cadence.intervalSeconds)} s`),
     names: [feed.cadence.isOn.name, feed.cadence.seconds.name],
   };
 }
 
 function settingsOf(now: ConsoleDeps['processing']): Setting[] {
+  const runsLoops = now.roles.has('loops');
   return [
     {
       what: 'Uploads are applied',
-      value: done(now.hasInboxWorker, 'as they come'),
-      names: ['SVC_MONITOR_INBOX_WORKER'],
+      value: done(now.roles.has('inbox'), 'as they come'),
+      names: ['serve --only'],
     },
     {
       what: 'Applications of 24 hours are ranked',
-      value: done(now.hasRanking, 'every 5 min'),
+      value: done(now.hasRanking && runsLoops, 'every 5 min'),
       names: ['SVC_APPLICATION_RANKING'],
     },
     {
@@ -104,19 +106,19 @@ function settingsOf(now: ConsoleDeps['processing']): Setting[] {
     {
       what: 'The inventory is imported',
       value: done(
-        now.hasInventorySync,
+        now.hasInventorySync && now.roles.has('feeds'),
         `every ${formatCount(now.inventorySyncSeconds)} s while that is automatic`,
       ),
       names: ['SVC_OPS_INVENTORY_SYNC', 'SVC_OPS_INVENTORY_SYNC_SECONDS'],
     },
     {
       what: 'Alerts are judged',
-      value: done(now.hasAlerts, 'continuously'),
+      value: done(now.hasAlerts && runsLoops, 'continuously'),
       names: ['SVC_MONITOR_ALERTS'],
     },
     {
       what: 'What has expired is removed',
-      value: done(now.hasMaintenance, 'every hour'),
+      value: done(now.hasMaintenance && runsLoops, 'every hour'),
       names: ['SVC_MONITOR_MAINTENANCE'],
     },
   ];

@@ -8,6 +8,7 @@ import {
   banner,
   type Content,
   code,
+  formatBytes,
   formatCount,
   formatDuration,
   html,
@@ -44,9 +45,11 @@ export function systemPage(
     pageHeader({ title: 'System', state: sentence(report) }),
     refreshing({ id: 'system', url: '/system', everySeconds: 15 }, [
       report.problems.map((problem) => banner({ tone: 'warn', title: problem })),
+      report.factMove.text === null ? [] : banner({ tone: 'info', title: report.factMove.text }),
       figures(report),
       workers(request, report, loopWork),
       feeds(request, report),
+      facts(report),
       retention(request, report),
       section(
         {
@@ -112,6 +115,34 @@ function figures({ inbox, leases, sensors }: HealthReport): Content {
       value: sensors.length === 0 ? undefined : formatDuration(lag),
       source: `${formatCount(sensors.length)} ${sensors.length === 1 ? 'sensor' : 'sensors'}`,
     }),
+  );
+}
+
+/** Where the traffic facts have a server of their own. */
+function facts({ facts: engine }: HealthReport): Content {
+  if (engine === null) return [];
+  const bytes = (value: number | null) => (value === null ? undefined : formatBytes(value));
+  return section(
+    { title: 'Traffic facts', description: `They are kept on ${engine.name}.` },
+    stats(
+      stat({
+        label: 'Answers in',
+        value: engine.answerMs === null ? undefined : `${Math.round(engine.answerMs)} ms`,
+        tone: engine.problem === null ? 'neutral' : 'bad',
+        source: engine.answerMs === null ? 'it does not answer' : 'a small question',
+      }),
+      stat({
+        label: 'Stored',
+        value: bytes(engine.bytes),
+        source: engine.rows === null ? 'unknown' : `${formatCount(engine.rows)} rows`,
+      }),
+      stat({
+        label: 'Parts',
+        value: engine.parts === null ? undefined : formatCount(engine.parts),
+        source: 'of all tables, which are merged in the background',
+      }),
+      stat({ label: 'Free on its disk', value: bytes(engine.freeBytes), source: 'merges need some of it' }),
+    ),
   );
 }
 

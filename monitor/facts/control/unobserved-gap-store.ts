@@ -20,14 +20,19 @@ interface StoredGap extends GapInput {
   recordedAt: string;
 }
 
-interface SensorMinute extends ObservedMinute {
+/** A minute that a capture of a sensor observed whole. */
+export interface SensorMinute extends ObservedMinute {
   sensorId: number;
 }
 
-/** Trims the stored gaps and those of the uploads; returns the uploads with the rest of their gaps. */
+/**
+ * Trims the stored gaps and those of the uploads; returns the uploads with the rest of their gaps. `findKnown` tells those of
+ * some minutes for which the engine had stored something before these uploads.
+ */
 export async function trimUnobservedGaps(
   trx: Queryable,
   uploads: readonly FactUpload[],
+  findKnown: (trx: Queryable, minutes: readonly SensorMinute[]) => Promise<readonly SensorMinute[]>,
 ): Promise<FactUpload[]> {
   const candidates = uploads.map((upload) =>
     wholeMinutes(upload).map((one): SensorMinute => ({ ...one, sensorId: upload.origin.sensorId })),
@@ -41,7 +46,7 @@ export async function trimUnobservedGaps(
     disputed.some((gap) => gap.sensorId === one.sensorId && namesUnobserved(gap, one)),
   );
   if (contradicting.length === 0) return [...uploads];
-  const known = await findKnown(trx, contradicting);
+  const known = new Set((await findKnown(trx, contradicting)).map(keyOf));
   const captures = await findCaptures(trx, uploads);
   const left: FactUpload[] = [];
   let gaps = stored;
@@ -82,19 +87,6 @@ async function findUnobservedGaps(trx: Queryable, minutes: readonly SensorMinute
     join telemetry_gaps g on g.sensor_id = span.sensor_id and g.to_minute >= to_timestamp(span.from_minute)
       and g.from_minute <= to_timestamp(span.to_minute)`.execute(trx);
   return rows.filter(isUnobserved);
-}
-
-/** Those of these minutes for which something is stored. */
-async function findKnown(trx: Queryable, minutes: readonly SensorMinute[]): Promise<Set<string>> {
-  const { rows } = await sql<SensorMinute>`
-    select given.sensor_id as "sensorId", given.capture, given.minute
-    from unnest(${minutes.map((one) => one.sensorId)}::bigint[], ${minutes.map((one) => one.capture)}::text[],
-      ${minutes.map((one) => one.minute)}::float8[]) as given (sensor_id, capture, minute)
-    join captures c on c.sensor_id = given.sensor_id and c.name = given.capture
-    join capture_minutes m on m.site_id = c.site_id and m.minute = to_timestamp(given.minute) and m.capture_id = c.id`.execute(
-    trx,
-  );
-  return new Set(rows.map(keyOf));
 }
 
 /** The names of each sensor's captures, those of these uploads included. */

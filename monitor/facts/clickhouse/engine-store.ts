@@ -1,0 +1,131 @@
+/**
+ * Statements sent to ClickHouse, each with a limit of time, and what their failures mean.
+ *
+ * Three kinds of failures: a statement took too long (`facts.too_slow`); the engine could not be used at all, is full, read-only
+ * or overloaded (`facts.unavailable`, nothing is wrong with what was sent and it may be sent again); everything else.
+ */
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { CodedError } from '#common/errors/index.ts';
+import { type Fragment, toStatement } from './statement.ts';
+
+export type FactClient = Pick<ClickHouseClient, 'query' | 'command' | 'exec' | 'close'>;
+
+export interface Engine {
+  /** Rows of a statement, as objects. Throws `facts.too_slow` after `limitMs`. */
+  rows<T>(statement: Fragment, limitMs?: number): Promise<T[]>;
+  /** A statement without an answer. */
+  run(statement: Fragment): Promise<void>;
+  /** Inserts rows in TabSeparated. What was inserted before under this token is left alone. The token is of letters and digits. */
+  insert(into: { table: string; columns: readonly string[] }, body: string, token: string): Promise<void>;
+  /** Inserts rows in TabSeparated, also where the same were inserted before. */
+  load(into: { table: string; columns: readonly string[] }, rows: Buffer): Promise<void>;
+  /** Rows of a statement in TabSeparated, in pieces that need not end with a row. */
+  read(statement: Fragment): Promise<AsyncIterable<Buffer>>;
+}
+
+/** A read of three months of a large site takes some seconds; what takes longer than this is stopped. */
+const readMsDefault = 60_000;
+/** Shorter than the lease of the inbox, under which uploads are applied. */
+const insertSeconds = 10;
+
+/** Longest insert of a move, and longest read of a day. */
+export const loadSeconds = 30;
+const readSeconds = 3600;
+
+/** ClickHouse's codes that say something of the statement or its data; all others are about the server. */
+const ownFaults = new Set([
+  ...['6', '26', '27', '33', '36', '38', '41', '42', '43', '44', '46', '47', '53', '62', '69', '70', '72'],
+  ...['117', '131', '349', '386', '456', '457'],
+]);
+const timeoutExceeded = new Set(['159', '160', '241']);
+
+export function createEngine(client: FactClient): Engine {
+  return {
+    async rows<T>(statement: Fragment, limitMs = readMsDefault) {
+      const { query, parameters } = toStatement(statement);
+      return await meaning(async () => {
+        const answer = await client.query({
+          query: `${query}\nsettings max_execution_time = ${limitMs / 1000}, timeout_overflow_mode = 'throw',
+            output_format_json_quote_64bit_integers = 0, join_use_nulls = 0, enable_analyzer = 1,
+            prefer_column_name_to_alias = 1`,
+          format: 'JSONEachRow',
+          query_params: parameters,
+        });
+        return await answer.json<T>();
+      }, limitMs);
+    },
+    async run(statement) {
+      const { query, parameters } = toStatement(statement);
+      await meaning(async () => await client.command({ query, query_params: parameters }));
+    },
+    async insert({ table, columns }, body, token) {
+      if (!/^[0-9a-z]+$/.test(token)) throw new Error('A token consists of letters and digits.');
+      await meaning(async () => {
+        const { stream } = await client.exec({
+          query: `insert into ${table} (${columns.join(', ')}) settings insert_deduplicate = 1, async_insert = 0,
+            insert_deduplication_token = '${token}', max_execution_time = ${insertSeconds} format TabSeparated`,
+          values: Readable.from([body]),
+          abort_signal: AbortSignal.timeout(insertSeconds * 1000),
+        });
+        stream.destroy();
+      });
+    },
+    async load({ table, columns }, rows) {
+      await meaning(async () => {
+        const { stream } = await client.exec({
+          // A token of its own: without one the same rows are left out after they were deleted, also with insert_deduplicate = 0.
+          query: `insert into ${table} (${columns.join(', ')}) settings async_insert = 0,
+            insert_deduplication_token = '${randomUUID()}', max_execution_time = ${loadSeconds} format TabSeparated`,
+          values: Readable.from([rows]),
+          abort_signal: AbortSignal.timeout(loadSeconds * 1000),
+        });
+        stream.destroy();
+      });
+    },
+    async read(statement) {
+      const { query, parameters } = toStatement(statement);
+      return await meaning(async () => {
+        const { stream } = await client.exec({
+          query: `${query}\nsettings max_execution_time = ${readSeconds}, enable_analyzer = 1,
+            prefer_column_name_to_alias = 1 format TabSeparated`,
+          query_params: parameters,
+        });
+        return stream;
+      });
+    },
+  };
+}
+
+/** An exception of the server: it has a number, and a name. */
+export interface ServerError extends Error {
+  code: string;
+  type?: string;
+}
+
+/** By its form, since the client and the engine of tests each have a class of their own. */
+export const isServerError = (error: unknown): error is ServerError =>
+  error instanceof Error && /^[0-9]+$/.test(String((error as Partial<ServerError>).code ?? ''));
+
+async function meaning<T>(work: () => Promise<T>, limitMs = 0): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isServerError(error)) throw unavailable(error);
+    if (limitMs > 0 && timeoutExceeded.has(error.code)) throw tooSlow(limitMs, error);
+    if (ownFaults.has(error.code)) throw error;
+    throw unavailable(error);
+  }
+}
+
+function tooSlow(limitMs: number, cause: unknown): CodedError {
+  const message = `This took longer than ${limitMs / 1000} seconds, or more memory than there is, and was stopped. Choose a shorter range, add a filter by server, address or application, or leave out a shorter step than the automatic one.`;
+  return new CodedError('facts.too_slow', message, {}, cause);
+}
+
+function unavailable(cause: unknown): CodedError {
+  const why = isServerError(cause) ? ` (${cause.type ?? cause.code})` : '';
+  const message = `ClickHouse, which holds the traffic facts, does not answer or takes nothing${why}.`;
+  return new CodedError('facts.unavailable', message, {}, cause);
+}

@@ -1,0 +1,39 @@
+/** Brings the tables of facts in ClickHouse up to date, and refuses what this program can't use. */
+import { CodedError } from '#common/errors/index.ts';
+import type { Engine } from './engine-store.ts';
+import { ch, number, plain } from './statement.ts';
+import { migrations } from './table-store.ts';
+
+/** The oldest server with all that statements use. */
+const versionMin = [25, 8] as const;
+
+/**
+ * Applies the migrations that are missing; any number of processes may do so at once, because each of them may be repeated. Throws
+ * `facts.wrong_version` for a server that is too old and for tables of a newer program.
+ */
+export async function migrate(engine: Engine): Promise<void> {
+  const [server] = await engine.rows<{ version: string }>(ch`select version() as version`);
+  const [major = 0, minor = 0] = server!.version.split('.').map(Number);
+  if (major < versionMin[0] || (major === versionMin[0] && minor < versionMin[1]))
+    throw new CodedError(
+      'facts.wrong_version',
+      `ClickHouse ${server!.version} is too old for facts: ${versionMin.join('.')} or newer is needed.`,
+    );
+  await engine.run(
+    plain(`create table if not exists schema_versions (version UInt32, applied_at DateTime('UTC') default now())
+    engine = MergeTree order by version`),
+  );
+  const [{ version: stored }] = (await engine.rows<{ version: number }>(
+    ch`select max(version) as version from schema_versions`,
+  )) as [{ version: number }];
+  if (stored > migrations.length)
+    throw new CodedError(
+      'facts.wrong_version',
+      `The facts in ClickHouse were made by a newer program: their version is ${stored}, this program knows ${migrations.length}. Start the newer program.`,
+    );
+  for (const [i, statements] of migrations.entries()) {
+    if (i < stored) continue;
+    for (const statement of statements) await engine.run(plain(statement));
+    await engine.run(ch`insert into schema_versions (version) select ${number(i + 1)}`);
+  }
+}

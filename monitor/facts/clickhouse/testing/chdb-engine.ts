@@ -1,0 +1,35 @@
+/** ClickHouse within the process of a test (npm `chdb`), with a database for each test. */
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ClickHouseClientConfigOptions, createClient } from '@clickhouse/client';
+import { createChdbConnection } from 'chdb/connection';
+import type { FactClient } from '../engine-store.ts';
+
+export interface ChdbEngine extends AsyncDisposable {
+  client: FactClient;
+}
+
+let folder: string | null = null;
+
+/** An engine of a process has one folder; tests of a file are one after the other. */
+export async function createChdbEngine(): Promise<ChdbEngine> {
+  if (folder === null) {
+    folder = mkdtempSync(join(tmpdir(), 'svc-chdb-'));
+    process.once('exit', () => rmSync(folder!, { recursive: true, force: true }));
+  }
+  // It brings types of its own, which are the same.
+  const connection = createChdbConnection({ path: folder }) as unknown;
+  const client = createClient({ connection } as ClickHouseClientConfigOptions);
+  const name = `facts_${randomUUID().replaceAll('-', '')}`;
+  await client.command({ query: `create database ${name}` });
+  await client.command({ query: `use ${name}` });
+  return {
+    client,
+    async [Symbol.asyncDispose]() {
+      await client.command({ query: `drop database ${name} sync` });
+      await client.close();
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { captureMinute, host, testMinute, usageRow } from '#monitor/testing/index.ts';
+import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createFactStore, type FactStore, openScope } from '../index.ts';
+import { createMoveWorld } from './testing/move-world.ts';
+
+test('moved to ClickHouse and back, the facts give the same answers, also with what came and moved in between', async () => {
+  await using world = await createMoveWorld();
+  const { model } = world;
+  const first = world.uploads(30);
+  await world.append('postgres', first.slice(0, 20));
+  await world.monitor.facts.rollUp('all');
+  await world.append('postgres', first.slice(20));
+  await model.append(first);
+  await world.place();
+  assert.deepEqual(await world.compare('postgres'), []);
+  await world.move('clickhouse');
+  assert.deepEqual(await world.compare('clickhouse'), []);
+  // An upload that was applied before the move is sent again.
+  const second = world.uploads(15);
+  await world.append('clickhouse', [...first.slice(0, 5), ...second]);
+  await model.append(second);
+  await world.place();
+  assert.deepEqual(await world.compare('clickhouse'), []);
+  await assert.rejects(world.move('postgres'), /PostgreSQL holds traffic facts already.*delete-facts/s);
+  await world.delete('postgres');
+  await world.move('postgres');
+  assert.deepEqual(await world.compare('postgres'), []);
+  const third = world.uploads(15);
+  await world.append('postgres', [...second.slice(0, 5), ...third]);
+  await model.append(third);
+  await world.place();
+  assert.deepEqual(await world.compare('postgres'), []);
+  await world.monitor.facts.rollUp('all');
+  assert.deepEqual(await world.compare('postgres'), []);
+});
+
+test('names, captures and devices with any characters move as they are', async () => {
+  await using world = await createMoveWorld();
+  const { siteId, sensor, database } = world.monitor;
+  const store = createFactStore({
+    db: () => database.db,
+    nameApplication: ({ name }) => ({ name, isAttributed: true }),
+  });
+  const names = [
+    "it's",
+    'a\\b\\n',
+    '\\x41',
+    '\\N',
+    '\\.',
+    'tab\there',
+    'line\nend',
+    '\r',
+    '\x01\x02\x08',
+    'ünïcode 😀',
+    '"quoted"',
+  ];
+  const capture = "br\t'0\\";
+  const deviceKey = `${capture}|02:00:00:00:00:01`;
+  const minute = captureMinute({
+    capture,
+    hosts: [host('192.0.2.10', 5, 6, deviceKey)],
+    usage: names.map((name) => usageRow({ name, evidence: 'tls_sni' })),
+  });
+  const origin = { siteId, sensorId: sensor.id };
+  const upload = { origin, token: { spoolId: randomUUID(), sequence: 1 }, minutes: [minute], gaps: [] };
+  await store.prepare([minute.minute]);
+  await database.db.transaction().execute((trx) => store.append([upload], openScope(trx)));
+  const range = { siteId, fromMinute: testMinute, toMinute: testMinute + 60 };
+  const check = async (facts: FactStore) => {
+    const { rows } = await facts.rankApplications({ ...range, direction: null, limit: 50 });
+    assert.deepEqual(rows.map((row) => row.name).sort(), names.toSorted());
+    const [row] = await facts.explainAddress({ ...range, address: '192.0.2.10' });
+    assert.deepEqual([row!.capture, row!.deviceKey], [capture, deviceKey]);
+  };
+  await check(store);
+  await world.move('clickhouse');
+  await check(world.clickhouse);
+  await world.delete('postgres');
+  await world.move('postgres');
+  await check(store);
+});
+
+test('networks of peers whose pairs are gone move there and back', async () => {
+  await using world = await createMoveWorld();
+  const { facts } = world.monitor;
+  await world.append('postgres', world.uploads(40));
+  await facts.rollUp('all');
+  await moveDatabaseClock(world.monitor.database, '20 hours');
+  await world.append('postgres', world.uploads(10));
+  await facts.rollUp('all');
+  await moveDatabaseClock(world.monitor.database, '5 hours');
+  await world.move('clickhouse');
+  assert.deepEqual(await world.compare('clickhouse', facts), []);
+  const before = await world.askPeers('clickhouse');
+  assert.ok(before.some((list) => list.total > 0));
+  await world.delete('postgres');
+  await world.move('postgres');
+  await facts.rollUp('all');
+  assert.deepEqual(await world.compare('postgres', world.clickhouse), []);
+  assert.deepEqual(await world.askPeers('postgres'), before);
+});

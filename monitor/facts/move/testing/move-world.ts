@@ -1,0 +1,133 @@
+/** A monitor with facts in PostgreSQL, a ClickHouse beside it, and moves between them. */
+import { systemClock } from '#common/clock/index.ts';
+import { nameApplication } from '#monitor/applications/index.ts';
+import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
+import { type ClickhouseFacts, createClickhouseFacts } from '../../clickhouse/clickhouse-facts.ts';
+import { createFactClient, parseFactsUrl } from '../../clickhouse/connect.ts';
+import { type HttpEngine, startHttpEngine } from '../../clickhouse/testing/start-http-engine.ts';
+import { cancelMove, type FactUpload, openScope } from '../../index.ts';
+import { createMemoryFacts, type MemoryFacts } from '../../memory/memory-facts.ts';
+import { compareAnswers, type StoreUnderTest, sampleMinutes } from '../../testing/conformance.ts';
+import { createMoves, minutesOf } from '../../testing/engines.ts';
+import { type Random, randomUpload, sampleAddresses, seededRandom } from '../../testing/random-uploads.ts';
+import { useClickhouse } from '../../use-engine.ts';
+import { deleteFacts, moveBetween } from '../move-between.ts';
+import type { MoveStep } from '../move-days.ts';
+
+export interface MoveWorld extends AsyncDisposable {
+  monitor: MonitorWorld;
+  engine: HttpEngine;
+  clickhouse: ClickhouseFacts;
+  model: MemoryFacts;
+  random: Random;
+  minutes: readonly number[];
+  /** Uploads at random, with these minutes. */
+  uploads(count: number, minutes?: readonly number[]): FactUpload[];
+  /** Appends to an engine, as a process that is set to it. */
+  append(to: 'postgres' | 'clickhouse', uploads: readonly FactUpload[]): Promise<void>;
+  /** Where an engine's answers differ from the model's. */
+  compare(of: 'postgres' | 'clickhouse', model?: Pick<StoreUnderTest, 'facts'>['facts']): Promise<string[]>;
+  /** Moves; returns what it said. */
+  move(to: 'postgres' | 'clickhouse', change?: MoveChange): Promise<string[]>;
+  /** Deletes what an engine holds that is not in use. */
+  delete(of: 'postgres' | 'clickhouse'): Promise<void>;
+  /** Networks of peers of everything, of each address. */
+  askPeers(of: 'postgres' | 'clickhouse'): Promise<{ total: number }[]>;
+  /** A statement of ClickHouse. */
+  command(query: string): Promise<void>;
+  /** Gives a move up. */
+  cancel(): Promise<boolean>;
+  /** The engine of an installation that has just been set up. */
+  startOn(engine: 'clickhouse'): Promise<void>;
+  /** Moves a server at random. */
+  place(): Promise<void>;
+}
+
+export interface MoveChange {
+  url?: string;
+  signal?: AbortSignal;
+  onStep?: (step: MoveStep) => Promise<void>;
+  /** In the place of what applies uploads that arrived before the hold. */
+  drain?: () => Promise<void>;
+}
+
+export async function createMoveWorld(seed = Number(process.env.SVC_TEST_SEED ?? 5)): Promise<MoveWorld> {
+  const monitor = await createMonitorWorld();
+  const engine = await startHttpEngine();
+  const db = () => monitor.database.db;
+  const nowSecond = Math.floor(Date.now() / 1000);
+  const random = seededRandom(seed);
+  const client = createFactClient(parseFactsUrl(engine.url));
+  const clickhouse = createClickhouseFacts({ client, db, nameApplication });
+  await clickhouse.migrate();
+  const second = await monitor.enrol('node-2');
+  const { siteId } = monitor;
+  const origins = [monitor.sensor.id, second.id].map((sensorId) => ({ siteId, sensorId }));
+  const factsOf = { postgres: monitor.facts, clickhouse };
+  /** The engine in use judges again. */
+  let used: 'postgres' | 'clickhouse' = 'postgres';
+  const moves = await createMoves(monitor, nowSecond, {
+    rejudge: (changed, scope) => factsOf[used].rejudge(changed, scope),
+  });
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond, book: moves.book });
+  // Pairs of the hour that is about to expire would do so while the test runs.
+  const minutes = sampleMinutes(nowSecond).map((minute) =>
+    minute < nowSecond - 22 * 3600 && minute > nowSecond - 24.5 * 3600 ? minute + 7200 : minute,
+  );
+  return {
+    ...{ monitor, engine, clickhouse, model, random, minutes },
+    uploads: (count, from = minutes) =>
+      Array.from({ length: count }, () => randomUpload(random, { origins, minutes: from })),
+    async append(to, uploads) {
+      const facts = factsOf[to];
+      await facts.prepare(minutesOf(uploads));
+      await db()
+        .transaction()
+        .execute((trx) => facts.append(uploads, openScope(trx)));
+    },
+    async compare(of, other = model) {
+      const facts = factsOf[of];
+      await facts.rollUp('settled');
+      const store = { facts, origins, append: () => Promise.reject(new Error('not here')) };
+      return await compareAnswers(store, {
+        ...{ model: other as MemoryFacts, questions: 3, random, minutes, stage: of },
+      });
+    },
+    async move(to, { url = engine.url, onStep, signal, drain } = {}) {
+      const said: string[] = [];
+      const place = parseFactsUrl(url);
+      await moveBetween({
+        ...{ db, clock: systemClock, say: (line: string) => void said.push(line) },
+        hold: { ...monitor.inbox.hold, drain: drain ?? (() => monitor.inbox.drain()) },
+        signal: signal ?? new AbortController().signal,
+        ...(to === 'clickhouse' ? { from: null, to: place } : { from: place, to: null }),
+        ...(onStep ? { onStep } : {}),
+      });
+      used = to;
+      // As a process that starts now.
+      await clickhouse.migrate();
+      return said;
+    },
+    async delete(of) {
+      await deleteFacts(db, of === 'postgres' ? null : parseFactsUrl(engine.url));
+    },
+    async askPeers(of) {
+      const range = { siteId, fromMinute: nowSecond - 40 * 86_400, toMinute: nowSecond + 86_400 };
+      return await Promise.all(
+        sampleAddresses.map((address) => factsOf[of].listPeerNetworks({ ...range, address }, 100)),
+      );
+    },
+    command: async (query) => void (await client.command({ query })),
+    cancel: () => cancelMove(db, systemClock),
+    async startOn() {
+      used = 'clickhouse';
+      await useClickhouse(db(), clickhouse.engine, clickhouse.identity);
+    },
+    place: () => moves.move(random),
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      await engine[Symbol.asyncDispose]();
+      await monitor[Symbol.asyncDispose]();
+    },
+  };
+}

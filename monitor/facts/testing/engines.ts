@@ -1,0 +1,131 @@
+/** Engines under test on the database of a monitor, servers that move, and faults that the suite has to see. */
+import { randomUUID } from 'node:crypto';
+import { nameApplication } from '#monitor/applications/index.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import type { Placement } from '#monitor/placements/index.ts';
+import type { MonitorWorld } from '#monitor/testing/index.ts';
+import { type CrashingDatabase, createCrashingDatabase } from '#service-kit/testing/crash-injection.ts';
+import type { FactUpload } from '../contract/facts.ts';
+import { createFactStore, type FactStore, openScope } from '../index.ts';
+import type { StoreUnderTest } from './conformance.ts';
+import { type Random, sampleAddresses } from './random-uploads.ts';
+
+const nodes = ['node-1', 'node-2', 'node-3'];
+
+/** Servers with some of the addresses, which move between the nodes of the sensors and one without a sensor. */
+export async function createMoves(
+  world: MonitorWorld,
+  nowSecond: number,
+  facts: Pick<FactStore, 'rejudge'> = world.facts,
+) {
+  const placed = sampleAddresses.slice(0, 4);
+  let book = new Map<string, (Placement & { isOpen: boolean })[]>();
+  const read = async () => {
+    const rows = await world.rows<Placement & { isOpen: boolean; key: string }>(
+      `select s.id || ' ' || a.address as key, extract(epoch from p.began_at)::float8 as "beganAt",
+        extract(epoch from p.ended_at)::float8 as "endedAt", p.speaks, p.is_open as "isOpen"
+      from sensors s cross join unnest($1::text[]) a(address) cross join lateral address_placements(s.id, a.address::inet) p`,
+      [placed],
+    );
+    book = Map.groupBy(rows, (row) => row.key);
+  };
+  const insert = (address: string, node: string, beganAt: number) =>
+    world.rows(
+      `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
+      values (7, $1, $2, '02:00:00:00:00:01', 'br0', $3, $5, to_timestamp($4::float8))`,
+      [placed.indexOf(address), node, address, beganAt, !address.startsWith('10.')],
+    );
+  await world.sites.mapCluster(systemActor, 7, world.siteId);
+  // Older than what is judged again, and certain up to an hour ago.
+  for (const [i, address] of placed.entries()) await insert(address, nodes[i % 3]!, Number.NEGATIVE_INFINITY);
+  const listedAt = nowSecond - 600;
+  await world.rows('update inventory_state set listed_at = to_timestamp($1::float8)', [listedAt]);
+  await read();
+  const move = async (random: Random) => {
+    const address = placed[random(placed.length)]!;
+    const since = nowSecond - random(20 * 3600);
+    await world.rows(
+      `update vm_placements set ended_at = greatest(began_at, to_timestamp($2::float8)) where address = $1 and ended_at is null`,
+      [address, since + random(600)],
+    );
+    await insert(address, nodes[random(3)]!, since);
+    await world.database.db
+      .transaction()
+      .execute((trx) => facts.rejudge([{ address, since }], openScope(trx)));
+    await read();
+  };
+  const placementsOf = (sensorId: number, address: string) => book.get(`${sensorId} ${address}`) ?? [];
+  return { move, book: { placementsOf, certainUntil: () => listedAt } };
+}
+
+/** PostgreSQL with two sensors at one site. */
+export async function postgresUnderTest(
+  world: MonitorWorld,
+  plant: Plant = (facts) => facts,
+): Promise<StoreUnderTest> {
+  // Every roll-up by a process that knows nothing of those before it.
+  const rollUp: FactStore['rollUp'] = (hours, mayGoOn) =>
+    createFactStore({ db: () => world.database.db, nameApplication }).rollUp(hours, mayGoOn);
+  return await engineUnderTest(
+    world,
+    { ...world.facts, rollUp },
+    ({ db }) => createFactStore({ db: () => db, nameApplication }),
+    plant,
+  );
+}
+
+/** An engine with two sensors at one site; `create` makes one whose process crashes. */
+export async function engineUnderTest(
+  world: MonitorWorld,
+  facts: FactStore,
+  create: (process: CrashingDatabase) => FactStore,
+  plant: Plant = (facts) => facts,
+): Promise<StoreUnderTest> {
+  const { siteId } = world;
+  const second = await world.enrol('node-2');
+  return {
+    facts,
+    origins: [world.sensor.id, second.id].map((sensorId) => ({ siteId, sensorId })),
+    async append(uploads, statements = Number.POSITIVE_INFINITY) {
+      await using process = createCrashingDatabase(world.database.url, { statements, from: /^begin/ });
+      const own = plant(create(process));
+      try {
+        await own.prepare(minutesOf(uploads));
+        await process.db.transaction().execute((trx) => own.append(uploads, openScope(trx)));
+      } catch (error) {
+        if (!process.hasCrashed) throw error;
+      }
+      return !process.hasCrashed;
+    },
+  };
+}
+
+export const minutesOf = (uploads: readonly FactUpload[]) =>
+  uploads.flatMap(({ minutes }) => minutes.map(({ minute }) => minute));
+
+/** A fault put into a store, to show that the suite sees it. */
+export type Plant = (facts: FactStore) => FactStore;
+
+/** Every append counts as a new one. */
+export const doubling: Plant = (facts) => ({
+  ...facts,
+  append: (uploads, scope) =>
+    facts.append(
+      uploads.map((upload) => ({ ...upload, token: { spoolId: randomUUID(), sequence: 1 } })),
+      scope,
+    ),
+});
+
+/** Tokens are noted before and apart from their rows, so a repeat is taken for done. */
+export function losing(): Plant {
+  const noted = new Set<string>();
+  return (facts) => ({
+    ...facts,
+    async append(uploads, scope) {
+      const fresh = uploads.filter(({ token }) => !noted.has(token.spoolId));
+      for (const { token } of fresh) noted.add(token.spoolId);
+      // What crashes here has its tokens and not its rows.
+      if (fresh.length > 0 && noted.size % 3 !== 0) await facts.append(fresh, scope);
+    },
+  });
+}

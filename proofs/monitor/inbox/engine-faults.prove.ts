@@ -1,0 +1,155 @@
+/**
+ * B8: a ClickHouse that holds the facts is killed before and after it stores an insert, is away for a while, stands still for longer than
+ * an insert may take, is full or read-only, and workers are killed, while sensors send. Nothing may be lost and nothing doubled.
+ */
+import {
+  type EngineCommand,
+  type HttpEngine,
+  startHttpEngine,
+} from '#monitor/facts/clickhouse/testing/start-http-engine.ts';
+import { createTestDatabase } from '#service-kit/testing/index.ts';
+import { createFleet, type Fleet, seededRandom } from './ingest-fleet.ts';
+import type { EngineBug } from './planted-engine-bugs.ts';
+
+export const name = 'facts-engine-faults';
+
+export interface EngineFaultOptions {
+  /** Faults. */
+  n: number;
+  seed: number;
+  report(line: string): void;
+  bug?: EngineBug | null;
+  sensors?: number;
+  workers?: number;
+  /** Uploads for each fault. */
+  uploads?: number;
+  /** Only these kinds, in turn. */
+  inTurn?: readonly FaultKind[];
+}
+
+const kinds = {
+  killed_before: 5,
+  killed_after: 5,
+  away: 2,
+  stands_still: 1,
+  disk_full: 2,
+  read_only: 2,
+  too_many_parts: 2,
+  worker_killed: 3,
+} as const;
+export type FaultKind = keyof typeof kinds;
+
+const refusals: Partial<Record<FaultKind, { code: number; name: string }>> = {
+  disk_full: { code: 243, name: 'NOT_ENOUGH_SPACE' },
+  read_only: { code: 164, name: 'READONLY' },
+  too_many_parts: { code: 252, name: 'TOO_MANY_PARTS' },
+};
+
+/** Longer than an insert may take. */
+const stillMs = 11_000;
+/** Of a batch, the inserts before the one that is hit. */
+const insertsOfBatch = 5;
+/** An engine without inserts meets no fault. */
+const faultWaitMs = 3_000;
+
+export async function prove(options: EngineFaultOptions) {
+  const { offences, uploads, counts } = await breakEngine(options);
+  for (const offence of offences) options.report(offence);
+  options.report(JSON.stringify(counts));
+  const planted = ['taken_for_stored', 'taken_for_lost'] as const;
+  let caught = 0;
+  for (const bug of planted) {
+    const found = await breakEngine({
+      ...options,
+      n: 12,
+      bug,
+      report: () => {},
+      inTurn: ['killed_before', 'killed_after'],
+    });
+    options.report(`planted ${bug}: ${found.offences[0] ?? 'NOT NOTICED'}`);
+    if (found.offences.length > 0) caught += 1;
+  }
+  return {
+    claim: `${uploads} uploads while ClickHouse is killed, away, frozen, full and read-only, and workers are killed: 0 lost, 0 doubled`,
+    tried: options.n,
+    failures: offences.length,
+    plantedBugsCaught: `${caught} of ${planted.length}`,
+  };
+}
+
+/** Makes `n` faults while uploads come in, lets all settle, and returns what is wrong. */
+export async function breakEngine(
+  options: EngineFaultOptions,
+): Promise<{ offences: string[]; uploads: number; counts: Partial<Record<FaultKind, number>> }> {
+  const { n, sensors = 50, workers = 2, uploads = 200, bug = null, inTurn } = options;
+  const random = seededRandom(options.seed);
+  await using database = await createTestDatabase('monitor');
+  await using engine = await startHttpEngine();
+  if (bug !== null) process.env.SVC_PROOF_ENGINE_BUG = bug;
+  const preload = new URL('./planted-engine-bugs.ts', import.meta.url).href;
+  await using fleet = await createFleet({
+    ...{ database, workerUrl: database.url, sensors, workers, leaseSeconds: 12, bug: null, random },
+    factsUrl: engine.url,
+    ...(bug === null ? {} : { preload }),
+  });
+  delete process.env.SVC_PROOF_ENGINE_BUG;
+  const counts: Partial<Record<FaultKind, number>> = {};
+  for (let fault = 1; fault <= n; fault += 1) {
+    const kind = inTurn ? inTurn[fault % inTurn.length]! : pick(random);
+    counts[kind] = (counts[kind] ?? 0) + 1;
+    const sending = fleet.send(uploads);
+    await strike(kind, engine, fleet, random);
+    await sending;
+    if (fault % 25 === 0) options.report(`${fault} faults, ${fault * uploads} uploads`);
+  }
+  const isSettled = await fleet.settle(900_000);
+  return {
+    offences: [...(isSettled ? [] : ['uploads were left unapplied']), ...(await fleet.judge())],
+    uploads: n * uploads,
+    counts,
+  };
+}
+
+function pick(random: () => number): FaultKind {
+  const all = Object.entries(kinds) as [FaultKind, number][];
+  let left = random() * all.reduce((sum, [, weight]) => sum + weight, 0);
+  return all.find(([, weight]) => {
+    left -= weight;
+    return left < 0;
+  })![0];
+}
+
+const pause = (ms: number) => new Promise((wake) => setTimeout(wake, ms));
+
+async function strike(
+  kind: FaultKind,
+  engine: HttpEngine,
+  fleet: Fleet,
+  random: () => number,
+): Promise<void> {
+  const after = Math.floor(random() * insertsOfBatch * 2);
+  const tell = (fault: Omit<Extract<EngineCommand, { kind: 'fault' }>, 'kind'>) =>
+    engine.tell({ kind: 'fault', ...fault });
+  if (kind === 'worker_killed') {
+    await pause(random() * 1000);
+    fleet.replace(fleet.workers[Math.floor(random() * fleet.workers.length)]!);
+  } else if (kind === 'away') {
+    await engine.kill();
+    await pause(random() * 3000);
+    await engine.restart();
+  } else if (kind === 'stands_still') {
+    tell({ how: 'frozen', after });
+    const isHit = await Promise.race([
+      engine.frozen().then(() => true),
+      pause(faultWaitMs).then(() => false),
+    ]);
+    if (isHit) await pause(stillMs);
+    engine.tell({ kind: 'thawed' });
+  } else if (kind === 'killed_before' || kind === 'killed_after') {
+    tell({ how: kind === 'killed_before' ? 'killed before' : 'killed after', after });
+    await Promise.race([engine.ended(), pause(faultWaitMs)]);
+    // Where no insert came that late, the fault is made now.
+    await engine.kill();
+    await engine.restart();
+  } else tell({ how: 'refused', after, error: refusals[kind]! });
+}

@@ -10,10 +10,10 @@ const serverWorkers = 4;
 const claimSeconds = 30;
 
 export interface Background {
-  /** Do the durable jobs of the features. */
+  /** Do the durable jobs of the features; the role `jobs`. */
   workers: readonly JobRunner[];
-  /** Workers and loops, in the order in which they start. */
-  parts: readonly Part[];
+  /** What features run by themselves, in the order in which it starts; the role `loops`. */
+  loops: readonly Part[];
 }
 
 /** Features with background work, in the order in which it starts; a new one is added here. */
@@ -46,10 +46,9 @@ export function createBackground(features: Features): Background {
     createJobRunner({ db, clock, reporter, claimSeconds, handlers }),
   );
   for (const worker of workers) features.onWork(() => worker.wake());
-  const parts = [
-    ...workers,
+  const loops = [
     ...work.flatMap((one) => one.parts ?? []),
     createAuditRetention({ db, clock, reporter, name: 'operations-audit-retention' }),
   ];
-  return { workers, parts };
+  return { workers, loops };
 }

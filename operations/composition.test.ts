@@ -3,20 +3,25 @@ import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import { allRoles } from '#service-kit/roles/index.ts';
 import { compose, partsOf } from './composition.ts';
 import { type OperationsSettings, readOperationsSettings } from './config.ts';
 import type { Overrides } from './overrides.ts';
+import { operationsRoles } from './roles.ts';
 
-async function partNames(settings: Partial<OperationsSettings> = {}): Promise<string[]> {
+async function partNames(
+  settings: Partial<OperationsSettings> = {},
+  overrides: Overrides = {},
+): Promise<string[]> {
   const given = { ...readOperationsSettings({ SVC_OPERATIONS_PORT: '0' }), ...settings };
-  const operations = await compose(given, { reporter: silentReporter });
+  const operations = await compose(given, { reporter: silentReporter, ...overrides });
   const http = await operations.createServer();
   return partsOf(operations, http).map(({ name }) => name);
 }
 
 test('serve starts the database and its secrets first, the work of every feature next, and the server last', async () => {
   assert.deepEqual(await partNames(), [
-    ...['database', 'secrets', 'notifications', 'jobs', 'jobs', 'jobs', 'jobs'],
+    ...['database', 'secrets', 'notifications', 'limits', 'jobs', 'jobs', 'jobs', 'jobs'],
     'loop operations.billing_maintenance',
     'loop operations.orders',
     'loop operations.root_passwords',
@@ -40,6 +45,17 @@ test('serve starts the database and its secrets first, the work of every feature
     'loop operations-audit-retention',
     'http',
   ]);
+});
+
+test('the roles together do everything that serve does, and each thing is of one role', async () => {
+  const roles = [...allRoles(operationsRoles)];
+  const ofRoles = await Promise.all(roles.map((role) => partNames({}, { roles: new Set([role]) })));
+  const [web, jobs] = ofRoles;
+  assert.deepEqual(web, ['database', 'secrets', 'notifications', 'limits', 'http']);
+  assert.deepEqual(jobs, ['database', 'secrets', 'jobs', 'jobs', 'jobs', 'jobs', 'http']);
+  const common = ['database', 'secrets', 'http'];
+  const together = ofRoles.flatMap((names) => names.filter((name) => !common.includes(name)));
+  assert.deepEqual([...common, ...together].sort(), (await partNames()).sort());
 });
 
 test('settings decide which work there is', async () => {

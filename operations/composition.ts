@@ -6,31 +6,45 @@
  */
 import type { Part } from '#common/lifecycle/index.ts';
 import type { HttpServer } from '#service-kit/http/index.ts';
+import { allRoles } from '#service-kit/roles/index.ts';
 import { type Background, createBackground } from './background.ts';
 import type { OperationsSettings } from './config.ts';
 import { createFeatures, type Features } from './features.ts';
 import type { Overrides } from './overrides.ts';
 import { createPlatform } from './platform.ts';
-import { createServer } from './server.ts';
+import { type OperationsRole, operationsRoles } from './roles.ts';
+import { createHealthServer, createServer } from './server.ts';
 
 export interface Operations extends Features {
   background: Background;
-  /** Makes the HTTP server with every surface; commands need none. */
+  /** What this process does. */
+  roles: ReadonlySet<OperationsRole>;
+  /** Makes the HTTP server with every surface, or for a process without the role `web` with its health; commands need none. */
   createServer(): Promise<HttpServer>;
 }
 
 /** Wires operations. */
 export async function compose(settings: OperationsSettings, overrides: Overrides = {}): Promise<Operations> {
+  const { roles = allRoles(operationsRoles) } = overrides;
   const features = await createFeatures(createPlatform(settings, overrides), overrides);
   return {
     ...features,
     background: createBackground(features),
-    createServer: () => createServer(features, overrides.onApp),
+    roles,
+    createServer: () =>
+      roles.has('web') ? createServer(features, overrides.onApp) : createHealthServer(features),
   };
 }
 
-/** Everything that `serve` runs, in the order in which it starts; `seeds` come between background and server. */
+/** What `serve` runs in its roles, in the order in which it starts; `seeds` come between background and server. */
 export function partsOf(operations: Operations, http: HttpServer, seeds: readonly Part[] = []): Part[] {
-  const { database, secrets, notifications, background } = operations;
-  return [database, secrets.part, notifications, ...background.parts, ...seeds, http];
+  const { database, secrets, notifications, limits, background, roles } = operations;
+  return [
+    ...[database, secrets.part],
+    ...(roles.has('web') ? [notifications, limits.part] : []),
+    ...(roles.has('jobs') ? background.workers : []),
+    ...(roles.has('loops') ? background.loops : []),
+    ...seeds,
+    http,
+  ];
 }

@@ -18,6 +18,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts';
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
+import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
 import { mailFolderSetting } from '#service-kit/mail/settings.ts';
 import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts';
 import { webhookPrivateTargetsSetting } from '#service-kit/webhooks/settings.ts';
@@ -32,6 +33,12 @@ export const operationsSettings = {
     8080,
     { min: 0, max: 65_535 },
     'Port that operations listens on; 0 takes a free one.',
+  ),
+  healthPort: integerSetting(
+    'SVC_OPERATIONS_HEALTH_PORT',
+    0,
+    { min: 0, max: 65_535 },
+    'Port of /healthz, /readyz and /metrics of a process without the role web (serve --only); 0 takes a free one, which the log names.',
   ),
   publicUrl: httpUrlSetting(
     'SVC_OPERATIONS_PUBLIC_URL',
@@ -98,6 +105,7 @@ export const operationsSettings = {
     'Signing secret of the Stripe webhook endpoint /integrations/stripe; without it callbacks are refused and charges are looked up by time alone.',
   ),
   stripeUrl: httpUrlSetting('SVC_STRIPE_URL', 'https://api.stripe.com', 'Where the Stripe API is.'),
+  limitsUrl: limitsUrlSetting,
   requestsPerMinute: integerSetting(
     'SVC_API_KEY_REQUESTS_PER_MINUTE',
     120,

@@ -6,7 +6,9 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { defaultDays } from '#service-kit/credentials/expiry.ts';
 import { addBackupCommands } from '#service-kit/postgres/backup-commands.ts';
+import { addRoleOption } from '#service-kit/roles/index.ts';
 import { addSecretsCommands } from '#service-kit/secrets/secrets-commands.ts';
+import { type OperationsRole, operationsRoles } from './roles.ts';
 
 function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.');
@@ -15,15 +17,15 @@ function wholeNumber(text: string): number {
 
 /** Adds the commands of this program to the command line. */
 export function addCommands(program: Command): void {
-  program
+  const serving = program
     .command('serve')
     .description(
       'Run the portal, the consoles and the APIs until a signal. Settings come from the environment.',
-    )
-    .action(async () => {
-      const { serve } = await import('./commands/serve.ts');
-      process.exitCode = await serve();
-    });
+    );
+  addRoleOption(serving, operationsRoles).action(async ({ only }: { only?: ReadonlySet<OperationsRole> }) => {
+    const { serve } = await import('./commands/serve.ts');
+    process.exitCode = await serve(only);
+  });
   program
     .command('create-operator')
     .description('Create a person for the operators’ console. The password is read from standard input.')

@@ -10,11 +10,14 @@ import type { PaymentGateway } from '#operations/payments/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Database, Queryable } from '#service-kit/postgres/index.ts';
 import type { KeyWrapper } from '#service-kit/secrets/index.ts';
+import type { OperationsRole } from './roles.ts';
 
 /** Makes a part out of the one that the program would use. */
 type Replace<Part> = (usual: Part) => Part;
 
 export interface Overrides {
+  /** What this process does; everything when absent. */
+  roles?: ReadonlySet<OperationsRole>;
   reporter?: Reporter;
   /** Wall time and waiting of the process; the time of SQL is the database's. */
   clock?: Clock;

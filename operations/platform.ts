@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { webhookSecrets } from '#operations/webhooks/index.ts';
 import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
+import { createLimits, type Limits } from '#service-kit/limits/index.ts';
 import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
 import { createDatabase, type Database, type Queryable } from '#service-kit/postgres/index.ts';
@@ -30,6 +31,8 @@ export interface Platform {
   /** Mails to people. */
   post: Post;
   factors: SecondFactors;
+  /** Limits of how often something may happen, shared by all processes where a setting says so. */
+  limits: Limits;
   /** Sealed secrets; `secrets.part` starts after the database. */
   secrets: Secrets;
   /** Tells the job workers that a job is queued. */
@@ -49,7 +52,7 @@ export function programDir(settings: OperationsSettings): string {
 export function createOperationsDatabase(
   settings: OperationsSettings,
   reporter: Reporter,
-  url = settings.databaseUrl,
+  { url = settings.databaseUrl, mayJoin = false }: { url?: string | null; mayJoin?: boolean } = {},
 ): Database {
   return createDatabase({
     program: 'operations',
@@ -59,13 +62,17 @@ export function createOperationsDatabase(
     migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
     // Well beyond any wait of usual work, and short enough that one locked account never holds every connection.
     lockTimeoutMs: 5_000,
+    mayJoin,
     reporter,
   });
 }
 
 export function createPlatform(settings: OperationsSettings, overrides: Overrides): Platform {
   const { reporter = reporterOf(settings), clock = systemClock } = overrides;
-  const database = overrides.database ?? createOperationsDatabase(settings, reporter);
+  // A process of pages runs the embedded database; others on its machine join it.
+  const servesWeb = overrides.roles?.has('web') ?? true;
+  const database =
+    overrides.database ?? createOperationsDatabase(settings, reporter, { mayJoin: !servesWeb });
   const db = () => database.db;
   const pool = () => database.pool;
   const secrets = createSecrets({
@@ -100,6 +107,7 @@ export function createPlatform(settings: OperationsSettings, overrides: Override
       baseUrl,
       reporter,
     }),
+    limits: createLimits({ url: settings.limitsUrl, program: 'operations', clock, reporter }),
     factors: createSecondFactors({ db, clock, secrets, issuer: 'svc' }),
     sessions: createSessions({
       db,

@@ -4,7 +4,7 @@ import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
-import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
+import { registerHealth, registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { type App, createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
 import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { registerMetrics } from '#service-kit/metrics/index.ts';
@@ -26,26 +26,14 @@ export function createServer(features: Features, onApp?: (app: App) => void): Pr
     errorPage: renderErrorPage,
     async routes(app) {
       onApp?.(app);
-      if (settings.metricsToken !== null) {
-        const meters = createOperationsMeters(features);
-        meters.watch(app);
-        registerMetrics(app, {
-          token: settings.metricsToken,
-          tokenSetting: 'SVC_OPERATIONS_METRICS_TOKEN',
-          contentType: meters.contentType,
-          render: meters.render,
-        });
-      }
+      registerOwnMetrics(app, features);
       registerAssets(app);
       // The gallery is for page development; production does not serve it.
       if (settings.demoWorld) registerGallery(app);
       if (settings.demoWorld && settings.mailFolder !== null)
         registerCaughtMail(app, { folder: settings.mailFolder, area: 'Operations' });
-      await registerPublic(app, {
-        ...surfaces,
-        publicUrl: settings.publicUrl,
-        isDatabaseReady: async () => void (await features.database.pool.query('select 1')),
-      });
+      await registerPublic(app, { ...surfaces, publicUrl: settings.publicUrl });
+      registerHealth(app, healthSources(features));
       registerSignOn(app, {
         ...features,
         ...{ area: 'Operations', home: '/console/', people: features.accounts.people },
@@ -68,4 +56,39 @@ export function createServer(features: Features, onApp?: (app: App) => void): Pr
       });
     },
   });
+}
+
+/** The server of a process without the role `web`: its health and its metrics, on a port of their own. */
+export function createHealthServer(features: Features): Promise<HttpServer> {
+  const { settings, reporter } = features;
+  return createHttpServer({
+    host: settings.host,
+    port: settings.healthPort,
+    portSetting: 'SVC_OPERATIONS_HEALTH_PORT',
+    reporter,
+    routes(app) {
+      registerOwnMetrics(app, features);
+      registerHealth(app, healthSources(features));
+    },
+  });
+}
+
+function registerOwnMetrics(app: App, features: Features): void {
+  const { metricsToken } = features.settings;
+  if (metricsToken === null) return;
+  const meters = createOperationsMeters(features);
+  meters.watch(app);
+  registerMetrics(app, {
+    token: metricsToken,
+    tokenSetting: 'SVC_OPERATIONS_METRICS_TOKEN',
+    contentType: meters.contentType,
+    render: meters.render,
+  });
+}
+
+function healthSources({ database, limits }: Features) {
+  return {
+    askDatabase: () => database.pool.query('select 1'),
+    findLimitsProblem: () => limits.findProblem(),
+  };
 }

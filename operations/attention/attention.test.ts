@@ -23,6 +23,7 @@ function factsWith(change: Partial<AttentionFacts>): AttentionFacts {
     oldestChargeMs: 0,
     webhooks: waiting(60),
     attacks: { attacks: 0, servers: 0 },
+    limitsProblem: null,
     ...change,
   };
 }
@@ -47,6 +48,7 @@ const cases: [string, Partial<AttentionFacts>, string[]][] = [
   ['89 % of a range', { pools: [{ ...pool, givenCount: 89 }] }, []],
   ['a charge of an hour', { waitingCharges: 1, oldestChargeMs: 3_600_000 }, ['charges_unconfirmed soon']],
   ['an older charge', { waitingCharges: 1, oldestChargeMs: 3_600_001 }, ['charges_unconfirmed now']],
+  ['limits that are not shared', { limitsProblem: 'The limit store is full.' }, ['limits_apart soon']],
   ['a debt', { customers: { inDebt: 1 } }, ['customers_in_debt soon']],
   ['an attack', { attacks: { attacks: 1, servers: 1 } }, ['attacks now']],
   ['late webhooks', { webhooks: waiting(61) }, ['webhooks_late now']],

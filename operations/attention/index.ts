@@ -23,6 +23,8 @@ export interface AttentionFacts {
   webhooks: QueueHealth;
   /** Attacks that go on, and the servers that they are on or from. */
   attacks: { attacks: number; servers: number };
+  /** Why limits that should be shared are counted by this process alone; null when all is well. */
+  limitsProblem: string | null;
 }
 
 /** `now`: customers are affected. `soon`: they will be. */
@@ -36,6 +38,7 @@ export type AttentionItem = { urgency: 'now' | 'soon' } & (
   | { kind: 'customers_in_debt'; count: number }
   | { kind: 'webhooks_late'; seconds: number }
   | { kind: 'attacks'; count: number; servers: number }
+  | { kind: 'limits_apart'; why: string }
 );
 
 /** More nodes than these are one item: then it is the way to them that is broken. */
@@ -49,6 +52,7 @@ export function findAttentionItems(facts: AttentionFacts, nowMs: number): Attent
     ...ofNodes(facts, nowMs),
     ...ofMoney(facts),
     ...ofDelivery(facts),
+    ...ofLimits(facts),
   ];
   return found.sort((a, b) => Number(b.urgency === 'now') - Number(a.urgency === 'now'));
 }
@@ -98,4 +102,8 @@ function ofMoney({ waitingCharges, oldestChargeMs, customers }: AttentionFacts):
 function ofDelivery({ webhooks }: AttentionFacts): AttentionItem[] {
   if (!isQueueLate(webhooks)) return [];
   return [{ kind: 'webhooks_late', urgency: 'now', seconds: webhooks.oldestSeconds }];
+}
+
+function ofLimits({ limitsProblem }: AttentionFacts): AttentionItem[] {
+  return limitsProblem === null ? [] : [{ kind: 'limits_apart', urgency: 'soon', why: limitsProblem }];
 }

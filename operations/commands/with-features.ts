@@ -32,7 +32,7 @@ async function openDatabase(settings: OperationsSettings, reporter: Reporter): P
       urlSetting: 'SVC_OPERATIONS_DATABASE_URL',
       reporter,
     });
-    const joined = createOperationsDatabase(settings, reporter, running.url);
+    const joined = createOperationsDatabase(settings, reporter, { url: running.url });
     try {
       await joined.start();
       return joined;

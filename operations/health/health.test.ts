@@ -41,6 +41,7 @@ test('metrics show what waits, what runs and how requests were answered; no path
   const state = await meters.render();
   for (const line of [
     'svc_operations_database_up 1',
+    'svc_operations_limits_apart 0',
     'svc_operations_jobs_failing 1',
     'svc_operations_servers{status="running"} 1',
     'svc_operations_nodes{state="away"} 0',

@@ -10,6 +10,7 @@ import type { ServerStatus, Servers } from '#operations/servers/index.ts';
 import type { QueueHealth, Webhooks } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type QueueState, readQueueState } from '#service-kit/jobs/index.ts';
+import type { Limits } from '#service-kit/limits/index.ts';
 import { createMeters, type Meters, meterRequests } from '#service-kit/metrics/index.ts';
 import type { Database, Queryable } from '#service-kit/postgres/index.ts';
 
@@ -18,6 +19,7 @@ export interface OperationsMetersDeps {
   db: () => Queryable;
   clock: Clock;
   clusters: Pick<Clusters, 'listNodes'>;
+  limits: Pick<Limits, 'findProblem'>;
   payments: Pick<Payments, 'listReconciled'>;
   servers: Pick<Servers, 'countByStatus'>;
   webhooks: Pick<Webhooks, 'readQueueHealth'>;
@@ -45,15 +47,21 @@ interface OperationsState {
 export function createOperationsMeters(deps: OperationsMetersDeps): OperationsMeters {
   const meters = createMeters('svc_operations_');
   const gauges = createGauges(meters);
+  const limitsApart = meters.gauge(
+    'limits_apart',
+    '1 while this process counts limits alone that all should count together.',
+  );
   return {
     contentType: meters.contentType,
     watch: (app) => meterRequests(app, meters),
-    render: () =>
-      meters.render(
+    render() {
+      limitsApart.set(deps.limits.findProblem() === null ? 0 : 1);
+      return meters.render(
         deps.database.pool,
         () => readState(deps),
         (state) => show(gauges, state),
-      ),
+      );
+    },
   };
 }
 

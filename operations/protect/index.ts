@@ -115,6 +115,8 @@ export {
   filterDimensions,
   hasExactMinutes,
   isStale,
+  type Measure,
+  measures,
   namesApplications,
   passesIdentity,
   rankIdentities,

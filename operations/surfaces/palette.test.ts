@@ -57,6 +57,26 @@ test('a customer finds their own servers by words, id and address, and nothing o
   }
 });
 
+test('a customer finds the keys that they may rotate, by what they do and by name', async () => {
+  const [mine, other] = [await world.createCustomer('Rotates'), await world.createCustomer('Rotates too')];
+  const key = await world.createKey(mine, 'full');
+  await world.createKey(other, 'full');
+  const keyId = key.split('_')[1]!;
+  const visitor = await visit(world, mine.email, '/client/');
+  const hit = {
+    kind: 'API keys',
+    text: 'Rotate full key',
+    detail: `svc_${keyId}_…`,
+    href: `/client/developer/#rotate-${keyId}`,
+  };
+  for (const q of ['rot', 'Rotate key', 'full', keyId.slice(0, 6)])
+    assert.deepEqual(await asked(visitor, `/client/palette?q=${encodeURIComponent(q)}`), [hit], q);
+  assert.match(await (await visitor.get('/client/developer/')).text(), new RegExp(`id="rotate-${keyId}"`));
+  await visitor.post('/client/developer/rotate', { key_id: keyId });
+  const left = await asked(visitor, '/client/palette?q=rotate');
+  assert.ok(left.length === 1 && left[0]!.href !== hit.href, 'the one that replaces it');
+});
+
 test('strange texts find nothing and break nothing', async () => {
   const { email } = await world.createCustomer('Strange');
   const visitor = await visit(world, email, '/client/');

@@ -18,7 +18,7 @@ import { watchAnswers } from '#operations/surfaces/customer-api/testing/watch-an
 import { listCaughtMail } from '#service-kit/mail/index.ts';
 import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import '#service-kit/sessions/testing/cheap-passwords.ts';
-import { createTestDatabase } from '#service-kit/testing/index.ts';
+import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 import { seedCatalog } from './seed-catalog.ts';
 import { createSecretWatch } from './watch-secrets.ts';
 
@@ -35,6 +35,8 @@ export interface WorldOptions extends Partial<Omit<OperationsSettings, 'hypervis
   clockStartMs?: number;
   /** Stands in for the hypervisor that takes no time. */
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
+  /** A fresh one when absent. */
+  database?: TestDatabase;
 }
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
@@ -53,8 +55,8 @@ const testSettings: Partial<OperationsSettings> = {
 
 export async function createWorld(options: WorldOptions = {}) {
   const { gateway, idempotency, receivers, countLockTimeoutMs, signInFailuresMax = 1_000, ...rest } = options;
-  const { clockStartMs, hypervisor: replaceDriver, ...given } = rest;
-  const database = await createTestDatabase('operations');
+  const { clockStartMs, hypervisor: replaceDriver, database: givenDatabase, ...given } = rest;
+  const database = givenDatabase ?? (await createTestDatabase('operations'));
   const secrets = createSecretWatch();
   const { reporter } = secrets;
   const mailFolder = await mkdtemp(join(tmpdir(), 'svc-world-mail-'));

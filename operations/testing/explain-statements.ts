@@ -32,6 +32,8 @@ export async function explainStatements(
   }
   const nodes: PlanNode[] = [];
   for (const { text, values } of seen) {
+    // The bounds of a transaction have no plan.
+    if (/^\s*(begin|commit|rollback)\b/i.test(text)) continue;
     const { rows } = await pool.query({
       text: `explain (analyze, format json) ${text}`,
       values: [...values],

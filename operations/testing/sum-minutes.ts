@@ -13,7 +13,8 @@ export async function sumMinutes(db: Queryable): Promise<void> {
       select allocation_id, date_bin(make_interval(secs => ${sql.lit(seconds)}), minute, 'epoch'),
         coalesce(sum(inbound_bytes), 0), coalesce(sum(outbound_bytes), 0),
         coalesce(bit_or(${bit}) filter (where inbound_bps is not null), 0),
-        coalesce(bit_or(${bit}) filter (where outbound_bps is not null), 0)
+        coalesce(bit_or(${bit}) filter (where outbound_bps is not null), 0),
+        coalesce(sum(round(pps * 60)::bigint), 0), coalesce(bit_or(${bit}) filter (where pps is not null), 0)
       from protect_minutes where inbound_bps is not null or outbound_bps is not null
       group by 1, 2 order by 2, 1`.execute(db);
   }

@@ -1,14 +1,12 @@
 /**
- * Statements of the explorer on applications: what used the most by any of their dimensions, and its course.
- *
- * An application counts only where its server sent bytes for it in the last 24 hours, and nothing older is read: what
- * strangers send in neither creates nor renews a row (NET-2.4.4).
+ * Statements of the explorer on applications: what used the most by any of their dimensions, and its course. Which of them count,
+ * `countedSums` says.
  */
 import { type RawBuilder, sql } from 'kysely';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type ExplorerScope, onlyChosen, seriesOf } from './explorer-store.ts';
-import type { TrafficFilter } from './filter.ts';
-import { grainOfStep, type RangePart, splitRange } from './split-range.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
+import { countedSums, identity, type RowsQuery, type SumKey } from './application-rows-store.ts';
+import type { ExplorerScope } from './explorer-store.ts';
+import { grainOfStep, splitRange } from './split-range.ts';
 import type { UsageRange } from './usage-store.ts';
 
 export const applicationGroups = [
@@ -27,23 +25,22 @@ export type ApplicationGroup = (typeof applicationGroups)[number];
 export const applicationOrders = ['total', 'in', 'out', 'change', 'last', 'name'] as const;
 export type ApplicationOrder = (typeof applicationOrders)[number];
 
-export interface ApplicationQuery extends UsageRange {
-  /** Applications before it are not shown. */
-  shownFromMs: number;
-  filters: readonly TrafficFilter[];
+export interface ApplicationQuery extends UsageRange, RowsQuery {
   by: ApplicationGroup;
-  /** Only these names, where it is grouped by them. */
-  names?: readonly string[];
   /** Which bytes count. */
   directions: { in: boolean; out: boolean };
 }
 
-export interface ApplicationSum {
+/** What a group is named by; what it is not grouped by is null. */
+export interface ApplicationKey {
   serverId: number | null;
   address: string | null;
   name: string | null;
   transport: string | null;
   serverPort: number | null;
+}
+
+export interface ApplicationSum extends ApplicationKey {
   inboundBytes: number;
   outboundBytes: number;
   previousInbound: number;
@@ -53,49 +50,77 @@ export interface ApplicationSum {
   groups: number;
   allInbound: number;
   allOutbound: number;
+  /** Its course where it was read beside the sums. */
+  steps: ApplicationStep[] | null;
 }
 
-const service = sql`case when transport is null then coalesce(server_port::text, 'unknown')
-  when server_port is null then transport else transport || '/' || server_port end`;
-
-/** Of these filters those on applications, as conditions on an identity. */
-function identityOf({ filters, names }: Pick<ApplicationQuery, 'filters' | 'names'>): RawBuilder<unknown> {
-  const ofNames = names === undefined ? [] : [sql`name = any(${[...names]}::text[])`];
-  const conditions = filters.flatMap(({ dimension, isNot, values }) => {
-    const list = sql`any(${values.map((value) => value.toLowerCase())}::text[])`;
-    const is =
-      dimension === 'app'
-        ? sql`lower(name) = ${list}`
-        : dimension === 'port'
-          ? sql`(lower(${service}) = ${list} or server_port::text = ${list})`
-          : dimension === 'transport'
-            ? sql`lower(transport) = ${list}`
-            : null;
-    return is === null ? [] : [isNot ? sql`not coalesce(${is}, false)` : is];
-  });
-  const all = [...ofNames, ...conditions];
-  return all.length === 0 ? sql`true` : sql.join(all, sql` and `);
+export interface ApplicationStep extends ApplicationKey {
+  at: Date;
+  inboundBytes: number;
+  outboundBytes: number;
 }
 
-const hourMs = 3_600_000;
-const wholeHours = (parts: readonly RangePart[]) => parts.find(({ grain }) => grain === 'hours');
-/** Tens of minutes hold no applications: what is no whole hour is read from minutes. */
-const edges = (parts: readonly RangePart[]) => parts.filter(({ grain }) => grain !== 'hours');
+/** The columns that each group is of. */
+const groupColumns: Readonly<Record<ApplicationGroup, readonly KeyColumn[]>> = {
+  app: ['name'],
+  service: ['name', 'transport', 'server_port'],
+  port: ['transport', 'server_port'],
+  transport: ['transport'],
+  server: ['server_id'],
+  address: ['server_id', 'address'],
+  flow: ['server_id', 'name'],
+  all: [],
+};
+const keyTypes = {
+  server_id: sql`bigint`,
+  address: sql`text`,
+  name: sql`text`,
+  transport: sql`text`,
+  server_port: sql`integer`,
+} as const;
+type KeyColumn = keyof typeof keyTypes;
+const keys = sql`server_id, address, name, transport, server_port`;
+const namedKeys = sql`server_id as "serverId", address, name, transport, server_port as "serverPort"`;
 
-/** Whether `at` is one of the hours; false where there are none. */
-const inHours = (part: RangePart | undefined) =>
-  part === undefined ? sql`false` : sql`at >= ${new Date(part.fromMs)} and at < ${new Date(part.toMs)}`;
+/** The five columns that name a group; what it is not grouped by is null. */
+const keysOf = (by: ApplicationGroup): RawBuilder<unknown> =>
+  sql.join(
+    (Object.keys(keyTypes) as KeyColumn[]).map((column) =>
+      groupColumns[by].includes(column)
+        ? sql.ref(column)
+        : sql`null::${keyTypes[column]} as ${sql.ref(column)}`,
+    ),
+  );
 
-const seen = sql`jsonb_to_recordset(applications) as seen(name text, transport text, server_port integer,
-  inbound_bytes bigint, outbound_bytes bigint)`;
+const isOfServers = (by: ApplicationGroup) => groupColumns[by].includes('server_id');
 
-/** Identities in minutes; `isNow` false for the time before. */
-const minutesPart = ({ fromMs, toMs }: UsageRange, isNow: boolean) => sql`
-  select allocation_id, minute as at, name, transport, server_port, seen.inbound_bytes, seen.outbound_bytes,
-    null::timestamptz as last_sent_at, ${sql.lit(isNow)} as is_now, ${sql.lit(!isNow)} as is_before
-  from protect_minutes, ${seen}
-  where minute >= ${new Date(fromMs)} and minute < ${new Date(toMs)}
-    and allocation_id in (select allocation_id from chosen)`;
+/** What rows are added up by before they are joined with their series: few of them are left for that. */
+function innerKeys(by: ApplicationGroup): SumKey[] {
+  // When an application of an address was last sent, all addresses of its server say.
+  if (by === 'address') return ['allocation_id', 'name', 'transport', 'server_port'];
+  const ofRow = groupColumns[by].filter(
+    (column): column is KeyColumn & SumKey => column !== 'server_id' && column !== 'address',
+  );
+  return [...(isOfServers(by) ? (['allocation_id'] as const) : []), ...ofRow];
+}
+
+const withSeries = (by: ApplicationGroup) =>
+  isOfServers(by) ? sql`join chosen using (allocation_id)` : sql``;
+
+const stepOf = (stepSeconds: number) => sql`date_bin(make_interval(secs => ${stepSeconds}), at, 'epoch')`;
+
+/**
+ * Whether the course of groups is read beside their sums: both are of the same hours then, and there are few groups. Names are
+ * too many; the course of those that are shown is looked up by them.
+ */
+const hasCourse = (by: ApplicationGroup, stepSeconds: number) =>
+  ['port', 'transport', 'all'].includes(by) && grainOfStep(stepSeconds) === 'hours';
+
+interface SumRow extends Omit<ApplicationSum, 'steps'> {
+  times: Date[] | null;
+  inbounds: number[] | null;
+  outbounds: number[] | null;
+}
 
 /**
  * Applications by one of their dimensions, `limit` of them in the wanted order; what all of them are together stands in each
@@ -109,66 +134,90 @@ export async function listApplicationSums(
     order: ApplicationOrder;
     isAscending: boolean;
     limit: number;
+    /** Of the course that may be read beside the sums. */
+    stepSeconds: number;
   },
 ): Promise<ApplicationSum[]> {
-  const { fromMs, toMs, shownFromMs, by, directions } = query;
-  const now = splitRange({ fromMs, toMs }, 'hours');
-  const before = query.before === null ? [] : splitRange(query.before, 'hours');
-  const minutes = [
-    ...edges(now).map((part) => minutesPart(part, true)),
-    ...edges(before).map((part) => minutesPart(part, false)),
-  ];
-  const firstHour = new Date(Math.floor(shownFromMs / hourMs) * hourMs);
-  const sum = (column: string, when: string) =>
-    sql`coalesce(sum(${sql.ref(column)}) filter (where ${sql.ref(when)}), 0)::bigint`;
-  const { rows } = await sql<ApplicationSum>`
-    with chosen as materialized (select allocation_id, server_id, address from protect_series where ${seriesOf(scope)}),
-    rows as (
-      select allocation_id, at, name, transport, server_port, inbound_bytes, outbound_bytes, last_sent_at,
-        ${inHours(wholeHours(now))} as is_now, ${inHours(wholeHours(before))} as is_before
-      from protect_application_hours where at >= ${firstHour} ${onlyChosen(scope)}
-      ${sql.join(
-        minutes.map((one) => sql`union all ${one}`),
-        sql` `,
-      )}),
-    identities as (
-      select server_id, ${by === 'address' ? sql`address` : sql`null::text`} as address, name, transport, server_port,
-        ${sum('inbound_bytes', 'is_now')} as inbound, ${sum('outbound_bytes', 'is_now')} as outbound,
-        ${sum('inbound_bytes', 'is_before')} as before_in, ${sum('outbound_bytes', 'is_before')} as before_out,
-        max(last_sent_at) as last_sent_at
-      from rows join chosen using (allocation_id)
-      where ${identityOf(query)}
-      group by 1, 2, 3, 4, 5),
-    shown as (
-      select *, ${by === 'address' ? sql`max(last_sent_at) over (partition by server_id, name, transport, server_port)` : sql`last_sent_at`} as sent_at
-      from identities)
-    select ${keyColumns(by)}, sum(inbound)::bigint as "inboundBytes", sum(outbound)::bigint as "outboundBytes",
-      sum(before_in)::bigint as "previousInbound", sum(before_out)::bigint as "previousOutbound",
-      max(sent_at) as "lastSentAt", (count(*) over ())::int as groups,
-      (sum(sum(inbound)) over ())::bigint as "allInbound", (sum(sum(outbound)) over ())::bigint as "allOutbound"
-    from shown where sent_at > ${new Date(shownFromMs)}
-    group by 1, 2, 3, 4, 5
-    having ${counted(directions, 'sum(inbound)', 'sum(outbound)')} > 0
-    order by ${orderOf(query)} ${query.isAscending ? sql`asc` : sql`desc`}, 1, 2, 3, 4, 5
-    limit ${query.limit}`.execute(db);
-  return rows;
+  const { fromMs, toMs, by, directions, stepSeconds } = query;
+  const isTimed = hasCourse(by, stepSeconds);
+  const parts = {
+    now: splitRange({ fromMs, toMs }, 'hours'),
+    before: query.before === null ? [] : splitRange(query.before, 'hours'),
+  };
+  const sums = countedSums(scope, query, parts, {
+    ...{ keys: innerKeys(by), isTimed, stepSeconds: isTimed ? stepSeconds : 3600 },
+    ...{ hasLastSent: true, hasSilent: by === 'address' },
+  });
+  const bytes = (column: string, when: string) =>
+    sql`case when ${sql.ref(when)} then ${sql.ref(column)} else 0 end`;
+  const lastSent =
+    by === 'address'
+      ? sql`max(last_sent_at) over (partition by server_id, ${identity})`
+      : sql.ref('last_sent_at');
+  const order = sql`${orderOf(query)} ${query.isAscending ? sql`asc` : sql`desc`}, ${keys}`;
+  const statement = sql<SumRow>`
+    with ${sums},
+    named as (
+      select ${keysOf(by)}, ${isTimed ? sql`case when is_now then ${stepOf(stepSeconds)} end` : sql`null::timestamptz`} as step,
+        ${bytes('inbound', 'is_now')} as inbound, ${bytes('outbound', 'is_now')} as outbound,
+        ${bytes('inbound', 'is_before')} as before_in, ${bytes('outbound', 'is_before')} as before_out, ${lastSent} as last_sent_at
+      from sums ${withSeries(by)}),
+    groups as (
+      select ${keys}, sum(inbound)::bigint as inbound, sum(outbound)::bigint as outbound, sum(before_in)::bigint as before_in,
+        sum(before_out)::bigint as before_out, max(last_sent_at) as last_sent_at
+      from named group by ${keys} having ${counted(directions, 'sum(inbound)', 'sum(outbound)')} > 0),
+    ranked as (
+      select *, count(*) over () as groups, sum(inbound) over () as all_in, sum(outbound) over () as all_out
+      from groups order by ${order} limit ${query.limit})
+    select ${namedKeys}, inbound as "inboundBytes", outbound as "outboundBytes", before_in as "previousInbound",
+      before_out as "previousOutbound", last_sent_at as "lastSentAt", groups::int, all_in::bigint as "allInbound",
+      all_out::bigint as "allOutbound", times, inbounds, outbounds
+    from ranked left join lateral (${isTimed ? courseOfRanked : noCourse}) course on true
+    order by ${order}`;
+  return inTransaction(db, async (trx) => {
+    // Sums of every application of every server: written to disk and read again they would take half as long again.
+    await sql`select set_config('work_mem', '64MB', true)`.execute(trx);
+    return (await statement.execute(trx)).rows.map(withSteps);
+  });
+}
+
+const noCourse = sql`select null::timestamptz[] as times, null::float8[] as inbounds, null::float8[] as outbounds`;
+/** Bytes of steps as fractions, because a list of them is read as numbers; the sums beside them are larger and are looked at. */
+const courseOfRanked = sql`
+  select array_agg(step order by step) as times, array_agg(inbound::float8 order by step) as inbounds,
+    array_agg(outbound::float8 order by step) as outbounds
+  from (
+    select step, sum(inbound) as inbound, sum(outbound) as outbound from named
+    where step is not null and (named.transport, named.server_port) is not distinct from (ranked.transport, ranked.server_port)
+    group by step) steps`;
+
+function withSteps({ times, inbounds, outbounds, ...row }: SumRow): ApplicationSum {
+  const { serverId, address, name, transport, serverPort } = row;
+  const key = { serverId, address, name, transport, serverPort };
+  const steps = times?.map((at, index) => ({
+    ...{ ...key, at },
+    inboundBytes: inbounds![index]!,
+    outboundBytes: outbounds![index]!,
+  }));
+  return { ...row, steps: steps ?? null };
 }
 
 const counted = (directions: { in: boolean; out: boolean }, inbound: string, outbound: string) => {
   const columns = [...(directions.in ? [inbound] : []), ...(directions.out ? [outbound] : [])];
-  return columns.length === 0 ? sql`0` : sql.raw(columns.join(' + '));
+  // In an order, a number alone would be a place among the columns.
+  return columns.length === 0 ? sql`0::bigint` : sql.raw(columns.join(' + '));
 };
 
-/** Of the columns of `keyColumns`, the one that names the group. */
-const nameColumn: Readonly<Record<ApplicationGroup, RawBuilder<unknown>>> = {
-  server: sql`1`,
-  address: sql`2`,
-  app: sql`3`,
-  service: sql`3`,
-  flow: sql`3`,
-  all: sql`1`,
-  port: sql`5`,
-  transport: sql`4`,
+/** The column that a group is named by. */
+const nameColumn: Readonly<Record<ApplicationGroup, KeyColumn>> = {
+  server: 'server_id',
+  address: 'address',
+  app: 'name',
+  service: 'name',
+  flow: 'name',
+  all: 'server_id',
+  port: 'server_port',
+  transport: 'transport',
 };
 
 function orderOf({
@@ -178,39 +227,18 @@ function orderOf({
 }: ApplicationQuery & { order: ApplicationOrder }): RawBuilder<unknown> {
   switch (order) {
     case 'in':
-      return sql`6`;
+      return sql.ref('inbound');
     case 'out':
-      return sql`7`;
+      return sql.ref('outbound');
     case 'last':
-      return sql`10`;
+      return sql.ref('last_sent_at');
     case 'name':
-      return nameColumn[by];
+      return sql.ref(nameColumn[by]);
     case 'change':
-      return sql`sum(inbound + outbound)::float8 / nullif(sum(before_in + before_out), 0)`;
+      return sql`(inbound + outbound)::float8 / nullif(before_in + before_out, 0)`;
     default:
-      return counted(directions, 'sum(inbound)', 'sum(outbound)');
+      return counted(directions, 'inbound', 'outbound');
   }
-}
-
-/** The five columns that name a group; what it is not grouped by is null. */
-function keyColumns(by: ApplicationGroup): RawBuilder<unknown> {
-  const has = (...groups: ApplicationGroup[]) => groups.includes(by);
-  return sql`${has('server', 'address', 'flow') ? sql`server_id` : sql`null::bigint`} as "serverId",
-    ${has('address') ? sql`address` : sql`null::text`} as address,
-    ${has('app', 'service', 'flow') ? sql`name` : sql`null::text`} as name,
-    ${has('service', 'port', 'transport') ? sql`transport` : sql`null::text`} as transport,
-    ${has('service', 'port') ? sql`server_port` : sql`null::integer`} as "serverPort"`;
-}
-
-export interface ApplicationStep {
-  at: Date;
-  serverId: number | null;
-  address: string | null;
-  name: string | null;
-  transport: string | null;
-  serverPort: number | null;
-  inboundBytes: number;
-  outboundBytes: number;
 }
 
 /** The course of what passes the filters and may be shown, by the same groups. */
@@ -219,33 +247,20 @@ export async function listApplicationSteps(
   scope: ExplorerScope,
   query: ApplicationQuery & { stepSeconds: number },
 ): Promise<ApplicationStep[]> {
-  const { fromMs, toMs, shownFromMs, stepSeconds } = query;
+  const { fromMs, toMs, stepSeconds, by } = query;
   const most = grainOfStep(stepSeconds) === 'hours' ? 'hours' : 'minutes';
   const parts = splitRange({ fromMs, toMs }, most);
   if (parts.length === 0) return [];
-  const firstHour = new Date(Math.floor(shownFromMs / hourMs) * hourMs);
-  const minutes = edges(parts).map((part) => minutesPart(part, true));
+  const sums = countedSums(...([scope, query, { now: parts, before: [] }] as const), {
+    keys: innerKeys(by),
+    isTimed: true,
+    stepSeconds,
+    hasLastSent: false,
+  });
   const { rows } = await sql<ApplicationStep>`
-    with chosen as materialized (select allocation_id, server_id, address from protect_series where ${seriesOf(scope)}),
-    sent as (
-      select server_id, name, coalesce(transport, '') as of_transport, coalesce(server_port, -1) as of_port
-      from protect_application_hours join chosen using (allocation_id)
-      where at >= ${firstHour} and last_sent_at > ${new Date(shownFromMs)} and ${identityOf(query)}
-      group by 1, 2, 3, 4),
-    rows as (
-      select allocation_id, at, name, transport, server_port, inbound_bytes, outbound_bytes, last_sent_at,
-        true as is_now, false as is_before
-      from protect_application_hours where ${inHours(wholeHours(parts))} ${onlyChosen(scope)}
-      ${sql.join(
-        minutes.map((one) => sql`union all ${one}`),
-        sql` `,
-      )})
-    select ${keyColumns(query.by)}, date_bin(make_interval(secs => ${stepSeconds}), at, 'epoch') as at,
-      sum(inbound_bytes)::bigint as "inboundBytes", sum(outbound_bytes)::bigint as "outboundBytes"
-    from (select server_id, address, name, transport, server_port, at, inbound_bytes, outbound_bytes,
-        coalesce(transport, '') as of_transport, coalesce(server_port, -1) as of_port
-      from rows join chosen using (allocation_id)) named
-      join sent using (server_id, name, of_transport, of_port)
-    group by 1, 2, 3, 4, 5, 6 order by 6`.execute(db);
+    with ${sums},
+    named as (select ${keysOf(by)}, ${stepOf(stepSeconds)} as step, inbound, outbound from sums ${withSeries(by)})
+    select ${namedKeys}, step as at, sum(inbound)::bigint as "inboundBytes", sum(outbound)::bigint as "outboundBytes"
+    from named group by ${keys}, step order by step`.execute(db);
   return rows;
 }

@@ -19,7 +19,12 @@ export type ExploredDimension = (typeof exploredDimensions)[number];
 /** What a table lists. */
 export type RankedDimension = Exclude<ExploredDimension, 'direction'>;
 
-export const rankOrders = ['total', 'in', 'out', 'change', 'name', 'last', 'p95'] as const;
+/** By what values are the largest, and what a chart's lines are: bits per second, or packets per second. */
+export const measures = ['bytes', 'packets'] as const;
+export type Measure = (typeof measures)[number];
+
+/** `total`: of the measure. */
+export const rankOrders = ['total', 'in', 'out', 'packets', 'change', 'name', 'last', 'p95'] as const;
 export type RankOrder = (typeof rankOrders)[number];
 
 export interface ExplorationAsk {
@@ -28,6 +33,11 @@ export interface ExplorationAsk {
   /** The step that a chart of one server has; with many servers it is longer. */
   stepSeconds: number;
   filters: readonly TrafficFilter[];
+  /**
+   * Default: bytes. A minute has the packets of an address, both directions together (NET-2.4.2): nothing is known of them by
+   * application or by direction, so that answers of applications stay those of bytes.
+   */
+  measure?: Measure;
 }
 
 /** Bytes of one value of a dimension. */
@@ -42,10 +52,14 @@ export interface RankedValue {
   tenantId: number | null;
   inboundBytes: number;
   outboundBytes: number;
-  /** Of all bytes that the filters let pass; null where there are none. */
+  /** Both directions; null where they are not known or not asked for. */
+  packets: number | null;
+  /** Of the measure, of all that the filters let pass; null where there is nothing. */
   share: number | null;
   /** Bytes of the time before; null where they are not known. */
   previousBytes: number | null;
+  /** The same of packets; null also where a part of them is not known. */
+  previousPackets: number | null;
   lastSentAt: Date | null;
   /** Bits per second, of the observed minutes; null where it was not read. */
   inboundP95: number | null;
@@ -56,12 +70,12 @@ export interface Ranking {
   dimension: RankedDimension;
   rows: RankedValue[];
   /** Values that are not among the rows, and their bytes. */
-  others: { count: number; inboundBytes: number; outboundBytes: number };
+  others: { count: number; inboundBytes: number; outboundBytes: number; packets: number | null };
   /** Bytes that no value of this dimension is known of, such as those without an application. */
   unnamed: { inboundBytes: number; outboundBytes: number } | null;
 }
 
-/** A line of a chart; values are bits per second, null in a gap. */
+/** A line of a chart; values are bits or packets per second, null in a gap. */
 export interface ExploredLine {
   value: string | null;
   label: string;
@@ -80,6 +94,8 @@ export interface ExploredCourse {
   times: Date[];
   inboundBps: (number | null)[];
   outboundBps: (number | null)[];
+  /** Packets per second, both directions together. */
+  pps: (number | null)[];
   inboundBytes: number[];
   outboundBytes: number[];
   /** Observed minutes of each step. */
@@ -93,6 +109,14 @@ export interface ExploredTotal {
   previousBytes: number | null;
   inboundP95: number | null;
   outboundP95: number | null;
+  /** Null where no minute has them or they were not asked for. */
+  packets: number | null;
+  /** Null also where a part of them is not known. */
+  previousPackets: number | null;
+  /** Packets per second. */
+  packetsP95: number | null;
+  /** Some observed minutes have no packets: the figures are those of the others. */
+  arePacketsPartial: boolean;
   /** Of what the 95th percentiles are: the length of their means, 60 for the minutes themselves. */
   percentileSeconds: number;
 }
@@ -105,34 +129,31 @@ export interface Flow {
   bytes: number;
 }
 
+/** A name by which it is filtered is a number where the name alone means several, or looks like one. */
+const filterValue = (id: number, name: string, isAlone: boolean) =>
+  isAlone && !/^\d+$/.test(name) ? name : String(id);
+
 /** Name by which a server is filtered: with its number where the name alone means several. */
 export function serverValues(servers: readonly TrafficServer[]): Map<number, string> {
   const counts = new Map<string, number>();
-  for (const { name } of servers) {
-    const key = name.toLowerCase();
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  return new Map(
-    servers.map(({ id, name }) => [
-      id,
-      counts.get(name.toLowerCase()) === 1 && !/^\d+$/.test(name) ? name : String(id),
-    ]),
-  );
+  const keys = servers.map(({ name }) => name.toLowerCase());
+  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
+  const values = new Map<number, string>();
+  for (const [place, { id, name }] of servers.entries())
+    values.set(id, filterValue(id, name, counts.get(keys[place]!) === 1));
+  return values;
 }
 
 /** The same of customers. */
 export function customerValues(servers: readonly TrafficServer[]): Map<number, string> {
-  const ids = new Map<string, Set<number>>();
-  for (const { tenantId, tenantName } of servers) {
-    const of = ids.get(tenantName.toLowerCase()) ?? new Set<number>();
-    ids.set(tenantName.toLowerCase(), of.add(tenantId));
+  const names = new Map<number, string>();
+  for (const { tenantId, tenantName } of servers) names.set(tenantId, tenantName);
+  const counts = new Map<string, number>();
+  for (const name of names.values()) {
+    const key = name.toLowerCase();
+    counts.set(key, (counts.get(key) ?? 0) + 1);
   }
-  return new Map(
-    servers.map(({ tenantId, tenantName }) => [
-      tenantId,
-      ids.get(tenantName.toLowerCase())!.size === 1 && !/^\d+$/.test(tenantName)
-        ? tenantName
-        : String(tenantId),
-    ]),
-  );
+  const values = new Map<number, string>();
+  for (const [id, name] of names) values.set(id, filterValue(id, name, counts.get(name.toLowerCase()) === 1));
+  return values;
 }

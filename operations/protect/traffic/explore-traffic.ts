@@ -8,7 +8,8 @@
  */
 import { type Actor, forbidden } from '#operations/accounts/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
-import { type ApplicationReader, createApplicationReader, windowOf } from './application-reader.ts';
+import { type ApplicationReader, createApplicationReader } from './application-reader.ts';
+import { windowOf } from './application-reading.ts';
 import type {
   ExplorationAsk,
   ExploredCourse,
@@ -23,7 +24,9 @@ import { directionsOf, namesApplications } from './explore.ts';
 import { listTrafficServers, type TrafficServer } from './explorer-store.ts';
 import type { Opened } from './opened.ts';
 import { addressFilters, createNames, passesServer } from './traffic-names.ts';
-import { createUsageReader, type LineOptions, type RankOptions, type UsageReader } from './usage-reader.ts';
+import type { RankOptions } from './usage-rank.ts';
+import { createUsageReader, type UsageReader } from './usage-reader.ts';
+import type { LineOptions } from './usage-reading.ts';
 
 export interface Exploration {
   nowMs: number;

@@ -5,6 +5,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { grainOfStep, type RangePart, splitRange } from './split-range.ts';
+import { packetsOfMinute } from './sum-store.ts';
 import type { UsageRange, UsageStep } from './usage-store.ts';
 
 export { listTrafficServers, type TrafficServer } from '#operations/views/index.ts';
@@ -50,74 +51,77 @@ const chosen = (scope: ExplorerScope) => sql`chosen as materialized (
 export const onlyChosen = (scope: ExplorerScope): RawBuilder<unknown> =>
   isEverything(scope) ? sql`` : sql`and allocation_id in (select allocation_id from chosen)`;
 
-/** Bytes of a part of a range, with the observed minutes of its hour as bits. */
-function rowsOfPart(part: RangePart, scope: ExplorerScope): RawBuilder<unknown> {
+/** What is read: bytes alone, or packets beside them. */
+export interface Measured {
+  hasPackets: boolean;
+}
+
+/** Bytes and packets of a part of a range, with the observed minutes of its hour as bits. */
+function rowsOfPart(part: RangePart, scope: ExplorerScope, { hasPackets }: Measured): RawBuilder<unknown> {
   const only = onlyChosen(scope);
+  const packets = (of: RawBuilder<unknown>) => (hasPackets ? of : sql`null::bigint, 0::bigint`);
   switch (part.grain) {
     case 'hours':
-      return sql`select allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes
+      return sql`select allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes,
+          ${packets(sql`packets, coalesce(packet_minutes, 0)`)}
         from protect_usage_hours where ${within(sql`at`, part)} ${only}`;
     case 'tens':
       return sql`select allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes << ${tenShift},
-          outbound_minutes << ${tenShift}
+          outbound_minutes << ${tenShift}, ${packets(sql`packets, coalesce(packet_minutes, 0) << ${tenShift}`)}
         from protect_usage_tens where ${within(sql`at`, part)} ${only}`;
     default:
       return sql`select allocation_id, minute, coalesce(inbound_bytes, 0), coalesce(outbound_bytes, 0),
           case when inbound_bps is null then 0 else ${minuteBit} end,
-          case when outbound_bps is null then 0 else ${minuteBit} end
+          case when outbound_bps is null then 0 else ${minuteBit} end,
+          ${packets(sql`${packetsOfMinute}, case when pps is null then 0 else ${minuteBit} end`)}
         from protect_minutes where ${within(sql`minute`, part)}
           and (inbound_bps is not null or outbound_bps is not null) ${only}`;
   }
 }
 
-const rowsOf = (parts: readonly RangePart[], scope: ExplorerScope) => sql`(${sql.join(
-  parts.map((part) => rowsOfPart(part, scope)),
+const rowsOf = (parts: readonly RangePart[], scope: ExplorerScope, measured: Measured) => sql`(${sql.join(
+  parts.map((part) => rowsOfPart(part, scope, measured)),
   sql` union all `,
 )})
-    as part (allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes)`;
+    as part (allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes, packets, packet_minutes)`;
 
-export interface UsageSum {
+/** What an address did in a range in which it was observed. */
+export interface AddressSum {
+  allocationId: number;
   serverId: number;
-  /** Null where sums are by server. */
-  address: string | null;
+  address: string;
   inboundBytes: number;
   outboundBytes: number;
-  /** Both directions of the time before. */
-  previousInbound: number;
-  previousOutbound: number;
-  isObserved: boolean;
-  isPreviousObserved: boolean;
+  /** Both directions; null where no minute has them, or they were not asked for. */
+  packets: number | null;
+  /** Some observed minutes have no packets. */
+  arePacketsPartial: boolean;
 }
 
-/** Sums of a range by server or address, beside those of the same length of time before where they are wanted. */
-export async function listUsageSums(
+export async function listAddressSums(
   db: Queryable,
   scope: ExplorerScope,
-  { fromMs, toMs }: UsageRange,
-  { by, withPrevious }: { by: 'server' | 'address'; withPrevious: boolean },
-): Promise<UsageSum[]> {
-  const parts = splitRange({ fromMs, toMs }, 'hours');
-  if (withPrevious) parts.unshift(...splitRange({ fromMs: 2 * fromMs - toMs, toMs: fromMs }, 'hours'));
+  range: UsageRange,
+  measured: Measured,
+): Promise<AddressSum[]> {
+  const parts = splitRange(range, 'hours');
   if (parts.length === 0) return [];
-  const address = by === 'address' ? sql`address` : sql`null::text`;
-  const isNow = sql`at >= ${new Date(fromMs)}`;
-  const isSeen = sql`inbound_minutes <> 0 or outbound_minutes <> 0`;
-  const sum = (column: string, when: RawBuilder<unknown>) =>
-    sql`coalesce(sum(${sql.ref(column)}) filter (where ${when}), 0)::bigint`;
+  const [packets, isPartial] = measured.hasPackets
+    ? [
+        sql`(sum(packets) filter (where packet_minutes <> 0))::bigint`,
+        sql`bool_or((inbound_minutes | outbound_minutes) & ~packet_minutes <> 0)`,
+      ]
+    : [sql`null::bigint`, sql`false`];
   // By allocation first: that is a sum over numbers, and few rows are left to be joined.
-  const { rows } = await sql<UsageSum>`
+  const { rows } = await sql<AddressSum>`
     with ${chosen(scope)}, sums as (
-      select allocation_id, ${sum('inbound_bytes', isNow)} as inbound, ${sum('outbound_bytes', isNow)} as outbound,
-        ${sum('inbound_bytes', sql`not ${isNow}`)} as before_in, ${sum('outbound_bytes', sql`not ${isNow}`)} as before_out,
-        coalesce(bool_or(${isSeen}) filter (where ${isNow}), false) as is_observed,
-        coalesce(bool_or(${isSeen}) filter (where not ${isNow}), false) as was_observed
-      from ${rowsOf(parts, scope)} group by 1)
-    select server_id as "serverId", ${address} as address, sum(inbound)::bigint as "inboundBytes",
-      sum(outbound)::bigint as "outboundBytes", sum(before_in)::bigint as "previousInbound",
-      sum(before_out)::bigint as "previousOutbound", bool_or(is_observed) as "isObserved",
-      bool_or(was_observed) as "isPreviousObserved"
-    from sums join chosen using (allocation_id) where is_observed or was_observed
-    group by 1, 2`.execute(db);
+      select allocation_id, sum(inbound_bytes)::bigint as inbound, sum(outbound_bytes)::bigint as outbound,
+        ${packets} as packets, ${isPartial} as is_partial
+      from ${rowsOf(parts, scope, measured)} group by 1
+      having bit_or(inbound_minutes | outbound_minutes) <> 0)
+    select allocation_id as "allocationId", server_id as "serverId", address, inbound as "inboundBytes",
+      outbound as "outboundBytes", packets, is_partial as "arePacketsPartial"
+    from sums join chosen using (allocation_id)`.execute(db);
   return rows;
 }
 
@@ -127,6 +131,11 @@ export type LinesOf =
   | { servers: readonly { id: number; line: number }[] }
   | { addresses: readonly { address: string; serverId: number; line: number }[] };
 
+export interface LineStep extends UsageStep {
+  /** Packets per second of both directions, over the minutes that have packets; null where there are none. */
+  pps: number | null;
+}
+
 /**
  * The course of lines. A step's rate is its bytes over the minutes in which any address of the line was observed; those are
  * counted hour by hour from the bits of all of them.
@@ -134,9 +143,9 @@ export type LinesOf =
 export async function listLineSteps(
   db: Queryable,
   scope: ExplorerScope,
-  range: UsageRange & { stepSeconds: number },
+  range: UsageRange & { stepSeconds: number } & Measured,
   of: LinesOf,
-): Promise<UsageStep[]> {
+): Promise<LineStep[]> {
   const parts = splitRange(range, grainOfStep(range.stepSeconds));
   if (parts.length === 0) return [];
   const line = of === 'all' ? sql`null::bigint` : sql`line`;
@@ -145,25 +154,35 @@ export async function listLineSteps(
   // Steps of several hours are added up from hours; the bits of an hour can't be those of two.
   const at = range.stepSeconds > 3600 ? sql`date_bin('1 hour', at, 'epoch')` : fine;
   const bits = (minutes: RawBuilder<unknown>) => sql`bit_count((${minutes})::bit(64))`;
-  const { rows } = await sql<
-    Omit<UsageStep, 'inboundBps' | 'outboundBps'> & { inMinutes: number; outMinutes: number }
-  >`
+  const packets = range.hasPackets
+    ? sql`sum(packets) as packets, bit_or(packet_minutes) as packet_minutes`
+    : sql`null::bigint as packets, 0::bigint as packet_minutes`;
+  const { rows } = await sql<Omit<LineStep, 'inboundBps' | 'outboundBps' | 'pps'> & StepMinutes>`
     with ${chosen(scope)}, slots as (
       select ${line} as id, ${at} as hour, sum(inbound_bytes) as inbound, sum(outbound_bytes) as outbound,
-        bit_or(inbound_minutes) as in_minutes, bit_or(outbound_minutes) as out_minutes
-      from ${rowsOf(parts, scope)} ${of === 'all' ? sql`` : sql`join chosen using (allocation_id)`} ${lineJoin(of)}
+        bit_or(inbound_minutes) as in_minutes, bit_or(outbound_minutes) as out_minutes, ${packets}
+      from ${rowsOf(parts, scope, range)} ${of === 'all' ? sql`` : sql`join chosen using (allocation_id)`} ${lineJoin(of)}
       group by 1, 2)
     select id, ${range.stepSeconds > 3600 ? step : sql`hour`} as at, sum(inbound)::bigint as "inboundBytes",
       sum(outbound)::bigint as "outboundBytes", sum(${bits(sql`in_minutes`)})::int as "inMinutes",
-      sum(${bits(sql`out_minutes`)})::int as "outMinutes", sum(${bits(sql`in_minutes | out_minutes`)})::int as minutes
+      sum(${bits(sql`out_minutes`)})::int as "outMinutes", sum(packets)::bigint as packets,
+      sum(${bits(sql`packet_minutes`)})::int as "packetMinutes", sum(${bits(sql`in_minutes | out_minutes`)})::int as minutes
     from slots where in_minutes <> 0 or out_minutes <> 0 group by 1, 2 order by 1, 2`.execute(db);
   const rate = (bytes: number | null, minutes: number) =>
     minutes === 0 ? null : ((bytes ?? 0) * 8) / (minutes * 60);
-  return rows.map(({ inMinutes, outMinutes, ...row }) => ({
+  return rows.map(({ inMinutes, outMinutes, packets, packetMinutes, ...row }) => ({
     ...row,
+    pps: packetMinutes === 0 ? null : (packets ?? 0) / (packetMinutes * 60),
     inboundBps: rate(row.inboundBytes, inMinutes),
     outboundBps: rate(row.outboundBytes, outMinutes),
   }));
+}
+
+interface StepMinutes {
+  inMinutes: number;
+  outMinutes: number;
+  packets: number | null;
+  packetMinutes: number;
 }
 
 function lineJoin(of: LinesOf): RawBuilder<unknown> {
@@ -181,24 +200,28 @@ export interface MinutePercentile {
   serverId: number | null;
   inboundP95: number | null;
   outboundP95: number | null;
+  /** Packets per second; null where they were not asked for. */
+  packetsP95: number | null;
 }
 
 /** 95 % of the observed minutes are not above it; of each server, or of all together. Reads every minute: for a few servers. */
 export async function listMinutePercentiles(
   db: Queryable,
   scope: ExplorerScope,
-  range: UsageRange,
+  range: UsageRange & Measured,
   by: 'server' | 'all',
 ): Promise<MinutePercentile[]> {
+  const pps = range.hasPackets ? sql`sum(pps)` : sql`null::float8`;
   const { rows } = await sql<MinutePercentile>`
     with ${chosen(scope)}, by_minute as (
       select ${by === 'server' ? sql`server_id` : sql`null::bigint`} as owner, minute, sum(inbound_bytes) as inbound,
-        sum(outbound_bytes) as outbound
+        sum(outbound_bytes) as outbound, ${pps} as pps
       from chosen join protect_minutes using (allocation_id)
       where ${within(sql`minute`, range)} and (inbound_bps is not null or outbound_bps is not null)
       group by 1, 2)
     select owner::bigint as "serverId", (percentile_disc(0.95) within group (order by inbound) * 8 / 60.0)::float8 as "inboundP95",
-      (percentile_disc(0.95) within group (order by outbound) * 8 / 60.0)::float8 as "outboundP95"
+      (percentile_disc(0.95) within group (order by outbound) * 8 / 60.0)::float8 as "outboundP95",
+      percentile_disc(0.95) within group (order by pps) as "packetsP95"
     from by_minute group by 1`.execute(db);
   return rows;
 }

@@ -71,3 +71,60 @@ test('applications of 24 hours are read from hours alone', async () => {
   assert.ok(of(nodes, 'protect_application_hours').length > 0);
   assert.equal(of(nodes, 'protect_minutes').length, 0, JSON.stringify(nodes));
 });
+
+test('the course of a few applications is read by their names, and not among those of all applications', async () => {
+  const { pool } = world.database;
+  await pool.query(
+    `insert into protect_application_hours
+     select allocation_id, at, 'other-' || n || '.example.com', 'tcp', 443, 1, 1, at from protect_series,
+       generate_series(1, 200) n, generate_series(date_trunc('hour', svc_now()) - interval '24 hours', svc_now(), '1 hour') at`,
+  );
+  await pool.query('vacuum analyze protect_application_hours');
+  const explored = await world.protectTraffic.explore(systemActor, { ...day, filters: [] });
+  const ranking = await explored.rank('app', { limit: 3 });
+  const nodes = await explainStatements(world.database, async () => {
+    const { lines } = await explored.lines(ranking, { count: 3, hasRest: false });
+    assert.deepEqual(
+      lines.map(({ label }) => label),
+      ranking.rows.map(({ label }) => label),
+    );
+    assert.ok(lines.every(({ rates }) => rates.some((rate) => rate !== null && rate > 0)));
+  });
+  const most = servers * 2 * 3 * 49;
+  assert.ok(rowsOf(nodes, 'protect_application_hours') <= most, JSON.stringify(nodes));
+});
+
+test('ports of a day and their course are one read of the hours, beside a look for those in which nothing was sent', async () => {
+  const { pool } = world.database;
+  const held = await pool.query<{ count: number }>(
+    `select count(*)::int as count from protect_application_hours where at >= date_trunc('hour', svc_now() - interval '24 hours')`,
+  );
+  for (const dimension of ['port', 'transport'] as const) {
+    const explored = await world.protectTraffic.explore(systemActor, { ...day, filters: [] });
+    const nodes = await explainStatements(world.database, async () => {
+      const ranking = await explored.rank(dimension, { limit: 5 });
+      assert.ok(ranking.rows.length > 0);
+      const { lines } = await explored.lines(ranking, { count: 5, hasRest: true });
+      assert.ok(lines[0]!.rates.some((rate) => rate !== null && rate > 0));
+    });
+    const read = of(nodes, 'protect_application_hours').map((node) => rowsReadBy(node));
+    const sum = read.reduce((total, rows) => total + rows, 0);
+    assert.ok(sum <= 2.1 * held.rows[0]!.count, `${dimension}: ${read} of ${held.rows[0]!.count}`);
+  }
+});
+
+test('servers, their addresses and customers of a day are one read of the hours', async () => {
+  const explored = await world.protectTraffic.explore(systemActor, { ...day, filters: [] });
+  const nodes = await explainStatements(world.database, async () => {
+    const rankings = await Promise.all([
+      explored.rank('server', { limit: 3 }),
+      explored.rank('customer', { limit: 3 }),
+      explored.rank('address', { limit: 3 }),
+    ]);
+    for (const { rows } of rankings) assert.ok(rows.length > 0);
+    await explored.total();
+  });
+  const reads = of(nodes, 'protect_usage_hours').filter((node) => node['Relation Name'] !== undefined);
+  // The sums of the day and of the one before, and the course that the total is of.
+  assert.equal(reads.length, 3, JSON.stringify(reads));
+});

@@ -42,6 +42,8 @@ export {
   type ExploredTotal,
   exploredDimensions,
   type Flow,
+  type Measure,
+  measures,
   type RankedDimension,
   type RankedValue,
   type Ranking,

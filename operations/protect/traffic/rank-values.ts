@@ -1,16 +1,18 @@
 /** Arithmetic of rankings and lines. */
-import type { RankedValue, RankOrder } from './exploration.ts';
-import type { UsageStep } from './usage-store.ts';
+import type { Measure, RankedValue, RankOrder } from './exploration.ts';
+import type { LineStep } from './explorer-store.ts';
 
 export function sumOf<T>(rows: readonly T[], of: (row: T) => number): number {
   return rows.reduce((sum, row) => sum + of(row), 0);
 }
 
-/** Bits per second of the directions that count; null where none of them was observed. */
+/** What a line has at a step: packets per second, or bits per second of the directions that count; null where it is unknown. */
 export function lineOf(
-  step: Pick<UsageStep, 'inboundBps' | 'outboundBps'>,
+  step: Pick<LineStep, 'inboundBps' | 'outboundBps' | 'pps'>,
   directions: { in: boolean; out: boolean },
+  measure: Measure,
 ): number | null {
+  if (measure === 'packets') return step.pps;
   const parts = [directions.in ? step.inboundBps : null, directions.out ? step.outboundBps : null];
   const known = parts.filter((part) => part !== null);
   return known.length === 0 ? null : known.reduce((sum, part) => sum + part, 0);
@@ -22,29 +24,40 @@ export function p95Of(rates: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : known[Math.ceil(known.length * 0.95) - 1]!;
 }
 
-/** Against the time before: new is the largest change, unknown the smallest. */
-export function changeOf({ inboundBytes, outboundBytes, previousBytes }: RankedValue): number {
-  if (previousBytes === null) return -1;
-  const bytes = inboundBytes + outboundBytes;
-  return previousBytes === 0 ? (bytes === 0 ? 0 : Number.POSITIVE_INFINITY) : bytes / previousBytes;
+/** How large a row is; nothing where its packets are not known. */
+export function sizeOf(row: RankedValue, measure: Measure): number {
+  return measure === 'packets' ? (row.packets ?? 0) : row.inboundBytes + row.outboundBytes;
 }
 
-const keys: Readonly<Record<Exclude<RankOrder, 'name'>, (row: RankedValue) => number>> = {
-  total: (row) => row.inboundBytes + row.outboundBytes,
+/** Against the time before: new is the largest change, unknown the smallest. */
+function changeOf(row: RankedValue, measure: Measure): number {
+  const before = measure === 'packets' ? row.previousPackets : row.previousBytes;
+  if (before === null) return -1;
+  const size = sizeOf(row, measure);
+  return before === 0 ? (size === 0 ? 0 : Number.POSITIVE_INFINITY) : size / before;
+}
+
+const keys: Readonly<Record<Exclude<RankOrder, 'name'>, (row: RankedValue, measure: Measure) => number>> = {
+  total: sizeOf,
   in: (row) => row.inboundBytes,
   out: (row) => row.outboundBytes,
+  packets: (row) => row.packets ?? -1,
   change: changeOf,
   last: (row) => row.lastSentAt?.getTime() ?? 0,
   p95: (row) => row.outboundP95 ?? -1,
 };
 
 /** Rows in the wanted order; equal ones by their names. */
-export function rowOrder(order: RankOrder, isAscending: boolean): (a: RankedValue, b: RankedValue) => number {
+export function rowOrder(
+  order: RankOrder,
+  isAscending: boolean,
+  measure: Measure,
+): (a: RankedValue, b: RankedValue) => number {
   const byName = (a: RankedValue, b: RankedValue) => a.label.localeCompare(b.label, 'en', { numeric: true });
   if (order === 'name') return (a, b) => (isAscending ? byName(a, b) : byName(b, a));
   const of = keys[order];
   return (a, b) => {
-    const [left, right] = [of(a), of(b)];
+    const [left, right] = [of(a, measure), of(b, measure)];
     if (left === right) return byName(a, b);
     return left < right === isAscending ? -1 : 1;
   };

@@ -2,7 +2,7 @@
  * Sums of minutes by ten minutes and by hour, and of applications by hour: written where minutes are written, under the lock of
  * their series, so that a sum is always that of its minutes.
  */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** Sums of applications are kept for so long; they are shown for 24 hours (NET-2.4.4). */
@@ -31,6 +31,9 @@ export async function sumWritten(
 
 const hourOf = (minute: Date) => Math.floor(minute.getTime() / 3_600_000) * 3_600_000;
 
+/** Packets of a minute out of its rate, both directions together; null where it is not known. */
+export const packetsOfMinute: RawBuilder<unknown> = sql`round(pps * 60)::bigint`;
+
 const tenSeconds = 600;
 const hourSeconds = 3600;
 
@@ -49,20 +52,23 @@ async function sumBuckets(
   const write = (table: string, seconds: number) => {
     const bit = sql`1::bigint << (extract(epoch from minute - bucket.at)::int / 60)`;
     return sql`
-      insert into ${sql.table(table)} (allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes)
+      insert into ${sql.table(table)} (allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes,
+        packets, packet_minutes)
       select ${allocationId}, bucket.at, coalesce(sum(inbound_bytes), 0), coalesce(sum(outbound_bytes), 0),
         coalesce(bit_or(${bit}) filter (where inbound_bps is not null), 0),
-        coalesce(bit_or(${bit}) filter (where outbound_bps is not null), 0)
+        coalesce(bit_or(${bit}) filter (where outbound_bps is not null), 0),
+        coalesce(sum(packets), 0), coalesce(bit_or(${bit}) filter (where packets is not null), 0)
       from (select to_timestamp(start) as at from unnest(${startsOf(seconds)}::bigint[]) as start) bucket
       left join observed on minute >= bucket.at and minute < bucket.at + make_interval(secs => ${seconds})
       group by bucket.at order by bucket.at
       on conflict (allocation_id, at) do update set inbound_bytes = excluded.inbound_bytes,
         outbound_bytes = excluded.outbound_bytes, inbound_minutes = excluded.inbound_minutes,
-        outbound_minutes = excluded.outbound_minutes`;
+        outbound_minutes = excluded.outbound_minutes, packets = excluded.packets,
+        packet_minutes = excluded.packet_minutes`;
   };
   await sql`
     with observed as materialized (
-      select minute, inbound_bytes, outbound_bytes, inbound_bps, outbound_bps
+      select minute, inbound_bytes, outbound_bytes, inbound_bps, outbound_bps, ${packetsOfMinute} as packets
       from unnest(${startsOf(hourSeconds)}::bigint[]) as start
       join protect_minutes on allocation_id = ${allocationId} and minute >= to_timestamp(start)
         and minute < to_timestamp(start + ${hourSeconds})

@@ -35,6 +35,7 @@ function someMinute(below: (most: number) => number): DeliveredMinute {
   return {
     in: below(9) === 0 ? null : below(1_000_000),
     out: below(1_000_000),
+    pps: below(6) === 0 ? null : below(50_000) / 60,
     coverage: 1,
     applications: names.map((name, i) => ({
       ...{ name, transport: i === 2 ? null : 'tcp', server_port: i === 1 ? null : 443 },
@@ -47,7 +48,8 @@ async function readSums() {
   const read = async (text: string) => (await world.database.pool.query(text)).rows;
   // A bucket that lost its last observed minute stays as a row of nothing.
   const usage = (table: string) =>
-    read(`select allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes::text, outbound_minutes::text
+    read(`select allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes::text, outbound_minutes::text,
+        packets, packet_minutes::text
       from ${table} where inbound_minutes <> 0 or outbound_minutes <> 0 order by 1, 2`);
   return {
     tens: await usage('protect_usage_tens'),
@@ -104,12 +106,15 @@ test('the explorer counts for any range, from any sums, what the minutes say', a
     const range = { fromMs: ago(from), toMs: ago(to) };
     const { rows } = await world.database.pool.query(
       `select coalesce(sum(inbound_bytes), 0)::bigint as inbound, coalesce(sum(outbound_bytes), 0)::bigint as outbound,
-        count(distinct minute) filter (where inbound_bps is not null or outbound_bps is not null)::int as minutes
+        count(distinct minute) filter (where inbound_bps is not null or outbound_bps is not null)::int as minutes,
+        sum(round(pps * 60)) filter (where inbound_bps is not null or outbound_bps is not null)::bigint as packets
        from protect_minutes join protect_series using (allocation_id) where tenant_id = $1 and minute >= $2 and minute < $3`,
       [tenant.id, new Date(range.fromMs), new Date(range.toMs)],
     );
     for (const stepSeconds of [60, 600, 3600, 7200]) {
-      const explored = await world.protectTraffic.explore(systemActor, { ...range, stepSeconds, filters });
+      const explored = await world.protectTraffic.explore(systemActor, {
+        ...{ ...range, stepSeconds, filters, measure: 'packets' },
+      });
       const [total, course, ranking] = [
         await explored.total(),
         await explored.course(),
@@ -119,10 +124,12 @@ test('the explorer counts for any range, from any sums, what the minutes say', a
         inbound: total.inboundBytes,
         outbound: total.outboundBytes,
         minutes: course.minutes.reduce((sum, each) => sum + each, 0),
+        packets: total.packets,
       };
       assert.deepEqual(found, rows[0], `${from} to ${to} in steps of ${stepSeconds}`);
-      const { rows: expected } = await world.database.pool.query<{ rate: number | null }>(
-        `select (sum(inbound_bytes) * 8 / (60.0 * nullif(count(distinct minute) filter (where inbound_bps is not null), 0)))::float8 as rate
+      const { rows: expected } = await world.database.pool.query<{ rate: number | null; pps: number | null }>(
+        `select (sum(round(pps * 60)) / (60.0 * nullif(count(distinct minute) filter (where pps is not null), 0)))::float8 as pps,
+           (sum(inbound_bytes) * 8 / (60.0 * nullif(count(distinct minute) filter (where inbound_bps is not null), 0)))::float8 as rate
          from protect_minutes join protect_series using (allocation_id)
          where tenant_id = $1 and minute >= $2 and minute < $3 and (inbound_bps is not null or outbound_bps is not null)
          group by date_bin(make_interval(secs => $4), minute, 'epoch') order by date_bin(make_interval(secs => $4), minute, 'epoch')`,
@@ -133,9 +140,17 @@ test('the explorer counts for any range, from any sums, what the minutes say', a
         expected.map(({ rate }) => rate?.toPrecision(12)),
         'rates are of the minutes in which any address was observed',
       );
+      assert.deepEqual(
+        course.pps.map((rate) => rate?.toPrecision(12)),
+        expected.map(({ pps }) => pps?.toPrecision(12)),
+        'and those of packets of the minutes that have packets',
+      );
       const steps = course.inboundBytes.reduce((sum, each) => sum + each, 0);
       assert.equal(steps, rows[0].inbound, 'the steps are the total');
-      if (ranking.rows.length > 0) assert.equal(ranking.rows[0]!.inboundBytes, rows[0].inbound);
+      if (ranking.rows.length > 0) {
+        assert.equal(ranking.rows[0]!.inboundBytes, rows[0].inbound);
+        assert.equal(ranking.rows[0]!.packets, rows[0].packets);
+      }
     }
   }
 });

@@ -29,6 +29,7 @@ import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { Limits } from '#service-kit/limits/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
@@ -79,6 +80,7 @@ export interface ConsoleDeps {
   savedViews: SavedViews;
   servers: Servers;
   webhooks: Webhooks;
+  limits: Pick<Limits, 'findProblem'>;
   sessions: Sessions;
   signOn: SignOn<Actor>;
   post: Post;

@@ -8,11 +8,11 @@ import { type AccessFacts, type Billing, describeRefusal, judgeAccess } from '#o
 import type { Metering } from '#operations/metering/index.ts';
 import { hasAuthorization, readBearer } from '#service-kit/credentials/index.ts';
 import { HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
+import type { Allowance, SlidingLog } from '#service-kit/limits/index.ts';
 import type { Version } from './call.ts';
 import { addRateLimit, quotaExceeded } from './rate-headers.ts';
 import { BodyFault } from './read-body.ts';
 import { notFound, selectTenant } from './select-tenant.ts';
-import type { Allowance, SlidingLog } from './sliding-log.ts';
 import { refusalError } from './translate-error.ts';
 
 export interface GateDeps {
@@ -56,14 +56,14 @@ export function createGate(deps: GateDeps): Gate {
     if (principal !== null) return principal;
     // A call without a credential is refused, but it is not an attempt to guess one.
     if (!hasAuthorization(request.raw.rawHeaders)) throw unauthorized();
-    const attempt = deps.authFailures.take(sourceBucket(request.ip));
+    const attempt = await deps.authFailures.take(sourceBucket(request.ip));
     throw attempt.isAllowed ? unauthorized() : tooManyFailures(attempt);
   }
 
   return {
     async admit(request, reply, version) {
       const principal = await authenticate(request);
-      const allowance = deps.keyBudget.take(principal.keyId);
+      const allowance = await deps.keyBudget.take(principal.keyId);
       addRateLimit(reply, {
         policy: 'key',
         limit: deps.requestsPerMinute,

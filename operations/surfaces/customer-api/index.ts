@@ -24,6 +24,7 @@ import type {
 } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
+import type { Limits } from '#service-kit/limits/index.ts';
 import type { Notifications } from '#service-kit/notifications/index.ts';
 import { accountHandlers } from './account/account.routes.ts';
 import { keyHandlers } from './account/key.routes.ts';
@@ -43,7 +44,6 @@ import { incidentHandlers } from './servers/incidents.routes.ts';
 import { portHandlers } from './servers/ports.routes.ts';
 import { serverHandlers } from './servers/servers.routes.ts';
 import { trafficHandlers } from './servers/traffic.routes.ts';
-import { createSlidingLog } from './sliding-log.ts';
 import { translateError } from './translate-error.ts';
 import { checkNoQuery } from './validate-input.ts';
 
@@ -64,6 +64,7 @@ export interface CustomerApiDeps {
   idempotency: Idempotency;
   notifications: Notifications;
   clock: Clock;
+  limits: Pick<Limits, 'createLog'>;
   /** Requests that one key may make within a minute. */
   requestsPerMinute: number;
   /** Failed authentications of one source within five minutes. */
@@ -74,8 +75,11 @@ export interface CustomerApiDeps {
 export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Promise<void> {
   const gate = createGate({
     ...deps,
-    keyBudget: createSlidingLog({ capacity: deps.requestsPerMinute, windowMs: 60_000, clock: deps.clock }),
-    authFailures: createSlidingLog({ capacity: deps.authFailuresMax, windowMs: 300_000, clock: deps.clock }),
+    keyBudget: deps.limits.createLog('api-key', { capacity: deps.requestsPerMinute, windowMs: 60_000 }),
+    authFailures: deps.limits.createLog('api-failures', {
+      capacity: deps.authFailuresMax,
+      windowMs: 300_000,
+    }),
   });
   const handlers: Record<EndpointId, Handler> = {
     ...serverHandlers(deps),

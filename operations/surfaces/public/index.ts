@@ -2,17 +2,15 @@
 import type { Payments } from '#operations/payments/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type ApiDocsDeps, registerApiDocs } from './api-docs.routes.ts';
-import { registerHealth } from './health.routes.ts';
 import { registerJoin } from './join.routes.ts';
 import { type PublicPagesDeps, registerPublicPages } from './pages.ts';
 import { registerPaymentCallbacks } from './payment-callbacks.routes.ts';
 
+export { registerHealth } from './health.routes.ts';
 export { renderErrorPage } from './pages.ts';
 
 export interface PublicDeps extends PublicPagesDeps, ApiDocsDeps {
   payments: Payments;
-  /** Rejects when the database does not answer. */
-  isDatabaseReady: () => Promise<void>;
 }
 
 /** Call it before other surfaces are registered, so that the policy of error pages holds for theirs too. */
@@ -20,6 +18,5 @@ export async function registerPublic(app: App, deps: PublicDeps): Promise<void> 
   registerPublicPages(app, deps);
   registerJoin(app, deps);
   registerPaymentCallbacks(app, deps);
-  registerHealth(app, { askDatabase: deps.isDatabaseReady });
   registerApiDocs(app, deps);
 }

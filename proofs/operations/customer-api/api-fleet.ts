@@ -4,8 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
@@ -14,9 +13,8 @@ import { type Person, systemActor, type Tenant } from '#operations/accounts/inde
 import { compose } from '#operations/composition.ts';
 import { readOperationsSettings } from '#operations/config.ts';
 import type { Features } from '#operations/features.ts';
-import { createOperationsDatabase } from '#operations/platform.ts';
+import { startOwnDatabase } from '#operations/testing/start-own-database.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
-import { createEmbeddedPostgres } from '#service-kit/postgres/index.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
 import type { PlantedBug, ProcessOrders } from './api-process.ts';
 
@@ -108,19 +106,7 @@ async function createQuick(undo: AsyncDisposableStack): Promise<Place> {
 }
 
 async function createDurable(undo: AsyncDisposableStack): Promise<Place> {
-  const dir = await mkdtemp(join(tmpdir(), 'svc-fleet-'));
-  undo.defer(() => rm(dir, { recursive: true, force: true }));
-  const embedded = createEmbeddedPostgres({
-    dir: join(dir, 'postgres'),
-    databaseName: 'operations',
-    urlSetting: 'none',
-    reporter: silentReporter,
-  });
-  await embedded.start();
-  undo.defer(() => embedded.stop());
-  const settings = readOperationsSettings({ SVC_DATA_DIR: dir });
-  const database = createOperationsDatabase(settings, silentReporter, embedded.url);
-  await database.start();
+  const { dir, url, database } = await startOwnDatabase(undo);
   await database.stop();
   const pidFile = join(dir, 'postgres/data/postmaster.pid');
   const kill = async () => {
@@ -129,7 +115,7 @@ async function createDurable(undo: AsyncDisposableStack): Promise<Place> {
     // Sessions of the dead server may still answer: it is back when another one has taken its place.
     await waitForServer(pidFile, before);
   };
-  return { url: embedded.url, kill };
+  return { url, kill };
 }
 
 /** The living server's process, once it is another than this one. */

@@ -18,7 +18,7 @@ const groups = [
   ...(['customer', 'node', 'cluster', 'sensor'] as const),
 ];
 const tables = ['server', 'app', 'service', 'port', 'transport', 'address', 'steps'] as const;
-const orders = ['total', 'in', 'out', 'change', 'name', 'last', 'p95', 'nothing'] as const;
+const orders = ['total', 'in', 'out', 'packets', 'change', 'name', 'last', 'p95', 'nothing'] as const;
 const ofAll = ['chart.json', 'servers.json', 'applications.json', 'servers.csv', 'applications.csv'] as const;
 /** Filters that operators alone have: for a customer they are none. */
 const foreign = ['customer', 'node', 'cluster'] as const;
@@ -68,6 +68,7 @@ export function randomQuery(random: Random, own: Named, other: Named, endMs: num
     by: pick(groups),
     ...(random.below(3) === 0 && { sort1: pick(orders), dir1: pick(['asc', 'desc']) }),
     ...(random.below(4) === 0 && { compare: 'previous', shape: 'lines', top: pick(['5', '20', '50']) }),
+    ...(random.below(3) === 0 && { measure: 'packets' }),
     ...(filters.length > 0 && { q: filters.join(' ') }),
     ...(random.below(5) === 0 && { address: pick(whose().addresses) }),
   });

@@ -82,6 +82,12 @@ function wordsOf(item: AttentionItem): ItemWords {
         text: 'Customers do not receive events. Check the operations log for “webhooks”.',
         href: '/console/webhooks/',
       };
+    case 'limits_apart':
+      return {
+        title: 'Limits are not shared',
+        text: `${item.why} A key may make its requests once at each process. Check the store of SVC_LIMITS_URL.`,
+        href: '/console/',
+      };
   }
 }
 

@@ -11,6 +11,7 @@ import type { ProtectIncidents, ProtectTraffic } from '#operations/protect/index
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
+import type { Limits } from '#service-kit/limits/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import type { Staff } from '../guard.ts';
 import { readListTraffic } from '../traffic-columns.ts';
@@ -19,6 +20,7 @@ import type { OverviewFacts } from './overview-facts.ts';
 import { mostTraffic, type TopTalkers } from './top-talkers.ts';
 
 export interface OverviewDeps {
+  limits: Pick<Limits, 'findProblem'>;
   accounts: Accounts;
   addresses: Addresses;
   adminProjects: AdminProjects;
@@ -104,6 +106,7 @@ async function readFacts(deps: OverviewDeps, { actor }: Staff, nowMs: number): P
     days,
     webhooks,
     attacks,
+    limitsProblem: deps.limits.findProblem(),
     // The running month has begun.
     usage: usage!,
     tokens: tokens.flat(),

@@ -205,6 +205,11 @@ test('what can not be read is said and escaped, and the rest is answered', async
   assert.match(page, /Remove the filter customer Birch/);
 });
 
+test('a view without any direction has nothing, by every dimension', async () => {
+  for (const by of ['server', 'address', 'app', 'service', 'port', 'transport', 'customer'])
+    assert.deepEqual(await rows(`by=${by}&q=-direction:in,out`, by), [], by);
+});
+
 test('only staff have the page: a customer finds none', async () => {
   for (const path of ['', 'chart.json', 'complete?q=server:'])
     assert.equal((await get(path, 'Acorn')).status, 404, path);

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { until } from '#service-kit/testing/until.ts';
 import { readOperationsSettings } from '../../../config.ts';
 import { type Call, createApiClient } from '../testing/client.ts';
 
@@ -22,6 +23,11 @@ test('a key reads what it may do, and nothing about other keys', async () => {
   const key = await world.createKey(customer, 'read', [customer.tenant.id]);
   const keyId = key.split('_')[1]!;
   await call('GET', '/api/v2/servers', { key });
+  // A use is noted behind its answer.
+  await until('the use is noted', 20_000, async () => {
+    const { rows } = await world.database.pool.query('select from api_keys where last_used_at is not null');
+    return rows.length === 1;
+  });
   const { status, body } = await call('GET', '/api/v2/key', { key });
   const { created_at, last_used_at, ...rest } = body;
   assert.equal(status, 200);

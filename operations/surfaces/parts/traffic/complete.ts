@@ -5,6 +5,7 @@ import {
   serverValues,
   writeFilters,
 } from '#operations/protect/index.ts';
+import { splitTyped } from '#service-kit/explorer/index.ts';
 import type { ExplorerPlace } from './place.ts';
 
 const completionsMax = 10;
@@ -16,11 +17,10 @@ export async function completeFilter(
   place: ExplorerPlace,
   typed: string,
 ): Promise<string[]> {
-  const last = /(?:^|\s)(-?)(?:([a-z]+):)?((?:"[^"]*"?|[^\s"])*)$/iu.exec(typed);
-  if (!last) return [];
-  const [, minus = '', name, word = ''] = last;
-  const head = typed.slice(0, typed.length - (minus.length + (name ? name.length + 1 : 0) + word.length));
-  if (name === undefined)
+  const last = splitTyped(typed);
+  if (last === null) return [];
+  const { head, minus, name, word } = last;
+  if (name === null)
     return place.filters
       .filter((one) => one.startsWith(word.toLowerCase()))
       .map((one) => `${head}${minus}${one}:`);

@@ -49,6 +49,9 @@ async function readLines(explored: Exploration, { by, top }: TrafficView): Promi
   return explored.lines(ranking, { count, hasRest: true });
 }
 
+export const chartUnit = ({ measure }: Pick<TrafficView, 'measure'>) =>
+  measure === 'packets' ? ('packets/s' as const) : ('bit/s' as const);
+
 export function exploreChartData(view: TrafficView, input: ChartInput): ChartData {
   const { lines, course, stepSeconds } = input;
   const { range } = view;
@@ -63,10 +66,10 @@ export function exploreChartData(view: TrafficView, input: ChartInput): ChartDat
   return {
     ...frame,
     timesMs,
-    series: [...seriesOf(view, view.by, shown), ...ghost(input, timesMs)],
-    lines: level(input),
+    series: [...seriesOf(view, view.by, shown), ...ghost(view, input, timesMs)],
+    lines: level(view, input),
     shape: view.shape,
-    reasons: view.by === 'server' ? missing(lines, stepSeconds * 1000) : undefined,
+    reasons: view.by === 'server' ? missing(view, lines, stepSeconds * 1000) : undefined,
   };
 }
 
@@ -97,6 +100,10 @@ function directions(
   { course, previous, total, stepSeconds }: ChartInput,
 ): Pick<ChartData, 'series' | 'lines'> {
   const timesMs = course.times.map((at) => at.getTime());
+  if (view.measure === 'packets') {
+    const ghosts = ghost(view, { previous }, timesMs);
+    return { series: [{ label: 'Packets', values: course.pps }, ...ghosts], lines: level(view, { course }) };
+  }
   const side = (role: 'in' | 'out', key: 'inboundBps' | 'outboundBps'): ChartSeries[] => {
     const label = role === 'in' ? 'In' : 'Out';
     if (view.filters.some((one) => one.dimension === 'direction' && one.values.includes(role) === one.isNot))
@@ -118,15 +125,24 @@ function directions(
   };
 }
 
-const bothOf = (course: ExploredCourse): (number | null)[] =>
-  course.inboundBps.map((inbound, index) => {
+/** Everything together, in the unit of the view. */
+function wholeOf({ measure }: TrafficView, course: ExploredCourse): (number | null)[] {
+  if (measure === 'packets') return course.pps;
+  return course.inboundBps.map((inbound, index) => {
     const outbound = course.outboundBps[index] ?? null;
     return inbound === null && outbound === null ? null : (inbound ?? 0) + (outbound ?? 0);
   });
+}
 
-function ghost({ previous }: ChartInput, timesMs: readonly number[]): ChartSeries[] {
+function ghost(
+  view: TrafficView,
+  { previous }: Pick<ChartInput, 'previous'>,
+  timesMs: readonly number[],
+): ChartSeries[] {
   if (previous === null) return [];
-  const byTime = new Map(bothOf(previous).map((rate, index) => [previous.times[index]!.getTime(), rate]));
+  const byTime = new Map(
+    wholeOf(view, previous).map((rate, index) => [previous.times[index]!.getTime(), rate]),
+  );
   const values = timesMs.map((ms) => byTime.get(ms) ?? null);
   return [{ label: 'All, previous', isPrevious: true, colour: REST_COLOUR, values }];
 }
@@ -141,16 +157,17 @@ function fitted(
 }
 
 /** Of in and out together, because that is what the lines are. */
-function level({ course }: ChartInput): ChartData['lines'] {
-  const known = bothOf(course)
+function level(view: TrafficView, { course }: Pick<ChartInput, 'course'>): ChartData['lines'] {
+  const known = wholeOf(view, course)
     .filter((rate) => rate !== null)
     .sort((a, b) => a - b);
   if (known.length === 0) return [];
   return [{ label: '95th percentile of the steps', value: known[Math.ceil(known.length * 0.95) - 1]! }];
 }
 
-/** Steps in which some of the servers were not observed. */
-function missing({ times, lines }: ExploredLines, stepMs: number): ChartReason[] {
+/** Steps in which some of the servers were not observed, or have no packets. */
+function missing({ measure }: TrafficView, { times, lines }: ExploredLines, stepMs: number): ChartReason[] {
+  const what = measure === 'packets' ? 'packets' : 'observation';
   const servers = lines.filter((line) => !line.isRest);
   // A rest means that not all of the servers have a line.
   if (servers.length < lines.length) return [];
@@ -158,7 +175,7 @@ function missing({ times, lines }: ExploredLines, stepMs: number): ChartReason[]
   times.forEach((at, index) => {
     const absent = servers.filter((line) => line.rates[index] === null);
     if (absent.length === 0) return;
-    const text = `no observation of ${absent.length === 1 ? absent[0]!.label : `${absent.length} servers`}`;
+    const text = `no ${what} of ${absent.length === 1 ? absent[0]!.label : `${absent.length} servers`}`;
     const last = reasons.at(-1);
     if (last && last.toMs === at.getTime() && last.text === text) last.toMs = at.getTime() + stepMs;
     else reasons.push({ fromMs: at.getTime(), toMs: at.getTime() + stepMs, text });

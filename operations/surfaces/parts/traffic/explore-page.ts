@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Exploration, FilterDimension, Ranking } from '#operations/protect/index.ts';
 import type { SavedView } from '#operations/saved-views/index.ts';
+import { pictureTabs } from '#service-kit/explorer/index.ts';
 import {
   banner,
   type Content,
@@ -9,7 +10,9 @@ import {
   formatBitRate,
   formatBytes,
   formatCount,
+  formatPacketRate,
   formatTime,
+  type Html,
   html,
   isoTime,
   pageHeader,
@@ -18,15 +21,14 @@ import {
   stat,
   stats,
   type Tone,
-  tabs,
-  withQuery,
 } from '#service-kit/pages/index.ts';
 import { fileHref, offerData } from '#service-kit/web/index.ts';
-import { type ChartInput, exploreChartData } from './explore-chart.ts';
+import { type ChartInput, chartUnit, exploreChartData } from './explore-chart.ts';
+import { changeText } from './explore-columns.ts';
 import { exploreFlows, type readFlows } from './explore-flows.ts';
 import { exploreForm } from './explore-form.ts';
-import { changeText, type ExplorerTable, exploreTable } from './explore-tables.ts';
-import { type Explorer, type ExplorerPlace, manyOf, type PeerLink } from './place.ts';
+import { type ExplorerTable, exploreTable } from './explore-tables.ts';
+import { type Explorer, type ExplorerPlace, isOfApplications, manyOf, type PeerLink } from './place.ts';
 import { savedLinks, savedSection } from './saved-views.ts';
 import type { TrafficView } from './traffic-view.ts';
 
@@ -65,11 +67,9 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
     exploreForm(place, view, (dimension, value) => nameIn(explored, dimension, value)),
     refreshing({ id: 'explore', url: view.url, everySeconds: 60 }, [
       limitBanner(page),
+      packetsBanner(page),
       totals(page),
-      tabs('Pictures', [
-        { label: 'Over time', href: withQuery(view.url, { tab: undefined }), current: view.tab === 'time' },
-        { label: 'Flows', href: withQuery(view.url, { tab: 'flows' }), current: view.tab === 'flows' },
-      ]),
+      pictureTabs(view),
       page.flows ? exploreFlows(place, view, page.flows) : timeChart(request, page),
       isWide && first && tableOf(first),
       html`<div class="side-by-side">${(isWide ? others : page.tables).map(tableOf)}</div>`,
@@ -86,7 +86,7 @@ function nameIn({ reached }: Exploration, dimension: FilterDimension, value: str
   return reached.find(({ tenantId }) => String(tenantId) === value)?.tenantName ?? value;
 }
 
-function stateOf({ explored, leading }: ExplorePage): { tone: Tone; text: string } {
+function stateOf({ explored, leading, view }: ExplorePage): { tone: Tone; text: string } {
   const { servers, reached, hiddenCount } = explored;
   const all = reached.length + hiddenCount;
   if (all === 0) return { tone: 'neutral', text: 'No servers yet.' };
@@ -97,7 +97,8 @@ function stateOf({ explored, leading }: ExplorePage): { tone: Tone; text: string
     return { tone: 'neutral', text: `None of ${formatCount(all)} servers passes the filters.${hidden}` };
   const first = leading?.rows[0];
   if (first === undefined) return { tone: 'neutral', text: `Nothing observed of ${counted}.${hidden}` };
-  const bytes = `${formatBytes(first.inboundBytes)} in, ${formatBytes(first.outboundBytes)} out`;
+  const packets = view.measure === 'packets' ? `${formatCount(first.packets)} packets, ` : '';
+  const bytes = `${packets}${formatBytes(first.inboundBytes)} in, ${formatBytes(first.outboundBytes)} out`;
   return { tone: 'good', text: `${first.label} used the most: ${bytes}. ${counted}.${hidden}` };
 }
 
@@ -111,44 +112,67 @@ function limitBanner({ explored, view, flows }: ExplorePage): Content {
   });
 }
 
-const isOfApplications = (dimension: string) => ['app', 'service', 'port', 'transport'].includes(dimension);
+/** What is there of packets, where that is not all. */
+function packetsBanner({ view, chart: { total } }: ExplorePage): Content {
+  if (view.measure === 'bytes' || !total.arePacketsPartial) return '';
+  return banner({
+    tone: 'info',
+    title: total.packets === null ? 'No packets known of this range' : 'Packets of a part of this range',
+    text: 'Some observed minutes have no count of packets: none was sent for them, or they were summed before packets were counted. Bytes are complete.',
+  });
+}
 
-function totals({ chart: { total, course } }: ExplorePage): Content {
+function totals({ view: { measure }, chart: { total, course } }: ExplorePage): Content {
+  const isPackets = measure === 'packets';
   const minutes = course.minutes.reduce((sum, each) => sum + each, 0);
   const observed = minutes === 1 ? '1 minute observed' : `${formatCount(minutes)} minutes observed`;
-  const bytes = total.inboundBytes + total.outboundBytes;
+  const bytes = (label: string, value: number) =>
+    stat({ label, value: minutes === 0 ? undefined : formatBytes(value), source: observed });
   const rates =
     total.percentileSeconds === 60
       ? 'of the minutes'
       : `of means of ${total.percentileSeconds < 3600 ? `${total.percentileSeconds / 60} minutes` : `${total.percentileSeconds / 3600} h`}`;
-  const rate = (value: number | null) => (value === null ? undefined : formatBitRate(value));
+  const percentile = (label: string, value: number | null, format: (value: number) => string) =>
+    stat({ label, value: value === null ? undefined : format(value), source: rates });
+  const part = total.arePacketsPartial ? 'of a part of the minutes' : 'in and out together';
   return stats(
-    stat({
-      label: 'In, whole range',
-      value: minutes === 0 ? undefined : formatBytes(total.inboundBytes),
-      source: observed,
-    }),
-    stat({
-      label: 'Out, whole range',
-      value: minutes === 0 ? undefined : formatBytes(total.outboundBytes),
-      source: observed,
-    }),
-    stat({ label: 'In, 95th percentile', value: rate(total.inboundP95), source: rates }),
-    stat({ label: 'Out, 95th percentile', value: rate(total.outboundP95), source: rates }),
-    stat({
-      label: 'Before',
-      value: total.previousBytes === null ? undefined : formatBytes(total.previousBytes),
-      source: total.previousBytes === null ? undefined : `${changeText(bytes, total.previousBytes)} since`,
-    }),
+    ...(isPackets
+      ? [
+          stat({
+            label: 'Packets, whole range',
+            value: total.packets === null ? undefined : formatCount(total.packets),
+            source: total.packets === null ? undefined : part,
+          }),
+        ]
+      : []),
+    bytes('In, whole range', total.inboundBytes),
+    bytes('Out, whole range', total.outboundBytes),
+    ...(isPackets
+      ? [percentile('Packets, 95th percentile', total.packetsP95, formatPacketRate)]
+      : [
+          percentile('In, 95th percentile', total.inboundP95, formatBitRate),
+          percentile('Out, 95th percentile', total.outboundP95, formatBitRate),
+        ]),
+    isPackets
+      ? before(total.packets, total.previousPackets, formatCount)
+      : before(total.inboundBytes + total.outboundBytes, total.previousBytes, formatBytes),
   );
+}
+
+function before(now: number | null, previous: number | null, format: (value: number) => string): Html {
+  return stat({
+    label: 'Before',
+    value: previous === null ? undefined : format(previous),
+    source: previous === null || now === null ? undefined : `${changeText(now, previous)} since`,
+  });
 }
 
 function timeChart(request: FastifyRequest, page: ExplorePage): Content {
   const { place, view, chart: input } = page;
   return chart({
     id: 'traffic',
-    title: view.by === 'direction' ? 'In and out' : `${manyOf(view.by)} over time`,
-    unit: 'bit/s',
+    title: titleOf(view),
+    unit: chartUnit(view),
     data: exploreChartData(view, input),
     dataUrl: view.url.replace(place.path, `${place.path}chart.json`),
     refreshSeconds: 60,
@@ -159,6 +183,11 @@ function timeChart(request: FastifyRequest, page: ExplorePage): Content {
   });
 }
 
+function titleOf({ by, measure }: TrafficView): string {
+  if (by !== 'direction') return `${manyOf(by)} over time`;
+  return measure === 'packets' ? 'Packets, in and out together' : 'In and out';
+}
+
 function stepText(seconds: number): string {
   if (seconds === 60) return 'each minute';
   return seconds < 3600 ? `means of ${seconds / 60} minutes` : `means of ${seconds / 3600} h`;
@@ -167,6 +196,7 @@ function stepText(seconds: number): string {
 /** The chart's points as a file; a point without a value was not observed. */
 function offerSteps(request: FastifyRequest, { view, chart: input }: ExplorePage): void {
   const data = exploreChartData(view, input);
+  const unit = view.measure === 'packets' ? 'pps' : 'bps';
   const main = data.series.filter((series) => !series.isPrevious);
   offerData(request, {
     id: 'steps',
@@ -174,7 +204,7 @@ function offerSteps(request: FastifyRequest, { view, chart: input }: ExplorePage
     fields: [
       { field: 'time', value: (index) => isoTime(data.timesMs[index]) },
       ...main.map((series) => ({
-        field: `${series.label}_bps`,
+        field: `${series.label}_${unit}`,
         value: (index: number) => series.values[index] ?? null,
       })),
     ],

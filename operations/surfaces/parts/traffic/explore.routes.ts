@@ -9,7 +9,7 @@ import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { sendWantedFile, wantedFile } from '#service-kit/web/index.ts';
 import { completeFilter } from './complete.ts';
-import { exploreChartData, readChart } from './explore-chart.ts';
+import { chartUnit, exploreChartData, readChart } from './explore-chart.ts';
 import { readFlows } from './explore-flows.ts';
 import { type ExplorePage, explorePage } from './explore-page.ts';
 import { type ExplorerTable, readRankings, readTableLines } from './explore-tables.ts';
@@ -40,7 +40,7 @@ export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerPl
   app.get(`${path}chart.json`, { schema }, async (request, reply) => {
     const { explored, view } = await open(deps, place, request);
     const data = exploreChartData(view, await readChart(explored, view));
-    return reply.header('cache-control', 'no-store').send(chartJson('bit/s', data));
+    return reply.header('cache-control', 'no-store').send(chartJson(chartUnit(view), data));
   });
 
   app.get(`${path}complete`, { schema }, async (request, reply) => {
@@ -86,10 +86,12 @@ async function open(
 ): Promise<{ explored: Exploration; view: TrafficView }> {
   const values = { ...(request.query as GivenView), ...changes };
   const nowMs = deps.clock.nowMs();
-  const { range, filters } = readQuestion(place, values, nowMs);
+  const { range, filters, measure } = readQuestion(place, values, nowMs);
   const { fromMs, toMs, stepSeconds } = range;
   const { actor } = place.whoOf(request);
-  const explored = await deps.protectTraffic.explore(actor, { fromMs, toMs, stepSeconds, filters });
+  const explored = await deps.protectTraffic.explore(actor, {
+    ...{ fromMs, toMs, stepSeconds, filters, measure },
+  });
   const url = `${place.path}${request.url.includes('?') ? request.url.slice(request.url.indexOf('?')) : ''}`;
   const view = readView(place, url, values, { serverCount: explored.servers.length, nowMs });
   return { explored, view };
@@ -103,16 +105,14 @@ async function readPage(
   const { explored, view } = await open(deps, place, request);
   const who = place.whoOf(request);
   const isFile = wantedFile(request) !== null;
-  const [rankings, views, peerLink] = await Promise.all([
+  const [rankings, views, peerLink, chart, flows] = await Promise.all([
     readRankings(explored, view, request),
     deps.savedViews.list(who.actor),
     place.readPeerLink?.() ?? null,
-  ]);
-  const leading = rankings.find(({ dimension }) => dimension === view.by) ?? rankings[0] ?? null;
-  const [chart, flows] = await Promise.all([
     readChart(explored, view),
     view.tab === 'flows' && !isFile ? readFlows(explored, place) : null,
   ]);
+  const leading = rankings.find(({ dimension }) => dimension === view.by) ?? rankings[0] ?? null;
   const tables = await Promise.all(
     rankings.map(async (ranking): Promise<ExplorerTable> => {
       const ofChart = ranking.dimension === view.by ? chart.lines : null;

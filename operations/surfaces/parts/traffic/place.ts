@@ -56,3 +56,7 @@ const names: Readonly<Record<ExploredDimension, readonly [one: string, many: str
 
 export const nameOf = (dimension: ExploredDimension): string => names[dimension][0];
 export const manyOf = (dimension: ExploredDimension): string => names[dimension][1];
+
+/** Dimensions of applications: their bytes alone are known, of the last 24 hours (NET-2.4.4). */
+export const isOfApplications = (dimension: string): boolean =>
+  ['app', 'service', 'port', 'transport'].includes(dimension);

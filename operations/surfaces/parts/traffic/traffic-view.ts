@@ -1,7 +1,11 @@
 /** What the explorer shows, as its URL says it, and the URLs of views that differ in one thing. */
 import {
+  directionsOf,
   type ExploredDimension,
   type FilterDimension,
+  type Measure,
+  measures,
+  namesApplications,
   type RankedDimension,
   type RankOrder,
   rankOrders,
@@ -12,7 +16,7 @@ import {
   writeFilters,
 } from '#operations/protect/index.ts';
 import { type Range, readRange, withQuery } from '#service-kit/pages/index.ts';
-import type { ExplorerPlace } from './place.ts';
+import { type ExplorerPlace, isOfApplications } from './place.ts';
 
 export const tops = [5, 7, 10, 20, 50] as const;
 const topDefault = 7;
@@ -32,6 +36,10 @@ export interface TrafficView {
   filters: readonly TrafficFilter[];
   faults: readonly string[];
   by: ExploredDimension;
+  /** What the chart's lines are, and by what values are the largest. */
+  measure: Measure;
+  /** Why it is not the measure that was asked for, as a sentence. */
+  measureFault: string | null;
   /** Dimensions of the tables: the one of the chart, and two further ones. */
   tables: readonly RankedDimension[];
   sorts: readonly TableSort[];
@@ -47,7 +55,6 @@ const passing = { format: undefined, table: undefined, saved: undefined };
 const preferred: readonly RankedDimension[] = [
   ...(['server', 'customer', 'app', 'port', 'address', 'node', 'cluster', 'transport'] as const),
 ];
-const ofApplications: readonly ExploredDimension[] = ['app', 'service', 'port', 'transport'];
 /** With more servers the page does not open with applications: they have many rows of each. */
 const serversWithApplications = 500;
 
@@ -65,8 +72,26 @@ export function readTrafficRange(values: GivenView, nowMs: number, fallback: '1h
 export function readQuestion(place: ExplorerPlace, values: GivenView, nowMs: number) {
   const typed = typeof values.q === 'string' ? values.q : '';
   const { filters, faults } = readFilters(typed, place.filters);
-  return { typed, filters, faults, range: readTrafficRange(values, nowMs, place.defaultRange) };
+  const range = readTrafficRange(values, nowMs, place.defaultRange);
+  return { typed, filters, faults, range, ...readMeasure(values, filters) };
 }
+
+/** Packets where they are asked for and known: of addresses, both directions together (NET-2.4.2). */
+function readMeasure(
+  values: GivenView,
+  filters: readonly TrafficFilter[],
+): Pick<TrafficView, 'measure' | 'measureFault'> {
+  const measure = measures.find((one) => one === values.measure) ?? 'bytes';
+  if (measure === 'bytes') return { measure, measureFault: null };
+  const directions = directionsOf(filters);
+  if (isOfApplications(String(values.by)) || namesApplications(filters))
+    return { measure: 'bytes', measureFault: unknownOf('application, port or transport') };
+  if (!directions.in || !directions.out)
+    return { measure: 'bytes', measureFault: unknownOf('direction: in and out are counted together') };
+  return { measure, measureFault: null };
+}
+
+const unknownOf = (what: string) => `Packets are counted by address. They are not known by ${what}.`;
 
 /** The whole view; `serverCount` servers pass its filters. What can't be read has its default. */
 export function readView(
@@ -81,7 +106,8 @@ export function readView(
     (one) =>
       place.dimensions.includes(one) &&
       !isSingle(filters, one) &&
-      (serverCount <= serversWithApplications || !ofApplications.includes(one)),
+      (question.measure === 'bytes' || !isOfApplications(one)) &&
+      (serverCount <= serversWithApplications || !isOfApplications(one)),
   );
   const by = place.dimensions.find((one) => one === values.by) ?? free[0] ?? 'direction';
   const asked = typeof values.tables === 'string' ? values.tables.split(',') : [];

@@ -28,6 +28,7 @@ function renderReference(): string {
     '# Settings',
     '',
     'Every setting is an environment variable. This page is made from the programs (`tools/settings-reference.ts`).',
+    'Instead of `NAME`, `NAME_FILE` may name a file with the value, such as a secret that is mounted into a container.',
   ];
   for (const [program, settings] of programs) {
     lines.push('', `## ${program}`, '', '| Setting | Default | Meaning |', '|---|---|---|');

@@ -36,7 +36,12 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'qemu-utils', file: '/usr/bin/qemu-img', use: 'guests of libvirt' },
   { name: 'genisoimage', file: '/usr/bin/genisoimage', use: 'guests of libvirt' },
   { name: 'gobgpd', file: '/usr/bin/gobgpd', use: 'routes of hand-off' },
-  { name: 'redis-server', file: '/usr/bin/redis-server', use: 'the live store of many machines' },
+  { name: 'redis-server', file: '/usr/bin/redis-server', use: 'live windows and limits of many machines' },
+  {
+    name: 'postgresql',
+    file: '/usr/bin/pg_restore',
+    use: 'a PostgreSQL of your own, its backup and restore',
+  },
   {
     name: 'chromium-headless-shell',
     file: '/usr/lib/chromium/chromium-headless-shell',

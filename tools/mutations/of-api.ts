@@ -178,6 +178,22 @@ export const mutationsOfApi: readonly Mutation[] = [
     replace: '',
   },
   {
+    rule: 'API-8.a',
+    what: 'the limit store counts by the calendar minute',
+    file: 'service-kit/limits/take-script.ts',
+    find: "'-inf', text(now - window)",
+    replace: "'-inf', text(now - now % window)",
+    tests: ['service-kit/limits/shared-log.test.ts'],
+  },
+  {
+    rule: 'API-8.a',
+    what: 'a store that comes back is not told of what was counted without it',
+    file: 'service-kit/limits/create-log.ts',
+    find: 'events.knownIn = 0;',
+    replace: '',
+    tests: ['service-kit/limits/shared-log.test.ts'],
+  },
+  {
     rule: 'API-8.c',
     what: 'failed authentications are never throttled',
     file: gate,

@@ -103,8 +103,8 @@ export const mutationsOfIncidents: readonly Mutation[] = [
     rule: 'NET-4.6',
     what: 'SVC_OPS_DDOS_SYNC=0 leaves the incident loop running',
     file: 'monitor/composition.ts',
-    find: 'feeds.all.filter(({ cadence }) => cadence.isOn)',
-    replace: "feeds.all.filter(({ cadence, feed }) => cadence.isOn || feed.name === 'incidents')",
+    find: '    cadence.isOn && roles.has(',
+    replace: "    (cadence.isOn || feed.name === 'incidents') && roles.has(",
     tests: delivery,
   },
   {

@@ -2,7 +2,7 @@
 import type { Mutation } from './mutation.ts';
 
 const feed = 'monitor/feeds/port-scans';
-const ofFeed = [`${feed}/port-scan-feed.test.ts`];
+const ofFeed = [`${feed}/port-scan-requests.test.ts`, `${feed}/port-scan-results.test.ts`];
 const operations = 'operations/protect/scans';
 
 export const mutationsOfScanWires: readonly Mutation[] = [

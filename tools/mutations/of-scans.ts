@@ -11,7 +11,7 @@ const observations = 'monitor/scans/observation-store.ts';
 const deliveries = 'monitor/scans/delivery-store.ts';
 const receive = 'monitor/scans/receive-report.ts';
 const schedule = 'monitor/scans/schedule.ts';
-const feed = ['monitor/feeds/port-scans/port-scan-feed.test.ts'];
+const feed = ['requests', 'results'].map((half) => `monitor/feeds/port-scans/port-scan-${half}.test.ts`);
 
 export const mutationsOfScans: readonly Mutation[] = [
   {

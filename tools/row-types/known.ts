@@ -21,16 +21,23 @@ const trafficQuery = {
 };
 
 export const given: Arguments = {
-  'operations/protect/traffic/explorer-store.ts:listUsageSums': [
-    [traffic, range, { by: 'server', withPrevious: true }],
-    [traffic, range, { by: 'address', withPrevious: true }],
+  'operations/protect/traffic/explorer-store.ts:listAddressSums': [
+    [traffic, range, { hasPackets: false }],
+    [traffic, range, { hasPackets: true }],
   ],
   'operations/protect/traffic/explorer-store.ts:listLineSteps': [
     [traffic, range, 'all'],
     [traffic, { ...range, stepSeconds: 7200 }, { servers: [{ id: 1, line: 0 }] }],
-    [traffic, range, { addresses: [{ address: '192.0.2.1', serverId: 1, line: 0 }] }],
+    [
+      traffic,
+      { ...range, hasPackets: true },
+      { addresses: [{ address: '192.0.2.1', serverId: 1, line: 0 }] },
+    ],
   ],
-  'operations/protect/traffic/explorer-store.ts:listMinutePercentiles': [[traffic, range, 'server']],
+  'operations/protect/traffic/explorer-store.ts:listMinutePercentiles': [
+    [traffic, range, 'server'],
+    [traffic, { ...range, hasPackets: true }, 'all'],
+  ],
   'operations/protect/traffic/application-store.ts:listApplicationSums': ['address', 'flow', 'service'].map(
     (by) => [traffic, { ...trafficQuery, by }],
   ),
@@ -137,10 +144,11 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
   monitor: {
     'monitor/detection/store.ts:ensureDays no statement': rows,
     'monitor/devices/sightings-store.ts:refreshTimes no statement': rows,
-    'monitor/facts/postgres/append-store.ts:ensureCaptures no statement': rows,
+    'monitor/facts/clickhouse/engine-store.ts:rows no statement': 'speaks to ClickHouse',
+    'monitor/facts/control/capture-store.ts:ensureCaptures no statement': rows,
+    'monitor/facts/control/unobserved-gap-store.ts:replaceGaps no statement': rows,
     'monitor/facts/postgres/append-store.ts:addCaptureMinutes no statement': rows,
     'monitor/facts/postgres/append-store.ts:markMinutes no statement': rows,
-    'monitor/facts/postgres/append-store.ts:insertGaps no statement': rows,
     'monitor/facts/postgres/application-store.ts:stepApplications no statement': rows,
     'monitor/facts/postgres/detail-store.ts:readApplication PostgreSQL': parts,
     'monitor/facts/postgres/device-store.ts:sumDevices PostgreSQL': parts,
@@ -148,7 +156,6 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
     'monitor/facts/postgres/device-store.ts:listTopAddresses PostgreSQL': parts,
     'monitor/facts/postgres/partition-store.ts:ensure no statement': rows,
     'monitor/facts/postgres/span-store.ts:findRolled no statement': rows,
-    'monitor/facts/postgres/unobserved-gap-store.ts:replaceGaps no statement': rows,
     'monitor/feeds/store.ts:listHeldBack "outcome"': filtered,
     'monitor/inbox/store.ts:storeUploads no statement': rows,
     'monitor/inbox/store.ts:readBodies "body"': filtered,

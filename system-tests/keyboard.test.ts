@@ -49,6 +49,16 @@ describe('a customer’s tasks by keyboard', () => {
     assert.equal((await api().readKey()).scope, 'full');
   });
 
+  test('Ctrl K finds the key; its drawer opens, and it is rotated', async () => {
+    await user.press('Control+k');
+    await user.page.locator('dialog input:focus').waitFor();
+    await user.page.keyboard.type('rotate by');
+    await user.page.locator('dialog').getByText('Rotate by keyboard').waitFor();
+    await Promise.all([user.page.waitForURL(/\/client\/developer\/#rotate-/), user.press('Enter')]);
+    await user.enter(/^Rotate this key$/);
+    assert.match(await user.text(), /replaced, old key ends in/);
+  });
+
   test('g n goes to the networks; one is created', async () => {
     await Promise.all([user.page.waitForURL(/\/client\/networks\//), user.press('g', 'n')]);
     await user.fill(/^Name/, 'backend');

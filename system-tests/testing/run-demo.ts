@@ -21,8 +21,8 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { TruthRow, WorldFacts } from '#lab/index.ts';
 import { socketFolder } from '#service-kit/postgres/cluster.ts';
+import { until } from '#service-kit/testing/until.ts';
 import { hasListened } from './sensor-deaths.ts';
-import { until } from './until.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 

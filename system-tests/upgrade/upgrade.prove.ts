@@ -1,8 +1,9 @@
 /**
  * `npm run prove -- upgrade`: a demo of an earlier commit is used, stopped, and goes on with this checkout's code.
  *
- * It clones the commit (`SVC_UPGRADE_FROM`; the first with feeds and private networks if not given), installs its
- * packages, and does so N times: every second time the demo is killed instead of stopped.
+ * It clones each commit (`SVC_UPGRADE_FROM`, separated by commas; if not given the first with feeds and private networks,
+ * and the last without roles of processes), installs its packages, and does so N times: every second time the demo is
+ * killed instead of stopped. A checkout without the commit is an error: an upgrade that was not tried is never reported as one.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,36 +18,43 @@ import { compare, look, type Sight } from './installation.ts';
 export const name = 'upgrade';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const earlier = process.env.SVC_UPGRADE_FROM ?? '0e74edc';
+const earlierCommits = (process.env.SVC_UPGRADE_FROM ?? '0e74edc,745b6406').split(',');
 
 export async function prove({ n, report }: { n: number; seed: number; report: (line: string) => void }) {
-  const checkout = mkdtempSync(join(tmpdir(), 'svc-earlier-'));
-  try {
-    fetchEarlier(checkout);
-    const offences: string[] = [];
-    let sight: Sight | null = null;
-    for (let round = 0; round < n; round += 1) {
-      const upgraded = await upgrade(checkout, round % 2 === 1);
-      offences.push(...upgraded.offences);
-      sight = upgraded.sight;
-      report(`${round + 1}: ${upgraded.sight.minutes.size} minutes, ${upgraded.sight.objects.size} objects`);
+  const offences: string[] = [];
+  let sight: Sight | null = null;
+  for (const commit of earlierCommits) {
+    const checkout = mkdtempSync(join(tmpdir(), 'svc-earlier-'));
+    try {
+      fetchEarlier(commit, checkout);
+      for (let round = 0; round < n; round += 1) {
+        const upgraded = await upgrade(checkout, round % 2 === 1);
+        offences.push(...upgraded.offences.map((offence) => `${commit}: ${offence}`));
+        sight = upgraded.sight;
+        report(
+          `${commit} ${round + 1}: ${upgraded.sight.minutes.size} minutes, ${upgraded.sight.objects.size} objects`,
+        );
+      }
+    } finally {
+      rmSync(checkout, { recursive: true, force: true });
     }
-    for (const offence of offences) report(`OFFENCE ${offence}`);
-    const planted = sight ? plants.map((plant) => compare(sight, plant(sight)).length > 0) : [];
-    return {
-      claim: `an installation of ${earlier} goes on with the new code: logins, keys, servers, networks, minutes, counts`,
-      tried: n,
-      failures: offences.length,
-      plantedBugsCaught: `${planted.filter(Boolean).length} of ${plants.length}`,
-    };
-  } finally {
-    rmSync(checkout, { recursive: true, force: true });
   }
+  for (const offence of offences) report(`OFFENCE ${offence}`);
+  const planted = sight ? plants.map((plant) => compare(sight, plant(sight)).length > 0) : [];
+  return {
+    claim: `an installation of ${earlierCommits.join(' and of ')} goes on with the new code: logins, keys, servers, networks, minutes, counts`,
+    tried: n * earlierCommits.length,
+    failures: offences.length,
+    plantedBugsCaught: `${planted.filter(Boolean).length} of ${plants.length}`,
+  };
 }
 
-function fetchEarlier(checkout: string): void {
+function fetchEarlier(commit: string, checkout: string): void {
+  const { status } = spawnSync('git', ['-C', root, 'cat-file', '-e', `${commit}^{commit}`]);
+  if (status !== 0)
+    throw new Error(`This checkout has no commit ${commit}: run it in a clone with the whole history.`);
   run('git', ['clone', '--quiet', '--no-checkout', root, checkout]);
-  run('git', ['-C', checkout, 'checkout', '--quiet', earlier]);
+  run('git', ['-C', checkout, 'checkout', '--quiet', commit]);
   run('sh', [join(checkout, 'svc'), '--version']);
 }
 

@@ -10,7 +10,7 @@ import report from './test-reporter.ts';
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 
 /** A process that takes longer hangs. No test has a limit of its own: how long one takes is the machine's affair. */
-const hangsAfterMs = 1_200_000;
+const hangsAfterMs = 480_000;
 const execArgv = ['--disable-warning=ExperimentalWarning'];
 /**
  * Files that share a process make and drop many objects: with more room for young ones, a tenth of the processor time is

@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { NameApplication } from '../contract/collect-facts.ts';
 import type { FactUpload } from '../contract/facts.ts';
+import { keepAwake } from '../control/awake-store.ts';
 import { placeMinutes } from '../control/capture-store.ts';
 import { appendRowsMax } from '../control/divide-uploads.ts';
 import { insertGaps } from '../control/gap-store.ts';
@@ -68,16 +69,18 @@ async function send(
   const batchOf = ({ origin, token }: FactUpload) => sent.get(keyOfToken(origin.sensorId, token));
   const batches = divideIntoBatches(all.filter((upload) => batchOf(upload) === undefined));
   await noteSent(db(), batches);
-  for (const upload of all) {
-    const batchId = batchOf(upload);
-    if (batchId === null) await sendAlone(engine, placed.get(upload)!, how);
-    else if (batchId !== undefined) await sendRest({ engine, arrivals }, batchId, placed.get(upload)!, how);
-  }
-  for (const { id, uploads: together } of batches) {
-    const own = together.map((upload) => placed.get(upload)!);
-    if (id === null) await sendAlone(engine, own[0]!, how);
-    else await sendBatch(engine, id, own, how);
-  }
+  await keepAwake(trx, async () => {
+    for (const upload of all) {
+      const batchId = batchOf(upload);
+      if (batchId === null) await sendAlone(engine, placed.get(upload)!, how);
+      else if (batchId !== undefined) await sendRest({ engine, arrivals }, batchId, placed.get(upload)!, how);
+    }
+    for (const { id, uploads: together } of batches) {
+      const own = together.map((upload) => placed.get(upload)!);
+      if (id === null) await sendAlone(engine, own[0]!, how);
+      else await sendBatch(engine, id, own, how);
+    }
+  });
 }
 
 /** Batches of bounded size; an upload that is larger than a batch is sent by itself. */

@@ -15,6 +15,7 @@ import {
   postgresUnderTest,
 } from './testing/engines.ts';
 import { checkGaps } from './testing/gaps.ts';
+import { checkQuietSteps } from './testing/quiet-steps.ts';
 import { randomExploration } from './testing/random-exploration.ts';
 import { randomUpload, sampleAddresses, seededRandom } from './testing/random-uploads.ts';
 
@@ -57,6 +58,11 @@ test('NET-2.2.5, NET-2.2.9, NET-2.2.10: PostgreSQL answers like the rules in pla
 test('NET-2.4.2: PostgreSQL trims gaps of unobserved minutes like the rules in plain memory', async () => {
   await using world = await createMonitorWorld();
   await checkGaps(await postgresUnderTest(world));
+});
+
+test('NET-2.2.10: PostgreSQL explores no steps in which no address had traffic, though captures listened', async () => {
+  await using world = await createMonitorWorld();
+  await checkQuietSteps(await postgresUnderTest(world));
 });
 
 for (const [engine, stepsMin] of [

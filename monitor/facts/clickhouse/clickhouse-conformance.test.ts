@@ -9,6 +9,7 @@ import { checkConformance, type StoreUnderTest } from '../testing/conformance.ts
 import { checkCrashPoints } from '../testing/crash-points.ts';
 import { createMoves, doubling, engineUnderTest, losing, type Plant } from '../testing/engines.ts';
 import { checkGaps } from '../testing/gaps.ts';
+import { checkQuietSteps } from '../testing/quiet-steps.ts';
 import { createClickhouseFacts } from './clickhouse-facts.ts';
 import type { FactClient } from './engine-store.ts';
 import { createChdbEngine } from './testing/chdb-engine.ts';
@@ -60,6 +61,12 @@ test('NET-2.4.2: ClickHouse trims gaps of unobserved minutes like the rules in p
   await using world = await createMonitorWorld();
   await using engine = await createChdbEngine();
   await checkGaps(await clickhouseUnderTest(world, engine.client));
+});
+
+test('NET-2.2.10: ClickHouse explores no steps in which no address had traffic, though captures listened', async () => {
+  await using world = await createMonitorWorld();
+  await using engine = await createChdbEngine();
+  await checkQuietSteps(await clickhouseUnderTest(world, engine.client));
 });
 
 async function checkEngine(plant?: Plant) {

@@ -163,16 +163,17 @@ const addressOnly = ['address', 'server', 'customer', 'device', 'sensor', 'scope
 export const isByName = (asked: Exploration): boolean =>
   asked.source === 'applications' && asked.measure === 'bytes' && !usesDimension(asked, ...addressOnly);
 
-/** A site's sums by minute and hour. */
+/** A site's sums by minute and hour. Quiet ones, in which captures listened and saw no address, hold no row of any address. */
 function sitePieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
   const parts = fitsHours(asked) ? coverage : withoutHours(coverage);
+  const ofSite = sql`site_id = ${siteId} and addresses > 0`;
   return {
     before: sql``,
     columns: ['start', ...amounts],
     parts: [
-      sql`select minute, rx_bytes, tx_bytes, packets from site_minutes where site_id = ${siteId} and ${inSpans(parts.spans)}`,
-      sql`select hour, rx_bytes, tx_bytes, packets from site_hours where site_id = ${siteId} and ${inHours(parts.hours)}`,
+      sql`select minute, rx_bytes, tx_bytes, packets from site_minutes where ${ofSite} and ${inSpans(parts.spans)}`,
+      sql`select hour, rx_bytes, tx_bytes, packets from site_hours where ${ofSite} and ${inHours(parts.hours)}`,
     ],
     grains: grainsOf(parts),
   };

@@ -86,11 +86,11 @@ export function partsOfFeed(
   { feed, loop }: RunningFeed,
 ): Part[] {
   const pool = () => database.pool;
-  if (feed.name === incidentFeed.name) return [loop, createWake(pool, 'incidents', loop)];
+  if (feed.name === incidentFeed.name) return [createWake(pool, 'incidents', loop), loop];
   if (feed.name !== minuteFeed.name) return [loop];
   const wake = () => {
     feeds.forgetTargets();
     loop.wake();
   };
-  return [loop, createWake(pool, 'targets', { wake })];
+  return [createWake(pool, 'targets', { wake }), loop];
 }

@@ -23,13 +23,15 @@ export function createWake(
   let stopping = new AbortController();
   let finished: Promise<void> = Promise.resolve();
 
-  async function listen(signal: AbortSignal): Promise<void> {
+  /** `onListening` is called when the database was asked to say what changes, or can't be asked now. */
+  async function listen(signal: AbortSignal, onListening: () => void): Promise<void> {
     while (!signal.aborted) {
       // Of targets, the first look only says that nothing was heard yet.
       let isHeard = topic === 'incidents';
       await notifications.waitFor(
         { topic, timeoutMs: lookMs[topic], signal },
         async () => {
+          onListening();
           if (isHeard) loop.wake();
           isHeard = true;
         },
@@ -44,7 +46,10 @@ export function createWake(
     async start() {
       stopping = new AbortController();
       await notifications.start();
-      finished = listen(stopping.signal);
+      // A loop that is started after this misses no change.
+      await new Promise<void>((done) => {
+        finished = listen(stopping.signal, done);
+      });
     },
     async stop() {
       stopping.abort();

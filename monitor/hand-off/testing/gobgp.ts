@@ -6,6 +6,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { until as untilSo } from '#service-kit/testing/until.ts';
 
 const run = promisify(execFile);
 
@@ -154,5 +155,5 @@ function toRoute(prefix: string, { attrs, stale }: RawPath): RouterRoute {
 
 /** Asks until it is so. */
 export async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((done) => setTimeout(done, 100));
+  await untilSo('the router and the monitor agree', 120_000, isSo);
 }

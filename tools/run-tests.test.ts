@@ -10,7 +10,7 @@ const runner = new URL('./run-tests.ts', import.meta.url).href;
 /** Runs these files in one process as the gate does; `after` and `failedBefore` are expressions. */
 function runTogether(
   texts: Record<string, string>,
-  { after = 'undefined', failedBefore = '0' } = {},
+  { after = 'undefined', failedBefore = '0', silentMs = 'undefined' } = {},
 ): {
   status: number | null;
   output: string;
@@ -25,7 +25,7 @@ function runTogether(
     const script = `
       import { runTests } from ${JSON.stringify(runner)};
       const lane = { batches: [${JSON.stringify(files)}], concurrency: 1, after: ${after} };
-      process.exitCode = await runTests([lane], ${failedBefore});`;
+      process.exitCode = await runTests([lane], ${failedBefore}, ${silentMs});`;
     // Within a test, the runner would report to the one that runs this file.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
     const result = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
@@ -73,6 +73,15 @@ test('a process that dies fails, and so do the files that it had not run', () =>
   assert.equal(status, 1);
   assert.match(output, /The process of .* ended with SIGKILL/);
   assert.match(output, /c\.test\.mjs\n {6}The file ran no test/);
+});
+
+test('a process that tells nothing for too long is ended, and fails', () => {
+  const hanging =
+    "import { test } from 'node:test';\ntest('it hangs', () => new Promise(() => setInterval(() => {}, 1000)));\n";
+  const { status, output } = runTogether({ 'a.test.mjs': hanging }, { silentMs: '1000' });
+  assert.equal(status, 1);
+  assert.match(output, /a\.test\.mjs\n {6}The file ran no test/);
+  assert.match(output, /The process of .* ended with SIGTERM/);
 });
 
 test('failures that are not of tests count with theirs', () => {

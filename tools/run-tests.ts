@@ -9,8 +9,8 @@ import report from './test-reporter.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 
-/** A process that takes longer hangs. No test has a limit of its own: how long one takes is the machine's affair. */
-const hangsAfterMs = 480_000;
+/** A process that tells nothing for so long hangs. No test has a limit of its own: how long one takes is the machine's affair. */
+const hangsAfterMs = 900_000;
 const execArgv = ['--disable-warning=ExperimentalWarning'];
 /**
  * Files that share a process make and drop many objects: with more room for young ones, a tenth of the processor time is
@@ -36,9 +36,10 @@ export interface Lane {
 export async function runTests(
   lanes: readonly Lane[],
   failedBefore: Promise<number> | number = 0,
+  silentMs = hangsAfterMs,
 ): Promise<number> {
   const events = new PassThrough({ objectMode: true });
-  void Promise.all(lanes.map((lane) => runLane(lane, events))).then(
+  void Promise.all(lanes.map((lane) => runLane(lane, events, silentMs))).then(
     () => events.end(),
     (error: Error) => events.destroy(error),
   );
@@ -46,32 +47,38 @@ export async function runTests(
   return Number(process.exitCode ?? 0);
 }
 
-async function runLane({ batches, concurrency, after }: Lane, events: PassThrough): Promise<void> {
+async function runLane(
+  { batches, concurrency, after }: Lane,
+  events: PassThrough,
+  silentMs: number,
+): Promise<void> {
   await after;
   const waiting = [...batches];
   const work = async () => {
-    for (let batch = waiting.shift(); batch; batch = waiting.shift()) await runBatch(batch, events);
+    for (let batch = waiting.shift(); batch; batch = waiting.shift()) await runBatch(batch, events, silentMs);
   };
   await Promise.all(Array.from({ length: concurrency }, work));
 }
 
 /** A file that told nothing, because it has no test or its process died, fails. */
-async function runBatch(batch: Batch, events: PassThrough): Promise<void> {
+async function runBatch(batch: Batch, events: PassThrough, silentMs: number): Promise<void> {
   const files = batch.map((file) => resolve(root, file));
   const silent = new Set(files);
   const child = fork(`${root}/tools/test-batch.ts`, files, {
     serialization: 'advanced',
     execArgv: files.length > 1 ? sharedExecArgv : execArgv,
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    timeout: hangsAfterMs,
   });
+  const hanging = setTimeout(() => child.kill(), silentMs);
   child.on('message', (event: TestEvent) => {
+    hanging.refresh();
     // A file without a test passes by its own name.
     if (event.type === 'test:fail' || (event.type === 'test:pass' && event.data.name !== event.data.file))
       silent.delete(event.data.file!);
     events.write(event);
   });
   const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  clearTimeout(hanging);
   for (const file of silent) events.write(failureOf(file, 'The file ran no test.'));
   if (code !== 0)
     events.write(

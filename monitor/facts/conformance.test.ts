@@ -14,9 +14,10 @@ import {
   type Plant,
   postgresUnderTest,
 } from './testing/engines.ts';
+import { compareViews } from './testing/explore-together.ts';
 import { checkGaps } from './testing/gaps.ts';
 import { checkQuietSteps } from './testing/quiet-steps.ts';
-import { randomExploration } from './testing/random-exploration.ts';
+import { randomExploration, randomView } from './testing/random-exploration.ts';
 import { randomUpload, sampleAddresses, seededRandom } from './testing/random-uploads.ts';
 
 /** Memory with two sensors; it stores each upload by itself and knows no transaction. */
@@ -129,7 +130,7 @@ test('NET-8.8: a process that finds minutes judged by another one makes the room
   assert.deepEqual(await ask(), before);
 });
 
-test('explore: rows that hours rank have the sums and steps of one read', async () => {
+test('explore: rows that hours rank have the sums and steps of one read, alone and beside other views', async () => {
   await using world = await createMonitorWorld();
   const store = await postgresUnderTest(world);
   const firstHour = Math.floor(Date.now() / 3_600_000) * 3600 - 5 * 3600;
@@ -167,6 +168,13 @@ test('explore: rows that hours rank have the sums and steps of one read', async 
     const shown = JSON.stringify(asked);
     assert.deepEqual({ ...ranked, grains: null }, { ...read, grains: null }, shown);
     for (const grain of ranked.grains) grains.add(grain);
+    const others = [1, 2, 3].map(() => ({
+      ...randomView(random, asked.source),
+      stepSeconds: asked.stepSeconds,
+    }));
+    const { by, stepSeconds, order, rows, ...reading } = asked;
+    const views = [{ by, stepSeconds, order, rows }, ...others];
+    assert.deepEqual(await compareViews(store.facts, reading, views), []);
     compared += 1;
   }
   assert.deepEqual([...grains].sort(), ['hours', 'minutes', 'tens']);

@@ -51,13 +51,16 @@ export const given: Arguments = {
     [1, [{ minute: new Date(0), isChanged: false }]],
     [1, [{ minute: new Date(0), isChanged: true }]],
   ],
-  'monitor/facts/postgres/explore-store.ts:explore': [
+  'monitor/facts/postgres/sum-views-store.ts:sumViews': [
     [
       { ...coverage, addressesUpTo: () => ({ hours: [3600], tens: [600], spans: [] }) },
       {
         ...{ siteId: 1, fromMinute: 0, toMinute: 7200, source: 'addresses', filters: [], owners: [] },
-        ...{ by: ['address'], stepSeconds: 3600, measure: 'packets', order: 'size', rows: { limit: 1 } },
+        measure: 'packets',
       },
+      ['address', 'server'].map((by) => ({
+        ...{ by: [by], stepSeconds: 3600, order: 'size', rows: { limit: 1 } },
+      })),
     ],
   ],
   'monitor/facts/postgres/observed-store.ts:listObserved': [

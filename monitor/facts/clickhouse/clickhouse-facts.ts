@@ -103,6 +103,8 @@ export function createClickhouseFacts(deps: ClickhouseFactsDeps): ClickhouseFact
     stepDevice: (range) => devices.stepDevice(sources, range),
     sumOwned: (range) => devices.sumOwned(sources, range),
     explore: (asked) => explore(sources, asked, exploreMs),
+    exploreTogether: (reading, views) =>
+      Promise.all(views.map((view) => explore(sources, { ...reading, ...view }, exploreMs))),
     listPeerNetworks: (range, limit) => peers.listPeerNetworks(sources, range, limit),
     findPeers: (range, limit) => peers.findPeers(sources, range, limit),
   };

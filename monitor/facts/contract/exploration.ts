@@ -57,24 +57,31 @@ export interface PeerNetwork {
   as: string | null;
 }
 
-export interface Exploration extends SiteRange {
+/** Which facts are summed. */
+export interface ExploredReading extends SiteRange {
   source: ExploredSource;
   filters: readonly ExploredFilter[];
-  /** At most two. */
-  by: readonly ExploredDimension[];
   /** Each address and segment at most once. */
   owners: readonly AddressOwner[];
   /** Each peer at most once. */
   networks: readonly PeerNetwork[];
-  /** Null: no steps. */
-  stepSeconds: number | null;
   /** Packets are summed only where they are asked for. */
   measure: 'bytes' | 'packets';
+}
+
+/** How they are grouped. */
+export interface ExploredView {
+  /** At most two. */
+  by: readonly ExploredDimension[];
+  /** Null: no steps. */
+  stepSeconds: number | null;
   /** Of `size`: the measure in both directions; else bytes of one. */
   order: 'size' | 'in' | 'out';
   /** So many of the largest, or exactly these. */
   rows: { limit: number } | { keys: readonly (readonly (string | null)[])[] };
 }
+
+export interface Exploration extends ExploredReading, ExploredView {}
 
 export interface ExploredAmount {
   inBytes: number;

@@ -1,7 +1,7 @@
 /** What every engine of facts does, in the same way to the byte: `testing/conformance.ts` compares them. */
 import type { ChangedAddress } from '#monitor/placements/index.ts';
 import type { ControlScope } from './control-scope.ts';
-import type { Exploration, Explored } from './exploration.ts';
+import type { Exploration, Explored, ExploredReading, ExploredView } from './exploration.ts';
 import type * as facts from './facts.ts';
 import type { PeerNetworks } from './peer-networks.ts';
 
@@ -98,4 +98,6 @@ export interface FactStore extends PeerNetworks {
    * count alone. Throws `facts.too_slow` where it takes too long.
    */
   explore(asked: Exploration): Promise<Explored>;
+  /** The same of several views of one reading, in their order; an engine may read the facts of all of them at once. */
+  exploreTogether(reading: ExploredReading, views: readonly ExploredView[]): Promise<Explored[]>;
 }

@@ -80,6 +80,7 @@ export function createMemoryFacts(deps: {
     }),
     stepDevice: async (range) => stepDevice(rows, range),
     explore: async (asked) => explore(rows, asked),
+    exploreTogether: async (reading, views) => views.map((view) => explore(rows, { ...reading, ...view })),
     listPeerNetworks: async (range, limit) => listPeerNetworks(rows, range, limit),
     findPeers: async (range, limit) => findPeers(rows, range, limit),
     sumOwned: async (range) => {

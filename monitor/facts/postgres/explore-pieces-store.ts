@@ -32,6 +32,8 @@ import {
 type Columns = Partial<Record<ExploredDimension, RawBuilder<unknown>>>;
 
 export interface Pieces {
+  /** Questions with the same filters, range and steps sum the same rows where their kind is the same. */
+  kind: string;
   /** Common table expressions before `parts`, with a comma after each. */
   before: RawBuilder<unknown>;
   /** Selects, each of other rows, of `columns`. They are summed one by one, so that PostgreSQL can share a large one out. */
@@ -40,7 +42,9 @@ export interface Pieces {
   grains: Set<'minutes' | 'tens' | 'hours' | 'days'>;
 }
 
-const usesDimension = (asked: Exploration, ...dimensions: ExploredDimension[]): boolean =>
+type Asked = Pick<Exploration, 'by' | 'filters'>;
+
+const usesDimension = (asked: Asked, ...dimensions: ExploredDimension[]): boolean =>
   asked.by.some((one) => dimensions.includes(one)) ||
   asked.filters.some((one) => dimensions.includes(one.dimension));
 
@@ -105,8 +109,8 @@ export function placesMatch(
 }
 
 /** Local addresses that a query can be about, where its filters name them one by one; null: any. */
-function localsOf(asked: Exploration): string[] | null {
-  const named = asked.filters
+export function localsOf({ filters }: Pick<Exploration, 'filters'>): string[] | null {
+  const named = filters
     .filter((one) => one.dimension === 'address' && one.is)
     .map((one) => splitPlaces(one.values))
     .filter((one) => one.networks.length === 0)
@@ -169,6 +173,7 @@ function sitePieces(coverage: Coverage, asked: Exploration): Pieces {
   const parts = fitsHours(asked) ? coverage : withoutHours(coverage);
   const ofSite = sql`site_id = ${siteId} and addresses > 0`;
   return {
+    kind: 'site',
     before: sql``,
     columns: ['start', ...amounts],
     parts: [
@@ -198,6 +203,7 @@ function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
       : sql`select s.minute, ${shared}, null::bigint, null::smallint, ${sums} from ${call}`;
   });
   return {
+    kind: needsCapture ? 'addresses of captures' : 'addresses',
     before: sql``,
     columns: ['start', 'local', 'segment', 'device_key', 'capture_id', 'vantage', ...amounts],
     parts: [
@@ -218,24 +224,29 @@ const usageColumns = ['local', 'segment', 'device_key', 'name', 'protocol', 'ser
 
 const localOrNone = (of: string) => sql`nullif(${sql.ref(`${of}.local`)}, ${noAddress})`;
 
+/** The facts of minutes that a query can be about. */
+const judgingOf = (siteId: number, asked: Exploration, { judged, unjudged }: MinuteParts) => ({
+  ...{ siteId, judged, unjudged, direction: null },
+  locals: localsOf(asked),
+  sensors: sensorsOf(asked),
+});
+
+/** What the rows of usage and of connections depend on beside filters, range and steps. */
+const detailOf = (asked: Exploration) =>
+  `${usesDimension(asked, 'sensor', 'scope') ? ' of captures' : ''}${usesDimension(asked, 'device') ? ' of devices' : ''}`;
+
 function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
   const needsCapture = usesDimension(asked, 'sensor', 'scope');
   const rolled: Parts & MinuteParts = asked.measure === 'packets' ? coverage.detailed.all : coverage;
   const parts = fitsHours(asked) && !needsCapture ? rolled : withoutHours(rolled);
-  const locals = localsOf(asked);
+  const judging = judgingOf(siteId, asked, parts);
+  const { locals } = judging;
   const isLocal = locals === null ? sql`true` : sql`local = any(${locals}::inet[])`;
   const isNamed = nameCondition(asked);
-  const judging = {
-    siteId,
-    judged: parts.judged,
-    unjudged: parts.unjudged,
-    direction: null,
-    locals,
-    sensors: sensorsOf(asked),
-  };
   const device = deviceOf(asked, siteId, parts, sql`j`);
   return {
+    kind: `usage${detailOf(asked)}`,
     before: sql`${judgedFacts(judging)}, ${device.before}`,
     columns: ['start', ...usageColumns, 'capture_id', 'vantage', ...amounts],
     parts: [
@@ -256,20 +267,14 @@ function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
   const needsCapture = usesDimension(asked, 'sensor', 'scope');
   const rolled = coverage.detailed.pairs;
   const parts = fitsHours(asked) && !needsCapture ? rolled : withoutHours(rolled);
-  const locals = localsOf(asked);
-  const judging = {
-    siteId,
-    judged: parts.judged,
-    unjudged: parts.unjudged,
-    direction: null,
-    locals,
-    sensors: sensorsOf(asked),
-  };
+  const judging = judgingOf(siteId, asked, parts);
+  const { locals } = judging;
   const device = deviceOf(asked, siteId, parts, sql`j`);
   const peer = sql`case direction when 2 then client else server end`;
   const isLocal = locals === null ? sql`true` : sql`local = any(${locals}::inet[])`;
   const isNamed = nameCondition(asked);
   return {
+    kind: `${isByPeer(asked) ? 'connections by peer' : 'connections'}${detailOf(asked)}`,
     before: sql`${judgedFacts(judging)}, ${judgedPairs(judging)}, ${device.before}`,
     columns: ['start', ...usageColumns, 'peer', 'capture_id', 'vantage', ...amounts],
     parts: [
@@ -320,6 +325,7 @@ function namePieces({ siteId }: Coverage, asked: Exploration, names: NameParts):
   const shared = sql`name, protocol, server_port, direction, inbound_bytes, outbound_bytes, null::numeric`;
   const judging = { siteId, judged: [], unjudged: names.unjudged, direction: null };
   return {
+    kind: isTotal ? 'all names' : 'names',
     before: sql`${judgedFacts(judging)},`,
     columns: ['start', 'name', 'protocol', 'server_port', 'direction', ...amounts],
     parts: [

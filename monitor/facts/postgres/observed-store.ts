@@ -1,14 +1,14 @@
 /** When captures listened that could see what a query is about: without such a minute, nothing seen is no zero. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Exploration, Explored } from '../contract/exploration.ts';
+import type { Explored, ExploredReading } from '../contract/exploration.ts';
 import { conditionOf, placesMatch } from './explore-pieces-store.ts';
 import { daySeconds } from './span-store.ts';
 
 /** Minutes in which a capture listened that could see what the filters name. */
 export async function listObserved(
   db: Queryable,
-  asked: Exploration,
+  asked: ExploredReading,
   stepSeconds: number,
 ): Promise<Explored['observed']> {
   const { siteId, fromMinute, toMinute, filters } = asked;

@@ -4,7 +4,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { NameApplication } from '../contract/collect-facts.ts';
 import { controlTransaction } from '../contract/control-scope.ts';
 import { explainRows } from '../contract/explain-rows.ts';
-import type { Exploration } from '../contract/exploration.ts';
+import type { ExploredReading, ExploredView } from '../contract/exploration.ts';
 import type { FactStore } from '../contract/fact-store.ts';
 import type { SiteRange } from '../contract/facts.ts';
 import { hoursOf } from '../contract/peer-networks.ts';
@@ -45,11 +45,15 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
   const partitions = createPartitionMaker();
   const covered = <T>(range: SiteRange, work: (trx: Queryable, coverage: Coverage) => Promise<T>) =>
     readCovered(db(), range, work);
-  const exploreFor = async (trx: Queryable, coverage: Coverage, asked: Exploration) => {
-    await limitStatements(trx, exploreMs);
-    await groupByHash(trx);
-    return explore(trx, coverage, asked);
-  };
+  const exploreFor = (reading: ExploredReading, views: readonly ExploredView[]) =>
+    withinTime(() =>
+      covered(reading, async (trx, coverage) => {
+        // Together they may take as long as each by itself.
+        await limitStatements(trx, exploreMs * views.length);
+        await groupByHash(trx);
+        return explore(trx, coverage, reading, views);
+      }),
+    );
   const withinTime = async <T>(work: () => Promise<T>) => {
     try {
       return await work();
@@ -99,7 +103,8 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
     listPairs: (range, limit) => details.listPairs(db(), range, limit),
     sumDevices: (range, keys) => covered(range, (trx, coverage) => devices.sumDevices(trx, coverage, keys)),
     stepDevice: (range) => covered(range, (trx, coverage) => devices.stepDevice(trx, coverage, range)),
-    explore: (asked) => withinTime(() => covered(asked, (trx, coverage) => exploreFor(trx, coverage, asked))),
+    explore: async (asked) => (await exploreFor(asked, [asked]))[0]!,
+    exploreTogether: exploreFor,
     listPeerNetworks: (range, limit) =>
       covered(hoursOf(range), (trx, coverage) => peers.listPeerNetworks(trx, coverage, range, limit)),
     findPeers: (range, limit) =>

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FactStore } from '../contract/fact-store.ts';
 import type { Direction, FactOrigin, FactUpload, SiteRange } from '../contract/facts.ts';
 import type { MemoryFacts } from '../memory/memory-facts.ts';
+import { compareTogether } from './explore-together.ts';
 import { randomExploration } from './random-exploration.ts';
 import { type Random, randomUpload, sampleAddresses, sampleKeys, seededRandom } from './random-uploads.ts';
 
@@ -77,6 +78,9 @@ export async function compareAnswers(
       if (!isDeepStrictEqual(told, expected))
         offences.push(`${stage}, ${question} of ${JSON.stringify(range)}: ${difference(told, expected)}`);
     }
+    const sensorIds = store.origins.map((one) => one.sensorId);
+    const apart = await compareTogether(store.facts, random, range, sensorIds);
+    offences.push(...apart.map((offence) => `${stage}, together: ${offence}`));
   }
   return offences;
 }

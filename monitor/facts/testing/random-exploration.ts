@@ -1,10 +1,12 @@
 /** Questions over any dimensions, at random, about what `random-uploads.ts` makes. */
 import {
+  type AddressOwner,
   addressDimensions,
   type Exploration,
   type ExploredDimension,
   type ExploredFilter,
   type ExploredSource,
+  type ExploredView,
   type FilterDimension,
 } from '../contract/exploration.ts';
 import type { SiteRange } from '../contract/facts.ts';
@@ -32,6 +34,13 @@ const keyValues = (one: ExploredDimension): readonly string[] =>
 
 export const exploredSources: readonly ExploredSource[] = ['addresses', 'applications', 'pairs'];
 
+const knownOf = (source: ExploredSource): readonly ExploredDimension[] =>
+  ([...addressDimensions, 'application', 'port', 'transport', 'direction', ...ofPeers] as const).filter(
+    (one) =>
+      source === 'pairs' ||
+      (source === 'applications' ? !ofPeers.some((peer) => peer === one) : addressDimensions.includes(one)),
+  );
+
 export function randomExploration(
   random: Random,
   range: SiteRange,
@@ -39,45 +48,42 @@ export function randomExploration(
 ): Exploration {
   const pick = <T>(all: readonly T[]): T => all[random(all.length)]!;
   const source = pick(exploredSources);
-  const known = (
-    [...addressDimensions, 'application', 'port', 'transport', 'direction', ...ofPeers] as const
-  ).filter(
-    (one) =>
-      source === 'pairs' ||
-      (source === 'applications' ? !ofPeers.some((peer) => peer === one) : addressDimensions.includes(one)),
-  );
   const sensors = sensorIds.map(String);
-  const filters = known
+  const filters = knownOf(source)
     .filter((one): one is FilterDimension => Object.hasOwn(values, one) && random(5) === 0)
     .map((dimension): ExploredFilter => {
       const all = dimension === 'sensor' ? sensors : values[dimension];
       return { dimension, is: random(3) > 0, values: all.filter(() => random(2) === 0).concat(pick(all)) };
     });
-  const by = known.toSorted(() => random(3) - 1).slice(0, random(3)) as ExploredDimension[];
-  const exploration: Exploration = {
-    ...range,
-    source,
-    filters,
-    by,
-    owners: sampleAddresses.slice(0, 3).map((address, i) => ({
-      address,
-      segment: '',
-      server: `server ${i}`,
-      customer: i < 2 ? 'customer' : null,
-    })),
-    networks: sampleRemotes.slice(0, 3).map((address, i) => ({
-      peer: address,
-      country: i < 2 ? 'DE' : null,
-      as: `AS${64_496 + i}`,
-    })),
-    stepSeconds: pick([null, 60, 600, 3600, 7200, 86_400]),
-    measure: pick(['bytes', 'packets']),
-    order: pick(['size', 'size', 'in', 'out']),
-    rows: { limit: 1 + random(6) },
-  };
-  const segmented = { address: '10.0.0.9', segment: pick(['br0', 'br1']), server: 'lan', customer: null };
-  const owners = random(2) === 0 ? exploration.owners : [...exploration.owners, segmented];
+  const owners: AddressOwner[] = sampleAddresses.slice(0, 3).map((address, i) => ({
+    address,
+    segment: '',
+    server: `server ${i}`,
+    customer: i < 2 ? 'customer' : null,
+  }));
+  if (random(2) === 0)
+    owners.push({ address: '10.0.0.9', segment: pick(['br0', 'br1']), server: 'lan', customer: null });
+  const networks = sampleRemotes.slice(0, 3).map((address, i) => ({
+    peer: address,
+    country: i < 2 ? 'DE' : null,
+    as: `AS${64_496 + i}`,
+  }));
+  const measure = pick(['bytes', 'packets'] as const);
+  return { ...range, source, filters, owners, networks, measure, ...randomView(random, source) };
+}
+
+/** Any view of facts of this source. */
+export function randomView(random: Random, source: ExploredSource): ExploredView {
+  const pick = <T>(all: readonly T[]): T => all[random(all.length)]!;
+  const by = knownOf(source)
+    .toSorted(() => random(3) - 1)
+    .slice(0, random(3));
   const column = (one: ExploredDimension) => (random(4) === 0 ? null : pick(keyValues(one)));
-  const keys = [by.map(column), by.map(column)];
-  return { ...exploration, owners, rows: random(3) === 0 && by.length > 0 ? { keys } : exploration.rows };
+  const isOfKeys = random(3) === 0 && by.length > 0;
+  return {
+    by,
+    stepSeconds: pick([null, 60, 600, 3600, 7200, 86_400]),
+    order: pick(['size', 'size', 'in', 'out']),
+    rows: isOfKeys ? { keys: [by.map(column), by.map(column)] } : { limit: 1 + random(6) },
+  };
 }

@@ -1,18 +1,41 @@
-/** Answers one query. */
+/**
+ * Answers queries: one, or several of a site, as a page has them. What they have in common is read once: the time, the inventory, and the
+ * facts of those that have source, range, filters and measure in common.
+ */
 import type { Device } from '#monitor/devices/index.ts';
-import { addressDimensions, type Exploration, type FactStore, pairsKeptMs } from '#monitor/facts/index.ts';
+import {
+  addressDimensions,
+  type Exploration,
+  type Explored,
+  type ExploredView,
+  type FactStore,
+  pairsKeptMs,
+} from '#monitor/facts/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { QueryGate } from './bound-queries.ts';
 import { buildAnswer, type Period } from './build-answer.ts';
-import { chooseSteps } from './choose-steps.ts';
+import { chooseSteps, type Steps } from './choose-steps.ts';
 import { labelValue } from './label-values.ts';
-import { type DescribeNetworks, type PeerNetworks, readPeerNetworks } from './peer-networks.ts';
+import {
+  type DescribedPeers,
+  type DescribeNetworks,
+  describePeers,
+  type PeerNetworks,
+  readPeerNetworks,
+} from './peer-networks.ts';
 import type { Answer, Limit, Query, Value } from './query.ts';
-import { readInventory, resolveFilters, sourceOf, uses } from './resolve.ts';
+import {
+  type Inventory,
+  type ResolvedFilters,
+  readInventory,
+  resolveFilters,
+  sourceOf,
+  uses,
+} from './resolve.ts';
 
 export interface ExplorerDeps {
   db: () => Queryable;
-  facts: Pick<FactStore, 'explore' | 'newestMinutes'>;
+  facts: Pick<FactStore, 'explore' | 'exploreTogether' | 'newestMinutes'>;
   gate: QueryGate;
   devices: { findByKeys(siteId: number, deviceKeys: readonly string[]): Promise<Device[]> };
   /** Null: countries and ASs are not known. */
@@ -27,56 +50,168 @@ export interface Asking {
   signal?: AbortSignal;
 }
 
+/** A query, and the question about facts that it becomes. */
+interface Planned {
+  query: Query;
+  steps: Steps;
+  asked: Exploration;
+  ofPeers: PeerNetworks;
+  limits: Limit[];
+}
+
+/** What was read for a query. */
+interface Found extends Planned {
+  explored: Explored;
+  /** Null: not asked for. */
+  earlier: Period | null;
+}
+
 /** The caller has decided that the reader may see the site. Throws as `Explorer.explore`. */
-export async function explore(given: ExplorerDeps, query: Query, { asker, signal }: Asking): Promise<Answer> {
-  const inTurn = (asked: Exploration) =>
-    given.gate.run(asker ?? `site ${query.siteId}`, signal, () => given.facts.explore(asked));
-  const deps = { ...given, facts: { explore: inTurn, newestMinutes: () => given.facts.newestMinutes() } };
+export async function explore(given: ExplorerDeps, query: Query, asking: Asking): Promise<Answer> {
+  return (await exploreTogether(given, [query], asking))[0]!;
+}
+
+/** The same of several queries of one site, in their order. Those of the same facts and range are one reading, which takes one turn. */
+export async function exploreTogether(
+  given: ExplorerDeps,
+  queries: readonly Query[],
+  asking: Asking,
+): Promise<Answer[]> {
+  const [first] = queries;
+  if (!first) return [];
+  const { siteId } = first;
+  const deps = { ...given, facts: inTurns(given, asking, siteId) };
   const db = deps.db();
   const nowMs = await readNowMs(db);
+  const inventory = await readInventory(db, {
+    siteId,
+    by: queries.flatMap((one) => one.by),
+    filters: queries.flatMap((one) => one.filters),
+  });
+  const { describeNetworks } = deps;
+  const describe =
+    describeNetworks && once((asked: Exploration) => describePeers(deps.facts, describeNetworks, asked));
+  const resolve = once((of: Pick<Query, 'siteId' | 'filters'>) => resolveFilters(db, of, inventory));
+  const planned = await Promise.all(
+    queries.map(async (query) => {
+      const resolved = await resolve({ siteId, filters: query.filters });
+      return planQuery(query, { nowMs, inventory, resolved, describe });
+    }),
+  );
+  const readings = [...Map.groupBy(planned, readingKey).values()];
+  const found = new Map(
+    (await Promise.all(readings.map((ofReading) => readTogether(deps.facts, ofReading))))
+      .flat()
+      .map((one) => [one.query, one]),
+  );
+  const newestSecond = (await deps.facts.newestMinutes()).get(siteId);
+  const newestMs = newestSecond === undefined ? null : newestSecond * 1000;
+  return Promise.all(queries.map((query) => answer(deps, found.get(query)!, { inventory, newestMs })));
+}
+
+/** Each reading waits for a turn of its own. */
+function inTurns(
+  { gate, facts }: ExplorerDeps,
+  { asker, signal }: Asking,
+  siteId: number,
+): ExplorerDeps['facts'] {
+  const inTurn = <T>(work: () => Promise<T>) => gate.run(asker ?? `site ${siteId}`, signal, work);
+  return {
+    explore: (asked) => inTurn(() => facts.explore(asked)),
+    exploreTogether: (reading, views) => inTurn(() => facts.exploreTogether(reading, views)),
+    newestMinutes: () => facts.newestMinutes(),
+  };
+}
+
+/** Equal questions are asked once. */
+function once<Question, T>(ask: (question: Question) => Promise<T>): (question: Question) => Promise<T> {
+  const known = new Map<string, Promise<T>>();
+  return (question) => {
+    const key = JSON.stringify(question);
+    const answer = known.get(key) ?? ask(question);
+    known.set(key, answer);
+    return answer;
+  };
+}
+
+interface Known {
+  nowMs: number;
+  inventory: Inventory;
+  resolved: ResolvedFilters;
+  describe: ((asked: Exploration) => Promise<DescribedPeers>) | null;
+}
+
+async function planQuery(query: Query, { nowMs, inventory, resolved, describe }: Known): Promise<Planned> {
   const source = sourceOf(query);
   const steps = chooseSteps(query, nowMs / 1000, isKeptByHour(query, source));
-  const inventory = await readInventory(db, query);
   const { siteId, by, measure, order, top } = query;
-  const resolved = await resolveFilters(db, query, inventory);
   const known: Exploration = {
-    ...{
-      siteId,
-      source,
-      filters: resolved.filters,
-      by,
-      owners: inventory.owners,
-      networks: [],
-      measure,
-      order,
-    },
+    ...{ siteId, source, filters: resolved.filters, owners: inventory.owners, networks: [], measure },
     ...{ fromMinute: steps.from, toMinute: steps.to, stepSeconds: steps.stepSeconds },
-    rows: { limit: top },
+    ...{ by, order, rows: { limit: top } },
   };
   const secondsBefore = query.compare === null ? 0 : steps.to - steps.from;
-  const reading = { facts: deps.facts, describe: deps.describeNetworks };
-  const ofPeers = await readPeerNetworks(reading, query, known, secondsBefore);
+  const ofPeers = await readPeerNetworks(describe, query, known, secondsBefore);
   const asked = { ...known, filters: [...known.filters, ...ofPeers.filters], networks: ofPeers.networks };
-  const explored = await deps.facts.explore(asked);
-  const earlier = query.compare === null ? null : await exploreBefore(deps, asked, explored);
+  const limits = [...resolved.limits, ...ofPeers.limits, ...rangeLimits(query, source, steps.from, nowMs)];
+  return { query, steps, asked, ofPeers, limits };
+}
+
+/** Equal for queries of the same facts and range. Networks of peers are read of both periods, so they follow from it. */
+const readingKey = ({ query, asked }: Planned) =>
+  JSON.stringify([
+    ...[asked.source, asked.fromMinute, asked.toMinute, asked.filters, asked.measure, query.compare],
+  ]);
+
+const viewOf = ({ by, stepSeconds, order, rows }: Exploration): ExploredView => ({
+  ...{ by, stepSeconds, order, rows },
+});
+
+/** Reads queries of the same facts and range. */
+async function readTogether(
+  facts: Pick<FactStore, 'exploreTogether'>,
+  planned: readonly Planned[],
+): Promise<Found[]> {
+  const [{ query, asked }] = planned as [Planned];
+  const networks = planned.find((one) => one.asked.networks.length > 0)?.asked.networks ?? [];
+  const { by: _by, stepSeconds: _step, order: _order, rows: _rows, ...rest } = asked;
+  const reading = { ...rest, networks };
+  const explored = await facts.exploreTogether(
+    reading,
+    planned.map((one) => viewOf(one.asked)),
+  );
+  if (query.compare === null)
+    return planned.map((one, i) => ({ ...one, explored: explored[i]!, earlier: null }));
+  // The same length of time before, of the same rows.
+  const seconds = asked.toMinute - asked.fromMinute;
+  const range = { fromMinute: asked.fromMinute - seconds, toMinute: asked.fromMinute };
+  const views = planned.map((one, i) => ({
+    ...viewOf(one.asked),
+    rows: { keys: explored[i]!.rows.map((row) => row.key) },
+  }));
+  const before = await facts.exploreTogether({ ...reading, ...range }, views);
+  return planned.map((one, i) => {
+    const steps = { from: range.fromMinute, to: range.toMinute, stepSeconds: one.asked.stepSeconds };
+    return { ...one, explored: explored[i]!, earlier: { steps, explored: before[i]! } };
+  });
+}
+
+async function answer(
+  deps: ExplorerDeps,
+  found: Found,
+  { inventory, newestMs }: { inventory: Inventory; newestMs: number | null },
+): Promise<Answer> {
+  const { query, steps, asked, ofPeers, explored, earlier } = found;
   // Without steps it is not known when captures listened.
   const isUnseen = earlier !== null && asked.stepSeconds !== null && earlier.explored.observed.length === 0;
-  const before = isUnseen ? null : earlier;
-  const newest = await deps.facts.newestMinutes();
-  const newestSecond = newest.get(siteId);
   const label = await labelsOf(deps, query, explored, { inventory, ofPeers });
   const { from, to, stepSeconds } = steps;
+  const { measure, by } = query;
   return {
-    ...{ from, to, stepSeconds, measure, by, source },
-    grains: explored.grains,
-    newestMs: newestSecond === undefined ? null : newestSecond * 1000,
-    ...buildAnswer({ steps, explored }, before, { measure, label }),
-    limits: [
-      ...resolved.limits,
-      ...ofPeers.limits,
-      ...rangeLimits(query, source, from, nowMs),
-      ...(isUnseen ? [notObservedBefore] : []),
-    ],
+    ...{ from, to, stepSeconds, measure, by, source: asked.source },
+    ...{ grains: explored.grains, newestMs },
+    ...buildAnswer({ steps, explored }, isUnseen ? null : earlier, { measure, label }),
+    limits: [...found.limits, ...(isUnseen ? [notObservedBefore] : [])],
   };
 }
 
@@ -85,26 +220,11 @@ const isKeptByHour = (query: Query, source: Exploration['source']) =>
   source === 'pairs' ||
   (source === 'applications' && (query.measure === 'packets' || uses(query, ...addressDimensions)));
 
-/** The same length of time before, of the same rows. */
-async function exploreBefore(
-  deps: ExplorerDeps,
-  asked: Exploration,
-  explored: Period['explored'],
-): Promise<Period> {
-  const seconds = asked.toMinute - asked.fromMinute;
-  const earlier = { fromMinute: asked.fromMinute - seconds, toMinute: asked.fromMinute };
-  const rows = { keys: explored.rows.map((one) => one.key) };
-  return {
-    steps: { from: earlier.fromMinute, to: earlier.toMinute, stepSeconds: asked.stepSeconds },
-    explored: await deps.facts.explore({ ...asked, ...earlier, rows }),
-  };
-}
-
 async function labelsOf(
   deps: ExplorerDeps,
   { siteId, by }: Query,
-  explored: Period['explored'],
-  { inventory, ofPeers }: { inventory: Awaited<ReturnType<typeof readInventory>>; ofPeers: PeerNetworks },
+  explored: Explored,
+  { inventory, ofPeers }: { inventory: Inventory; ofPeers: PeerNetworks },
 ): Promise<(key: readonly (string | null)[]) => Value[]> {
   const place = by.indexOf('device');
   const keys = place < 0 ? [] : explored.rows.flatMap((one) => one.key[place] ?? []);

@@ -3,11 +3,9 @@ import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { createFactStore } from '#monitor/facts/index.ts';
-import { systemActor } from '#monitor/operators/index.ts';
 import type { NetworkRecord } from '#monitor/peers/index.ts';
 import {
   captureMinute,
-  createMonitorWorld,
   createSpool,
   host,
   type MonitorWorld,
@@ -16,41 +14,8 @@ import {
 } from '#monitor/testing/index.ts';
 import { percentile95 } from './build-answer.ts';
 import { createExplorer, parseQueryUrl } from './index.ts';
+import { createTraffic, first, peer, range, second } from './testing/traffic-world.ts';
 
-const first = '192.0.2.10';
-const second = '192.0.2.11';
-const peer = '198.51.100.7';
-
-/** Three minutes of two addresses, the one in the middle not observed. */
-async function createTraffic(): Promise<MonitorWorld> {
-  const world = await createMonitorWorld();
-  const minute = (at: number, scale: number) =>
-    captureMinute({
-      minute: at,
-      hosts: [host(first, 5000 * scale, 700), host(second, 300, 100)],
-      usage: [
-        usageRow({ clientBytes: 700, serverBytes: 4000 * scale, packets: 30 }),
-        usageRow({ name: 'example.org', serverBytes: 1000 * scale, clientBytes: 0, server: '203.0.113.5' }),
-        usageRow({ client: peer, server: second, direction: 'inbound', serverPort: 22, clientBytes: 300 }),
-      ],
-    });
-  await world.apply(createSpool().upload([minute(testMinute, 1), minute(testMinute + 120, 3)]));
-  await world.sites.mapCluster(systemActor, 7, world.siteId);
-  await world.rows(
-    `insert into inventory_vms (cluster_id, vm_id, name, state, updated_at) values (7, 1, 'web 1', 'running', now()), (7, 2, 'db', 'running', now())`,
-  );
-  await world.rows(
-    `insert into allocation_targets (allocation_id, billing_account_id, virtual_machine_id, cluster_id, address, assigned_at, is_supported)
-    values (1, 41, 1, 7, $1, 'x', true), (2, 42, 2, 7, $2, 'x', true)`,
-    [first, second],
-  );
-  return world;
-}
-
-const range = {
-  from: new Date(testMinute * 1000).toISOString(),
-  to: new Date((testMinute + 180) * 1000).toISOString(),
-};
 const ask = (world: MonitorWorld, values: Record<string, string> = {}) => {
   const { query, faults } = parseQueryUrl(world.siteId, { ...range, step: '60', ...values });
   assert.deepEqual(faults, []);

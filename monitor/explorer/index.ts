@@ -14,7 +14,7 @@
  */
 import { createQueryGate } from './bound-queries.ts';
 import { completeValues } from './complete.ts';
-import { type Asking, type ExplorerDeps, explore } from './explore.ts';
+import { type Asking, type ExplorerDeps, explore, exploreTogether } from './explore.ts';
 import { type Answer, type Dimension, dimensions, type Query, type Value } from './query.ts';
 import { listAddresses } from './resolve.ts';
 
@@ -32,6 +32,8 @@ export interface Explorer {
    * `explorer.too_many_steps`, `facts.too_slow`, `explorer.busy` and `explorer.left`; what can't be answered otherwise is in `limits`.
    */
   explore(query: Query, asking?: Asking): Promise<Answer>;
+  /** The same of several queries of one site, in their order; those of the same facts and range take one turn and are read together. */
+  exploreTogether(queries: readonly Query[], asking?: Asking): Promise<Answer[]>;
   /** Local addresses that the filters leave, where they name addresses, servers or customers; null: any. */
   listAddresses(query: Pick<Query, 'siteId' | 'by' | 'filters'>): Promise<string[] | null>;
   /** Values of a dimension that hold a text, for completion. */
@@ -44,6 +46,7 @@ export function createExplorer(given: Omit<ExplorerDeps, 'gate'>): Explorer {
   return {
     dimensions: dimensions.filter((one) => hasNetworks || (one !== 'country' && one !== 'as')),
     explore: (query, asking = {}) => explore(deps, query, asking),
+    exploreTogether: (queries, asking = {}) => exploreTogether(deps, queries, asking),
     listAddresses: (query) => listAddresses(deps.db(), query),
     complete: (siteId, dimension, typed, limit) => completeValues(deps.db(), siteId, dimension, typed, limit),
   };

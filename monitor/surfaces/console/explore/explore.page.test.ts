@@ -266,14 +266,14 @@ test('an answer that takes long shows progress, comes by itself, and can be stop
   const { server, path, visitor } = await seed({ clock });
   await using _server = server;
   const { facts } = server.monitor;
-  const usual = facts.explore.bind(facts);
+  const usual = facts.exploreTogether.bind(facts);
   let release = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  facts.explore = async (asked) => {
+  facts.exploreTogether = async (reading, views) => {
     await released;
-    return usual(asked);
+    return usual(reading, views);
   };
   /** Lets time pass until the request has lost its patience. */
   const lose = async (asked: Promise<PageAnswer>) => {
@@ -307,7 +307,7 @@ test('a query that is refused says what to narrow, beside its filters; its chart
   const { server, path, visitor } = await seed();
   await using _server = server;
   const message = 'Choose a shorter range.';
-  server.monitor.facts.explore = () => Promise.reject(new CodedError('facts.too_slow', message));
+  server.monitor.facts.exploreTogether = () => Promise.reject(new CodedError('facts.too_slow', message));
   const page = await goTo(server, visitor, `${path}&q=app:large.example`);
   const { text } = page;
   assert.equal(page.status, 422);

@@ -21,16 +21,12 @@ const tableRows = 10;
 const flowRows = 200;
 const fileRows = 1000;
 
-/** Answers a query for the person who asks. */
-type Ask = (query: Query) => Promise<Answer>;
+const askingOf = (request: FastifyRequest, signal?: AbortSignal): Asking => ({
+  asker: `operator ${viewerOf(request).operator.id}`,
+  ...(signal && { signal }),
+});
 
-const askerOf = (request: FastifyRequest) => `operator ${viewerOf(request).operator.id}`;
-
-const askFor = (deps: ConsoleDeps, request: FastifyRequest, signal?: AbortSignal): Ask => {
-  const asking: Asking = { asker: askerOf(request), ...(signal && { signal }) };
-  return (query) => deps.explorer.explore(query, asking);
-};
-
+/** All questions of the page are asked together, so that what they have in common is read once. */
 export async function readPage(
   deps: ConsoleDeps,
   request: FastifyRequest,
@@ -40,36 +36,60 @@ export async function readPage(
 ): Promise<ExplorePage> {
   const values = request.query as Record<string, unknown>;
   const { siteId } = view;
-  const ask = askFor(deps, request, signal);
+  const asking = askingOf(request, signal);
   const isFile = wantedFile(request) !== null;
   const more = isFile ? { top: Math.min(fileRows, rowsLimit(request, fileRows)) } : {};
   const shown = { ...view, query: { ...view.query, ...more } };
-  const tableOf = async (dimension: Dimension) => ({
-    dimension,
-    answer: await ask({
+  const tableQueries = view.tables.map(
+    (dimension): Query => ({
       ...view.query,
       by: [dimension],
       order: orderOf(view.sorts[dimension] ?? null),
       top: isFile ? fileRows : tableRows,
     }),
-  });
-  const [chart, tables, flows] = await Promise.all([
-    readShown(deps, ask, shown, nowMs),
-    Promise.all(view.tables.map(tableOf)),
-    view.tab === 'flows' ? readFlows(ask, view.query) : null,
-  ]);
+  );
+  const flowQueries = view.tab === 'flows' ? flowsBy.map((by) => flowsOf(view.query, by)) : [];
+  const queries = [shown.query, ...tableQueries, ...flowQueries];
+  const answers = await deps.explorer.exploreTogether(queries, asking);
+  const tables = view.tables.map((dimension, i) => ({ dimension, answer: answers[1 + i]! }));
+  const [left, right] = answers.slice(1 + tables.length);
+  const flows = left && right ? { left, right } : null;
+  const chart = await readShown(deps, asking, shown, answers[0]!, nowMs);
   const saved = { views: await deps.savedViews.list(siteId), viewer: viewerOf(request) };
   const range = pickedRange(values, chart.answer, nowMs);
   const inOperations = await readOperationsLink(deps.signOn);
   return { view, saved, range, ...chart, tables, flows, inOperations, nowMs };
 }
 
-export const readChart = (deps: ConsoleDeps, request: FastifyRequest, view: ExploreView, nowMs: number) =>
-  readShown(deps, askFor(deps, request), view, nowMs);
+/** From server to application, and from application to peer. */
+const flowsBy: readonly (readonly Dimension[])[] = [
+  ['server', 'application'],
+  ['application', 'peer'],
+];
 
-async function readShown(deps: ConsoleDeps, ask: Ask, view: ExploreView, nowMs: number) {
-  const { query } = view;
-  const answer = await ask(query);
+const flowsOf = (query: Query, by: readonly Dimension[]): Query => ({
+  ...query,
+  ...{ by, top: flowRows, step: null, compare: null },
+});
+
+export async function readChart(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+  view: ExploreView,
+  nowMs: number,
+) {
+  const asking = askingOf(request);
+  return readShown(deps, asking, view, await deps.explorer.explore(view.query, asking), nowMs);
+}
+
+/** What the chart shows beside its answer. */
+async function readShown(
+  deps: ConsoleDeps,
+  asking: Asking,
+  { query, by }: ExploreView,
+  answer: Answer,
+  nowMs: number,
+) {
   const seconds = answer.to - answer.from;
   const earlier = { from: answer.from - seconds, to: answer.from };
   const range = {
@@ -79,10 +99,10 @@ async function readShown(deps: ConsoleDeps, ask: Ask, view: ExploreView, nowMs: 
     stepSeconds: 60,
   } as const;
   // The period before of each direction is a query of its own: an answer has only both together.
-  const hasSides = query.compare !== null && view.by === null && query.measure === 'bytes';
+  const hasSides = query.compare !== null && by === null && query.measure === 'bytes';
   const step = answer.stepSeconds;
   const [before, around] = await Promise.all([
-    hasSides ? ask({ ...query, range: earlier, compare: null, step }) : null,
+    hasSides ? deps.explorer.explore({ ...query, range: earlier, compare: null, step }, asking) : null,
     readExploredAround(deps, query, range, nowMs),
   ]);
   return { answer, before, around };
@@ -92,16 +112,6 @@ async function readShown(deps: ConsoleDeps, ask: Ask, view: ExploreView, nowMs: 
 async function readExploredAround(deps: ConsoleDeps, query: Query, range: Range, nowMs: number) {
   const addresses = (await deps.explorer.listAddresses(query)) ?? undefined;
   return readAround(deps, { siteId: query.siteId, addresses }, range, nowMs);
-}
-
-async function readFlows(ask: Ask, query: Query) {
-  const flowsOf = (by: readonly Dimension[]) =>
-    ask({ ...query, by, top: flowRows, step: null, compare: null });
-  const [left, right] = await Promise.all([
-    flowsOf(['server', 'application']),
-    flowsOf(['application', 'peer']),
-  ]);
-  return { left, right };
 }
 
 /** The view over the very minutes that other pages show in a range of this name, so that their numbers are the same. */

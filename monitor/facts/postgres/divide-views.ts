@@ -10,13 +10,18 @@ import {
   type FilterDimension,
   splitPlaces,
 } from '../contract/exploration.ts';
-import { isByName, localsOf, piecesOf } from './explore-pieces-store.ts';
+import { isByName, isOfCaptures, localsOf, piecesOf } from './explore-pieces-store.ts';
 import { type Coverage, hourSeconds } from './span-store.ts';
 
-/** Views, by their place in the question, that are summed together. */
+/**
+ * `once`: in one statement. `ranked`: which rows are the largest without steps, then the steps of everything and of these rows. `apart`: the
+ * same, but the steps of everything are kept in other sums, and of each view's rows alone they are found fast.
+ */
+export type Way = 'once' | 'ranked' | 'apart';
+
+/** Views, by their place in the question, that are summed together. They have the same steps. */
 export interface ViewSet {
-  /** Which rows are the largest is read without steps, before the steps of these rows. */
-  isRankedFirst: boolean;
+  way: Way;
   places: number[];
 }
 
@@ -31,16 +36,17 @@ export function divideViews(
 ): ViewSet[] {
   const sets: (ViewSet & { key: string; views: ExploredView[] })[] = [];
   for (const [place, view] of views.entries()) {
-    const ranked = isRankedFirst(coverage, reading, view);
-    const stepSeconds = ranked ? null : view.stepSeconds;
-    const { kind } = piecesOf(coverage, { ...reading, ...view, stepSeconds });
-    const key = `${ranked} ${stepSeconds} ${kind}`;
-    const steps = stepSeconds === null ? 1 : (reading.toMinute - reading.fromMinute) / stepSeconds;
+    const kindOf = (by: ExploredView['by']) => piecesOf(coverage, { ...reading, ...view, by }).kind;
+    const kind = kindOf(view.by);
+    const isRanked = isRankedFirst(coverage, reading, view);
+    const way = isRanked ? (kind === kindOf([]) ? 'ranked' : 'apart') : 'once';
+    const key = `${way} ${view.stepSeconds} ${kind}`;
+    const steps = way === 'once' ? stepsOf(reading, view) : 1;
     const set = sets.find((one) => one.key === key && areFew(reading, [...one.views, view], steps));
     if (set) {
       set.places.push(place);
       set.views.push(view);
-    } else sets.push({ isRankedFirst: ranked, places: [place], key, views: [view] });
+    } else sets.push({ way, places: [place], key, views: [view] });
   }
   return sets;
 }
@@ -52,14 +58,18 @@ const judgedShare = 10;
 
 /**
  * Whether most of the range is kept by the hour, and steps are shorter than that; or there are so many remote addresses that
- * sums of each in each step would not fit into memory; or what is kept of each minute can be read again and again.
+ * sums of each in each step would not fit into memory; or what is kept of each minute can be read again and again. Which capture counts is
+ * not kept, so few sums of captures are made in one read.
  */
 function isRankedFirst(coverage: Coverage, reading: ExploredReading, view: ExploredView): boolean {
   const { by, stepSeconds } = view;
   const { fromMinute, toMinute, filters } = reading;
   if (stepSeconds === null || by.length === 0) return false;
+  const asked = { ...reading, ...view };
+  const isFew = countSums(reading, rawNamesOf(by)) * stepsOf(reading, view) <= sumsMax;
+  if (isFew && isOfCaptures(asked)) return false;
   if (reading.source === 'addresses') return true;
-  if (isByName({ ...reading, ...view })) {
+  if (isByName(asked)) {
     const unjudged = coverage
       .namesUpTo(stepSeconds)
       .unjudged.reduce((sum, { from, to }) => sum + to - from, 0);
@@ -70,6 +80,11 @@ function isRankedFirst(coverage: Coverage, reading: ExploredReading, view: Explo
     by.includes('peer') && !filters.some(({ dimension, is }) => is && narrowing.includes(dimension));
   return (isFine || isMany) && coverage.hours.length * hourSeconds * 2 > toMinute - fromMinute;
 }
+
+const stepsOf = (
+  { fromMinute, toMinute }: Pick<ExploredReading, 'fromMinute' | 'toMinute'>,
+  { stepSeconds }: Pick<ExploredView, 'stepSeconds'>,
+) => (stepSeconds === null ? 1 : (toMinute - fromMinute) / stepSeconds);
 
 /** Columns of `Pieces` that these dimensions are made of, each once. */
 export const rawNamesOf = (by: readonly ExploredDimension[]): Set<string> =>
@@ -94,34 +109,44 @@ const rawNames: Readonly<Record<ExploredDimension, readonly string[]>> = {
 /** Whether one of the views needs all columns anyway, or there are few sums of all columns in the steps. */
 function areFew(reading: ExploredReading, views: readonly ExploredView[], steps: number): boolean {
   const all = rawNamesOf(views.flatMap((one) => one.by));
-  if (views.some((one) => rawNamesOf(one.by).size === all.size)) return true;
-  const counts = [...all].map((name) => countOf(reading, name, all));
-  return counts.reduce((product, count) => product * count, steps) <= sumsMax;
+  return (
+    views.some((one) => rawNamesOf(one.by).size === all.size) || countSums(reading, all) * steps <= sumsMax
+  );
 }
 
-/** Values of a column on a large site, or those that the filters leave. */
-function countOf(reading: ExploredReading, name: string, all: ReadonlySet<string>): number {
-  const named = (dimension: FilterDimension) =>
+/** What is supposed of a large site, where no filter says how many there are. */
+const supposed = {
+  locals: 2000,
+  localsOfSensor: 100,
+  names: 2000,
+  namesOfLocal: 100,
+  peers: 50_000,
+  peersOfOne: 2000,
+};
+const fewValues = { server_port: 50, protocol: 3, direction: 4, vantage: 2, capture_id: 50, segment: 1 };
+
+/** About how many sums of these columns there are. */
+function countSums(reading: ExploredReading, names: ReadonlySet<string>): number {
+  const valuesOf = (dimension: FilterDimension) =>
     reading.filters.find((one) => one.dimension === dimension && one.is)?.values;
-  switch (name) {
-    case 'local':
-      return localsOf(reading)?.length ?? 2000;
-    case 'device_key':
-      return named('device')?.length ?? localsOf(reading)?.length ?? 2000;
-    case 'name':
-      return named('application')?.length ?? 2000;
-    case 'peer': {
-      const places = splitPlaces(named('peer') ?? ['::/0']);
-      return places.networks.length === 0 ? places.addresses.length : 50_000;
-    }
-    case 'capture_id':
-      return 50;
-    case 'server_port':
-      // An application has few ports.
-      return all.has('name') ? 2 : 50;
-    case 'segment':
-      return 1;
-    default:
-      return 2;
-  }
+  const sensors = valuesOf('sensor');
+  const found = localsOf(reading)?.length ?? valuesOf('device')?.length;
+  const locals = found ?? (sensors ? sensors.length * supposed.localsOfSensor : supposed.locals);
+  const isByLocal = names.has('local') || names.has('device_key');
+  const named = valuesOf('application')?.length;
+  const ofLocals = isByLocal ? supposed.namesOfLocal : locals * supposed.namesOfLocal;
+  const { addresses, networks } = splitPlaces(valuesOf('peer') ?? ['::/0']);
+  const counts: number[] = [];
+  if (isByLocal) counts.push(locals);
+  if (names.has('name')) counts.push(named ?? Math.min(supposed.names, ofLocals));
+  if (names.has('peer'))
+    counts.push(
+      networks.length === 0
+        ? addresses.length
+        : Math.min(supposed.peers, (found ?? named ?? supposed.peers) * supposed.peersOfOne),
+    );
+  // An application has few ports, mostly of one protocol and in one direction.
+  for (const [name, count] of Object.entries(fewValues))
+    if (names.has(name)) counts.push(names.has('name') || names.has('peer') ? Math.min(count, 2) : count);
+  return counts.reduce((product, count) => product * count, 1);
 }

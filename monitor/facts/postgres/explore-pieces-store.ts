@@ -187,7 +187,7 @@ function sitePieces(coverage: Coverage, asked: Exploration): Pieces {
 /** Counters of addresses; which capture counted is known by the minute alone. */
 function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
-  const needsCapture = usesDimension(asked, 'sensor', 'scope');
+  const needsCapture = isOfCaptures(asked);
   const parts = coverage.addressesUpTo(asked.stepSeconds ?? hourSeconds, needsCapture);
   const locals = localsOf(asked);
   const isLocal = locals === null ? sql`true` : sql`address = any(${locals}::inet[])`;
@@ -231,13 +231,16 @@ const judgingOf = (siteId: number, asked: Exploration, { judged, unjudged }: Min
   sensors: sensorsOf(asked),
 });
 
+/** Whether it matters which capture counts, which the minutes alone tell. */
+export const isOfCaptures = (asked: Asked): boolean => usesDimension(asked, 'sensor', 'scope');
+
 /** What the rows of usage and of connections depend on beside filters, range and steps. */
 const detailOf = (asked: Exploration) =>
-  `${usesDimension(asked, 'sensor', 'scope') ? ' of captures' : ''}${usesDimension(asked, 'device') ? ' of devices' : ''}`;
+  `${isOfCaptures(asked) ? ' of captures' : ''}${usesDimension(asked, 'device') ? ' of devices' : ''}`;
 
 function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
-  const needsCapture = usesDimension(asked, 'sensor', 'scope');
+  const needsCapture = isOfCaptures(asked);
   const rolled: Parts & MinuteParts = asked.measure === 'packets' ? coverage.detailed.all : coverage;
   const parts = fitsHours(asked) && !needsCapture ? rolled : withoutHours(rolled);
   const judging = judgingOf(siteId, asked, parts);
@@ -264,7 +267,7 @@ function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
 
 function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
-  const needsCapture = usesDimension(asked, 'sensor', 'scope');
+  const needsCapture = isOfCaptures(asked);
   const rolled = coverage.detailed.pairs;
   const parts = fitsHours(asked) && !needsCapture ? rolled : withoutHours(rolled);
   const judging = judgingOf(siteId, asked, parts);

@@ -1,15 +1,15 @@
 /**
  * Sums of a range over any filters, of one or several views: views that are made of the same rows by one statement; or, where it is
- * cheap to ask which rows are the largest, one for those, one for the steps of everything, and one for the steps of the rows of each
- * view: sums of every key in every step cost more than reading thrice. One more says what listened.
+ * cheap to ask which rows are the largest, by one for those and one for the steps of everything and of these rows: sums of every key in every
+ * step cost more than reading again. One more says what listened.
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Explored, ExploredFilter, ExploredReading, ExploredView } from '../contract/exploration.ts';
 import { listDeviceAddresses } from './device-store.ts';
-import { divideViews } from './divide-views.ts';
+import { divideViews, type Way } from './divide-views.ts';
 import { listObserved } from './observed-store.ts';
 import type { Coverage } from './span-store.ts';
-import { type Sums, sumViews } from './sum-views-store.ts';
+import { type SummedView, type Sums, sumViews } from './sum-views-store.ts';
 
 /** All reads are of the transaction's snapshot, so steps belong to the sums. */
 export async function explore(
@@ -19,34 +19,23 @@ export async function explore(
   views: readonly ExploredView[],
 ): Promise<Explored[]> {
   const reading = await narrowToAddresses(db, coverage, asked);
-  const sum = (of: ExploredReading, all: readonly ExploredView[]) => sumViews(db, coverage, of, all);
+  const sum = (of: ExploredReading, all: readonly SummedView[]) => sumViews(db, coverage, of, all);
   const sumAll = oncePerStep(async (stepSeconds) => {
     const everything: ExploredView = { by: [], stepSeconds, order: 'size', rows: { keys: [] } };
     return (await sum(reading, [everything]))[0]!;
   });
   const observe = oncePerStep((stepSeconds) => listObserved(db, asked, stepSeconds));
   const found = new Map<number, Sums>();
-  for (const { isRankedFirst, places } of divideViews(coverage, reading, views)) {
-    const ofSet = places.map((place) => views[place]!);
-    const [{ by, stepSeconds }] = ofSet as [ExploredView];
-    if (by.length === 0 && ofSet.length === 1 && stepSeconds !== null)
-      found.set(places[0]!, await sumAll(stepSeconds));
-    else {
-      const sums = await sum(reading, isRankedFirst ? ofSet.map(withoutSteps) : ofSet);
-      for (const [i, place] of places.entries())
-        found.set(
-          place,
-          isRankedFirst ? await addSteps({ reading, sum, sumAll }, ofSet[i]!, sums[i]!) : sums[i]!,
-        );
-    }
+  for (const set of divideViews(coverage, reading, views)) {
+    const ofSet = set.places.map((place) => views[place]!);
+    const sums = await sumSet({ reading, sum, sumAll }, set.way, ofSet);
+    for (const [i, place] of set.places.entries()) found.set(place, sums[i]!);
   }
   const explored: Explored[] = [];
   for (const [place, { stepSeconds }] of views.entries())
     explored.push({ ...found.get(place)!, observed: stepSeconds === null ? [] : await observe(stepSeconds) });
   return explored;
 }
-
-const withoutSteps = (view: ExploredView): ExploredView => ({ ...view, stepSeconds: null });
 
 /** What views with the same steps share. */
 function oncePerStep<T>(read: (stepSeconds: number) => Promise<T>): (stepSeconds: number) => Promise<T> {
@@ -72,23 +61,49 @@ async function narrowToAddresses(
 
 interface Reads {
   reading: ExploredReading;
-  sum: (of: ExploredReading, views: readonly ExploredView[]) => Promise<Sums[]>;
+  sum: (of: ExploredReading, views: readonly SummedView[]) => Promise<Sums[]>;
   sumAll: (stepSeconds: number) => Promise<Sums>;
 }
 
-/** The steps of everything, and of the rows that were found without them. */
-async function addSteps({ reading, sum, sumAll }: Reads, view: ExploredView, sums: Sums): Promise<Sums> {
-  const everything = await sumAll(view.stepSeconds!);
-  const keys = sums.rows.map((one) => one.key);
-  const filters = [...reading.filters, ...filtersOf(reading, view, keys)];
-  const ofRows = (await sum({ ...reading, filters }, [{ ...view, rows: { keys } }]))[0]!;
+async function sumSet(reads: Reads, way: Way, views: readonly ExploredView[]): Promise<Sums[]> {
+  const { reading, sum, sumAll } = reads;
+  const [{ by, stepSeconds }] = views as [ExploredView];
+  if (way === 'once') {
+    if (by.length === 0 && views.length === 1 && stepSeconds !== null) return [await sumAll(stepSeconds)];
+    return sum(reading, views);
+  }
+  const largest = await sum(
+    reading,
+    views.map((view) => ({ ...view, stepSeconds: null })),
+  );
+  const shown = views.map((view, i) => {
+    const keys = largest[i]!.rows.map((one) => one.key);
+    return { ...view, rows: { keys }, keyed: filtersOf(reading, view, keys) };
+  });
+  if (way === 'ranked') {
+    const steps = await sum(reading, shown);
+    return views.map((_, i) => withSteps(largest[i]!, steps[i]!, steps[i]!));
+  }
+  const everything = await sumAll(stepSeconds!);
+  const found: Sums[] = [];
+  for (const [i, { keyed, ...view }] of shown.entries()) {
+    const filters = [...reading.filters, ...keyed];
+    const [ofRows] = await sum({ ...reading, filters }, [view]);
+    found.push(withSteps(largest[i]!, everything, ofRows!));
+  }
+  return found;
+}
+
+/** Sums without steps, with the steps of everything and of their rows. */
+function withSteps(sums: Sums, everything: Sums, ofRows: Sums): Sums {
   const grains = new Set([...sums.grains, ...everything.grains, ...ofRows.grains]);
-  const placeOf = new Map(keys.map((key, place) => [JSON.stringify(key), place]));
+  const placeOf = new Map(sums.rows.map(({ key }, place) => [JSON.stringify(key), place]));
+  const ofAll = everything.steps.filter((step) => step.row === null);
   const rowSteps = ofRows.steps
     .filter((step) => step.row !== null)
     .map((step) => ({ ...step, row: placeOf.get(JSON.stringify(ofRows.rows[step.row!]!.key))! }))
     .sort((a, b) => a.row - b.row || a.timeMs - b.timeMs);
-  return { ...sums, steps: [...everything.steps, ...rowSteps], grains: [...grains].sort() };
+  return { ...sums, steps: [...ofAll, ...rowSteps], grains: [...grains].sort() };
 }
 
 /** What can be left out unread when only these keys are wanted; they may let more pass. */

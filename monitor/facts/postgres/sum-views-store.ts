@@ -7,6 +7,7 @@ import type {
   Explored,
   ExploredAmount,
   ExploredDimension,
+  ExploredFilter,
   ExploredReading,
   ExploredView,
 } from '../contract/exploration.ts';
@@ -31,12 +32,17 @@ interface SumRow {
   groups: number;
 }
 
+export interface SummedView extends ExploredView {
+  /** Only what these leave has keys; the rest counts in the sums of everything. */
+  keyed?: readonly ExploredFilter[];
+}
+
 /** The views have the same steps and are made of pieces of one kind. */
 export async function sumViews(
   db: Queryable,
   coverage: Coverage,
   reading: ExploredReading,
-  views: readonly ExploredView[],
+  views: readonly SummedView[],
 ): Promise<Sums[]> {
   const { measure } = reading;
   const { stepSeconds } = views[0]!;
@@ -53,10 +59,10 @@ export async function sumViews(
     ${measure === 'packets' ? sql`coalesce(packets, 0)::float8` : sql`null::float8`} as packets`;
   const named = sql.join(pieces.columns.map((one) => sql.ref(one)));
   const wanted = sql.join([sql`true`, ...reading.filters.map(conditionOf)], sql` and `);
-  const raw = rawColumns(views.flatMap((one) => one.by));
+  const raw = [sql`${step} as step`, ...rawColumns(views)];
   const summed = pieces.parts.map(
-    (part) => sql`select ${step} as step, ${raw} ${sums}
-      from (${part}) b(${named}) where ${wanted} group by ${raw} 1`,
+    (part) => sql`select ${sql.join(raw)}, ${sums}
+      from (${part}) b(${named}) where ${wanted} group by ${sql.join(raw.map((_, i) => sql.lit(i + 1)))}`,
   );
   const selects = { sums, amounts };
   const { rows } = await sql<SumRow>`
@@ -162,16 +168,22 @@ function wantedRows({ rows, by }: Exploration): RawBuilder<unknown> {
     where g.k1 is not distinct from k.k1 and g.k2 is not distinct from k.k2)`;
 }
 
-/** Columns of `pieces` that these dimensions are made of, each once, with a comma after each. */
-const rawColumns = (by: readonly ExploredDimension[]): RawBuilder<unknown> =>
-  sql.join(
-    [...rawNamesOf(by)].map((name) => sql`${sql.ref(`b.${name}`)}, `),
-    sql``,
-  );
+/** Columns of `pieces` that the views are made of, each once; null where no view that has the column needs it. */
+function rawColumns(views: readonly SummedView[]): RawBuilder<unknown>[] {
+  return [...rawNamesOf(views.flatMap((one) => one.by))].map((name) => {
+    const column = sql.ref(`b.${name}`);
+    const conditions = views
+      .filter(({ by }) => rawNamesOf(by).has(name))
+      .map(({ keyed }) => (keyed?.length ? sql.join(keyed.map(conditionOf), sql` and `) : null));
+    return conditions.includes(null)
+      ? column
+      : sql`case when ${sql.join(conditions, sql` or `)} then ${column} end as ${sql.ref(name)}`;
+  });
+}
 
 /** The sensor is that of the capture. */
 const captureJoin = (dimensions: readonly ExploredDimension[]) =>
-  dimensions.includes('sensor') ? sql`join captures c on c.id = b.capture_id` : sql``;
+  dimensions.includes('sensor') ? sql`left join captures c on c.id = b.capture_id` : sql``;
 
 /** Who has the address. */
 function ownerJoins(asked: Exploration): RawBuilder<unknown> {

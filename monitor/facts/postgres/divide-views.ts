@@ -27,6 +27,8 @@ export interface ViewSet {
 
 /** Sums that PostgreSQL groups in the memory that a statement has. */
 const sumsMax = 500_000;
+/** So few cost less than asking first which rows are the largest. */
+const fewSums = 20_000;
 
 /** In the order of the first view of each. */
 export function divideViews(
@@ -36,10 +38,8 @@ export function divideViews(
 ): ViewSet[] {
   const sets: (ViewSet & { key: string; views: ExploredView[] })[] = [];
   for (const [place, view] of views.entries()) {
-    const kindOf = (by: ExploredView['by']) => piecesOf(coverage, { ...reading, ...view, by }).kind;
-    const kind = kindOf(view.by);
-    const isRanked = isRankedFirst(coverage, reading, view);
-    const way = isRanked ? (kind === kindOf([]) ? 'ranked' : 'apart') : 'once';
+    const { kind } = piecesOf(coverage, { ...reading, ...view });
+    const way = wayOf(coverage, reading, view, kind);
     const key = `${way} ${view.stepSeconds} ${kind}`;
     const steps = way === 'once' ? stepsOf(reading, view) : 1;
     const set = sets.find((one) => one.key === key && areFew(reading, [...one.views, view], steps));
@@ -49,6 +49,13 @@ export function divideViews(
     } else sets.push({ way, places: [place], key, views: [view] });
   }
   return sets;
+}
+
+function wayOf(coverage: Coverage, reading: ExploredReading, view: ExploredView, kind: string): Way {
+  if (!isRankedFirst(coverage, reading, view)) return 'once';
+  const everything = piecesOf(coverage, { ...reading, ...view, by: [] });
+  if (kind !== everything.kind) return 'apart';
+  return countSums(reading, rawNamesOf(view.by)) * stepsOf(reading, view) <= fewSums ? 'once' : 'ranked';
 }
 
 /** One value of these leaves few remote addresses. */

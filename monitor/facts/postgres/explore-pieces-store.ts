@@ -100,8 +100,9 @@ export function placesMatch(
   values: readonly string[],
 ): RawBuilder<unknown> {
   const { addresses, networks, segments } = splitPlaces(values);
-  const parts = [sql`${address} = any(${addresses}::inet[])`];
-  if (networks.length > 0) parts.push(sql`${address} <<= any(${networks}::inet[])`);
+  // Each network by itself, so that an index can answer it.
+  const parts = networks.map((one) => sql`${address} <<= ${one}::inet`);
+  if (addresses.length > 0 || values.length === 0) parts.push(sql`${address} = any(${addresses}::inet[])`);
   if (segments.length > 0)
     parts.push(sql`(${address}, ${segment}) in (select * from unnest(${segments.map((one) => one.address)}::inet[],
       ${segments.map((one) => one.segment)}::text[]))`);

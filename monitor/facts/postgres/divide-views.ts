@@ -15,7 +15,7 @@ import { type Coverage, hourSeconds } from './span-store.ts';
 
 /**
  * `once`: in one statement. `ranked`: which rows are the largest without steps, then the steps of everything and of these rows. `apart`: the
- * same, but the steps of everything are kept in other sums, and of each view's rows alone they are found fast.
+ * same in several statements, where the steps of everything are kept in other sums, or those of each view's rows are found fast.
  */
 export type Way = 'once' | 'ranked' | 'apart';
 
@@ -55,7 +55,11 @@ function wayOf(coverage: Coverage, reading: ExploredReading, view: ExploredView,
   if (!isRankedFirst(coverage, reading, view)) return 'once';
   const everything = piecesOf(coverage, { ...reading, ...view, by: [] });
   if (kind !== everything.kind) return 'apart';
-  return countSums(reading, rawNamesOf(view.by)) * stepsOf(reading, view) <= fewSums ? 'once' : 'ranked';
+  if (countSums(reading, rawNamesOf(view.by)) * stepsOf(reading, view) <= fewSums) return 'once';
+  // An index finds the rows of an address or of a name.
+  const asked = { ...reading, ...view };
+  const isIndexed = isByName(asked) || (reading.source === 'addresses' && !isOfCaptures(asked));
+  return isIndexed ? 'apart' : 'ranked';
 }
 
 /** One value of these leaves few remote addresses. */

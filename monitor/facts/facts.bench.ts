@@ -13,7 +13,7 @@ import type { FactClient } from './clickhouse/engine-store.ts';
 import { createChdbEngine } from './clickhouse/testing/chdb-engine.ts';
 import type { FactUpload } from './contract/facts.ts';
 import { readKept } from './control/move-store.ts';
-import { type FactStore, openScope } from './index.ts';
+import { createFactStore, type FactStore, openScope } from './index.ts';
 import { toClickhouseEnds } from './move/move-ends.ts';
 import { benchAddress, fillDay, readRoom } from './testing/bench-days.ts';
 import { type BenchDatabase, startBenchDatabase } from './testing/bench-monitor.ts';
@@ -26,6 +26,7 @@ const daySeconds = 86_400;
 const monthDays = 30;
 const batches = 4;
 const uploadsOfBatch = 64;
+const longestMs = 600_000;
 
 export async function run(report: (line: string) => void): Promise<void> {
   const facts = Number(process.env.SVC_BENCH_FACTS ?? 10_000_000);
@@ -37,10 +38,11 @@ export async function run(report: (line: string) => void): Promise<void> {
     client: engine.client,
     db,
     nameApplication,
-    exploreMs: 600_000,
+    exploreMs: longestMs,
   });
   await clickhouse.migrate();
   const { monitor } = bench;
+  const postgres = createFactStore({ db, nameApplication, exploreMs: longestMs });
   const siteId = (await monitor.sites.create(systemActor, 'Bench')).id;
   const { token } = await monitor.sensors.createToken(systemActor, siteId);
   const { credential } = (await monitor.sensors.enrol({
@@ -48,7 +50,7 @@ export async function run(report: (line: string) => void): Promise<void> {
   }))!;
   const { id: sensorId } = (await monitor.sensors.authenticate(credential))!;
   const day = Math.floor(Date.now() / 1000 / daySeconds) * daySeconds - daySeconds;
-  const stores = { PostgreSQL: monitor.facts, ClickHouse: clickhouse };
+  const stores = { PostgreSQL: postgres, ClickHouse: clickhouse };
   for (const [engineName, store] of Object.entries(stores))
     await takeUploads(report, engineName, { bench, store, origin: { siteId, sensorId }, day });
   await sql`truncate capture_minutes, host_minutes, application_facts, endpoint_pairs, site_minute_marks`.execute(
@@ -70,11 +72,11 @@ export async function run(report: (line: string) => void): Promise<void> {
   };
   await askAll('ClickHouse', clickhouse);
   await sql`analyze`.execute(db());
-  await askAll('PostgreSQL without roll-ups', monitor.facts);
+  await askAll('PostgreSQL without roll-ups', postgres);
   const rolled = await timeOnce(() => monitor.facts.rollUp('all'));
   report(`PostgreSQL: roll-ups of ${monthDays} days in ${Math.round(rolled / 1000)} s`);
   await sql`analyze`.execute(db());
-  await askAll('PostgreSQL', monitor.facts);
+  await askAll('PostgreSQL', postgres);
 }
 
 /** Of the second of two answers, milliseconds. */

@@ -45,21 +45,23 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
   const partitions = createPartitionMaker();
   const covered = <T>(range: SiteRange, work: (trx: Queryable, coverage: Coverage) => Promise<T>) =>
     readCovered(db(), range, work);
-  const exploreFor = (reading: ExploredReading, views: readonly ExploredView[]) =>
-    withinTime(() =>
+  const exploreFor = (reading: ExploredReading, views: readonly ExploredView[]) => {
+    // Together they may take as long as each by itself.
+    const limitMs = exploreMs * views.length;
+    return withinTime(limitMs, () =>
       covered(reading, async (trx, coverage) => {
-        // Together they may take as long as each by itself.
-        await limitStatements(trx, exploreMs * views.length);
+        await limitStatements(trx, limitMs);
         await groupByHash(trx);
         return explore(trx, coverage, reading, views);
       }),
     );
-  const withinTime = async <T>(work: () => Promise<T>) => {
+  };
+  const withinTime = async <T>(limitMs: number, work: () => Promise<T>) => {
     try {
       return await work();
     } catch (error) {
       if ((error as { code?: unknown }).code !== queryCanceled) throw error;
-      const message = `This took longer than ${exploreMs / 1000} seconds and was stopped. Choose a shorter range, add a filter by server, address or application, or leave out a shorter step than the automatic one.`;
+      const message = `This took longer than ${limitMs / 1000} seconds and was stopped. Choose a shorter range, add a filter by server, address or application, or leave out a shorter step than the automatic one.`;
       throw new CodedError('facts.too_slow', message, {}, error);
     }
   };

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createReporter, type Reporter, silentReporter } from '#common/reporter/index.ts';
 import { startRedis } from '#service-kit/redis/testing/redis-server.ts';
+import { until } from '#service-kit/testing/until.ts';
 import { createOwnLog, createSharedLog } from './create-log.ts';
 import { createRedisLimits } from './redis-store.ts';
 import type { SlidingLog } from './sliding-log.ts';
@@ -39,16 +40,7 @@ async function startProcess(
   return { store, log, [Symbol.asyncDispose]: () => store.stop() };
 }
 
-const turn = () => new Promise((resolve) => setImmediate(resolve));
-
-/** A minute, on any machine, is a state that does not come. */
-async function until(isTrue: () => boolean): Promise<void> {
-  const endMs = performance.now() + minute;
-  while (!isTrue()) {
-    assert.ok(performance.now() < endMs, `never true: ${isTrue}`);
-    await turn();
-  }
-}
+const reaches = (isTrue: () => boolean) => until(`${isTrue}`, minute, isTrue);
 
 const allowed = async (log: SlidingLog, key: string, times: number) => {
   const answers = await Promise.all(Array.from({ length: times }, () => log.take(key)));
@@ -123,7 +115,7 @@ test('without the store each process goes on counting for itself, and the store 
   assert.equal(await allowed(two.log, 'a', 4), 3, 'each process allows the limit at most');
   assert.match(one.store.problem!, /does not answer/);
   await redis.revive();
-  await until(() => one.store.problem === null && two.store.problem === null);
+  await reaches(() => one.store.problem === null && two.store.problem === null);
   assert.equal(await allowed(one.log, 'a', 1), 0, 'a store without data is told of the three');
   assert.equal(await redis.cli('zcard', 'svc-limits:operations:test:a'), '3');
   assert.equal(await allowed(two.log, 'a', 1), 0);
@@ -151,7 +143,7 @@ test('a request waits for a silent store once; those after it do not ask it, unt
   assert.match(one.store.problem!, /no answer in time/);
   assert.equal(await allowed(one.log, 'a', 4), 3);
   await redis.cli('client', 'unpause');
-  await until(() => one.store.problem === null);
+  await reaches(() => one.store.problem === null);
   assert.equal((await one.log.take('a')).isAllowed, false);
   assert.equal(await redis.cli('zcard', 'svc-limits:operations:test:a'), '5', 'no event counts twice');
 });
@@ -164,7 +156,7 @@ test('a program starts and stops without its store, and counts for itself meanwh
   assert.match(one.store.problem!, /does not answer|not connected/);
   assert.equal(await allowed(one.log, 'a', 4), 3);
   await redis.revive();
-  await until(() => one.store.problem === null);
+  await reaches(() => one.store.problem === null);
   assert.equal(await allowed(one.log, 'a', 1), 0);
   await redis.kill();
 });
@@ -184,17 +176,17 @@ test('a store that evicts is not used and named with the remedy; a full one is n
   await cli('config', 'set', 'maxmemory-policy', 'noeviction');
   // The policy is asked for again with the next connection.
   await cli('client', 'kill', 'type', 'normal');
-  await until(() => one.store.problem === 'The limit store is full.');
+  await reaches(() => one.store.problem === 'The limit store is full.');
   assert.equal(await allowed(one.log, 'b', 4), 3, 'counted in this process');
   await cli('config', 'set', 'maxmemory', '0');
-  await until(() => one.store.problem === null);
+  await reaches(() => one.store.problem === null);
   assert.equal(await allowed(one.log, 'b', 1), 0, 'the store is told of the three');
   await cli('config', 'set', 'maxmemory', '1');
   assert.equal(await allowed(one.log, 'c', 4), 3);
-  await until(() => one.store.problem === 'The limit store is full.');
+  await reaches(() => one.store.problem === 'The limit store is full.');
   assert.equal(await cli('exists', 'svc-limits:monitor:test:c'), '0', 'refused by the full store');
   await cli('config', 'set', 'maxmemory', '0');
-  await until(() => one.store.problem === null);
+  await reaches(() => one.store.problem === null);
   const wrong = createRedisLimits({ url: url.replace('word', 'wrong'), program: 'monitor', reporter });
   await wrong.start();
   assert.match(wrong.problem!, /not connected|does not answer/);

@@ -48,11 +48,47 @@ describe('an operator’s tasks by keyboard', () => {
     await server?.[Symbol.asyncDispose]();
   });
 
+  const device = () => user.page.locator('.suggestions a', { hasText: '52:54:00:00:00:0a' });
+
+  test('what is typed before the script of the search has come is suggested too', async () => {
+    const held = Promise.withResolvers<void>();
+    const script = /htmx\.js/;
+    await user.page.route(script, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await user.open(server.url);
+    await user.press('/');
+    await user.page.keyboard.type('52-54-00');
+    held.resolve();
+    await device().waitFor();
+    await user.page.unroute(script);
+  });
+
+  test('the suggestions are those of the last text, also where earlier answers have not come', async () => {
+    const held = Promise.withResolvers<void>();
+    const early = /\/search\/suggestions\?q=5.?$/;
+    await user.page.route(early, async (route) => {
+      await held.promise;
+      await route.continue().catch(() => undefined);
+    });
+    await user.open(server.url);
+    await user.press('/');
+    for (const text of ['5', '2', '-54-00']) {
+      const asked = user.page.waitForRequest(/\/search\/suggestions/);
+      await user.page.keyboard.type(text);
+      await asked;
+    }
+    await device().waitFor();
+    held.resolve();
+    await user.page.unroute(early);
+  });
+
   test('/ and a part of a MAC, in any notation: the suggestion leads to the device', async () => {
     await user.open(server.url);
     await user.press('/');
     await user.page.keyboard.type('52-54-00');
-    await user.page.locator('.suggestions a', { hasText: '52:54:00:00:00:0a' }).waitFor();
+    await device().waitFor();
     await user.press('ArrowDown');
     await Promise.all([user.page.waitForURL(/\/devices\/\d+$/), user.press('Enter')]);
     assert.match(await user.text(), /192\.0\.2\.10/);

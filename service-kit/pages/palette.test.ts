@@ -76,6 +76,28 @@ const texts = (page: Page) => page.locator('.palette-option > :first-child').all
 const activeText = (page: Page) => page.locator('[aria-selected="true"] > :first-child').textContent();
 
 describe('command palette', () => {
+  test('what is typed before its script has come is its text, and no key of the page', async () => {
+    await using opened = await open();
+    const { page } = opened;
+    const held = Promise.withResolvers<void>();
+    await page.route(/palette\.js/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.keyboard.press('Control+k');
+    // As one types on: `g s` would go to the servers.
+    await page.keyboard.type('gs');
+    for (const key of ['Control+k', 'w', 'e']) await page.keyboard.press(key);
+    held.resolve();
+    await field(page).waitFor();
+    assert.equal(await field(page).inputValue(), 'gswe');
+    assert.equal(new URL(page.url()).pathname, '/');
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.type('we');
+    await page.locator('.palette-option', { hasText: 'web-1' }).waitFor();
+    assert.deepEqual(opened.complaints, []);
+  });
+
   test('Ctrl-K opens it, arrows move, Enter goes there; the focus stays in the field', async () => {
     await using opened = await open();
     const { page } = opened;

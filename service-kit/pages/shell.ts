@@ -182,6 +182,8 @@ function searchForm(search: NonNullable<ShellOptions['search']>): Html {
       'hx-trigger': search.suggestUrl && 'input changed delay:150ms',
       'hx-target': search.suggestUrl && '#suggestions',
       'hx-swap': search.suggestUrl && 'outerHTML',
+      // The default would drop what is typed while two requests are on their way.
+      'hx-sync': search.suggestUrl && 'replace',
     },
   )}><kbd class="needs-script" aria-hidden="true">/</kbd>${search.suggestUrl && html`<div id="suggestions" class="suggestions"></div>`}</form>`;
 }

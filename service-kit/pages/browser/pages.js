@@ -52,11 +52,18 @@ function openNamed() {
 openNamed();
 addEventListener('hashchange', openNamed);
 
-/** The palette is loaded when it is first opened. */
+/** The palette is loaded when it is first opened; what is typed until then is its text. */
 const paletteButton = document.querySelector('[data-palette]');
+let typedEarly = null;
 async function openPalette(view) {
-  const { open } = await import('./palette.js');
-  open(paletteButton, view);
+  if (typedEarly !== null) return;
+  typedEarly = '';
+  try {
+    const { open } = await import('./palette.js');
+    open(paletteButton, view, typedEarly);
+  } finally {
+    typedEarly = null;
+  }
 }
 
 /** Pages that were visited in this session, the last first; what another session has left is dropped. */
@@ -125,6 +132,11 @@ document.addEventListener('keydown', (event) => {
     return void openPalette('search');
   }
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (typedEarly !== null && event.key.length === 1) {
+    event.preventDefault();
+    typedEarly += event.key;
+    return;
+  }
   if (
     event.key === 'Escape' &&
     event.target instanceof HTMLElement &&
@@ -236,8 +248,12 @@ function growAges() {
 
 // Most pages have nothing for htmx, so most pages don't load it before the first search.
 if (document.querySelector('[hx-get]:not([data-search]), [hx-post]')) void import('./htmx.js');
-else
-  document.querySelector('[data-search][hx-get]')?.addEventListener('focus', () => void import('./htmx.js'));
+const searchField = document.querySelector('[data-search][hx-get]');
+searchField?.addEventListener('focus', () => void import('./htmx.js'), { once: true });
+// What was typed while it was on its way is searched too.
+searchField?.addEventListener('htmx:after:init', () => {
+  if (searchField.value !== searchField.defaultValue) searchField.dispatchEvent(new Event('input'));
+});
 
 /** A refused form may be far down the page: it shows where to go on. */
 if (performance.getEntriesByType('navigation')[0]?.responseStatus >= 400) {

@@ -248,8 +248,8 @@ function build(button) {
   parts = { button, dialog, input, list, said, title, search, keys, hasMoved: false, isFailed: false };
 }
 
-/** Opens the dialog with the search or with the keys. */
-export function open(button, view) {
+/** Opens the dialog with the search, for a text that was typed before, or with the keys. */
+export function open(button, view, typed) {
   if (!parts) build(button);
   const isSearch = view === 'search';
   parts.search.hidden = !isSearch;
@@ -258,11 +258,9 @@ export function open(button, view) {
   parts.dialog.setAttribute('aria-label', isSearch ? 'Command palette' : 'Keys');
   if (!parts.dialog.open) parts.dialog.showModal();
   if (isSearch) {
-    parts.input.value = '';
+    parts.input.value = typed;
     hits = [];
-    parts.hasMoved = false;
-    parts.isFailed = false;
-    draw();
+    onInput();
     parts.input.focus();
   } else parts.keys.replaceChildren(keysView());
 }

@@ -167,6 +167,28 @@ describe('pages in a browser', () => {
     assert.equal(await page.locator('#explained .chart-flag-list').isVisible(), true);
   });
 
+  test('a step that sticks out of the range is in the plot, as the last hour of 24 h does', async () => {
+    await using opened = await open('/dev/gallery');
+    const { page } = opened;
+    await page.locator('#traffic svc-chart canvas').waitFor();
+    const shown = (timesMs: number[], fromMs: number, toMs: number) =>
+      page.evaluate<[number, number]>(`(() => {
+        const chart = document.querySelector('#traffic svc-chart');
+        const source = document.getElementById(chart.dataset.source);
+        const data = JSON.parse(source.textContent);
+        const [series] = data.series;
+        source.textContent = JSON.stringify({ ...data, times: ${JSON.stringify(timesMs)}, stepMs: 60, shape: 'stacked',
+          range: { fromMs: ${fromMs}, toMs: ${toMs} }, series: [{ ...series, values: ${JSON.stringify(timesMs)} }] });
+        document.dispatchEvent(new Event('refreshed'));
+        return new Promise((shown) =>
+          requestAnimationFrame(() => shown([chart.plot.scales.x.min, chart.plot.scales.x.max])));
+      })()`);
+    assert.deepEqual(await shown([60, 120, 180, 240], 85, 265), [60, 240]);
+    assert.deepEqual(await shown([60, 120, 180, 240], 60, 300), [60, 240]);
+    assert.deepEqual(await shown([120, 180], 60, 300), [60, 240]);
+    assert.deepEqual(opened.complaints, []);
+  });
+
   test('a name hides its line by its swatch and leads on by its text; out is above zero, in below', async () => {
     await using opened = await open('/dev/gallery?range=6h');
     const { page } = opened;

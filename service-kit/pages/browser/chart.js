@@ -286,10 +286,16 @@ class Chart extends HTMLElement {
     return [from - half, to + half];
   }
 
+  /** The range that was asked for, up to the last step; a step that sticks out of it on a side is shown too. */
   lineRange(least, most) {
-    const { range, stepMs } = this.data;
+    const { range, stepMs, timesMs } = this.data;
     const step = stepMs ?? 60_000;
-    if (range) return [range.fromMs, range.toMs - step > range.fromMs ? range.toMs - step : range.toMs];
+    if (range) {
+      const [first = range.fromMs, last = range.fromMs] = [timesMs[0], timesMs.at(-1)];
+      const from = first > range.fromMs - step ? Math.min(first, range.fromMs) : range.fromMs;
+      const end = Math.max(from, range.toMs - step);
+      return [from, last < range.toMs ? Math.max(last, end) : end];
+    }
     if (least === null || most === null) return [Date.now() - step, Date.now()];
     return least === most ? [least - step, most + step] : [least, most];
   }

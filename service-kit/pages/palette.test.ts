@@ -33,7 +33,13 @@ function page(title: string, csrfToken: string) {
       person: { name: 'Ada' },
       csrfToken,
     },
-    pages.pageHeader({ title, actions: pages.link('/reboot', 'Reboot', { kind: 'button' }) }),
+    pages.pageHeader({
+      title,
+      actions: [
+        pages.link('/reboot', 'Reboot', { kind: 'button' }),
+        title === 'new' ? pages.link('/deploy', 'Deploy one more', { kind: 'button' }) : '',
+      ],
+    }),
   );
 }
 
@@ -76,6 +82,18 @@ const texts = (page: Page) => page.locator('.palette-option > :first-child').all
 const activeText = (page: Page) => page.locator('[aria-selected="true"] > :first-child').textContent();
 
 describe('command palette', () => {
+  test('what the page and every page offers stands there once, and leads there', async () => {
+    await using opened = await open('/new');
+    const { page } = opened;
+    await page.keyboard.press('Control+k');
+    await field(page).fill('deploy');
+    await page.locator('.palette-option', { hasText: 'Deploy one more' }).waitFor();
+    assert.equal((await texts(page)).filter((text) => text.startsWith('Deploy')).length, 1);
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/deploy');
+    assert.deepEqual(opened.complaints, []);
+  });
+
   test('what is typed before its script has come is its text, and no key of the page', async () => {
     await using opened = await open();
     const { page } = opened;

@@ -44,9 +44,11 @@ function actions() {
     .filter((control) => !control.disabled && control.textContent.trim() !== '')
     .map((control) => ({
       text: control.textContent.trim(),
+      href: control.getAttribute('href'),
       detail: 'this page',
       run: () => control.click(),
     }));
+  const offered = new Set(own.map(({ href }) => href));
   const everywhere = JSON.parse(document.getElementById('palette-actions')?.textContent ?? '[]');
   const themes = [...document.querySelectorAll('[data-theme-choice]')].map((control) => ({
     text: `Colours: ${control.textContent}`,
@@ -56,7 +58,9 @@ function actions() {
   const out = document.querySelector('.person form');
   return [
     ...own,
-    ...everywhere.map(({ label, href }) => ({ text: label, href, detail: '' })),
+    ...everywhere
+      .filter(({ href }) => !offered.has(href))
+      .map(({ label, href }) => ({ text: label, href, detail: '' })),
     ...themes,
     { text: 'Show keys', detail: '?', run: () => open(parts.button, 'keys') },
     ...(out ? [{ text: 'Sign out', detail: '', run: () => out.requestSubmit() }] : []),
@@ -93,7 +97,7 @@ function option(item) {
   // Also for a link: it may lead to a part of this page.
   element.addEventListener('click', () => {
     parts.dialog.close();
-    item.run?.();
+    if (!isPath) item.run?.();
   });
   element.setAttribute('role', 'option');
   element.setAttribute('aria-selected', 'false');

@@ -38,7 +38,12 @@ const firstTests: FirstTests = {
     ['system-tests/journey.test.ts'],
     ['system-tests/kills.test.ts'],
     // They share a demo. When its pages are looked at, it has minutes of traffic to show.
-    ['system-tests/keyboard.test.ts', 'system-tests/every-page.test.ts', 'system-tests/replay.test.ts'],
+    [
+      'system-tests/keyboard.test.ts',
+      'system-tests/every-page.test.ts',
+      'system-tests/six-tasks.test.ts',
+      'system-tests/replay.test.ts',
+    ],
   ],
   longest: [
     ['monitor/inbox/crash-points.test.ts'],

@@ -1,0 +1,123 @@
+/**
+ * What most people come for, as a new user does it on a phone: from the start page with at most three taps each, a tap on
+ * a form's button being one whatever was filled in before.
+ */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { launchBrowser } from '#service-kit/testing/browser.ts';
+import { signIn } from './testing/people.ts';
+import type { Login, RunningDemo } from './testing/run-demo.ts';
+import { shareDemo } from './testing/shared-demo.ts';
+
+const shared = shareDemo();
+
+describe('six tasks on a phone, with at most three taps each', () => {
+  let demo: RunningDemo;
+  let browser: Browser;
+  let page: Page;
+  let taps: number;
+  const complaints: string[] = [];
+
+  before(async () => {
+    demo = await shared.start();
+    browser = await launchBrowser();
+    const text = 'select 1 from protect_minutes group by allocation_id having count(*) >= 2';
+    await demo.until('operations has two minutes of an address', 240_000, async () => {
+      return (await demo.query('operations', text)).length > 0;
+    });
+  });
+  after(async () => {
+    await browser?.close();
+    await shared.stop();
+  });
+  beforeEach(() => {
+    taps = 0;
+  });
+
+  const start = async (url: string, path: string, login: Login) => {
+    await page?.context().close();
+    const context = await browser.newContext({
+      viewport: { width: 390, height: 844 },
+      ...{ isMobile: true, hasTouch: true },
+    });
+    const { cookie } = await signIn(url, login);
+    await context.addCookies([{ ...cookie, url }]);
+    page = await context.newPage();
+    page.setDefaultTimeout(120_000);
+    page.on('pageerror', (error) => complaints.push(error.message));
+    await page.goto(url + path, { waitUntil: 'load' });
+  };
+  const customer = () => start(demo.file.operations_url, '/client/', demo.file.customer);
+  const operator = () => start(demo.file.operations_url, '/console/', demo.file.operator);
+  const tap = async (target: Locator) => {
+    taps += 1;
+    await target.first().tap();
+    await page.waitForLoadState('load');
+  };
+  const link = (name: string | RegExp) => page.getByRole('link', { name });
+  const button = (name: string | RegExp) => page.getByRole('button', { name });
+  const shows = (text: string | RegExp) => page.locator('main').getByText(text).first().waitFor();
+  const done = () => {
+    assert.ok(taps <= 3, `${taps} taps`);
+    assert.deepEqual(complaints, []);
+  };
+
+  test('which application used the most of my server in the last hour', async () => {
+    await customer();
+    await tap(link('web-1'));
+    await tap(link('Last hour'));
+    await shows(/ used the most: .*B in, .*B out/);
+    done();
+  });
+
+  test('why a minute has no data', async () => {
+    await customer();
+    await tap(link('web-1'));
+    await tap(link('Last hour'));
+    const why = page.locator('.chart-ribbon').getByText(/, \d\d:\d\d to \d\d:\d\d UTC/);
+    await why.first().waitFor();
+    assert.match((await why.allInnerTexts()).join(), /no observation|before|not delivered yet|in progress/);
+    done();
+  });
+
+  test('which server uses the most, when, and whom it talks to', async () => {
+    await operator();
+    const busiest = page.locator('section', { hasText: 'Most traffic in the last hour' }).locator('tbody tr');
+    await tap(busiest.first().getByRole('link'));
+    await tap(link('In the monitor'));
+    await page.waitForURL(/\/explore\?q=server/);
+    await page.locator('svc-chart canvas').first().waitFor();
+    const peers = page.locator('table', { has: page.locator('caption', { hasText: 'Peers' }) });
+    assert.match(await peers.locator('tbody').innerText(), /\d+\.\d+\.\d+\.\d+|[0-9a-f]+:/);
+    done();
+  });
+
+  test('rotate a key, and see when the old one ends', async () => {
+    await customer();
+    await tap(page.locator('[data-palette]'));
+    await page.getByRole('combobox').fill('demo read');
+    await tap(page.getByRole('option', { name: /Rotate Demo read/ }));
+    await tap(button('Rotate this key'));
+    await shows(/replaced, old key ends in 2\d h/);
+    done();
+  });
+
+  test('what this month will cost', async () => {
+    await customer();
+    await tap(button('Menu'));
+    await tap(link('Billing'));
+    await shows('Estimated cost this month');
+    assert.match(await page.locator('main').innerText(), /Estimated cost this month\s*\$\d+\.\d+/);
+    done();
+  });
+
+  test('deploy a server and see its traffic by the live windows, before its first minute is over', async () => {
+    await customer();
+    await tap(link('Deploy a server'));
+    await tap(button('Deploy server'));
+    await tap(link('Go to the server'));
+    await shows(/over 10 s/);
+    done();
+  });
+});

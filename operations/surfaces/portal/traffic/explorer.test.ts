@@ -72,6 +72,22 @@ test('applications obey the range, and are filtered by name, port and direction'
   assert.doesNotMatch(page, /old\.example/);
 });
 
+test('the applications say how much of all traffic they are, where that is not all of it', async () => {
+  const reader = await createReader('Parts');
+  await deliverMinutes(world, token, reader.first, [
+    [ago(80), minute(application('all.example', 443, 1_200, 600))],
+    [ago(20), minute(application('some.example', 443, 300, 60))],
+  ]);
+  assert.match(
+    await reader.page('/traffic?range=1h'),
+    /They are 20 % of all traffic, 360 B of 1\.80 kB; the rest/,
+  );
+  assert.match(await reader.page('/traffic?range=6h'), /They are 60 % of all traffic, 2\.16 kB of 3\.60 kB/);
+  const [from, to] = [ago(90), ago(70)].map((ms) => `${new Date(ms).toISOString().slice(0, 16)}Z`);
+  for (const query of [`range=custom&from=${from}&to=${to}`, 'range=1h&q=app:some.example', 'range=7d'])
+    assert.doesNotMatch(await reader.page(`/traffic?${query}`), /of all traffic/, query);
+});
+
 test('the chart has a line for each application, and all lines together are the traffic of the server', async () => {
   const reader = await createReader('Lines');
   await deliverMinutes(world, token, reader.first, [

@@ -3,6 +3,7 @@
  * minutes with their exact bytes, usage by day. What was not observed is a gap with its reason and reads "unknown", never 0.
  */
 import {
+  bytesOf,
   isStale,
   type LiveStatus,
   type MinuteRow,
@@ -21,6 +22,7 @@ import {
   formatBitRate,
   formatBytes,
   formatCount,
+  formatPercent,
   formatTime,
   type Html,
   html,
@@ -244,7 +246,7 @@ function applicationsSection(options: TrafficPageOptions, url: string): Html {
     {
       title: 'Applications',
       id: 'applications',
-      description: `Applications this server used or hosted. ${since}.${first}`,
+      description: `Applications this server used or hosted. ${since}.${first}${partText(options)}`,
     },
     applicationsTable(
       applications,
@@ -255,6 +257,18 @@ function applicationsSection(options: TrafficPageOptions, url: string): Html {
       },
     ),
   );
+}
+
+/** How much of the observed traffic the table has, so that nobody takes its sum for all of it. */
+function partText({ applications, applicationsFromMs, ask, traffic }: TrafficPageOptions): string {
+  if (applicationsFromMs !== null || ask.filters.length > 0) return '';
+  const named = applications.reduce((sum, each) => sum + bytesOf(each), 0);
+  const all = traffic.steps.reduce(
+    (sum, step) => sum + (step.inboundBytes ?? 0) + (step.outboundBytes ?? 0),
+    0,
+  );
+  if (all === 0 || named > all * 0.99) return '';
+  return ` They are ${formatPercent(named / all, 0)} of all traffic, ${formatBytes(named)} of ${formatBytes(all)}; the rest has no application, such as scans that nothing answers.`;
 }
 
 /** Which address is shown, where the server has or had several. */

@@ -182,10 +182,11 @@ export async function createWorld(options: WorldOptions = {}) {
       return { serverId, allocations: await addresses.listAllocationsOfServers([serverId]) };
     },
 
-    /** Makes a server's addresses as old as this, such as `2 hours`. */
+    /** Makes a server and its addresses older by this, such as `2 hours`. */
     async backdate(serverId: number, interval: string): Promise<void> {
       await database.pool.query(
-        'update allocations set assigned_at = assigned_at - $2::interval where server_id = $1',
+        `with moved as (update servers set created_at = created_at - $2::interval where id = $1)
+        update allocations set assigned_at = assigned_at - $2::interval where server_id = $1`,
         [serverId, interval],
       );
     },

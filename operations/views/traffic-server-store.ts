@@ -12,6 +12,7 @@ export interface TrafficServer {
   clusterName: string;
   node: string | null;
   isDestroyed: boolean;
+  createdMs: number;
   /** False where the owner turned the protection views off. */
   isShown: boolean;
 }
@@ -26,6 +27,7 @@ export async function listTrafficServers(
   const { rows } = await sql<TrafficServer>`
     select s.id, s.name, s.tenant_id as "tenantId", t.name as "tenantName", s.cluster_id as "clusterId",
       c.name as "clusterName", s.node,
+      (extract(epoch from s.created_at) * 1000)::float8 as "createdMs",
       s.provisioning_state = 'deleted' as "isDestroyed", coalesce(p.views_on, true) as "isShown"
     from servers s join tenants t on t.id = s.tenant_id join clusters c on c.id = s.cluster_id
     left join protect_settings p on p.server_id = s.id

@@ -195,6 +195,32 @@ test('the chart has parts and the rest, in and out with the period before, and c
   assert.match(flows, /Application git\.example/);
 });
 
+test('every time without values has its reason under the chart: not observed, or before there was a server', async () => {
+  const reasons = async (query: string) => {
+    const answer = await get(`chart.json?${query}`);
+    return (JSON.parse(await answer.text()) as { reasons: { fromMs: number; toMs: number; text: string }[] })
+      .reasons;
+  };
+  const utc = (ms: number) => new Date(ms).toISOString().slice(0, 16);
+  const hour = `range=custom&from=${utc(ago(60))}&to=${utc(ago(5))}`;
+  for (const by of ['direction', 'server', 'app'])
+    assert.deepEqual(
+      (await reasons(`${hour}&by=${by}`)).map(({ fromMs, toMs, text }) => [fromMs, toMs, text]),
+      [
+        [ago(60), ago(20), 'no observation'],
+        [ago(19), ago(10), 'no observation'],
+        [ago(9), ago(5), 'no observation'],
+      ],
+      by,
+    );
+  const [first, second] = await reasons('range=7d');
+  assert.equal(first!.text, 'before the first of these servers was created');
+  assert.ok(Math.abs(first!.toMs - (startedMs - 5 * 86_400_000)) <= 2 * 3_600_000);
+  assert.equal(second!.text, 'no observation');
+  assert.equal((await reasons('range=7d&q=server:db'))[0]!.text, 'before the server was created');
+  assert.deepEqual(await reasons('range=7d&q=server:nothing'), []);
+});
+
 test('what can not be read is said and escaped, and the rest is answered', async () => {
   const page = await (
     await get(`?q=${encodeURIComponent('colour:<b> address:x customer:Birch')}&by=nonsense&top=-1`)

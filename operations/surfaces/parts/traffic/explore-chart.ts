@@ -14,6 +14,7 @@ import {
   coloursOf,
   REST_COLOUR,
 } from '#service-kit/pages/index.ts';
+import { gapsOf } from './reasons.ts';
 import { onlyHref, type TrafficView } from './traffic-view.ts';
 
 /** With so few servers it is said which of them was not observed: a sum without it would look like less traffic. */
@@ -27,6 +28,8 @@ export interface ChartInput {
   previous: ExploredCourse | null;
   total: ExploredTotal;
   stepSeconds: number;
+  /** Times at which nothing was observed, each with its reason. */
+  gaps: readonly ChartReason[];
 }
 
 /** Reads what the chart of a view draws: the largest values, also where a table has another order. */
@@ -38,7 +41,28 @@ export async function readChart(explored: Exploration, view: TrafficView): Promi
     view.isCompared && stepSeconds === explored.stepSeconds ? explored.previousCourse() : null,
     explored.total(),
   ]);
-  return { lines, course, previous, total, stepSeconds };
+  return { lines, course, previous, total, stepSeconds, gaps: unobserved(explored, view, course) };
+}
+
+function unobserved(
+  { servers, stepSeconds, nowMs }: Exploration,
+  { range }: TrafficView,
+  { times, minutes }: ExploredCourse,
+): ChartReason[] {
+  if (servers.length === 0) return [];
+  const stepMs = stepSeconds * 1000;
+  const created = servers.reduce(
+    (least, { createdMs }) => Math.min(least, createdMs),
+    Number.POSITIVE_INFINITY,
+  );
+  return gapsOf({
+    steps: times.map((at, index) => ({ at, minutes: minutes[index]!, reason: null })),
+    range: { fromMs: Math.floor(range.fromMs / stepMs) * stepMs, toMs: range.toMs, stepSeconds },
+    createdMs: Math.min(created, times[0]?.getTime() ?? created),
+    ...(servers.length > 1 && { before: 'before the first of these servers was created' }),
+    off: [],
+    nowMs,
+  });
 }
 
 async function readLines(explored: Exploration, { by, top }: TrafficView): Promise<ExploredLines | null> {
@@ -58,6 +82,10 @@ export function exploreChartData(view: TrafficView, input: ChartInput): ChartDat
   const frame = {
     stepMs: stepSeconds * 1000,
     range: { fromMs: range.fromMs, toMs: range.toMs },
+    reasons: [
+      ...input.gaps,
+      ...(lines !== null && view.by === 'server' ? missing(view, lines, stepSeconds * 1000) : []),
+    ],
   };
   if (lines === null || view.by === 'direction')
     return { ...frame, timesMs: course.times.map((at) => at.getTime()), ...directions(view, input) };
@@ -69,7 +97,6 @@ export function exploreChartData(view: TrafficView, input: ChartInput): ChartDat
     series: [...seriesOf(view, view.by, shown), ...ghost(view, input, timesMs)],
     lines: level(view, input),
     shape: view.shape,
-    reasons: view.by === 'server' ? missing(view, lines, stepSeconds * 1000) : undefined,
   };
 }
 

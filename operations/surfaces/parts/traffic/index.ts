@@ -4,4 +4,5 @@
  */
 export { type ExplorerDeps, registerExplorer } from './explore.routes.ts';
 export type { Explorer, ExplorerPlace, PeerLink } from './place.ts';
+export { type Gap, gapsOf, lossNote, lossReasons, offTimes } from './reasons.ts';
 export { exploreHref, readTrafficRange } from './traffic-view.ts';

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { readFilters, writeFilters } from '#operations/protect/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { type DeliveredMinute, deliverMinutes } from '#operations/testing/deliver-minutes.ts';
-import { gapsOf, offTimes } from './reasons.ts';
+import { gapsOf, offTimes } from '../../parts/traffic/index.ts';
 
 let world: World;
 let token: string;

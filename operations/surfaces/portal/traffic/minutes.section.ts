@@ -11,8 +11,8 @@ import {
   section,
   table,
 } from '#service-kit/pages/index.ts';
+import type { Gap } from '../../parts/traffic/index.ts';
 import { judgedColumns } from './minute-cells.ts';
-import type { Gap } from './reasons.ts';
 
 /** Rows of minutes on the page; the files have all. */
 export const minutesShown = 60;

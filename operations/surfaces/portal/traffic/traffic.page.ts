@@ -37,6 +37,7 @@ import {
   type Tone,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import type { Gap } from '../../parts/traffic/index.ts';
 import type { Visitor } from '../guard.ts';
 import { attackState, attacksNow, isHeadline } from '../protect/attacks.ts';
 import { deliverySection, liveCard, minutesCard } from '../protect/delivery-cards.ts';
@@ -46,7 +47,6 @@ import { type BandwidthOptions, bandwidthSections } from './bandwidth.section.ts
 import { filterBar } from './filter-bar.ts';
 import { minutesSection } from './minutes.section.ts';
 import { type ApplicationRank, applicationsTable, bytesText, portsSection } from './rank-tables.ts';
-import type { Gap } from './reasons.ts';
 import { type TrafficAsk, urlOf } from './traffic-url.ts';
 
 export interface TrafficPageOptions {

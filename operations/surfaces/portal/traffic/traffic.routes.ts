@@ -16,6 +16,7 @@ import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type ChartData, type Range, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
+import { type Gap, gapsOf, offTimes } from '../../parts/traffic/index.ts';
 import { attackAreas } from '../protect/attacks.ts';
 import { findSettingsOf, type ProtectedServer } from '../protect/guard-protect.ts';
 import { type AttackReaderDeps, readAttacks } from '../protect/read-attacks.ts';
@@ -24,7 +25,6 @@ import { attackFlags, type Flag, readFlags, scanFlags } from './flags.ts';
 import { type LivePagesDeps, readLivePage } from './live.routes.ts';
 import { minutesShown } from './minutes.section.ts';
 import { type ApplicationView, readApplicationChart, readApplications } from './read-applications.ts';
-import { type Gap, gapsOf, offTimes } from './reasons.ts';
 import { serverLines, trafficPage, trafficPath, usageOnlyPage } from './traffic.page.ts';
 import { readAsk, sinceCreation, type TrafficAsk, TrafficQuery, urlOf } from './traffic-url.ts';
 

@@ -49,7 +49,10 @@ export interface Gap {
 export interface GapFacts {
   steps: readonly Pick<StepRow, 'at' | 'minutes' | 'reason'>[];
   range: { fromMs: number; toMs: number; stepSeconds: number };
+  /** When the server, or the first of several, was created, or was first observed. */
   createdMs: number;
+  /** What is said of the time before that. Default: of one server. */
+  before?: string;
   /** Times at which the server was switched off, in time order. */
   off: readonly { fromMs: number; toMs: number }[];
   nowMs: number;
@@ -79,7 +82,7 @@ export function gapsOf(facts: GapFacts): Gap[] {
 type Said = Pick<Gap, 'text' | 'why' | 'tone'>;
 
 function reasonAt(
-  { createdMs, off, nowMs }: GapFacts,
+  { createdMs, before = 'before the server was created', off, nowMs }: GapFacts,
   fromMs: number,
   toMs: number,
   step: GapFacts['steps'][number] | undefined,
@@ -88,7 +91,7 @@ function reasonAt(
   const known: Said | null = loss ? { text: loss.short, why: loss.long, tone: 'warn' } : null;
   if (step !== undefined && step.minutes > 0) return known;
   const neutral = (text: string): Said => ({ text, tone: 'neutral' });
-  if (toMs <= createdMs) return neutral('before the server was created');
+  if (toMs <= createdMs) return neutral(before);
   if (toMs > nowMs) return neutral('in progress');
   if (known !== null) return known;
   if (off.some((each) => each.fromMs <= fromMs && each.toMs >= toMs)) return neutral('server switched off');

@@ -4,7 +4,6 @@ import { after, before, test } from 'node:test';
 import { readFilters, writeFilters } from '#operations/protect/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { type DeliveredMinute, deliverMinutes } from '#operations/testing/deliver-minutes.ts';
-import { gapsOf, offTimes } from '../../parts/traffic/index.ts';
 
 let world: World;
 let token: string;
@@ -251,42 +250,4 @@ test('a run of minutes without an observation is one row with its reason, and th
   assert.match(text, /\d\d:\d\d to \d\d:\d\d 3 minutes sensor not running/);
   assert.match(text, /\d\d:\d\d to \d\d:\d\d 5 minutes no observation/);
   assert.match(text, /1 minute in progress/);
-});
-
-test('each gap has the reason that is known of it', () => {
-  const at = (index: number) => index * minuteMs;
-  const observed = (index: number) => ({ at: new Date(at(index)), minutes: 1, reason: null });
-  const gaps = gapsOf({
-    range: { fromMs: at(0), toMs: at(20), stepSeconds: 60 },
-    steps: [
-      observed(3),
-      { at: new Date(at(4)), minutes: 0, reason: 'capture_failed' },
-      { at: new Date(at(5)), minutes: 1, reason: 'packets_lost' },
-      observed(6),
-      observed(9),
-    ],
-    createdMs: at(2),
-    off: [{ fromMs: at(7), toMs: at(9) }],
-    nowMs: at(16) + 1,
-  });
-  assert.deepEqual(
-    gaps.map(({ fromMs, toMs, text }) => [fromMs / minuteMs, toMs / minuteMs, text]),
-    [
-      [0, 2, 'before the server was created'],
-      [2, 3, 'no observation'],
-      [4, 5, 'capture failed'],
-      [5, 6, 'data lost'],
-      [7, 9, 'server switched off'],
-      [10, 13, 'no observation'],
-      [13, 16, 'not delivered yet'],
-      [16, 20, 'in progress'],
-    ],
-  );
-  const action = (command: 'stop' | 'start', finishedAt: string) =>
-    ({ command, finishedAt, status: 'success', outcome: null }) as Parameters<typeof offTimes>[0][number];
-  const [stop, start] = ['2026-01-01T10:00:00Z', '2026-01-01T11:00:00Z'];
-  assert.deepEqual(
-    offTimes([action('start', start!), action('stop', stop!)], { isOff: false, sinceMs: 0, nowMs: 0 }),
-    [{ fromMs: Date.parse(stop!), toMs: Date.parse(start!) }],
-  );
 });

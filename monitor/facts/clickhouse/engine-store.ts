@@ -13,6 +13,8 @@ import { type Fragment, toStatement } from './statement.ts';
 export type FactClient = Pick<ClickHouseClient, 'query' | 'command' | 'exec' | 'close'>;
 
 export interface Engine {
+  /** Of the server, such as `25.8.2`. Asked without the settings of other statements, which an old server does not know. */
+  version(): Promise<string>;
   /** Rows of a statement, as objects. Throws `facts.too_slow` after `limitMs`. */
   rows<T>(statement: Fragment, limitMs?: number): Promise<T[]>;
   /** A statement without an answer. */
@@ -43,6 +45,13 @@ const timeoutExceeded = new Set(['159', '160', '241']);
 
 export function createEngine(client: FactClient): Engine {
   return {
+    async version() {
+      return await meaning(async () => {
+        const answer = await client.query({ query: 'select version() as version', format: 'JSONEachRow' });
+        const [server] = await answer.json<{ version: string }>();
+        return server!.version;
+      });
+    },
     async rows<T>(statement: Fragment, limitMs = readMsDefault) {
       const { query, parameters } = toStatement(statement);
       return await meaning(async () => {
@@ -108,10 +117,19 @@ export interface ServerError extends Error {
 export const isServerError = (error: unknown): error is ServerError =>
   error instanceof Error && /^[0-9]+$/.test(String((error as Partial<ServerError>).code ?? ''));
 
+/** Servers before 20.1 write their errors in another form, which the client does not read. */
+const oldForm = /^Code: (\d+), e\.displayText\(\)/;
+
+function withCode(error: unknown): unknown {
+  const code = error instanceof Error ? oldForm.exec(error.message)?.[1] : undefined;
+  return code === undefined || isServerError(error) ? error : Object.assign(error as Error, { code });
+}
+
 async function meaning<T>(work: () => Promise<T>, limitMs = 0): Promise<T> {
   try {
     return await work();
-  } catch (error) {
+  } catch (thrown) {
+    const error = withCode(thrown);
     if (!isServerError(error)) throw unavailable(error);
     if (limitMs > 0 && timeoutExceeded.has(error.code)) throw tooSlow(limitMs, error);
     if (ownFaults.has(error.code)) throw error;

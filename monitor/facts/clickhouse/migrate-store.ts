@@ -12,12 +12,12 @@ const versionMin = [25, 8] as const;
  * `facts.wrong_version` for a server that is too old and for tables of a newer program.
  */
 export async function migrate(engine: Engine): Promise<void> {
-  const [server] = await engine.rows<{ version: string }>(ch`select version() as version`);
-  const [major = 0, minor = 0] = server!.version.split('.').map(Number);
+  const version = await engine.version();
+  const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < versionMin[0] || (major === versionMin[0] && minor < versionMin[1]))
     throw new CodedError(
       'facts.wrong_version',
-      `ClickHouse ${server!.version} is too old for facts: ${versionMin.join('.')} or newer is needed.`,
+      `ClickHouse ${version} is too old for facts: ${versionMin.join('.')} or newer is needed.`,
     );
   await engine.run(
     plain(`create table if not exists schema_versions (version UInt32, applied_at DateTime('UTC') default now())

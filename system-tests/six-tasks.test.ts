@@ -1,6 +1,6 @@
 /**
  * What most people come for, as a new user does it on a phone: from the start page with at most three taps each, a tap on
- * a form's button being one whatever was filled in before.
+ * a form's button being one, also after its fields were filled in.
  */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';

@@ -91,7 +91,7 @@ function reasonAt(
   const known: Said | null = loss ? { text: loss.short, why: loss.long, tone: 'warn' } : null;
   if (step !== undefined && step.minutes > 0) return known;
   const neutral = (text: string): Said => ({ text, tone: 'neutral' });
-  // A first step of which little was left, or too little to be delivered, is no fault of anybody.
+  // A first step of which little was left, or too little to be delivered, is no fault.
   if (fromMs < createdMs && toMs - createdMs < deliveryMs) return neutral(before);
   if (toMs > nowMs) return neutral('in progress');
   if (known !== null) return known;

@@ -9,7 +9,7 @@ import {
   type Range,
   REST_COLOUR,
 } from '#service-kit/pages/index.ts';
-import { lossNote } from '../../parts/traffic/index.ts';
+import { lossNote } from '../../parts/index.ts';
 
 /** Lines of a chart beside the rest. */
 export const linesMax = 7;

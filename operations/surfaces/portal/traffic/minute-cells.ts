@@ -2,7 +2,7 @@
 import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
 import type { MinuteRow } from '#operations/protect/index.ts';
 import { type Column, type Content, formatBitRate, formatPercent, html } from '#service-kit/pages/index.ts';
-import { lossReasons } from '../../parts/traffic/index.ts';
+import { lossReasons } from '../../parts/index.ts';
 
 /** Why an attack value is unknown. */
 const attackReasons: Readonly<Partial<Record<MinuteReason, { short: string; long: string }>>> = {

@@ -11,7 +11,7 @@ import {
   section,
   table,
 } from '#service-kit/pages/index.ts';
-import type { Gap } from '../../parts/traffic/index.ts';
+import type { Gap } from '../../parts/index.ts';
 import { judgedColumns } from './minute-cells.ts';
 
 /** Rows of minutes on the page; the files have all. */

@@ -37,7 +37,7 @@ import {
   type Tone,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import type { Gap } from '../../parts/traffic/index.ts';
+import type { Gap } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { attackState, attacksNow, isHeadline } from '../protect/attacks.ts';
 import { deliverySection, liveCard, minutesCard } from '../protect/delivery-cards.ts';
@@ -259,7 +259,7 @@ function applicationsSection(options: TrafficPageOptions, url: string): Html {
   );
 }
 
-/** How much of the observed traffic the table has, so that nobody takes its sum for all of it. */
+/** How much of the observed traffic the table has, so that its sum is not taken for all of it. */
 function partText({ applications, applicationsFromMs, ask, traffic }: TrafficPageOptions): string {
   if (applicationsFromMs !== null || ask.filters.length > 0) return '';
   const named = applications.reduce((sum, each) => sum + bytesOf(each), 0);

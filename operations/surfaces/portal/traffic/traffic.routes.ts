@@ -16,7 +16,7 @@ import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type ChartData, type Range, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { type Gap, gapsOf, offTimes } from '../../parts/traffic/index.ts';
+import { type Gap, gapsOf, offTimes } from '../../parts/index.ts';
 import { attackAreas } from '../protect/attacks.ts';
 import { findSettingsOf, type ProtectedServer } from '../protect/guard-protect.ts';
 import { type AttackReaderDeps, readAttacks } from '../protect/read-attacks.ts';

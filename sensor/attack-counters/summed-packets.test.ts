@@ -2,12 +2,14 @@
  * Compares counters that are told most packets with their flow, once a second, with counters that are told each by itself. Two
  * tags without a VLAN before a frame have no meaning, but force that.
  */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { seededRandom } from '#common/random/index.ts';
 import { createCapture } from '#sensor/capture/index.ts';
 import { createThresholdBook, defaultThresholds } from '#sensor/detector/index.ts';
 import { clientHello, ethernet, join, reverse, Tcp, tcp } from '#sensor/testing/frames.ts';
-import { createMixedCapture, createRandom } from '#sensor/testing/mixed-capture.ts';
+import { createMixedCapture } from '#sensor/testing/mixed-capture.ts';
 import { LiveCounters } from './index.ts';
 import { readRows } from './second-rows.ts';
 import { countersOf } from './slot-table.ts';
@@ -74,7 +76,7 @@ function countersFor(frames: readonly TimedFrame[], flowsMax: number) {
 /** Mixed traffic of 90 seconds; some frames are merged ones, some have a wrong byte or are cut. */
 function mixedFrames(seed: number): TimedFrame[] {
   const mixed = createMixedCapture(400, seed);
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   return Array.from({ length: mixed.frames }, (_, i) => {
     const at = mixed.offsets[i]!;
     let bytes: Uint8Array = mixed.bytes.slice(at, at + mixed.captured[i]!);

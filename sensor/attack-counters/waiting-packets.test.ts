@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { seededRandom } from '#common/random/index.ts';
 import type { LocalScope } from '#sensor/capture/index.ts';
 import { createThresholdBook, defaultThresholds } from '#sensor/detector/index.ts';
 import { ethernet, reverse, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import { AttackCounters, countedHostsMax } from './attack-counters.ts';
 import { Bin, binLength, Direction, FrameFeed, Kind, type SlotTable } from './index.ts';
 import { batchMax } from './packet-batch.ts';
@@ -37,7 +37,7 @@ const ipv4 = (word: number) => [24, 16, 8, 0].map((shift) => (word >>> shift) & 
 test('packets from addresses that the filter takes for protected count for the protected end, each once', () => {
   const addresses = Array.from({ length: countedHostsMax }, (_, i) => `10.77.${i >> 8}.${i & 255}`);
   const { counters, observe } = create({ prefixes: [], addresses });
-  const random = createRandom(3);
+  const random = seededRandom(3);
   const packets = batchMax * 5 + 77;
   for (let i = 0; i < packets; i += 1) {
     const remote = { from: ipv4(0x0b000000 + Math.floor(random() * 2 ** 24)), fromPort: 40_000 };
@@ -107,7 +107,7 @@ test('the heaviest prefixes are those of space saving: the lightest entry, the f
   const detail = new TrafficDetail();
   detail.reset(4, 0);
   const counts = new Map<number, [count: number, error: number]>();
-  const random = createRandom(11);
+  const random = seededRandom(11);
   for (let i = 0; i < 30_000; i += 1) {
     const prefix = (Math.floor(random() ** 3 * 400) << 8) | 0;
     const weight = i < 200 ? 1 : 1 + 31 * Math.floor(random() * 2);

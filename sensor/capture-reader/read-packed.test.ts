@@ -2,6 +2,7 @@
  * Compressed files read beside others, with every read of the process delayed by strace, so that late reads become
  * visible.
  */
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,9 +11,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { seededRandom } from '#common/random/index.ts';
 import { canTrace } from '#sensor/testing/can-trace.ts';
 import { seedFiles } from '#sensor/testing/file-mutations.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 
 const program = fileURLToPath(new URL('../../svc.ts', import.meta.url));
 const delayed = ['-f', '-qq', '-o', '/dev/null', '-e', 'trace=read', '-e', 'inject=read:delay_enter=20000'];
@@ -21,7 +22,7 @@ test('NET-2.2.6: a thread that decompresses a file never reads from the file tha
   if (!canTrace(t)) return;
   const folder = mkdtempSync(join(tmpdir(), 'svc-read-packed-'));
   try {
-    const { bytes } = seedFiles(createRandom(5))[0]!;
+    const { bytes } = seedFiles(seededRandom(5))[0]!;
     const contents = {
       'a.gz': gzipSync(bytes),
       'b.pcap': bytes,

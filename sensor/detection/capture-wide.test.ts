@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { seededRandom } from '#common/random/index.ts';
 import { readLinkBps } from '#sensor/interfaces/index.ts';
 import {
   createLookups,
@@ -11,7 +12,6 @@ import {
 } from '#sensor/testing/attack-traffic.ts';
 import { createDetectingSensor, detectionPlan } from '#sensor/testing/detecting-sensor.ts';
 import { ethernet, udp } from '#sensor/testing/frames.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 
 const divided = dividedThresholds(500);
@@ -25,7 +25,7 @@ const plan = detectionPlan({ ...thresholds, additional_cidrs: ['198.18.0.0/16'] 
 const perSecond = divided.inbound.udp_pps * 1.2 * 8;
 
 function carpet(from: number, to: number): Stream {
-  const random = createRandom(3);
+  const random = seededRandom(3);
   let next = 0;
   const step = () => {
     next += 1;

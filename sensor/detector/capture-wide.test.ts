@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { seededRandom } from '#common/random/index.ts';
 import {
   createLookups,
   dividedThresholds,
@@ -8,7 +9,6 @@ import {
   startSecond,
 } from '#sensor/testing/attack-traffic.ts';
 import { ethernet, ip, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import { Detector, type Incident, type WatchedCapture } from './index.ts';
 import type { Thresholds } from './thresholds.ts';
 
@@ -35,7 +35,7 @@ function carpet(
   to: number,
   { prefixes = 8, hosts = 40, bytes = 12 } = {},
 ): Stream {
-  const random = createRandom(3);
+  const random = seededRandom(3);
   let next = 0;
   const step = () => {
     next += 1;
@@ -178,7 +178,7 @@ function spread(
   version: 4 | 6,
   used: readonly (typeof kinds)[number][],
 ): Stream[] {
-  const random = createRandom(5);
+  const random = seededRandom(5);
   return Array.from({ length: hosts }, (_, host) => {
     const kind = used[host % used.length]!;
     const local = version === 4 ? `192.0.2.${1 + host}` : `2001:db8:7::${(1 + host).toString(16)}`;

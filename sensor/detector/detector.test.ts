@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { seededRandom } from '#common/random/index.ts';
 import {
   createCrowd,
   createFlood,
@@ -16,7 +17,6 @@ import {
   victim,
 } from '#sensor/testing/attack-traffic.ts';
 import { ethernet, ip, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import { Detector } from './index.ts';
 
 const thresholds = dividedThresholds(200);
@@ -180,7 +180,7 @@ test('NET-1.1: a clock that jumps back makes no attack of ordinary traffic', () 
 });
 
 test('NET-1.1: broken frames at any times are judged without an error', () => {
-  const random = createRandom(4);
+  const random = seededRandom(4);
   const detector = newDetector({ scope: null });
   const seeds = floodClasses.map((name, i) =>
     createFlood({ class: name, version: i % 2 === 0 ? 4 : 6, direction: 'inbound', ratio: 1 }, i)(),
@@ -242,7 +242,7 @@ test('NET-1.1: port scans from outside are no attack', () => {
 
 test('NET-1.1: a server that answers a flood is not blamed for its answers', () => {
   const shape: FloodShape = { class: 'syn_flood', version: 4, direction: 'inbound', ratio: 20 };
-  const random = createRandom(5);
+  const random = seededRandom(5);
   const flood = createFlood(shape, 1);
   const step = () => {
     const [frame] = flood();
@@ -277,7 +277,7 @@ test('NET-1.1: a server that refuses the packets of a flood is not blamed for it
 test('NET-1.1: carpet bombing over a prefix is one incident of the prefix', () => {
   for (const version of [4, 6] as const) {
     let next = 0;
-    const random = createRandom(1);
+    const random = seededRandom(1);
     const step = () => {
       next += 1;
       const host = 1 + (next % 200);
@@ -302,7 +302,7 @@ test('NET-1.1: carpet bombing over a prefix is one incident of the prefix', () =
 test('NET-1.1: frames of an unknown number of packets count by their bytes', () => {
   const detector = newDetector();
   const perSecond = 2 * (thresholds.inbound.udp_bps / 8 / 30_028);
-  const random = createRandom(1);
+  const random = seededRandom(1);
   for (let i = 0; i < perSecond * 5; i += 1) {
     const from = `11.${Math.floor(random() * 256)}.${Math.floor(random() * 256)}.9`;
     const ends = { from, fromPort: 7, to: victim(4), toPort: 80 };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { seededRandom } from '#common/random/index.ts';
 import { binLength, Direction, kindCount, SlotTable } from '#sensor/attack-counters/index.ts';
 import { dividedThresholds } from '#sensor/testing/attack-traffic.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import { isHot } from './heat.ts';
 import { SecondScan } from './second-scan.ts';
 import { thresholdSet } from './threshold-book.ts';
@@ -16,7 +16,7 @@ const sets = [thresholdSet(dividedThresholds(100)), thresholdSet(dividedThreshol
 
 /** Hosts with random counters in random seconds; every fourth has no prefix. `most`: packets of a kind at most. */
 function randomCounters(seed: number, most: number, bytesEach: number) {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const pick = (count: number) => Math.floor(random() * count);
   const hosts = new SlotTable(512, 2, windowSeconds, seed);
   const prefixes = new SlotTable(4, 1, windowSeconds, seed);

@@ -2,6 +2,7 @@
  * Traffic for the attack detector: floods of every class at any rate and from any moment, and ordinary traffic that looks
  * like them. Frames are spaced evenly, so that a rate is exact in every second.
  */
+import { seededRandom } from '#common/random/index.ts';
 import { type Detector, defaultThresholds, type Incident, type Thresholds } from '#sensor/detector/index.ts';
 import type { StoredFrame } from './capture-files.ts';
 import {
@@ -16,7 +17,6 @@ import {
   u16,
   udp,
 } from './frames.ts';
-import { createRandom } from './mixed-capture.ts';
 
 export type FloodClass = Exclude<Incident['class'], 'high_volume'>;
 
@@ -92,7 +92,7 @@ export function packetsAtThreshold({ class: name, direction }: FloodShape, thres
 
 /** Creates the frames of one step of a flood: one packet, or the handshake of one connection. */
 export function createFlood(shape: FloodShape, seed: number): () => Uint8Array[] {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const { version, direction } = shape;
   const local = victim(version);
   const port = () => 1024 + Math.floor(random() * 60_000);
@@ -167,7 +167,7 @@ export function createTransfer(transport: 'tcp' | 'udp', from: string, to: strin
 
 /** A client of a busy web server: handshake, request, response. */
 export function createCrowd(version: 4 | 6, seed: number): () => Uint8Array[] {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   return () => {
     const port = 1024 + Math.floor(random() * 60_000);
     const ends = { from: stranger(version, random), fromPort: port, to: victim(version), toPort: 443 };
@@ -185,7 +185,7 @@ export function createCrowd(version: 4 | 6, seed: number): () => Uint8Array[] {
 
 /** A resolver's client. */
 export function createLookups(seed: number): () => Uint8Array[] {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   return () => {
     const id = Math.floor(random() * 65_536);
     const ends = { from: victim(4), fromPort: 1024 + (id % 60_000), to: '203.0.113.53', toPort: 53 };

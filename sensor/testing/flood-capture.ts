@@ -4,10 +4,11 @@
  *
  * usage: sh tools/with-node sensor/testing/flood-capture.ts FILE [FLOWS] [NAMED]    (writes a pcap file)
  */
+
 import { closeSync, openSync, writeSync } from 'node:fs';
+import { seededRandom } from '#common/random/index.ts';
 import { pcapFile } from './capture-files.ts';
 import { clientHello, ethernet, reverse, type SegmentOptions, Tcp, tcp, udp } from './frames.ts';
-import { createRandom } from './mixed-capture.ts';
 
 const firstSecond = 1_700_000_040;
 const targets = 16;
@@ -43,7 +44,7 @@ export function laterFrame(i: number): Uint8Array {
  * TCP openings, bare TCP segments and datagrams. No two have the same ends.
  */
 export function createFlood(seed: number): { next(): Uint8Array } {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const ends = { from: '198.18.0.1', fromPort: 1, to: '192.0.2.1', toPort: 80 };
   const templates = [
     ethernet(tcp(ends, Tcp.syn, 1)),

@@ -7,7 +7,9 @@
  *
  * usage: sh tools/with-node sensor/testing/mixed-capture.ts FILE [CONNECTIONS]    (writes a pcap file)
  */
+
 import { writeFileSync } from 'node:fs';
+import { seededRandom } from '#common/random/index.ts';
 import { pcapFile } from './capture-files.ts';
 import {
   ascii,
@@ -41,20 +43,9 @@ interface Frame {
   wire: number;
 }
 
-/** Random numbers between 0 and 1, reproducible by seed. */
-export function createRandom(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 /** Creates a capture of about `flows` connections, spread over a minute. */
 export function createMixedCapture(flows: number, seed = 1): MixedCapture {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const queue: { frames: Frame[]; next: number }[] = [];
   for (let i = 0; i < flows; i += 1) queue.push({ frames: createFlow(i, random), next: 0 });
   const count = queue.reduce((sum, flow) => sum + flow.frames.length, 0);

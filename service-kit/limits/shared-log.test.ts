@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { seededRandom } from '#common/random/index.ts';
 import { createReporter, type Reporter, silentReporter } from '#common/reporter/index.ts';
 import { startRedis } from '#service-kit/redis/testing/redis-server.ts';
 import { until } from '#service-kit/testing/until.ts';
@@ -8,17 +9,6 @@ import { createRedisLimits } from './redis-store.ts';
 import type { SlidingLog } from './sliding-log.ts';
 
 const minute = 60_000;
-
-/** Random numbers from 0 to 1, reproducible by seed. */
-function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 interface Time {
   ms: number;

@@ -1,5 +1,7 @@
 /** `kill -9` of one program or database server after the other, at random times. */
+
 import { join } from 'node:path';
+import { seededRandom } from '#common/random/index.ts';
 import type { ProgramName, RunningDemo } from './run-demo.ts';
 import { type DeafTime, type Death, findDeafTimes, killSensor } from './sensor-deaths.ts';
 
@@ -29,7 +31,7 @@ export interface KillOptions {
 /** Kills `n` times. Returns when the sensor did not listen. */
 export async function killAtRandom(demo: RunningDemo, options: KillOptions): Promise<DeafTime[]> {
   const { n, seed, report, pauseMs: choose = (random) => choosePauseMs(Date.now(), random) } = options;
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const deaths: Death[] = [];
   const unkilled = new Set(victims);
   for (let kill = 1; kill <= n; kill += 1) {
@@ -86,15 +88,4 @@ async function killOne(
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }
-}
-
-/** Mulberry32: the same seed gives the same choices. */
-function createRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

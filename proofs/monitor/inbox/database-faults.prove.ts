@@ -3,11 +3,13 @@
  * out of disk. Nothing is lost or doubled, no upload is given up for it, reads are answered or refused with 503, and all
  * continues without manual action.
  */
+
 import pg from 'pg';
+import { seededRandom } from '#common/random/index.ts';
 import { readConfig } from '#monitor/config.ts';
 import { createMonitorServer } from '#monitor/server.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
-import { createFleet, type Fleet, seededRandom } from './ingest-fleet.ts';
+import { createFleet, type Fleet } from './ingest-fleet.ts';
 import { connectionsMax, type OwnServer, startOwnServer } from './own-server.ts';
 import type { PlantedBug } from './planted-bugs.ts';
 

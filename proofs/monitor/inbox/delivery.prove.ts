@@ -4,6 +4,7 @@
  *
  * Afterwards every total is what the spool held once, and every late duplicate was called one.
  */
+import { seededRandom } from '#common/random/index.ts';
 import type { TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import {
   captureMinute,
@@ -201,15 +202,4 @@ async function compare(world: MonitorWorld, windows: readonly Window[]): Promise
 function shuffle<T>(items: readonly T[], random: () => number): T[] {
   const left = [...items];
   return items.map(() => left.splice(Math.floor(random() * left.length), 1)[0]!);
-}
-
-/** Numbers from 0 to 1, the same for the same seed. */
-function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

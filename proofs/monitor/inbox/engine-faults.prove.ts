@@ -2,13 +2,14 @@
  * B8: a ClickHouse that holds the facts is killed before and after it stores an insert, is away for a while, stands still for longer than
  * an insert may take, is full or read-only, and workers are killed, while sensors send. Nothing may be lost and nothing doubled.
  */
+import { seededRandom } from '#common/random/index.ts';
 import {
   type EngineCommand,
   type HttpEngine,
   startHttpEngine,
 } from '#monitor/facts/clickhouse/testing/start-http-engine.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
-import { createFleet, type Fleet, seededRandom } from './ingest-fleet.ts';
+import { createFleet, type Fleet } from './ingest-fleet.ts';
 import type { EngineBug } from './planted-engine-bugs.ts';
 
 export const name = 'facts-engine-faults';

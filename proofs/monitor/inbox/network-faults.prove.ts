@@ -2,10 +2,11 @@
  * B4: a proxy between the monitor's processes and their database delays, falls silent, and cuts connections just before a
  * COMMIT or just before its answer. Whether a commit in doubt took place is read again, never guessed: 0 lost, 0 doubled.
  */
+import { seededRandom } from '#common/random/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
 import { proxyFaults, startFaultProxy } from './fault-proxy.ts';
-import { createFleet, seededRandom } from './ingest-fleet.ts';
+import { createFleet } from './ingest-fleet.ts';
 import type { PlantedBug } from './planted-bugs.ts';
 
 export const name = 'inbox-network-faults';

@@ -3,8 +3,9 @@
  * on where it was. Triggers compare the term under which each row is written with the lease's at that moment: no row may
  * be written under a past term. And a take-over comes within the lease's time, a tick and what a busy machine needs.
  */
+import { seededRandom } from '#common/random/index.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
-import { createFleet, type Fleet, seededRandom, type Worker } from './ingest-fleet.ts';
+import { createFleet, type Fleet, type Worker } from './ingest-fleet.ts';
 import type { PlantedBug } from './planted-bugs.ts';
 
 export const name = 'inbox-takeovers';

@@ -2,8 +2,9 @@
  * B1: a random one of four ingest workers is killed every half to two seconds while 200 sensors send. Nothing may be
  * lost, nothing doubled, and no upload may be given up for it.
  */
+import { seededRandom } from '#common/random/index.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
-import { createFleet, seededRandom } from './ingest-fleet.ts';
+import { createFleet } from './ingest-fleet.ts';
 import type { PlantedBug } from './planted-bugs.ts';
 
 export const name = 'inbox-worker-kills';

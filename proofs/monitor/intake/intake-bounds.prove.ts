@@ -5,9 +5,11 @@
  * No slice exceeds its rows and bytes, no accepted upload exceeds 64 MiB, every hostile one is refused with its error
  * and leaves no data, and the honest sensor's upload is read unchanged and stored.
  */
+
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { createTestClock } from '#common/clock/index.ts';
+import { seededRandom } from '#common/random/index.ts';
 import {
   decodedBytesMax,
   type SliceWork,
@@ -212,14 +214,4 @@ function honestUpload(spool: ReturnType<typeof createSpool>, random: Random): Te
     captureMinute({ hosts, usage }),
     captureMinute({ capture: 'br0', role: 'bridge', hosts, usage }),
   ]);
-}
-
-function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

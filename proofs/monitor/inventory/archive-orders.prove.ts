@@ -6,6 +6,7 @@
  * before leaves it archived and is history, and a redelivery changes nothing. The time of observation decides, not the
  * time of arrival; a host whose clock is ahead may send the later traffic first.
  */
+import { seededRandom } from '#common/random/index.ts';
 import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
 import { deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
 import { openScope } from '#monitor/facts/index.ts';
@@ -214,15 +215,4 @@ function permutations<T>(items: readonly T[]): T[][] {
   return items.flatMap((item, i) =>
     permutations([...items.slice(0, i), ...items.slice(i + 1)]).map((rest) => [item, ...rest]),
   );
-}
-
-/** Random numbers from 0 to 1, reproducible by seed. */
-function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -5,8 +5,10 @@
  * Windows come late, early, twice, expired, ahead of the clock, for several sites and sensors. Time advances, and
  * limits are small, so that they are reached often.
  */
+
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { seededRandom } from '#common/random/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
 import {
@@ -237,15 +239,4 @@ async function addSites(database: TestDatabase): Promise<Place['sites']> {
       select id, 'node-' || i, 'node' from made, generate_series(1, 2) i returning id, site_id)
     select site_id as "siteId", array_agg(id::int order by id) as sensors from added group by 1 order by 1`);
   return rows;
-}
-
-/** Random numbers from 0 to 1, reproducible by seed. */
-function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

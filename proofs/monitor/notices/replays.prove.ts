@@ -5,7 +5,9 @@
  * Replicas are separate monitors on one database: own pool, own features, own HTTP server. Between a notice and its
  * replays come imports, traffic that restores the device, and other notices; the replays must change no row.
  */
+
 import { createTestClock } from '#common/clock/index.ts';
+import { seededRandom } from '#common/random/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { type DestroyNoticeResult, noticePath, signNotice } from '#contracts/destroy-notice/index.ts';
 import { createDevices } from '#monitor/devices/index.ts';
@@ -316,15 +318,4 @@ async function rotate(replicas: readonly Replica[], round: number, result: Repla
   const wrong = answers.filter((isRight) => !isRight).length;
   if (wrong > 0)
     result.offences.push(`after rotation ${round + 1} ${wrong} of ${answers.length} answers are wrong`);
-}
-
-/** Random numbers from 0 to 1, reproducible by seed. */
-function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -6,8 +6,10 @@
  * their order says, and at the end the tables hold what the models hold: of each sensor its own, and nothing else. Pages can
  * read all of it, and the monitor's memory does not grow.
  */
+
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { seededRandom } from '#common/random/index.ts';
 import type { ScanReport } from '#contracts/sensor-api/port-scans.ts';
 import {
   askScans,
@@ -224,14 +226,4 @@ const collectGarbage = runInNewContext('gc') as () => void;
 function usedBytes(): number {
   collectGarbage();
   return process.memoryUsage().heapUsed;
-}
-
-function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -4,6 +4,7 @@
  * interface. The plan that a sensor gets names exactly the addresses that a second, plain computation names, each from one of
  * its sources.
  */
+import { seededRandom } from '#common/random/index.ts';
 import type { ScanPlan } from '#contracts/sensor-api/port-scans.ts';
 import { type InventoryStage, startInventoryStage } from './inventory-stage.ts';
 import { listPlainTargets, type PlainReason, type PlainTarget } from './plain-targets.ts';
@@ -131,14 +132,4 @@ async function findPlanted(stage: InventoryStage, plant: Plant, most: number): P
     done += batch.length;
   }
   return null;
-}
-
-function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

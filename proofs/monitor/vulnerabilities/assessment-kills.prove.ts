@@ -4,8 +4,10 @@
  * findings. When one gets to the end, findings, counts of servers and of records, and alerts are those of the evidence and the records,
  * each once; and no check of a server or of a version ever was older than one before.
  */
+
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { seededRandom } from '#common/random/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import {
   type AssessWorld,
@@ -15,7 +17,6 @@ import {
   startAssessWorld,
 } from '#monitor/vulnerabilities/testing/assess-world.ts';
 import { type NvdRecord, records } from '#monitor/vulnerabilities/testing/records/index.ts';
-import { seededRandom } from '../inbox/ingest-fleet.ts';
 import { plantedBugs } from './planted-bugs.ts';
 
 export const name = 'assessment-kills';

@@ -36,7 +36,7 @@ const offencesMax = fault === null ? 100 : 1;
 const coverage = startBlockCoverage();
 const { fileOfBrokenFrames, mutateFile, seedFiles } = await import('#sensor/testing/file-mutations.ts');
 const { judgeReading } = await import('./judge-reading.ts');
-const { createRandom } = await import('#sensor/testing/mixed-capture.ts');
+const { seededRandom } = await import('#common/random/index.ts');
 const { readInProcess } = await import('#sensor/testing/read-in-process.ts');
 
 const path = join(folder, 'broken');
@@ -79,7 +79,7 @@ const result: BreakFilesResult = {
   ...{ most: { blocksOfFile: 0, readShare: 0 }, grownKiB: 0 },
 };
 
-const random = createRandom(seed);
+const random = seededRandom(seed);
 const seeds = seedFiles(random);
 let floorKiB: number | null = null;
 while (result.tried < n && result.offences.length < offencesMax) {

@@ -5,6 +5,7 @@
  * detect an engine that accepts every answer, and one that accepts none.
  */
 
+import { seededRandom } from '#common/random/index.ts';
 import type { Capture } from '#sensor/capture/capture.ts';
 import { createCapture } from '#sensor/capture/index.ts';
 import { testDomain, testMinute } from '#sensor/testing/captures.ts';
@@ -21,7 +22,6 @@ import {
   u16,
   udp,
 } from '#sensor/testing/frames.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 
 export const name = 'dns-poisoning';
 
@@ -77,7 +77,7 @@ function forge(
   fault: PlantedFault | null,
   report: (line: string) => void,
 ): string[] {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const capture = createCapture({
     name: 'br0',
     role: 'bridge',

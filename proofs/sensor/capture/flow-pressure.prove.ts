@@ -6,9 +6,9 @@
  * of local addresses are exact, and every packet without a row is counted. The checks must detect a table that is too
  * small, a lost packet, a skipped hello, a lost row, and a row with exchanged ends.
  */
+import { seededRandom } from '#common/random/index.ts';
 import { createCapture, type MinuteReport, type UsageRow } from '#sensor/capture/index.ts';
 import { testDomain, testMinute } from '#sensor/testing/captures.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import { mixes, type PressureOptions, type PressureTruth, playPressure } from './pressure-traffic.ts';
 
 export const name = 'flow-pressure';
@@ -43,7 +43,7 @@ export interface ProveOptions {
 
 /** Performs `n` runs, then one with each planted fault. */
 export async function prove({ n, seed, report, seconds = 40, exchangesMax = 400_000 }: ProveOptions) {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const worst = { names: 1, bytes: 1 };
   let failures = 0;
   for (let i = 0; i < n; i += 1) {

@@ -7,6 +7,7 @@
  * proves nothing. Cost is counted in executed blocks of code, including each probe of the table.
  */
 
+import { seededRandom } from '#common/random/index.ts';
 import type { Capture } from '#sensor/capture/capture.ts';
 import { Packet } from '#sensor/capture/decode/packet.ts';
 import { hashPacket } from '#sensor/capture/flows/flow-hash.ts';
@@ -14,7 +15,6 @@ import { createCapture } from '#sensor/capture/index.ts';
 import { testDomain, testMinute } from '#sensor/testing/captures.ts';
 import { countBlocks } from '#sensor/testing/count-blocks.ts';
 import { ethernet, udp } from '#sensor/testing/frames.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 
 export const name = 'hash-collisions';
 
@@ -36,7 +36,7 @@ export interface ProveOptions {
 
 /** Measures random flows, the attack, and the control. */
 export async function prove({ n, seed, report, controlMin = 20 }: ProveOptions) {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const attack = Array.from({ length: n }, () => collidingFlow(random));
   const ordinary = Array.from({ length: n }, () => randomFlow(random));
   const normal = await p99({ flows: ordinary });

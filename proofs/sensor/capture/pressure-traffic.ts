@@ -2,6 +2,7 @@
  * Traffic that fills the flow table: a few TLS connections a second beside many short UDP exchanges, in the order of
  * time, with the expected counters of a capture.
  */
+import { seededRandom } from '#common/random/index.ts';
 import {
   clientHello,
   dnsMessage,
@@ -12,7 +13,6 @@ import {
   tcp,
   udp,
 } from '#sensor/testing/frames.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 
 /** Kinds of exchanges. `crowd` has more clients than a minute has rows. */
 export const mixes = ['dns', 'resolver', 'ntp', 'quic', 'games', 'rpc', 'mixed', 'crowd'] as const;
@@ -100,7 +100,7 @@ class PressureSource {
 
   constructor(options: PressureOptions) {
     this.#options = options;
-    this.#random = createRandom(options.seed);
+    this.#random = seededRandom(options.seed);
   }
 
   /** Plans the exchanges and connections that begin in this millisecond. */

@@ -6,12 +6,12 @@
  * The same run with a fault planted between the packets and the engine must fail, or the proof shows nothing.
  */
 
+import { seededRandom } from '#common/random/index.ts';
 import type { Capture } from '#sensor/capture/capture.ts';
 import { createCapture, createReading, type MinuteReport } from '#sensor/capture/index.ts';
 import { readAll, testDomain, testMinute } from '#sensor/testing/captures.ts';
 import { countBlocks } from '#sensor/testing/count-blocks.ts';
 import { clientHello, ethernet, reverse, Tcp, tcp } from '#sensor/testing/frames.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import { corpusSeeds, generatedSeeds, mutate, type SeedFrame } from '#sensor/testing/mutations.ts';
 import { liveKiB } from '../live-memory.ts';
 
@@ -148,7 +148,7 @@ async function breakPackets(
   fault: PlantedFault | null,
   report: (line: string) => void,
 ): Promise<string[]> {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const subject = new Subject(fault);
   const offences: string[] = [];
   let before = 0;
@@ -252,7 +252,7 @@ const ends = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 4
  * position is tried. Half of the parts arrive in reverse order.
  */
 function cutHellos(count: number, step: number, seed: number, report: (line: string) => void): string[] {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const offences: string[] = [];
   let tried = 0;
   for (let i = 0; i < count; i += 1) {

@@ -8,10 +8,11 @@
  * the clock was set. A minute without a gap spans one minute. No gap covers a completely heard minute or future time.
  * Time that was not heard while the clock was right has a gap. No upload stays pending.
  */
+
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { seededRandom } from '../proof-monitor.ts';
+import { seededRandom } from '#common/random/index.ts';
 import { captureNames } from './clock-capture.ts';
 import { playLife } from './clock-history.ts';
 import type { Frame, Life, StoredMinute } from './clock-life.ts';

@@ -6,9 +6,11 @@
  * The floods are ours, so their truth is known by construction; `other-tools` has those of other programs. The same captures
  * with a fault planted between the file and the detector must not be named right, or the proof shows nothing.
  */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { seededRandom } from '#common/random/index.ts';
 import { defaultThresholds } from '#sensor/detector/index.ts';
 import {
   createCrowd,
@@ -24,7 +26,6 @@ import {
   storedStreams,
   victim,
 } from '#sensor/testing/attack-traffic.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import { frameFaults } from './frame-faults.ts';
 import {
   describeIncident,
@@ -59,7 +60,7 @@ interface Capture {
 }
 
 export async function prove({ n, seed, report }: ProveOptions) {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const folder = mkdtempSync(join(tmpdir(), 'svc-attack-captures-'));
   const file = join(folder, 'attack.pcap');
   const times = new Map<number, number[]>(ratios.map((ratio) => [ratio, []]));

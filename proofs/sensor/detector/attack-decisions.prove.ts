@@ -6,13 +6,13 @@
  * A history is a list of seconds with exact counters, so one history costs no packets. The same run with a fault planted
  * between the histories and the judge must fail, or the proof shows nothing.
  */
+import { seededRandom } from '#common/random/index.ts';
 import { Bin, Kind } from '#sensor/attack-counters/index.ts';
 import type { Incident } from '#sensor/detector/incident.ts';
 import { Judge } from '#sensor/detector/judge.ts';
 import type { TargetSecond } from '#sensor/detector/target-window.ts';
 import { type DirectionName, defaultThresholds } from '#sensor/detector/thresholds.ts';
 import { emptyCounts } from '#sensor/detector/traffic.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 
 export const name = 'attack-decisions';
 
@@ -105,7 +105,7 @@ function run(
   fault: PlantedFault | null,
   times: Record<string, number[]> | null,
 ): string[] {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const offences: string[] = [];
   for (let i = 0; i < n; i += 1) {
     const history = randomHistory(random);

@@ -6,12 +6,13 @@
  * divided so that it did. The same recordings with a fault planted between tcpdump and the detector must not be named right,
  * or the proof shows nothing.
  */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { seededRandom } from '#common/random/index.ts';
 import { defaultThresholds } from '#sensor/detector/index.ts';
 import { packetsAtThreshold } from '#sensor/testing/attack-traffic.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 import {
   insideAddresses,
   openToolLink,
@@ -67,7 +68,7 @@ interface Tally {
 }
 
 export async function prove({ n, seed, report, floods = toolFloods, recordFlood = null }: ProveOptions) {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const pick: PickNumber = (least, most) => least + Math.floor(random() * (most - least + 1));
   const folder = mkdtempSync(join(tmpdir(), 'svc-other-tools-'));
   const live = recordFlood ? null : openLive();

@@ -5,12 +5,14 @@
  * follows from the probe, so that the expected result is known. Every result that the sensor reported as committed must
  * arrive once and unchanged. The same run with a planted fault must fail.
  */
+
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { seededRandom, startProofMonitor } from '../proof-monitor.ts';
+import { seededRandom } from '#common/random/index.ts';
+import { startProofMonitor } from '../proof-monitor.ts';
 import type { ProbingSensorInput } from './probing-sensor.ts';
 
 export const name = 'sensor-probe-kills';

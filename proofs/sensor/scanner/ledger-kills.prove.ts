@@ -7,11 +7,12 @@
  * nmap is a stand-in that writes nmap's output within a second, because what is proved is the ledger; the children, their
  * pipes and the HTTP requests are real. Kills hit the sensor's first thread, which does all of that.
  */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { seededRandom } from '../proof-monitor.ts';
+import { seededRandom } from '#common/random/index.ts';
 import { type CallPoint, countPoints, startTraced } from '../traced-process.ts';
 import { judgeScans, type LifeSaid } from './judge-scans.ts';
 import { type LedgerFault, ledgerFaults } from './ledger-faults.ts';

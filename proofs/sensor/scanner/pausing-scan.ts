@@ -4,11 +4,12 @@
  *
  * usage: pausing-scan.ts JSON    (`PausingScanInput`), in the network namespace of the scanner
  */
+
 import { setTimeout as wait } from 'node:timers/promises';
 import { systemClock } from '#common/clock/index.ts';
+import { seededRandom } from '#common/random/index.ts';
 import { createPacer, findNmap, findScanLimits, startScan } from '#sensor/scanner/index.ts';
 import type { Pacer } from '#sensor/scanner/pacing/index.ts';
-import { seededRandom } from '../proof-monitor.ts';
 
 export interface PausingScanInput {
   address: string;

@@ -6,11 +6,12 @@
  * by a reader of its own: regular expressions over the text that the parser took. The same comparison with a planted
  * reader must find each plant, or the proof shows nothing.
  */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { seededRandom } from '#common/random/index.ts';
 import { createNmapXmlReader, type NmapReport } from '#sensor/scanner/nmap-xml.ts';
 import { corpusFolder } from '#sensor/testing/corpus.ts';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
 
 export const name = 'scan-xml-robustness';
 
@@ -52,7 +53,7 @@ export async function prove({
   const caught = plants.map(() => false);
   let failures = 0;
   for (let i = 0; i < n; i += 1) {
-    const random = createRandom(seed * 1_000_003 + i);
+    const random = seededRandom(seed * 1_000_003 + i);
     const text = mutate(seeds, random);
     const transport = random() < 0.5 ? 'tcp' : 'udp';
     const offence = judge(text, transport, readReport);

@@ -5,11 +5,13 @@
  * Twice: on a new spool, each point in a folder of its own with one whole cycle after it; and on a spool that goes on,
  * where each killed cycle is followed by the next, so that what one death leaves is what the next one meets.
  */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { seededRandom } from '#common/random/index.ts';
 import { bytesOfMinute } from '#sensor/testing/sample-minutes.ts';
-import { type ProofMonitor, seededRandom, startProofMonitor } from '../proof-monitor.ts';
+import { type ProofMonitor, startProofMonitor } from '../proof-monitor.ts';
 import type { CallPoint } from '../traced-process.ts';
 import type { CycleSensorInput } from './cycle-sensor.ts';
 import { judgeMinutes } from './judge-minutes.ts';

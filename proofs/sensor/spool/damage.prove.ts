@@ -2,6 +2,7 @@
  * Proof by damage: one flipped bit at places all over a spool, and the file cut at every length. What is intact goes on
  * under its old identity, the rest is an exact gap; nothing is wrong, nothing is lost in silence, nothing crashes.
  */
+
 import { createHash, randomBytes } from 'node:crypto';
 import {
   cpSync,
@@ -16,12 +17,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { seededRandom } from '#common/random/index.ts';
 import type { TelemetryMinute, TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
 import { decodeUpload, decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import type { Spool } from '#sensor/spool/index.ts';
 import { digestOf } from '#sensor/spool/spool-state.ts';
 import { firstMinute, openSpool, sampleMinute } from '#sensor/testing/sample-minutes.ts';
-import { seededRandom } from '../proof-monitor.ts';
 
 export const name = 'sensor-spool-damage';
 

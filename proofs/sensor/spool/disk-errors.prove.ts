@@ -5,11 +5,13 @@
  * The process must live, lose nothing and go on within 30 seconds of its clock after the last failure; and no log
  * whose sync failed may be believed.
  */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { seededRandom } from '#common/random/index.ts';
 import { bytesOfMinute } from '#sensor/testing/sample-minutes.ts';
-import { type ProofMonitor, seededRandom, startProofMonitor } from '../proof-monitor.ts';
+import { type ProofMonitor, startProofMonitor } from '../proof-monitor.ts';
 import type { CallPoint } from '../traced-process.ts';
 import type { CycleSensorInput } from './cycle-sensor.ts';
 import { judgeMinutes } from './judge-minutes.ts';

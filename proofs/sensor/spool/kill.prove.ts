@@ -6,13 +6,15 @@
  * place is taken by a server that fails, refuses and loses answers now and then. The same run with a fault planted
  * in the sensor must fail, or the proof shows nothing.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { seededRandom } from '#common/random/index.ts';
 import { bytesOfMinute } from '#sensor/testing/sample-minutes.ts';
-import { seededRandom, startProofMonitor } from '../proof-monitor.ts';
+import { startProofMonitor } from '../proof-monitor.ts';
 import { judgeMinutes } from './judge-minutes.ts';
 import type { KilledSensorInput } from './killed-sensor.ts';
 import { type PlantedFault, plantedFaults } from './planted-faults.ts';

@@ -6,13 +6,15 @@
  * with it, run 40 times as fast, so a minute takes 1.5 s. The sender keeps away from the turns of minutes, where a
  * frame could be counted in either. Needs root.
  */
+
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { seededRandom } from '#common/random/index.ts';
 import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
-import { seededRandom, startProofMonitor } from '../proof-monitor.ts';
+import { startProofMonitor } from '../proof-monitor.ts';
 import { judgeMinutes } from './judge-minutes.ts';
 import type { KilledLiveSensorInput } from './killed-live-sensor.ts';
 import type { PlantedFault } from './planted-faults.ts';

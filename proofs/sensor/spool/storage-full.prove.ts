@@ -12,6 +12,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestClock } from '#common/clock/index.ts';
+import { seededRandom } from '#common/random/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import {
@@ -24,7 +25,6 @@ import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
 import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
 import { steadyMoment } from '#sensor/testing/steady-moment.ts';
-import { seededRandom } from '../proof-monitor.ts';
 
 export const name = 'sensor-storage-full';
 

@@ -2,14 +2,16 @@
  * Compares the fast path for packets of known flows with the slow path. Two tags without a VLAN before a frame have no
  * meaning, but force the slow path.
  */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { seededRandom } from '#common/random/index.ts';
 import { createReading, type MinuteReport } from '#sensor/capture/index.ts';
 import { testCapture, testDomain, testMinute, wholeReading } from '#sensor/testing/captures.ts';
 import { countBlocks } from '#sensor/testing/count-blocks.ts';
 import { join } from '#sensor/testing/frames.ts';
 import { knownPackets } from '#sensor/testing/known-traffic.ts';
-import { createMixedCapture, createRandom } from '#sensor/testing/mixed-capture.ts';
+import { createMixedCapture } from '#sensor/testing/mixed-capture.ts';
 import { generatedSeeds, mutate } from '#sensor/testing/mutations.ts';
 import type { CaptureOptions } from '../capture.ts';
 
@@ -27,7 +29,7 @@ const headerBytes = 80;
 /** Mixed traffic over three minutes; every third frame has wrong header bytes or is truncated. */
 function frames(seed: number, flows: number): TimedFrame[] {
   const mixed = createMixedCapture(flows, seed);
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const seeds = generatedSeeds().filter(({ linkType }) => linkType === 1);
   return Array.from({ length: mixed.frames }, (_, i) => {
     const at = mixed.offsets[i]!;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom } from '#sensor/testing/mixed-capture.ts';
+import { seededRandom } from '#common/random/index.ts';
 import { PacketBucket } from './packet-bucket.ts';
 
 /** Packets of the fullest ten seconds. */
@@ -19,7 +19,7 @@ function fullestWindow(sent: readonly { atMs: number; packets: number }[]): numb
 
 /** A scan of 60 seconds with pauses, which sends as nmap does: after a stop it catches up on all of its time. */
 function simulate(seed: number, isHeld: boolean) {
-  const random = createRandom(seed);
+  const random = seededRandom(seed);
   const bucket = new PacketBucket(0);
   const sent: { atMs: number; packets: number }[] = [];
   const fastest = 40 + random() * 60;

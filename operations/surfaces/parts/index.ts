@@ -49,4 +49,5 @@ export {
   type PeerLink,
   readTrafficRange,
   registerExplorer,
+  trafficDaySection,
 } from './traffic/index.ts';

@@ -23,7 +23,6 @@ import { serverActionsTable } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import type { MonitorLink } from '../monitor-link.ts';
-import { serverTrafficHref } from '../traffic/traffic-link.ts';
 import { toneOf } from './servers.page.ts';
 
 export interface ServerPageOptions {
@@ -32,6 +31,8 @@ export interface ServerPageOptions {
   tenant: Tenant | undefined;
   actions: readonly ServerAction[];
   failureDetail: string | null;
+  /** The last day, as a chart. */
+  traffic: Html;
   inMonitor: MonitorLink;
   nowMs: number;
   toast?: { tone: Tone; text: Content };
@@ -67,6 +68,7 @@ export function serverPage(options: ServerPageOptions): Html {
         ],
       }),
       failure(options),
+      options.traffic,
       section({ title: 'Details' }, facts(options)),
       section(
         { title: 'Activity' },
@@ -110,7 +112,6 @@ function facts({ server, tenant, inMonitor, nowMs }: ServerPageOptions): Html {
       term: 'Price',
       value: `${formatMoney(server.hourlyQuanta)} an hour, at most ${formatMoney(server.monthlyCapQuanta)} a month`,
     },
-    { term: 'Traffic', value: link(serverTrafficHref(server.id), 'What used it, and when') },
     { term: 'Attacks', value: link(`/console/attacks/?server=${server.id}`, 'Attacks on it and from it') },
     { term: 'Port scans', value: link(`/console/port-scans/?server=${server.id}`, 'Scans of its addresses') },
     {

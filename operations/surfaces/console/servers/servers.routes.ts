@@ -10,8 +10,10 @@ import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
+import { trafficDaySection } from '../../parts/index.ts';
 import type { Staff } from '../guard.ts';
 import { readMonitorLink } from '../monitor-link.ts';
+import { place } from '../traffic/traffic.routes.ts';
 import { readListTraffic } from '../traffic-columns.ts';
 import { type ServerPageOptions, serverPage } from './server.page.ts';
 import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
@@ -139,14 +141,26 @@ async function show(
   state: Pick<ServerPageOptions, 'toast' | 'confirmError'>,
 ): Promise<FastifyReply> {
   const server = await findServer(deps, staff, id);
-  const [actions, failureDetail, tenants, inMonitor] = await Promise.all([
+  const nowMs = deps.clock.nowMs();
+  const about = { traffic: deps.protectTraffic, place, actor: staff.actor, serverId: id, nowMs };
+  const [actions, failureDetail, tenants, inMonitor, traffic] = await Promise.all([
     deps.servers.listActions(staff.actor, null, id, actionsMax),
     deps.servers.findFailureDetail(staff.actor, id),
     deps.accounts.findTenants([server.tenantId]),
     readMonitorLink(deps.signOn),
+    trafficDaySection(about),
   ]);
-  const nowMs = deps.clock.nowMs();
-  const page = { staff, server, tenant: tenants[0], actions, failureDetail, inMonitor, nowMs, ...state };
+  const page = {
+    staff,
+    server,
+    tenant: tenants[0],
+    actions,
+    failureDetail,
+    inMonitor,
+    traffic,
+    nowMs,
+    ...state,
+  };
   return sendPage(reply, serverPage(page), status);
 }
 

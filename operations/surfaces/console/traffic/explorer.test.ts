@@ -168,6 +168,24 @@ test('from the first page it takes one step to what a server did, when, and with
   assert.match(page, new RegExp(`href="/console/servers/${servers['Birch web']}"|Open`));
 });
 
+test('the page of a server has its last day as a chart, which leads to what used it', async () => {
+  const id = servers['Acorn db']!;
+  const page = await (await get('', 'operator', `/console/servers/${id}`)).text();
+  const data = JSON.parse(/id="traffic-day-data">(.*?)<\/script>/s.exec(page)![1]!) as {
+    series: { label: string; values: (number | null)[] }[];
+  };
+  const sums = data.series.map(({ label, values }) => [
+    label,
+    values.filter((value) => value !== null).length,
+  ]);
+  assert.deepEqual(sums, [
+    ['In', 2],
+    ['Out', 2],
+  ]);
+  assert.match(page, new RegExp(`href="/console/traffic/\\?q=server%3A${id}"[^>]*>What used it<`));
+  assert.match(page, /data-url="[^"]*chart\.json[^"]*range=24h/);
+});
+
 test('the chart has parts and the rest, in and out with the period before, and completion knows what there is', async () => {
   const draw = async (query: string) =>
     JSON.parse(await (await get(`chart.json?${query}`)).text()) as {

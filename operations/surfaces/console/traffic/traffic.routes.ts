@@ -8,7 +8,7 @@ import { consoleFrame } from '../frame.ts';
 import { readMonitorLink } from '../monitor-link.ts';
 import { trafficPath } from './traffic-link.ts';
 
-const place: ExplorerPlace = {
+export const place: ExplorerPlace = {
   path: trafficPath,
   dimensions: exploredDimensions,
   filters: filterDimensions,

@@ -188,7 +188,7 @@ function titleOf({ by, measure }: TrafficView): string {
   return measure === 'packets' ? 'Packets, in and out together' : 'In and out';
 }
 
-function stepText(seconds: number): string {
+export function stepText(seconds: number): string {
   if (seconds === 60) return 'each minute';
   return seconds < 3600 ? `means of ${seconds / 60} minutes` : `means of ${seconds / 3600} h`;
 }

@@ -2,6 +2,7 @@
  * The explorer of traffic, which the portal and the operators' console have alike. What a page reads is what the actor of its
  * request reaches; a place only says what can be asked and where its links lead.
  */
+export { trafficDaySection } from './day-section.ts';
 export { type ExplorerDeps, registerExplorer } from './explore.routes.ts';
 export type { Explorer, ExplorerPlace, PeerLink } from './place.ts';
 export { type Gap, gapsOf, lossNote, lossReasons, offTimes } from './reasons.ts';

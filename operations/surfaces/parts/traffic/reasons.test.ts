@@ -30,7 +30,8 @@ test('each gap has the reason that is known of it', () => {
       [7, 9, 'server switched off'],
       [10, 13, 'no observation'],
       [13, 16, 'not delivered yet'],
-      [16, 20, 'in progress'],
+      [16, 17, 'in progress'],
+      [17, 20, 'not yet'],
     ],
   );
   const hours = gapsOf({

@@ -93,6 +93,7 @@ function reasonAt(
   const neutral = (text: string): Said => ({ text, tone: 'neutral' });
   // A first step of which little was left, or too little to be delivered, is no fault.
   if (fromMs < createdMs && toMs - createdMs < deliveryMs) return neutral(before);
+  if (fromMs > nowMs) return neutral('not yet');
   if (toMs > nowMs) return neutral('in progress');
   if (known !== null) return known;
   if (off.some((each) => each.fromMs <= fromMs && each.toMs >= toMs)) return neutral('server switched off');

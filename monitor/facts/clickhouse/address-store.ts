@@ -79,9 +79,9 @@ async function readTold(sources: Sources, siteId: number, ranges: readonly facts
   const inRanges = isWithin(ranges);
   const sightings = await engine.rows<SightingRow>(ch`
     with ${hosts(scope, addresses)}, ${strongest}
-    select hex(address) as hex, segment, toUnixTimestamp(minute) as minute, best.id as captureId,
-      toFloat64(best.rx) as rxBytes, toFloat64(best.tx) as txBytes, if(best.merged = 0, toFloat64(best.packets), null) as packets,
-      toFloat64(best.observed) as observedMs, ${coverage} as coverage
+    select hex(address) as hex, segment, toUnixTimestamp(minute) as minute, best_id as captureId,
+      toFloat64(best_rx) as rxBytes, toFloat64(best_tx) as txBytes, if(best_merged = 0, toFloat64(best_packets), null) as packets,
+      toFloat64(best_observed) as observedMs, ${coverage} as coverage
     from strongest where ${inRanges} order by minute, rxBytes + txBytes desc, segment`);
   const seen = await engine.rows<SeenRow>(ch`
     select hex(address) as hex, toUnixTimestamp(minute) as minute, capture_id as captureId, max(toString(segment)) as own
@@ -213,7 +213,7 @@ export async function explainAddress(
     }
   >(ch`
     with ${hosts(scope, [range.address])}, ${strongest},
-    chosen as (select minute, argMin(best.id, (-(best.rx + best.tx), segment)) as chosen_id
+    chosen as (select minute, argMin(best_id, (-(best_rx + best_tx), segment)) as chosen_id
       from strongest where ${any} = 1 or segment = ${texts([segment])}[1] group by minute),
     rows as (
       select minute, capture_id, toUInt8(${scope.foreign('address')}) as foreign, sum(rx_bytes) as rx, sum(tx_bytes) as tx,

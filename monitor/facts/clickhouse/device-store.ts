@@ -12,9 +12,9 @@ import { addressOf } from './verdict-store.ts';
 /** `owned`: what each address and minute adds to a device. */
 const owned = (scope: Scope): Fragment => ch`${hosts(scope)}, ${strongest}, ${strongestLan},
 owned as (
-  select minute, toString(device_key) as device, best.rx as rx, best.tx as tx, 0 as lan_rx, 0 as lan_tx, 1 as is_wan from strongest
+  select minute, toString(device_key) as device, best_rx as rx, best_tx as tx, 0 as lan_rx, 0 as lan_tx, 1 as is_wan from strongest
   union all
-  select minute, device_key, 0, 0, best.lan_rx, best.lan_tx, 0 from strongest_lan)`;
+  select minute, device_key, 0, 0, best_lan_rx, best_lan_tx, 0 from strongest_lan)`;
 
 const sums = plain(`toFloat64(sum(rx)) as wanRx, toFloat64(sum(tx)) as wanTx, toFloat64(sum(lan_rx)) as lanRx,
   toFloat64(sum(lan_tx)) as lanTx, max(is_wan) as hasWan`);
@@ -67,7 +67,7 @@ export async function sumOwned(sources: Sources, range: facts.SiteRange): Promis
   const scope = await scopeOf(sources, range);
   const rows = await sources.engine.rows<facts.OwnedShare>(ch`
     with ${hosts(scope)}, ${strongest}
-    select toFloat64(sum(best.rx + best.tx)) as bytes, toFloat64(sumIf(best.rx + best.tx, device_key != '')) as ownedBytes
+    select toFloat64(sum(best_rx + best_tx)) as bytes, toFloat64(sumIf(best_rx + best_tx, device_key != '')) as ownedBytes
     from strongest`);
   return rows[0]!;
 }
@@ -80,8 +80,8 @@ export async function listTopAddresses(
   const scope = await scopeOf(sources, range);
   const rows = await sources.engine.rows<Omit<facts.TopAddress, 'address'> & { hex: string }>(ch`
     with ${hosts(scope)}, ${strongest}
-    select hex(address) as hex, segment, toFloat64(sum(best.rx)) as rxBytes, toFloat64(sum(best.tx)) as txBytes,
-      toFloat64(sum(best.packets)) as packets, toUnixTimestamp(max(minute)) as lastSeenMinute
+    select hex(address) as hex, segment, toFloat64(sum(best_rx)) as rxBytes, toFloat64(sum(best_tx)) as txBytes,
+      toFloat64(sum(best_packets)) as packets, toUnixTimestamp(max(minute)) as lastSeenMinute
     from strongest group by address, segment
     order by rxBytes + txBytes desc, length(address), address, segment limit ${number(limit)}`);
   return rows.map(({ hex, ...row }) => ({ address: addressOf(hex), ...row }));

@@ -5,7 +5,7 @@ import type { Direction } from '../contract/facts.ts';
 import type { Sources } from './address-store.ts';
 import { judgingOf } from './application-store.ts';
 import { ownedAt } from './detail-store.ts';
-import { judged, judgedPairs, owners } from './judge-store.ts';
+import { judgedPairs, ownedFacts, owners } from './judge-store.ts';
 import { youngPart } from './pair-store.ts';
 import { placesMatch } from './prefix-match.ts';
 import { hosts, strongest } from './select-store.ts';
@@ -32,6 +32,28 @@ const columns: Readonly<Record<ExploredDimension, string>> = {
   country: 'n.country',
   as: 'n.of_as',
 };
+
+/** What each dimension's value is made of: fewer columns, and numbers where they are numbers. */
+const sources: Readonly<Record<ExploredDimension, readonly string[]>> = {
+  address: ['local', 'segment'],
+  device: ['device'],
+  application: ['name'],
+  peer: ['peer'],
+  port: ['port'],
+  transport: ['protocol'],
+  direction: ['direction'],
+  sensor: ['sensor'],
+  scope: ['vantage'],
+  server: ['local', 'segment'],
+  customer: ['local', 'segment'],
+  country: ['peer'],
+  as: ['peer'],
+};
+
+/** Columns of a piece that these dimensions are made of. */
+export const sourceColumns = (by: readonly ExploredDimension[]): string[] => [
+  ...new Set(by.flatMap((one) => sources[one])),
+];
 
 export const keyColumn = (dimension: ExploredDimension | undefined): Fragment =>
   plain(`cast(${dimension === undefined ? 'null' : columns[dimension]}, 'Nullable(String)')`);
@@ -76,32 +98,35 @@ async function basePieces(sources: Sources, asked: Exploration): Promise<Fragmen
     return ch`${hosts(judging, null)}, ${strongest},
     base as (
       select minute, address as local, segment, device_key as device, '' as name, 0 as port, 0 as protocol, 0 as direction,
-        best.sensor as sensor, best.vantage as vantage, '' as peer, best.rx as inbound, best.tx as outbound, best.packets as packets
+        best_sensor as sensor, best_vantage as vantage, '' as peer, best_rx as inbound, best_tx as outbound, best_packets as packets
       from strongest)`;
   const isOwned = usesDimension(asked, 'device');
   const isPairs = asked.source === 'pairs';
   const more = joined(pushedDown(asked), ' and ');
-  const facts = isPairs ? judgedPairs(judging, more) : judged(judging, more);
-  return ch`${owners(judging)}, ${facts}, ${isOwned ? ch`${ownedAt(judging)},` : plain('')}
+  const facts = isPairs ? judgedPairs(judging, more) : ownedFacts(judging, more);
+  return ch`${owners(judging, joined(localsOf(asked), ' and '))}, ${facts}, ${isOwned ? ch`${ownedAt(judging)},` : plain('')}
     base as (
       select j.minute as minute, j.local as local, j.segment as segment, ${plain(isOwned ? 'o.device' : "''")} as device, name, server_port as port,
         protocol, j.direction as direction, sensor_id as sensor, vantage, ${plain(isPairs ? 'if(j.direction = 2, client, server)' : "''")} as peer,
         inbound, outbound, packets
-      from ${plain(isPairs ? 'judged_pairs' : 'judged')} j
+      from ${plain(isPairs ? 'judged_pairs' : 'owned_facts')} j
       ${plain(isOwned ? 'left join owned_at o on o.address = j.local and o.minute = j.minute and o.segment = j.segment' : '')}
-      where owns)`;
+      ${plain(isPairs ? 'where owns' : '')})`;
 }
 
 /** What the tables themselves can leave out. */
-function pushedDown({ filters }: Exploration): Fragment[] {
-  const parts = filters.flatMap(({ dimension, is, values }): Fragment[] => {
-    if (!is) return [];
-    if (dimension === 'application') return [ch`name in ${texts(values)}`];
-    if (dimension === 'address') return [placesMatch(plain('local'), null, values)];
-    return [];
-  });
-  return [plain('1'), ...parts];
+function pushedDown(asked: Exploration): Fragment[] {
+  const names = asked.filters.filter((one) => one.is && one.dimension === 'application');
+  return [...localsOf(asked), ...names.map(({ values }) => ch`name in ${texts(values)}`)];
 }
+
+/** Local addresses that are asked for. */
+const localsOf = ({ filters }: Exploration): Fragment[] => [
+  plain('1'),
+  ...filters
+    .filter((one) => one.is && one.dimension === 'address')
+    .map(({ values }) => placesMatch(plain('local'), null, values)),
+];
 
 /** Joins for what `owners` and `networks` say, only where they are asked for. */
 export function joinsOf({ by, owners: known, networks }: Exploration): Fragment {

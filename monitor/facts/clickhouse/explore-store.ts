@@ -1,11 +1,12 @@
 /**
- * Sums of a range over any filters, by up to two dimensions, in steps: one statement for everything, its steps and the rows; one for
- * the steps of the rows that are shown; and one for what listened.
+ * Sums of a range over any filters, by up to two dimensions, in steps. Where there are few values, one statement finds everything:
+ * it reads the facts once, by step and value. Of two dimensions and of peers there may be as many as there are facts, so the steps
+ * of the rows that are shown are a statement of their own.
  */
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { Exploration, Explored, ExploredAmount, ExploredDimension } from '../contract/exploration.ts';
 import { type Sources, scopeOf } from './address-store.ts';
-import { joinsOf, keyColumn, optional, pieces } from './explore-pieces-store.ts';
+import { joinsOf, keyColumn, optional, pieces, sourceColumns } from './explore-pieces-store.ts';
 import { placesMatch } from './prefix-match.ts';
 import { captured, within } from './select-store.ts';
 import { stepMs } from './site-store.ts';
@@ -14,7 +15,6 @@ import { ch, type Fragment, joined, number, numbers, plain, texts } from './stat
 type Key = (string | null)[];
 
 interface AmountRow {
-  timeMs: number;
   inBytes: number;
   outBytes: number;
   sent: number;
@@ -22,10 +22,19 @@ interface AmountRow {
 
 interface SumRow extends AmountRow {
   kind: 'total' | 'step' | 'row';
+  timeMs: number;
   k1: string | null;
   k2: string | null;
   /** How many keys there are. */
   groups: number;
+  /** A row's own: time, bytes in and out, packets. */
+  steps: [number, number, number, number][];
+}
+
+interface StepRow extends AmountRow {
+  timeMs: number;
+  /** Of the row; null: of everything. */
+  row: number | null;
 }
 
 const daySeconds = 86_400;
@@ -35,53 +44,74 @@ const sums = plain(
 
 export async function explore(sources: Sources, asked: Exploration, limitMs: number): Promise<Explored> {
   const { stepSeconds, by } = asked;
-  const keyed = await keyedPieces(sources, asked);
-  const found = await sources.engine.rows<SumRow>(
-    ch`
-    with ${keyed},
-    summed as (
-      select step, k1, k2, ${sums}, multiIf(grouping(step) = 0, 'step', grouping(k1) = 0, 'row', 'total') as kind
-      from keyed group by grouping sets ((), (step), (k1, k2))),
-    placed as (
-      select *, row_number() over (partition by kind order by ${orderOf(asked)} desc, isNull(k1), k1, isNull(k2), k2) as place,
-        toFloat64(countIf(kind = 'row') over ()) as groups
-      from summed)
-    select kind, toFloat64(step) as timeMs, k1, k2, inBytes, outBytes, sent, groups
-    from placed where kind != 'row' or ${wantedRows(asked)} order by kind, if(kind = 'step', toFloat64(step), toFloat64(place))`,
-    limitMs,
-  );
+  const hasFew = by.length < 2 && !sourceColumns(by).includes('peer');
+  const read = await pieces(sources, asked);
+  const found = await readSums(sources, asked, { read, limitMs, hasSteps: stepSeconds !== null && hasFew });
   const amountOf = ({ inBytes, outBytes, sent }: AmountRow): ExploredAmount => ({
     inBytes,
     outBytes,
     packets: asked.measure === 'packets' ? sent : null,
   });
   const rows = by.length === 0 ? [] : found.filter((row) => row.kind === 'row');
-  const keys = rows.map((row): Key => [row.k1, row.k2]);
   const total = found.find((row) => row.kind === 'total');
-  const steps = stepSeconds === null ? [] : found.filter((row) => row.kind === 'step');
-  const ofRows =
-    stepSeconds === null || keys.length === 0 ? [] : await readRowSteps(sources, keyed, keys, limitMs);
+  const steps =
+    stepSeconds === null
+      ? []
+      : hasFew
+        ? stepsOf(found, rows)
+        : await readSteps(sources, asked, { read, limitMs, keys: rows.map((row): Key => [row.k1, row.k2]) });
   return {
-    rows: rows.map((row, i) => ({ key: by.map((one, n) => canonical(one, keys[i]![n]!)), ...amountOf(row) })),
+    rows: rows.map((row) => ({
+      key: by.map((one, n) => canonical(one, n === 0 ? row.k1 : row.k2)),
+      ...amountOf(row),
+    })),
     groups: by.length === 0 ? 0 : (total?.groups ?? 0),
-    total: amountOf(total ?? { timeMs: 0, inBytes: 0, outBytes: 0, sent: 0 }),
-    steps: [
-      ...steps.map((row) => ({ timeMs: row.timeMs, row: null, ...amountOf(row) })),
-      ...ofRows.map((row) => ({ timeMs: row.timeMs, row: row.place, ...amountOf(row) })),
-    ],
+    total: amountOf(total ?? { inBytes: 0, outBytes: 0, sent: 0 }),
+    steps: steps.map((one) => ({ timeMs: one.timeMs, row: one.row, ...amountOf(one) })),
     observed: stepSeconds === null ? [] : await listObserved(sources, asked, stepSeconds, limitMs),
     grains: ['minutes'],
   };
 }
 
-/** `keyed`: the pieces with their step and keys. */
-async function keyedPieces(sources: Sources, asked: Exploration): Promise<Fragment> {
-  const { by, stepSeconds } = asked;
-  const step = stepSeconds === null ? plain('toFloat64(0)') : stepMs(plain('minute'), stepSeconds);
-  return ch`${await pieces(sources, asked)},
-    keyed as (select ${step} as step, ${keyColumn(by[0])} as k1, ${keyColumn(by[1])} as k2, inbound, outbound, packets
-      from pieces ${joinsOf(asked)})`;
+/** The total, with `hasSteps` its steps, and the rows that are asked for, with theirs. */
+async function readSums(
+  sources: Sources,
+  asked: Exploration,
+  { read, limitMs, hasSteps }: { read: Fragment; limitMs: number; hasSteps: boolean },
+): Promise<SumRow[]> {
+  const step = hasSteps ? stepMs(plain('minute'), asked.stepSeconds!) : plain('0');
+  const columns = ['step', ...sourceColumns(asked.by)].join(', ');
+  return await sources.engine.rows<SumRow>(
+    ch`
+    with ${read},
+    cells as (
+      select ${step} as step, ${plain(columns)}, sum(inbound) as inbound, sum(outbound) as outbound, sum(packets) as packets
+      from pieces group by ${plain(columns)}),
+    keyed as (
+      select step, step as at, ${keyColumn(asked.by[0])} as k1, ${keyColumn(asked.by[1])} as k2, sum(inbound) as inbound,
+        sum(outbound) as outbound, sum(packets) as packets
+      from cells ${joinsOf(asked)} group by step, k1, k2),
+    summed as (
+      select step, k1, k2, ${sums}, multiIf(grouping(step) = 0, 'step', grouping(k1) = 0, 'row', 'total') as kind,
+        groupArray((toFloat64(at), toFloat64(inbound), toFloat64(outbound), toFloat64(packets))) as own
+      from keyed group by grouping sets ((), (step), (k1, k2))),
+    placed as (
+      select *, row_number() over (partition by kind order by ${orderOf(asked)} desc, isNull(k1), k1, isNull(k2), k2) as place,
+        toFloat64(countIf(kind = 'row') over ()) as groups
+      from summed)
+    select kind, toFloat64(step) as timeMs, k1, k2, inBytes, outBytes, sent, groups,
+      if(kind = 'row' and ${plain(hasSteps ? '1' : '0')}, arraySort(own), []) as steps
+    from placed where kind != 'row' or ${wantedRows(asked)} order by kind, if(kind = 'step', timeMs, toFloat64(place))`,
+    limitMs,
+  );
 }
+
+const stepsOf = (found: readonly SumRow[], rows: readonly SumRow[]): StepRow[] => [
+  ...found.filter((row) => row.kind === 'step').map((row) => ({ ...row, row: null })),
+  ...rows.flatMap(({ steps }, row) =>
+    steps.map(([timeMs, inBytes, outBytes, sent]) => ({ timeMs, row, inBytes, outBytes, sent })),
+  ),
+];
 
 /** The text of an address as everywhere else. */
 function canonical(dimension: ExploredDimension, text: string | null): string | null {
@@ -106,19 +136,26 @@ const wantedRows = ({ rows }: Exploration): Fragment =>
     ? ch`place <= ${number(rows.limit)}`
     : ch`${marks} in (select arrayJoin(${markedKeys(rows.keys)}))`;
 
-async function readRowSteps(
-  sources: Sources,
-  keyed: Fragment,
-  keys: readonly Key[],
-  limitMs: number,
-): Promise<(AmountRow & { place: number })[]> {
-  return await sources.engine.rows(
+/** Steps of everything and of the rows with these keys. */
+async function readSteps(
+  { engine }: Sources,
+  asked: Exploration,
+  { read, limitMs, keys }: { read: Fragment; limitMs: number; keys: readonly Key[] },
+): Promise<StepRow[]> {
+  const found = await engine.rows<AmountRow & { timeMs: number; place: number; isTotal: number }>(
     ch`
-    with ${keyed}
-    select step as timeMs, indexOf(${markedKeys(keys)}, ${marks}) - 1 as place, ${sums}
-    from keyed where place >= 0 group by timeMs, place order by place, timeMs`,
+    with ${read},
+    keyed as (select ${keyColumn(asked.by[0])} as k1, ${keyColumn(asked.by[1])} as k2, minute, inbound, outbound, packets
+      from pieces ${joinsOf(asked)}),
+    placed as (select ${stepMs(plain('minute'), asked.stepSeconds!)} as step, indexOf(${markedKeys(keys)}, ${marks}) as place,
+        sum(inbound) as inbound, sum(outbound) as outbound, sum(packets) as packets
+      from keyed group by step, place)
+    select toFloat64(step) as timeMs, place - 1 as place, ${sums}, grouping(place) as isTotal
+    from placed group by grouping sets ((step), (step, place)) having isTotal = 1 or placed.place > 0
+    order by isTotal desc, placed.place, timeMs`,
     limitMs,
   );
+  return found.map(({ place, isTotal, ...row }) => ({ ...row, row: isTotal === 1 ? null : place }));
 }
 
 /** Minutes in which a capture listened that could see what the filters name: without such a minute, nothing seen is no zero. */

@@ -18,7 +18,7 @@ export async function sumSite(
   const scope = await scopeOf(sources, range);
   return await sources.engine.rows<facts.SiteStep>(ch`
     with ${hosts(scope)}, ${strongest},
-    counted as (select minute, sum(best.rx) as rx, sum(best.tx) as tx, sum(best.packets) as sent, count() as several
+    counted as (select minute, sum(best_rx) as rx, sum(best_tx) as tx, sum(best_packets) as sent, count() as several
       from strongest group by minute),
     minutes as (select distinct minute from captured)
     select ${stepMs(ch`m.minute`, range.stepSeconds)} as timeMs, toFloat64(sum(c.rx)) as rxBytes, toFloat64(sum(c.tx)) as txBytes,

@@ -122,12 +122,13 @@ export async function sumAddressApplications(
   range: facts.AddressRange,
 ): Promise<facts.AddressUse[]> {
   const judging = await judgingOf(sources, range);
-  const ofAddress = ch`${isAmong(plain('local'), [range.address])} and direction in (1, 2)`;
+  const isLocal = isAmong(plain('local'), [range.address]);
+  const isAsked = ch`${isLocal} and direction in (1, 2)`;
   const ofSegment = range.segment === undefined ? plain('1') : ch`segment in ('', ${text(range.segment)})`;
   const rows = await sources.engine.rows<
     NamedRow & { direction: number; inbound: number; outbound: number; is_known: number }
   >(ch`
-    with ${owners(judging)}, ${judged(judging, ofAddress)}
+    with ${owners(judging, isLocal)}, ${judged(judging, isAsked)}
     select direction, name, protocol, server_port as port, ${named}, max(owns) as is_known,
       toFloat64(sumIf(inbound, owns)) as inbound, toFloat64(sumIf(outbound, owns)) as outbound
     from judged where ${ofSegment} group by direction, name, protocol, server_port

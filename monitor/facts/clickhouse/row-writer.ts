@@ -50,7 +50,3 @@ export interface Rows {
   /** Lines, each with its end. */
   lines: string[];
 }
-
-export const addRow = (to: Rows, fields: readonly (string | number)[]): void => {
-  to.lines.push(`${fields.join('\t')}\n`);
-};

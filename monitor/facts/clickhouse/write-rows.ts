@@ -6,7 +6,7 @@ import { type FactUpload, pairsKeptMs } from '../contract/facts.ts';
 import { sumPeers } from '../contract/sum-peers.ts';
 import type { OriginMinute, PlacedMinutes } from '../control/capture-store.ts';
 import { placeOf, type RowPlace } from '../control/row-place.ts';
-import { addRow, addressBytes, counter, escaped, type Rows } from './row-writer.ts';
+import { addressBytes, counter, escaped, type Rows } from './row-writer.ts';
 
 const place = ['site_id', 'minute', 'capture_id', 'sensor_id', 'capture'];
 const verdict = ['segment', 'is_foreign', 'verdict_epoch'];
@@ -76,18 +76,27 @@ export function writeRows(
 interface Writer extends RowPlace {
   /** The first columns of every row. */
   head: string;
-  /** Of a local address: its segment, and the verdict. */
-  verdictOf(address: string | null): string;
+  /** A local address with its segment and verdict. */
+  placeOf(address: string | null): string;
 }
 
+/** Rows are put together by templates: through lists they would cost twice as much, and every row of telemetry passes here. */
 function writer(one: OriginMinute, { isForeign, verdictEpoch }: WriteOptions): Writer {
   const at = placeOf(one, isForeign);
   const { siteId, captureId, sensorId, minute } = one;
+  // An address has rows of many applications in a minute.
+  const places = new Map<string | null, string>();
   return {
     ...at,
     head: [siteId, minute.minute, captureId, sensorId, escaped(minute.capture)].join('\t'),
-    verdictOf: (address) =>
-      `${escaped(at.segmentOf(address))}\t${at.isForeign(address) ? 1 : 0}\t${verdictEpoch}`,
+    placeOf(address) {
+      let place = places.get(address);
+      if (place === undefined) {
+        place = `${addressBytes(address)}\t${escaped(at.segmentOf(address))}\t${at.isForeign(address) ? 1 : 0}\t${verdictEpoch}`;
+        places.set(address, place);
+      }
+      return place;
+    },
   };
 }
 
@@ -95,48 +104,43 @@ function writeHosts(to: Rows, at: Writer, hosts: TelemetryMinute['hosts'], lan: 
   for (const { isLocal, address, deviceKey, rxBytes, txBytes, packets } of hosts) {
     if (!isLocal) continue;
     const internal = lan.get(address);
-    addRow(to, [
-      ...[at.head, addressBytes(address), at.verdictOf(address), escaped(deviceKey)],
-      ...[counter(rxBytes), counter(txBytes), counter(packets)],
-      ...[counter(internal?.rxBytes ?? 0), counter(internal?.txBytes ?? 0)],
-    ]);
+    const own = `${at.head}\t${at.placeOf(address)}\t${escaped(deviceKey)}\t${counter(rxBytes)}\t${counter(txBytes)}`;
+    to.lines.push(
+      `${own}\t${counter(packets)}\t${counter(internal?.rxBytes ?? 0)}\t${counter(internal?.txBytes ?? 0)}\n`,
+    );
   }
 }
 
 /** The columns of `service`; a service without a port has -1. */
 const serviceOf = (at: Writer, row: Usage['facts'][number] | Usage['pairs'][number]): string =>
-  [
-    ...[at.vantage, directionCode(row.direction), escaped(row.name), row.protocol, row.serverPort ?? -1],
-    ...[evidenceCode(row.evidence), row.isAttributed ? 1 : 0],
-  ].join('\t');
+  `${at.vantage}\t${directionCode(row.direction)}\t${escaped(row.name)}\t${row.protocol}\t${row.serverPort ?? -1}\t${evidenceCode(row.evidence)}\t${row.isAttributed ? 1 : 0}`;
 
 function writeFacts(to: Rows, at: Writer, facts: Usage['facts']): void {
   for (const fact of facts) {
-    const { localAddress, inboundBytes, outboundBytes, packets, lastSentMs } = fact;
-    addRow(to, [
-      ...[at.head, addressBytes(localAddress), at.verdictOf(localAddress), serviceOf(at, fact)],
-      ...[counter(inboundBytes), counter(outboundBytes), counter(packets), counter(lastSentMs)],
-    ]);
+    const sums = `${counter(fact.inboundBytes)}\t${counter(fact.outboundBytes)}\t${counter(fact.packets)}`;
+    to.lines.push(
+      `${at.head}\t${at.placeOf(fact.localAddress)}\t${serviceOf(at, fact)}\t${sums}\t${counter(fact.lastSentMs)}\n`,
+    );
   }
 }
 
 function writePairs(to: Rows, at: Writer, pairs: Usage['pairs']): void {
   for (const pair of pairs) {
-    const local = localAddressOf(pair);
-    addRow(to, [
-      ...[at.head, addressBytes(local), at.verdictOf(local), serviceOf(at, pair)],
-      ...[addressBytes(pair.client), addressBytes(pair.server)],
-      ...[counter(pair.clientBytes), counter(pair.serverBytes), counter(pair.packets)],
-    ]);
+    const ends = `${addressBytes(pair.client)}\t${addressBytes(pair.server)}`;
+    const sums = `${counter(pair.clientBytes)}\t${counter(pair.serverBytes)}\t${counter(pair.packets)}`;
+    to.lines.push(
+      `${at.head}\t${at.placeOf(localAddressOf(pair))}\t${serviceOf(at, pair)}\t${ends}\t${sums}\n`,
+    );
   }
 }
 
 function writePeers(to: Rows, at: Writer, pairs: Usage['pairs']): void {
-  for (const { direction, local, peer, inboundBytes, outboundBytes, packets } of sumPeers(pairs))
-    addRow(to, [
-      ...[at.head, addressBytes(local), at.verdictOf(local), at.vantage, directionCode(direction)],
-      ...[addressBytes(peer), counter(inboundBytes), counter(outboundBytes), counter(packets)],
-    ]);
+  for (const { direction, local, peer, inboundBytes, outboundBytes, packets } of sumPeers(pairs)) {
+    const sums = `${counter(inboundBytes)}\t${counter(outboundBytes)}\t${counter(packets)}`;
+    to.lines.push(
+      `${at.head}\t${at.placeOf(local)}\t${at.vantage}\t${directionCode(direction)}\t${addressBytes(peer)}\t${sums}\n`,
+    );
+  }
 }
 
 function writeCapture(
@@ -146,8 +150,7 @@ function writeCapture(
   { spoolId, sequence }: FactUpload['token'],
   nowMs: number,
 ): void {
-  addRow(to, [
-    ...[at.head, spoolId, sequence, Math.floor(nowMs / 1000), vantageCode(minute.role), minute.observedMs],
-    ...totals.map((name) => counter(minute.totals[name] ?? 0)),
-  ]);
+  const noted = [spoolId, sequence, Math.floor(nowMs / 1000), vantageCode(minute.role), minute.observedMs];
+  const sums = totals.map((name) => counter(minute.totals[name] ?? 0));
+  to.lines.push(`${[at.head, ...noted, ...sums].join('\t')}\n`);
 }

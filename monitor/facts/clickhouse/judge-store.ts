@@ -2,8 +2,7 @@
  * Who counts: per site-minute and direction the vantage, and of its captures the strongest for each local address, and segment where
  * it is not unique (NET-2.2.5).
  *
- * Two reads of the facts: one finds the owners, of which there is one for each local address and minute, the other adds up what
- * they counted.
+ * Three reads of the facts: the vantages, the owners, of which there is one for each local address and minute, and what they counted.
  */
 import { directionCode } from '../contract/codes.ts';
 import type * as facts from '../contract/facts.ts';

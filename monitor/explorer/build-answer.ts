@@ -17,6 +17,10 @@ const sizeOf = (amount: ExploredAmount): number => amount.packets ?? amount.inBy
 const rateOf = (amount: ExploredAmount, measure: Measure): number =>
   measure === 'packets' ? (amount.packets ?? 0) : (amount.inBytes + amount.outBytes) * 8;
 
+/** Of each direction: bit/s. */
+const inward = (amount: ExploredAmount): number => amount.inBytes * 8;
+const outward = (amount: ExploredAmount): number => amount.outBytes * 8;
+
 /** The mean over observed minutes of each step; null without one, and 0 where nothing was seen in any. */
 function ratesOf(
   { steps, explored }: Period,
@@ -81,8 +85,8 @@ export function buildAnswer(
   const all = (amount: ExploredAmount) => rateOf(amount, measure);
   const total = ratesOf(now, null, all);
   const isBytes = measure === 'bytes';
-  const inBps = ratesOf(now, null, (one) => one.inBytes * 8);
-  const outBps = ratesOf(now, null, (one) => one.outBytes * 8);
+  const inBps = ratesOf(now, null, inward);
+  const outBps = ratesOf(now, null, outward);
   const earlier = new Map(before?.explored.rows.map((one) => [textOf(one.key), amountOf(one)]));
   const size = sizeOf(explored.total);
   const shareOf = (amount: ExploredAmount) => (size > 0 ? sizeOf(amount) / size : 0);
@@ -109,6 +113,8 @@ export function buildAnswer(
       pps: isBytes ? [] : total,
       minutes: timesMs.map((timeMs) => observed.get(timeMs) ?? 0),
       previous: before ? ratesOf(before, null, all) : [],
+      previousInBps: before && isBytes ? ratesOf(before, null, inward) : [],
+      previousOutBps: before && isBytes ? ratesOf(before, null, outward) : [],
     },
     percentile95: percentile95(total),
     percentile95In: isBytes ? percentile95(inBps) : null,

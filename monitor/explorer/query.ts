@@ -162,6 +162,9 @@ export interface Answer {
     minutes: readonly number[];
     /** Rates of the measure in the period before, step by step; empty where it was not asked for, or no capture listened. */
     previous: readonly (number | null)[];
+    /** The same of each direction, bit/s; empty where the measure is packets as well. */
+    previousInBps: readonly (number | null)[];
+    previousOutBps: readonly (number | null)[];
   };
   /** 95th percentile of the steps' rates of everything, of both directions together; null without steps. */
   percentile95: number | null;

@@ -6,18 +6,16 @@ import { type ExploreView, onlyHref } from './explore-view.ts';
 export interface ChartInput {
   view: ExploreView;
   answer: Answer;
-  /** Of the period before, for the two directions; null where it was not asked for or parts are drawn. */
-  before: Answer | null;
   around: Pick<ChartData, 'reasons' | 'flags'>;
 }
 
-export function exploreChartData({ view, answer, before, around }: ChartInput): ChartData {
+export function exploreChartData({ view, answer, around }: ChartInput): ChartData {
   return {
     ...around,
     timesMs: answer.timesMs,
     stepMs: (answer.stepSeconds ?? 60) * 1000,
     range: { fromMs: answer.from * 1000, toMs: answer.to * 1000 },
-    ...(view.by === null ? directions(answer, before) : parts(view, answer)),
+    ...(view.by === null ? directions(answer) : parts(view, answer)),
   };
 }
 
@@ -26,20 +24,20 @@ export const chartUnit = ({ measure }: Pick<Answer, 'measure'>) =>
 
 type Drawn = Pick<ChartData, 'series' | 'lines' | 'shape'>;
 
-function directions(answer: Answer, before: Answer | null): Drawn {
+function directions(answer: Answer): Drawn {
   const { series } = answer;
   if (answer.measure === 'packets') {
     const main: ChartSeries = { label: 'Packets', values: series.pps };
-    return { series: [main, ...ghost(answer)], lines: level(answer) };
+    return { series: [main, ...ghostOfAll(answer)], lines: level(answer) };
   }
-  const side = (role: 'in' | 'out', label: string, key: 'inBps' | 'outBps'): ChartSeries[] => [
-    { label, role, values: series[key] },
-    ...(before
-      ? [{ label: `${label}, previous`, role, isPrevious: true, values: fitted(before.series[key], answer) }]
-      : []),
+  const sides: ChartSeries[] = [
+    { label: 'Out', role: 'out', values: series.outBps },
+    ...ghost(answer, series.previousOutBps, { label: 'Out, previous', role: 'out' }),
+    { label: 'In', role: 'in', values: series.inBps },
+    ...ghost(answer, series.previousInBps, { label: 'In, previous', role: 'in' }),
   ];
   return {
-    series: [...side('out', 'Out', 'outBps'), ...side('in', 'In', 'inBps')],
+    series: sides,
     lines: [
       { label: '95th percentile out', role: 'out' as const, value: answer.percentile95Out },
       { label: '95th percentile in', role: 'in' as const, value: answer.percentile95In },
@@ -61,7 +59,7 @@ function parts(view: ExploreView, answer: Answer): Drawn {
   if (answer.rest && answer.rest.groups > 0)
     series.push({ label: 'the rest', colour: REST_COLOUR, values: answer.rest.rates });
   return {
-    series: [...series, ...ghost(answer)],
+    series: [...series, ...ghostOfAll(answer)],
     lines: level(answer),
     shape: view.shape === 'stacked' ? 'stacked' : 'lines',
   };
@@ -69,17 +67,19 @@ function parts(view: ExploreView, answer: Answer): Drawn {
 
 export const nameInLegend = (row: Pick<Row, 'key'>): string => row.key[0]!.label;
 
-function ghost(answer: Answer): ChartSeries[] {
-  const values = fitted(answer.series.previous, answer);
-  return values.some((value) => value !== null)
-    ? [{ label: 'All, previous', isPrevious: true, colour: REST_COLOUR, values }]
-    : [];
+/** The period before; nothing where nothing of it is known. */
+function ghost(
+  { timesMs }: Answer,
+  rates: readonly (number | null)[],
+  drawn: Pick<ChartSeries, 'label' | 'role' | 'colour'>,
+): ChartSeries[] {
+  // As many values as the chart has times.
+  const values = timesMs.map((_time, index) => rates[index] ?? null);
+  return values.some((value) => value !== null) ? [{ ...drawn, isPrevious: true, values }] : [];
 }
+
+const ghostOfAll = (answer: Answer) =>
+  ghost(answer, answer.series.previous, { label: 'All, previous', colour: REST_COLOUR });
 
 const level = (answer: Answer) =>
   answer.percentile95 === null ? [] : [{ label: '95th percentile', value: answer.percentile95 }];
-
-/** As many values as the chart has times. */
-function fitted(values: readonly (number | null)[], { timesMs }: Answer): (number | null)[] {
-  return timesMs.map((_time, index) => values[index] ?? null);
-}

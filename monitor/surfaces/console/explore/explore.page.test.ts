@@ -159,6 +159,39 @@ test('NET-2.4.2: the explorer has the numbers of the page that led to it', async
   }
 });
 
+test('the period before is read once, also where both directions are drawn beside it', async () => {
+  const { server, path, visitor } = await seed();
+  await using _server = server;
+  const { facts } = server.monitor;
+  const usual = facts.exploreTogether.bind(facts);
+  const read: string[] = [];
+  facts.exploreTogether = (reading, views) => {
+    read.push(`${reading.source} from ${(reading.fromMinute - testMinute) / 60}`);
+    return usual(reading, views);
+  };
+  const [from, to] = [300, 900].map((after) => new Date((testMinute + after) * 1000).toISOString());
+  const query = `range=custom&from=${from!.slice(0, 16)}Z&to=${to!.slice(0, 16)}Z&by=none&compare=previous`;
+  const base = path.split('?')[0]!;
+  const chart = await visitor.get(`${base}.json?${query}`);
+  assert.deepEqual(read, ['addresses from 5', 'addresses from -5']);
+  const { series } = JSON.parse(chart.text) as {
+    series: { label: string; values: (number | null)[]; isPrevious?: boolean }[];
+  };
+  const before = series.filter((one) => one.isPrevious);
+  // A chart's values have six digits.
+  const bytesOf = (rate: number) => Math.round((rate * 60) / 8 / 100) * 100;
+  assert.deepEqual(
+    before.map((one) => [one.label, bytesOf(one.values[5]!)]),
+    [
+      ['Out, previous', 5200],
+      ['In, previous', 900_100],
+    ],
+  );
+  read.length = 0;
+  assert.equal((await visitor.get(`${base}?${query}&tables=server,address`)).status, 200);
+  assert.deepEqual(read, ['addresses from 5', 'addresses from -5']);
+});
+
 test('flows, files, the data of the chart and completion answer as well', async () => {
   const { server, path, visitor } = await seed();
   await using _server = server;

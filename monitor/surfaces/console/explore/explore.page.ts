@@ -35,7 +35,6 @@ export interface ExplorePage {
   view: ExploreView;
   range: Range;
   answer: Answer;
-  before: Answer | null;
   /** The two further tables. */
   tables: readonly { dimension: Dimension; answer: Answer }[];
   /** Null: the chart is shown. */

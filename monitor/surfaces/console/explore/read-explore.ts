@@ -54,7 +54,7 @@ export async function readPage(
   const tables = view.tables.map((dimension, i) => ({ dimension, answer: answers[1 + i]! }));
   const [left, right] = answers.slice(1 + tables.length);
   const flows = left && right ? { left, right } : null;
-  const chart = await readShown(deps, asking, shown, answers[0]!, nowMs);
+  const chart = await readShown(deps, shown, answers[0]!, nowMs);
   const saved = { views: await deps.savedViews.list(siteId), viewer: viewerOf(request) };
   const range = pickedRange(values, chart.answer, nowMs);
   const inOperations = await readOperationsLink(deps.signOn);
@@ -79,33 +79,18 @@ export async function readChart(
   nowMs: number,
 ) {
   const asking = askingOf(request);
-  return readShown(deps, asking, view, await deps.explorer.explore(view.query, asking), nowMs);
+  return readShown(deps, view, await deps.explorer.explore(view.query, asking), nowMs);
 }
 
 /** What the chart shows beside its answer. */
-async function readShown(
-  deps: ConsoleDeps,
-  asking: Asking,
-  { query, by }: ExploreView,
-  answer: Answer,
-  nowMs: number,
-) {
-  const seconds = answer.to - answer.from;
-  const earlier = { from: answer.from - seconds, to: answer.from };
+async function readShown(deps: ConsoleDeps, { query }: ExploreView, answer: Answer, nowMs: number) {
   const range = {
     fromMs: answer.from * 1000,
     toMs: answer.to * 1000,
     name: 'custom',
     stepSeconds: 60,
   } as const;
-  // The period before of each direction is a query of its own: an answer has only both together.
-  const hasSides = query.compare !== null && by === null && query.measure === 'bytes';
-  const step = answer.stepSeconds;
-  const [before, around] = await Promise.all([
-    hasSides ? deps.explorer.explore({ ...query, range: earlier, compare: null, step }, asking) : null,
-    readExploredAround(deps, query, range, nowMs),
-  ]);
-  return { answer, before, around };
+  return { answer, around: await readExploredAround(deps, query, range, nowMs) };
 }
 
 /** Of the addresses that the filters name, else of the site. */

@@ -159,6 +159,32 @@ test('NET-2.4.2: the explorer has the numbers of the page that led to it', async
   }
 });
 
+test('a page with applications says that own port scans are none, and how much more addresses counted', async () => {
+  const { server, path, visitor } = await seed();
+  await using _server = server;
+  const note = async (query: string) => {
+    const { status, text } = await visitor.get(`${path}&${query}`);
+    assert.equal(status, 200);
+    return /Port scans by the sensors themselves[^<]*/.exec(text)?.[0];
+  };
+  const sentence = 'Port scans by the sensors themselves are no application';
+  // Counters of both addresses: 905,300 bytes; usage: 900,200.
+  const more = `${sentence}: the counters of addresses hold 5.10 kB more, with internal traffic at both its ends.`;
+  assert.equal(await note('by=application&tables=server,customer'), more);
+  assert.equal(
+    await note('by=server&tables=application,customer'),
+    more,
+    'also where a table is by application',
+  );
+  assert.equal(await note('by=server&tables=customer,address'), undefined, 'addresses count them');
+  assert.equal(
+    await note('q=app:large.example&by=server&tables=port,peer'),
+    `${sentence}.`,
+    'counters of addresses know no application',
+  );
+  assert.equal(await note(`q=address:${local}&by=application&tables=port,server`), `${sentence}.`, 'no more');
+});
+
 test('the period before is read once, also where both directions are drawn beside it', async () => {
   const { server, path, visitor } = await seed();
   await using _server = server;

@@ -61,6 +61,7 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
     refreshing({ id: 'explore', url: view.url, everySeconds: 60 }, [
       limitBanners(page),
       totals(answer),
+      ownScansNote(page),
       pictureTabs(view),
       page.flows ? exploreFlows(view, page.flows) : exploreChart(request, page),
       view.by !== null && exploreTable(request, view, view.by, answer),
@@ -103,6 +104,23 @@ function limitBanners({ answer, tables, flows }: ExplorePage): Content {
   return [...messages].map((message) =>
     banner({ tone: 'info', title: 'Not everything can be answered', text: message }),
   );
+}
+
+/**
+ * Why sums of applications are less than those of servers beside them: addresses count the sensors' own port scans. How much that is comes
+ * from the answers of the page, where one of them is of addresses; nothing is read for it.
+ */
+function ownScansNote({ answer, tables, flows }: ExplorePage): Content {
+  const all = [answer, ...tables.map((one) => one.answer), ...(flows ? [flows.left] : [])];
+  const usage = all.find((one) => one.source !== 'addresses');
+  if (!usage) return '';
+  const isPackets = usage.measure === 'packets';
+  const counters = all.find((one) => one.source === 'addresses');
+  const more = counters ? sizeOf(counters.total, isPackets) - sizeOf(usage.total, isPackets) : 0;
+  const amount = isPackets ? `${formatCount(more)} packets` : formatBytes(more);
+  const rest =
+    more > 0 ? `: the counters of addresses hold ${amount} more, with internal traffic at both its ends` : '';
+  return html`<p class="hint">Port scans by the sensors themselves are no application${rest}.</p>`;
 }
 
 const sources = {

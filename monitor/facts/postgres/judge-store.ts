@@ -80,6 +80,13 @@ export function judgedOwners(judging: Judging): RawBuilder<unknown> {
 const ofSensors = (sensors: readonly string[] | null) =>
   sensors === null ? sql`true` : isOfSensors(sql.ref('capture_id'), sensors);
 
+/** An index finds facts by their local address: those that the sensors counted for, of judged minutes; others don't count. */
+function ofSeenLocals({ sensors = null, local = null, locals = null }: Judging): RawBuilder<unknown> {
+  if (sensors === null || local !== null || locals !== null) return sql`true`;
+  return sql`(local_address is null or local_address = any(array(
+    select distinct local from owners where ${isOfSensors(sql.ref('capture_id'), sensors)})))`;
+}
+
 const isLocal = (column: string, locals: readonly string[] | null) =>
   locals === null ? sql`true` : sql`${sql.ref(column)} = any(${[...locals]}::inet[])`;
 
@@ -94,7 +101,7 @@ export function judgedFacts(judging: Judging): RawBuilder<unknown> {
       from (select minute, capture_id, vantage, direction, coalesce(local_address, ${noAddress}) as local, name, protocol,
           server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, packets, last_sent_at, segment as own_segment
         from application_facts where site_id = ${siteId} and ${inSpans(judged)} and ${inDirection(direction)} and ${ofKey(key)}
-          and ${ofLocal} and ${isLocal('local_address', locals)} and ${ofSensors(sensors)} and not is_foreign
+          and ${ofLocal} and ${isLocal('local_address', locals)} and ${ofSensors(sensors)} and ${ofSeenLocals(judging)} and not is_foreign
         union all select * from fresh where ${ofKey(key)} and ${ofFreshLocal}) f
       left join owners o using (minute, direction, local, capture_id, vantage))`;
 }

@@ -10,7 +10,7 @@ import {
   type FilterDimension,
   splitPlaces,
 } from '../contract/exploration.ts';
-import { isByName, isOfCaptures, localsOf, piecesOf } from './explore-pieces-store.ts';
+import { isOfCaptures, isOfNames, localsOf, piecesOf, type Reading } from './explore-pieces-store.ts';
 import { type Coverage, hourSeconds } from './span-store.ts';
 
 /**
@@ -31,11 +31,7 @@ const sumsMax = 500_000;
 const fewSums = 20_000;
 
 /** In the order of the first view of each. */
-export function divideViews(
-  coverage: Coverage,
-  reading: ExploredReading,
-  views: readonly ExploredView[],
-): ViewSet[] {
+export function divideViews(coverage: Coverage, reading: Reading, views: readonly ExploredView[]): ViewSet[] {
   const sets: (ViewSet & { key: string; views: ExploredView[] })[] = [];
   for (const [place, view] of views.entries()) {
     const { kind } = piecesOf(coverage, { ...reading, ...view });
@@ -51,14 +47,14 @@ export function divideViews(
   return sets;
 }
 
-function wayOf(coverage: Coverage, reading: ExploredReading, view: ExploredView, kind: string): Way {
+function wayOf(coverage: Coverage, reading: Reading, view: ExploredView, kind: string): Way {
   if (!isRankedFirst(coverage, reading, view)) return 'once';
   const everything = piecesOf(coverage, { ...reading, ...view, by: [] });
   if (kind !== everything.kind) return 'apart';
   if (countSums(reading, rawNamesOf(view.by)) * stepsOf(reading, view) <= fewSums) return 'once';
   // An index finds the rows of an address or of a name.
   const asked = { ...reading, ...view };
-  const isIndexed = isByName(asked) || (reading.source === 'addresses' && !isOfCaptures(asked));
+  const isIndexed = isOfNames(asked) || (reading.source === 'addresses' && !isOfCaptures(asked));
   return isIndexed ? 'apart' : 'ranked';
 }
 
@@ -72,7 +68,7 @@ const judgedShare = 10;
  * sums of each in each step would not fit into memory; or what is kept of each minute can be read again and again. Which capture counts is
  * not kept, so few sums of captures are made in one read.
  */
-function isRankedFirst(coverage: Coverage, reading: ExploredReading, view: ExploredView): boolean {
+function isRankedFirst(coverage: Coverage, reading: Reading, view: ExploredView): boolean {
   const { by, stepSeconds } = view;
   const { fromMinute, toMinute, filters } = reading;
   if (stepSeconds === null || by.length === 0) return false;
@@ -80,7 +76,7 @@ function isRankedFirst(coverage: Coverage, reading: ExploredReading, view: Explo
   const isFew = countSums(reading, rawNamesOf(by)) * stepsOf(reading, view) <= sumsMax;
   if (isFew && isOfCaptures(asked)) return false;
   if (reading.source === 'addresses') return true;
-  if (isByName(asked)) {
+  if (isOfNames(asked)) {
     const unjudged = coverage
       .namesUpTo(stepSeconds)
       .unjudged.reduce((sum, { from, to }) => sum + to - from, 0);
@@ -118,7 +114,7 @@ const rawNames: Readonly<Record<ExploredDimension, readonly string[]>> = {
 };
 
 /** Whether one of the views needs all columns anyway, or there are few sums of all columns in the steps. */
-function areFew(reading: ExploredReading, views: readonly ExploredView[], steps: number): boolean {
+function areFew(reading: Reading, views: readonly ExploredView[], steps: number): boolean {
   const all = rawNamesOf(views.flatMap((one) => one.by));
   return (
     views.some((one) => rawNamesOf(one.by).size === all.size) || countSums(reading, all) * steps <= sumsMax
@@ -137,7 +133,7 @@ const supposed = {
 const fewValues = { server_port: 50, protocol: 3, direction: 4, vantage: 2, capture_id: 50, segment: 1 };
 
 /** About how many sums of these columns there are. */
-function countSums(reading: ExploredReading, names: ReadonlySet<string>): number {
+function countSums(reading: Reading, names: ReadonlySet<string>): number {
   const valuesOf = (dimension: FilterDimension) =>
     reading.filters.find((one) => one.dimension === dimension && one.is)?.values;
   const sensors = valuesOf('sensor');

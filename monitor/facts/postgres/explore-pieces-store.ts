@@ -3,17 +3,18 @@
  * facts of others elsewhere. Each statement is made for one query, so that no table is joined that it does not need.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { directionCode } from '../contract/codes.ts';
 import {
   type Exploration,
   type Explored,
   type ExploredDimension,
   type ExploredFilter,
+  type ExploredReading,
+  type ExploredView,
   splitPlaces,
 } from '../contract/exploration.ts';
-import type { Direction } from '../contract/facts.ts';
 import { ownedMinutes } from './detail-store.ts';
-import { isOfSensors, judgedFacts, judgedPairs, noAddress } from './judge-store.ts';
+import { judgedFacts, judgedPairs, noAddress } from './judge-store.ts';
+import { excludedLocals, namePieces, namePiecesWithout } from './name-pieces-store.ts';
 import {
   type Coverage,
   daySeconds,
@@ -22,9 +23,10 @@ import {
   inSpans,
   inStarts,
   type MinuteParts,
-  type NameParts,
   type Parts,
+  type Span,
   tenSeconds,
+  uniteSpans,
   withoutHours,
 } from './span-store.ts';
 
@@ -39,7 +41,19 @@ export interface Pieces {
   /** Selects, each of other rows, of `columns`. They are summed one by one, so that PostgreSQL can share a large one out. */
   parts: readonly RawBuilder<unknown>[];
   columns: readonly string[];
+  /** Those that the parts don't meet by themselves. */
+  filters: readonly ExploredFilter[];
+  /**
+   * `locals` of rows that were taken out as nothing, packed; where one has an address that the filters don't leave out, the sums
+   * may lack a row, and the facts have to be read (`isDirect`).
+   */
+  emptied?: RawBuilder<unknown>;
   grains: Set<'minutes' | 'tens' | 'hours' | 'days'>;
+}
+
+export interface Reading extends ExploredReading {
+  /** Nothing is found by taking a part away. */
+  isDirect?: boolean;
 }
 
 type Asked = Pick<Exploration, 'by' | 'filters'>;
@@ -64,50 +78,6 @@ export const columns: Columns = {
   country: sql`n.country`,
   as: sql`n.as_number`,
 };
-
-/** A condition over `b`. Rows without a value match no value and are left in by "is not". */
-export function conditionOf({ dimension, is, values }: ExploredFilter): RawBuilder<unknown> {
-  const matches = matchOf(dimension, values);
-  // Without more around it, so that an index can answer it.
-  return is ? matches : sql`not coalesce(${matches}, false)`;
-}
-
-function matchOf(dimension: ExploredFilter['dimension'], values: readonly string[]): RawBuilder<unknown> {
-  switch (dimension) {
-    case 'address':
-      return placesMatch(sql`b.local`, sql`b.segment`, values);
-    case 'peer':
-      return placesMatch(sql`b.peer`, sql`''`, values);
-    case 'direction':
-      return sql`b.direction = any(${values.map((one) => directionCode(one as Direction))}::smallint[])`;
-    case 'transport':
-      return sql`b.protocol = any(${values.map(Number)}::smallint[])`;
-    case 'application':
-      return sql`b.name = any(${[...values]}::text[])`;
-    case 'scope':
-      return sql`b.vantage = any(${values.map((one) => (one === 'uplink' ? 1 : 2))}::smallint[])`;
-    case 'sensor':
-      return isOfSensors(sql`b.capture_id`, values);
-    default:
-      return sql`${columns[dimension]} = any(${[...values]}::text[])`;
-  }
-}
-
-/** Whether an address (and its segment) is one of these. */
-export function placesMatch(
-  address: RawBuilder<unknown>,
-  segment: RawBuilder<unknown>,
-  values: readonly string[],
-): RawBuilder<unknown> {
-  const { addresses, networks, segments } = splitPlaces(values);
-  // Each network by itself, so that an index can answer it.
-  const parts = networks.map((one) => sql`${address} <<= ${one}::inet`);
-  if (addresses.length > 0 || values.length === 0) parts.push(sql`${address} = any(${addresses}::inet[])`);
-  if (segments.length > 0)
-    parts.push(sql`(${address}, ${segment}) in (select * from unnest(${segments.map((one) => one.address)}::inet[],
-      ${segments.map((one) => one.segment)}::text[]))`);
-  return sql`(${sql.join(parts, sql` or `)})`;
-}
 
 /** Local addresses that a query can be about, where its filters name them one by one; null: any. */
 export function localsOf({ filters }: Pick<Exploration, 'filters'>): string[] | null {
@@ -143,19 +113,42 @@ const grainsOf = (parts: {
     ...(parts.judged.length + parts.unjudged.length > 0 ? (['minutes'] as const) : []),
   ]);
 
-export function piecesOf(coverage: Coverage, asked: Exploration): Pieces {
-  if (asked.source === 'addresses')
-    return usesDimension(asked, ...addressOnly)
-      ? addressPieces(coverage, asked)
-      : sitePieces(coverage, asked);
+export function piecesOf(coverage: Coverage, asked: Reading & ExploredView): Pieces {
+  if (asked.source === 'addresses') {
+    if (!usesDimension(asked, ...addressOnly)) return sitePieces(coverage, asked);
+    const locals = asked.isDirect || asked.by.length > 0 ? null : excludedLocals(asked.filters);
+    const isFine = asked.stepSeconds !== null && asked.stepSeconds % tenSeconds !== 0;
+    return locals !== null && isFine && onlyOfAddress(asked)
+      ? sitePiecesWithout(coverage, locals)
+      : addressPieces(coverage, asked);
+  }
   if (asked.source === 'pairs')
     return isPairTotal(asked)
       ? namePieces(coverage, asked, coverage.youngNamesUpTo(asked.stepSeconds ?? hourSeconds))
       : pairPieces(coverage, asked);
-  return isByName(asked)
-    ? namePieces(coverage, asked, coverage.namesUpTo(asked.stepSeconds ?? daySeconds))
-    : usagePieces(coverage, asked);
+  if (isByName(asked))
+    return namePieces(coverage, asked, coverage.namesUpTo(asked.stepSeconds ?? daySeconds));
+  const locals = excludedOf(asked);
+  if (locals === null) return usagePieces(coverage, asked);
+  const step = asked.stepSeconds ?? hourSeconds;
+  return namePiecesWithout(
+    coverage,
+    asked,
+    coverage.namesUpTo(step % hourSeconds === 0 ? hourSeconds : step),
+    locals,
+  );
 }
+
+/** Addresses without which sums by name hold all that is asked for; null: they don't. */
+function excludedOf(asked: Reading & ExploredView): string[] | null {
+  const others = asked.filters.filter((one) => one.dimension !== 'address');
+  const locals = asked.isDirect ? null : excludedLocals(asked.filters);
+  return locals !== null && isByName({ ...asked, filters: others }) ? locals : null;
+}
+
+/** Whether what is asked for is found by name, all or without some addresses. */
+export const isOfNames = (asked: Reading & ExploredView): boolean =>
+  isByName(asked) || (asked.source === 'applications' && excludedOf(asked) !== null);
 
 /** Connections add up to the usage by application of the same minutes, where nothing is asked for that they alone know. */
 const isPairTotal = (asked: Exploration): boolean =>
@@ -165,7 +158,7 @@ const isPairTotal = (asked: Exploration): boolean =>
 const addressOnly = ['address', 'server', 'customer', 'device', 'sensor', 'scope'] as const;
 
 /** Whether sums by name alone hold all that is asked for. */
-export const isByName = (asked: Exploration): boolean =>
+const isByName = (asked: Exploration): boolean =>
   asked.source === 'applications' && asked.measure === 'bytes' && !usesDimension(asked, ...addressOnly);
 
 /** A site's sums by minute and hour. Quiet ones, in which captures listened and saw no address, hold no row of any address. */
@@ -181,7 +174,39 @@ function sitePieces(coverage: Coverage, asked: Exploration): Pieces {
       sql`select minute, rx_bytes, tx_bytes, packets from site_minutes where ${ofSite} and ${inSpans(parts.spans)}`,
       sql`select hour, rx_bytes, tx_bytes, packets from site_hours where ${ofSite} and ${inHours(parts.hours)}`,
     ],
+    filters: asked.filters,
     grains: grainsOf(parts),
+  };
+}
+
+const onlyOfAddress = ({ filters }: Asked) => filters.every(({ dimension }) => dimension === 'address');
+
+/** The minutes of a site without some addresses: its sums minus theirs, which an index finds; those of changed minutes from all counters. */
+function sitePiecesWithout(coverage: Coverage, locals: readonly string[]): Pieces {
+  const { siteId } = coverage;
+  const { judged, unjudged } = withoutHours(coverage);
+  const isLeftOut = sql`address = any(${[...locals]}::inet[])`;
+  const minutesOf = (spans: readonly Span[], where: RawBuilder<unknown>) =>
+    spans.map(
+      (span) => sql`select minute, rx_bytes, tx_bytes, packets
+        from strongest_host_minutes(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to})) s where ${where}`,
+    );
+  const ofPart = minutesOf(uniteSpans(judged, []), isLeftOut);
+  const nothing = sql`select null::timestamptz as minute, 0 as rx_bytes, 0 as tx_bytes, 0 as packets where false`;
+  return {
+    kind: 'site without addresses',
+    before: sql`part as materialized (
+      select minute, sum(rx_bytes) as rx_bytes, sum(tx_bytes) as tx_bytes, sum(packets) as packets, count(*) as addresses
+      from (${sql.join([nothing, ...ofPart], sql` union all `)}) s group by minute),`,
+    columns: ['start', ...amounts],
+    parts: [
+      sql`select k.minute, k.rx_bytes - coalesce(p.rx_bytes, 0), k.tx_bytes - coalesce(p.tx_bytes, 0), k.packets - coalesce(p.packets, 0)
+        from site_minutes k left join part p on p.minute = k.minute
+        where site_id = ${siteId} and ${inSpans(judged, 'k.minute')} and k.addresses > coalesce(p.addresses, 0)`,
+      ...minutesOf(unjudged, sql`not ${isLeftOut}`),
+    ],
+    filters: [],
+    grains: new Set(['minutes']),
   };
 }
 
@@ -214,6 +239,7 @@ function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
         where site_id = ${siteId} and ${inHours(parts.hours)} and rx_bytes is not null and ${isLocal}`,
       ...minutes,
     ],
+    filters: asked.filters,
     grains: grainsOf({ ...parts, judged: parts.spans, unjudged: [] }),
   };
 }
@@ -262,6 +288,7 @@ function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
         from application_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null and ${isLocal}
           and ${isNamed}`,
     ],
+    filters: asked.filters,
     grains: grainsOf(parts),
   };
 }
@@ -294,6 +321,7 @@ function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
           from pair_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null and ${isLocal}
             and ${isNamed}`,
     ],
+    filters: asked.filters,
     grains: grainsOf(parts),
   };
 }
@@ -316,29 +344,5 @@ function deviceOf(asked: Exploration, siteId: number, parts: Parts, of: RawBuild
     before: sql`${ownedMinutes(siteId, parts.spans, localsOf(asked))},`,
     join: sql`left join owned o on o.address = ${of}.local and o.minute = ${of}.minute and o.segment = ${of}.segment`,
     column: sql`o.device_key`,
-  };
-}
-
-/** What is kept by name alone, in units that fit the step. */
-function namePieces({ siteId }: Coverage, asked: Exploration, names: NameParts): Pieces {
-  // Rows without a name hold the sum of all names.
-  const isTotal = asked.by
-    .concat(asked.filters.map((one) => one.dimension))
-    .every((one) => one === 'direction');
-  const ofSite = sql`site_id = ${siteId} and name is ${sql.raw(isTotal ? 'null' : 'not null')} and inbound_bytes is not null`;
-  const shared = sql`name, protocol, server_port, direction, inbound_bytes, outbound_bytes, null::numeric`;
-  const judging = { siteId, judged: [], unjudged: names.unjudged, direction: null };
-  return {
-    kind: isTotal ? 'all names' : 'names',
-    before: sql`${judgedFacts(judging)},`,
-    columns: ['start', 'name', 'protocol', 'server_port', 'direction', ...amounts],
-    parts: [
-      sql`select day, ${shared} from name_days where ${ofSite} and ${inStarts(names.days, daySeconds, 'day')}`,
-      sql`select hour, ${shared} from name_hours where ${ofSite} and ${inStarts(names.hours, hourSeconds, 'hour')}`,
-      sql`select start, ${shared} from name_tens where ${ofSite} and ${inStarts(names.tens, tenSeconds, 'start')}`,
-      sql`select minute, ${shared} from name_minutes where ${ofSite} and ${inSpans(names.judged)}`,
-      sql`select minute, ${shared} from judged where owns and ${inSpans(names.unjudged)}`,
-    ],
-    grains: new Set([...grainsOf(names), ...(names.days.length > 0 ? (['days'] as const) : [])]),
   };
 }

@@ -8,8 +8,9 @@ import type { Explored, ExploredFilter, ExploredReading, ExploredView } from '..
 import { listDeviceAddresses } from './device-store.ts';
 import { divideViews, type Way } from './divide-views.ts';
 import { listObserved } from './observed-store.ts';
+import type { Reading } from './explore-pieces-store.ts';
 import type { Coverage } from './span-store.ts';
-import { type SummedView, type Sums, sumViews } from './sum-views-store.ts';
+import { type SummedView, type Sums, sumViews, Undecided } from './sum-views-store.ts';
 
 /** All reads are of the transaction's snapshot, so steps belong to the sums. */
 export async function explore(
@@ -19,22 +20,38 @@ export async function explore(
   views: readonly ExploredView[],
 ): Promise<Explored[]> {
   const reading = await narrowToAddresses(db, coverage, asked);
-  const sum = (of: ExploredReading, all: readonly SummedView[]) => sumViews(db, coverage, of, all);
+  const found = await sumDivided(db, coverage, reading, views);
+  const observe = oncePerStep((stepSeconds) => listObserved(db, asked, stepSeconds));
+  const explored: Explored[] = [];
+  for (const [place, { stepSeconds }] of views.entries())
+    explored.push({ ...found[place]!, observed: stepSeconds === null ? [] : await observe(stepSeconds) });
+  return explored;
+}
+
+/** In the order of the views. */
+async function sumDivided(
+  db: Queryable,
+  coverage: Coverage,
+  reading: Reading,
+  views: readonly ExploredView[],
+): Promise<Sums[]> {
+  const sum = (of: Reading, all: readonly SummedView[]) => sumViews(db, coverage, of, all);
   const sumAll = oncePerStep(async (stepSeconds) => {
     const everything: ExploredView = { by: [], stepSeconds, order: 'size', rows: { keys: [] } };
     return (await sum(reading, [everything]))[0]!;
   });
-  const observe = oncePerStep((stepSeconds) => listObserved(db, asked, stepSeconds));
-  const found = new Map<number, Sums>();
-  for (const set of divideViews(coverage, reading, views)) {
-    const ofSet = set.places.map((place) => views[place]!);
-    const sums = await sumSet({ reading, sum, sumAll }, set.way, ofSet);
-    for (const [i, place] of set.places.entries()) found.set(place, sums[i]!);
+  const found: Sums[] = [];
+  try {
+    for (const set of divideViews(coverage, reading, views)) {
+      const ofSet = set.places.map((place) => views[place]!);
+      const sums = await sumSet({ reading, sum, sumAll }, set.way, ofSet);
+      for (const [i, place] of set.places.entries()) found[place] = sums[i]!;
+    }
+  } catch (error) {
+    if (!(error instanceof Undecided)) throw error;
+    return sumDivided(db, coverage, { ...reading, isDirect: true }, views);
   }
-  const explored: Explored[] = [];
-  for (const [place, { stepSeconds }] of views.entries())
-    explored.push({ ...found.get(place)!, observed: stepSeconds === null ? [] : await observe(stepSeconds) });
-  return explored;
+  return found;
 }
 
 /** What views with the same steps share. */
@@ -60,8 +77,8 @@ async function narrowToAddresses(
 }
 
 interface Reads {
-  reading: ExploredReading;
-  sum: (of: ExploredReading, views: readonly SummedView[]) => Promise<Sums[]>;
+  reading: Reading;
+  sum: (of: Reading, views: readonly SummedView[]) => Promise<Sums[]>;
   sumAll: (stepSeconds: number) => Promise<Sums>;
 }
 

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Explored, ExploredReading } from '../contract/exploration.ts';
-import { conditionOf, placesMatch } from './explore-pieces-store.ts';
+import { conditionOf, placesMatch } from './explore-filters-store.ts';
 import { daySeconds } from './span-store.ts';
 
 /** Minutes in which a capture listened that could see what the filters name. */

@@ -8,11 +8,13 @@ import type {
   ExploredAmount,
   ExploredDimension,
   ExploredFilter,
-  ExploredReading,
   ExploredView,
 } from '../contract/exploration.ts';
 import { rawNamesOf } from './divide-views.ts';
-import { columns, conditionOf, piecesOf } from './explore-pieces-store.ts';
+import { conditionOf } from './explore-filters-store.ts';
+import { columns, type Pieces, piecesOf, type Reading } from './explore-pieces-store.ts';
+import { excludedLocals } from './name-pieces-store.ts';
+import { listAddresses } from './packed.ts';
 import type { Coverage } from './span-store.ts';
 
 export type Sums = Omit<Explored, 'observed'>;
@@ -20,7 +22,7 @@ export type Sums = Omit<Explored, 'observed'>;
 interface SumRow {
   /** Place of the view; the steps of everything have that of the first. */
   view: number;
-  kind: 'total' | 'row' | 'step';
+  kind: 'total' | 'row' | 'step' | 'emptied';
   /** Of rows and their steps: the place, from 1; null: everything. */
   place: number | null;
   k1: string | null;
@@ -37,11 +39,14 @@ export interface SummedView extends ExploredView {
   keyed?: readonly ExploredFilter[];
 }
 
-/** The views have the same steps and are made of pieces of one kind. */
+/** Sums that were found by taking a part away may lack a row: the facts have to be read. */
+export class Undecided extends Error {}
+
+/** The views have the same steps and are made of pieces of one kind. Throws `Undecided`; not of a reading that is direct. */
 export async function sumViews(
   db: Queryable,
   coverage: Coverage,
-  reading: ExploredReading,
+  reading: Reading,
   views: readonly SummedView[],
 ): Promise<Sums[]> {
   const { measure } = reading;
@@ -58,7 +63,7 @@ export async function sumViews(
   const amounts = sql`coalesce(inbound, 0)::float8 as "inBytes", coalesce(outbound, 0)::float8 as "outBytes",
     ${measure === 'packets' ? sql`coalesce(packets, 0)::float8` : sql`null::float8`} as packets`;
   const named = sql.join(pieces.columns.map((one) => sql.ref(one)));
-  const wanted = sql.join([sql`true`, ...reading.filters.map(conditionOf)], sql` and `);
+  const wanted = sql.join([sql`true`, ...pieces.filters.map(conditionOf)], sql` and `);
   const raw = [sql`${step} as step`, ...rawColumns(views)];
   const summed = pieces.parts.map(
     (part) => sql`select ${sql.join(raw)}, ${sums}
@@ -81,11 +86,30 @@ export async function sumViews(
     union all
     select 0, 'step', null, null, null, ${timeMs('step')}, ${amounts}, 0
     from (select step, ${sums} from ${tableOf('by_step', 0)} group by step) t where step is not null
+    ${selectEmptied(pieces)}
     order by 1, 2, 3 nulls first, 6`.execute(db);
+  if (hasOthers(reading, rows)) throw new Undecided();
   return views.map((view, i) => ({
     ...toSums(rows, i, view.by.length),
     grains: [...pieces.grains].sort(),
   }));
+}
+
+/** The addresses of rows that were taken out as nothing, in one row, and how many rows have none. */
+const selectEmptied = ({ emptied }: Pieces) =>
+  emptied === undefined
+    ? sql``
+    : sql`union all
+      select -1, 'emptied', null, encode(string_agg(locals, ''::bytea), 'hex'), null, null, 0, 0, null,
+        (count(*) filter (where length(locals) = 0))::int
+      from (${emptied}) e having count(*) > 0`;
+
+/** Whether a row that was taken out may be of others than those that are left out. */
+function hasOthers({ filters }: Reading, rows: readonly SumRow[]): boolean {
+  const emptied = rows.find((row) => row.kind === 'emptied');
+  if (!emptied) return false;
+  const locals = new Set(excludedLocals(filters));
+  return emptied.groups > 0 || listAddresses(Buffer.from(emptied.k1!, 'hex')).some((one) => !locals.has(one));
 }
 
 const tableOf = (name: 'by_step' | 'keys' | 'ranked', view: number) => sql.table(`${name}_${view}`);

@@ -7,7 +7,7 @@ import type { FactStore } from '../contract/fact-store.ts';
 import type { Direction, FactOrigin, FactUpload, SiteRange } from '../contract/facts.ts';
 import type { MemoryFacts } from '../memory/memory-facts.ts';
 import { compareTogether } from './explore-together.ts';
-import { randomExploration } from './random-exploration.ts';
+import { randomExploration, randomRemainder } from './random-exploration.ts';
 import { type Random, randomUpload, sampleAddresses, sampleKeys, seededRandom } from './random-uploads.ts';
 
 /** An engine with the sites and sensors that uploads come from. */
@@ -131,14 +131,11 @@ function randomRange(random: Random, origins: readonly FactOrigin[], minutes: re
   return { siteId, fromMinute, toMinute: Math.ceil((last - 60 * random(60)) / snap) * snap };
 }
 
-/** Two sums over any dimensions; what they were read from is the engine's own affair. */
+/** Sums over any dimensions; what they were read from is the engine's own affair. */
 function explorations(random: Random, range: SiteRange, origins: readonly FactOrigin[]): [string, Ask][] {
-  return [1, 2].map(() => {
-    const asked = randomExploration(
-      random,
-      range,
-      origins.map((one) => one.sensorId),
-    );
+  const sensorIds = origins.map((one) => one.sensorId);
+  return [randomExploration, randomExploration, randomRemainder].map((make) => {
+    const asked = make(random, range, sensorIds);
     const { siteId: _, ...shown } = asked;
     return [
       `explore ${JSON.stringify(shown)}`,

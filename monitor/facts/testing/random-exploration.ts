@@ -72,6 +72,27 @@ export function randomExploration(
   return { ...range, source, filters, owners, networks, measure, ...randomView(random, source) };
 }
 
+/** The same of all but some addresses, which engines may find by taking a part away; of sums that may be asked for so. */
+export function randomRemainder(random: Random, range: SiteRange, sensorIds: readonly number[]): Exploration {
+  const asked = randomExploration(random, range, sensorIds);
+  const source = random(4) === 0 ? 'addresses' : 'applications';
+  const values = sampleAddresses.filter(() => random(3) > 0).concat(sampleAddresses[0]!);
+  const ofNames = (one: ExploredDimension) =>
+    source === 'applications' && !addressDimensions.includes(one) && !ofPeers.some((peer) => peer === one);
+  const view = randomView(random, source);
+  return {
+    ...asked,
+    ...view,
+    ...{ source, measure: random(4) === 0 ? 'packets' : 'bytes' },
+    by: view.by.filter(ofNames),
+    rows: { limit: 1 + random(6) },
+    filters: [
+      { dimension: 'address', is: false, values },
+      ...asked.filters.filter((one) => ofNames(one.dimension)),
+    ],
+  };
+}
+
 /** Any view of facts of this source. */
 export function randomView(random: Random, source: ExploredSource): ExploredView {
   const pick = <T>(all: readonly T[]): T => all[random(all.length)]!;

@@ -1,0 +1,61 @@
+/** Filters of a query as conditions over a row `b` of what it reads. */
+import { type RawBuilder, sql } from 'kysely';
+import { directionCode } from '../contract/codes.ts';
+import { type ExploredFilter, splitPlaces } from '../contract/exploration.ts';
+import type { Direction } from '../contract/facts.ts';
+import { isOfSensors } from './judge-store.ts';
+
+/** A condition over `b`. Rows without a value match no value and are left in by "is not". */
+export function conditionOf({ dimension, is, values }: ExploredFilter): RawBuilder<unknown> {
+  const matches = matchOf(dimension, values);
+  // Without more around it, so that an index can answer it.
+  return is ? matches : sql`not coalesce(${matches}, false)`;
+}
+
+function matchOf(dimension: ExploredFilter['dimension'], values: readonly string[]): RawBuilder<unknown> {
+  switch (dimension) {
+    case 'address':
+      return placesMatch(sql`b.local`, sql`b.segment`, values);
+    case 'peer':
+      return placesMatch(sql`b.peer`, sql`''`, values);
+    case 'direction':
+      return sql`(b.direction = any(${values.map((one) => directionCode(one as Direction))}::smallint[]))`;
+    case 'transport':
+      return sql`(b.protocol = any(${values.map(Number)}::smallint[]))`;
+    case 'application':
+      return sql`(b.name = any(${[...values]}::text[]))`;
+    case 'port':
+      return portsMatch(values);
+    case 'scope':
+      return sql`(b.vantage = any(${values.map((one) => (one === 'uplink' ? 1 : 2))}::smallint[]))`;
+    case 'sensor':
+      return sql`(${isOfSensors(sql`b.capture_id`, values)})`;
+    case 'device':
+      return sql`(b.device_key = any(${[...values]}::text[]))`;
+  }
+}
+
+/** Never null: `none` is a value. */
+function portsMatch(values: readonly string[]): RawBuilder<unknown> {
+  const ports = values.filter((one) => one !== 'none').map(Number);
+  const isNone = sql`b.server_port is null`;
+  return values.includes('none')
+    ? sql`(${isNone} or b.server_port = any(${ports}::int[]))`
+    : sql`(not ${isNone} and b.server_port = any(${ports}::int[]))`;
+}
+
+/** Whether an address (and its segment) is one of these. */
+export function placesMatch(
+  address: RawBuilder<unknown>,
+  segment: RawBuilder<unknown>,
+  values: readonly string[],
+): RawBuilder<unknown> {
+  const { addresses, networks, segments } = splitPlaces(values);
+  // Each network by itself, so that an index can answer it.
+  const parts = networks.map((one) => sql`${address} <<= ${one}::inet`);
+  if (addresses.length > 0 || values.length === 0) parts.push(sql`${address} = any(${addresses}::inet[])`);
+  if (segments.length > 0)
+    parts.push(sql`(${address}, ${segment}) in (select * from unnest(${segments.map((one) => one.address)}::inet[],
+      ${segments.map((one) => one.segment)}::text[]))`);
+  return sql`(${sql.join(parts, sql` or `)})`;
+}

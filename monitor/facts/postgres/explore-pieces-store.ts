@@ -13,7 +13,7 @@ import {
   splitPlaces,
 } from '../contract/exploration.ts';
 import { ownedMinutes } from './detail-store.ts';
-import { judgedFacts, judgedPairs, noAddress } from './judge-store.ts';
+import { isOfSensors, judgedFacts, judgedPairs, noAddress } from './judge-store.ts';
 import { excludedLocals, namePieces, namePiecesWithout } from './name-pieces-store.ts';
 import {
   type Coverage,
@@ -25,6 +25,7 @@ import {
   type MinuteParts,
   type Parts,
   type Span,
+  spansOf,
   tenSeconds,
   uniteSpans,
   withoutHours,
@@ -129,7 +130,8 @@ export function piecesOf(coverage: Coverage, asked: Reading & ExploredView): Pie
   if (isByName(asked))
     return namePieces(coverage, asked, coverage.namesUpTo(asked.stepSeconds ?? daySeconds));
   const locals = excludedOf(asked);
-  if (locals === null) return usagePieces(coverage, asked);
+  if (locals === null)
+    return isOfSensorHours(asked) ? sensorPieces(coverage, asked) : usagePieces(coverage, asked);
   const step = asked.stepSeconds ?? hourSeconds;
   return namePiecesWithout(
     coverage,
@@ -290,6 +292,43 @@ function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
     ],
     filters: asked.filters,
     grains: grainsOf(parts),
+  };
+}
+
+/** Whether sensors are all that is asked for of captures, and hours fit: an address mostly counts at one sensor for hours. */
+const isOfSensorHours = (asked: Exploration): boolean =>
+  fitsHours(asked) &&
+  !usesDimension(asked, 'scope', 'device') &&
+  !asked.by.includes('sensor') &&
+  asked.filters.filter(({ dimension, is }) => dimension === 'sensor' && is).length === 1 &&
+  !asked.filters.some(({ dimension, is }) => dimension === 'sensor' && !is);
+
+/** Usage that sensors counted: of hours where no other one counted for the address, of facts elsewhere. */
+function sensorPieces(coverage: Coverage, asked: Exploration): Pieces {
+  const { siteId } = coverage;
+  const rolled: Parts & MinuteParts = asked.measure === 'packets' ? coverage.detailed.all : coverage;
+  if (rolled.hours.length === 0) return usagePieces(coverage, asked);
+  const wholeHours = spansOf(rolled.hours, hourSeconds);
+  const judging = { ...judgingOf(siteId, asked, withoutHours(rolled)), wholeHours };
+  const { locals } = judging;
+  const isLocal = locals === null ? sql`true` : sql`local = any(${locals}::inet[])`;
+  const isNamed = nameCondition(asked);
+  return {
+    kind: 'usage of sensors',
+    before: sql`${judgedFacts(judging)},`,
+    columns: ['start', ...usageColumns, ...amounts],
+    parts: [
+      sql`select minute, ${localOrNone('j')}, segment, null::text, name, protocol, server_port, direction, inbound_bytes, outbound_bytes,
+          packets
+        from judged j where owns and ${isLocal} and ${isNamed} and ${isOfSensors(sql`capture_id`, judging.sensors!)}`,
+      sql`select hour, ${localOrNone('h')}, segment, null::text, name, protocol, server_port, direction, inbound_bytes, outbound_bytes,
+          ${asked.measure === 'packets' ? sql`packets` : sql`null::numeric`}
+        from application_hours h where site_id = ${siteId} and ${inHours(rolled.hours)} and inbound_bytes is not null and ${isLocal}
+          and ${isNamed} and local = any(array(select distinct local from sensor_hours))
+          and (hour, local) in (select hour, local from sensor_hours where is_alone)`,
+    ],
+    filters: asked.filters.filter((one) => one.dimension !== 'sensor'),
+    grains: grainsOf(rolled),
   };
 }
 

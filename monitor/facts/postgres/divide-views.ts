@@ -10,7 +10,8 @@ import {
   type FilterDimension,
   splitPlaces,
 } from '../contract/exploration.ts';
-import { isOfCaptures, isOfNames, localsOf, piecesOf, type Reading } from './explore-pieces-store.ts';
+import { isOfCaptures, isOfNames, localsOf, piecesOf } from './explore-pieces-store.ts';
+import type { Reading } from './pieces.ts';
 import { type Coverage, hourSeconds } from './span-store.ts';
 
 /**

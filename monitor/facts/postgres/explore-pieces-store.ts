@@ -7,14 +7,13 @@ import {
   type Exploration,
   type Explored,
   type ExploredDimension,
-  type ExploredFilter,
-  type ExploredReading,
   type ExploredView,
   splitPlaces,
 } from '../contract/exploration.ts';
 import { ownedMinutes } from './detail-store.ts';
 import { isOfSensors, judgedFacts, judgedPairs, noAddress } from './judge-store.ts';
 import { excludedLocals, namePieces, namePiecesWithout } from './name-pieces-store.ts';
+import type { Pieces, Reading } from './pieces.ts';
 import {
   type Coverage,
   daySeconds,
@@ -33,29 +32,6 @@ import {
 
 /** Expressions over a row `b` of a source, by dimension. */
 type Columns = Partial<Record<ExploredDimension, RawBuilder<unknown>>>;
-
-export interface Pieces {
-  /** Questions with the same filters, range and steps sum the same rows where their kind is the same. */
-  kind: string;
-  /** Common table expressions before `parts`, with a comma after each. */
-  before: RawBuilder<unknown>;
-  /** Selects, each of other rows, of `columns`. They are summed one by one, so that PostgreSQL can share a large one out. */
-  parts: readonly RawBuilder<unknown>[];
-  columns: readonly string[];
-  /** Those that the parts don't meet by themselves. */
-  filters: readonly ExploredFilter[];
-  /**
-   * `locals` of rows that were taken out as nothing, packed; where one has an address that the filters don't leave out, the sums
-   * may lack a row, and the facts have to be read (`isDirect`).
-   */
-  emptied?: RawBuilder<unknown>;
-  grains: Set<'minutes' | 'tens' | 'hours' | 'days'>;
-}
-
-export interface Reading extends ExploredReading {
-  /** Nothing is found by taking a part away. */
-  isDirect?: boolean;
-}
 
 type Asked = Pick<Exploration, 'by' | 'filters'>;
 

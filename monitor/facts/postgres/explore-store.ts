@@ -8,7 +8,7 @@ import type { Explored, ExploredFilter, ExploredReading, ExploredView } from '..
 import { listDeviceAddresses } from './device-store.ts';
 import { divideViews, type Way } from './divide-views.ts';
 import { listObserved } from './observed-store.ts';
-import type { Reading } from './explore-pieces-store.ts';
+import type { Reading } from './pieces.ts';
 import type { Coverage } from './span-store.ts';
 import { type SummedView, type Sums, sumViews, Undecided } from './sum-views-store.ts';
 

@@ -5,8 +5,9 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type Exploration, type ExploredFilter, splitPlaces } from '../contract/exploration.ts';
 import { conditionOf } from './explore-filters-store.ts';
-import type { Pieces } from './explore-pieces-store.ts';
+
 import { judgedFacts } from './judge-store.ts';
+import type { Pieces } from './pieces.ts';
 import {
   daySeconds,
   hourSeconds,
@@ -102,7 +103,7 @@ const keptTables = ({ hours, tens, judged }: NameParts): readonly KeptTable[] =>
 
 /**
  * The same without these local addresses. A row that is left with no byte is nothing where all of its addresses are left out; where it has
- * others, nobody can tell from the sums whether they had a part of no byte (`emptied`).
+ * others, the sums don't tell whether they had a part of no byte (`emptied`).
  */
 export function namePiecesWithout(
   { siteId }: Of,

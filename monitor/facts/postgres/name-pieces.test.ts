@@ -53,7 +53,7 @@ test('sums without some addresses are those of the facts of others, also where t
   assert.ok(Math.min(counts.taken, counts.again, counts.direct) > 3, JSON.stringify(counts));
 });
 
-test('a name that others used without a byte stays, and one that nobody else used goes', async () => {
+test('a name that others used without a byte stays, and one that no other used goes', async () => {
   await using world = await createMonitorWorld();
   const nowSecond = Math.floor(Date.now() / 1000);
   const store = await postgresUnderTest(world);

@@ -12,9 +12,10 @@ import type {
 } from '../contract/exploration.ts';
 import { rawNamesOf } from './divide-views.ts';
 import { conditionOf } from './explore-filters-store.ts';
-import { columns, type Pieces, piecesOf, type Reading } from './explore-pieces-store.ts';
+import { columns, piecesOf } from './explore-pieces-store.ts';
 import { excludedLocals } from './name-pieces-store.ts';
 import { listAddresses } from './packed.ts';
+import type { Pieces, Reading } from './pieces.ts';
 import type { Coverage } from './span-store.ts';
 
 export type Sums = Omit<Explored, 'observed'>;

@@ -16,7 +16,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { createRankingLoop } from '#monitor/applications/index.ts';
 import { countRows, type FleetSensor } from '#monitor/facts/testing/bench-fleet.ts';
 import { startBenchDatabase, startBenchServer } from '#monitor/facts/testing/bench-monitor.ts';
-import { seededRandom } from '#monitor/facts/testing/random-uploads.ts';
+import { seededBelow } from '#monitor/facts/testing/random-uploads.ts';
 import { createNamesLoop } from '#monitor/search/index.ts';
 import { createHeldWork } from './testing/fleet/hold-work.ts';
 import { fillLiveHour, makeFleet, windowsOfHour } from './testing/fleet/make-fleet.ts';
@@ -73,7 +73,7 @@ async function benchSize(sensors: number, report: (line: string) => void): Promi
     SVC_LIVE_HISTORY_MAXLEN: String(windowsOfHour * ofSite),
   });
   const sample = fleet.slice(0, Math.min(sensors, sampleSites * ofSite));
-  const client = new SensorClient(server.port, seededRandom(1));
+  const client = new SensorClient(server.port, seededBelow(1));
   const statements = showsStatements ? await createStatementLog(bench, report) : null;
   const idle = { serve: 0, postgres: 0 };
   const running: Running = {

@@ -13,7 +13,7 @@ import type { MemoryFacts } from '#monitor/facts/memory/memory-facts.ts';
 import { type BenchDatabase, startBenchDatabase } from '#monitor/facts/testing/bench-monitor.ts';
 import { compareAnswers } from '#monitor/facts/testing/conformance.ts';
 import { minutesOf } from '#monitor/facts/testing/engines.ts';
-import { randomUpload, seededRandom } from '#monitor/facts/testing/random-uploads.ts';
+import { randomUpload, seededBelow } from '#monitor/facts/testing/random-uploads.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 
 const program = fileURLToPath(new URL('../../svc.ts', import.meta.url));
@@ -54,7 +54,7 @@ async function fillPostgres({ monitor, database }: BenchDatabase) {
   const node = { host_name: 'node-1', node: 'node-1', sensor_version: '0.1.0' };
   const { credential } = (await monitor.sensors.enrol({ token, ...node }))!;
   const { id: sensorId } = (await monitor.sensors.authenticate(credential))!;
-  const random = seededRandom(1);
+  const random = seededBelow(1);
   const hour = Math.floor(Date.now() / 3_600_000) * 3600;
   const minutes = [hour - 3600, hour - 7200, hour - 30 * 3600, hour - 15 * 86_400];
   const origins = [{ siteId, sensorId }];

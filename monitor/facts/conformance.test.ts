@@ -18,7 +18,7 @@ import { compareViews } from './testing/explore-together.ts';
 import { checkGaps } from './testing/gaps.ts';
 import { checkQuietSteps } from './testing/quiet-steps.ts';
 import { randomExploration, randomView } from './testing/random-exploration.ts';
-import { randomUpload, sampleAddresses, seededRandom } from './testing/random-uploads.ts';
+import { randomUpload, sampleAddresses, seededBelow } from './testing/random-uploads.ts';
 
 /** Memory with two sensors; it stores each upload by itself and knows no transaction. */
 function memoryUnderTest(nowSecond: number, plant: Plant = (facts) => facts): StoreUnderTest {
@@ -98,7 +98,7 @@ test('NET-8.8: a process that finds minutes judged by another one makes the room
   const store = await postgresUnderTest(world);
   const minute = Math.floor(nowSecond / 60) * 60 - 26 * 3600;
   const origin = store.origins[0]!;
-  const random = seededRandom(1);
+  const random = seededBelow(1);
   const uploads = Array.from({ length: 5 }, () =>
     randomUpload(random, { origins: [origin], minutes: [minute] }),
   );
@@ -134,7 +134,7 @@ test('explore: rows that hours rank have the sums and steps of one read, alone a
   await using world = await createMonitorWorld();
   const store = await postgresUnderTest(world);
   const firstHour = Math.floor(Date.now() / 3_600_000) * 3600 - 5 * 3600;
-  const random = seededRandom(2);
+  const random = seededBelow(2);
   const minutes = Array.from({ length: 30 }, (_, i) => firstHour + i * 10 * 60);
   await store.append(
     Array.from({ length: 40 }, () => randomUpload(random, { origins: store.origins, minutes })),

@@ -18,7 +18,7 @@ import { toClickhouseEnds } from './move/move-ends.ts';
 import { benchAddress, fillDay, readRoom } from './testing/bench-days.ts';
 import { type BenchDatabase, startBenchDatabase } from './testing/bench-monitor.ts';
 import { familySeconds, processorSeconds } from './testing/processor-time.ts';
-import { randomToken, seededRandom } from './testing/random-uploads.ts';
+import { randomToken, seededBelow } from './testing/random-uploads.ts';
 
 export const name = 'facts';
 
@@ -103,7 +103,7 @@ async function takeUploads(
   engine: string,
   { bench, store, origin, day }: Taking,
 ) {
-  const random = seededRandom(1);
+  const random = seededBelow(1);
   const all = Array.from({ length: batches }, (_, batch) =>
     Array.from({ length: uploadsOfBatch }, (__, i) =>
       uploadOf(random, origin, day + 60 * (batch * uploadsOfBatch + i)),
@@ -129,7 +129,7 @@ async function takeUploads(
 }
 
 function uploadOf(
-  random: ReturnType<typeof seededRandom>,
+  random: ReturnType<typeof seededBelow>,
   origin: FactUpload['origin'],
   minute: number,
 ): FactUpload {

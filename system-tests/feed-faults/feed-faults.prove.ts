@@ -4,7 +4,7 @@
  * operations holds in the end is what the monitor knows: nothing missing, nothing twice, nothing older. `--n` is the number of
  * faults of each feed.
  */
-import { seededRandom } from '#monitor/facts/testing/random-uploads.ts';
+import { seededBelow } from '#monitor/facts/testing/random-uploads.ts';
 import { compare } from './compare.ts';
 import { deliveryFaults, type ReceiverPlant, receiverPlants } from './fault-proxy.ts';
 import { createHistory } from './history.ts';
@@ -47,7 +47,7 @@ export async function runFeeds(
   options: Options & { plant: ReceiverPlant | ScanPlant | null; feeds?: readonly FeedName[] },
 ) {
   const { n, seed, plant, report, changesOfRound = 100, feeds = feedNames } = options;
-  const random = seededRandom(seed);
+  const random = seededBelow(seed);
   const offences: string[] = [];
   let rounds = 0;
   await using pair = await createPair(random, plant);

@@ -3,7 +3,7 @@
  * would have left them. Rows are drawn by the minute and the server alone, so a world that is kept goes on where it ended.
  */
 import type { BenchDatabase } from '#monitor/facts/testing/bench-monitor.ts';
-import { seededRandom } from '#monitor/facts/testing/random-uploads.ts';
+import { seededBelow } from '#monitor/facts/testing/random-uploads.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { copyRows, createRowWriter } from '#service-kit/postgres/index.ts';
 
@@ -152,7 +152,7 @@ function drawMinutes({ siteId, captureIds, from, to, perMinute }: Filling) {
   const facts = createRowWriter(32 << 20);
   const pairs = createRowWriter(32 << 20);
   for (let minute = from; minute < to; minute += 60) {
-    const random = seededRandom(minute / 60);
+    const random = seededBelow(minute / 60);
     const place = (to: typeof hosts, server: number) => {
       to.bigint(siteId);
       to.timestamp(minute * 1000);

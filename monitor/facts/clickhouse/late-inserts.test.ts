@@ -8,7 +8,7 @@ import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts
 import type { FactUpload } from '../contract/facts.ts';
 import { noteSent } from '../control/sent-store.ts';
 import { type FactStore, openScope } from '../index.ts';
-import { randomUpload, seededRandom } from '../testing/random-uploads.ts';
+import { randomUpload, seededBelow } from '../testing/random-uploads.ts';
 import { createClickhouseFacts } from './clickhouse-facts.ts';
 import type { Engine, FactClient } from './engine-store.ts';
 import { ch, plain } from './statement.ts';
@@ -69,7 +69,7 @@ for (const fate of ['lost', 'late', 'arrived'] as const)
     // Yesterday evening and this morning are two days of every table.
     const midnight = Math.floor(Date.now() / 86_400_000) * 86_400;
     const minutes = [midnight - 120, midnight - 60, midnight];
-    const random = seededRandom(5);
+    const random = seededBelow(5);
     const create = async (client: FactClient) => {
       const facts = createClickhouseFacts({ client, db: () => world.database.db, nameApplication });
       await facts.migrate();
@@ -122,7 +122,7 @@ test('NET-7.1: an upload that was applied adds nothing when it comes again, also
     );
   const origins = [{ siteId: world.siteId, sensorId: world.sensor.id }];
   const minutes = [Math.floor(Date.now() / 60_000) * 60 - 600];
-  const random = seededRandom(6);
+  const random = seededBelow(6);
   const uploads = Array.from({ length: 8 }, () => randomUpload(random, { origins, minutes }));
   for (const upload of uploads) await append(world, facts, [upload]);
   const contents = await contentsOf(facts.engine);
@@ -137,7 +137,7 @@ test('NET-7.1: a process that has lost uploads to another one, which sends or ha
   const facts = createClickhouseFacts({ client: engine.client, db: () => db, nameApplication });
   await facts.migrate();
   const origins = [{ siteId: world.siteId, sensorId: world.sensor.id }];
-  const random = seededRandom(7);
+  const random = seededBelow(7);
   const minutes = [Math.floor(Date.now() / 60_000) * 60 - 600];
   const [sent, ended, other] = [0, 1, 2].map(() => randomUpload(random, { origins, minutes }));
   await noteSent(db, [{ id: randomUUID(), uploads: [sent!] }]);

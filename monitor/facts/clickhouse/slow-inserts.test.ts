@@ -6,7 +6,7 @@ import { nameApplication } from '#monitor/applications/index.ts';
 import { createMonitorWorld } from '#monitor/testing/index.ts';
 import { until } from '#service-kit/testing/until.ts';
 import { openScope } from '../index.ts';
-import { randomUpload, seededRandom } from '../testing/random-uploads.ts';
+import { randomUpload, seededBelow } from '../testing/random-uploads.ts';
 import { createClickhouseFacts } from './clickhouse-facts.ts';
 import type { FactClient } from './engine-store.ts';
 import { createChdbEngine } from './testing/chdb-engine.ts';
@@ -32,7 +32,7 @@ test('NET-7.1: while ClickHouse is slow, the transaction of the uploads says eve
   t.mock.timers.enable({ apis: ['setInterval'] });
   const origins = [{ siteId: world.siteId, sensorId: world.sensor.id }];
   const minutes = [Math.floor(Date.now() / 60_000) * 60 - 600];
-  const upload = randomUpload(seededRandom(8), { origins, minutes });
+  const upload = randomUpload(seededBelow(8), { origins, minutes });
   let session = 0;
   const applied = db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(trx);

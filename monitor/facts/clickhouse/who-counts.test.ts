@@ -6,7 +6,7 @@ import { openScope } from '../contract/control-scope.ts';
 import type { Exploration, ExploredDimension } from '../contract/exploration.ts';
 import type { FactStore } from '../contract/fact-store.ts';
 import { createMemoryFacts } from '../memory/memory-facts.ts';
-import { randomToken, seededRandom } from '../testing/random-uploads.ts';
+import { randomToken, seededBelow } from '../testing/random-uploads.ts';
 import { createClickhouseFacts } from './clickhouse-facts.ts';
 import { createChdbEngine } from './testing/chdb-engine.ts';
 
@@ -34,7 +34,7 @@ async function makeStores(
   });
   await store.migrate();
   const model = createMemoryFacts({ nameApplication, nowSecond: () => testMinute + 600 });
-  const random = seededRandom(7);
+  const random = seededBelow(7);
   for (const { role, sensorId, capture, packets, bytes, address, deviceKey } of told) {
     const minute = captureMinute({
       ...{ capture, role },

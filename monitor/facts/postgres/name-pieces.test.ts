@@ -8,7 +8,7 @@ import { createFactStore } from '../index.ts';
 import { createMemoryFacts } from '../memory/memory-facts.ts';
 import { postgresUnderTest } from '../testing/engines.ts';
 import { randomRemainder } from '../testing/random-exploration.ts';
-import { randomToken, randomUpload, seededRandom } from '../testing/random-uploads.ts';
+import { randomToken, randomUpload, seededBelow } from '../testing/random-uploads.ts';
 
 test('sums without some addresses are those of the facts of others, also where these had no byte', async () => {
   await using world = await createMonitorWorld();
@@ -22,7 +22,7 @@ test('sums without some addresses are those of the facts of others, also where t
   });
   const facts = createFactStore({ db: () => db as typeof world.database.db, nameApplication });
   const firstHour = Math.floor(nowSecond / 3600) * 3600 - 4 * 3600;
-  const random = seededRandom(Number(process.env.SVC_TEST_SEED ?? 5));
+  const random = seededBelow(Number(process.env.SVC_TEST_SEED ?? 5));
   const minutes = Array.from({ length: 72 }, (_, i) => firstHour + i * 3 * 60);
   const { siteId } = store.origins[0]!;
   const counts = { taken: 0, again: 0, direct: 0 };
@@ -73,7 +73,7 @@ test('a name that others used without a byte stays, and one that no other used g
       ],
     }),
   );
-  const upload = { origin: store.origins[0]!, token: randomToken(seededRandom(1)), minutes, gaps: [] };
+  const upload = { origin: store.origins[0]!, token: randomToken(seededBelow(1)), minutes, gaps: [] };
   await store.append([upload]);
   await model.append([upload]);
   await store.facts.rollUp('all');

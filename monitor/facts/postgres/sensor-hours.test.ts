@@ -5,7 +5,7 @@ import { createMonitorWorld } from '#monitor/testing/index.ts';
 import { createMemoryFacts } from '../memory/memory-facts.ts';
 import { postgresUnderTest } from '../testing/engines.ts';
 import { randomExploration } from '../testing/random-exploration.ts';
-import { randomUpload, seededRandom } from '../testing/random-uploads.ts';
+import { randomUpload, seededBelow } from '../testing/random-uploads.ts';
 
 test('usage that a sensor counted is that of its facts, of hours that it has alone and of those that it shares', async () => {
   await using world = await createMonitorWorld();
@@ -13,7 +13,7 @@ test('usage that a sensor counted is that of its facts, of hours that it has alo
   const store = await postgresUnderTest(world);
   const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
   const firstHour = Math.floor(nowSecond / 3600) * 3600 - 6 * 3600;
-  const random = seededRandom(Number(process.env.SVC_TEST_SEED ?? 6));
+  const random = seededBelow(Number(process.env.SVC_TEST_SEED ?? 6));
   // Hours with one minute, in which an address mostly counts at one sensor, and hours with many.
   const minutes = Array.from({ length: 60 }, (_, i) => firstHour + (i % 6) * 3600 + (i % 2) * 60 * i);
   const sensorIds = store.origins.map((one) => one.sensorId);

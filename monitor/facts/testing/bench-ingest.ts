@@ -17,7 +17,7 @@ import {
   usageOfUpload,
 } from './bench-fleet.ts';
 import { type BenchDatabase, startBenchDatabase, startBenchServer } from './bench-monitor.ts';
-import { type Random, seededRandom } from './random-uploads.ts';
+import { type Random, seededBelow } from './random-uploads.ts';
 
 const sensors = 1000;
 const sites = 20;
@@ -31,7 +31,7 @@ const minutesPaced = Number(process.env.SVC_BENCH_PACED_MINUTES ?? 2);
 export async function benchIngest(report: (line: string) => void): Promise<void> {
   await using bench = await startBenchDatabase();
   const fleet = await enrolFleet(bench, { sensors, sites, firstOctet: 10 });
-  const random = seededRandom(1);
+  const random = seededBelow(1);
   const start = Math.floor(Date.now() / 60_000) * 60 - 600;
   const makeOne = (i: number) => makeMinute(fleet, random, start + i * 60);
   await using server = await startBenchServer(bench);

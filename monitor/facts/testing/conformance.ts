@@ -8,7 +8,7 @@ import type { Direction, FactOrigin, FactUpload, SiteRange } from '../contract/f
 import type { MemoryFacts } from '../memory/memory-facts.ts';
 import { compareTogether } from './explore-together.ts';
 import { randomExploration, randomRemainder } from './random-exploration.ts';
-import { type Random, randomUpload, sampleAddresses, sampleKeys, seededRandom } from './random-uploads.ts';
+import { type Random, randomUpload, sampleAddresses, sampleKeys, seededBelow } from './random-uploads.ts';
 
 /** An engine with the sites and sensors that uploads come from. */
 export interface StoreUnderTest {
@@ -38,7 +38,7 @@ export async function checkConformance(
   store: StoreUnderTest,
   options: ConformanceOptions,
 ): Promise<string[]> {
-  const random = seededRandom(options.seed);
+  const random = seededBelow(options.seed);
   const minutes = sampleMinutes(options.nowSecond);
   const offences: string[] = [];
   for (const stage of ['from facts alone', 'rolled up', 'with late facts', 'rolled up again']) {

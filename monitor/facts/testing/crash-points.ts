@@ -10,7 +10,7 @@ import {
   type StoreUnderTest,
   sampleMinutes,
 } from './conformance.ts';
-import { type Random, randomUpload, seededRandom } from './random-uploads.ts';
+import { type Random, randomUpload, seededBelow } from './random-uploads.ts';
 
 const uploadsOfPoint = 4;
 
@@ -22,7 +22,7 @@ export async function checkCrashPoints(
     compareEvery?: number;
   },
 ): Promise<{ offences: string[]; steps: number }> {
-  const random = seededRandom(options.seed);
+  const random = seededBelow(options.seed);
   const minutes = sampleMinutes(options.nowSecond);
   for (let step = 0; ; step += 1) {
     const uploads = Array.from({ length: uploadsOfPoint }, () => makeUpload(random, store, minutes));

@@ -6,14 +6,14 @@ import type { FactStore } from '../contract/fact-store.ts';
 import type { FactUpload } from '../contract/facts.ts';
 import { createMemoryFacts } from '../memory/memory-facts.ts';
 import type { StoreUnderTest } from './conformance.ts';
-import { randomToken, seededRandom } from './random-uploads.ts';
+import { randomToken, seededBelow } from './random-uploads.ts';
 
 export async function checkGaps(store: StoreUnderTest): Promise<void> {
   const { siteId } = store.origins[0]!;
   const nowSecond = Math.floor(Date.now() / 1000);
   const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
   const first = Math.floor(nowSecond / 60) * 60 - 3600;
-  const random = seededRandom(Number(process.env.SVC_TEST_SEED ?? 5));
+  const random = seededBelow(Number(process.env.SVC_TEST_SEED ?? 5));
   const captures = ['uplink0', 'br0'];
   const reasons = ['sensor_down', 'capture_failed', 'storage_full', 'refused', 'clock_step'] as const;
   const upload = (): FactUpload => {

@@ -6,7 +6,7 @@ import type { Exploration } from '../contract/exploration.ts';
 import type { FactStore } from '../contract/fact-store.ts';
 import { createMemoryFacts } from '../memory/memory-facts.ts';
 import type { StoreUnderTest } from './conformance.ts';
-import { randomToken, seededRandom } from './random-uploads.ts';
+import { randomToken, seededBelow } from './random-uploads.ts';
 
 export async function checkQuietSteps(store: StoreUnderTest): Promise<void> {
   const { siteId } = store.origins[0]!;
@@ -21,7 +21,7 @@ export async function checkQuietSteps(store: StoreUnderTest): Promise<void> {
       hosts: busy.has(hour) ? [host('192.0.2.10', 500, 50)] : [],
     }),
   );
-  const token = randomToken(seededRandom(3));
+  const token = randomToken(seededBelow(3));
   const upload = { origin: store.origins[0]!, token, minutes, gaps: [] };
   await model.append([upload]);
   await store.append([upload]);

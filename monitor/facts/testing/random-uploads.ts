@@ -2,6 +2,7 @@
  * Uploads at random, and small: few addresses, names and minutes, so that captures overlap, rows of one key meet, owners
  * disagree and ties happen all the time.
  */
+import { seededRandom } from '#common/random/index.ts';
 import type {
   TelemetryEvidence,
   TelemetryMinute,
@@ -11,15 +12,10 @@ import type { FactOrigin, FactUpload } from '../contract/facts.ts';
 
 export type Random = (below: number) => number;
 
-/** A number from 0 up to `below`, the same for the same seed. */
-export function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4_294_967_296) * below);
-  };
+/** Whole numbers from 0 up to and without `below`, the same for the same seed. */
+export function seededBelow(seed: number): Random {
+  const next = seededRandom(seed);
+  return (below) => Math.floor(next() * below);
 }
 
 const captures = [

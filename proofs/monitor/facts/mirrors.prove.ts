@@ -15,7 +15,7 @@ import {
   randomUpload,
   sampleAddresses,
   sampleKeys,
-  seededRandom,
+  seededBelow,
 } from '#monitor/facts/testing/random-uploads.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createMonitorWorld, createSpool, type MonitorWorld, testMinute } from '#monitor/testing/index.ts';
@@ -60,7 +60,7 @@ export async function deliverMirrors(
   plant: Plant,
 ): Promise<{ offences: string[]; deliveries: number }> {
   await using world = await createMonitorWorld();
-  const random = seededRandom(seed);
+  const random = seededBelow(seed);
   const offences: string[] = [];
   let deliveries = 0;
   for (let i = 0; i < n; i += 1) {

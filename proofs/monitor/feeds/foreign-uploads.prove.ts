@@ -13,7 +13,7 @@ import {
   type TelemetryMinute,
   type TelemetryUsageRow,
 } from '#contracts/sensor-api/telemetry-codec.ts';
-import { type Random, seededRandom } from '#monitor/facts/testing/random-uploads.ts';
+import { type Random, seededBelow } from '#monitor/facts/testing/random-uploads.ts';
 import { createFeeds, minutes } from '#monitor/feeds/index.ts';
 import {
   type OperationsStub,
@@ -67,7 +67,7 @@ export async function runUploads(
 ): Promise<{ tried: number; delivered: number; offences: string[] }> {
   await using operations = await startOperationsStub();
   await using server = await startMonitorServer({ SVC_ALLOW_DOCUMENTATION_ADDRESSES: '1' });
-  const random = seededRandom(seed);
+  const random = seededBelow(seed);
   const scene = await createScene(server, operations, plant);
   const offences: string[] = [];
   let delivered = 0;

@@ -5,7 +5,7 @@
  */
 import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
 import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
-import { type Random, seededRandom } from '#monitor/facts/testing/random-uploads.ts';
+import { type Random, seededBelow } from '#monitor/facts/testing/random-uploads.ts';
 import { requireIncidentsAlone } from '#monitor/incidents/index.ts';
 import { createIncidentSpool, observation } from '#monitor/incidents/testing/observations.ts';
 import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
@@ -52,7 +52,7 @@ export async function runOrders(
   await stopDatabaseClock(world.database, start + 3_600_000);
   const sensors = [world.sensor, await world.enrol('node-2'), await world.enrol('node-3')];
   if (plant) await plantIn(world, plant);
-  const random = seededRandom(seed);
+  const random = seededBelow(seed);
   const offences: string[] = [];
   let merged = 0;
   let history: Said[] = [];

@@ -9,7 +9,7 @@ import { cancelMove, type FactUpload, openScope } from '../../index.ts';
 import { createMemoryFacts, type MemoryFacts } from '../../memory/memory-facts.ts';
 import { compareAnswers, type StoreUnderTest, sampleMinutes } from '../../testing/conformance.ts';
 import { createMoves, minutesOf } from '../../testing/engines.ts';
-import { type Random, randomUpload, sampleAddresses, seededRandom } from '../../testing/random-uploads.ts';
+import { type Random, randomUpload, sampleAddresses, seededBelow } from '../../testing/random-uploads.ts';
 import { useClickhouse } from '../../use-engine.ts';
 import { deleteFacts, moveBetween } from '../move-between.ts';
 import type { MoveStep } from '../move-days.ts';
@@ -56,7 +56,7 @@ export async function createMoveWorld(seed = Number(process.env.SVC_TEST_SEED ??
   const engine = await startHttpEngine();
   const db = () => monitor.database.db;
   const nowSecond = Math.floor(Date.now() / 1000);
-  const random = seededRandom(seed);
+  const random = seededBelow(seed);
   const client = createFactClient(parseFactsUrl(engine.url));
   const clickhouse = createClickhouseFacts({ client, db, nameApplication });
   await clickhouse.migrate();

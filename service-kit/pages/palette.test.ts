@@ -95,13 +95,15 @@ describe('command palette', () => {
   });
 
   test('what is typed before its script has come is its text, and no key of the page', async () => {
-    await using opened = await open();
-    const { page } = opened;
     const held = Promise.withResolvers<void>();
-    await page.route(/palette\.js/, async (route) => {
-      await held.promise;
-      await route.continue();
-    });
+    // Before the page is there: a page that is loaded may send its next request past a new route.
+    const hold = (page: Page) =>
+      page.route(/palette\.js/, async (route) => {
+        await held.promise;
+        await route.continue();
+      });
+    await using opened = await openPage(browser, `${server.url}/`, {}, hold);
+    const { page } = opened;
     await page.keyboard.press('Control+k');
     // As one types on: `g s` would go to the servers.
     await page.keyboard.type('gs');

@@ -5,7 +5,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type Exploration, type ExploredFilter, splitPlaces } from '../contract/exploration.ts';
 import { conditionOf } from './explore-filters-store.ts';
-
 import { judgedFacts } from './judge-store.ts';
 import type { Pieces } from './pieces.ts';
 import {

@@ -75,7 +75,7 @@ describe('six tasks on a phone, with at most three taps each', () => {
     await customer();
     await tap(link('web-1'));
     await tap(link('Last hour'));
-    const why = page.locator('.chart-ribbon').getByText(/, \d\d:\d\d to \d\d:\d\d UTC/);
+    const why = page.locator('.chart-ribbon').getByText(/\d\d:\d\d to .*\d\d:\d\d UTC/);
     await why.first().waitFor();
     assert.match((await why.allInnerTexts()).join(), /no observation|before|not delivered yet|in progress/);
     done();
@@ -112,7 +112,7 @@ describe('six tasks on a phone, with at most three taps each', () => {
     done();
   });
 
-  test('deploy a server and see its traffic by the live windows, before its first minute is over', async () => {
+  test('deploy a server and see its traffic by the live windows', async () => {
     await customer();
     await tap(link('Deploy a server'));
     await tap(button('Deploy server'));

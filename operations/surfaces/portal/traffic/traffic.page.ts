@@ -200,9 +200,9 @@ export function stepOf(range: Range): string {
 }
 
 /** The newest minute over all addresses, and the sums of the range. */
-function rangeStats({ minutes, traffic, total }: TrafficPageOptions): Html {
-  const newest = minutes.find((row) => row.inboundBps !== null || row.outboundBps !== null)?.minute.getTime();
-  const latest = minutes.filter((row) => row.minute.getTime() === newest);
+function rangeStats({ minutes: rows, traffic, total }: TrafficPageOptions): Html {
+  const newest = rows.find((row) => row.inboundBps !== null || row.outboundBps !== null)?.minute.getTime();
+  const latest = rows.filter((row) => row.minute.getTime() === newest);
   const sum = (values: (number | null)[]) => {
     const known = values.filter((value) => value !== null);
     return known.length === 0 ? undefined : known.reduce((all, value) => all + value, 0);
@@ -214,7 +214,8 @@ function rangeStats({ minutes, traffic, total }: TrafficPageOptions): Html {
     newest === undefined
       ? undefined
       : html`minute ${formatTime(newest).slice(11)}${received !== null && html`, received ${age(received, traffic.nowMs)}`}`;
-  const observed = `${formatCount(traffic.steps.reduce((all, step) => all + step.minutes, 0))} minutes observed`;
+  const minutes = traffic.steps.reduce((all, step) => all + step.minutes, 0);
+  const observed = minutes === 1 ? '1 minute observed' : `${formatCount(minutes)} minutes observed`;
   const percentile = (p95: number | null | undefined) =>
     p95 === null || p95 === undefined ? observed : `${observed}, 95th percentile ${formatBitRate(p95)}`;
   return stats(

@@ -6,9 +6,16 @@
  * is not, the insert arrived as a whole.
  */
 import type { Engine } from './engine-store.ts';
+import { type Column, numbers, Rows, texts } from './native-columns.ts';
 import { ch, number, plain, text } from './statement.ts';
 
 export const daySeconds = 86_400;
+
+const markColumns: Column<{ minute: number; batchId: string }>[] = [
+  numbers('UInt32', 'site_id', () => 0),
+  numbers('DateTime', 'minute', ({ minute }) => minute),
+  texts('capture', ({ batchId }) => batchId),
+];
 
 /** Answers that are remembered: of a batch that failed each upload asks. */
 const knownMax = 4096;
@@ -27,8 +34,9 @@ export function createArrivals(engine: Engine): Arrivals {
   ): Promise<boolean> {
     // The day's last minute, so that it is kept for as long as any row of the batch.
     const minute = (day + 1) * daySeconds - 60;
-    const columns = ['site_id', 'minute', 'capture'];
-    await engine.insert({ table, columns }, `0\t${minute}\t${batchId}\n`, token);
+    const mark = new Rows(markColumns);
+    mark.add([{ minute, batchId }]);
+    await engine.insert({ table, columns: mark.names }, mark.encode(), token);
     const [found] = await engine.rows<{ marks: number }>(ch`
       select count() as marks from ${plain(table)}
       where site_id = 0 and minute = toDateTime(${number(minute)}, 'UTC') and capture = ${text(batchId)}`);

@@ -19,8 +19,8 @@ export interface Engine {
   rows<T>(statement: Fragment, limitMs?: number): Promise<T[]>;
   /** A statement without an answer. */
   run(statement: Fragment): Promise<void>;
-  /** Inserts rows in TabSeparated. What was inserted before under this token is left alone. The token is of letters and digits. */
-  insert(into: { table: string; columns: readonly string[] }, body: string, token: string): Promise<void>;
+  /** Inserts a block in the format Native. What was inserted before under this token is left alone. The token is of letters and digits. */
+  insert(into: { table: string; columns: readonly string[] }, block: Buffer, token: string): Promise<void>;
   /** Inserts rows in TabSeparated, also where the same were inserted before. */
   load(into: { table: string; columns: readonly string[] }, rows: Buffer): Promise<void>;
   /** Rows of a statement in TabSeparated, in pieces that need not end with a row. */
@@ -69,13 +69,14 @@ export function createEngine(client: FactClient): Engine {
       const { query, parameters } = toStatement(statement);
       await meaning(async () => await client.command({ query, query_params: parameters }));
     },
-    async insert({ table, columns }, body, token) {
+    async insert({ table, columns }, block, token) {
       if (!/^[0-9a-z]+$/.test(token)) throw new Error('A token consists of letters and digits.');
       await meaning(async () => {
         const { stream } = await client.exec({
           query: `insert into ${table} (${columns.join(', ')}) settings insert_deduplicate = 1, async_insert = 0,
-            insert_deduplication_token = '${token}', max_execution_time = ${insertSeconds} format TabSeparated`,
-          values: Readable.from([body]),
+            insert_deduplication_token = '${token}', max_execution_time = ${insertSeconds},
+            input_format_native_allow_types_conversion = 1 format Native`,
+          values: Readable.from([block]),
           abort_signal: AbortSignal.timeout(insertSeconds * 1000),
         });
         stream.destroy();

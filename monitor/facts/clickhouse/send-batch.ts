@@ -10,22 +10,20 @@ import type { OriginMinute } from '../control/capture-store.ts';
 import { divideUploads } from '../control/divide-uploads.ts';
 import { type Arrivals, daySeconds } from './arrival-store.ts';
 import type { Engine } from './engine-store.ts';
-import { type FactTable, factTables, type TableRows, type WriteOptions, writeRows } from './write-rows.ts';
+import {
+  createTableRows,
+  type FactTable,
+  factTables,
+  type TableRows,
+  type WriteOptions,
+  writeRows,
+} from './write-rows.ts';
 
 /** An upload with what its minutes were given. */
 export interface PlacedUpload {
   upload: FactUpload;
   minutes: readonly OriginMinute[];
 }
-
-interface BatchInsert {
-  table: FactTable;
-  day: number;
-  columns: readonly string[];
-  body: string[];
-}
-
-const dayOf = (minute: number) => Math.floor(minute / daySeconds);
 
 /** Inserts that are on their way at once: a server works on several, and each waits for its disk. */
 const concurrency = 4;
@@ -40,41 +38,38 @@ export async function sendBatch(
   uploads: readonly PlacedUpload[],
   how: WriteOptions,
 ): Promise<void> {
-  const inserts = new Map<string, BatchInsert>();
-  for (const one of uploads) {
-    for (const { day, rows } of rowsByDay(one, how)) {
-      for (const table of factTables) {
-        const { columns, lines } = rows[table];
-        if (lines.length === 0) continue;
-        const key = `${table} ${day}`;
-        const insert = inserts.get(key) ?? { table, day, columns, body: [] };
-        inserts.set(key, insert);
-        insert.body.push(lines.join(''));
-      }
+  const days = new Map<number, TableRows>();
+  for (const { upload, minutes } of uploads) {
+    for (const [day, own] of byDay(minutes)) {
+      const rows = days.get(day) ?? createTableRows();
+      days.set(day, rows);
+      writeRows(rows, upload, own, how);
     }
   }
-  const send =
-    ({ table, day, columns, body }: BatchInsert) =>
-    () =>
-      engine.insert({ table, columns }, body.join(''), batchToken(batchId, table, day));
-  const all = [...inserts.values()];
-  await runSeveral(all.filter(({ table }) => table !== lastTable).map(send));
-  await runSeveral(all.filter(({ table }) => table === lastTable).map(send));
+  const insertsOf = (tables: readonly FactTable[]) =>
+    [...days].flatMap(([day, rows]) =>
+      tables
+        .filter((table) => rows[table].count > 0)
+        .map((table) => () => insert(engine, rows, table, batchToken(batchId, table, day))),
+    );
+  await runSeveral(insertsOf(factTables.filter((table) => table !== lastTable)));
+  await runSeveral(insertsOf([lastTable]));
 }
 
 /** Sends what did not arrive of an upload that was sent in a batch before. */
 export async function sendRest(
   { engine, arrivals }: { engine: Engine; arrivals: Arrivals },
   batchId: string,
-  one: PlacedUpload,
+  { upload, minutes }: PlacedUpload,
   how: WriteOptions,
 ): Promise<void> {
-  for (const { day, rows } of rowsByDay(one, how)) {
+  for (const [day, own] of byDay(minutes)) {
+    const rows = createTableRows();
+    writeRows(rows, upload, own, how);
     for (const table of factTables) {
-      const { columns, lines } = rows[table];
-      if (lines.length === 0) continue;
+      if (rows[table].count === 0) continue;
       if (await arrivals.has({ batchId, table, day }, batchToken(batchId, table, day))) continue;
-      await engine.insert({ table, columns }, lines.join(''), tokenOf(table, one.upload, `day ${day}`));
+      await insert(engine, rows, table, tokenOf(table, upload, `day ${day}`));
     }
   }
 }
@@ -88,20 +83,19 @@ export async function sendAlone(
   let done = 0;
   for (const [part, [piece]] of divideUploads([upload]).entries()) {
     const { length } = piece!.minutes;
-    const rows = writeRows(upload, minutes.slice(done, done + length), how);
+    const rows = createTableRows();
+    writeRows(rows, upload, minutes.slice(done, done + length), how);
     done += length;
-    for (const table of factTables) {
-      const { columns, lines } = rows[table];
-      if (lines.length > 0)
-        await engine.insert({ table, columns }, lines.join(''), tokenOf(table, upload, part));
-    }
+    for (const table of factTables)
+      if (rows[table].count > 0) await insert(engine, rows, table, tokenOf(table, upload, part));
   }
 }
 
-function rowsByDay({ upload, minutes }: PlacedUpload, how: WriteOptions): { day: number; rows: TableRows }[] {
-  const days = Map.groupBy(minutes, ({ minute }) => dayOf(minute.minute));
-  return [...days].map(([day, own]) => ({ day, rows: writeRows(upload, own, how) }));
-}
+const byDay = (minutes: readonly OriginMinute[]) =>
+  Map.groupBy(minutes, ({ minute }) => Math.floor(minute.minute / daySeconds));
+
+const insert = (engine: Engine, rows: TableRows, table: FactTable, token: string): Promise<void> =>
+  engine.insert({ table, columns: rows[table].names }, rows[table].encode(), token);
 
 const nameOf = (parts: readonly (string | number)[]) =>
   createHash('sha256').update(parts.join(' ')).digest('hex');

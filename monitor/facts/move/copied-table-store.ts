@@ -44,7 +44,7 @@ const specials = [
   ['\\x01', '\\\\x01'],
   ['\\x02', '\\\\x02'],
 ] as const;
-/** Text, as `escaped` of `row-writer.ts` writes it. */
+/** Text, escaped as the format asks. */
 function textOf(value: RawBuilder<unknown>): Field {
   let text: RawBuilder<unknown> = value;
   for (const [from, to] of specials) text = sql`replace(${text}, e'${sql.raw(from)}', e'${sql.raw(to)}')`;

@@ -1,6 +1,6 @@
 /**
  * Copies a day of a site from PostgreSQL to ClickHouse. PostgreSQL writes rows in ClickHouse's format TabSeparated, so this process only
- * passes bytes on. Addresses are written as their bytes (`\xC0\x00…`), as `row-writer.ts` does.
+ * passes bytes on. Addresses are written as their bytes (`\xC0\x00…`), so that columns hold what they compare by.
  */
 import { sql } from 'kysely';
 import { type Queryable, readLines } from '#service-kit/postgres/index.ts';

@@ -3,9 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { type ClickHouseClientConfigOptions, createClient } from '@clickhouse/client';
 import { createChdbConnection } from 'chdb/connection';
 import type { FactClient } from '../engine-store.ts';
+import { insertFromFile, takesBytes } from './native-body.ts';
 
 export interface ChdbEngine extends AsyncDisposable {
   client: FactClient;
@@ -26,7 +28,17 @@ export async function createChdbEngine(): Promise<ChdbEngine> {
   await client.command({ query: `create database ${name}` });
   await client.command({ query: `use ${name}` });
   return {
-    client,
+    client: {
+      query: client.query.bind(client),
+      command: client.command.bind(client),
+      close: client.close.bind(client),
+      async exec(parameters: Parameters<typeof client.exec>[0] & { values?: Readable }) {
+        const { query, values } = parameters;
+        if (values === undefined || !takesBytes(query)) return await client.exec(parameters);
+        const body = Buffer.concat(await values.toArray());
+        return await insertFromFile(query, body, (statement) => client.exec({ query: statement }));
+      },
+    } as FactClient,
     async [Symbol.asyncDispose]() {
       await client.command({ query: `drop database ${name} sync` });
       await client.close();

@@ -7,6 +7,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Session } from 'chdb';
+import { insertFromFile, takesBytes } from './native-body.ts';
 import type { EngineCommand } from './start-http-engine.ts';
 
 const [folder, port = '0'] = process.argv.slice(2);
@@ -35,7 +36,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const database = url.searchParams.get('database') ?? 'default';
   if (!/^\w+$/.test(database) || !has(database))
     return refuse(response, 81, `Database ${database} does not exist`, 'UNKNOWN_DATABASE');
-  const { parameters, statement } = read(request, url, body);
+  const { parameters, statement, bytes } = read(request, url, body);
   const isInsert = /^\s*insert/i.test(statement);
   if (isInsert) inserts += 1;
   const due = isInsert && fault !== null && inserts > fault.after ? fault : null;
@@ -52,9 +53,11 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     return refuse(response, code, 'Planned', name);
   }
   try {
-    const result = await session.queryAsync(`use ${database}; ${parameters}${statement}`, {
-      format: url.searchParams.get('default_format') ?? 'TabSeparated',
-    });
+    const run = (text: string) =>
+      session.queryAsync(`use ${database}; ${parameters}${text}`, {
+        format: url.searchParams.get('default_format') ?? 'TabSeparated',
+      });
+    const result = await (bytes ? insertFromFile(statement, bytes, run) : run(statement));
     if (due?.how === 'killed after') process.exit(9);
     response.writeHead(200, { 'x-clickhouse-query-id': url.searchParams.get('query_id') ?? '' });
     response.end(Buffer.from(result.bytes()));
@@ -76,20 +79,24 @@ function isAllowed({ headers }: IncomingMessage): boolean {
 const has = (database: string) =>
   session.query(`select 1 from system.databases where name = '${database}'`, 'CSV') !== '';
 
-/** The statement, and what sets its parameters before it. */
-function read(request: IncomingMessage, url: URL, body: Buffer): { parameters: string; statement: string } {
+/** The statement with its data where that is text, its data where it is bytes, and what sets its parameters before it. */
+function read(
+  request: IncomingMessage,
+  url: URL,
+  body: Buffer,
+): { parameters: string; statement: string; bytes: Buffer | null } {
   const fields = new Map(url.searchParams);
   const boundary = /boundary=(?:"([^"]+)"|([^;]+))/.exec(request.headers['content-type'] ?? '');
   if (boundary)
     for (const [name, value] of readForm(body.toString(), boundary[1] ?? boundary[2]!))
       fields.set(name, value);
-  const given = [fields.get('query'), boundary ? undefined : body.toString()].filter(
-    (part) => part !== undefined && part !== '',
-  );
+  const query = fields.get('query') ?? '';
+  const bytes = takesBytes(query) ? body : null;
+  const given = [query, boundary || bytes ? '' : body.toString()].filter((part) => part !== '');
   const parameters = [...fields]
     .filter(([name]) => /^param_\w+$/.test(name))
     .map(([name, value]) => `set ${name} = '${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'; `);
-  return { parameters: parameters.join(''), statement: given.join('\n') };
+  return { parameters: parameters.join(''), statement: given.join('\n'), bytes };
 }
 
 /** Name and value of each field of a form. */

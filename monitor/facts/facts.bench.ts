@@ -80,10 +80,13 @@ export async function run(report: (line: string) => void): Promise<void> {
   await askAll('PostgreSQL', postgres);
 }
 
+/** An answer that takes longer is not asked for again: what an engine remembers of it is a small part of it. */
+const askedOnceMs = 20_000;
+
 /** Of the second of two answers, milliseconds. */
 async function timeOf(ask: () => Promise<unknown>): Promise<number> {
-  await ask();
-  return await timeOnce(ask);
+  const first = await timeOnce(ask);
+  return first > askedOnceMs ? first : await timeOnce(ask);
 }
 
 async function timeOnce(ask: () => Promise<unknown>): Promise<number> {

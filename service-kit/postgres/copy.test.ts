@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
+import { until } from '#service-kit/testing/until.ts';
 import { copyText, readLines } from './index.ts';
 
 async function* pieces(...all: string[]) {
@@ -48,4 +49,40 @@ test('lines are read as they are, and a reader that fails leaves its connection 
     readLines(database.db, sql`select ${value}`, async () => {}),
     /no parameters/,
   );
+});
+
+const silentMs = 120_000;
+
+test('a copy goes on for as long as rows come, also when all of them take longer than an answer may', async (t) => {
+  await using database = await createTestDatabase('service-kit');
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  // More than any buffer on the way holds, so that bytes come between two looks.
+  const between = 4_000_000;
+  let bytes = 0;
+  let looks = 0;
+  const rows = sql`select repeat('x', 1000) from generate_series(1, 20000)`;
+  await readLines(database.db, rows, async (piece) => {
+    bytes += piece.length;
+    if (bytes < between * (looks + 1)) return;
+    looks += 1;
+    t.mock.timers.tick(silentMs);
+  });
+  assert.deepEqual({ bytes, looks }, { bytes: 20_020_000, looks: 5 });
+});
+
+test('a copy of which nothing comes any more is given up', async (t) => {
+  await using database = await createTestDatabase('service-kit');
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const asleep = sql`select pid from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`;
+  const copy = readLines(database.db, sql`select pg_sleep(3600)`, async () => {});
+  const outcome = copy.then(
+    () => 'it came to its end',
+    (error: Error) => error.message,
+  );
+  await until('the copy waits', 20_000, async () => (await asleep.execute(database.db)).rows.length === 1);
+  // What was sent before the first look has moved.
+  t.mock.timers.tick(silentMs);
+  t.mock.timers.tick(silentMs);
+  assert.equal(await outcome, 'Connection terminated: no answer for 120 s');
+  await sql`select pg_terminate_backend(pid) from (${asleep}) a`.execute(database.db);
 });

@@ -1,4 +1,5 @@
 /** A program's database: its server (embedded or by URL), its migrations, its pool, and kysely over that pool. */
+import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
@@ -66,20 +67,25 @@ const usualAnswerMs = 120_000;
 const readerConnections = 4;
 
 /**
- * A client whose connection is cut when a statement is not answered in time. TCP alone would wait a quarter of an hour for
- * a vanished peer, and the waiting caller holds its pool connection and its open transaction meanwhile.
+ * A client whose connection is cut when a statement is not answered in time, or when nothing of a COPY has moved for as long. TCP
+ * alone would wait a quarter of an hour for a vanished peer, and the waiting caller holds its pool connection and its open
+ * transaction meanwhile.
  */
 function createTimeoutClient(answerMs: number): typeof pg.Client {
   return class TimeoutClient extends pg.Client {
     // biome-ignore lint/suspicious/noExplicitAny: the overloads of the driver.
     override query(...args: any[]): any {
-      const timer = setTimeout(() => {
-        const { stream } = (this as unknown as { connection: { stream: { destroy(error: Error): void } } })
-          .connection;
-        stream.destroy(new Error(`Connection terminated: no answer for ${answerMs / 1000} s`));
+      const { stream } = (this as unknown as { connection: { stream: Socket } }).connection;
+      const moved = () => stream.bytesRead + stream.bytesWritten;
+      let isCopy = false;
+      let before = moved();
+      const timer = setInterval(() => {
+        const now = moved();
+        if (isCopy && now !== before) before = now;
+        else stream.destroy(new Error(`Connection terminated: no answer for ${answerMs / 1000} s`));
       }, answerMs);
       timer.unref();
-      const done = () => clearTimeout(timer);
+      const done = () => clearInterval(timer);
       const last = args.at(-1);
       // The pool's own `query` gives a callback.
       if (typeof last === 'function') {
@@ -91,9 +97,11 @@ function createTimeoutClient(answerMs: number): typeof pg.Client {
       // biome-ignore lint/suspicious/noExplicitAny: as above.
       const result = (super.query as any)(...args);
       if (result instanceof Promise) result.then(done, done);
-      // A COPY is a stream that ends when the server has taken it.
-      else if (typeof result?.once === 'function') result.once('close', done);
-      else if (typeof last !== 'function') done();
+      else if (typeof result?.once === 'function') {
+        // A COPY is a stream that ends when all of it has moved.
+        isCopy = true;
+        result.once('close', done);
+      } else if (typeof last !== 'function') done();
       return result;
     }
   };

@@ -8,6 +8,7 @@ import { sql } from 'kysely';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { host, usageRow } from '#monitor/testing/index.ts';
+import { createPool } from '#service-kit/postgres/database.ts';
 import { createClickhouseFacts } from './clickhouse/clickhouse-facts.ts';
 import type { FactClient } from './clickhouse/engine-store.ts';
 import { createChdbEngine } from './clickhouse/testing/chdb-engine.ts';
@@ -43,7 +44,8 @@ export async function run(report: (line: string) => void): Promise<void> {
   });
   await clickhouse.migrate();
   const { monitor } = bench;
-  const postgres = createFactStore({ db, nameApplication, exploreMs: longestMs });
+  const { db: patient, pool } = createPool(bench.url, 4, { answerMs: longestMs });
+  const postgres = createFactStore({ db: () => patient, nameApplication, exploreMs: longestMs });
   const siteId = (await monitor.sites.create(systemActor, 'Bench')).id;
   const { token } = await monitor.sensors.createToken(systemActor, siteId);
   const { credential } = (await monitor.sensors.enrol({
@@ -72,12 +74,13 @@ export async function run(report: (line: string) => void): Promise<void> {
       report(`${engineName}, ${question}: ${Math.round(await timeOf(() => ask(store)))} ms`);
   };
   await askAll('ClickHouse', clickhouse);
-  await sql`analyze`.execute(db());
+  await sql`analyze`.execute(patient);
   await askAll('PostgreSQL without roll-ups', postgres);
   const rolled = await timeOnce(() => monitor.facts.rollUp('all'));
   report(`PostgreSQL: roll-ups of ${monthDays} days in ${Math.round(rolled / 1000)} s`);
-  await sql`analyze`.execute(db());
+  await sql`analyze`.execute(patient);
   await askAll('PostgreSQL', postgres);
+  await pool.end();
 }
 
 /** An answer that takes longer is not asked for again: what an engine remembers of it is a small part of it. */
@@ -195,10 +198,9 @@ async function moveMonth(
     ...{ fromMinute: day - daySeconds, toMinute: day, pairsFrom: kept.pairsFrom },
     ...{ peersFrom: kept.now, peerPairsFrom: kept.now },
   };
+  report(`move to ClickHouse: ${rows} rows, ${Math.round((rows / ms) * 1000)} rows/s`);
   const sums = await timeOnce(() => ends.sumDay({ siteId, day: day - daySeconds }, bounds));
-  report(
-    `move to ClickHouse: ${rows} rows, ${Math.round((rows / ms) * 1000)} rows/s; sums of the day in both engines ${Math.round(sums)} ms`,
-  );
+  report(`sums of the day in both engines: ${Math.round(sums)} ms`);
 }
 
 function questionsAbout(range: {

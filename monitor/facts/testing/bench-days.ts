@@ -5,6 +5,7 @@ import type { FactClient } from '../clickhouse/engine-store.ts';
 import type { BenchDatabase } from './bench-monitor.ts';
 
 const hosts = 200;
+const minutesAtOnce = 30;
 /** An address of every day. */
 export const benchAddress = '198.18.0.1';
 
@@ -24,8 +25,13 @@ export async function fillDay(db: Queryable, { siteId, sensorId, day, facts }: B
   );
   const addresses = facts === 0 ? 1 : hosts;
   const each = Math.max(1, Math.round(facts / (1440 * addresses * 2)));
-  const minutes = sql`(select to_timestamp(${day}::float8 + 60 * n) as minute from generate_series(0, 1439) n) m
+  const minutesFrom = (
+    first: number,
+    count: number,
+  ) => sql`(select to_timestamp(${day}::float8 + 60 * n) as minute
+    from generate_series(${first}::int, ${first + count - 1}::int) n) m
     cross join (select id, case role when 'uplink' then 1 else 2 end as vantage from captures where sensor_id = ${sensorId}) c`;
+  const minutes = minutesFrom(0, 1440);
   const locals = sql`cross join (select '198.18.0.0'::inet + a as address, a from generate_series(1, ${addresses}::int) a) l`;
   await sql`insert into capture_minutes (site_id, minute, capture_id, vantage, observed_ms, packets, ip_packets, ip_bytes,
       non_ip_packets, parser_dropped, kernel_dropped, detail_truncated, merged_frames)
@@ -36,12 +42,16 @@ export async function fillDay(db: Queryable, { siteId, sensorId, day, facts }: B
       lan_tx_bytes, is_foreign, segment)
     select ${siteId}, minute, id, address, floor(random() * 1e6)::bigint, floor(random() * 1e6)::bigint,
       floor(random() * 1000)::bigint, 'br0|' || a, 0, 0, false, '' from ${minutes} ${locals}`.execute(db);
-  await sql`insert into application_facts (site_id, minute, capture_id, vantage, direction, local_address, name, protocol,
-      server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, packets, last_sent_at, is_foreign, segment)
-    select ${siteId}, minute, id, vantage, 1, address, 'name' || floor(random() * 200)::int || '.example', 6, 443, 5, true,
-      floor(random() * 1e5)::bigint, floor(random() * 1e4)::bigint, floor(random() * 100)::bigint,
-      minute + make_interval(secs => round((random() * 59)::numeric, 3)::float8), false, ''
-    from ${minutes} ${locals} cross join generate_series(1, ${each}::int) e`.execute(db);
+  // In pieces, because a statement may take two minutes only.
+  for (let first = 0; first < 1440; first += minutesAtOnce)
+    await sql`insert into application_facts (site_id, minute, capture_id, vantage, direction, local_address, name, protocol,
+        server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, packets, last_sent_at, is_foreign, segment)
+      select ${siteId}, minute, id, vantage, 1, address, 'name' || floor(random() * 200)::int || '.example', 6, 443, 5, true,
+        floor(random() * 1e5)::bigint, floor(random() * 1e4)::bigint, floor(random() * 100)::bigint,
+        minute + make_interval(secs => round((random() * 59)::numeric, 3)::float8), false, ''
+      from ${minutesFrom(first, minutesAtOnce)} ${locals} cross join generate_series(1, ${each}::int) e`.execute(
+      db,
+    );
   await sql`insert into site_minute_marks (site_id, minute)
     select distinct ${siteId}::bigint, minute from ${minutes}`.execute(db);
 }

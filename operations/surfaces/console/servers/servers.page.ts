@@ -156,7 +156,7 @@ function columnsFor({
       key: 'addresses',
       header: 'Addresses',
       kind: 'code',
-      cell: (server) => server.addresses.map((each, index) => [index > 0 && ' ', code(each.address)]),
+      cell: (server) => server.addresses.map(({ address }) => html`<div>${code(address)}</div>`),
     },
     { key: 'plan', header: 'Plan', cell: (server) => server.planName },
     { key: 'location', header: 'Location', cell: (server) => server.locationName },

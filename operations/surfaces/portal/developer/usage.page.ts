@@ -1,6 +1,7 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { AccountUsage, OveragePrice } from '#operations/metering/index.ts';
 import {
+  type ChartData,
   chart,
   field,
   form,
@@ -81,15 +82,7 @@ export function usagePage(options: UsagePageOptions): Html {
         title: 'Requests this month and the free quota',
         unit: 'count',
         size: 'small',
-        data: {
-          timesMs: usage.days.map((day) => Date.parse(day.date)),
-          stepMs: dayMs,
-          range: { fromMs: usage.startsAt.getTime(), toMs: usage.endsAt.getTime() },
-          series: [
-            { label: 'So far', values: sumUp(usage.days.map((day) => day.count)) },
-            { label: 'Free', values: usage.days.map(() => usage.includedCount), isExpected: true },
-          ],
-        },
+        data: quotaData(usage),
       }),
       section(
         {
@@ -105,12 +98,23 @@ export function usagePage(options: UsagePageOptions): Html {
 
 const dayMs = 86_400_000;
 
-function sumUp(counts: readonly number[]): number[] {
+/** The free requests are those of the whole month, also where its days are still to come. */
+function quotaData(usage: AccountUsage): ChartData {
+  const range = { fromMs: usage.startsAt.getTime(), toMs: usage.endsAt.getTime() };
+  const days = Math.round((range.toMs - range.fromMs) / dayMs);
+  const timesMs = Array.from({ length: days }, (_, day) => range.fromMs + day * dayMs);
+  const counts = new Map(usage.days.map((day) => [Date.parse(day.date), day.count]));
   let sum = 0;
-  return counts.map((count) => {
-    sum += count;
-    return sum;
+  const soFar = timesMs.map((at) => {
+    const count = counts.get(at);
+    sum += count ?? 0;
+    return count === undefined ? null : sum;
   });
+  const series = [
+    { label: 'So far', values: soFar },
+    { label: 'Free', values: timesMs.map(() => usage.includedCount), isExpected: true },
+  ];
+  return { timesMs, stepMs: dayMs, range, series };
 }
 
 function stateOf(usage: AccountUsage, currency: string): { tone: Tone; text: string } {

@@ -232,7 +232,7 @@ function presetButtons({
       ),
   );
   if (missing.length === 0) return '';
-  return html`<div class="toolbar">${missing.map(({ label, protocol, ports }) =>
+  return html`<div class="actions">${missing.map(({ label, protocol, ports }) =>
     actionButton({
       action: `/client/servers/${server.id}/firewall/add`,
       csrfToken: visitor.csrfToken,

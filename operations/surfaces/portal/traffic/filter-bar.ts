@@ -62,7 +62,7 @@ function box(url: string, filters: readonly TrafficFilter[], example: string): H
         kind: 'search',
         name: 'q',
         label: 'Filter',
-        hint: `Such as ${example}`,
+        placeholder: example,
         value: writeFilters(filters),
         maxLength: 1_000,
         isCode: true,

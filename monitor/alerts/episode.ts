@@ -29,7 +29,7 @@ export type Verdict = 'bad' | 'good' | 'unknown';
 /** Something that is judged, in its present state. A subject that is in no list was removed. */
 export interface Subject {
   kind: AlertKind;
-  /** `sensor:4`, `capture:4:eth0`, `probe:7`, `server:7:12`, `incident:` and its UUID. */
+  /** `sensor:4`, `capture:4:eth0`, `probe:7`, `server:7:12`, `vulnerability-copy`, `incident:` and its UUID. */
   key: string;
   siteId: number;
   name: string;

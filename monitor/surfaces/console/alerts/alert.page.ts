@@ -15,6 +15,7 @@ import {
   section,
 } from '#service-kit/pages/index.ts';
 import type { Viewer } from '../guard.ts';
+import { serverHref } from '../vulnerabilities/paths.ts';
 
 export const muteHours = [1, 8, 24, 168] as const;
 
@@ -46,11 +47,14 @@ export function alertPage(episode: Episode, viewer: Viewer, nowMs: number): Cont
 }
 
 /** The page that shows the cause. */
-export function placeOf(episode: Episode): string {
-  const site = `/sites/${episode.siteId}`;
-  const [, id] = episode.subjectKey.split(':');
-  if (episode.kind === 'attack_detected') return `${site}/incidents/${id}`;
-  return episode.kind === 'probe_down' ? `${site}/availability/${id}` : `${site}/sensors/${id}`;
+export function placeOf({ siteId, subjectKey }: Pick<Episode, 'siteId' | 'subjectKey'>): string {
+  const [subject, id, vmId] = subjectKey.split(':');
+  if (subject === 'incident') return `/sites/${siteId}/incidents/${id}`;
+  if (subject === 'probe') return `/sites/${siteId}/availability/${id}`;
+  if (subject === 'server') return serverHref(siteId, { clusterId: Number(id), vmId: Number(vmId) });
+  if (subject === 'vulnerability-copy') return '/system/vulnerability-database';
+  // A sensor, or one of its captures.
+  return `/sites/${siteId}/sensors/${id}`;
 }
 
 /** Acknowledgement and mute of an episode. */

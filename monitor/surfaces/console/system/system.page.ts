@@ -27,10 +27,13 @@ const sensorsShown = 20;
 /** Descriptions of loops; a loop without one is shown by its name. */
 const ownLoopWork: Readonly<Record<string, string>> = {
   alerts: 'evaluates alerts and notifies channels',
+  assess_vulnerabilities: 'compares services with the vulnerability database',
   import_inventory: 'imports the inventory of operations',
+  incidents: 'marks attacks that no sensor reports any more',
   maintain_metrics: 'deletes expired data',
   note_application_names: 'indexes names for the search',
   rank_applications: 'ranks the applications of 24 hours',
+  refresh_vulnerabilities: 'updates the copy of the vulnerability database',
   roll_up_hours: 'computes hourly sums',
 };
 

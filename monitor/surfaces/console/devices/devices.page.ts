@@ -287,7 +287,7 @@ function addressesOf(siteId: number, claims: readonly Claim[]): Content {
       .slice(0, addressesShown)
       .map(
         (claim) =>
-          html`${link(addressHref(siteId, claim), code(claim.address))}${claim.isInConflict ? html` ${badge('warn', 'conflict')}` : ''} `,
+          html`<div>${link(addressHref(siteId, claim), code(claim.address))}${claim.isInConflict ? html` ${badge('warn', 'conflict')}` : ''}</div>`,
       ),
     more > 0 ? `+${more}` : '',
   ];

@@ -50,6 +50,15 @@ describe('reasons', () => {
     const first = chartReasons({ ...known, gaps: [], firstSensorMs: Date.UTC(2026, 10, 21, 11, 20, 40) });
     assert.equal(told(first)[0], '11:01:00 11:20:00 before the first sensor was enrolled');
     assert.ok(first.every(({ tone }) => tone === 'neutral'));
+    // The minute of the enrolment was observed in part, which is no warning; the next one would be.
+    const enrolled = chartReasons({
+      ...{ ...known, firstSensorMs: Date.UTC(2026, 10, 21, 11, 20, 40) },
+      gaps: [gap(minuteOf(11, 20), minuteOf(11, 20)), gap(minuteOf(11, 22), minuteOf(11, 22))],
+    });
+    assert.deepEqual(
+      enrolled.slice(1, 3).map(({ text, tone }) => `${text}: ${tone}`),
+      ['the sensor was just enrolled (hv-1): neutral', 'the sensor did not run (hv-1): undefined'],
+    );
     const none = chartReasons({ ...known, gaps: [], firstSensorMs: null });
     assert.equal(none[0]?.text, 'no sensor is enrolled');
     const long = readRange({ range: 'custom', from: '2026-07-01T00:00Z', to: '2026-11-21T00:00Z' }, nowMs);

@@ -35,14 +35,14 @@ export function chartReasons({ gaps, range, firstSensorMs, nowMs }: ReasonInput)
     ...(firstSensorMs === null
       ? edge('no sensor is enrolled', fromMs, nowMs)
       : edge('before the first sensor was enrolled', fromMs, Math.floor(firstSensorMs / 60_000) * 60_000)),
-    ...mergedGaps(gaps, range).slice(-reasonsMax),
+    ...mergedGaps(gaps, range, firstSensorMs).slice(-reasonsMax),
     ...edge('minute in progress', Math.floor((nowMs - arrivesWithinMs) / 60_000) * 60_000, nowMs),
     ...edge('not yet', nowMs, toMs),
   ];
 }
 
 /** In order of time. */
-function mergedGaps(gaps: readonly GapRow[], range: Range): ChartReason[] {
+function mergedGaps(gaps: readonly GapRow[], range: Range, firstSensorMs: number | null): ChartReason[] {
   const open = new Map<string, ChartReason>();
   const all: ChartReason[] = [];
   const inOrder = gaps.toSorted((a, b) => a.fromMinute - b.fromMinute);
@@ -50,13 +50,15 @@ function mergedGaps(gaps: readonly GapRow[], range: Range): ChartReason[] {
     const fromMs = Math.max(gap.fromMinute * 1000, range.fromMs);
     const toMs = Math.min((gap.toMinute + 60) * 1000, range.toMs);
     if (fromMs >= toMs) continue;
-    const text = `${gapReason(gap)} (${gap.hostName}${gap.capture === '' ? '' : `, ${gap.capture}`})`;
+    // The minute in which the first sensor was enrolled is no fault.
+    const isFirst = gap.reason === 'sensor_down' && gap.toMinute * 1000 <= (firstSensorMs ?? 0);
+    const text = `${isFirst ? 'the sensor was just enrolled' : gapReason(gap)} (${gap.hostName}${gap.capture === '' ? '' : `, ${gap.capture}`})`;
     const last = open.get(text);
     if (last && fromMs <= last.toMs) {
       last.toMs = Math.max(last.toMs, toMs);
       continue;
     }
-    const reason = { fromMs, toMs, text };
+    const reason: ChartReason = { fromMs, toMs, text, ...(isFirst && { tone: 'neutral' }) };
     open.set(text, reason);
     all.push(reason);
   }

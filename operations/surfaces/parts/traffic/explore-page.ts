@@ -7,6 +7,7 @@ import {
   banner,
   type Content,
   chart,
+  emptyState,
   formatBitRate,
   formatBytes,
   formatCount,
@@ -27,7 +28,7 @@ import { type ChartInput, chartUnit, exploreChartData } from './explore-chart.ts
 import { changeText } from './explore-columns.ts';
 import { exploreFlows, type readFlows } from './explore-flows.ts';
 import { exploreForm } from './explore-form.ts';
-import { type ExplorerTable, exploreTable } from './explore-tables.ts';
+import { type ExplorerTable, exploreTable, nothingIn } from './explore-tables.ts';
 import { type Explorer, type ExplorerPlace, isOfApplications, manyOf, type PeerLink } from './place.ts';
 import { savedLinks, savedSection } from './saved-views.ts';
 import type { TrafficView } from './traffic-view.ts';
@@ -58,10 +59,22 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
       peersOf: (row) => page.peerLink?.(row, one.ranking.dimension, explored) ?? '',
     });
   const isWide = view.by !== 'direction';
+  const header = refreshing({ id: 'traffic-state', url: view.url, everySeconds: 60 }, [
+    pageHeader({ title: 'Traffic', state: stateOf(page) }),
+  ]);
+  if (countAll(page) === 0)
+    return [
+      header,
+      emptyState({
+        title: 'No servers yet',
+        text: 'The traffic of a server appears here one or two minutes after it was deployed.',
+        ...(place.deploy && { action: place.deploy }),
+      }),
+      savedLinks(place, view, views),
+      savedSection(place, view, views, who),
+    ];
   return [
-    refreshing({ id: 'traffic-state', url: view.url, everySeconds: 60 }, [
-      pageHeader({ title: 'Traffic', state: stateOf(page) }),
-    ]),
+    header,
     html`<div class="toolbar">${rangePicker({ url: view.url, range: view.range, nowMs })}</div>`,
     savedLinks(place, view, views),
     exploreForm(place, view, (dimension, value) => nameIn(explored, dimension, value)),
@@ -86,9 +99,12 @@ function nameIn({ reached }: Exploration, dimension: FilterDimension, value: str
   return reached.find(({ tenantId }) => String(tenantId) === value)?.tenantName ?? value;
 }
 
+const countAll = ({ explored }: Pick<ExplorePage, 'explored'>): number =>
+  explored.reached.length + explored.hiddenCount;
+
 function stateOf({ explored, leading, view }: ExplorePage): { tone: Tone; text: string } {
-  const { servers, reached, hiddenCount } = explored;
-  const all = reached.length + hiddenCount;
+  const { servers, hiddenCount } = explored;
+  const all = countAll({ explored });
   if (all === 0) return { tone: 'neutral', text: 'No servers yet.' };
   const hidden =
     hiddenCount === 0 ? '' : ` ${formatCount(hiddenCount)} with protection views off not counted.`;
@@ -179,7 +195,7 @@ function timeChart(request: FastifyRequest, page: ExplorePage): Content {
     canZoom: true,
     source: `${stepText(input.stepSeconds)}, observed at the hypervisors; gaps stay empty`,
     csvHref: fileHref(request, 'steps', 'csv'),
-    emptyText: 'No traffic of this range passes the filters.',
+    emptyText: nothingIn(view),
   });
 }
 

@@ -111,10 +111,16 @@ export function exploreTable(
     fields: fieldsOf(dimension),
     empty: {
       title: `No ${manyOf(dimension).toLowerCase()}`,
-      text: 'No traffic of this range passes the filters. Remove a filter or choose a longer range.',
+      text: nothingIn(view),
     },
   });
 }
+
+/** Why there is nothing to show, and what to do. */
+export const nothingIn = ({ filters }: Pick<TrafficView, 'filters'>): string =>
+  filters.length === 0
+    ? 'No traffic was observed in this range. Choose a longer one.'
+    : 'No traffic of this range passes the filters. Remove a filter or choose a longer range.';
 
 const sortOf = (view: TrafficView, number: number) => {
   const { order, isAscending } = view.sorts[number - 1]!;

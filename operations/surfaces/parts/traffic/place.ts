@@ -30,6 +30,8 @@ export interface ExplorerPlace {
   example: string;
   /** Columns of the picture of flows: the last is `app`. */
   flowColumns: readonly ('customer' | 'server' | 'app')[];
+  /** What one does who has no server yet. */
+  deploy?: { label: string; href: string };
   whoOf(request: FastifyRequest): Explorer;
   frame(request: FastifyRequest, title: string, toast: string | null, content: Content): Html;
   /** The page of a server or a customer; null where there is none. */

@@ -32,6 +32,7 @@ const place: ExplorerPlace = {
   dimensions: exploredDimensions.filter((one) => !hidden.includes(one)),
   filters: customerDimensions,
   defaultRange: '1h',
+  deploy: { label: 'Deploy a server', href: '/client/servers/new' },
   example: 'server:web-1 port:443 -app:github.com',
   flowColumns: ['server', 'app'],
   whoOf: (request) => ({ ...request.visitor!, canSave: true, canShare: false }),

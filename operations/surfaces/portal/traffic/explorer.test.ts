@@ -251,3 +251,20 @@ test('a run of minutes without an observation is one row with its reason, and th
   assert.match(text, /\d\d:\d\d to \d\d:\d\d 5 minutes no observation/);
   assert.match(text, /1 minute in progress/);
 });
+
+test('the explorer without a server says how to get one, and without traffic blames no filter that is not there', async () => {
+  const { email, tenant } = await world.createCustomer('Newcomer');
+  const cookie = await world.signIn(email);
+  const page = async (query = '') => {
+    const headers = { cookie, accept: 'text/html' };
+    return (await fetch(`${world.url}/client/traffic/${query}`, { headers })).text();
+  };
+  const before = await page();
+  assert.match(before, /No servers yet<\/p>[\s\S]*href="\/client\/servers\/new"/);
+  assert.doesNotMatch(before, /passes the filters|Remove a filter/);
+  await world.deploy(tenant, 'newcomer-1');
+  const deployed = await page();
+  assert.match(deployed, /No traffic was observed in this range/);
+  assert.doesNotMatch(deployed, /passes the filters|Remove a filter/);
+  assert.match(await page('?q=port:443'), /passes the filters. Remove a filter/);
+});

@@ -15,7 +15,8 @@ after(() => world[Symbol.asyncDispose]());
 const home = '/client/traffic/';
 
 test('a view is saved, opened, replaced and removed by its person', async () => {
-  const { email } = await world.createCustomer('Saver');
+  const { email, tenant } = await world.createCustomer('Saver');
+  await world.deploy(tenant, 'saver-1');
   const person = await visit(world, email, home);
   const query =
     'q=app%3Aone.example&by=port&tables=app%2Cserver&sort1=in&dir1=asc&compare=previous&evil=%22%3E';

@@ -23,10 +23,8 @@ export function chooseSteps(
   isKeptByHour = false,
 ): Steps {
   const { range, step } = query;
-  const seconds = 'lastSeconds' in range ? range.lastSeconds : range.to - range.from;
-  const chosen = automatic.find(([most]) => seconds <= most)?.[1] ?? 86_400;
-  const own = isKeptByHour && chosen > 60 ? Math.max(chosen, 3600) : chosen;
-  const stepSeconds = step === 'auto' ? own : step;
+  const seconds = secondsOf(query);
+  const stepSeconds = step === 'auto' ? automaticStep(seconds, isKeptByHour) : step;
   const unit = stepSeconds ?? 60;
   const to = 'lastSeconds' in range ? Math.ceil(nowSecond / unit) * unit : range.to;
   const from = 'lastSeconds' in range ? to - range.lastSeconds : range.from;
@@ -36,6 +34,22 @@ export function chooseSteps(
       `A range of ${Math.round(seconds / 60)} minutes has more than ${stepsMax} steps of ${stepSeconds} seconds. Use step=auto, a longer step or a shorter range.`,
     );
   return { from, to, stepSeconds };
+}
+
+const secondsOf = ({ range }: Pick<Query, 'range'>) =>
+  'lastSeconds' in range ? range.lastSeconds : range.to - range.from;
+
+function automaticStep(seconds: number, isKeptByHour: boolean): number {
+  const chosen = automatic.find(([most]) => seconds <= most)?.[1] ?? 86_400;
+  return isKeptByHour && chosen > 60 ? Math.max(chosen, 3600) : chosen;
+}
+
+/**
+ * The steps of a picture as small as a cell of a table: never shorter than those that are kept of everything, so that it does not cost
+ * reading the minutes of a day.
+ */
+export function courseStep({ range, step }: Pick<Query, 'range' | 'step'>): Query['step'] {
+  return typeof step === 'number' ? Math.max(step, automaticStep(secondsOf({ range }), true)) : step;
 }
 
 /** Starts of the steps that touch a range, unix milliseconds. */

@@ -18,6 +18,7 @@ import { type Asking, type ExplorerDeps, explore, exploreTogether } from './expl
 import { type Answer, type Dimension, dimensions, type Query, type Value } from './query.ts';
 import { listAddresses } from './resolve.ts';
 
+export { courseStep } from './choose-steps.ts';
 export type { Asking, ExplorerDeps } from './explore.ts';
 export * from './query.ts';
 export { parseQueryText, printQueryText, type TextFault } from './query-text.ts';

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import {
   type Answer,
   type Asking,
+  courseStep,
   type Dimension,
   type Query,
   rangeSecondsMax,
@@ -40,14 +41,7 @@ export async function readPage(
   const isFile = wantedFile(request) !== null;
   const more = isFile ? { top: Math.min(fileRows, rowsLimit(request, fileRows)) } : {};
   const shown = { ...view, query: { ...view.query, ...more } };
-  const tableQueries = view.tables.map(
-    (dimension): Query => ({
-      ...view.query,
-      by: [dimension],
-      order: orderOf(view.sorts[dimension] ?? null),
-      top: isFile ? fileRows : tableRows,
-    }),
-  );
+  const tableQueries = view.tables.map((one) => tableQuery(view, one, isFile ? fileRows : tableRows));
   const flowQueries = view.tab === 'flows' ? flowsBy.map((by) => flowsOf(view.query, by)) : [];
   const queries = [shown.query, ...tableQueries, ...flowQueries];
   const answers = await deps.explorer.exploreTogether(queries, asking);
@@ -60,6 +54,11 @@ export async function readPage(
   const inOperations = await readOperationsLink(deps.signOn);
   return { view, saved, range, ...chart, tables, flows, inOperations, nowMs };
 }
+
+/** What a table beside the chart asks. */
+export const tableQuery = ({ query, sorts }: ExploreView, dimension: Dimension, top: number): Query => ({
+  ...{ ...query, by: [dimension], order: orderOf(sorts[dimension] ?? null), step: courseStep(query), top },
+});
 
 /** From server to application, and from application to peer. */
 const flowsBy: readonly (readonly Dimension[])[] = [

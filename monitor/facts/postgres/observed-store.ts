@@ -1,7 +1,7 @@
 /** When captures listened that could see what a query is about: without such a minute, nothing seen is no zero. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Explored, ExploredReading } from '../contract/exploration.ts';
+import { type Explored, type ExploredReading, splitPlaces } from '../contract/exploration.ts';
 import { conditionOf, placesMatch } from './explore-filters-store.ts';
 import { daySeconds } from './span-store.ts';
 
@@ -23,16 +23,31 @@ export async function listObserved(
     );
     return rows;
   }
-  const saw = sql`select distinct capture_id from host_minutes
-    where site_id = ${siteId} and minute >= to_timestamp(${fromMinute - daySeconds}) and minute < to_timestamp(${toMinute})
-      and not is_foreign and ${sql.join(
-        places.map((one) => placesMatch(sql`address`, sql`segment`, one.values)),
-        sql` and `,
-      )}`;
+  const listened = sql`(select * from capture_minutes where ${within}) b
+    where ${sql.join([sql`true`, ...ofCapture.map(conditionOf)], sql` and `)}`;
+  const since = sql`site_id = ${siteId} and minute >= to_timestamp(${fromMinute - daySeconds}) and minute < to_timestamp(${toMinute})
+    and not is_foreign`;
+  const [named] = places;
+  const { addresses, networks, segments } = splitPlaces(named?.values ?? []);
+  if (places.length === 1 && networks.length + segments.length === 0) {
+    // The rows of a server of a day are many, its newest one is found at once.
+    const { rows } = await sql<{ timeMs: number; minutes: number; most: number }>`
+      with saw as materialized (
+        select distinct newest.capture_id from unnest(${addresses}::inet[]) each, lateral (
+          select capture_id from host_minutes where address = each and ${since} order by minute desc limit 1) newest)
+      select ${step}, (count(*) filter (where is_seen))::int as minutes, count(*)::int as most
+      from (select minute, bool_or(capture_id in (select capture_id from saw)) as is_seen from ${listened} group by minute) m
+      group by 1 order by 1`.execute(db);
+    // Where these captures always listened, others that saw an address can add nothing.
+    if (rows.every(({ minutes, most }) => minutes === most))
+      return rows.map(({ timeMs, minutes }) => ({ timeMs, minutes }));
+  }
+  const saw = sql`select distinct capture_id from host_minutes where ${since} and ${sql.join(
+    places.map((one) => placesMatch(sql`address`, sql`segment`, one.values)),
+    sql` and `,
+  )}`;
   const { rows } = await sql<Explored['observed'][number]>`
-    select ${step}, count(distinct minute)::int as minutes
-    from (select * from capture_minutes where ${within}) b
-    where ${sql.join([sql`true`, ...ofCapture.map(conditionOf)], sql` and `)}
+    select ${step}, count(distinct minute)::int as minutes from ${listened}
       and ${places.length === 0 ? sql`true` : sql`b.capture_id in (${saw})`}
     group by 1 order by 1`.execute(db);
   return rows;

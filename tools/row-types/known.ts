@@ -68,6 +68,13 @@ export const given: Arguments = {
     [
       {
         ...{ siteId: 1, fromMinute: 0, toMinute: 60 },
+        filters: [{ dimension: 'address', is: true, values: ['192.0.2.1'] }],
+      },
+      60,
+    ],
+    [
+      {
+        ...{ siteId: 1, fromMinute: 0, toMinute: 60 },
         filters: [
           { dimension: 'address', is: true, values: ['192.0.2.1', '192.0.2.0/24', '10.0.0.1%br0'] },
           { dimension: 'sensor', is: true, values: ['1'] },

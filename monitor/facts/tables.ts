@@ -26,7 +26,9 @@ export const tables = [
   'name_pair_tens',
   'name_tens',
   'pair_hours',
+  'pair_name_hours',
   'pair_peer_hours',
+  'pair_tens',
   'peer_network_hours',
   'rolled_days',
   'rolled_hours',
@@ -37,4 +39,5 @@ export const tables = [
   'site_minutes',
   'telemetry_gaps',
   'unjudged_minutes',
+  'usage_tens',
 ] as const;

@@ -85,7 +85,10 @@ const factTables = [
   ...['capture_minutes', 'host_minutes', 'application_facts', 'endpoint_pairs', 'late_peer_minutes'],
   ...[
     'pair_hours',
+    'pair_name_hours',
     'pair_peer_hours',
+    'pair_tens',
+    'usage_tens',
     'address_hours',
     'address_tens',
     'application_hours',

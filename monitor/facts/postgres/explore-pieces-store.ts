@@ -26,6 +26,7 @@ import {
   type Span,
   spansOf,
   tenSeconds,
+  type UsageParts,
   uniteSpans,
   withoutHours,
 } from './span-store.ts';
@@ -77,6 +78,16 @@ function nameCondition({ filters }: Exploration): RawBuilder<unknown> {
 }
 
 const fitsHours = (asked: Exploration) => asked.stepSeconds === null || asked.stepSeconds % hourSeconds === 0;
+
+/** Ten minutes of usage and connections hold neither captures nor devices. */
+const fitsUsageTens = (asked: Exploration) =>
+  (asked.stepSeconds === null || asked.stepSeconds % tenSeconds === 0) &&
+  !usesDimension(asked, 'sensor', 'scope', 'device');
+
+const usagePartsOf = (coverage: Coverage, asked: Exploration, rolled: Parts & MinuteParts): UsageParts => {
+  const parts = fitsHours(asked) && !isOfCaptures(asked) ? rolled : withoutHours(rolled);
+  return fitsUsageTens(asked) ? coverage.withUsageTens(parts) : { ...parts, tens: [] };
+};
 
 const grainsOf = (parts: {
   hours: readonly unknown[];
@@ -245,9 +256,8 @@ const detailOf = (asked: Exploration) =>
 
 function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
-  const needsCapture = isOfCaptures(asked);
   const rolled: Parts & MinuteParts = asked.measure === 'packets' ? coverage.detailed.all : coverage;
-  const parts = fitsHours(asked) && !needsCapture ? rolled : withoutHours(rolled);
+  const parts = usagePartsOf(coverage, asked, rolled);
   const judging = judgingOf(siteId, asked, parts);
   const { locals } = judging;
   const isLocal = locals === null ? sql`true` : sql`local = any(${locals}::inet[])`;
@@ -265,6 +275,9 @@ function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
           inbound_bytes, outbound_bytes, ${asked.measure === 'packets' ? sql`packets` : sql`null::numeric`}
         from application_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null and ${isLocal}
           and ${isNamed}`,
+      sql`select start, ${localOrNone('t')}, segment, null::text, name, protocol, server_port, direction, null::bigint, null::smallint,
+          inbound_bytes, outbound_bytes, packets
+        from usage_tens t where site_id = ${siteId} and ${inStarts(parts.tens, tenSeconds, 'start')} and ${isLocal} and ${isNamed}`,
     ],
     filters: asked.filters,
     grains: grainsOf(parts),
@@ -310,17 +323,28 @@ function sensorPieces(coverage: Coverage, asked: Exploration): Pieces {
 
 function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
-  const needsCapture = isOfCaptures(asked);
-  const rolled = coverage.detailed.pairs;
-  const parts = fitsHours(asked) && !needsCapture ? rolled : withoutHours(rolled);
+  const parts = usagePartsOf(coverage, asked, coverage.detailed.pairs);
   const judging = judgingOf(siteId, asked, parts);
   const { locals } = judging;
   const device = deviceOf(asked, siteId, parts, sql`j`);
   const peer = sql`case direction when 2 then client else server end`;
   const isLocal = locals === null ? sql`true` : sql`local = any(${locals}::inet[])`;
   const isNamed = nameCondition(asked);
+  const inHour = sql`site_id = ${siteId} and ${inHours(parts.hours)}`;
+  const kept = keptPairsOf(asked);
+  const hours = {
+    'connections by peer': sql`select hour, null::inet, '', null::text, null::text, null::smallint, null::int, direction, peer,
+        null::bigint, null::smallint, inbound_bytes, outbound_bytes, packets
+      from pair_peer_hours where ${inHour}`,
+    'connections by name': sql`select hour, null::inet, '', null::text, name, protocol, server_port, direction, peer,
+        null::bigint, null::smallint, inbound_bytes, outbound_bytes, packets
+      from pair_name_hours where ${inHour} and ${isNamed}`,
+    connections: sql`select hour, ${localOrNone('h')}, segment, device_key, name, protocol, server_port, direction, ${peer}, null::bigint,
+        null::smallint, inbound_bytes, outbound_bytes, packets
+      from pair_hours h where ${inHour} and inbound_bytes is not null and ${isLocal} and ${isNamed}`,
+  };
   return {
-    kind: `${isByPeer(asked) ? 'connections by peer' : 'connections'}${detailOf(asked)}`,
+    kind: `${kept}${detailOf(asked)}`,
     before: sql`${judgedFacts(judging)}, ${judgedPairs(judging)}, ${device.before}`,
     columns: ['start', ...usageColumns, 'peer', 'capture_id', 'vantage', ...amounts],
     parts: [
@@ -329,12 +353,10 @@ function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
           case j.direction when 2 then j.client_bytes else j.server_bytes end,
           case j.direction when 2 then j.server_bytes else j.client_bytes end, j.packets
         from judged_pairs j ${device.join} where j.owns and ${isLocal} and ${isNamed}`,
-      isByPeer(asked)
-        ? peerHours(siteId, parts.hours)
-        : sql`select hour, ${localOrNone('h')}, segment, device_key, name, protocol, server_port, direction, ${peer}, null::bigint,
-            null::smallint, inbound_bytes, outbound_bytes, packets
-          from pair_hours h where site_id = ${siteId} and ${inHours(parts.hours)} and inbound_bytes is not null and ${isLocal}
-            and ${isNamed}`,
+      hours[kept],
+      sql`select start, ${localOrNone('t')}, segment, null::text, name, protocol, server_port, direction, peer, null::bigint,
+          null::smallint, inbound_bytes, outbound_bytes, packets
+        from pair_tens t where site_id = ${siteId} and ${inStarts(parts.tens, tenSeconds, 'start')} and ${isLocal} and ${isNamed}`,
     ],
     filters: asked.filters,
     grains: grainsOf(parts),
@@ -343,14 +365,14 @@ function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
 
 const ofPeers: readonly ExploredDimension[] = ['peer', 'country', 'as', 'direction'];
 
-/** Whether the remote address and the direction are all that is asked for. */
-const isByPeer = ({ by, filters }: Exploration) =>
-  [...by, ...filters.map((one) => one.dimension)].every((one) => ofPeers.includes(one));
-
-const peerHours = (siteId: number, hours: readonly number[]) => sql`
-  select hour, null::inet, '', null::text, null::text, null::smallint, null::int, direction, peer, null::bigint, null::smallint,
-    inbound_bytes, outbound_bytes, packets
-  from pair_peer_hours where site_id = ${siteId} and ${inHours(hours)}`;
+/** The smallest sums of hours that hold all that is asked for of connections. */
+function keptPairsOf(asked: Asked): 'connections by peer' | 'connections by name' | 'connections' {
+  if (usesDimension(asked, ...addressOnly)) return 'connections';
+  const isOfPeers = [...asked.by, ...asked.filters.map((one) => one.dimension)].every((one) =>
+    ofPeers.includes(one),
+  );
+  return isOfPeers ? 'connections by peer' : 'connections by name';
+}
 
 /** Whose the local address was, joined only where it is asked for. */
 function deviceOf(asked: Exploration, siteId: number, parts: Parts, of: RawBuilder<unknown>) {

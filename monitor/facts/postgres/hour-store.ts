@@ -8,6 +8,7 @@ import { sumHoursByName } from './name-rollup-store.ts';
 import { packPairs } from './name-store.ts';
 import { recomputePeers } from './peer-hour-store.ts';
 import { hourSeconds, inSpans, preferHashing, type Span } from './span-store.ts';
+import { dropUsage } from './ten-minute-store.ts';
 
 export interface SiteHour {
   siteId: number;
@@ -56,6 +57,7 @@ export async function recomputeHour(
       'address_hours',
       'application_hours',
       'pair_hours',
+      'pair_name_hours',
       'pair_peer_hours',
       'name_pair_hours',
       'site_hours',
@@ -69,6 +71,7 @@ export async function recomputeHour(
   await packNamePairs(trx, made, ofHour);
   await sumPeers(trx, made, ofHour);
   await recomputePeers(trx, siteId, hour);
+  await dropUsage(trx, siteId, made.spans[0]!);
 }
 
 /** An hour as statements need it. */
@@ -129,17 +132,23 @@ async function sumApplications(
   );
 }
 
-/** Pairs by remote address alone. */
+/** Pairs by application and remote address, and by remote address alone. */
 async function sumPeers(
   trx: Queryable,
   { start, site }: MadeHour,
   ofHour: RawBuilder<unknown>,
 ): Promise<void> {
   await sql`
+    with by_name as materialized (
+      select direction, name, protocol, server_port, case direction when 2 then client else server end as peer,
+        sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes, sum(packets) as packets
+      from pair_hours where ${ofHour} and inbound_bytes is not null group by direction, name, protocol, server_port, 5),
+    named as (
+      insert into pair_name_hours (hour, site_id, direction, name, protocol, server_port, peer, inbound_bytes, outbound_bytes, packets)
+      select ${start}, ${site}, direction, name, protocol, server_port, peer, inbound_bytes, outbound_bytes, packets from by_name)
     insert into pair_peer_hours (hour, site_id, direction, peer, inbound_bytes, outbound_bytes, packets)
-    select ${start}, ${site}, direction, case direction when 2 then client else server end, sum(inbound_bytes), sum(outbound_bytes),
-      sum(packets)
-    from pair_hours where ${ofHour} and inbound_bytes is not null group by 3, 4`.execute(trx);
+    select ${start}, ${site}, direction, peer, sum(inbound_bytes), sum(outbound_bytes), sum(packets)
+    from by_name group by direction, peer`.execute(trx);
 }
 
 /** Pairs of each name, in one value. */

@@ -14,7 +14,7 @@ const uploaded = [
   ['late_peer_minutes', day],
 ] as const;
 
-/** What is made of a minute's facts and of an hour's; those of pairs only while there are any. */
+/** What is made of a minute's facts and of an hour's; those of pairs, and usage of ten minutes, only while there are pairs. */
 const rolledUp = [
   ['minute_owners', day],
   ['name_minutes', day],
@@ -22,11 +22,14 @@ const rolledUp = [
   ['name_pair_minutes', hour],
   ['name_pair_tens', hour],
   ['address_tens', day],
+  ['usage_tens', hour],
+  ['pair_tens', hour],
   ['address_hours', 7 * day],
   ['application_hours', day],
   ['name_hours', day],
   ['peer_network_hours', day],
   ['pair_hours', hour],
+  ['pair_name_hours', hour],
   ['pair_peer_hours', hour],
   ['name_pair_hours', hour],
   ['name_hour_locals', day],
@@ -34,7 +37,7 @@ const rolledUp = [
   ['name_day_locals', 28 * day],
 ] as const;
 const ofPairs: ReadonlySet<string> = new Set(
-  rolledUp.map(([table]) => table).filter((table) => table.includes('pair')),
+  rolledUp.map(([table]) => table).filter((table) => table === 'usage_tens' || table.includes('pair')),
 );
 
 export interface PartitionMaker {

@@ -32,6 +32,12 @@ export interface AddressParts extends Parts {
   tens: number[];
 }
 
+/** A range as the tables of usage and of connections hold it. */
+export interface UsageParts extends Parts, MinuteParts {
+  /** Starts of ten minutes, of hours that are not summed. */
+  tens: number[];
+}
+
 /** A range as the tables by name hold it. */
 export interface NameParts extends MinuteParts {
   /** Starts of days, of hours, of ten minutes. */
@@ -46,6 +52,8 @@ export interface Coverage extends Parts, MinuteParts {
   pairs: Parts & MinuteParts;
   /** Both once more, of hours that hold what queries over any dimensions need. */
   detailed: { all: Parts & MinuteParts; pairs: Parts & MinuteParts };
+  /** Takes ten minutes that are kept as such out of the judged minutes. */
+  withUsageTens(parts: Parts & MinuteParts): UsageParts;
   names: NameParts;
   namePairs: NameParts;
   /** The tables by address, of parts that fit into steps of so many seconds; hours don't tell which capture counted. */
@@ -86,6 +94,10 @@ function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
   // Made when they are asked for: most reads need neither.
   const detailed = () => without(sets.hours, rolled.hoursWithoutDetail);
   const addressTens = () => without(sets.tens, rolled.tensWithoutAddresses);
+  const withUsageTens = (parts: Parts & MinuteParts): UsageParts => {
+    const { starts, spans } = splitSpans(parts.judged, new Set(rolled.tensWithUsage), tenSeconds);
+    return { ...parts, tens: starts, judged: spans, spans: uniteSpans(spans, parts.unjudged) };
+  };
   const byHours = (spans: readonly Span[], rolledHours: ReadonlySet<number> = sets.hours) => {
     const { starts, spans: rest } = splitSpans(spans, rolledHours, hourSeconds);
     return { hours: starts, spans: rest, ...splitMinutes(rest, sets.unjudged) };
@@ -113,6 +125,7 @@ function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
     get detailed() {
       return { all: byHours(all, detailed()), pairs: byHours(youngAll, detailed()) };
     },
+    withUsageTens,
     names: names(all, daySeconds),
     // Pairs of a day are kept by the hour.
     namePairs: names(youngAll, hourSeconds),
@@ -159,6 +172,8 @@ interface Rolled {
   /** Of these, hours that were rolled up before they had detail (migration 0505), and tens before they had addresses (0510). */
   hoursWithoutDetail: number[];
   tensWithoutAddresses: number[];
+  /** Starts of ten minutes of which usage is kept. */
+  tensWithUsage: number[];
   /** Starts of minutes that are read from the facts. */
   unjudged: number[];
 }
@@ -166,9 +181,9 @@ interface Rolled {
 async function findRolled(trx: Queryable, range: SiteRange): Promise<Rolled> {
   await preferHashing(trx);
   const { siteId, fromMinute, toMinute } = range;
-  const clean = (table: string, column: string, length: string) => sql`array(
+  const clean = (table: string, column: string, length: string, only = sql`true`) => sql`array(
     select extract(epoch from ${sql.ref(`r.${column}`)})::float8 from ${sql.table(table)} r
-    where r.site_id = ${siteId} and not r.is_dirty and ${sql.ref(`r.${column}`)} >= to_timestamp(${fromMinute})
+    where r.site_id = ${siteId} and not r.is_dirty and ${only} and ${sql.ref(`r.${column}`)} >= to_timestamp(${fromMinute})
       and ${sql.ref(`r.${column}`)} + ${sql.lit(length)}::interval <= to_timestamp(${toMinute})
       and not exists (select 1 from site_minute_marks m where m.site_id = r.site_id
         and m.minute >= ${sql.ref(`r.${column}`)} and m.minute < ${sql.ref(`r.${column}`)} + ${sql.lit(length)}::interval))`;
@@ -176,6 +191,7 @@ async function findRolled(trx: Queryable, range: SiteRange): Promise<Rolled> {
   const { rows } = await sql<Rolled>`
     select extract(epoch from svc_now())::float8 as now, ${clean('rolled_days', 'day', '1 day')} as days,
       ${clean('rolled_hours', 'hour', '1 hour')} as hours, ${clean('rolled_tens', 'start', '10 minutes')} as tens,
+      ${clean('rolled_tens', 'start', '10 minutes', sql`r.has_usage`)} as "tensWithUsage",
       array(select extract(epoch from hour)::float8 from rolled_hours where site_id = ${siteId} and not has_detail
         and hour >= to_timestamp(${fromMinute}) and hour < to_timestamp(${toMinute})) as "hoursWithoutDetail",
       array(select extract(epoch from start)::float8 from rolled_tens where site_id = ${siteId} and not has_addresses

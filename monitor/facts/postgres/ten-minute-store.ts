@@ -1,8 +1,9 @@
-/** What is made of judged minutes: ten minutes by name, and by address. */
+/** What is made of judged minutes: ten minutes by name and by address; usage and connections until their hour is summed. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { judgedFacts, judgedPairs } from './judge-store.ts';
 import { nameColumns } from './name-store.ts';
-import { inSpans, preferHashing, tenSeconds } from './span-store.ts';
+import { inSpans, preferHashing, type Span, tenSeconds } from './span-store.ts';
 
 /** Ten minutes of a site. */
 export interface TenMinuteBucket {
@@ -30,14 +31,14 @@ export async function recomputeBucket(
   const at = sql`to_timestamp(${start}::float8)`;
   const site = sql`${siteId}::bigint`;
   const { rows } = await sql`
-    update rolled_tens set is_dirty = false, has_addresses = true, rolled_at = svc_now()
+    update rolled_tens set is_dirty = false, has_addresses = true, has_usage = ${start >= pairsFrom}, rolled_at = svc_now()
     where site_id = ${siteId} and start = ${at} and is_dirty
       and not exists (select from unjudged_minutes where site_id = ${siteId} and ${inSpans([span])}) returning 1`.execute(
     trx,
   );
   if (rows.length === 0) return;
   await preferHashing(trx);
-  for (const table of ['name_tens', 'name_pair_tens', 'address_tens'])
+  for (const table of ['name_tens', 'name_pair_tens', 'address_tens', 'usage_tens', 'pair_tens'])
     await sql`delete from ${sql.table(table)} where site_id = ${siteId} and start = ${at}`.execute(trx);
   const ofSite = sql`site_id = ${siteId} and ${inSpans([span])}`;
   const key = sql`direction, name, protocol, server_port`;
@@ -60,4 +61,32 @@ export async function recomputeBucket(
     select ${at}, ${site}, ${key}, string_agg(pairs, ''::bytea) from name_pair_minutes where ${ofSite} group by ${key}`.execute(
     trx,
   );
+  await sumUsage(trx, siteId, span);
+}
+
+/** What captures count of ten minutes, by local address; connections also by remote address. */
+async function sumUsage(trx: Queryable, siteId: number, span: Span): Promise<void> {
+  const judging = { siteId, judged: [span], unjudged: [], direction: null };
+  const start = sql`to_timestamp(${span.from}::float8), ${siteId}::bigint`;
+  const key = sql`direction, name, protocol, server_port, local, segment`;
+  const counted = sql`inbound_bytes, outbound_bytes, packets`;
+  await sql`
+    with ${judgedFacts(judging)}, ${judgedPairs(judging)},
+    kept_pairs as (
+      insert into pair_tens (start, site_id, ${key}, peer, ${counted})
+      select ${start}, ${key}, case direction when 2 then client else server end,
+        sum(case direction when 2 then client_bytes else server_bytes end),
+        sum(case direction when 2 then server_bytes else client_bytes end), sum(packets)
+      from judged_pairs where owns group by ${key}, case direction when 2 then client else server end)
+    insert into usage_tens (start, site_id, ${key}, ${counted})
+    select ${start}, ${key}, sum(inbound_bytes), sum(outbound_bytes), sum(packets)
+    from judged where owns group by ${key}`.execute(trx);
+}
+
+/** Deletes usage of the ten minutes of an hour that has been summed. */
+export async function dropUsage(trx: Queryable, siteId: number, { from, to }: Span): Promise<void> {
+  const within = sql`site_id = ${siteId} and start >= to_timestamp(${from}) and start < to_timestamp(${to})`;
+  await sql`update rolled_tens set has_usage = false where ${within} and has_usage`.execute(trx);
+  for (const table of ['usage_tens', 'pair_tens'])
+    await sql`delete from ${sql.table(table)} where ${within}`.execute(trx);
 }

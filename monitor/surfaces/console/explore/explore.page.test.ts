@@ -218,6 +218,20 @@ test('the period before is read once, also where both directions are drawn besid
   assert.deepEqual(read, ['addresses from 5', 'addresses from -5']);
 });
 
+test('tables beside a chart in steps of ten minutes read a day by the hour', async () => {
+  const { server, path, visitor } = await seed();
+  await using _server = server;
+  const { facts } = server.monitor;
+  const usual = facts.exploreTogether.bind(facts);
+  const read: string[] = [];
+  facts.exploreTogether = (reading, views) => {
+    read.push(...views.map(({ by, stepSeconds }) => `${reading.source} ${by} ${stepSeconds}`));
+    return usual(reading, views);
+  };
+  await visitor.get(`${path.split('?')[0]}?range=24h&step=600&by=application&q=address:${local}`);
+  assert.deepEqual(read.sort(), ['addresses server 3600', 'applications application 600', 'pairs peer 3600']);
+});
+
 test('flows, files, the data of the chart and completion answer as well', async () => {
   const { server, path, visitor } = await seed();
   await using _server = server;

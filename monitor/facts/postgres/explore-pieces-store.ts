@@ -116,6 +116,7 @@ export function piecesOf(coverage: Coverage, asked: Reading & ExploredView): Pie
       : pairPieces(coverage, asked);
   if (isByName(asked))
     return namePieces(coverage, asked, coverage.namesUpTo(asked.stepSeconds ?? daySeconds));
+  if (coverage.isYoung && isOfPairs(asked)) return pairPieces(coverage, asked);
   const locals = excludedOf(asked);
   if (locals === null)
     return isOfSensorHours(asked) ? sensorPieces(coverage, asked) : usagePieces(coverage, asked);
@@ -142,6 +143,10 @@ export const isOfNames = (asked: Reading & ExploredView): boolean =>
 /** Connections add up to the usage by application of the same minutes, where nothing is asked for that they alone know. */
 const isPairTotal = (asked: Exploration): boolean =>
   asked.measure === 'bytes' && !usesDimension(asked, 'peer', 'country', 'as', ...addressOnly);
+
+/** The other way round packets, which sums by name don't have: those by name and remote address are fewer than those by address. */
+const isOfPairs = (asked: Exploration): boolean =>
+  asked.measure === 'packets' && fitsHours(asked) && !usesDimension(asked, ...addressOnly);
 
 /** What sums by name don't tell. */
 const addressOnly = ['address', 'server', 'customer', 'device', 'sensor', 'scope'] as const;

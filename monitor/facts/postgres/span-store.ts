@@ -48,7 +48,9 @@ export interface NameParts extends MinuteParts {
 
 export interface Coverage extends Parts, MinuteParts {
   siteId: number;
-  /** The part of it that is young enough for pairs (NET-2.2.7). */
+  /** Whether all of it is young enough for pairs (NET-2.2.7). */
+  isYoung: boolean;
+  /** The part of it that is. */
   pairs: Parts & MinuteParts;
   /** Both once more, of hours that hold what queries over any dimensions need. */
   detailed: { all: Parts & MinuteParts; pairs: Parts & MinuteParts };
@@ -121,6 +123,7 @@ function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
   return {
     siteId: range.siteId,
     ...byHours(all),
+    isYoung: range.fromMinute >= youngest,
     pairs: byHours(youngAll),
     get detailed() {
       return { all: byHours(all, detailed()), pairs: byHours(youngAll, detailed()) };

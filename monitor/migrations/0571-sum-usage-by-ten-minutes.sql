@@ -14,7 +14,6 @@ create table usage_tens (
   outbound_bytes bigint not null,
   packets bigint not null
 ) partition by range (start);
-create index usage_tens_site_start on usage_tens (site_id, start);
 create index usage_tens_local on usage_tens (site_id, local, start);
 
 create table pair_tens (
@@ -32,7 +31,6 @@ create table pair_tens (
   outbound_bytes bigint not null,
   packets bigint not null
 ) partition by range (start);
-create index pair_tens_site_start on pair_tens (site_id, start);
 create index pair_tens_local on pair_tens (site_id, local, start);
 
 -- Ten minutes that were made before have none of it; they are read from minutes until their hour is summed.

@@ -64,7 +64,7 @@ export async function recomputeBucket(
   await sumUsage(trx, siteId, span);
 }
 
-/** What captures count of ten minutes, by local address; connections also by remote address. */
+/** What captures count of ten minutes, by local address; connections, which add up to it, also by remote address. */
 async function sumUsage(trx: Queryable, siteId: number, span: Span): Promise<void> {
   const judging = { siteId, judged: [span], unjudged: [], direction: null };
   const start = sql`to_timestamp(${span.from}::float8), ${siteId}::bigint`;
@@ -72,15 +72,18 @@ async function sumUsage(trx: Queryable, siteId: number, span: Span): Promise<voi
   const counted = sql`inbound_bytes, outbound_bytes, packets`;
   await sql`
     with ${judgedFacts(judging)}, ${judgedPairs(judging)},
+    by_peer as materialized (
+      select ${key}, case direction when 2 then client else server end as peer,
+        sum(case direction when 2 then client_bytes else server_bytes end)::bigint as inbound_bytes,
+        sum(case direction when 2 then server_bytes else client_bytes end)::bigint as outbound_bytes, sum(packets)::bigint as packets
+      from judged_pairs where owns group by ${key}, case direction when 2 then client else server end),
     kept_pairs as (
       insert into pair_tens (start, site_id, ${key}, peer, ${counted})
-      select ${start}, ${key}, case direction when 2 then client else server end,
-        sum(case direction when 2 then client_bytes else server_bytes end),
-        sum(case direction when 2 then server_bytes else client_bytes end), sum(packets)
-      from judged_pairs where owns group by ${key}, case direction when 2 then client else server end)
+      select ${start}, ${key}, peer, ${counted} from by_peer)
     insert into usage_tens (start, site_id, ${key}, ${counted})
-    select ${start}, ${key}, sum(inbound_bytes), sum(outbound_bytes), sum(packets)
-    from judged where owns group by ${key}`.execute(trx);
+    select ${start}, ${key}, sum(inbound_bytes), sum(outbound_bytes), sum(packets) from by_peer group by ${key}`.execute(
+    trx,
+  );
 }
 
 /** Deletes usage of the ten minutes of an hour that has been summed. */

@@ -29,7 +29,7 @@ const monthDays = 30;
 const batches = 1 + 16;
 const uploadsOfBatch = 64;
 const longestMs = 600_000;
-/** Of statements that make the days; somebody may stop the benchmark for a while. */
+/** Of statements that make the days: the benchmark may be stopped for a while. */
 const patientMs = 4 * 3_600_000;
 
 export async function run(report: (line: string) => void): Promise<void> {

@@ -95,8 +95,10 @@ function read(
   const given = [query, boundary || bytes ? '' : body.toString()].filter((part) => part !== '');
   const parameters = [...fields]
     .filter(([name]) => /^param_\w+$/.test(name))
-    .map(([name, value]) => `set ${name} = '${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'; `);
-  return { parameters: parameters.join(''), statement: given.join('\n'), bytes };
+    .map(([name, value]) => `${name} = '${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`);
+  // One statement sets them all: each of its own would take a tenth of a millisecond.
+  const set = parameters.length === 0 ? '' : `set ${parameters.join(', ')}; `;
+  return { parameters: set, statement: given.join('\n'), bytes };
 }
 
 /** Name and value of each field of a form. */

@@ -66,7 +66,7 @@ async function fillPostgres({ monitor, database }: BenchDatabase) {
     await facts.rollUp('settled');
     const store = { facts, origins, append: () => Promise.reject(new Error('not here')) };
     return await compareAnswers(store, {
-      ...{ model: other as unknown as MemoryFacts, questions: 3, random, minutes, stage: 'moved' },
+      ...{ model: other as unknown as MemoryFacts, questions: 2, random, minutes, stage: 'moved' },
     });
   };
 }

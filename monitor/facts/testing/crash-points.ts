@@ -31,7 +31,7 @@ export async function checkCrashPoints(
     if (step % 3 === 0) await store.append(uploads);
     await options.model.append(uploads);
     await store.facts.rollUp(isWhole ? 'all' : 'settled');
-    if (!isWhole && step % (options.compareEvery ?? 1) > 0) continue;
+    if (!isWhole && (step + 1) % (options.compareEvery ?? 1) > 0) continue;
     const stage = `crash after step ${step}`;
     const offences = await compareAnswers(store, { ...options, random, minutes, stage });
     if (isWhole || offences.length > 0) return { offences, steps: step };

@@ -19,6 +19,7 @@ import { checkGaps } from './testing/gaps.ts';
 import { checkQuietSteps } from './testing/quiet-steps.ts';
 import { randomExploration, randomView } from './testing/random-exploration.ts';
 import { randomUpload, sampleAddresses, seededBelow } from './testing/random-uploads.ts';
+import { checkFirstCapture, checkSegments } from './testing/who-counts.ts';
 
 /** Memory with two sensors; it stores each upload by itself and knows no transaction. */
 function memoryUnderTest(nowSecond: number, plant: Plant = (facts) => facts): StoreUnderTest {
@@ -65,6 +66,15 @@ test('NET-2.2.10: PostgreSQL explores no steps in which no address had traffic, 
   await using world = await createMonitorWorld();
   await checkQuietSteps(await postgresUnderTest(world));
 });
+
+for (const [what, check] of [
+  ['of captures that saw the same bytes the first by sensor and name', checkFirstCapture],
+  ['of an address in several segments the strongest capture of each', checkSegments],
+] as const)
+  test(`NET-2.2.5, NET-2.2.10: PostgreSQL counts ${what}`, async () => {
+    await using world = await createMonitorWorld();
+    await check(await postgresUnderTest(world));
+  });
 
 for (const [engine, stepsMin] of [
   ['PostgreSQL', 10],

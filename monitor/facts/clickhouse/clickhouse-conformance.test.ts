@@ -10,6 +10,7 @@ import { checkCrashPoints } from '../testing/crash-points.ts';
 import { createMoves, doubling, engineUnderTest, losing, type Plant } from '../testing/engines.ts';
 import { checkGaps } from '../testing/gaps.ts';
 import { checkQuietSteps } from '../testing/quiet-steps.ts';
+import { checkFirstCapture, checkSegments } from '../testing/who-counts.ts';
 import { createClickhouseFacts } from './clickhouse-facts.ts';
 import type { FactClient } from './engine-store.ts';
 import { createChdbEngine } from './testing/chdb-engine.ts';
@@ -68,6 +69,16 @@ test('NET-2.2.10: ClickHouse explores no steps in which no address had traffic, 
   await using engine = await createChdbEngine();
   await checkQuietSteps(await clickhouseUnderTest(world, engine.client));
 });
+
+for (const [what, check] of [
+  ['of captures that saw the same bytes the first by sensor and name', checkFirstCapture],
+  ['of an address in several segments the strongest capture of each', checkSegments],
+] as const)
+  test(`NET-2.2.5, NET-2.2.10: ClickHouse counts ${what}`, async () => {
+    await using world = await createMonitorWorld();
+    await using engine = await createChdbEngine();
+    await check(await clickhouseUnderTest(world, engine.client));
+  });
 
 async function checkEngine(plant?: Plant) {
   await using world = await createMonitorWorld();

@@ -57,7 +57,7 @@ export async function checkConformance(
 
 /**
  * Asks both the same questions at random about some ranges; returns where they differ. `isTogether`: also views that are
- * asked for together, which a store answers as it does alone, whatever it holds.
+ * asked for together, which a store answers as it does alone. That says nothing of two engines, so moves leave it out.
  */
 export async function compareAnswers(
   store: StoreUnderTest,

@@ -1,0 +1,107 @@
+/** Which of several captures of an address and minute counts: every engine decides like the rules in plain memory (NET-2.2.5). */
+import assert from 'node:assert/strict';
+import { nameApplication } from '#monitor/applications/index.ts';
+import { captureMinute, host, testMinute, usageRow } from '#monitor/testing/index.ts';
+import type { Exploration, ExploredDimension } from '../contract/exploration.ts';
+import { createMemoryFacts, type MemoryFacts } from '../memory/memory-facts.ts';
+import type { StoreUnderTest } from './conformance.ts';
+import { type Random, randomToken, seededBelow } from './random-uploads.ts';
+
+interface Told {
+  role: 'uplink' | 'bridge';
+  /** Number of the sensor in `origins`. */
+  sensor: 0 | 1;
+  capture: string;
+  packets: number;
+  /** Of the only address, and of what it used. */
+  bytes: number;
+  address: string;
+  deviceKey?: string;
+}
+
+/** Of captures that saw the same bytes the first counts by sensor and name. */
+export async function checkFirstCapture(store: StoreUnderTest): Promise<void> {
+  const same = { role: 'uplink', address: '192.0.2.10', bytes: 500 } as const;
+  // The number of a capture is of when it came first: neither the sensor's order nor that of names.
+  await checkPackets(
+    store,
+    [
+      { ...same, sensor: 1, capture: 'a0', packets: 11 },
+      { ...same, sensor: 0, capture: 'b1', packets: 22 },
+      { ...same, sensor: 0, capture: 'a9', packets: 33 },
+      { ...same, sensor: 0, capture: 'c0', packets: 44 },
+    ],
+    'sensor',
+    [[String(store.origins[0]!.sensorId), 33]],
+  );
+}
+
+/** Of an address in several segments the strongest capture of each counts. */
+export async function checkSegments(store: StoreUnderTest): Promise<void> {
+  const address = '10.0.0.9';
+  const of = { role: 'bridge', sensor: 0, address } as const;
+  await checkPackets(
+    store,
+    [
+      { ...of, capture: 'a', packets: 11, bytes: 500, deviceKey: 'br0|02:00:00:00:00:01' },
+      { ...of, capture: 'b', packets: 22, bytes: 900, deviceKey: 'br0|02:00:00:00:00:01' },
+      { ...of, capture: 'c', packets: 33, bytes: 700, deviceKey: 'br0|02:00:00:00:00:01' },
+      { ...of, capture: 'd', packets: 44, bytes: 600, deviceKey: 'br1|02:00:00:00:00:02' },
+      // Of no segment that is known, which may be either.
+      { ...of, capture: 'e', packets: 99, bytes: 9000 },
+    ],
+    'address',
+    [
+      [`${address}%br1`, 44],
+      [`${address}%br0`, 22],
+    ],
+  );
+}
+
+/** Each capture's minute is an upload; packets by this are asked of both sources, of minutes and of sums. */
+async function checkPackets(
+  store: StoreUnderTest,
+  told: readonly Told[],
+  by: ExploredDimension,
+  expected: readonly (readonly unknown[])[],
+): Promise<void> {
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => testMinute + 600 });
+  await upload(store, model, told, seededBelow(7));
+  for (const hours of ['settled', 'all'] as const) {
+    // A site's own minutes are made by either.
+    await store.facts.rollUp(hours);
+    for (const source of ['addresses', 'applications'] as const) {
+      const asked: Exploration = {
+        ...{ siteId: store.origins[0]!.siteId, fromMinute: testMinute, toMinute: testMinute + 60, source },
+        ...{ by: [by], filters: [], owners: [], networks: [], measure: 'packets', order: 'size' },
+        ...{ rows: { limit: 5 }, stepSeconds: 60 },
+      };
+      const answer = await store.facts.explore(asked);
+      assert.deepEqual({ ...answer, grains: [] }, await model.explore(asked));
+      assert.deepEqual(
+        answer.rows.map(({ key, packets }) => [...key, packets]),
+        expected,
+        `${source}, ${hours} rolled up`,
+      );
+    }
+  }
+}
+
+async function upload(
+  store: StoreUnderTest,
+  model: MemoryFacts,
+  told: readonly Told[],
+  random: Random,
+): Promise<void> {
+  for (const { role, sensor, capture, packets, bytes, address, deviceKey } of told) {
+    const minute = captureMinute({
+      ...{ capture, role },
+      hosts: [{ ...host(address, bytes, 50, deviceKey), packets }],
+      usage: [usageRow({ client: address, name: 'example.net', serverBytes: bytes, packets })],
+    });
+    const token = randomToken(random);
+    const one = { origin: store.origins[sensor]!, token, minutes: [minute], gaps: [] };
+    await model.append([one]);
+    await store.append([one]);
+  }
+}

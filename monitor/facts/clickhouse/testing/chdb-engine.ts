@@ -33,10 +33,10 @@ export async function createChdbEngine(): Promise<ChdbEngine> {
       command: client.command.bind(client),
       close: client.close.bind(client),
       async exec(parameters: Parameters<typeof client.exec>[0] & { values?: Readable }) {
-        const { query, values } = parameters;
+        const { query, values, ...others } = parameters;
         if (values === undefined || !takesBytes(query)) return await client.exec(parameters);
         const body = Buffer.concat(await values.toArray());
-        return await insertFromFile(query, body, (statement) => client.exec({ query: statement }));
+        return await insertFromFile(query, body, (statement) => client.exec({ ...others, query: statement }));
       },
     } as FactClient,
     async [Symbol.asyncDispose]() {

@@ -2,6 +2,7 @@
 import type { Exploration, Flow } from '#operations/protect/index.ts';
 import { type FlowEnd, type FlowPair, flowGraph, flowNamesMax } from '#service-kit/explorer/index.ts';
 import { type Content, formatBytes, sankey } from '#service-kit/pages/index.ts';
+import { nothingIn } from './explore-tables.ts';
 import { type ExplorerPlace, nameOf } from './place.ts';
 import { onlyHref, type TrafficView } from './traffic-view.ts';
 
@@ -44,7 +45,7 @@ export function exploreFlows(place: ExplorerPlace, view: TrafficView, pairs: rea
     ...graph,
     format: formatBytes,
     source: 'applications, which are shown for 24 hours',
-    emptyText: 'No application of this range passes the filters. Remove a filter or choose another range.',
+    emptyText: nothingIn(view),
   });
 }
 

@@ -52,12 +52,13 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
   const { place, view, explored, views, who } = page;
   const { nowMs } = explored;
   offerSteps(request, page);
-  const [first, ...others] = page.tables;
   const tableOf = (one: ExplorerTable) =>
     exploreTable(request, place, view, one, {
       nowMs,
       peersOf: (row) => page.peerLink?.(row, one.ranking.dimension, explored) ?? '',
     });
+  // Files are of the tables, so these are made also where the page shows none.
+  const tables = page.tables.map(tableOf);
   const isWide = view.by !== 'direction';
   const header = refreshing({ id: 'traffic-state', url: view.url, everySeconds: 60 }, [
     pageHeader({ title: 'Traffic', state: stateOf(page) }),
@@ -84,8 +85,8 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
       totals(page),
       pictureTabs(view),
       page.flows ? exploreFlows(place, view, page.flows) : timeChart(request, page),
-      isWide && first && tableOf(first),
-      html`<div class="side-by-side">${(isWide ? others : page.tables).map(tableOf)}</div>`,
+      isWide && tables[0],
+      html`<div class="side-by-side">${isWide ? tables.slice(1) : tables}</div>`,
     ]),
     savedSection(place, view, views, who),
   ];

@@ -262,9 +262,15 @@ test('the explorer without a server says how to get one, and without traffic bla
   const before = await page();
   assert.match(before, /No servers yet<\/p>[\s\S]*href="\/client\/servers\/new"/);
   assert.doesNotMatch(before, /passes the filters|Remove a filter/);
+  const file = await fetch(`${world.url}/client/traffic/?table=server&format=json`, { headers: { cookie } });
+  const empty = { table: 'server', is_complete: true, rows: [] };
+  assert.deepEqual([file.status, await file.json()], [200, empty], 'the file of no servers has no rows');
   await world.deploy(tenant, 'newcomer-1');
   const deployed = await page();
   assert.match(deployed, /No traffic was observed in this range/);
   assert.doesNotMatch(deployed, /passes the filters|Remove a filter/);
-  assert.match(await page('?q=port:443'), /passes the filters. Remove a filter/);
+  for (const tab of ['', '&tab=flows']) {
+    assert.match(await page(`?q=port:443${tab}`), /passes the filters\. Remove a filter/);
+    assert.doesNotMatch(await page(`?by=app${tab}`), /passes the filters/);
+  }
 });

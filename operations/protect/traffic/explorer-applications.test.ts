@@ -12,7 +12,8 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const startedMs = Math.floor(Date.now() / minuteMs) * minuteMs;
 const ago = (minutes: number) => startedMs - minutes * minuteMs;
-const topMs = Math.ceil((startedMs + minuteMs) / hourMs) * hourMs;
+/** Ten minutes to come at least: at its end the first hour of its day would not be shown any more. */
+const topMs = Math.ceil((startedMs + 10 * minuteMs) / hourMs) * hourMs;
 
 let world: World;
 let token: string;

@@ -95,7 +95,10 @@ async function makeDay(bench: BenchDatabase, site: BusySite, report: (line: stri
   report(rows[0]!.text);
 }
 
-/** What the autovacuum does in its time. Of a whole database it may take longer than the pool waits for an answer. */
+/**
+ * What the autovacuum and the checkpointer do in their time: they would write the new rows to disk under the first views. Of a
+ * whole database it may take longer than the pool waits for an answer.
+ */
 async function tidy({ adminUrl }: BenchDatabase): Promise<void> {
   const client = new pg.Client({ connectionString: adminUrl });
   await client.connect();
@@ -103,6 +106,7 @@ async function tidy({ adminUrl }: BenchDatabase): Promise<void> {
     `select relid::regclass::text as name from pg_stat_user_tables where n_mod_since_analyze > 0 or n_ins_since_vacuum > 0`,
   );
   for (const { name } of rows) await client.query(`vacuum analyze ${name}`);
+  await client.query('checkpoint');
   await client.end();
 }
 

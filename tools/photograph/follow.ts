@@ -1,0 +1,46 @@
+/** Pages that the links of a page lead to, on the same server: one of each kind, since ids, ranges and orders lead on for ever. */
+
+/** Of pages that differ in their numbers, ids or the values of their query, so many are looked at. */
+const eachKindMax = 1;
+
+/** `/servers/12?sort=name` and `/servers/13?sort=plan` are of one kind. */
+function kindOf(url: URL): string {
+  const path = url.pathname
+    .split('/')
+    .map((part) => (/\d/.test(part) ? '#' : part))
+    .join('/');
+  return `${path}?${[...url.searchParams.keys()].sort().join('&')}`;
+}
+
+export interface Follower {
+  /** The next page to look at; null where there is none. */
+  next(): string | null;
+  /** Links of the page that was looked at. */
+  found(hrefs: readonly string[], on: string): void;
+}
+
+/** Begins with these pages; `without` are paths that are not opened, such as signing out. */
+export function follow(urls: readonly string[], without: RegExp): Follower {
+  const origin = new URL(urls[0]!).origin;
+  const waiting: string[] = [];
+  const seen = new Map<string, number>();
+  const put = (href: string) => {
+    const url = new URL(href);
+    url.hash = '';
+    if (url.origin !== origin || without.test(url.pathname)) return;
+    const kind = kindOf(url);
+    const count = seen.get(kind) ?? 0;
+    if (count >= eachKindMax) return;
+    seen.set(kind, count + 1);
+    waiting.push(url.href);
+  };
+  for (const url of urls) put(url);
+  return {
+    next: () => waiting.shift() ?? null,
+    found(hrefs, on) {
+      // A page with a query is an order, range or filter of one that was followed.
+      if (new URL(on).search !== '') return;
+      for (const href of hrefs) put(href);
+    },
+  };
+}

@@ -100,6 +100,20 @@ describe('pages in a browser', () => {
     assert.match(await focused(), /^database/);
   });
 
+  test('back from a refused form its drawer is open, with what was entered', async () => {
+    await using opened = await open('/dev/gallery');
+    const { page } = opened;
+    const drawer = page.locator('#drawer-key');
+    await page.getByRole('button', { name: 'Open a drawer' }).click();
+    await drawer.locator('input[type="text"]').first().fill('entered');
+    await page.goto(`${server.url}/dev/gallery/error/422`);
+    assert.match(await page.locator('.error-page').innerText(), /Name has more than 100 characters\./);
+    await page.getByRole('button', { name: 'Back to the form' }).click();
+    await page.waitForURL('**/dev/gallery');
+    await drawer.waitFor({ state: 'visible' });
+    assert.equal(await drawer.locator('input[type="text"]').first().inputValue(), 'entered');
+  });
+
   test('a confirmation opens its button only for the right name', async () => {
     await using opened = await open('/dev/gallery');
     const box = opened.page.locator('[data-confirm]');

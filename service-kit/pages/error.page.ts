@@ -1,4 +1,5 @@
 /** Pages for what went wrong: what happened, why, what to do now. */
+import { type FieldFault, faultText } from './fault-text.ts';
 import { type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
 import { bareDocument, brand, type ShellOptions, shell } from './shell.ts';
@@ -11,6 +12,8 @@ export interface ErrorPageOptions {
   /** In place of the usual words. */
   title?: string;
   text?: Content;
+  /** What is wrong with the fields of the form that was sent. */
+  faults?: readonly FieldFault[] | undefined;
   /** The request's number, for support. */
   requestId?: string | undefined;
   /** Keeps the navigation of a signed-in person. */
@@ -46,9 +49,19 @@ const words: Record<number, { title: string; text: string }> = {
 export function errorPage(options: ErrorPageOptions): Html {
   const known = words[options.status] ?? words[options.status < 500 ? 400 : 500]!;
   const title = options.title ?? known.title;
-  const content = html`<div class="error-page"><p class="error-status">${options.status}</p><h1>${title}</h1><p>${typeof options.text === 'string' ? prose(options.text) : (options.text ?? known.text)}</p>${
-    options.requestId && html`<p class="hint">Request <code>${options.requestId}</code></p>`
-  }<p>${link(options.home, 'Go to the overview', { kind: 'primary' })}</p></div>`;
+  const faults = options.faults ?? [];
+  const said = typeof options.text === 'string' ? prose(options.text) : options.text;
+  const text =
+    faults.length > 0
+      ? html`Nothing was changed. Go back, correct this and send it again:`
+      : (said ?? known.text);
+  const content = html`<div class="error-page"><p class="error-status">${options.status}</p><h1>${title}</h1><p>${text}</p>${
+    faults.length > 0 && html`<ul>${faults.map((fault) => html`<li>${faultText(fault)}</li>`)}</ul>`
+  }${options.requestId && html`<p class="hint">Request <code>${options.requestId}</code></p>`}<p class="error-ways">${
+    // Shown by the script that makes it work.
+    faults.length > 0 &&
+    html`<button type="button" class="button primary" data-back hidden>Back to the form</button>`
+  }${link(options.home, 'Go to the overview', { kind: faults.length > 0 ? 'button' : 'primary' })}</p></div>`;
   if (options.shell) return shell({ ...options.shell, title }, content);
   return bareDocument(
     { title: `${title} · ${options.area}` },

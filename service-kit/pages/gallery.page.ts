@@ -171,6 +171,7 @@ export function registerGallery(app: App, nowMs: () => number = Date.now): void 
         area: 'Gallery',
         home: '/dev/gallery',
         requestId: 'req-1f',
+        faults: status === 422 ? [{ path: 'name', message: 'must NOT have more than 100 characters' }] : [],
         shell: isInside ? frame(request.url) : undefined,
       }),
       status,

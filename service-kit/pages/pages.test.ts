@@ -89,6 +89,7 @@ const components: Record<string, () => pages.Html> = {
       title: naughty,
       text: naughty,
       requestId: naughty,
+      faults: [{ path: naughty, message: naughty }],
     }),
   estimate: () => pages.estimate({ id: naughty, url: href }, naughty),
   field: () =>

@@ -19,6 +19,10 @@ export interface Follower {
   found(hrefs: readonly string[], on: string): void;
 }
 
+/** Tables and documents as files, which a browser saves. */
+const isFile = (url: URL) =>
+  /\.(json|csv|pcap|zst|yaml)$/.test(url.pathname) || url.searchParams.has('format');
+
 /** Begins with these pages; `without` are paths that are not opened, such as signing out. */
 export function follow(urls: readonly string[], without: RegExp): Follower {
   const origin = new URL(urls[0]!).origin;
@@ -27,7 +31,7 @@ export function follow(urls: readonly string[], without: RegExp): Follower {
   const put = (href: string) => {
     const url = new URL(href);
     url.hash = '';
-    if (url.origin !== origin || without.test(url.pathname)) return;
+    if (url.origin !== origin || without.test(url.pathname) || isFile(url)) return;
     const kind = kindOf(url);
     const count = seen.get(kind) ?? 0;
     if (count >= eachKindMax) return;

@@ -75,7 +75,8 @@ export async function photograph(
 
 /**
  * Text whose colour stands out too little from what is behind it: under 4.5 to 1, large text 3 to 1 (WCAG 2.2, 1.4.3). Runs in
- * the page. Text over pictures and gradients is left out, as is what is disabled.
+ * the page. Text over pictures and gradients is left out, as are marks beside text
+ * and what is disabled.
  */
 const findPaleText = `(() => {
   const canvas = document.createElement('canvas');
@@ -113,7 +114,7 @@ const findPaleText = `(() => {
     const text = walker.currentNode.textContent.trim();
     const element = walker.currentNode.parentElement;
     if (text === '' || element === null || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
-    if (element.closest('[disabled], [aria-disabled="true"], svg, script, style, noscript, option')) continue;
+    if (element.closest('[disabled], [aria-disabled="true"], [aria-hidden="true"], svg, script, style, noscript, option')) continue;
     const box = element.getBoundingClientRect();
     if (box.width <= 1 || box.height <= 1) continue;
     const style = getComputedStyle(element);

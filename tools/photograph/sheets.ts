@@ -6,11 +6,12 @@ import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { type Picture, schemes, widths } from './looks.ts';
 
-/** Pages side by side; each in light and dark. */
-const pagesOnSheet = { 1440: 2, 390: 4 } as const;
-const pictureWidth = { 1440: 480, 390: 240 } as const;
+/** Pages of a sheet, each in light and dark: wide ones below each other, those of phones beside each other. */
+const pagesOnSheet = { 1440: 2, 390: 3 } as const;
+const pictureWidth = { 1440: 770, 390: 256 } as const;
 /** What is below it is left out: long pages go on as they began. */
-const heightMax = { 1440: 1000, 390: 1400 } as const;
+const heightMax = { 1440: 760, 390: 1500 } as const;
+const columns = { 1440: 2, 390: 6 } as const;
 
 const escaped = (text: string) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
@@ -36,13 +37,14 @@ export async function makeSheets(
         }),
       );
       const html = `<!doctype html><meta charset="utf-8"><style>
-        body { margin: 0; display: flex; gap: 6px; background: #888; font: 12px sans-serif; width: max-content }
-        figure { margin: 0; width: ${pictureWidth[width]}px } figcaption { overflow-wrap: anywhere; height: 30px; overflow: hidden }
+        body { margin: 0; display: grid; grid-template-columns: repeat(${columns[width]}, ${pictureWidth[width]}px); gap: 4px;
+          background: #888; font: 12px sans-serif; width: max-content }
+        figure { margin: 0 } figcaption { overflow-wrap: anywhere; height: 15px; overflow: hidden }
         div { max-height: ${heightMax[width]}px; overflow: hidden } img { display: block }
       </style>${cells.join('')}`;
       const source = join(folder, 'sheet.html');
       await writeFile(source, html);
-      const page = await browser.newPage({ viewport: { width: 1960, height: 400 } });
+      const page = await browser.newPage({ viewport: { width: 1560, height: 400 } });
       await page.goto(pathToFileURL(source).href, { waitUntil: 'load' });
       const path = join(folder, `sheet-${width}-${String(paths.length + 1).padStart(3, '0')}.png`);
       const box = await page.locator('body').boundingBox();

@@ -6,7 +6,7 @@
  * the role. Pages work without JavaScript.
  */
 import type { FastifyRequest } from 'fastify';
-import type { App } from '#service-kit/http/index.ts';
+import type { App, ErrorFields } from '#service-kit/http/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
 import { registerSignIn } from '#service-kit/sign-in/index.ts';
 import { registerSignOn } from '#service-kit/sign-on/index.ts';
@@ -114,9 +114,10 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
 export function monitorErrorPage(
   request: FastifyRequest,
   status: number,
-  fields: { message: string },
+  fields: Pick<ErrorFields, 'message' | 'fields'>,
 ): string | null {
   if (/^\/(agent|api|integrations)\//.test(request.url)) return null;
   const text = status >= 500 ? undefined : fields.message;
-  return String(errorPage({ status, area: 'Monitor', home: '/', text, requestId: request.id }));
+  const faults = fields.fields;
+  return String(errorPage({ status, area: 'Monitor', home: '/', text, faults, requestId: request.id }));
 }

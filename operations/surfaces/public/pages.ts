@@ -7,7 +7,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
-import type { ErrorFields } from '#service-kit/http/errors.ts';
+import type { ErrorFields } from '#service-kit/http/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { CONTENT_SECURITY_POLICY, errorPage } from '#service-kit/pages/index.ts';
@@ -58,7 +58,7 @@ export function renderErrorPage(request: FastifyRequest, status: number, fields:
       status,
       area: isConsole ? 'Operations' : isPortal ? 'Customer portal' : 'Virtual servers',
       home: isConsole ? '/console/' : isPortal ? '/client/' : '/',
-      ...(status === 404 || status >= 500 ? {} : { text: fields.message }),
+      ...(status === 404 || status >= 500 ? {} : { text: fields.message, faults: fields.fields }),
       ...(status >= 500 ? { requestId: request.id } : {}),
     }),
   );

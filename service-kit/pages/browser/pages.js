@@ -52,6 +52,15 @@ function openNamed() {
 openNamed();
 addEventListener('hashchange', openNamed);
 
+/** Back from a refused form, the browser fills it as it was sent: the drawer that it stands in opens. */
+const isFilled = (field) => !['hidden', 'search'].includes(field.type) && field.value !== field.defaultValue;
+addEventListener('pageshow', () => {
+  if (performance.getEntriesByType('navigation')[0]?.type !== 'back_forward') return;
+  const fields = [...document.querySelectorAll('[popover] :is(input, textarea)')];
+  fields.find(isFilled)?.closest('[popover]:not(:popover-open)')?.showPopover();
+});
+for (const button of document.querySelectorAll('[data-back]')) button.hidden = history.length < 2;
+
 /** The palette is loaded when it is first opened; what is typed until then is its text. */
 const paletteButton = document.querySelector('[data-palette]');
 let typedEarly = null;
@@ -97,6 +106,7 @@ document.addEventListener('click', (event) => {
   if (button === paletteButton) return void openPalette('search');
   if (button.dataset.themeChoice) chooseTheme(button.dataset.themeChoice);
   else if (button.dataset.copy !== undefined) void copy(button);
+  else if (button.dataset.back !== undefined) history.back();
   else if (button.dataset.close !== undefined) button.closest('.toast')?.remove();
 });
 

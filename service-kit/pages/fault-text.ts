@@ -1,0 +1,41 @@
+/** What is wrong with a field of a form, in words for the person who filled it. */
+
+export interface FieldFault {
+  /** Where the field is: `name`, `addresses.0`. */
+  path: string;
+  /** As the check said it (JSON Schema), or in words already. */
+  message: string;
+}
+
+const words: readonly (readonly [RegExp, string])[] = [
+  [/^must NOT have more than (\d+) characters$/, 'has more than $1 characters'],
+  [/^must NOT have fewer than 1 characters$/, 'is empty'],
+  [/^must NOT have fewer than (\d+) characters$/, 'has fewer than $1 characters'],
+  [/^must NOT have more than (\d+) items$/, 'has more than $1 entries'],
+  [/^must match pattern .*$/s, 'has another form than it must have, or characters that are not allowed'],
+  [/^must match format "(.*)"$/, 'is not a valid $1'],
+  [/^must be >= (.*)$/, 'is less than $1'],
+  [/^must be <= (.*)$/, 'is more than $1'],
+  [/^must be integer$/, 'is not a whole number'],
+  [/^must be number$/, 'is not a number'],
+  [/^must be (equal to one of the allowed values|equal to constant)$/, 'is none of the choices'],
+  [/^is required$/, 'is missing'],
+];
+
+/** `legalName`, `legal_name` and `legal-name` become `Legal name`. */
+function labelOf(path: string): string {
+  const text = path
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .replace(/[_-]/g, ' ')
+    .toLowerCase();
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** One line for a fault: `Name has more than 100 characters.` */
+export function faultText({ path, message }: FieldFault): string {
+  const missing = /^must have required propert(?:y|ies) (.*)$/.exec(message);
+  if (missing) return `${labelOf(missing[1]!.replaceAll(/['"]/g, ''))} is missing.`;
+  const found = words.find(([pattern]) => pattern.test(message));
+  const said = found === undefined ? message : message.replace(found[0], found[1]);
+  return `${path === '' ? 'The form' : labelOf(path)} ${said}${said.endsWith('.') ? '' : '.'}`;
+}

@@ -5,7 +5,7 @@ import { faultText } from './fault-text.ts';
 test('a fault of a field is said in words, with the name of the field', () => {
   const said = [
     { path: 'name', message: 'must NOT have more than 100 characters' },
-    { path: 'name', message: 'must NOT have fewer than 1 characters' },
+    { path: 'name', message: 'must not have fewer than 1 characters' },
     { path: 'legalName', message: 'must match pattern "^\\\\S.*\\n$"' },
     { path: 'contact_email', message: 'must match format "email"' },
     { path: 'port', message: 'must be <= 65535' },

@@ -8,18 +8,18 @@ export interface FieldFault {
 }
 
 const words: readonly (readonly [RegExp, string])[] = [
-  [/^must NOT have more than (\d+) characters$/, 'has more than $1 characters'],
-  [/^must NOT have fewer than 1 characters$/, 'is empty'],
-  [/^must NOT have fewer than (\d+) characters$/, 'has fewer than $1 characters'],
-  [/^must NOT have more than (\d+) items$/, 'has more than $1 entries'],
-  [/^must match pattern .*$/s, 'has another form than it must have, or characters that are not allowed'],
-  [/^must match format "(.*)"$/, 'is not a valid $1'],
-  [/^must be >= (.*)$/, 'is less than $1'],
-  [/^must be <= (.*)$/, 'is more than $1'],
-  [/^must be integer$/, 'is not a whole number'],
-  [/^must be number$/, 'is not a number'],
-  [/^must be (equal to one of the allowed values|equal to constant)$/, 'is none of the choices'],
-  [/^is required$/, 'is missing'],
+  [/^must not have more than (\d+) characters$/i, 'has more than $1 characters'],
+  [/^must not have fewer than 1 characters$/i, 'is empty'],
+  [/^must not have fewer than (\d+) characters$/i, 'has fewer than $1 characters'],
+  [/^must not have more than (\d+) items$/i, 'has more than $1 entries'],
+  [/^must match pattern .*$/is, 'has another form than it must have, or characters that are not allowed'],
+  [/^must match format "(.*)"$/i, 'is not a valid $1'],
+  [/^must be >= (.*)$/i, 'is less than $1'],
+  [/^must be <= (.*)$/i, 'is more than $1'],
+  [/^must be integer$/i, 'is not a whole number'],
+  [/^must be number$/i, 'is not a number'],
+  [/^must be (equal to one of the allowed values|equal to constant)$/i, 'is none of the choices'],
+  [/^is required$/i, 'is missing'],
 ];
 
 /** `legalName`, `legal_name` and `legal-name` become `Legal name`. */
@@ -33,7 +33,7 @@ function labelOf(path: string): string {
 
 /** One line for a fault: `Name has more than 100 characters.` */
 export function faultText({ path, message }: FieldFault): string {
-  const missing = /^must have required propert(?:y|ies) (.*)$/.exec(message);
+  const missing = /^must have required propert(?:y|ies) (.*)$/i.exec(message);
   if (missing) return `${labelOf(missing[1]!.replaceAll(/['"]/g, ''))} is missing.`;
   const found = words.find(([pattern]) => pattern.test(message));
   const said = found === undefined ? message : message.replace(found[0], found[1]);

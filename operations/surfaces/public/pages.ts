@@ -7,8 +7,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
-import type { ErrorFields } from '#service-kit/http/index.ts';
-import type { App } from '#service-kit/http/index.ts';
+import type { App, ErrorFields } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { CONTENT_SECURITY_POLICY, errorPage } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

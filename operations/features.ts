@@ -37,6 +37,7 @@ import {
   type ProtectTraffic,
 } from '#operations/protect/index.ts';
 import { createSavedViews, type SavedViews } from '#operations/saved-views/index.ts';
+import { createServerChanges, type ServerChanges } from '#operations/server-changes/index.ts';
 import { createServers, lockAttachable, type Servers } from '#operations/servers/index.ts';
 import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
@@ -60,6 +61,7 @@ interface Infrastructure {
   networks: Networks;
   ordering: Ordering;
   payments: Payments;
+  serverChanges: ServerChanges;
   servers: Servers;
 }
 
@@ -141,6 +143,7 @@ async function createInfrastructure(platform: Platform, overrides: Overrides): P
     bandwidth: createBandwidth({ ...base, ...bandwidthRules(settings) }),
     destroyNotices: createDestroyNotices({ db, clock, reporter, monitor: noticeMonitor(settings) }),
     firewalls: createFirewalls(base),
+    serverChanges: createServerChanges({ db, clock, reporter }),
     servers: createServers({ ...base, addresses, networks, findRootPassword }),
   };
 }

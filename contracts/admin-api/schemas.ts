@@ -162,10 +162,11 @@ export const TelemetryReceipts = Type.Object({
 });
 export type TelemetryReceipts = Static<typeof TelemetryReceipts>;
 
-/** Reading the inventory of servers. */
+/** Reading the inventory of servers, and where it is there the list of their changes (`inventory-changes.ts`). */
 export const inventoryContract = {
   permission: 'vm_inventory_read',
   required: { vm_inventory: true, vm_inventory_version: 1 },
+  optional: { vm_inventory_changes: true, vm_inventory_changes_version: 1 },
 } as const satisfies AdminContract;
 
 /** The minute feed (NET-2.4). */

@@ -46,7 +46,7 @@ export interface GrantablePermission {
 
 const inventory: { contract: AdminContract; hint: string } = {
   contract: inventoryContract,
-  hint: 'Read servers, their network interfaces and addresses.',
+  hint: 'Read servers, their network interfaces and addresses, and when they changed.',
 };
 
 /** Declares a receiver whose request and answer have types of their own. */

@@ -1,8 +1,10 @@
 /** Brings hypervisors in line with what is stored: always the newest version, however many were queued. */
 
 import { guestName } from '#operations/hypervisors/index.ts';
+import { noteServerChange } from '#operations/server-changes/index.ts';
 import { findOwnedServer } from '#operations/views/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
+import { inTransaction } from '#service-kit/postgres/index.ts';
 import type { FirewallsDeps } from './deps.ts';
 import { driverOf } from './reach.ts';
 import * as store from './store.ts';
@@ -34,8 +36,17 @@ async function apply(deps: FirewallsDeps, serverId: number): Promise<void> {
     const { inboundPolicy, outboundPolicy, rules } = firewall;
     const plan = firewall.isEnabled ? { inboundPolicy, outboundPolicy, rules } : null;
     await driver.applyFirewall(guestName(serverId), plan);
-    if (await store.noteApplied(deps.db(), serverId, firewall.version, 'applied')) return;
+    if (await noteApplied(deps, serverId, firewall.version)) return;
   }
+}
+
+/** False when there is a newer version. Each version is one change, however many jobs apply it. */
+function noteApplied(deps: FirewallsDeps, serverId: number, version: number): Promise<boolean> {
+  return inTransaction(deps.db(), async (tx) => {
+    const noted = await store.noteApplied(tx, serverId, version, 'applied');
+    if (noted?.isNews) await noteServerChange(tx, serverId, 'firewall');
+    return noted !== null;
+  });
 }
 
 function serverIdOf(job: Job): number {

@@ -57,17 +57,26 @@ async function putRule(
       ${[...rule.peers]}::text[], ${rule.description})`.execute(tx);
 }
 
-/** Notes what came of this version; false when there is a newer one, which stays as it is. */
+/**
+ * Notes what came of this version; null when there is a newer one, which stays as it is. `isNews`: it had not been applied
+ * before.
+ */
 export async function noteApplied(
   tx: Queryable,
   serverId: number,
   version: number,
   status: 'applied' | 'failed',
-): Promise<boolean> {
-  const { rows } = await sql`
-    update firewalls set status = ${status},
-      applied_version = case when ${status} = 'applied' then version else applied_version end,
+): Promise<{ isNews: boolean } | null> {
+  const { rows } = await sql<{ isNews: boolean }>`
+    with before as (
+      select server_id, applied_version from firewalls
+      where server_id = ${serverId} and version = ${version} for update)
+    update firewalls f set status = ${status},
+      applied_version = case when ${status} = 'applied' then version else f.applied_version end,
       applied_at = case when ${status} = 'applied' then svc_now() else applied_at end
-    where server_id = ${serverId} and version = ${version} returning 1`.execute(tx);
-  return rows.length === 1;
+    from before where f.server_id = before.server_id
+    returning ${status} = 'applied' and before.applied_version is distinct from f.version as "isNews"`.execute(
+    tx,
+  );
+  return rows[0] ?? null;
 }

@@ -63,8 +63,13 @@ export async function detachAll(tx: Queryable, serverId: number): Promise<void> 
   );
 }
 
-export async function deleteNic(tx: Queryable, id: number): Promise<void> {
-  await sql`delete from network_attachments where id = ${id}`.execute(tx);
+/** Returns whether it had ever been attached. */
+export async function deleteNic(tx: Queryable, id: number): Promise<boolean> {
+  const { rows } = await sql<{ wasAttached: boolean }>`
+    delete from network_attachments where id = ${id} returning attached_at is not null as "wasAttached"`.execute(
+    tx,
+  );
+  return rows[0]?.wasAttached ?? false;
 }
 
 export async function deleteNicsOf(tx: Queryable, serverId: number): Promise<void> {

@@ -14,6 +14,7 @@ import {
   isPermanentRefusal,
   type PrivateInterface,
 } from '#operations/hypervisors/index.ts';
+import { noteServerChange } from '#operations/server-changes/index.ts';
 import { enqueueJob, finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as attachments from './attachment-store.ts';
@@ -84,8 +85,10 @@ async function reconcileNic(deps: NetworksDeps, job: Job): Promise<void> {
         await enqueueJob(tx, isStillWanted ? 'networks.attach' : 'networks.detach', payload);
       } else if (isStillWanted) {
         await attachments.setNicState(tx, payload.attachment_id, { state: 'attached', requiresReboot });
+        if (state !== 'attached') await noteServerChange(tx, payload.server_id, 'network_attached');
       } else if (state === 'detaching') {
-        await attachments.deleteNic(tx, payload.attachment_id);
+        const wasAttached = await attachments.deleteNic(tx, payload.attachment_id);
+        if (wasAttached) await noteServerChange(tx, payload.server_id, 'network_detached');
       }
     });
   deps.wake();
@@ -187,8 +190,9 @@ async function syncDrivers(
 /** A network interface that the sync has plugged in is attached, unless its detachment was requested since. */
 async function settleNic(tx: Queryable, nic: attachments.Nic): Promise<void> {
   const state = await attachments.lockNicState(tx, nic.id);
-  if (state === 'attaching' || state === 'error')
-    await attachments.setNicState(tx, nic.id, { state: 'attached' });
+  if (state !== 'attaching' && state !== 'error') return;
+  await attachments.setNicState(tx, nic.id, { state: 'attached' });
+  await noteServerChange(tx, nic.serverId, 'network_attached');
 }
 
 async function failSync(deps: NetworksDeps, networkId: number, error: string): Promise<void> {

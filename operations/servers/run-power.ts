@@ -1,6 +1,7 @@
 /** Carries a power command out at the hypervisor, and says honestly what came of a request to halt. */
 import { emit } from '#operations/events/index.ts';
 import { guestName, type HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { noteServerChange, type ServerChangeKind } from '#operations/server-changes/index.ts';
 import type { Job } from '#service-kit/jobs/index.ts';
 import type { ServersDeps } from './deps.ts';
 import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
@@ -8,6 +9,8 @@ import { type PowerCommand, type PowerState, powerCourse, type ShutdownOutcome }
 import * as store from './store.ts';
 
 const haltPollMs = 1_000;
+/** Commands that leave the power state as it was, so that only a change tells of them. */
+const restarts: { [command in PowerCommand]?: ServerChangeKind } = { reboot: 'rebooted', reset: 'reset' };
 
 interface PowerJob {
   server_id: number;
@@ -28,7 +31,8 @@ export async function runPower(deps: ServersDeps, job: Job): Promise<void> {
   if (command === 'reboot') await driver.restart(name, 'acpi');
   else if (command === 'reset') await driver.restart(name, 'reset');
   else await driver.setPower(name, command === 'start' ? 'on' : 'off');
-  await conclude(deps, job, { powerState: powerCourse[command].to, outcome: null });
+  const change = restarts[command];
+  await conclude(deps, job, { powerState: powerCourse[command].to, outcome: null, change });
 }
 
 /**
@@ -70,6 +74,7 @@ async function conclude(
   result: {
     powerState: PowerState;
     outcome: ShutdownOutcome | null;
+    change?: ServerChangeKind | undefined;
     error?: { code: string; message: string };
   },
 ): Promise<void> {
@@ -77,6 +82,7 @@ async function conclude(
   await finish(deps, job, async (tx) => {
     await store.updateState(tx, serverId, { powerState: result.powerState });
     await emit(tx, { type: 'server.power_changed', serverId });
+    if (result.change) await noteServerChange(tx, serverId, result.change);
     await endAction(tx, serverId, {
       outcome: result.outcome,
       ...(result.error === undefined ? {} : { error: result.error }),

@@ -142,6 +142,7 @@ export type {
   ServerFailure,
   ServerStatus,
 } from './server.ts';
+export { serverChangeRow } from './server-change-store.ts';
 export { type InventoryRow, listInventory } from './server-inventory-store.ts';
 export {
   countByStatus,

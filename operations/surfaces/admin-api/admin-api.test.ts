@@ -28,9 +28,14 @@ test('NET-4.l: discovery names only what the project may do, in contract version
     capabilities: Record<string, unknown>;
   };
   assert.match(project.name, /^project \d+$/);
-  assert.deepEqual(capabilities, {
+  const inventory = {
     vm_inventory: true,
     vm_inventory_version: 1,
+    vm_inventory_changes: true,
+    vm_inventory_changes_version: 1,
+  };
+  assert.deepEqual(capabilities, {
+    ...inventory,
     protect_telemetry_ingest: true,
     protect_telemetry_contract_version: 1,
     protect_application_identity: true,
@@ -40,7 +45,7 @@ test('NET-4.l: discovery names only what the project may do, in contract version
   });
   const narrow = await world.createToken(['vm_inventory_read']);
   const seen = (await (await call('/discovery/', narrow)).json()) as { capabilities: object };
-  assert.deepEqual(seen.capabilities, { vm_inventory: true, vm_inventory_version: 1 });
+  assert.deepEqual(seen.capabilities, inventory);
 });
 
 test('NET-5.1: a missing permission is a 403 that names it, and editing the project mends it with the same token', async () => {

@@ -10,11 +10,13 @@ import type { Addresses } from '#operations/addresses/index.ts';
 import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
 import type { FeedReceiver } from '#operations/feeds/index.ts';
 import type { ProtectScans } from '#operations/protect/index.ts';
+import type { ServerChanges } from '#operations/server-changes/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { authenticateProject } from './authenticate.ts';
 import { registerDiscovery } from './discovery.routes.ts';
 import { registerInventory } from './inventory.routes.ts';
+import { registerInventoryChanges } from './inventory-changes.routes.ts';
 import { registerReceivers } from './receivers.routes.ts';
 import { registerScanRequests } from './scan-requests.routes.ts';
 import { registerTargets } from './targets.routes.ts';
@@ -24,6 +26,7 @@ export interface AdminApiDeps {
   addresses: Addresses;
   servers: Servers;
   protectScans: ProtectScans;
+  serverChanges: ServerChanges;
   /** Of the feeds that are delivered. */
   receivers: readonly FeedReceiver[];
   /** Documentation ranges count as globally routable (lab and demo worlds only). */
@@ -46,6 +49,7 @@ export async function registerAdminApi(app: App, deps: AdminApiDeps): Promise<vo
       routes.addHook('onRequest', authenticateProject(deps.adminProjects));
       registerDiscovery(routes, deps);
       registerInventory(routes, deps);
+      registerInventoryChanges(routes, deps);
       registerTargets(routes, deps);
       registerReceivers(routes, deps);
       registerScanRequests(routes, deps);

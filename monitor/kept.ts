@@ -9,7 +9,7 @@ import { cursorsKeptMs, type Feeds, keptFeeds } from './feeds/index.ts';
 import { keptHandOff } from './hand-off/index.ts';
 import type { Inbox } from './inbox/index.ts';
 import { keptIncidents } from './incidents/index.ts';
-import { keptTombstones } from './inventory/index.ts';
+import { keptTombstones, keptVmChanges } from './inventory/index.ts';
 import type { Live } from './live/index.ts';
 import { keptPlacements } from './placements/index.ts';
 import { keptProbes } from './probes/index.ts';
@@ -33,6 +33,7 @@ export const keptTables = [
   ...keptPlacements,
   ...keptNames,
   ...keptTombstones,
+  ...keptVmChanges,
   ...keptHandOff,
   ...keptIncidents,
   ...keptEvents,

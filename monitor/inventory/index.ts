@@ -4,27 +4,42 @@
  * An import counts only as a whole. A machine ends by a signed notice or by an import that no longer lists it, with the
  * same teardown. Tombstones of notices prevent an earlier listing from restoring it (NET-4.7). Notices are applied even
  * while the connection is disabled.
+ *
+ * After each import it reads what the inventory does not show of servers (firewall, networks, restarts), for the flags of charts.
  */
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { isSpoken } from '#contracts/admin-api/contract.ts';
+import { isSpoken, takes } from '#contracts/admin-api/contract.ts';
+import { inventoryChangesFlag } from '#contracts/admin-api/inventory-changes.ts';
 import { inventoryContract } from '#contracts/admin-api/schemas.ts';
 import type { DestroyNotice, DestroyNoticeResult } from '#contracts/destroy-notice/index.ts';
-import { type Connection, OperationsError, safeFaultText } from '#monitor/operations-client/index.ts';
+import {
+  type Connection,
+  type OpenConnection,
+  OperationsError,
+  safeFaultText,
+} from '#monitor/operations-client/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
-import { listServerChanges, type ServerChange, type ServerChangesAsked } from '#monitor/views/index.ts';
+import {
+  listServerChanges,
+  listToldChanges,
+  type ServerChange,
+  type ServerChangesAsked,
+  type ToldChange,
+} from '#monitor/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { inTransaction } from '#service-kit/postgres/index.ts';
 import { applyNotice } from './apply-notice.ts';
+import { importChanges } from './import-changes.ts';
 import { type ImportDeps, importInventory } from './import-inventory.ts';
 import { listNodeServers, type NodeServer } from './node-store.ts';
 import * as store from './store.ts';
 
-export type { ServerChange } from '#monitor/views/index.ts';
+export type { ServerChange, ToldChange } from '#monitor/views/index.ts';
 export { inventoryStaleMs } from './import-inventory.ts';
-export { keptTombstones } from './kept.ts';
+export { keptTombstones, keptVmChanges } from './kept.ts';
 export type { NodeServer } from './node-store.ts';
 export type { ClusterCount, ImportState } from './store.ts';
 
@@ -43,6 +58,8 @@ export interface Inventory {
   listNodeServers(clusterIds: readonly number[], node: string, limit: number): Promise<NodeServer[]>;
   /** What became of a site's servers in a range, newest first: listed, moved to another node, gone. */
   listServerChanges(asked: ServerChangesAsked, limit: number): Promise<ServerChange[]>;
+  /** What operations told of a site's servers beside the inventory, newest first: firewalls, networks, restarts. */
+  listToldChanges(asked: ServerChangesAsked, limit: number): Promise<ToldChange[]>;
 }
 
 /**
@@ -61,6 +78,7 @@ export interface InventoryDeps extends ImportDeps {
 }
 
 const leaseSeconds = 60;
+const capabilitiesKeptMs = 5 * 60_000;
 
 export function createInventory(deps: InventoryDeps): Inventory {
   // An import was requested, which also runs when automatic import is off.
@@ -76,9 +94,11 @@ export function createInventory(deps: InventoryDeps): Inventory {
       const open = await deps.connection.open();
       if (!open || !(open.isSyncAutomatic || isAsked)) return;
       try {
-        await requireInventory(deps.connection, open.capabilities);
-        const counts = await importInventory(deps, open.client, lease, renew);
-        if (counts && hasTeardown(counts)) deps.reporter.info('machines gone from the inventory', counts);
+        const checked = await checkCapabilities(deps, open);
+        const counts = await importInventory(deps, checked.client, lease, renew);
+        if (!counts) return;
+        if (hasTeardown(counts)) deps.reporter.info('machines gone from the inventory', counts);
+        await importChanges(deps.db(), checked, lease, renew);
       } catch (error) {
         await store.writeFailure(deps.db(), safeFaultText(error));
         if (!(error instanceof OperationsError)) throw error;
@@ -111,18 +131,26 @@ export function createInventory(deps: InventoryDeps): Inventory {
     listClusters: () => store.listClusters(deps.db()),
     listNodeServers: (clusterIds, node, limit) => listNodeServers(deps.db(), clusterIds, node, limit),
     listServerChanges: (asked, limit) => listServerChanges(deps.db(), asked, limit),
+    listToldChanges: (asked, limit) => listToldChanges(deps.db(), asked, limit),
   };
 }
 
-/** Runs discovery again when the last one lacked the permission: it may have been granted since. */
-async function requireInventory(
-  connection: Connection,
-  capabilities: Readonly<Record<string, true | number>>,
-): Promise<void> {
-  if (isSpoken(capabilities, inventoryContract)) return;
+/**
+ * Runs discovery again when the last one lacked the permission, which may have been granted since, and now and then when it
+ * lacked the list of changes: operations may have been upgraded. Throws without the permission.
+ */
+async function checkCapabilities(
+  { connection, clock }: Pick<InventoryDeps, 'connection' | 'clock'>,
+  open: OpenConnection,
+): Promise<OpenConnection> {
+  if (isSpoken(open.capabilities, inventoryContract)) {
+    const isFresh = open.checkedAtMs !== null && clock.nowMs() - open.checkedAtMs < capabilitiesKeptMs;
+    if (isFresh || takes(open.capabilities, inventoryContract, inventoryChangesFlag)) return open;
+  }
   await connection.check();
   const now = await connection.open();
   if (!now || !isSpoken(now.capabilities, inventoryContract)) throw new OperationsError('permission_missing');
+  return now;
 }
 
 function hasTeardown(counts: store.ImportCounts): boolean {

@@ -10,6 +10,7 @@ import { Compile } from 'typebox/compile';
 import { CodedError } from '#common/errors/index.ts';
 import { isPrivateTransport } from '#common/transport/index.ts';
 import type { FeedContract } from '#contracts/admin-api/contract.ts';
+import { InventoryChangesPage, inventoryChangesPath } from '#contracts/admin-api/inventory-changes.ts';
 import {
   ScanRequestOutcomes,
   ScanRequestsPage,
@@ -25,6 +26,8 @@ export interface OperationsClient {
   discover(): Promise<Discovery>;
   /** A page of virtual machines after this id; null as the next id ends the listing. */
   listVms(afterId: number | null, limit: number): Promise<InventoryPage>;
+  /** A page of changes of servers after this cursor, null for the beginning. */
+  listChanges(after: string | null, limit: number): Promise<InventoryChangesPage>;
   /** A page of allocation targets; it may be empty while the cursor still moves (NET-2.3). */
   listTargets(afterId: number | null, limit: number): Promise<TargetsPage>;
   /** A page of scan requests that are not final, after this cursor. */
@@ -120,6 +123,7 @@ const RefusedFields = Compile(
 const answers = {
   discovery: Compile(Discovery),
   vms: Compile(InventoryPage),
+  changes: Compile(InventoryChangesPage),
   targets: Compile(TargetsPage),
   scanRequests: Compile(ScanRequestsPage),
   scanOutcomes: Compile(ScanRequestOutcomes),
@@ -169,15 +173,15 @@ export function createOperationsClient(options: OperationsClientOptions): Operat
 
   const page = (afterId: number | null, limit: number) =>
     `?limit=${limit}${afterId === null ? '' : `&after_id=${afterId}`}`;
+  const pageAfter = (after: string | null, limit: number) =>
+    `?limit=${limit}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`;
   return {
     discover: () => call('/discovery/', answers.discovery),
     listVms: (afterId, limit) => call(`/inventory/vms/${page(afterId, limit)}`, answers.vms),
+    listChanges: (after, limit) => call(`${inventoryChangesPath}${pageAfter(after, limit)}`, answers.changes),
     listTargets: (afterId, limit) => call(`/protect/targets/${page(afterId, limit)}`, answers.targets),
     listScanRequests: (after, limit) =>
-      call(
-        `${scanRequestsPath}?limit=${limit}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`,
-        answers.scanRequests,
-      ),
+      call(`${scanRequestsPath}${pageAfter(after, limit)}`, answers.scanRequests),
     updateScanRequests: (body) =>
       call(scanRequestsPath, answers.scanOutcomes, { body, permission: scanRequestsContract.permission }),
     deliver: (contract, request) =>

@@ -69,3 +69,4 @@ export {
 } from './server-address-store.ts';
 export { listServerChanges, type ServerChange, type ServerChangesAsked } from './server-history-store.ts';
 export { nameSites } from './site-name-store.ts';
+export { listToldChanges, type ToldChange } from './vm-change-store.ts';

@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { IncidentOutcome, IncidentsRequest } from '#contracts/admin-api/incidents.ts';
+import type { InventoryChange } from '#contracts/admin-api/inventory-changes.ts';
 import type {
   DeliveredScan,
   PortScanReceipt,
@@ -31,6 +32,8 @@ export interface OperationsStub extends AsyncDisposable {
   readonly token: string;
   capabilities: Record<string, true | number>;
   vms: InventoryVm[];
+  /** Changes of servers, in the order of their positions. */
+  changes: InventoryChange[];
   targets: AllocationTarget[];
   /** Items of one page of a listing. */
   pageSize: number;
@@ -63,6 +66,8 @@ export interface OperationsStub extends AsyncDisposable {
 export const allCapabilities: Record<string, true | number> = {
   vm_inventory: true,
   vm_inventory_version: 1,
+  vm_inventory_changes: true,
+  vm_inventory_changes_version: 1,
   protect_telemetry_ingest: true,
   protect_telemetry_contract_version: 1,
   protect_application_identity: true,
@@ -97,6 +102,7 @@ export async function startOperationsStub(): Promise<OperationsStub> {
         as_of: new Date().toISOString(),
       });
     }
+    if (path === '/inventory/changes/') return send(response, 200, pageOfChanges(stub, url));
     if (path === '/protect/targets/')
       return send(response, 200, pageOf('targets', stub.targets, afterId, stub.pageSize));
     if (path === '/protect/telemetry/') {
@@ -151,6 +157,7 @@ export async function startOperationsStub(): Promise<OperationsStub> {
     token: mintCredential('svcadm').token,
     capabilities: { ...allCapabilities },
     vms: [],
+    changes: [],
     targets: [],
     pageSize: 2,
     posted: [],
@@ -184,6 +191,12 @@ function pageOfScans({ scanRequests, pageSize }: OperationsStub, { searchParams 
     requests: scanRequests.slice(from, to),
     next_after: to < scanRequests.length ? String(to) : null,
   };
+}
+
+function pageOfChanges({ changes, pageSize }: OperationsStub, { searchParams }: URL) {
+  const from = Number(searchParams.get('after') ?? 0);
+  const to = Math.min(from + pageSize, changes.length);
+  return { changes: changes.slice(from, to), next_after: String(to), has_more: to < changes.length };
 }
 
 function pageOf<T extends { id: number }>(name: string, items: readonly T[], afterId: number, size: number) {

@@ -120,6 +120,7 @@ function createScene(world: World, id: number, random: () => number, plant: Plan
       },
       {
         discover: () => Promise.reject(new Error('not asked')),
+        listChanges: () => Promise.reject(new Error('not asked')),
         listTargets: () => Promise.reject(new Error('not asked')),
         deliver: () => Promise.reject(new Error('not asked')),
         listScanRequests: () => Promise.reject(new Error('not asked')),

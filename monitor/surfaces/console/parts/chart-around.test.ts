@@ -139,3 +139,79 @@ test('a server that came, moved, was switched off or went, and a drill, are flag
   const other = await monitor.sites.create(systemActor, 'Other');
   assert.deepEqual(await flagsOf(`/sites/${other.id}/traffic.json`), [], 'nothing of another site');
 });
+
+test('what operations told of a server is a flag of its site, its addresses and its device, those of a minute one', async () => {
+  await using server = await startMonitorServer();
+  const { siteId, database, monitor } = server;
+  const rows = (text: string, values: unknown[] = []) => database.pool.query(text, values);
+  await monitor.sites.mapCluster(systemActor, 7, siteId);
+  const other = await monitor.sites.create(systemActor, 'Other');
+  await monitor.sites.mapCluster(systemActor, 8, other.id);
+  await rows(
+    `insert into inventory_vms (cluster_id, vm_id, node, name, state, updated_at, first_seen_at) values
+       (7, 1, 'hv-1', 'web-1', 'running', now(), now() - interval '9 days'),
+       (7, 2, 'hv-1', 'web-2', 'running', now(), now() - interval '9 days'),
+       (8, 3, 'hv-9', 'elsewhere', 'running', now(), now() - interval '9 days')`,
+  );
+  // 192.0.2.1 was of web-2 until half an hour ago, and is of web-1 since.
+  await rows(
+    `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at, ended_at) values
+       (7, 1, 'hv-1', '02:00:00:00:00:01', 'br0', '192.0.2.1', true, now() - interval '30 minutes', null),
+       (7, 1, 'hv-1', '02:00:00:00:00:01', 'br0', '2001:db8::1', true, '-infinity', null),
+       (7, 2, 'hv-1', '02:00:00:00:00:02', 'br0', '192.0.2.1', true, '-infinity', now() - interval '30 minutes'),
+       (7, 2, 'hv-1', '02:00:00:00:00:02', 'br0', '192.0.2.2', true, '-infinity', null),
+       (8, 3, 'hv-9', '02:00:00:00:00:03', 'br0', '192.0.2.1', true, '-infinity', null)`,
+  );
+  const told = (cluster: number, vm: number, kind: string, minutesAgo: number, seconds = 0) =>
+    rows(
+      `insert into vm_changes (id, cluster_id, vm_id, kind, occurred_at) values (gen_random_uuid(), $1, $2, $3,
+         date_trunc('minute', now()) - make_interval(mins => $4) + make_interval(secs => $5))`,
+      [cluster, vm, kind, minutesAgo, seconds],
+    );
+  await told(7, 2, 'network_attached', 45);
+  await told(7, 2, 'network_detached', 40);
+  for (const seconds of [1, 30, 59]) await told(7, 1, 'firewall', 20, seconds);
+  await told(7, 1, 'rebooted', 20, 30);
+  await told(7, 1, 'firewall', 18);
+  await told(7, 2, 'reset', 10);
+  await told(7, 9, 'reset', 5);
+  await told(8, 3, 'firewall', 15);
+  const { rows: devices } = await rows(
+    `with device as (
+       insert into devices (site_id, segment, mac, first_seen_at, last_seen_at)
+       values ($1, 'br0', '02:00:00:00:00:01', now() - interval '9 days', now()) returning id)
+     insert into ip_bindings (site_id, device_id, mac, address, first_seen_at, last_seen_at)
+     select $1, id, '02:00:00:00:00:01', '2001:db8::1', now() - interval '9 days', now() from device returning device_id as id`,
+    [siteId],
+  );
+  const viewer = await server.signIn('viewer');
+  type Flag = { text: string; href: string };
+  const flagsOf = async (path: string) => {
+    const { status, text } = await viewer.get(path);
+    assert.equal(status, 200, text.slice(0, 300));
+    return (JSON.parse(text) as { flags: Flag[] }).flags.map((one) => [one.text, one.href]);
+  };
+  const at = (address: string, site = siteId) => `/sites/${site}/addresses/${encodeURIComponent(address)}`;
+  const before = [
+    ['web-2: attached to a private network', at('192.0.2.1')],
+    ['web-2: detached from a private network', at('192.0.2.1')],
+  ];
+  const since = [
+    ['web-1: firewall changed, 3 times', at('192.0.2.1')],
+    ['web-1: rebooted', at('192.0.2.1')],
+    ['web-1: firewall changed', at('192.0.2.1')],
+  ];
+  const last = ['web-2: reset', at('192.0.2.2')];
+  const unlisted = ['VM 9: reset', '/search?q=VM+9'];
+  assert.deepEqual(await flagsOf(`/sites/${siteId}/traffic.json`), [...before, ...since, last, unlisted]);
+  assert.deepEqual(await flagsOf(`/sites/${siteId}/explore.json`), [...before, ...since, last, unlisted]);
+  assert.deepEqual(await flagsOf(`${at('192.0.2.1')}/chart.json`), [...before, ...since]);
+  assert.deepEqual(
+    await flagsOf(`/sites/${siteId}/devices/${devices[0].id}/wan.json`),
+    since.map(([text]) => [text, at('2001:db8::1')]),
+  );
+  const ofOther = ['elsewhere: firewall changed', at('192.0.2.1', other.id)];
+  assert.deepEqual(await flagsOf(`/sites/${other.id}/traffic.json`), [ofOther]);
+  assert.deepEqual(await flagsOf(`${at('192.0.2.1', other.id)}/chart.json`), [ofOther]);
+  assert.deepEqual(await flagsOf(`${at('192.0.2.3')}/chart.json`), []);
+});

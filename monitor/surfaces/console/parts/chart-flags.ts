@@ -1,10 +1,10 @@
 /**
  * What happened at a site, as flags on the time axis of its charts: attacks, drills, scans, changed thresholds, servers that came, moved
- * to another node, were switched on or off, or went, and other events.
+ * to another node, were switched on or off, restarted, or went, changed firewalls and networks of servers, and other events.
  */
 import type { MonitorEvent } from '#monitor/events/index.ts';
 import { titleOfIncident } from '#monitor/incidents/index.ts';
-import type { ServerChange } from '#monitor/inventory/index.ts';
+import type { ServerChange, ToldChange } from '#monitor/inventory/index.ts';
 import { type ChartFlag, type Range, withQuery } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { incidentHref } from './incident-text.ts';
@@ -31,6 +31,7 @@ export async function readChartFlags(
     thresholdFlags(deps, subject, range),
     drillFlags(deps, subject, range),
     serverFlags(deps, subject, range),
+    toldFlags(deps, subject, range),
   ]);
   return flags
     .flat()
@@ -145,24 +146,52 @@ async function drillFlags(
 
 async function serverFlags(
   deps: Pick<ConsoleDeps, 'inventory'>,
-  {
-    siteId,
-    addresses = null,
-  }: Omit<FlagSubject, 'addresses'> & { addresses?: readonly string[] | null | undefined },
-  { fromMs, toMs }: Pick<Range, 'fromMs' | 'toMs'>,
+  subject: FlagSubject,
+  range: Pick<Range, 'fromMs' | 'toMs'>,
 ) {
-  const changes = await deps.inventory.listServerChanges({ siteId, fromMs, toMs, addresses }, eachMax);
-  return changes.map(
-    (change): ChartFlag => ({
-      timeMs: change.atMs,
-      text: changeText(change),
-      href:
-        change.address === null
-          ? withQuery('/search', { q: change.serverName })
-          : `/sites/${siteId}/addresses/${encodeURIComponent(change.address)}`,
-      tone: 'info',
-    }),
-  );
+  const changes = await deps.inventory.listServerChanges(changesAsked(subject, range), eachMax);
+  return changes.map((change) => serverFlag(subject.siteId, change, changeText(change)));
+}
+
+/** What no list of servers shows, such as a changed firewall: operations says that and when, and nothing more. */
+async function toldFlags(
+  deps: Pick<ConsoleDeps, 'inventory'>,
+  subject: FlagSubject,
+  range: Pick<Range, 'fromMs' | 'toMs'>,
+) {
+  const changes = await deps.inventory.listToldChanges(changesAsked(subject, range), eachMax);
+  return changes.map((change) => {
+    const often = change.times === 1 ? '' : `, ${change.times} times`;
+    return serverFlag(subject.siteId, change, `${change.serverName}: ${toldWords[change.kind]}${often}`);
+  });
+}
+
+function changesAsked({ siteId, addresses }: FlagSubject, { fromMs, toMs }: Pick<Range, 'fromMs' | 'toMs'>) {
+  return { siteId, fromMs, toMs, addresses: addresses ?? null };
+}
+
+const toldWords: Readonly<Record<ToldChange['kind'], string>> = {
+  firewall: 'firewall changed',
+  network_attached: 'attached to a private network',
+  network_detached: 'detached from a private network',
+  rebooted: 'rebooted',
+  reset: 'reset',
+};
+
+function serverFlag(
+  siteId: number,
+  change: Pick<ServerChange, 'atMs' | 'address' | 'serverName'>,
+  text: string,
+): ChartFlag {
+  return {
+    timeMs: change.atMs,
+    text,
+    href:
+      change.address === null
+        ? withQuery('/search', { q: change.serverName })
+        : `/sites/${siteId}/addresses/${encodeURIComponent(change.address)}`,
+    tone: 'info',
+  };
 }
 
 function changeText({ kind, serverName, fromNode, toNode }: ServerChange): string {

@@ -98,7 +98,7 @@ function parseSlug(text: string): string {
   const slug = text.trim();
   // A slug of digits alone would read as an id.
   if (!slugPattern.test(slug) || /^\d+$/.test(slug))
-    throw invalid('slug', 'Lower-case letters, digits, dots and dashes, such as debian-13.');
+    throw invalid('slug', 'Lower-case letters, digits, dots and dashes, and not digits alone.');
   return slug;
 }
 

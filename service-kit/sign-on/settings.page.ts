@@ -180,7 +180,7 @@ function accountsPart(page: SignOnSettings): Content {
         },
         {
           key: 'act',
-          header: 'Do',
+          header: 'Actions',
           kind: 'actions',
           cell: ({ subjectId }) =>
             viewer.canChange &&
@@ -201,7 +201,7 @@ function accountsPart(page: SignOnSettings): Content {
       empty: { title: 'No linked accounts', text: 'Accounts appear here when their operators link them.' },
     }),
     viewer.canChange && peer !== null && linkForm(page),
-    html`<p class="hint">Your own id here is ${code(String(viewer.id), true)}.</p>`,
+    html`<p class="hint">Your own id here is ${code(String(viewer.id), true)}</p>`,
   ];
 }
 

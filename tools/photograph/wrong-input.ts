@@ -9,7 +9,9 @@ export async function listForms(page: Page): Promise<{ index: number; action: st
   return (await page.evaluate(`[...document.forms].flatMap((form, index) => {
     const isFilled = [...form.elements].some((field) => field.matches(
       'input:not([type=hidden], [type=checkbox], [type=radio], [type=submit], [type=button]), textarea'));
-    return form.method === 'post' && isFilled ? [{ index, action: new URL(form.action).pathname }] : [];
+    // Attributes, because a field may be named 'action'.
+    const action = new URL(form.getAttribute('action') ?? '', location.href).pathname;
+    return form.getAttribute('method') === 'post' && isFilled ? [{ index, action }] : [];
   })`)) as { index: number; action: string }[];
 }
 

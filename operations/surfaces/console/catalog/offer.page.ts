@@ -98,7 +98,7 @@ export function offerPage(options: OfferPageOptions): Html {
         {
           action: id === null ? `/console/catalog/${kind}` : `/console/catalog/${kind}/${id}`,
           csrfToken: staff.csrfToken,
-          submit: id === null ? `Make ${words[kind]}` : 'Save',
+          submit: id === null ? `Create ${words[kind]}` : 'Save',
           cancel: link('/console/catalog/', 'Cancel', { kind: 'button' }),
         },
         fields(options),

@@ -168,7 +168,7 @@ function poolTable(staff: Staff, pools: readonly PoolUse[]): Html {
         ? [
             {
               key: 'do',
-              header: 'Do',
+              header: 'Actions',
               kind: 'actions' as const,
               cell: (pool: PoolUse) =>
                 pool.givenCount === 0 &&

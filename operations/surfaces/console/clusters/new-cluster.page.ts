@@ -1,6 +1,15 @@
 import type { Location } from '#operations/catalog/index.ts';
 import { driverNames } from '#operations/hypervisors/index.ts';
-import { code, field, form, type Html, link, pageHeader } from '#service-kit/pages/index.ts';
+import {
+  code,
+  emptyState,
+  field,
+  form,
+  type Html,
+  html,
+  link,
+  pageHeader,
+} from '#service-kit/pages/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
@@ -29,7 +38,13 @@ export function newClusterPage(options: NewClusterOptions): Html {
           text: 'Then add a node and an address range, so that servers can be placed in it.',
         },
       }),
-      clusterForm(options),
+      options.locations.length > 0
+        ? clusterForm(options)
+        : html`<div class="card">${emptyState({
+            title: 'No locations yet',
+            text: 'A cluster stands in a location, which customers choose.',
+            action: { label: 'Create a location first', href: '/console/catalog/locations/new' },
+          })}</div>`,
     ],
   );
 }

@@ -114,7 +114,7 @@ export function membersSection({
           ? [
               {
                 key: 'act',
-                header: 'Do',
+                header: 'Actions',
                 kind: 'actions' as const,
                 cell: (member: Membership) => memberActions(staff, tenant, member),
               },

@@ -174,7 +174,7 @@ function failureColumns(staff: Staff, details: ReadonlyMap<number, string>): Col
     },
     {
       key: 'do',
-      header: 'Do',
+      header: 'Actions',
       kind: 'actions',
       cell: (server) =>
         staff.canChange && [

@@ -59,7 +59,7 @@ export function staffPage(options: StaffPageOptions): Html {
           ? [
               {
                 key: 'act',
-                header: 'Do',
+                header: 'Actions',
                 kind: 'actions' as const,
                 cell: (person: Person) => actionsFor(staff, person),
               },

@@ -94,6 +94,7 @@ export function requestsChart(
   usage: Pick<FleetUsage, 'days' | 'startsAt' | 'endsAt' | 'asOf'>,
   size: 'normal' | 'small',
 ): Html {
+  const isEmpty = usage.days.every((day) => day.count === 0);
   return chart({
     id: 'requests-by-day',
     title: 'API requests by day',
@@ -105,7 +106,8 @@ export function requestsChart(
       stepMs: dayMs,
       range: { fromMs: usage.startsAt.getTime(), toMs: usage.endsAt.getTime() },
       shape: 'bars',
-      series: [{ label: 'Requests', values: usage.days.map((day) => day.count) }],
+      // Nothing but zeros says less than the sentence.
+      series: [{ label: 'Requests', values: usage.days.map((day) => (isEmpty ? null : day.count)) }],
     },
     emptyText: 'No request was counted in this month.',
   });

@@ -66,11 +66,11 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
   if (countAll(page) === 0)
     return [
       header,
-      emptyState({
+      html`<div class="card">${emptyState({
         title: 'No servers yet',
         text: 'The traffic of a server appears here one or two minutes after it was deployed.',
         ...(place.deploy && { action: place.deploy }),
-      }),
+      })}</div>`,
       savedLinks(place, view, views),
       savedSection(place, view, views, who),
     ];

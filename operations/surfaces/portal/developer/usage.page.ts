@@ -50,6 +50,7 @@ export function developerTabs(current: 'keys' | 'usage' | 'webhooks'): Html {
 export function usagePage(options: UsagePageOptions): Html {
   const { visitor, usage, tenant } = options;
   const here = withQuery(usagePath, { tenant: tenant.id, period: usage.period });
+  const isEmpty = usage.days.every((day) => day.count === 0);
   return portalFrame(
     {
       visitor,
@@ -72,7 +73,7 @@ export function usagePage(options: UsagePageOptions): Html {
           stepMs: dayMs,
           range: { fromMs: usage.startsAt.getTime(), toMs: usage.endsAt.getTime() },
           shape: 'bars',
-          series: [{ label: 'Requests', values: usage.days.map((day) => day.count) }],
+          series: [{ label: 'Requests', values: usage.days.map((day) => (isEmpty ? null : day.count)) }],
         },
         csvHref: withQuery('/client/developer/usage.csv', { tenant: tenant.id, period: usage.period }),
         emptyText: 'No request was counted in this month.',

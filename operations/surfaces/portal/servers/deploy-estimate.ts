@@ -1,6 +1,14 @@
 /** What an order would come to, in words: at the top of the deploy form and above its buttons. */
 import type { ServerForecast } from '#operations/ordering/index.ts';
-import { type Content, estimate, formatMoney, type Html, html, type Tone } from '#service-kit/pages/index.ts';
+import {
+  type Content,
+  estimate,
+  formatMoney,
+  type Html,
+  html,
+  prose,
+  type Tone,
+} from '#service-kit/pages/index.ts';
 
 /** The forecast of one choice, by the order's own rules. */
 export interface Estimate {
@@ -57,7 +65,7 @@ function linesOf(choice: Estimate): Content {
     forecast !== null &&
       forecast.reason !== null &&
       html`<p class="field-error">■ ${refusalOf(forecast.reason, planName)}</p>`,
-    faults.map((fault) => html`<p class="field-error">■ ${fault}</p>`),
+    faults.map((fault) => html`<p class="field-error">■ ${prose(fault)}</p>`),
   ];
 }
 

@@ -5,6 +5,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { FieldFault, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage } from '#service-kit/pages/index.ts';
+import { sentence } from '../networks/network-frame.ts';
 import { findServerOf } from './guard-server.ts';
 import { type ServerSettingsOptions, serverSettingsPage } from './server-settings.page.ts';
 import { faultOf } from './servers.routes.ts';
@@ -41,7 +42,7 @@ export function registerServerSettings(app: App, deps: { servers: Servers }): vo
       } catch (error) {
         if (!(error instanceof CodedError) || error.code !== 'servers.invalid') throw error;
         for (const fault of error.details.fields as FieldFault[])
-          faults.set(fault.path.split('.')[0]!, `${fault.path}: ${fault.message}.`);
+          faults.set(fault.path.split('.')[0]!, wordsOf(fault));
       }
     }
     const words = { name, hostname, labels: text, faults };
@@ -83,4 +84,11 @@ function readLabels(
     labels[at < 0 ? line : line.slice(0, at).trim()] = at < 0 ? '' : line.slice(at + 1).trim();
   }
   return labels;
+}
+
+/** Of a label, its name comes first: there may be many. */
+function wordsOf({ path, message }: FieldFault): string {
+  const label = path.startsWith('labels.') ? path.slice('labels.'.length) : '';
+  if (label === '') return sentence(message);
+  return `${label.length > 40 ? `${label.slice(0, 40)}…` : label}: ${message}.`;
 }

@@ -25,6 +25,12 @@ export default function findFaults(isPhone, destructive) {
         if (wide > 0 && (from < left - 1 || to > right + 1))
           faults.add(`${where}text runs off: "${short(node.nodeValue)}"`);
     }
+    for (const current of root.querySelectorAll(':is(.tabs, .segments) > [aria-current]'))
+      if (
+        isSeen(current) &&
+        current.getBoundingClientRect().right > current.parentElement.getBoundingClientRect().right + 1
+      )
+        faults.add(`${where}the tab that is shown is out of sight: "${short(current.textContent)}"`);
     if (!isPhone) return;
     for (const target of root.querySelectorAll(
       'button, .button, select, input:not([type=hidden]), nav a, tbody th > a',

@@ -52,6 +52,13 @@ function openNamed() {
 openNamed();
 addEventListener('hashchange', openNamed);
 
+/** Of tabs that are wider than a phone, the one that is shown is in sight. */
+for (const current of document.querySelectorAll('.tabs > [aria-current], .segments > [aria-current]')) {
+  const bar = current.parentElement;
+  const over = current.offsetLeft + current.offsetWidth - bar.offsetLeft - bar.clientWidth;
+  if (over > 0) bar.scrollLeft = over + 16;
+}
+
 /** Back from a refused form, the browser fills it as it was sent: the drawer that it stands in opens. */
 const isFilled = (field) => !['hidden', 'search'].includes(field.type) && field.value !== field.defaultValue;
 addEventListener('pageshow', () => {

@@ -1,5 +1,6 @@
 /** Pages for what went wrong: what happened, why, what to do now. */
 import { type FieldFault, faultText } from './fault-text.ts';
+import { backButton } from './feedback.ts';
 import { type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
 import { bareDocument, brand, type ShellOptions, shell } from './shell.ts';
@@ -58,9 +59,7 @@ export function errorPage(options: ErrorPageOptions): Html {
   const content = html`<div class="error-page"><p class="error-status">${options.status}</p><h1>${title}</h1><p>${text}</p>${
     faults.length > 0 && html`<ul>${faults.map((fault) => html`<li>${faultText(fault)}</li>`)}</ul>`
   }${options.requestId && html`<p class="hint">Request <code>${options.requestId}</code></p>`}<p class="error-ways">${
-    // Shown by the script that makes it work.
-    faults.length > 0 &&
-    html`<button type="button" class="button primary" data-back hidden>Back to the form</button>`
+    faults.length > 0 && backButton('primary')
   }${link(options.home, 'Go to the overview', { kind: faults.length > 0 ? 'button' : 'primary' })}</p></div>`;
   if (options.shell) return shell({ ...options.shell, title }, content);
   return bareDocument(

@@ -47,6 +47,14 @@ export function emptyState(options: EmptyStateOptions): Html {
   }${options.action && html`<p>${link(options.action.href, options.action.label, { kind: 'primary' })}</p>`}</div>`;
 }
 
+/**
+ * Leads back to the form that was refused, which the browser fills as it was sent. Shown by the script that makes it work; the
+ * browser's own way back is there without it.
+ */
+export function backButton(kind: 'primary' | 'button' = 'button'): Html {
+  return html`<button type="button" class="${kind === 'primary' ? 'button primary' : 'button'}" data-back hidden>Back to the form</button>`;
+}
+
 export interface AgendaItem {
   tone: Tone;
   /** Its state in a word: "now", "next", "done". */

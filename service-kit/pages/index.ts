@@ -25,6 +25,7 @@ export {
   type AgendaItem,
   agenda,
   type BannerOptions,
+  backButton,
   badge,
   banner,
   type EmptyStateOptions,

@@ -2,6 +2,7 @@
 import type { BillingProfile, Invitation, Membership, Tenant } from '#operations/accounts/index.ts';
 import {
   askButton,
+  backButton,
   badge,
   banner,
   type Content,
@@ -56,7 +57,8 @@ export function settingsPage(options: SettingsPageOptions): Html {
         state: stateOf(organizations),
         actions: link('/client/account/', 'Your account', { kind: 'button' }),
       }),
-      options.error && banner({ tone: 'bad', title: 'Nothing was changed', text: options.error }),
+      options.error &&
+        banner({ tone: 'bad', title: 'Nothing was changed', text: options.error, actions: backButton() }),
       organizations.map((organization) => organizationSections(options, organization)),
     ],
   );

@@ -163,7 +163,7 @@ function serversTable({ servers, tenant, nowMs }: CustomerPageOptions): Html {
       title: 'Servers',
       actions: servers.length > 0 && [
         link(customerTrafficHref(tenant.id), 'Explore traffic', { kind: 'button' }),
-        link(`/console/servers/?tenant=${tenant.id}`, 'All of them', { kind: 'button' }),
+        link(`/console/servers/?tenant=${tenant.id}`, 'All servers', { kind: 'button' }),
       ],
     },
     table<Server>({
@@ -178,7 +178,7 @@ function serversTable({ servers, tenant, nowMs }: CustomerPageOptions): Html {
         { key: 'status', header: 'Status', cell: (server) => badge(toneOf(server), statusOf(server)) },
         { key: 'plan', header: 'Plan', cell: (server) => server.planName },
         { key: 'location', header: 'Location', cell: (server) => server.locationName },
-        { key: 'age', header: 'Made', cell: (server) => age(server.createdAt.getTime(), nowMs) },
+        { key: 'age', header: 'Created', cell: (server) => age(server.createdAt.getTime(), nowMs) },
       ],
       rows: servers,
       empty: { title: 'No servers', text: 'Servers of this workspace appear here.' },

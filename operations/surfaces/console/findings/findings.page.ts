@@ -186,8 +186,14 @@ function columnsOf(nowMs: number): Column<ListedFinding>[] {
       cell: (row) => [
         findingMarks(row),
         row.state === 'ignored' &&
-          html`ignored by ${row.ignoredBy ?? 'a former member'}: ${row.ignoreReason}`,
+          html`ignored by ${row.ignoredBy ?? 'a former member'}: ${reasonOf(row.ignoreReason ?? '')}`,
       ],
     },
   ];
+}
+
+/** A long reason opens where it stands, so that it does not fill the list. */
+function reasonOf(text: string): Content {
+  if (text.length <= 80) return text;
+  return html`<details><summary>${text.slice(0, 60)}…</summary>${text}</details>`;
 }

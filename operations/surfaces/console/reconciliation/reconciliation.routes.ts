@@ -148,7 +148,7 @@ function chargeTable(
         kind: 'figure',
         cell: (charge) => formatMoney(charge.amountQuanta, charge.currency),
       },
-      { key: 'since', header: 'Made', cell: (charge) => age(charge.createdAt.getTime(), nowMs) },
+      { key: 'since', header: 'Created', cell: (charge) => age(charge.createdAt.getTime(), nowMs) },
       { key: 'tries', header: 'Tries', kind: 'figure', cell: (charge) => String(charge.attempts) },
       { key: 'why', header: 'Last word', kind: 'prose', cell: (charge) => charge.lastError ?? '' },
       {
@@ -197,7 +197,7 @@ function ordersSection({ orders, names, nowMs }: PageOptions): Html {
         { key: 'order', header: 'Order', kind: 'figure', cell: (order) => String(order.id) },
         { key: 'paid', header: 'Paid', kind: 'figure', cell: (order) => formatMoney(order.dueQuanta) },
         { key: 'reason', header: 'Reason', kind: 'code', cell: (order) => code(order.reason) },
-        { key: 'at', header: 'Made', cell: (order) => age(order.createdAt.getTime(), nowMs) },
+        { key: 'at', header: 'Created', cell: (order) => age(order.createdAt.getTime(), nowMs) },
       ],
       rows: orders,
       empty: { title: 'None', text: 'Paid orders that failed appear here.' },

@@ -100,6 +100,16 @@ describe('pages in a browser', () => {
     assert.match(await focused(), /^database/);
   });
 
+  test('an error that repeats a long input does not widen the page', async () => {
+    await using opened = await open('/dev/gallery', { viewport: { width: 390, height: 844 } });
+    const wider = await opened.page.evaluate<number>(`(() => {
+      const error = [...document.querySelectorAll('.field-error')].find((one) => one.checkVisibility());
+      error.textContent = 'Not a prefix: ' + 'x'.repeat(300);
+      return Math.max(document.documentElement.scrollWidth - innerWidth, error.scrollWidth - error.clientWidth);
+    })()`);
+    assert.equal(wider, 0);
+  });
+
   test('back from a refused form its drawer is open, with what was entered', async () => {
     await using opened = await open('/dev/gallery');
     const { page } = opened;

@@ -55,6 +55,13 @@ after(() => server[Symbol.asyncDispose]());
 const path = (query: string) => `/sites/${server.siteId}/applications?range=1h&${query}`;
 const open = encodeURIComponent('6.443.example.net');
 
+test('the chart says why it has no values before the first sensor', async () => {
+  const { text } = await visitor.get(path(''));
+  assert.match(text, /before the first sensor was enrolled/);
+  const chart = JSON.parse((await visitor.get(`/sites/${server.siteId}/applications.json?range=1h`)).text);
+  assert.match(JSON.stringify(chart.reasons), /before the first sensor was enrolled/);
+});
+
 test('NET-2.2.1: four views, Internet / Outbound by default', async () => {
   const names = async (query: string) =>
     (

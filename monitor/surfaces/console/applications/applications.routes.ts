@@ -14,6 +14,7 @@ import { rowsLimit, wantedFile } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { pairsTip, readKey } from '../parts/application-detail.ts';
+import { readAround } from '../parts/chart-around.ts';
 import { hostedOf } from '../port-scans/hosted.ts';
 import { findingsOf, linesOf, nameAll } from '../port-scans/port-lines.ts';
 import type { PortLine } from '../port-scans/scan-tables.ts';
@@ -41,11 +42,13 @@ export function registerApplications(app: App, deps: ConsoleDeps): void {
         readUse(deps, request, site.id, view, range),
         deps.traffic.listGaps(site.id, range.fromMs, range.toMs, gapsMax),
       ]);
-      const [notices, data, unfolded] = await Promise.all([
+      const [notices, chart, around, unfolded] = await Promise.all([
         deps.applications.notices(site.id, view, range.fromMs, range.toMs, use),
         readChart(deps, site.id, view, range, chartNames(use)),
+        readAround(deps, { siteId: site.id }, range, nowMs),
         readUnfolded(deps, request.query.open, site.id, view, range),
       ]);
+      const data = { ...chart, ...around };
       const openPorts = view === 'inbound' ? await readOpenPorts(deps, site.id, nowMs) : null;
       const known = { siteId: site.id, range, view, use, rankedAtMs, gaps: gaps.length, notices, data };
       return sendConsolePage(
@@ -62,11 +65,15 @@ export function registerApplications(app: App, deps: ConsoleDeps): void {
     { schema: { params: SiteParams, querystring: Query } },
     async (request) => {
       const site = await siteOf(deps.sites, request.params.siteId);
-      const range = readRange(request.query, Date.now(), '24h');
+      const nowMs = Date.now();
+      const range = readRange(request.query, nowMs, '24h');
       const view = readView(request.query.view);
       const { use } = await readUse(deps, request, site.id, view, range);
-      const names = chartNames(use);
-      return chartJson('bit/s', await readChart(deps, site.id, view, range, names));
+      const [chart, around] = await Promise.all([
+        readChart(deps, site.id, view, range, chartNames(use)),
+        readAround(deps, { siteId: site.id }, range, nowMs),
+      ]);
+      return chartJson('bit/s', { ...chart, ...around });
     },
   );
 

@@ -89,6 +89,7 @@ test('charts of a site and of an address have flags of what happened to them, an
     ]);
   const conflict = ['Address in conflict: 192.0.2.9', `/sites/${siteId}/events?kind=ip_conflict_opened`];
   assert.deepEqual(await flagsOf(`/sites/${siteId}/traffic.json`), [conflict]);
+  assert.deepEqual(await flagsOf(`/sites/${siteId}/applications.json`), [conflict]);
   assert.deepEqual(await flagsOf(`/sites/${siteId}/addresses/192.0.2.9/chart.json`), [conflict]);
   assert.deepEqual(await flagsOf(`/sites/${siteId}/addresses/192.0.2.10/chart.json`), []);
   const page = (await viewer.get(`/sites/${siteId}/traffic`)).text;

@@ -192,6 +192,34 @@ describe('pages in a browser', () => {
     assert.equal(await page.locator('#explained .chart-flag-list').isVisible(), true);
   });
 
+  test('a flag of the last step stands at the end of the axis, and no flag covers the number of several', async () => {
+    await using opened = await open('/dev/gallery?range=24h');
+    const { page } = opened;
+    await page.locator('#explained .chart-flag').first().waitFor();
+    const shown = await page.evaluate<{ width: number; flags: [left: number, text: string][] }>(`(() => {
+      const chart = document.querySelector('#explained svc-chart');
+      const source = document.getElementById(chart.dataset.source);
+      const data = JSON.parse(source.textContent);
+      const { min, max } = chart.plot.scales.x;
+      const msOfPixel = (max - min) / chart.plot.over.clientWidth;
+      const at = (pixel) => ({ timeMs: min + pixel * msOfPixel, text: 'Rebooted', tone: 'neutral', href: null });
+      // Two together, one that stands clear of a flag and not of a number, one beside it, and one in the last step.
+      const flags = [at(100), at(110), at(120), at(130), { ...at(0), timeMs: data.range.toMs - 1 }];
+      source.textContent = JSON.stringify({ ...data, flags });
+      document.dispatchEvent(new Event('refreshed'));
+      return new Promise((shown) => requestAnimationFrame(() => shown({
+        width: chart.plot.over.clientWidth,
+        flags: [...document.querySelectorAll('#explained .chart-flag')]
+          .map((flag) => [Math.round(parseFloat(flag.style.left)), flag.textContent]),
+      })));
+    })()`);
+    assert.deepEqual(shown.flags, [
+      [100, '3'],
+      [130, ''],
+      [shown.width, ''],
+    ]);
+  });
+
   test('a step that sticks out of the range is in the plot, as the last hour of 24 h does', async () => {
     await using opened = await open('/dev/gallery');
     const { page } = opened;

@@ -65,19 +65,25 @@ function words(data, reasons) {
   return make('p', 'ribbon-words', ...items);
 }
 
-/** Flags nearer than this are one flag with their number. */
-const crowded = 16;
+/** A flag nearer than this to the one before joins it; the flag of several, with their number, is wider. */
+const room = { single: 16, several: 24 };
+
+/** The axis ends with the start of the last step; what happened in that step stands there. */
+function flagTime(plot, { range }, { timeMs }) {
+  return range && timeMs < range.toMs ? Math.min(timeMs, plot.scales.x.max) : timeMs;
+}
 
 /** A flag for each event, or for several that stand too close; each leads to what happened. */
 export function drawFlags(box, plot, data) {
   box.replaceChildren();
   const groups = [];
   for (const flag of [...(data.flags ?? [])].sort((a, b) => a.timeMs - b.timeMs)) {
-    const spot = place(plot, flag.timeMs, flag.timeMs);
-    if (!spot) continue;
+    const left = plot.valToPos(flagTime(plot, data, flag), 'x');
+    if (left < 0 || left > plot.over.clientWidth) continue;
     const last = groups.at(-1);
-    if (last && spot.left - last.left < crowded) last.flags.push(flag);
-    else groups.push({ left: spot.left, flags: [flag] });
+    const taken = last?.flags.length > 1 ? room.several : room.single;
+    if (last && left - last.left < taken) last.flags.push(flag);
+    else groups.push({ left, flags: [flag] });
   }
   box.style.left = `${plot.over.offsetLeft}px`;
   box.style.width = `${plot.over.clientWidth}px`;
@@ -141,14 +147,14 @@ export function lineLabel(unit, line) {
 }
 
 /** Poles of the flags, through the whole plot. */
-export function drawPoles(plot, flags, colour) {
+export function drawPoles(plot, data, colour) {
   const { ctx, bbox } = plot;
   ctx.save();
   ctx.strokeStyle = colour;
   ctx.lineWidth = devicePixelRatio;
   ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
-  for (const flag of flags) {
-    const x = Math.round(plot.valToPos(flag.timeMs, 'x', true)) + 0.5;
+  for (const flag of data.flags) {
+    const x = Math.round(plot.valToPos(flagTime(plot, data, flag), 'x', true)) + 0.5;
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);

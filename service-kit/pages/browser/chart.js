@@ -311,7 +311,7 @@ class Chart extends HTMLElement {
     const { lines = [], flags = [] } = this.data;
     drawRibbon(this.ribbon, plot, this.data);
     drawFlags(this.flags, plot, this.data);
-    if (flags.length > 0) drawPoles(plot, flags, this.colour('colour-zero'));
+    if (flags.length > 0) drawPoles(plot, this.data, this.colour('colour-zero'));
     if (lines.length > 0) drawLines(plot, lines, (line) => this.colour(this.levelColour(line)));
   }
 

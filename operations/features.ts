@@ -38,6 +38,7 @@ import {
 } from '#operations/protect/index.ts';
 import { createSavedViews, type SavedViews } from '#operations/saved-views/index.ts';
 import { createServerChanges, type ServerChanges } from '#operations/server-changes/index.ts';
+import { createServerHistory, type ServerHistory } from '#operations/server-history/index.ts';
 import { createServers, lockAttachable, type Servers } from '#operations/servers/index.ts';
 import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
@@ -62,6 +63,7 @@ interface Infrastructure {
   ordering: Ordering;
   payments: Payments;
   serverChanges: ServerChanges;
+  serverHistory: ServerHistory;
   servers: Servers;
 }
 
@@ -144,6 +146,7 @@ async function createInfrastructure(platform: Platform, overrides: Overrides): P
     destroyNotices: createDestroyNotices({ db, clock, reporter, monitor: noticeMonitor(settings) }),
     firewalls: createFirewalls(base),
     serverChanges: createServerChanges({ db, clock, reporter }),
+    serverHistory: createServerHistory({ db }),
     servers: createServers({ ...base, addresses, networks, findRootPassword }),
   };
 }

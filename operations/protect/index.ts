@@ -105,6 +105,7 @@ export type {
   UsageTotal,
 } from './traffic/index.ts';
 export {
+  addressFilters,
   bytesOf,
   createMinutesReceiver,
   createProtectTraffic,

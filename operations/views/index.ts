@@ -143,6 +143,13 @@ export type {
   ServerStatus,
 } from './server.ts';
 export { serverChangeRow } from './server-change-store.ts';
+export {
+  type AddressCondition,
+  listAttackEvents,
+  listServerEvents,
+  listServersOfAddresses,
+  type ServerEvent,
+} from './server-event-store.ts';
 export { type InventoryRow, listInventory } from './server-inventory-store.ts';
 export {
   countByStatus,

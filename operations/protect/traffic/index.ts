@@ -86,6 +86,7 @@ export type { ApplicationUse, Usage, UsageQuery, UsageSubject } from './read-usa
 export type { ConflictRow, SetAsideRow, Source, SourceRow, Standing } from './source-store.ts';
 export { readStandings } from './source-store.ts';
 export type { ApplicationRow, LatestRow, MinuteRow, MinuteStatus, SeriesRow, StepRow } from './store.ts';
+export { addressFilters } from './traffic-names.ts';
 export type { IdentityStep, IdentityUse, UsageStep, UsageTotal } from './usage-store.ts';
 
 /** Minutes set aside that a page shows. */

@@ -25,6 +25,7 @@ import type {
   ProtectTraffic,
 } from '#operations/protect/index.ts';
 import type { SavedViews } from '#operations/saved-views/index.ts';
+import type { ServerHistory } from '#operations/server-history/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
@@ -78,6 +79,7 @@ export interface ConsoleDeps {
   clusters: Clusters;
   metering: Metering;
   savedViews: SavedViews;
+  serverHistory: ServerHistory;
   servers: Servers;
   webhooks: Webhooks;
   limits: Pick<Limits, 'findProblem'>;

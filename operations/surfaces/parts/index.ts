@@ -37,16 +37,19 @@ export { actionWords, serverActionsTable } from './server-actions.ts';
 export { changingStatuses } from './server-statuses.ts';
 export { spendingChart } from './spending-chart.ts';
 export {
+  type EventHref,
   type Explorer,
   type ExplorerDeps,
   type ExplorerPlace,
   exploreHref,
+  type Flags,
   type Gap,
   gapsOf,
   lossNote,
   lossReasons,
   offTimes,
   type PeerLink,
+  readFlags,
   readTrafficRange,
   registerExplorer,
   trafficDaySection,

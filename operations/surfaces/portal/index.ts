@@ -25,6 +25,7 @@ import type {
   ProtectTraffic,
 } from '#operations/protect/index.ts';
 import type { SavedViews } from '#operations/saved-views/index.ts';
+import type { ServerHistory } from '#operations/server-history/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
@@ -75,6 +76,7 @@ export interface PortalDeps {
   payments: Payments;
   savedViews: SavedViews;
   sessions: Sessions;
+  serverHistory: ServerHistory;
   servers: Servers;
   webhooks: Webhooks;
   protectIncidents: ProtectIncidents;

@@ -5,6 +5,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts, Actor } from '#operations/accounts/index.ts';
 import type { ProtectTraffic } from '#operations/protect/index.ts';
+import type { ServerHistory } from '#operations/server-history/index.ts';
 import type { Server, ServerFilter, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
@@ -22,6 +23,7 @@ export interface ServersDeps {
   accounts: Accounts;
   servers: Servers;
   protectTraffic: ProtectTraffic;
+  serverHistory: ServerHistory;
   signOn: SignOn<Actor>;
   clock: Clock;
 }
@@ -142,7 +144,10 @@ async function show(
 ): Promise<FastifyReply> {
   const server = await findServer(deps, staff, id);
   const nowMs = deps.clock.nowMs();
-  const about = { traffic: deps.protectTraffic, place, actor: staff.actor, serverId: id, nowMs };
+  const about = {
+    ...{ traffic: deps.protectTraffic, history: deps.serverHistory, place },
+    ...{ actor: staff.actor, serverId: id, nowMs },
+  };
   const [actions, failureDetail, tenants, inMonitor, traffic] = await Promise.all([
     deps.servers.listActions(staff.actor, null, id, actionsMax),
     deps.servers.findFailureDetail(staff.actor, id),

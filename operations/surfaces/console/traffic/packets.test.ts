@@ -125,7 +125,7 @@ test('the chart is of packets per second by any dimension of addresses, with the
   );
   assert.deepEqual(whole.lines, [{ label: '95th percentile of the steps', value: 21, role: 'line' }]);
   const csv = await get('?range=1h&by=server&measure=packets&format=csv&table=steps');
-  assert.match(csv, /^time,dns_pps,web_pps,mute_pps\r\n[^,]+,20,1,\r\n/);
+  assert.match(csv, /^time,dns_pps,web_pps,mute_pps,events\r\n[^,]+,20,1,,\r\n/);
 });
 
 test('NET-2.4.2: packets are known of no direction and no application: the page says so and shows bits', async () => {

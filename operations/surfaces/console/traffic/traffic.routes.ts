@@ -1,12 +1,25 @@
 /** `/console/traffic/`: the traffic of all customers and servers, for staff. */
 import type { Actor } from '#operations/accounts/index.ts';
 import { exploredDimensions, filterDimensions } from '#operations/protect/index.ts';
+import type { ServerEvent } from '#operations/server-history/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { type ExplorerDeps, type ExplorerPlace, type PeerLink, registerExplorer } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import { readMonitorLink } from '../monitor-link.ts';
 import { trafficPath } from './traffic-link.ts';
+
+/** Attacks and scans have no page of their own, so their flags lead to lists of the server's. The console lists no daily scans. */
+function eventHref({ kind, name, serverId }: ServerEvent): string | undefined {
+  switch (kind) {
+    case 'attack':
+      return `/console/attacks/?server=${serverId}`;
+    case 'scan':
+      return name === 'routine' ? undefined : `/console/port-scans/?server=${serverId}`;
+    default:
+      return `/console/servers/${serverId}`;
+  }
+}
 
 export const place: ExplorerPlace = {
   path: trafficPath,
@@ -30,6 +43,7 @@ export const place: ExplorerPlace = {
       },
       content,
     ),
+  eventHref,
   hrefOf: ({ serverId, tenantId }) => {
     if (serverId !== null) return `/console/servers/${serverId}`;
     return tenantId === null ? null : `/console/customers/${tenantId}`;

@@ -1,6 +1,7 @@
 /** The last day of one server, for a page about it: the explorer's own chart and figures, and the way to the explorer. */
 import type { Actor } from '#operations/accounts/index.ts';
 import type { ProtectTraffic } from '#operations/protect/index.ts';
+import type { ServerHistory } from '#operations/server-history/index.ts';
 import { chart, type Html, link, section, withQuery } from '#service-kit/pages/index.ts';
 import { chartUnit, exploreChartData, readChart } from './explore-chart.ts';
 import { stepText } from './explore-page.ts';
@@ -9,6 +10,7 @@ import { exploreHref, readQuestion, readView } from './traffic-view.ts';
 
 export interface DayOptions {
   traffic: Pick<ProtectTraffic, 'explore'>;
+  history: ServerHistory;
   place: ExplorerPlace;
   actor: Actor;
   serverId: number;
@@ -16,7 +18,7 @@ export interface DayOptions {
 }
 
 export async function trafficDaySection(options: DayOptions): Promise<Html> {
-  const { place, nowMs, traffic, actor } = options;
+  const { place, nowMs, traffic, history, actor } = options;
   const about = { server: String(options.serverId) };
   const href = exploreHref(place.path, about);
   const values = {
@@ -27,7 +29,7 @@ export async function trafficDaySection(options: DayOptions): Promise<Html> {
   const { range, filters, measure } = readQuestion(place, values, nowMs);
   const explored = await traffic.explore(actor, { ...range, filters, measure });
   const view = readView(place, href, values, { serverCount: explored.servers.length, nowMs });
-  const input = await readChart(explored, view);
+  const input = await readChart(explored, view, { history, actor, hrefOf: place.eventHref });
   return section(
     { title: 'Traffic', actions: link(href, 'What used it', { kind: 'button' }) },
     chart({

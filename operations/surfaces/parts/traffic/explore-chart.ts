@@ -14,6 +14,7 @@ import {
   coloursOf,
   REST_COLOUR,
 } from '#service-kit/pages/index.ts';
+import { type FlagSource, type Flags, readExplorerFlags } from './flags.ts';
 import { gapsOf } from './reasons.ts';
 import { onlyHref, type TrafficView } from './traffic-view.ts';
 
@@ -30,18 +31,25 @@ export interface ChartInput {
   stepSeconds: number;
   /** Times at which nothing was observed, each with its reason. */
   gaps: readonly ChartReason[];
+  /** What happened to the servers. */
+  flags: Flags;
 }
 
 /** Reads what the chart of a view draws: the largest values, also where a table has another order. */
-export async function readChart(explored: Exploration, view: TrafficView): Promise<ChartInput> {
+export async function readChart(
+  explored: Exploration,
+  view: TrafficView,
+  flagSource: FlagSource,
+): Promise<ChartInput> {
   const stepSeconds = explored.stepSecondsOf(view.by);
-  const [lines, course, previous, total] = await Promise.all([
+  const [lines, course, previous, total, flags] = await Promise.all([
     readLines(explored, view),
     explored.course(),
     view.isCompared && stepSeconds === explored.stepSeconds ? explored.previousCourse() : null,
     explored.total(),
+    readExplorerFlags(flagSource, explored, view),
   ]);
-  return { lines, course, previous, total, stepSeconds, gaps: unobserved(explored, view, course) };
+  return { lines, course, previous, total, stepSeconds, gaps: unobserved(explored, view, course), flags };
 }
 
 function unobserved(
@@ -86,6 +94,7 @@ export function exploreChartData(view: TrafficView, input: ChartInput): ChartDat
       ...input.gaps,
       ...(lines !== null && view.by === 'server' ? missing(view, lines, stepSeconds * 1000) : []),
     ],
+    flags: input.flags.flags,
   };
   if (lines === null || view.by === 'direction')
     return { ...frame, timesMs: course.times.map((at) => at.getTime()), ...directions(view, input) };

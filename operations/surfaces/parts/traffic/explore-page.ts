@@ -29,6 +29,7 @@ import { changeText } from './explore-columns.ts';
 import { exploreFlows, type readFlows } from './explore-flows.ts';
 import { exploreForm } from './explore-form.ts';
 import { type ExplorerTable, exploreTable, nothingIn } from './explore-tables.ts';
+import { eventsByStep } from './flags.ts';
 import { type Explorer, type ExplorerPlace, isOfApplications, manyOf, type PeerLink } from './place.ts';
 import { savedLinks, savedSection } from './saved-views.ts';
 import type { TrafficView } from './traffic-view.ts';
@@ -186,7 +187,7 @@ function before(now: number | null, previous: number | null, format: (value: num
 
 function timeChart(request: FastifyRequest, page: ExplorePage): Content {
   const { place, view, chart: input } = page;
-  return chart({
+  const drawn = chart({
     id: 'traffic',
     title: titleOf(view),
     unit: chartUnit(view),
@@ -198,6 +199,8 @@ function timeChart(request: FastifyRequest, page: ExplorePage): Content {
     csvHref: fileHref(request, 'steps', 'csv'),
     emptyText: nothingIn(view),
   });
+  const { note } = input.flags;
+  return [drawn, note !== null && html`<p class="hint">${note}</p>`];
 }
 
 function titleOf({ by, measure }: TrafficView): string {
@@ -210,20 +213,23 @@ export function stepText(seconds: number): string {
   return seconds < 3600 ? `means of ${seconds / 60} minutes` : `means of ${seconds / 3600} h`;
 }
 
-/** The chart's points as a file; a point without a value was not observed. */
+/** The chart's points as a file; a point without a value was not observed. What happened in a step is beside its values. */
 function offerSteps(request: FastifyRequest, { view, chart: input }: ExplorePage): void {
   const data = exploreChartData(view, input);
   const unit = view.measure === 'packets' ? 'pps' : 'bps';
   const main = data.series.filter((series) => !series.isPrevious);
+  const places = new Map(data.timesMs.map((ms, index) => [ms, index]));
+  const events = eventsByStep(data);
   offerData(request, {
     id: 'steps',
-    rows: data.timesMs.map((_, index) => index),
+    rows: [...new Set([...places.keys(), ...events.keys()])].sort((a, b) => a - b),
     fields: [
-      { field: 'time', value: (index) => isoTime(data.timesMs[index]) },
+      { field: 'time', value: (ms) => isoTime(ms) },
       ...main.map((series) => ({
         field: `${series.label}_${unit}`,
-        value: (index: number) => series.values[index] ?? null,
+        value: (ms: number) => series.values[places.get(ms) ?? -1] ?? null,
       })),
+      { field: 'events', value: (ms) => events.get(ms) ?? null },
     ],
     isComplete: true,
   });

@@ -5,6 +5,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
 import type { Exploration, ProtectTraffic } from '#operations/protect/index.ts';
 import type { SavedViews } from '#operations/saved-views/index.ts';
+import type { ServerHistory } from '#operations/server-history/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { sendWantedFile, wantedFile } from '#service-kit/web/index.ts';
@@ -13,12 +14,14 @@ import { chartUnit, exploreChartData, readChart } from './explore-chart.ts';
 import { readFlows } from './explore-flows.ts';
 import { type ExplorePage, explorePage } from './explore-page.ts';
 import { type ExplorerTable, readRankings, readTableLines } from './explore-tables.ts';
+import type { FlagSource } from './flags.ts';
 import type { ExplorerPlace } from './place.ts';
 import { type GivenView, readQuestion, readView, type TrafficView } from './traffic-view.ts';
 
 export interface ExplorerDeps {
   protectTraffic: Pick<ProtectTraffic, 'explore'>;
   savedViews: SavedViews;
+  serverHistory: ServerHistory;
   clock: Clock;
 }
 
@@ -39,7 +42,7 @@ export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerPl
 
   app.get(`${path}chart.json`, { schema }, async (request, reply) => {
     const { explored, view } = await open(deps, place, request);
-    const data = exploreChartData(view, await readChart(explored, view));
+    const data = exploreChartData(view, await readChart(explored, view, flagSource(deps, place, request)));
     return reply.header('cache-control', 'no-store').send(chartJson(chartUnit(view), data));
   });
 
@@ -78,6 +81,10 @@ function registerViews(app: App, deps: ExplorerDeps, place: ExplorerPlace, path:
   });
 }
 
+function flagSource(deps: ExplorerDeps, place: ExplorerPlace, request: FastifyRequest): FlagSource {
+  return { history: deps.serverHistory, actor: place.whoOf(request).actor, hrefOf: place.eventHref };
+}
+
 async function open(
   deps: ExplorerDeps,
   place: ExplorerPlace,
@@ -109,7 +116,7 @@ async function readPage(
     readRankings(explored, view, request),
     deps.savedViews.list(who.actor),
     place.readPeerLink?.() ?? null,
-    readChart(explored, view),
+    readChart(explored, view, flagSource(deps, place, request)),
     view.tab === 'flows' && !isFile ? readFlows(explored, place) : null,
   ]);
   const leading = rankings.find(({ dimension }) => dimension === view.by) ?? rankings[0] ?? null;

@@ -8,6 +8,7 @@ import type {
   RankedValue,
 } from '#operations/protect/index.ts';
 import type { Content, Html } from '#service-kit/pages/index.ts';
+import type { EventHref } from './flags.ts';
 
 /** Who looks at a page of the explorer. */
 export interface Explorer {
@@ -36,6 +37,8 @@ export interface ExplorerPlace {
   frame(request: FastifyRequest, title: string, toast: string | null, content: Content): Html;
   /** The page of a server or a customer; null where there is none. */
   hrefOf(row: Pick<RankedValue, 'serverId' | 'tenantId'>, range: string | undefined): string | null;
+  /** The page of what a flag of the chart tells of. */
+  eventHref: EventHref;
   /** Read once for a page: the way to where the other ends of a row's connections are known. */
   readPeerLink?: () => Promise<PeerLink>;
 }

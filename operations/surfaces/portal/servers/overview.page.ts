@@ -65,7 +65,7 @@ export function overviewPage(options: OverviewOptions): Html {
         title: 'This server could not be provisioned',
         text: 'We have notified an operator. You are not charged for it. You can destroy it after the operator has checked it.',
       }),
-    liveChart(options),
+    refreshing({ id: 'server-traffic', url: path, everySeconds: 15 }, [liveChart(options)]),
     addressesSection(server),
     refreshing(
       { id: 'server-actions', url: path, everySeconds: 10 },

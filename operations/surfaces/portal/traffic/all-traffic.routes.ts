@@ -17,6 +17,7 @@ import {
   registerExplorer,
 } from '../../parts/index.ts';
 import { portalFrame } from '../frame.ts';
+import { eventHref } from './server-flags.ts';
 import { ranksCsv } from './traffic.csv.ts';
 import { trafficPath } from './traffic.page.ts';
 import { TrafficQuery } from './traffic-url.ts';
@@ -47,6 +48,7 @@ const place: ExplorerPlace = {
       },
       content,
     ),
+  eventHref,
   hrefOf: ({ serverId }, range) => (serverId === null ? null : withQuery(trafficPath(serverId), { range })),
 };
 

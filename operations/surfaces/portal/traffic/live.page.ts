@@ -5,6 +5,7 @@ import type { IncidentRow, LiveRow, LiveStatus } from '#operations/protect/index
 import {
   age,
   type ChartData,
+  type ChartFlag,
   chart,
   code,
   formatBitRate,
@@ -41,6 +42,8 @@ export interface LiveView {
   status: LiveStatus;
   /** The newest attacks on the server. */
   attacks: readonly IncidentRow[];
+  /** What happened to the server. */
+  flags: readonly ChartFlag[];
   /** Only this address; null for all. */
   address: string | null;
   fromMs: number;
@@ -61,18 +64,21 @@ export function livePage(found: ProtectedServer, view: LiveView): Html {
   ];
   const body = [
     html`<div class="toolbar">${rangePicker({ url, range: 'live' })}${addressChoice(found, view, url)}</div>`,
-    chart({
-      id: 'live-traffic',
-      title: 'Live traffic',
-      unit: 'bit/s',
-      data: liveChartData(view),
-      dataUrl: withQuery(`${path}/live-chart.json`, query),
-      refreshSeconds: 3,
-      canPause: true,
-      source: 'means of ten seconds, observed at the hypervisor',
-      emptyText: 'No live traffic in the last ten minutes.',
-    }),
-    refreshing({ id: 'live-tables', url, everySeconds: 5 }, [newestStats(view), bucketsSection(view, path)]),
+    refreshing({ id: 'live-tables', url, everySeconds: 5 }, [
+      chart({
+        id: 'live-traffic',
+        title: 'Live traffic',
+        unit: 'bit/s',
+        data: liveChartData(view),
+        dataUrl: withQuery(`${path}/live-chart.json`, query),
+        refreshSeconds: 3,
+        canPause: true,
+        source: 'means of ten seconds, observed at the hypervisor',
+        emptyText: 'No live traffic in the last ten minutes.',
+      }),
+      newestStats(view),
+      bucketsSection(view, path),
+    ]),
     refreshing({ id: 'live-delivery', url, everySeconds: 15 }, [
       deliverySection([liveCard(view.status, view.nowMs)]),
     ]),
@@ -81,7 +87,7 @@ export function livePage(found: ProtectedServer, view: LiveView): Html {
 }
 
 /** One bar for each bucket, over all addresses that were observed in it. */
-export function liveChartData({ rows, attacks, fromMs, toMs, nowMs }: LiveView): ChartData {
+export function liveChartData({ rows, attacks, flags, fromMs, toMs, nowMs }: LiveView): ChartData {
   const buckets = [...Map.groupBy(rows, (row) => row.startedAt.getTime())];
   return {
     timesMs: buckets.map(([ms]) => ms),
@@ -93,6 +99,7 @@ export function liveChartData({ rows, attacks, fromMs, toMs, nowMs }: LiveView):
       { label: 'Out', role: 'out', values: buckets.map(([, of]) => sumOf(of, (row) => row.outboundBps)) },
     ],
     areas: attackAreas(attacks, nowMs).filter((area) => (area.toMs ?? toMs) > fromMs),
+    flags,
   };
 }
 

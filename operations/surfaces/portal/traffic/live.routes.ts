@@ -3,14 +3,17 @@ import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { LiveRow, ProtectIncidents, ProtectLive } from '#operations/protect/index.ts';
+import type { ServerHistory } from '#operations/server-history/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { chartJson, type Html } from '#service-kit/pages/index.ts';
 import { findProtectedOf, type ProtectedServer, type ProtectGuardDeps } from '../protect/guard-protect.ts';
 import { bucketMs, type LiveView, liveChartData, livePage } from './live.page.ts';
+import { readServerFlags } from './server-flags.ts';
 
 export interface LivePagesDeps extends ProtectGuardDeps {
   protectIncidents: Pick<ProtectIncidents, 'list'>;
   protectLive: ProtectLive;
+  serverHistory: ServerHistory;
   clock: Clock;
 }
 
@@ -51,7 +54,7 @@ export async function readLivePage(
 
 export async function readLive(
   deps: LivePagesDeps,
-  { visitor, subject }: ProtectedServer,
+  { visitor, server, subject }: ProtectedServer,
   wanted: string | undefined,
 ): Promise<LiveView> {
   const nowMs = deps.clock.nowMs();
@@ -59,12 +62,14 @@ export async function readLive(
   const fromMs = toMs - shownMs;
   const address = wanted ? (canonicalAddress(wanted) ?? wanted) : null;
   const of = { ...subject, address };
-  const [rows, status, attacks] = await Promise.all([
+  const [rows, status, attacks, { flags }] = await Promise.all([
     deps.protectLive.read(visitor.actor, of, fromMs),
     deps.protectLive.readStatus(visitor.actor, of),
     deps.protectIncidents.list(visitor.actor, subject, { severity: 'attack', limit: attacksMax }),
+    // Up to now: the bucket that goes on has no bar yet.
+    readServerFlags(deps, { visitor, server, range: { fromMs, toMs: nowMs }, address }),
   ]);
-  return { rows, status, attacks, address, fromMs, toMs, nowMs };
+  return { rows, status, attacks, flags, address, fromMs, toMs, nowMs };
 }
 
 function toWire(row: LiveRow) {

@@ -11,7 +11,6 @@ import { sendCsv } from '#service-kit/web/index.ts';
 import { attackAreas } from '../protect/attacks.ts';
 import { findProtectedOf, type ProtectedServer } from '../protect/guard-protect.ts';
 import { readAttacksInChart } from '../protect/read-attacks.ts';
-import { attackFlags } from './flags.ts';
 import { readApplications } from './read-applications.ts';
 import { applicationsCsv, minutesCsv } from './traffic.csv.ts';
 import {
@@ -84,11 +83,11 @@ async function readChart(deps: TrafficDeps, request: TrafficRequest): Promise<Re
   ]);
   const range = sinceCreation(asked.range, server.createdAt.getTime(), steps[0]?.at.getTime());
   const areas = attackAreas(attacks, deps.clock.nowMs());
-  const around = await readAround(deps, found, range, { steps });
+  const around = await readAround(deps, found, { range, address: asked.address, steps });
   return chartJson('bit/s', {
     ...chartOf(view, { ...asked, range }, steps, areas),
     reasons: around.reasons,
-    flags: [...around.flags, ...attackFlags(attacks)].sort((a, b) => a.timeMs - b.timeMs),
+    flags: around.flags.flags,
   });
 }
 

@@ -57,6 +57,8 @@ export interface TrafficPageOptions {
   /** Bytes and 95th percentile of the range; null when nothing was observed. */
   total: { inboundP95: number | null; outboundP95: number | null } | null;
   chartData: ChartData;
+  /** Which of what happened the chart leaves out; null: nothing. */
+  note: string | null;
   applications: readonly ApplicationRank[];
   ports: readonly Rank[];
   /** When applications begin, where that is later than the range. */
@@ -93,8 +95,9 @@ export function trafficPage(options: TrafficPageOptions): Html {
       choices: serverLines,
       example: 'app:example.com port:443',
     }),
-    trafficChart(options, url),
     refreshing({ id: 'traffic-tables', url, everySeconds: 15 }, [
+      trafficChart(options, url),
+      options.note !== null && html`<p class="hint">${options.note}</p>`,
       rangeStats(options),
       applicationsSection(options, url),
       portsSection(options.ports, context),

@@ -8,32 +8,28 @@ import {
   type MinuteRow,
   namesApplications,
   type ProtectIncidents,
-  type ProtectScans,
   type ProtectTraffic,
   type Usage,
 } from '#operations/protect/index.ts';
-import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type ChartData, type Range, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { type Gap, gapsOf, offTimes } from '../../parts/index.ts';
+import { type Flags, type Gap, gapsOf, offTimes } from '../../parts/index.ts';
 import { attackAreas } from '../protect/attacks.ts';
 import { findSettingsOf, type ProtectedServer } from '../protect/guard-protect.ts';
 import { type AttackReaderDeps, readAttacks } from '../protect/read-attacks.ts';
 import { directionChartData, percentileLines, trafficChartData } from './explored-chart.ts';
-import { attackFlags, type Flag, readFlags, scanFlags } from './flags.ts';
 import { type LivePagesDeps, readLivePage } from './live.routes.ts';
 import { minutesShown } from './minutes.section.ts';
 import { type ApplicationView, readApplicationChart, readApplications } from './read-applications.ts';
+import { readServerFlags } from './server-flags.ts';
 import { serverLines, trafficPage, trafficPath, usageOnlyPage } from './traffic.page.ts';
 import { readAsk, sinceCreation, type TrafficAsk, TrafficQuery, urlOf } from './traffic-url.ts';
 
 export interface TrafficDeps extends LivePagesDeps, AttackReaderDeps {
   accounts: Accounts;
-  auditTrail: AuditTrail;
   bandwidth: Bandwidth;
   protectIncidents: Pick<ProtectIncidents, 'list' | 'readStatus'>;
-  protectScans: Pick<ProtectScans, 'read'>;
   protectTraffic: ProtectTraffic;
 }
 
@@ -84,17 +80,18 @@ async function showPage(
   const range = sinceCreation(asked.range, server.createdAt.getTime(), traffic.steps[0]?.at.getTime());
   const [attacks, around] = await Promise.all([
     readAttacks(deps, visitor.actor, subject, asked.range),
-    readAround(deps, found, range, traffic),
+    readAround(deps, found, { range, address: asked.address, steps: traffic.steps }),
   ]);
   const newest = await readNewestMinutes(deps, found, { ...asked, range }, traffic);
   const page = trafficPage({
     ...{ visitor, server, traffic, attacks, usage },
     ask: { ...asked, range },
     total: view.usage.total,
+    note: around.flags.note,
     chartData: {
       ...chartOf(view, { ...asked, range }, traffic.steps, attackAreas(attacks.inChart, attacks.nowMs)),
       reasons: around.reasons,
-      flags: [...around.flags, ...attackFlags(attacks.inChart)].sort((a, b) => a.timeMs - b.timeMs),
+      flags: around.flags.flags,
     },
     applications: view.applications.applications,
     ports: view.applications.ports,
@@ -106,26 +103,28 @@ async function showPage(
   return sendPage(reply, page);
 }
 
+interface AroundAsk {
+  range: Range;
+  /** Attacks and scans of this address alone; null: of all. */
+  address: string | null;
+  steps: Parameters<typeof gapsOf>[0]['steps'];
+}
+
 /** Why times have no values, and what happened to the server: what the chart shows around its lines. */
 export async function readAround(
-  deps: Pick<TrafficDeps, 'auditTrail' | 'protectScans' | 'servers' | 'clock'>,
-  { visitor, server, subject }: ProtectedServer,
-  range: Range,
-  { steps }: { steps: Parameters<typeof gapsOf>[0]['steps'] },
-): Promise<{ reasons: Gap[]; flags: Flag[] }> {
+  deps: Pick<TrafficDeps, 'serverHistory' | 'servers' | 'clock'>,
+  { visitor, server }: ProtectedServer,
+  { range, address, steps }: AroundAsk,
+): Promise<{ reasons: Gap[]; flags: Flags }> {
   const nowMs = deps.clock.nowMs();
-  const [actions, flags, { scans }] = await Promise.all([
+  const [actions, flags] = await Promise.all([
     deps.servers.listActions(visitor.actor, null, server.id, actionsMax),
-    readFlags(deps.auditTrail, visitor.actor, server, range),
-    deps.protectScans.read(visitor.actor, subject),
+    readServerFlags(deps, { visitor, server, range, address }),
   ]);
   const isOff = server.powerState === 'stopped';
   const off = offTimes(actions, { isOff, sinceMs: server.statusChangedAt.getTime(), nowMs });
   const createdMs = Math.min(server.createdAt.getTime(), steps[0]?.at.getTime() ?? nowMs);
-  return {
-    reasons: gapsOf({ steps, range, createdMs, off, nowMs }),
-    flags: [...flags, ...scanFlags(server.id, scans, range)],
-  };
+  return { reasons: gapsOf({ steps, range, createdMs, off, nowMs }), flags };
 }
 
 /** What the explorer's part of the page shows. */

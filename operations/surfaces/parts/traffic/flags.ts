@@ -1,0 +1,163 @@
+/** What happened to servers, as flags on the time axis of their charts. Where a flag leads, the surface says. */
+import type { Actor } from '#operations/accounts/index.ts';
+import {
+  addressFilters,
+  type Exploration,
+  type TrafficFilter,
+  type TrafficServer,
+} from '#operations/protect/index.ts';
+import {
+  type AddressCondition,
+  type ServerEvent,
+  type ServerHistory,
+  type ToldChange,
+  toldEventsMax,
+  toldServersMax,
+} from '#operations/server-history/index.ts';
+import type { ServerAction } from '#operations/servers/index.ts';
+import type { ChartData, ChartFlag, Tone } from '#service-kit/pages/index.ts';
+import { titleOfClass } from '../incident-words.ts';
+import { actionWords } from '../server-actions.ts';
+
+/** The page that says more of an event; undefined where none does. */
+export type EventHref = (event: ServerEvent) => string | undefined;
+
+/** Who looks, and where the flags lead. */
+export interface FlagSource {
+  history: ServerHistory;
+  actor: Actor;
+  hrefOf: EventHref;
+}
+
+export interface FlagsAsk {
+  servers: readonly Pick<TrafficServer, 'id' | 'name' | 'isDestroyed'>[];
+  /** These are all servers that the actor reaches. */
+  isEveryServer?: boolean;
+  addresses?: readonly AddressCondition[];
+  range: { fromMs: number; toMs: number };
+}
+
+export interface Flags {
+  /** In the order of time. */
+  flags: ChartFlag[];
+  /** What is left out, as a sentence; null: nothing. */
+  note: string | null;
+}
+
+/** The flags of a chart of these servers; with several of them a flag names its server. */
+export async function readFlags(
+  { history, actor, hrefOf }: FlagSource,
+  { servers, isEveryServer = false, addresses = [], range }: FlagsAsk,
+): Promise<Flags> {
+  const { fromMs, toMs } = range;
+  const serverIds = servers.map(({ id }) => id);
+  const { events, isOfAttacks, hasMore } = await history.list(actor, {
+    ...{ serverIds, isEveryServer, addresses, fromMs, toMs },
+  });
+  const byId = new Map(servers.map((server) => [server.id, server]));
+  const flags = events.map((event) => {
+    const server = byId.get(event.serverId);
+    const text = eventText(event);
+    return {
+      timeMs: event.at.getTime(),
+      text: servers.length === 1 ? text : `${server?.name ?? `server ${event.serverId}`}: ${text}`,
+      // A destroyed server has no page of its own.
+      href: server?.isDestroyed && !isObserved(event) ? undefined : hrefOf(event),
+      tone: toneOf(event),
+    };
+  });
+  return { flags: flags.reverse(), note: noteOf(isOfAttacks, hasMore) };
+}
+
+/** The flags of an explorer's view: of the servers and the addresses that pass its filters. */
+export function readExplorerFlags(
+  source: FlagSource,
+  { servers, reached }: Pick<Exploration, 'servers' | 'reached'>,
+  { filters, range }: { filters: readonly TrafficFilter[]; range: FlagsAsk['range'] },
+): Promise<Flags> {
+  const isEveryServer = servers.length === reached.length;
+  return readFlags(source, { servers, isEveryServer, addresses: addressFilters(filters), range });
+}
+
+const isObserved = ({ kind }: ServerEvent) => kind === 'attack' || kind === 'scan';
+
+function noteOf(isOfAttacks: boolean, hasMore: boolean): string | null {
+  const newest = (what: string) => (hasMore ? `The newest ${toldEventsMax} ${what} are marked.` : '');
+  if (!isOfAttacks) return newest('events') || null;
+  const others = `With more than ${toldServersMax} servers only attacks are marked. Filter for fewer servers to see deploys, power, firewalls, networks and scans.`;
+  return [others, newest('attacks')].filter(Boolean).join(' ');
+}
+
+const changeWords: Readonly<Record<ToldChange, string>> = {
+  'firewall.switch': 'Firewall switched on or off',
+  'firewall.policies': 'Firewall default action changed',
+  'firewall.add': 'Firewall rule added',
+  'firewall.edit': 'Firewall rule edited',
+  'firewall.remove': 'Firewall rule removed',
+  'firewall.move': 'Firewall rule moved',
+  'network.attach_server': 'Attached to a private network',
+  'network.detach_server': 'Detached from a private network',
+  'protect.change_settings': 'Protection settings changed',
+};
+
+const endedWords: Readonly<Record<ServerAction['command'], { done: string; failed: string }>> = {
+  create: { done: 'Deployed', failed: 'Deploy failed' },
+  start: { done: 'Started', failed: 'Start failed' },
+  shutdown: { done: 'Shut down', failed: 'Shutdown failed' },
+  stop: { done: 'Powered off', failed: 'Power-off failed' },
+  reboot: { done: 'Rebooted', failed: 'Reboot failed' },
+  reset: { done: 'Reset', failed: 'Reset failed' },
+  destroy: { done: 'Destroyed', failed: 'Destroy failed' },
+};
+
+/** Without a command of ours: the server halted by itself, or was switched at the hypervisor. */
+const powerWords: Readonly<Record<string, string>> = {
+  running: 'Found running',
+  stopped: 'Found stopped',
+  unknown: 'Power state unknown',
+};
+
+const scanWords: Readonly<Record<string, string>> = {
+  manual: 'Port scan',
+  automatic: 'First port scan',
+  routine: 'Daily port scan',
+};
+
+function eventText(event: ServerEvent): string {
+  const { kind, name, address } = event;
+  switch (kind) {
+    case 'action':
+      return actionText(event);
+    case 'power':
+      return powerWords[name] ?? `Power state ${name}`;
+    case 'change':
+      if (name === 'firewall.switch' && event.isOn !== null)
+        return `Firewall switched ${event.isOn ? 'on' : 'off'}`;
+      return changeWords[name as ToldChange];
+    case 'attack':
+      return `${event.isDrill ? 'Drill: ' : ''}${titleOfClass(name)}`;
+    case 'scan':
+      return `${scanWords[name] ?? 'Port scan'} of ${address}`;
+  }
+}
+
+function actionText({ name, status, outcome }: ServerEvent): string {
+  const command = name as ServerAction['command'];
+  const { done, failed } = endedWords[command];
+  if (status === 'error') return failed;
+  if (status !== 'success') return actionWords[command].going;
+  if (outcome === 'signal_sent') return 'Asked to shut down';
+  return outcome === 'timeout' ? 'Powered off, it did not shut down in time' : done;
+}
+
+function toneOf({ kind, name, status, isDrill }: ServerEvent): Tone {
+  if (kind === 'attack') return isDrill ? 'info' : 'bad';
+  if (status === 'error' || (kind === 'power' && name === 'unknown')) return 'warn';
+  return kind === 'scan' ? 'info' : 'neutral';
+}
+
+/** What happened in each step of a chart, for its file: by the start of the step. */
+export function eventsByStep({ flags = [], stepMs = 60_000 }: ChartData): Map<number, string> {
+  const steps = Map.groupBy(flags, ({ timeMs }) => Math.floor(timeMs / stepMs) * stepMs);
+  return new Map([...steps].map(([ms, of]) => [ms, of.map(({ text }) => text).join('; ')]));
+}

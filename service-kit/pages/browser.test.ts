@@ -118,7 +118,7 @@ describe('pages in a browser', () => {
     await drawer.locator('input[type="text"]').first().fill('entered');
     await page.goto(`${server.url}/dev/gallery/error/422`);
     assert.match(await page.locator('.error-page').innerText(), /Name has more than 100 characters\./);
-    await page.getByRole('button', { name: 'Back to the form' }).click();
+    await page.getByRole('button', { name: 'Back', exact: true }).click();
     // A page that the browser had kept is not loaded again.
     await page.waitForURL('**/dev/gallery', { waitUntil: 'commit' });
     await drawer.waitFor({ state: 'visible' });

@@ -51,6 +51,8 @@ export function errorPage(options: ErrorPageOptions): Html {
   const known = words[options.status] ?? words[options.status < 500 ? 400 : 500]!;
   const title = options.title ?? known.title;
   const faults = options.faults ?? [];
+  // A form led to it, which the browser has kept.
+  const hasForm = faults.length > 0 || [400, 409, 422].includes(options.status);
   const said = typeof options.text === 'string' ? prose(options.text) : options.text;
   const text =
     faults.length > 0
@@ -59,8 +61,8 @@ export function errorPage(options: ErrorPageOptions): Html {
   const content = html`<div class="error-page"><p class="error-status">${options.status}</p><h1>${title}</h1><p>${text}</p>${
     faults.length > 0 && html`<ul>${faults.map((fault) => html`<li>${faultText(fault)}</li>`)}</ul>`
   }${options.requestId && html`<p class="hint">Request <code>${options.requestId}</code></p>`}<p class="error-ways">${
-    faults.length > 0 && backButton('primary')
-  }${link(options.home, 'Go to the overview', { kind: faults.length > 0 ? 'button' : 'primary' })}</p></div>`;
+    hasForm && backButton('primary')
+  }${link(options.home, 'Go to the overview', { kind: hasForm ? 'button' : 'primary' })}</p></div>`;
   if (options.shell) return shell({ ...options.shell, title }, content);
   return bareDocument(
     { title: `${title} · ${options.area}` },

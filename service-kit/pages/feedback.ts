@@ -52,7 +52,7 @@ export function emptyState(options: EmptyStateOptions): Html {
  * browser's own way back is there without it.
  */
 export function backButton(kind: 'primary' | 'button' = 'button'): Html {
-  return html`<button type="button" class="${kind === 'primary' ? 'button primary' : 'button'}" data-back hidden>Back to the form</button>`;
+  return html`<button type="button" class="${kind === 'primary' ? 'button primary' : 'button'}" data-back hidden>Back</button>`;
 }
 
 export interface AgendaItem {

@@ -1,8 +1,5 @@
 /** Pages that the links of a page lead to, on the same server: one of each kind, since ids, ranges and orders lead on for ever. */
 
-/** Of pages that differ in their numbers, ids or the values of their query, so many are looked at. */
-const eachKindMax = 1;
-
 /** `/servers/12?sort=name` and `/servers/13?sort=plan` are of one kind. */
 function kindOf(url: URL): string {
   const path = url.pathname
@@ -27,15 +24,14 @@ const isFile = (url: URL) =>
 export function follow(urls: readonly string[], without: RegExp): Follower {
   const origin = new URL(urls[0]!).origin;
   const waiting: string[] = [];
-  const seen = new Map<string, number>();
+  const seen = new Set<string>();
   const put = (href: string) => {
     const url = new URL(href);
     url.hash = '';
     if (url.origin !== origin || without.test(url.pathname) || isFile(url)) return;
     const kind = kindOf(url);
-    const count = seen.get(kind) ?? 0;
-    if (count >= eachKindMax) return;
-    seen.set(kind, count + 1);
+    if (seen.has(kind)) return;
+    seen.add(kind);
     waiting.push(url.href);
   };
   for (const url of urls) put(url);

@@ -26,7 +26,7 @@ export function nameOf(url: string): string {
 }
 
 /** Notes what the browser complains of, and what pages weigh, from now on. */
-export function watch(page: Page): { remarks: string[]; weight: () => Promise<number> } {
+function watch(page: Page): { remarks: string[]; weight: () => Promise<number> } {
   const remarks: string[] = [];
   const sizes: Promise<number>[] = [];
   page.on('console', (message) => {
@@ -75,8 +75,8 @@ export async function photograph(
 
 /**
  * Text whose colour stands out too little from what is behind it: under 4.5 to 1, large text 3 to 1 (WCAG 2.2, 1.4.3). Runs in
- * the page. Text over pictures and gradients is left out, as are marks beside text
- * and what is disabled.
+ * the page. Text over pictures and gradients is left out, as are marks beside text and
+ * what is disabled.
  */
 const findPaleText = `(() => {
   const canvas = document.createElement('canvas');

@@ -1,14 +1,16 @@
 /** Sends the forms of a page with input that can't be right, to see how the page says so. */
 import type { Page } from 'playwright-core';
 
+/** Inputs that nothing is typed into. */
+const unfilled = '[type=hidden], [type=checkbox], [type=radio], [type=submit], [type=button]';
+
 /**
  * Forms that change something and have a field to fill. One without a field can't be filled wrongly: it would do what its button
  * says. The number is a form's place among all of the page.
  */
 export async function listForms(page: Page): Promise<{ index: number; action: string }[]> {
   return (await page.evaluate(`[...document.forms].flatMap((form, index) => {
-    const isFilled = [...form.elements].some((field) => field.matches(
-      'input:not([type=hidden], [type=checkbox], [type=radio], [type=submit], [type=button]), textarea'));
+    const isFilled = [...form.elements].some((field) => field.matches('input:not(' + ${JSON.stringify(unfilled)} + '), textarea'));
     // Attributes, because a field may be named 'action'.
     const action = new URL(form.getAttribute('action') ?? '', location.href).pathname;
     return form.getAttribute('method') === 'post' && isFilled ? [{ index, action }] : [];
@@ -20,14 +22,12 @@ export async function sendWrongly(page: Page, index: number): Promise<number> {
   const [response] = await Promise.all([
     page.waitForNavigation({ waitUntil: 'networkidle' }),
     page.evaluate(`((form) => {
-      const wrong = { number: '-1', email: 'no address', url: 'no address', datetime: '2026-13-45', date: '' };
       for (const field of form.elements) {
-        if (!field.matches('input:not([type=hidden], [type=checkbox], [type=radio], [type=submit], [type=button]), textarea')) continue;
-        // A field that shows nothing of its own checks takes any text.
-        if (field.type !== 'file') { if (field.type !== 'password') field.type = field.matches('input') ? 'text' : field.type; }
+        if (!field.matches('input:not(' + ${JSON.stringify(unfilled)} + '), textarea') || field.type === 'file') continue;
+        // As text, because a field for numbers or dates takes no other; a password stays hidden.
+        if (field.matches('input:not([type=password])')) field.type = 'text';
         field.disabled = false;
-        if (field.type === 'file') continue;
-        field.value = wrong[field.getAttribute('type')] ?? '<b>wrong</b> \\u{1F4A5} ' + 'x'.repeat(300);
+        field.value = '<b>wrong</b> \\u{1F4A5} ' + 'x'.repeat(300);
       }
       form.noValidate = true;
       HTMLFormElement.prototype.submit.call(form);

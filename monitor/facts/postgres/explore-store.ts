@@ -7,6 +7,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Explored, ExploredFilter, ExploredReading, ExploredView } from '../contract/exploration.ts';
 import { listDeviceAddresses } from './device-store.ts';
 import { divideViews, type Way } from './divide-views.ts';
+import { localsOf } from './explore-pieces-store.ts';
 import { listObserved } from './observed-store.ts';
 import type { Reading } from './pieces.ts';
 import type { Coverage } from './span-store.ts';
@@ -102,12 +103,33 @@ async function sumSet(reads: Reads, way: Way, views: readonly ExploredView[]): P
     return views.map((_, i) => withSteps(largest[i]!, steps[i]!, steps[i]!));
   }
   const everything = await sumAll(stepSeconds!);
+  const ofRows = await sumRows(reads, shown);
+  return views.map((_, i) => withSteps(largest[i]!, everything, ofRows[i]!));
+}
+
+type Keyed = ExploredView & { keyed: readonly ExploredFilter[] };
+
+/** The steps of rows. Views that are about local addresses are one read, since these are mostly the same ones. */
+async function sumRows({ reading, sum }: Reads, views: readonly Keyed[]): Promise<Sums[]> {
   const found: Sums[] = [];
-  for (const [i, { keyed, ...view }] of shown.entries()) {
-    const filters = [...reading.filters, ...keyed];
-    const [ofRows] = await sum({ ...reading, filters }, [view]);
-    found.push(withSteps(largest[i]!, everything, ofRows!));
+  const read = async (places: readonly number[], of: Partial<ExploredReading>, all: SummedView[]) => {
+    const sums = await sum({ ...reading, ...of }, all);
+    for (const [n, place] of places.entries()) found[place] = sums[n]!;
+  };
+  const locals = views.map(({ keyed }) => (keyed.length === 1 ? localsOf({ filters: keyed }) : null));
+  const ofLocals = [...views.keys()].filter((place) => locals[place] !== null);
+  if (ofLocals.length > 0) {
+    const values = new Set(locals.flatMap((one) => one ?? []));
+    const filters: ExploredFilter[] = [
+      ...reading.filters,
+      { dimension: 'address', is: true, values: [...values] },
+    ];
+    const owners = reading.owners.filter(({ address }) => values.has(address));
+    const all = ofLocals.map((place) => ({ ...views[place]!, keyed: [], only: views[place]!.keyed }));
+    await read(ofLocals, { filters, owners }, all);
   }
+  for (const [place, { keyed, ...view }] of views.entries())
+    if (locals[place] === null) await read([place], { filters: [...reading.filters, ...keyed] }, [view]);
   return found;
 }
 

@@ -38,6 +38,8 @@ interface SumRow {
 export interface SummedView extends ExploredView {
   /** Only what these leave has keys; the rest counts in the sums of everything. */
   keyed?: readonly ExploredFilter[];
+  /** Only what these leave counts in the sums of this view. */
+  only?: readonly ExploredFilter[];
 }
 
 /** Sums that were found by taking a part away may lack a row: the facts have to be read. */
@@ -76,7 +78,7 @@ export async function sumViews(
     -- Texts and names are made of sums, not of every row.
     by_raw as materialized (${sql.join(summed, sql` union all `)}),
     ${sql.join(
-      views.map((view, i) => groupView({ ...reading, ...view }, i, sums)),
+      views.map((view, i) => groupView({ ...reading, ...view }, view.only ?? [], i, sums)),
       sql`, `,
     )},
     total as materialized (select ${sums} from ${tableOf('by_step', 0)})
@@ -117,12 +119,18 @@ const tableOf = (name: 'by_step' | 'keys' | 'ranked', view: number) => sql.table
 const timeMs = (of: string) => sql`(extract(epoch from ${sql.ref(of)}) * 1000)::float8`;
 
 /** `by_step`, `keys` and `ranked` of a view. */
-function groupView(asked: Exploration, view: number, sums: RawBuilder<unknown>): RawBuilder<unknown> {
+function groupView(
+  asked: Exploration,
+  only: readonly ExploredFilter[],
+  view: number,
+  sums: RawBuilder<unknown>,
+): RawBuilder<unknown> {
   const { by } = asked;
+  const counted = sql.join([sql`true`, ...only.map(conditionOf)], sql` and `);
   const key = (n: number) => (by[n] === undefined ? sql`null::text` : columns[by[n]]!);
   return sql`${tableOf('by_step', view)} as materialized (
       select step, ${key(0)} as k1, ${key(1)} as k2, ${sums} from by_raw b ${captureJoin(by)} ${ownerJoins(asked)} ${networkJoin(asked)}
-      group by 1, 2, 3),
+      where ${counted} group by 1, 2, 3),
     ${tableOf('keys', view)} as materialized (
       select *, row_number() over (order by ${orderOf(asked)} desc, k1 collate "C", k2 collate "C")::int as place,
         count(*) over ()::int as groups

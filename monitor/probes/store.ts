@@ -8,6 +8,8 @@ const columns = sql`p.id, p.site_id as "siteId", p.name, p.kind, p.target, p.por
   p.interval_seconds as "intervalSeconds", p.timeout_ms as "timeoutMs", p.is_enabled as "isEnabled"`;
 
 export interface ProbeState extends Probe {
+  /** Unix milliseconds. */
+  addedAtMs: number;
   /** The newest minute reported within the last day, unix milliseconds; null without one. */
   newestMinuteMs: number | null;
   newestSent: number | null;
@@ -63,7 +65,7 @@ export async function findProbe(db: Queryable, siteId: number, probeId: number):
 
 export async function listProbes(db: Queryable, siteId: number): Promise<ProbeState[]> {
   const { rows } = await sql<ProbeState>`
-    select ${columns}, newest.sent as "newestSent", newest.lost as "newestLost", newest.failure as "newestFailure",
+    select ${columns}, (extract(epoch from p.created_at) * 1000)::float8 as "addedAtMs", newest.sent as "newestSent", newest.lost as "newestLost", newest.failure as "newestFailure",
       (extract(epoch from newest.minute) * 1000)::float8 as "newestMinuteMs"
     from probes p
     left join lateral (

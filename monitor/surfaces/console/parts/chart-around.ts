@@ -1,5 +1,6 @@
 /** What stands around the charts of a site, an address or a device: reasons of gaps, and flags of what happened. */
-import type { ChartData, Range } from '#service-kit/pages/index.ts';
+import type { GapRow } from '#monitor/traffic/index.ts';
+import type { ChartData, ChartReason, Range } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { type FlagSubject, readChartFlags } from './chart-flags.ts';
 import { chartReasons } from './chart-reasons.ts';
@@ -13,14 +14,28 @@ export async function readAround(
   range: Range,
   nowMs: number,
 ): Promise<Pick<ChartData, 'reasons' | 'flags'>> {
-  const [site, gaps, sensors, flags] = await Promise.all([
-    deps.sites.find(subject.siteId),
-    deps.traffic.listGaps(subject.siteId, range.fromMs, range.toMs, gapsMax),
-    deps.sensors.list(subject.siteId),
+  const [reasons, flags] = await Promise.all([
+    readSiteReasons(deps, subject.siteId, range, nowMs),
     readChartFlags(deps, subject, range),
+  ]);
+  return { reasons, flags };
+}
+
+/** Why nothing was observed of a site; `isCounted` says which gaps are a reason. */
+export async function readSiteReasons(
+  deps: ConsoleDeps,
+  siteId: number,
+  range: Range,
+  nowMs: number,
+  isCounted: (gap: GapRow) => boolean = () => true,
+): Promise<ChartReason[]> {
+  const [site, gaps, sensors] = await Promise.all([
+    deps.sites.find(siteId),
+    deps.traffic.listGaps(siteId, range.fromMs, range.toMs, gapsMax),
+    deps.sensors.list(siteId),
   ]);
   const enrolledMs = sensors.length === 0 ? null : Math.min(...sensors.map((sensor) => sensor.enrolledAtMs));
   // The history of a simulated site is older than its sensors.
   const firstSensorMs = site?.isSimulated ? range.fromMs : enrolledMs;
-  return { reasons: chartReasons({ gaps, range, firstSensorMs, nowMs }), flags };
+  return chartReasons({ gaps: gaps.filter(isCounted), range, firstSensorMs, nowMs });
 }

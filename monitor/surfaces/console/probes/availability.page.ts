@@ -1,6 +1,6 @@
 /** The page of a site's probes: whether external targets are reachable from the site. */
 import type { FastifyRequest } from 'fastify';
-import type { Availability, HistoryStep, ProbeState } from '#monitor/probes/index.ts';
+import type { Availability, ProbeState } from '#monitor/probes/index.ts';
 import { describeTarget, probesMax } from '#monitor/probes/index.ts';
 import {
   age,
@@ -36,6 +36,7 @@ import {
   statusOf,
   upText,
 } from './availability-parts.ts';
+import type { DrawnProbe } from './probes-around.ts';
 
 /** Maximum number of lines in one chart. */
 export const probesDrawn = 8;
@@ -51,8 +52,9 @@ export interface AvailabilityPage {
   probes: readonly ProbeState[];
   /** Of each probe, and of the site (null). */
   found: readonly Availability[];
-  /** Of the first `probesDrawn` probes. */
-  histories: readonly HistoryStep[][];
+  /** The first `probesDrawn` probes. */
+  drawn: readonly DrawnProbe[];
+  around: Pick<ChartData, 'reasons' | 'flags'>;
   range: Range;
   refused: RefusedProbe | undefined;
   viewer: Viewer;
@@ -83,7 +85,7 @@ export function availabilityPage(request: FastifyRequest, page: AvailabilityPage
     }),
     refused && section({ title: 'The probe was not added' }, add),
     probes.length > 0 && siteStats(byProbe.get(null), range),
-    probes.length > 0 && roundTripChart(probes.slice(0, probesDrawn), page.histories, range, probes.length),
+    probes.length > 0 && roundTripChart(page, probes.length),
     refreshing(
       { id: 'probes', url: request.url, everySeconds: 30 },
       section({ title: 'Probes' }, probeTable(request, siteId, lines, nowMs)),
@@ -96,7 +98,12 @@ function stateOf(probes: readonly ProbeState[], nowMs: number) {
   const running = probes.filter((probe) => probe.isEnabled);
   const count = (status: ReturnType<typeof statusOf>) =>
     running.filter((probe) => statusOf(probe, nowMs) === status).length;
-  if (running.length === 0) return { tone: 'neutral', text: 'No probes yet.' } as const;
+  if (probes.length === 0) return { tone: 'neutral', text: 'No probes yet.' } as const;
+  if (running.length === 0)
+    return {
+      tone: 'neutral',
+      text: probes.length === 1 ? 'The probe is paused.' : `All ${probes.length} probes are paused.`,
+    } as const;
   const [down, unknown] = [count('down'), count('unknown')];
   if (down > 0) {
     const tone = down === running.length ? 'bad' : 'warn';
@@ -140,19 +147,16 @@ function siteStats(found: Availability | undefined, range: Range) {
   );
 }
 
-function roundTripChart(
-  probes: readonly ProbeState[],
-  histories: readonly HistoryStep[][],
-  range: Range,
-  count: number,
-) {
-  const times = [...new Set(histories.flat().map((step) => step.startMs))].sort((a, b) => a - b);
+function roundTripChart({ drawn, around, range }: AvailabilityPage, count: number) {
+  const steps = drawn.flatMap(({ history }) => history);
+  const times = [...new Set(steps.map((step) => step.startMs))].sort((a, b) => a - b);
   const data: ChartData = {
     timesMs: times,
     stepMs: range.stepSeconds * 1000,
     range,
-    series: probes.map((probe, i) => {
-      const byTime = new Map(histories[i]!.map((step) => [step.startMs, step.rttUs]));
+    ...around,
+    series: drawn.map(({ probe, history }) => {
+      const byTime = new Map(history.map((step) => [step.startMs, step.rttUs]));
       return {
         label: probe.name,
         values: times.map((time) => {
@@ -167,7 +171,7 @@ function roundTripChart(
     title: 'Round trips',
     unit: 'ms',
     data,
-    source: `medians over the site’s sensors; no line without an answer${count > probes.length ? `; the first ${probes.length} of ${count} probes` : ''}`,
+    source: `medians over the site’s sensors; no line without an answer${count > drawn.length ? `; the first ${drawn.length} of ${count} probes` : ''}`,
     emptyText: 'No answers in this range.',
   });
 }

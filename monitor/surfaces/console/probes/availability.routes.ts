@@ -9,6 +9,7 @@ import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
 import { availabilityPage, probesDrawn, type RefusedProbe } from './availability.page.ts';
 import { probePage } from './probe.page.ts';
+import { readProbesAround } from './probes-around.ts';
 
 const Query = Type.Object({
   range: Type.Optional(Type.String()),
@@ -157,7 +158,9 @@ async function showAvailability(
     drawn.map((probe) => deps.probes.readHistory(probe.id, range.fromMs, range.toMs, range.stepSeconds)),
   );
   const viewer = viewerOf(request);
-  const known = { siteId: site.id, probes, found, histories, range };
+  const lines = drawn.map((probe, i) => ({ probe, history: histories[i]! }));
+  const around = await readProbesAround(deps, site.id, lines, range, nowMs);
+  const known = { siteId: site.id, probes, found, drawn: lines, around, range };
   const content = availabilityPage(request, { ...known, refused, viewer, nowMs });
   const options = {
     title: 'Availability',
@@ -190,6 +193,7 @@ async function showProbe(
     found: found.find((one) => one.probeId === probeId),
     history,
     views,
+    around: await readProbesAround(deps, site.id, [{ probe, history }], range, nowMs),
   };
   const content = probePage(request, { ...known, range, fault, viewer: viewerOf(request), nowMs });
   const options = {

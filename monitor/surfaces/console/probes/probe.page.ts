@@ -47,6 +47,7 @@ export interface ProbePage {
   found: Availability | undefined;
   history: readonly HistoryStep[];
   views: readonly SensorView[];
+  around: Pick<ChartData, 'reasons' | 'flags'>;
   range: Range;
   /** Why a change was refused. */
   fault: string | undefined;
@@ -69,7 +70,7 @@ export function probePage(request: FastifyRequest, page: ProbePage): Content {
       { term: 'Cadence', value: `every ${probe.intervalSeconds} s, lost after ${probe.timeoutMs} ms` },
     ]),
     probeStats(found),
-    charts(page.history, range),
+    charts(page),
     section(
       {
         title: 'By sensor',
@@ -104,8 +105,9 @@ function probeStats(found: Availability | undefined) {
   );
 }
 
-function charts(history: readonly HistoryStep[], range: Range) {
-  const shared = { timesMs: history.map((step) => step.startMs), stepMs: range.stepSeconds * 1000, range };
+function charts({ history, around, range }: ProbePage) {
+  const stepMs = range.stepSeconds * 1000;
+  const shared = { timesMs: history.map((step) => step.startMs), stepMs, range, ...around };
   const ms = (us: number | null) => (us === null ? null : us / 1000);
   const trips: ChartData = {
     ...shared,

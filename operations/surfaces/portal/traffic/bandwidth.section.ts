@@ -13,6 +13,7 @@ import {
   formatBytes,
   formatMonth,
   type Html,
+  html,
   link,
   progress,
   section,
@@ -23,12 +24,18 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import type { Flags } from '../../parts/index.ts';
+import { dayMs, dayReasons } from './bandwidth-days.ts';
 
 export interface BandwidthOptions {
   history: BandwidthHistory;
   account: AccountBandwidth;
   source: Bandwidth['source'];
   poolCounts: Bandwidth['poolCounts'];
+  /** When the server was created. */
+  createdMs: number;
+  /** What happened to the server in the month of the days; of months nothing is said. */
+  flags: Flags;
   /** The page that holds the sections, with its range. */
   url: string;
   nowMs: number;
@@ -64,6 +71,7 @@ export function bandwidthSections(options: BandwidthOptions): Html[] {
           text: 'The first figures appear a few minutes after the first traffic.',
         }),
       useChart(options),
+      options.flags.note && html`<p class="hint">${options.flags.note}</p>`,
       rowsTable(options),
     ]),
     poolSection(options),
@@ -98,7 +106,7 @@ function figures({ history, source, poolCounts }: BandwidthOptions): Html {
   );
 }
 
-function useChart({ history, source }: BandwidthOptions): Html {
+function useChart({ history, source, createdMs, flags, nowMs }: BandwidthOptions): Html {
   const rows = history.rows.toReversed();
   const values = (name: 'inboundBytes' | 'outboundBytes') =>
     rows.map((row) => (row.lastSampledAt === null ? null : row[name]));
@@ -110,10 +118,12 @@ function useChart({ history, source }: BandwidthOptions): Html {
     source: sourceNames[source],
     data: {
       timesMs: rows.map((row) => row.period.startMs),
-      ...(isDaily ? { stepMs: 86_400_000 } : {}),
       shape: 'bars',
       // All days of the month, also those to come.
-      ...(isDaily ? { range: monthOf(history.current.period) } : {}),
+      ...(isDaily && {
+        ...{ stepMs: dayMs, range: monthOf(history.current.period), flags: flags.flags },
+        reasons: dayReasons({ history, createdMs, nowMs }),
+      }),
       series: [
         { label: 'In', role: 'in', values: values('inboundBytes') },
         { label: 'Out', role: 'out', values: values('outboundBytes') },

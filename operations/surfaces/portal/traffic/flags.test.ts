@@ -67,6 +67,9 @@ function listIn(page: string): string[] {
   );
 }
 
+/** The figure of the bars of days. */
+const barsIn = (page: string) => /<figure class="chart[^"]*" id="bandwidth".*?<\/figure>/s.exec(page)![0];
+
 const count = (texts: readonly string[], text: string) => texts.filter((each) => each === text).length;
 
 test('a server’s chart marks its deploy, power, firewall, networks, settings, attacks and scans, each with its page', async () => {
@@ -140,6 +143,15 @@ test('a server’s chart marks its deploy, power, firewall, networks, settings, 
     flags.map(({ text }) => text).sort(),
     'the list under the chart has the same',
   );
+  const newest = new Date(flags.at(-1)!.timeMs);
+  const monthMs = Date.UTC(newest.getUTCFullYear(), newest.getUTCMonth());
+  assert.deepEqual(
+    listIn(barsIn(page)).sort(),
+    flags.flatMap(({ text, timeMs }) => (timeMs < monthMs ? [] : [text])).sort(),
+    'the bars of the month have those of the month',
+  );
+  const months = await reader.page(`${path}/traffic?range=1h&use=month`);
+  assert.deepEqual(listIn(barsIn(months)), []);
   const live = await reader.texts(`${path}/traffic/live-chart.json`);
   assert.ok(live.includes('Rebooted') && live.includes('SYN flood'), live.join());
   assert.deepEqual(
@@ -211,6 +223,10 @@ test('NET-1.6: with protection views off no chart marks attacks and scans of the
   assert.equal(await floods(), 0);
   assert.doesNotMatch(await reader.page('traffic/?range=1h'), /hidden-1/);
   assert.deepEqual(listIn(await reader.page(`servers/${hidden.serverId}`)), []);
+  const bars = async ({ serverId }: Server) =>
+    listIn(barsIn(await reader.page(`servers/${serverId}/traffic`)));
+  assert.equal(count(await bars(hidden), 'SYN flood'), 0);
+  assert.equal(count(await bars(seen), 'SYN flood'), 1);
   // By the id alone, as no page asks: the statement itself leaves them out, of few servers and of many.
   const range = { fromMs: Date.now() - 3_600_000, toMs: Date.now() + 60_000 };
   const all = [seen.serverId, hidden.serverId];

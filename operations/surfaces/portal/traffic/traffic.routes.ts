@@ -211,5 +211,10 @@ async function readUsageOf(deps: TrafficDeps, { visitor, server }: ProtectedServ
     deps.bandwidth.readAccount(visitor.actor, { tenantId: tenant.id, openedAt: tenant.createdAt }),
   ]);
   if (history === null) throw noSuchPage();
-  return { history, account, source, poolCounts };
+  const { startMs, endMs } = history.current.period;
+  const month = { fromMs: startMs, toMs: endMs };
+  const flags = isByMonth
+    ? { flags: [], note: null }
+    : await readServerFlags(deps, { visitor, server, range: month, address: null });
+  return { history, account, source, poolCounts, flags, createdMs: server.createdAt.getTime() };
 }

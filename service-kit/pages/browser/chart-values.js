@@ -61,8 +61,18 @@ const monthMs = 28 * 86_400_000;
 
 /** Times of bars to write below them: each, or each second, third …, so that there are at most so many. */
 export function barTicks(data, most) {
-  const every = Math.max(1, Math.ceil(data.timesMs.length / Math.max(1, Math.floor(most))));
-  return data.timesMs.filter((_time, index) => index % every === 0);
+  const times = barTimes(data);
+  const every = Math.max(1, Math.ceil(times.length / Math.max(1, Math.floor(most))));
+  return times.filter((_time, index) => index % every === 0);
+}
+
+/** Those of the whole range, also where a bar is missing, such as days to come. */
+function barTimes({ timesMs, range, stepMs }) {
+  if (!range || !stepMs || timesMs.length === 0) return timesMs;
+  const before = Math.floor((timesMs[0] - range.fromMs) / stepMs);
+  const firstMs = timesMs[0] - before * stepMs;
+  const count = Math.ceil((range.toMs - firstMs) / stepMs);
+  return Array.from({ length: count }, (_, index) => firstMs + index * stepMs);
 }
 
 /** A bar of a month is named by its month, one of a day by its day; hours mean something for shorter ones only. */

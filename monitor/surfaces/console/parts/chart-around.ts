@@ -21,13 +21,13 @@ export async function readAround(
   return { reasons, flags };
 }
 
-/** Why nothing was observed of a site; `isCounted` says which gaps are a reason. */
+/** Why nothing was observed of a site; `counted` leaves the gaps that are a reason. */
 export async function readSiteReasons(
   deps: ConsoleDeps,
   siteId: number,
   range: Range,
   nowMs: number,
-  isCounted: (gap: GapRow) => boolean = () => true,
+  counted: (gaps: readonly GapRow[]) => readonly GapRow[] = (gaps) => gaps,
 ): Promise<ChartReason[]> {
   const [site, gaps, sensors] = await Promise.all([
     deps.sites.find(siteId),
@@ -37,5 +37,5 @@ export async function readSiteReasons(
   const enrolledMs = sensors.length === 0 ? null : Math.min(...sensors.map((sensor) => sensor.enrolledAtMs));
   // The history of a simulated site is older than its sensors.
   const firstSensorMs = site?.isSimulated ? range.fromMs : enrolledMs;
-  return chartReasons({ gaps: gaps.filter(isCounted), range, firstSensorMs, nowMs });
+  return chartReasons({ gaps: counted(gaps), range, firstSensorMs, nowMs });
 }

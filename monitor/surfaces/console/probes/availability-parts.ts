@@ -33,6 +33,11 @@ export function statusBadge(probe: ProbeState, nowMs: number): Content {
   }
 }
 
+/** The end of a minute, or now in the running one, whose first results may be there already. */
+export function measuredAt(minuteMs: number, nowMs: number): number {
+  return Math.min(minuteMs + 60_000, nowMs);
+}
+
 /** Part of the measured minutes in which the target was up; null without measured minutes. */
 export function shareUp(one: Pick<Availability, 'minutesUp' | 'minutesKnown'> | undefined): number | null {
   return one && one.minutesKnown > 0 ? one.minutesUp / one.minutesKnown : null;

@@ -29,6 +29,7 @@ import {
   addForm,
   emptyProbe,
   kindLabel,
+  measuredAt,
   type ProbeForm,
   rttText,
   shareUp,
@@ -191,7 +192,7 @@ function probeTable(request: FastifyRequest, siteId: number, lines: readonly Pro
         header: 'Last measured',
         kind: 'figure',
         cell: ({ probe: { newestMinuteMs } }) =>
-          age(newestMinuteMs === null ? null : newestMinuteMs + 60_000, nowMs),
+          age(newestMinuteMs === null ? null : measuredAt(newestMinuteMs, nowMs), nowMs),
         value: ({ probe }) => isoTime(probe.newestMinuteMs),
       },
     ],

@@ -28,7 +28,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { dataTable, offerData } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
-import { cadenceFields, kindLabel, rttText, statusOf, upText } from './availability-parts.ts';
+import { cadenceFields, kindLabel, measuredAt, rttText, statusOf, upText } from './availability-parts.ts';
 
 const dayMs = 86_400_000;
 
@@ -201,7 +201,7 @@ function sensorTable(request: FastifyRequest, { siteId, views, nowMs }: ProbePag
         key: 'last',
         header: 'Last measured',
         kind: 'figure',
-        cell: (row) => age(row.lastMinuteMs + 60_000, nowMs),
+        cell: (row) => age(measuredAt(row.lastMinuteMs, nowMs), nowMs),
         value: (row) => isoTime(row.lastMinuteMs),
       },
     ],

@@ -4,9 +4,12 @@ import { test } from 'node:test';
 import { systemActor } from '#monitor/operators/index.ts';
 import type { HistoryStep, ProbeState } from '#monitor/probes/index.ts';
 import { startMonitorServer } from '#monitor/testing/server.ts';
+import type { GapRow } from '#monitor/traffic/index.ts';
 import type { StoredEntry } from '#service-kit/audit/index.ts';
 import { type ChartReason, readRange } from '#service-kit/pages/index.ts';
-import { type ProbeReasonInput, probeReasons } from './probes-around.ts';
+import { chartReasons } from '../parts/chart-reasons.ts';
+import { measuredAt } from './availability-parts.ts';
+import { ofSensors, type ProbeReasonInput, probeReasons } from './probes-around.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12, 0, 20);
 const range = readRange({ range: '1h' }, nowMs);
@@ -84,6 +87,32 @@ test('pauses follow from the changes and the present state; other changes and ot
   );
 });
 
+test('a sensor that did not run is a reason once, and a capture that did not run is none', () => {
+  const gap = (capture: string, reason: GapRow['reason']) => ({
+    sensorId: 1,
+    hostName: 'hv-1',
+    capture,
+    fromMinute: 60,
+    toMinute: 120,
+    reason,
+  });
+  const gaps = [gap('br0', 'sensor_down'), gap('eno1', 'sensor_down'), gap('eno1', 'capture_failed')];
+  assert.deepEqual(
+    chartReasons({
+      gaps: ofSensors(gaps),
+      range: { ...range, fromMs: 0, toMs: 240_000 },
+      firstSensorMs: 0,
+      nowMs,
+    }).map(({ text }) => text),
+    ['kept no longer', 'the sensor did not run (hv-1)'],
+  );
+});
+
+test('a running minute was measured now, not in some seconds', () => {
+  assert.equal(measuredAt(nowMs - 20_000, nowMs), nowMs);
+  assert.equal(measuredAt(nowMs - 90_000, nowMs), nowMs - 30_000);
+});
+
 test('of several probes each is named', () => {
   const other = { ...gateway, id: 8, name: 'Resolver', addedAtMs: at(11, 40) };
   const drawn = [
@@ -93,6 +122,21 @@ test('of several probes each is named', () => {
   assert.deepEqual(reasonsOf(gateway, [], { drawn }), [
     '11:01 11:40 Resolver: before the probe was added: neutral',
     '11:10 11:11 Gateway: no attempt was answered: warn',
+  ]);
+  const younger = drawn.map((one) => ({
+    ...one,
+    probe: { ...one.probe, addedAtMs: at(11, 40) },
+    history: [],
+  }));
+  const last = younger.map((one, i) =>
+    i === 0 ? one : { ...one, probe: { ...one.probe, addedAtMs: at(11, 50) } },
+  );
+  assert.deepEqual(reasonsOf(gateway, [], { drawn: younger }), [
+    '11:01 11:40 before the first probe was added: neutral',
+  ]);
+  assert.deepEqual(reasonsOf(gateway, [], { drawn: last }), [
+    '11:01 11:40 before the first probe was added: neutral',
+    '11:40 11:50 Resolver: before the probe was added: neutral',
   ]);
 });
 

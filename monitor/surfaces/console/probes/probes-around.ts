@@ -4,6 +4,7 @@
  */
 import { type Episode, titleOf } from '#monitor/alerts/index.ts';
 import type { HistoryStep, ProbeState } from '#monitor/probes/index.ts';
+import type { GapRow } from '#monitor/traffic/index.ts';
 import type { StoredEntry } from '#service-kit/audit/index.ts';
 import {
   type ChartData,
@@ -39,8 +40,7 @@ export async function readProbesAround(
 ): Promise<Around> {
   const { fromMs, toMs } = range;
   const [siteReasons, siteFlags, trail, open, resolved] = await Promise.all([
-    // A capture that does not run keeps no sensor from measuring.
-    readSiteReasons(deps, siteId, range, nowMs, ({ reason }) => reason === 'sensor_down'),
+    readSiteReasons(deps, siteId, range, nowMs, ofSensors),
     readChartFlags(deps, { siteId }, range),
     // Up to now, since the present state is what pauses are reckoned back from.
     deps.auditTrail.page({ operation: 'probe', fromMs }, {}),
@@ -57,6 +57,10 @@ export async function readProbesAround(
       .sort((a, b) => a.timeMs - b.timeMs),
   };
 }
+
+/** A capture that does not run keeps no sensor from measuring. Of a sensor that did not run, each capture has its gap. */
+export const ofSensors = (gaps: readonly GapRow[]): GapRow[] =>
+  gaps.filter(({ reason }) => reason === 'sensor_down').map((gap) => ({ ...gap, capture: '' }));
 
 export interface ProbeReasonInput {
   drawn: readonly DrawnProbe[];
@@ -77,16 +81,20 @@ export function probeReasons(input: ProbeReasonInput): ChartReason[] {
     const reason = { fromMs: Math.max(fromMs, range.fromMs), toMs: Math.min(toMs, range.toMs), text, tone };
     return reason.fromMs < reason.toMs ? [reason] : [];
   };
-  const quiet = drawn.flatMap(({ probe, history }) => [
-    // What a simulated site tells of the past is older than its probes.
+  // What a simulated site tells of the past is older than its probes.
+  const beganOf = ({ probe, history }: DrawnProbe) =>
+    Math.min(probe.addedAtMs, history[0]?.startMs ?? probe.addedAtMs);
+  const firstMs = Math.min(...drawn.map(beganOf));
+  const beforeAll = isOne ? [] : within(range.fromMs, firstMs, 'before the first probe was added', 'neutral');
+  const quiet = drawn.flatMap((one) => [
     ...within(
-      range.fromMs,
-      Math.min(probe.addedAtMs, history[0]?.startMs ?? probe.addedAtMs),
-      of(probe, 'before the probe was added'),
+      isOne ? range.fromMs : firstMs,
+      beganOf(one),
+      of(one.probe, 'before the probe was added'),
       'neutral',
     ),
-    ...pausesOf(probe, input).flatMap((pause) =>
-      within(pause.fromMs, pause.toMs, of(probe, 'the probe was paused'), 'neutral'),
+    ...pausesOf(one.probe, input).flatMap((pause) =>
+      within(pause.fromMs, pause.toMs, of(one.probe, 'the probe was paused'), 'neutral'),
     ),
   ]);
   const unanswered = drawn.flatMap(({ probe, history }) =>
@@ -94,7 +102,7 @@ export function probeReasons(input: ProbeReasonInput): ChartReason[] {
       within(one.fromMs, one.toMs, of(probe, 'no attempt was answered'), 'warn'),
     ),
   );
-  return [...quiet, ...unanswered.slice(-unansweredMax)];
+  return [...beforeAll, ...quiet, ...unanswered.slice(-unansweredMax)];
 }
 
 interface Stretch {

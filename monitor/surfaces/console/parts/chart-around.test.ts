@@ -70,14 +70,16 @@ test('charts of a site and of an address have flags of what happened to them, an
   await using server = await startMonitorServer();
   const { siteId, database } = server;
   await database.pool.query(
-    `insert into events (kind, site_id, details) values ('ip_conflict_opened', $1, '{"address": "192.0.2.9"}')`,
+    `insert into events (kind, site_id, details, occurred_at)
+       values ('ip_conflict_opened', $1, '{"address": "192.0.2.9"}', now() - interval '1 minute')`,
     [siteId],
   );
   const { rows } = await database.pool.query<{ id: string }>(
     `insert into sites (name) values ('other') returning id`,
   );
   await database.pool.query(
-    `insert into events (kind, site_id, details) values ('ip_conflict_opened', $1, '{"address": "192.0.2.9"}')`,
+    `insert into events (kind, site_id, details, occurred_at)
+       values ('ip_conflict_opened', $1, '{"address": "192.0.2.9"}', now() - interval '1 minute')`,
     [rows[0]?.id],
   );
   const viewer = await server.signIn('viewer');
@@ -90,6 +92,9 @@ test('charts of a site and of an address have flags of what happened to them, an
   const conflict = ['Address in conflict: 192.0.2.9', `/sites/${siteId}/events?kind=ip_conflict_opened`];
   assert.deepEqual(await flagsOf(`/sites/${siteId}/traffic.json`), [conflict]);
   assert.deepEqual(await flagsOf(`/sites/${siteId}/applications.json`), [conflict]);
+  assert.deepEqual(await flagsOf(`/sites/${siteId}/live.json`), [conflict]);
+  assert.deepEqual(await flagsOf(`/sites/${siteId}/live.json?chart=uplink`), [conflict]);
+  assert.deepEqual(await flagsOf(`/sites/${siteId}/live.json?address=192.0.2.10`), []);
   assert.deepEqual(await flagsOf(`/sites/${siteId}/addresses/192.0.2.9/chart.json`), [conflict]);
   assert.deepEqual(await flagsOf(`/sites/${siteId}/addresses/192.0.2.10/chart.json`), []);
   const page = (await viewer.get(`/sites/${siteId}/traffic`)).text;

@@ -1,21 +1,24 @@
 /** What stands around the charts of a site, an address or a device: reasons of gaps, and flags of what happened. */
 import type { GapRow } from '#monitor/traffic/index.ts';
-import type { ChartData, ChartReason, Range } from '#service-kit/pages/index.ts';
+import type { ChartData, ChartReason } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { type FlagSubject, readChartFlags } from './chart-flags.ts';
-import { chartReasons } from './chart-reasons.ts';
+import { chartReasons, type Pace, type ReasonInput } from './chart-reasons.ts';
 
 /** Gaps that one ribbon is made of. */
 const gapsMax = 500;
 
+export type ChartAround = Pick<ChartData, 'reasons' | 'flags'>;
+
 export async function readAround(
   deps: ConsoleDeps,
   subject: FlagSubject,
-  range: Range,
+  range: ReasonInput['range'],
   nowMs: number,
-): Promise<Pick<ChartData, 'reasons' | 'flags'>> {
+  pace?: Pace,
+): Promise<ChartAround> {
   const [reasons, flags] = await Promise.all([
-    readSiteReasons(deps, subject.siteId, range, nowMs),
+    readSiteReasons(deps, subject.siteId, { range, nowMs, ...(pace && { pace }) }),
     readChartFlags(deps, subject, range),
   ]);
   return { reasons, flags };
@@ -25,10 +28,10 @@ export async function readAround(
 export async function readSiteReasons(
   deps: ConsoleDeps,
   siteId: number,
-  range: Range,
-  nowMs: number,
+  asked: Pick<ReasonInput, 'range' | 'nowMs' | 'pace'>,
   counted: (gaps: readonly GapRow[]) => readonly GapRow[] = (gaps) => gaps,
 ): Promise<ChartReason[]> {
+  const { range } = asked;
   const [site, gaps, sensors] = await Promise.all([
     deps.sites.find(siteId),
     deps.traffic.listGaps(siteId, range.fromMs, range.toMs, gapsMax),
@@ -37,5 +40,5 @@ export async function readSiteReasons(
   const enrolledMs = sensors.length === 0 ? null : Math.min(...sensors.map((sensor) => sensor.enrolledAtMs));
   // The history of a simulated site is older than its sensors.
   const firstSensorMs = site?.isSimulated ? range.fromMs : enrolledMs;
-  return chartReasons({ gaps: counted(gaps), range, firstSensorMs, nowMs });
+  return chartReasons({ ...asked, gaps: counted(gaps), firstSensorMs });
 }

@@ -3,8 +3,17 @@ import type { GapRow } from '#monitor/traffic/index.ts';
 import type { ChartReason, Range } from '#service-kit/pages/index.ts';
 import { gapReason } from './words.ts';
 
-/** A minute that ended more recently may still arrive. */
-const arrivesWithinMs = 90_000;
+/** What a chart is made of, and how long after its end it may still arrive. */
+export interface Pace {
+  unitMs: number;
+  arrivesWithinMs: number;
+  /** What is said of such a time. */
+  text: string;
+}
+
+export const byMinutes: Pace = { unitMs: 60_000, arrivesWithinMs: 90_000, text: 'minute in progress' };
+export const byLiveWindows: Pace = { unitMs: 10_000, arrivesWithinMs: 20_000, text: 'window on its way' };
+
 /** How long facts of traffic are kept (NET-2.4.1). */
 const keptMs = 92 * 86_400_000;
 /** Stretches in one ribbon; more would be narrower than a pixel. */
@@ -12,15 +21,23 @@ const reasonsMax = 200;
 
 export interface ReasonInput {
   gaps: readonly GapRow[];
-  range: Range;
+  range: Pick<Range, 'fromMs' | 'toMs'>;
+  pace?: Pace;
   /** When the first sensor of the site was enrolled; null: none is. */
   firstSensorMs: number | null;
   nowMs: number;
 }
 
 /** In the order in which they are told where several hold. Gaps of one reason and host that touch are one. */
-export function chartReasons({ gaps, range, firstSensorMs, nowMs }: ReasonInput): ChartReason[] {
+export function chartReasons({
+  gaps,
+  range,
+  pace = byMinutes,
+  firstSensorMs,
+  nowMs,
+}: ReasonInput): ChartReason[] {
   const { fromMs, toMs } = range;
+  const { unitMs, arrivesWithinMs } = pace;
   const edge = (text: string, from: number, to: number): ChartReason[] => {
     const reason = {
       fromMs: Math.max(from, fromMs),
@@ -36,13 +53,17 @@ export function chartReasons({ gaps, range, firstSensorMs, nowMs }: ReasonInput)
       ? edge('no sensor is enrolled', fromMs, nowMs)
       : edge('before the first sensor was enrolled', fromMs, Math.floor(firstSensorMs / 60_000) * 60_000)),
     ...mergedGaps(gaps, range, firstSensorMs).slice(-reasonsMax),
-    ...edge('minute in progress', Math.floor((nowMs - arrivesWithinMs) / 60_000) * 60_000, nowMs),
+    ...edge(pace.text, Math.floor((nowMs - arrivesWithinMs) / unitMs) * unitMs, nowMs),
     ...edge('not yet', nowMs, toMs),
   ];
 }
 
 /** In order of time. */
-function mergedGaps(gaps: readonly GapRow[], range: Range, firstSensorMs: number | null): ChartReason[] {
+function mergedGaps(
+  gaps: readonly GapRow[],
+  range: ReasonInput['range'],
+  firstSensorMs: number | null,
+): ChartReason[] {
   const open = new Map<string, ChartReason>();
   const all: ChartReason[] = [];
   const inOrder = gaps.toSorted((a, b) => a.fromMinute - b.fromMinute);

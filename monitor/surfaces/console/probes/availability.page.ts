@@ -25,6 +25,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
+import type { ChartAround } from '../parts/chart-around.ts';
 import {
   addForm,
   emptyProbe,
@@ -55,7 +56,7 @@ export interface AvailabilityPage {
   found: readonly Availability[];
   /** The first `probesDrawn` probes. */
   drawn: readonly DrawnProbe[];
-  around: Pick<ChartData, 'reasons' | 'flags'>;
+  around: ChartAround;
   range: Range;
   refused: RefusedProbe | undefined;
   viewer: Viewer;

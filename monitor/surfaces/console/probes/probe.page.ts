@@ -28,6 +28,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { dataTable, offerData } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
+import type { ChartAround } from '../parts/chart-around.ts';
 import { cadenceFields, kindLabel, measuredAt, rttText, statusOf, upText } from './availability-parts.ts';
 
 const dayMs = 86_400_000;
@@ -47,7 +48,7 @@ export interface ProbePage {
   found: Availability | undefined;
   history: readonly HistoryStep[];
   views: readonly SensorView[];
-  around: Pick<ChartData, 'reasons' | 'flags'>;
+  around: ChartAround;
   range: Range;
   /** Why a change was refused. */
   fault: string | undefined;

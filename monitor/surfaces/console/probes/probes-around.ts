@@ -6,15 +6,9 @@ import { type Episode, titleOf } from '#monitor/alerts/index.ts';
 import type { HistoryStep, ProbeState } from '#monitor/probes/index.ts';
 import type { GapRow } from '#monitor/traffic/index.ts';
 import type { StoredEntry } from '#service-kit/audit/index.ts';
-import {
-  type ChartData,
-  type ChartFlag,
-  type ChartReason,
-  type Range,
-  withQuery,
-} from '#service-kit/pages/index.ts';
+import { type ChartFlag, type ChartReason, type Range, withQuery } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { readSiteReasons } from '../parts/chart-around.ts';
+import { type ChartAround, readSiteReasons } from '../parts/chart-around.ts';
 import { readChartFlags } from '../parts/chart-flags.ts';
 
 /** Alerts, open and resolved ones. */
@@ -28,8 +22,6 @@ export interface DrawnProbe {
   history: readonly HistoryStep[];
 }
 
-type Around = Pick<ChartData, 'reasons' | 'flags'>;
-
 /** One probe is told without its name. */
 export async function readProbesAround(
   deps: ConsoleDeps,
@@ -37,10 +29,10 @@ export async function readProbesAround(
   drawn: readonly DrawnProbe[],
   range: Range,
   nowMs: number,
-): Promise<Around> {
+): Promise<ChartAround> {
   const { fromMs, toMs } = range;
   const [siteReasons, siteFlags, trail, open, resolved] = await Promise.all([
-    readSiteReasons(deps, siteId, range, nowMs, ofSensors),
+    readSiteReasons(deps, siteId, { range, nowMs }, ofSensors),
     readChartFlags(deps, { siteId }, range),
     // Up to now, since the present state is what pauses are reckoned back from.
     deps.auditTrail.page({ operation: 'probe', fromMs }, {}),

@@ -23,6 +23,7 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { dataTable, offerData, pagedRows, rowsLimit } from '#service-kit/web/index.ts';
+import type { ChartAround } from '../parts/chart-around.ts';
 
 export const windowMs = 10_000;
 const addressesShown = 25;
@@ -30,25 +31,25 @@ const addressesShown = 25;
 const capturesDrawn = 8;
 export const captureRoles = ['uplink', 'bridge'] as const;
 
-export interface LiveRange {
-  fromMs: number;
-  toMs: number;
+/** What the charts of the page show. */
+export interface LiveRead {
+  live: SiteLive;
+  range: { fromMs: number; toMs: number };
+  around: ChartAround;
 }
 
-export interface LivePage {
+export interface LivePage extends LiveRead {
   siteId: number;
   /** Only this one; null: all of the site. */
   address: string | null;
-  live: SiteLive;
   /** Why live windows are not stored. */
   problem: string | null;
-  range: LiveRange;
   sensors: readonly SensorState[];
   nowMs: number;
 }
 
 export function livePage(request: FastifyRequest, page: LivePage): Content {
-  const { siteId, address, live, problem, range, sensors, nowMs } = page;
+  const { siteId, address, live, problem, sensors, nowMs } = page;
   const dataUrl = (name: string) =>
     withQuery(`/sites/${siteId}/live.json`, { chart: name, address: address ?? undefined });
   const content = [
@@ -69,13 +70,13 @@ export function livePage(request: FastifyRequest, page: LivePage): Content {
       id: 'live-traffic',
       title: address ? `Traffic of ${address}` : 'Traffic of local addresses',
       unit: 'bit/s',
-      data: trafficData(live, range),
+      data: trafficData(page),
       dataUrl: dataUrl('traffic'),
       refreshSeconds: 10,
       source: 'ten-second windows, each address from its strongest capture; gaps stay empty',
       emptyText: 'No live window has arrived in the last 15 minutes.',
     }),
-    !address && captureRoles.map((role) => capturesChart(live, sensors, range, role, dataUrl(role))),
+    !address && captureRoles.map((role) => capturesChart(page, sensors, role, dataUrl(role))),
     refreshing({ id: 'live-tables', url: request.url, everySeconds: 10 }, [
       section(
         { title: 'Top addresses', description: 'By traffic of the newest window.' },
@@ -131,13 +132,14 @@ function newestStats(live: SiteLive, nowMs: number) {
   );
 }
 
-export function trafficData(live: SiteLive, range: LiveRange): ChartData {
+export function trafficData({ live, range, around }: LiveRead): ChartData {
   // A window without addresses is unknown: a missing address was idle or had no room.
   const value = (known: number, addresses: number) => (addresses > 0 ? known : null);
   return {
     timesMs: live.points.map((one) => one.startedAtMs),
     stepMs: windowMs,
     range,
+    ...around,
     series: [
       { label: 'In', role: 'in', values: live.points.map((one) => value(one.inBps, one.addresses)) },
       { label: 'Out', role: 'out', values: live.points.map((one) => value(one.outBps, one.addresses)) },
@@ -147,20 +149,19 @@ export function trafficData(live: SiteLive, range: LiveRange): ChartData {
 
 /** Bridges carry the same traffic as uplinks, so their lines in one chart would cover each other. */
 function capturesChart(
-  live: SiteLive,
+  read: LiveRead,
   sensors: readonly SensorState[],
-  range: LiveRange,
   role: LiveCapture['role'],
   dataUrl: string,
 ) {
-  const captures = live.captures.filter((one) => one.role === role);
+  const captures = read.live.captures.filter((one) => one.role === role);
   if (captures.length === 0) return null;
   return chart({
     id: `live-${role}`,
     title: role === 'uplink' ? 'Through each uplink' : 'Through each bridge',
     unit: 'bit/s',
     size: 'small',
-    data: capturesData(live, sensors, range, role),
+    data: capturesData(read, sensors, role),
     dataUrl,
     refreshSeconds: 10,
     source:
@@ -171,9 +172,8 @@ function capturesChart(
 }
 
 export function capturesData(
-  live: SiteLive,
+  { live, range, around }: LiveRead,
   sensors: readonly SensorState[],
-  range: LiveRange,
   role: LiveCapture['role'],
 ): ChartData {
   const times = live.points.map((one) => one.startedAtMs);
@@ -186,6 +186,7 @@ export function capturesData(
     timesMs: times,
     stepMs: windowMs,
     range,
+    ...around,
     series: busiest.map((one) => ({
       label: `${one.capture} of ${hostOf(one, sensors)}`,
       values: times.map((time) => one.bps.get(time) ?? null),

@@ -1,12 +1,13 @@
 /** `/sites/{id}/live`: the requests for the traffic of the last minutes, and for the data of its charts. */
 import { type Static, Type } from 'typebox';
 import { canonicalAddress } from '#common/ip/index.ts';
-import type { SiteLive } from '#monitor/live/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { chartJson } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { captureRoles, capturesData, type LiveRange, livePage, trafficData, windowMs } from './live.page.ts';
+import { readAround } from '../parts/chart-around.ts';
+import { byLiveWindows } from '../parts/chart-reasons.ts';
+import { captureRoles, capturesData, type LiveRead, livePage, trafficData, windowMs } from './live.page.ts';
 
 const shownMs = 900_000;
 const Query = Type.Object({
@@ -31,10 +32,10 @@ export function registerLive(app: App, deps: ConsoleDeps): void {
 
   app.get('/sites/:siteId/live.json', { schema }, async (request) => {
     const site = await siteOf(deps.sites, request.params.siteId);
-    const { live, range } = await readLive(deps, site.id, Date.now(), addressOf(request.query));
+    const read = await readLive(deps, site.id, Date.now(), addressOf(request.query));
     const role = captureRoles.find((one) => one === request.query.chart);
-    if (role === undefined) return chartJson('bit/s', trafficData(live, range));
-    return chartJson('bit/s', capturesData(live, await deps.sensors.list(site.id), range, role));
+    if (role === undefined) return chartJson('bit/s', trafficData(read));
+    return chartJson('bit/s', capturesData(read, await deps.sensors.list(site.id), role));
   });
 }
 
@@ -48,11 +49,16 @@ async function readLive(
   siteId: number,
   nowMs: number,
   address: string | null,
-): Promise<{ live: SiteLive; problem: string | null; range: LiveRange }> {
+): Promise<LiveRead & { problem: string | null }> {
   const toMs = Math.floor(nowMs / windowMs) * windowMs;
   const range = { fromMs: toMs - shownMs, toMs };
-  const problem = await deps.live.findProblem();
-  if (problem) return { live: { points: [], addresses: [], captures: [], isLimited: false }, problem, range };
+  const addresses = address === null ? undefined : [address];
+  const [problem, around] = await Promise.all([
+    deps.live.findProblem(),
+    readAround(deps, { siteId, addresses }, range, nowMs, byLiveWindows),
+  ]);
+  const nothing = { points: [], addresses: [], captures: [], isLimited: false };
+  if (problem) return { live: nothing, problem, range, around };
   const live = await deps.live.readSite(siteId, range.fromMs, nowMs, address ?? undefined);
-  return { live, problem, range };
+  return { live, problem, range, around };
 }

@@ -37,6 +37,7 @@ export { actionWords, serverActionsTable } from './server-actions.ts';
 export { changingStatuses } from './server-statuses.ts';
 export { spendingChart } from './spending-chart.ts';
 export {
+  byLiveBuckets,
   type EventHref,
   type Explorer,
   type ExplorerDeps,

@@ -56,12 +56,27 @@ export interface GapFacts {
   /** Times at which the server was switched off, in time order. */
   off: readonly { fromMs: number; toMs: number }[];
   nowMs: number;
+  /** Default: of minutes. */
+  pace?: Pace;
+}
+
+/** What a chart is made of. */
+export interface Pace {
+  /** How long after its end it is there for certain. */
+  deliveryMs: number;
+  /** What is said of one that is missing without a known reason. */
+  missing: Pick<Gap, 'text' | 'tone'>;
 }
 
 /** Minutes are kept for three months; the shortest three are 89 days. */
 const keptMs = 89 * 86_400_000;
 /** A minute arrives one to two minutes after its end. */
-const deliveryMs = 180_000;
+const byMinutes: Pace = { deliveryMs: 180_000, missing: { text: 'no observation', tone: 'warn' } };
+/** A bucket of ten seconds arrives within 15 seconds; of an address without packets there is none. */
+export const byLiveBuckets: Pace = {
+  deliveryMs: 20_000,
+  missing: { text: 'no packets, or not observed', tone: 'neutral' },
+};
 
 /** The times of a range that were not observed as a whole, each with its reason; neighbours of one reason are one. */
 export function gapsOf(facts: GapFacts): Gap[] {
@@ -82,11 +97,12 @@ export function gapsOf(facts: GapFacts): Gap[] {
 type Said = Pick<Gap, 'text' | 'why' | 'tone'>;
 
 function reasonAt(
-  { createdMs, before = 'before the server was created', off, nowMs }: GapFacts,
+  { createdMs, before = 'before the server was created', off, nowMs, pace = byMinutes }: GapFacts,
   fromMs: number,
   toMs: number,
   step: GapFacts['steps'][number] | undefined,
 ): Said | null {
+  const { deliveryMs, missing } = pace;
   const loss = step?.reason ? lossReasons[step.reason] : undefined;
   const known: Said | null = loss ? { text: loss.short, why: loss.long, tone: 'warn' } : null;
   if (step !== undefined && step.minutes > 0) return known;
@@ -99,7 +115,7 @@ function reasonAt(
   if (off.some((each) => each.fromMs <= fromMs && each.toMs >= toMs)) return neutral('server switched off');
   if (nowMs - toMs < deliveryMs) return neutral('not delivered yet');
   if (nowMs - toMs > keptMs) return neutral('kept no longer');
-  return { text: 'no observation', tone: 'warn' };
+  return missing;
 }
 
 /** When a server was off, by its finished actions (newest first) and its present state. */

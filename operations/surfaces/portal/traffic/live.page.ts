@@ -25,6 +25,7 @@ import {
   table,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { byLiveBuckets, gapsOf } from '../../parts/index.ts';
 import { attackAreas, attacksNow } from '../protect/attacks.ts';
 import { deliverySection, liveCard } from '../protect/delivery-cards.ts';
 import type { ProtectedServer } from '../protect/guard-protect.ts';
@@ -44,6 +45,10 @@ export interface LiveView {
   attacks: readonly IncidentRow[];
   /** What happened to the server. */
   flags: readonly ChartFlag[];
+  /** When the server was created. */
+  createdMs: number;
+  /** Times at which it was switched off. */
+  off: readonly { fromMs: number; toMs: number }[];
   /** Only this address; null for all. */
   address: string | null;
   fromMs: number;
@@ -87,8 +92,11 @@ export function livePage(found: ProtectedServer, view: LiveView): Html {
 }
 
 /** One bar for each bucket, over all addresses that were observed in it. */
-export function liveChartData({ rows, attacks, flags, fromMs, toMs, nowMs }: LiveView): ChartData {
+export function liveChartData(view: LiveView): ChartData {
+  const { rows, attacks, flags, fromMs, toMs, createdMs, off, nowMs } = view;
   const buckets = [...Map.groupBy(rows, (row) => row.startedAt.getTime())];
+  const steps = buckets.map(([ms]) => ({ at: new Date(ms), minutes: 1, reason: null }));
+  const range = { fromMs, toMs, stepSeconds: bucketMs / 1000 };
   return {
     timesMs: buckets.map(([ms]) => ms),
     stepMs: bucketMs,
@@ -99,6 +107,7 @@ export function liveChartData({ rows, attacks, flags, fromMs, toMs, nowMs }: Liv
       { label: 'Out', role: 'out', values: buckets.map(([, of]) => sumOf(of, (row) => row.outboundBps)) },
     ],
     areas: attackAreas(attacks, nowMs).filter((area) => (area.toMs ?? toMs) > fromMs),
+    reasons: gapsOf({ steps, range, createdMs, off, nowMs, pace: byLiveBuckets }),
     flags,
   };
 }

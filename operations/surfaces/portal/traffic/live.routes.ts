@@ -8,6 +8,7 @@ import type { App } from '#service-kit/http/index.ts';
 import { chartJson, type Html } from '#service-kit/pages/index.ts';
 import { findProtectedOf, type ProtectedServer, type ProtectGuardDeps } from '../protect/guard-protect.ts';
 import { bucketMs, type LiveView, liveChartData, livePage } from './live.page.ts';
+import { readOffTimes } from './off-times.ts';
 import { readServerFlags } from './server-flags.ts';
 
 export interface LivePagesDeps extends ProtectGuardDeps {
@@ -62,14 +63,16 @@ export async function readLive(
   const fromMs = toMs - shownMs;
   const address = wanted ? (canonicalAddress(wanted) ?? wanted) : null;
   const of = { ...subject, address };
-  const [rows, status, attacks, { flags }] = await Promise.all([
+  const [rows, status, attacks, { flags }, off] = await Promise.all([
     deps.protectLive.read(visitor.actor, of, fromMs),
     deps.protectLive.readStatus(visitor.actor, of),
     deps.protectIncidents.list(visitor.actor, subject, { severity: 'attack', limit: attacksMax }),
     // Up to now: the bucket that goes on has no bar yet.
     readServerFlags(deps, { visitor, server, range: { fromMs, toMs: nowMs }, address }),
+    readOffTimes(deps, { visitor, server }, nowMs),
   ]);
-  return { rows, status, attacks, flags, address, fromMs, toMs, nowMs };
+  const createdMs = server.createdAt.getTime();
+  return { rows, status, attacks, flags, createdMs, off, address, fromMs, toMs, nowMs };
 }
 
 function toWire(row: LiveRow) {

@@ -94,7 +94,17 @@ test('NET-2.5, NET-2.5.1: live.json has the delivered buckets as they were, and 
     stepMs: number;
     shape: string;
     series: { values: number[] }[];
+    reasons: { fromMs: number; toMs: number; text: string }[];
   };
+  const reason = (from: number, to: number, text: string) => [bucketsAgo(from), bucketsAgo(to), text];
+  assert.deepEqual(
+    chart.reasons.map(({ fromMs, toMs, text }) => [fromMs, toMs, text]),
+    [
+      reason(60, 5, 'no packets, or not observed'),
+      reason(4, 3, 'no packets, or not observed'),
+      reason(2, 0, 'not delivered yet'),
+    ],
+  );
   assert.deepEqual(
     [chart.times, chart.stepMs, chart.shape],
     [[bucketsAgo(5), bucketsAgo(3)], 10_000, 'bars'],

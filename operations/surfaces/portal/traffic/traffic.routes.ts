@@ -14,13 +14,14 @@ import {
 import type { App } from '#service-kit/http/index.ts';
 import { type ChartData, type Range, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { type Flags, type Gap, gapsOf, offTimes } from '../../parts/index.ts';
+import { type Flags, type Gap, gapsOf } from '../../parts/index.ts';
 import { attackAreas } from '../protect/attacks.ts';
 import { findSettingsOf, type ProtectedServer } from '../protect/guard-protect.ts';
 import { type AttackReaderDeps, readAttacks } from '../protect/read-attacks.ts';
 import { directionChartData, percentileLines, trafficChartData } from './explored-chart.ts';
 import { type LivePagesDeps, readLivePage } from './live.routes.ts';
 import { minutesShown } from './minutes.section.ts';
+import { readOffTimes } from './off-times.ts';
 import { type ApplicationView, readApplicationChart, readApplications } from './read-applications.ts';
 import { readServerFlags } from './server-flags.ts';
 import { serverLines, trafficPage, trafficPath, usageOnlyPage } from './traffic.page.ts';
@@ -34,9 +35,6 @@ export interface TrafficDeps extends LivePagesDeps, AttackReaderDeps {
 }
 
 const schema = { params: Type.Object({ id: Type.String() }), querystring: TrafficQuery };
-
-/** Actions that say when a server was off. */
-const actionsMax = 100;
 
 export type TrafficRequest = FastifyRequest<{
   Params: { id: string };
@@ -117,12 +115,10 @@ export async function readAround(
   { range, address, steps }: AroundAsk,
 ): Promise<{ reasons: Gap[]; flags: Flags }> {
   const nowMs = deps.clock.nowMs();
-  const [actions, flags] = await Promise.all([
-    deps.servers.listActions(visitor.actor, null, server.id, actionsMax),
+  const [off, flags] = await Promise.all([
+    readOffTimes(deps, { visitor, server }, nowMs),
     readServerFlags(deps, { visitor, server, range, address }),
   ]);
-  const isOff = server.powerState === 'stopped';
-  const off = offTimes(actions, { isOff, sinceMs: server.statusChangedAt.getTime(), nowMs });
   const createdMs = Math.min(server.createdAt.getTime(), steps[0]?.at.getTime() ?? nowMs);
   return { reasons: gapsOf({ steps, range, createdMs, off, nowMs }), flags };
 }

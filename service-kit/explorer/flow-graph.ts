@@ -1,5 +1,11 @@
 /** From pairs of neighbouring columns to the picture of flows: the largest names by themselves, the others as one. */
-import { coloursOf, REST_COLOUR, type SankeyLink, type SankeyNode } from '#service-kit/pages/index.ts';
+import {
+  coloursOf,
+  REST_COLOUR,
+  restLabel,
+  type SankeyLink,
+  type SankeyNode,
+} from '#service-kit/pages/index.ts';
 
 /** Names in one column; the others are one. */
 export const flowNamesMax = 8;
@@ -38,8 +44,8 @@ export function flowGraph(
   const links = new Map<string, SankeyLink>();
   const nodeOf = ({ key, label, value }: FlowEnd, column: number): SankeyNode => {
     if (!top[column]!.has(key)) {
-      const others = `other ${nameOf(column).toLowerCase()}s`;
-      return { id: `${column} rest`, label: others, column, colour: REST_COLOUR };
+      const label = restLabel(nameOf(column));
+      return { id: `${column} rest`, label, column, colour: REST_COLOUR, isRest: true };
     }
     return {
       // A space can't begin a key, so this is no name of the rest.

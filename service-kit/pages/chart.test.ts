@@ -131,6 +131,52 @@ describe('flows', () => {
     assert.doesNotMatch(html, /unused|NaN/);
   });
 
+  test('a phone sees the largest names of a column with their links, the others as one node, and no traffic less', () => {
+    const peers = Array.from({ length: 9 }, (_, i) => ({ id: `p${i}`, label: `peer-${i}`, column: 1 }));
+    const isRest = (i: number) => i === 4;
+    const html = String(
+      sankey({
+        ...{ id: 'flows', title: 'Flows', columns: ['Server', 'Peer'], emptyText: 'No flows.' },
+        nodes: [
+          { id: 'a', label: 'web-1', column: 0, href: '/a' },
+          ...peers.map((peer, i) =>
+            isRest(i)
+              ? { ...peer, label: 'other peers', isRest: true }
+              : { ...peer, href: `/${peer.id}`, colour: 3 },
+          ),
+        ],
+        links: peers.map(({ id }, i) => ({
+          from: 'a',
+          to: id,
+          value: isRest(i) ? 1_000 : 10 + i,
+          colour: i,
+        })),
+        format: (value) => `${value} B`,
+      }),
+    );
+    const [wide, narrow] = [...html.matchAll(/<svg class="sankey-(?:wide|narrow)".*?<\/svg>/gs)].map(String);
+    const namesIn = (svg: string) =>
+      [...svg.matchAll(/(?:<a |<g )class="sankey-node[^>]*><title>([^<]*)</g)].map((match) => match[1]);
+    assert.equal(namesIn(wide!).length, 10);
+    // 10 B, 11 B and 12 B are of the rest.
+    assert.deepEqual(namesIn(narrow!).sort(), [
+      'Peer other peers, 1033 B',
+      'Peer peer-3, 13 B',
+      'Peer peer-5, 15 B',
+      'Peer peer-6, 16 B',
+      'Peer peer-7, 17 B',
+      'Peer peer-8, 18 B',
+      'Server web-1, 1112 B',
+    ]);
+    const links = [...narrow!.matchAll(/<a [^>]*href="([^"]*)" aria-label="([^"]*)"/g)];
+    assert.deepEqual(
+      links.map(([, href, name]) => [name, href]).find(([name]) => name === 'Peer peer-8, 18 B'),
+      ['Peer peer-8, 18 B', '/p8'],
+    );
+    assert.equal(links.length, 6);
+    assert.match(narrow!, /class="series-8"[^>]*><title>web-1 to other peers, 1033 B</, 'of several colours');
+  });
+
   test('none at all say so', () => {
     assert.match(textOf(flows([{ from: 'a', to: 'b', value: 0 }])), /No flows\./);
   });

@@ -89,11 +89,20 @@ export function explainedTrafficOf(nowMs: number, range: Range): ChartData {
   };
 }
 
-/** Flows between three columns. */
+/** Flows between three columns; the last has more names than a phone shows. */
 export function flowsOf(): { nodes: SankeyNode[]; links: SankeyLink[] } {
   const servers = ['web-1', 'web-2', 'database-with-a-very-long-name-that-a-program-generated', 'backup'];
   const applications = ['example.com', 'debian.org', 'DNS', 'SSH', 'other applications'];
-  const peers = ['198.51.100.0/24', '203.0.113.9', '2001:db8:4f3a:1200::/64', 'other peers'];
+  const peers = [
+    '198.51.100.0/24',
+    '203.0.113.9',
+    '2001:db8:4f3a:1200::/64',
+    '192.0.2.17',
+    '192.0.2.128/25',
+    '203.0.113.64/26',
+    '2001:db8:77::5',
+    'other peers',
+  ];
   const colours = coloursOf(applications);
   const links: SankeyLink[] = [];
   applications.forEach((application, a) => {
@@ -104,7 +113,7 @@ export function flowsOf(): { nodes: SankeyNode[]; links: SankeyLink[] } {
     const sum = links
       .filter((link) => link.to === `a:${application}`)
       .reduce((all, link) => all + link.value, 0);
-    const shares = [5, 3, a, 2];
+    const shares = [5, 3, a, 2, 1, 1, 0.5, 2];
     const whole = shares.reduce((all, share) => all + share, 0);
     peers.forEach((peer, p) => {
       links.push({ from: `a:${application}`, to: `p:${peer}`, value: (sum * (shares[p] ?? 0)) / whole });
@@ -115,7 +124,7 @@ export function flowsOf(): { nodes: SankeyNode[]; links: SankeyLink[] } {
       id: `${prefix}:${label}`,
       label,
       column,
-      href: '/dev/gallery',
+      ...(label.startsWith('other') ? { isRest: true } : { href: '/dev/gallery' }),
       ...(column === 1 && { colour: label.startsWith('other') ? REST_COLOUR : colours.get(label) }),
     }));
   return {

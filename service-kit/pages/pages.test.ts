@@ -189,6 +189,7 @@ const noMarkup = new Set([
   'readSort',
   'registerAssets',
   'registerGallery',
+  'restLabel',
   'safeHref',
   'sendPage',
   'sendPaletteHits',

@@ -55,48 +55,67 @@ export function attackOfDay(seed: number, minute: number): PlannedAttack | null 
   };
 }
 
-/** What the detector says of an attack on one of its servers when it is over. */
-export function describeAttack(
+/** Seconds after which the detector is sure, and between two reports of it. */
+const detectionSeconds = 3;
+const reportSeconds = 10;
+
+/**
+ * What the detector reports of an attack on one of its servers, as a real sensor does: when it is detected, every ten
+ * seconds, and when it is over, each report with all seconds since the one before.
+ */
+export function reportAttack(
   seed: number,
   { servers }: Hypervisor,
   attack: PlannedAttack,
-): IncidentObservation {
+): IncidentObservation[] {
   const { pps, packetBytes } = attack;
   const kind = kinds.find((one) => one.class === attack.class)!;
   const server = servers[attack.server]!;
   const startedAtMs = attack.fromMinute * 1000;
-  const endedAtMs = attack.endMinute * 1000;
-  const seconds = (endedAtMs - startedAtMs) / 1000;
-  const bps = pps * packetBytes * 8;
-  // At most 60 points over its whole length.
-  const stepMs = Math.ceil(seconds / 60) * 1000;
-  const points: IncidentObservation['seconds'] = [];
-  for (let atMs = startedAtMs; atMs < endedAtMs; atMs += stepMs) points.push({ atMs, bps, pps });
-  return {
+  const rate = { bps: pps * packetBytes * 8, pps };
+  const whole = {
     id: uuidOf(`${seed} ${attack.fromMinute}`),
-    revision: 1,
     capture: captureName,
     target: { kind: 'host', value: server.address },
     direction: 'inbound',
     class: attack.class,
     severity: 'attack',
     vectors: [{ class: attack.class, packetsShare: 1, bytesShare: 1, ports: kind.ports }],
-    state: 'recovered',
     startedAtMs,
-    detectedAtMs: startedAtMs + 3_000,
-    lastObservedAtMs: endedAtMs,
-    recoveredAtMs: endedAtMs,
-    current: null,
-    peak: { bps, pps, bpsAtMs: startedAtMs, ppsAtMs: startedAtMs },
-    totals: { bytes: pps * packetBytes * seconds, packets: pps * seconds },
+    detectedAtMs: startedAtMs + detectionSeconds * 1000,
+    peak: { ...rate, bpsAtMs: startedAtMs, ppsAtMs: startedAtMs },
     coverage: 'complete',
     deviceKey: `${captureName}|${server.mac}`,
     threshold: { metric: kind.metric, value: kind.threshold },
     remotes: [{ prefix: '198.19.0.0/16', share: 1 }],
-    seconds: points,
     drill: false,
     hasEvidence: false,
-  };
+  } satisfies Partial<IncidentObservation>;
+  return reportEnds(attack.endMinute - attack.fromMinute).map((end, index, ends): IncidentObservation => {
+    const from = ends[index - 1] ?? 0;
+    const endsAtMs = startedAtMs + end * 1000;
+    const isOver = index === ends.length - 1;
+    return {
+      ...whole,
+      revision: index + 1,
+      state: isOver ? 'recovered' : 'active',
+      lastObservedAtMs: endsAtMs,
+      recoveredAtMs: isOver ? endsAtMs : null,
+      current: isOver ? null : rate,
+      totals: { bytes: pps * packetBytes * end, packets: pps * end },
+      seconds: Array.from({ length: end - from }, (_, i) => ({
+        atMs: startedAtMs + (from + i) * 1000,
+        ...rate,
+      })),
+    };
+  });
+}
+
+/** Seconds into an attack at which its reports end. */
+function reportEnds(seconds: number): number[] {
+  const ends: number[] = [];
+  for (let end = detectionSeconds; end < seconds; end += reportSeconds) ends.push(end);
+  return [...ends, seconds];
 }
 
 /** A UUID that follows from a text. */

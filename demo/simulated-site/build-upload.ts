@@ -1,6 +1,6 @@
 /** The uploads of a simulated sensor, as a real one encodes them. */
 import { compressUpload, encodeUpload, type TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
-import { attackOfDay, describeAttack } from './attacks.ts';
+import { attackOfDay, reportAttack } from './attacks.ts';
 import { gapOfDay } from './gaps.ts';
 import { observeMinute } from './observe-minute.ts';
 import type { Hypervisor, SitePlan } from './plan.ts';
@@ -35,14 +35,14 @@ export function buildBody(
   return compressUpload(encodeUpload({ ...identity, sensorVersion, ...observed }));
 }
 
-/** Incidents on this hypervisor that ended in the range. */
+/** All reports of the incident on this hypervisor that ended in the range, if one did. */
 export function incidentsOf(plan: SitePlan, hypervisor: Hypervisor, order: Omit<UploadOrder, 'part'>) {
   const attack = attackOfDay(plan.seed, order.endMinute - 60);
   const isOurs =
     attack?.hypervisor === hypervisor.index &&
     attack.endMinute > order.fromMinute &&
     attack.endMinute <= order.endMinute;
-  return isOurs ? [describeAttack(plan.seed, hypervisor, attack)] : [];
+  return isOurs ? reportAttack(plan.seed, hypervisor, attack) : [];
 }
 
 function observeRange(

@@ -109,7 +109,7 @@ test('a gap of a sensor has no minute and one reason, and every other minute is 
   assert.ok(gaps >= 5 && gaps < 40, `${gaps} gaps in seven days`);
 });
 
-test('every seven days have at least two attacks, each in the counters and reported once, when it is over', () => {
+test('every seven days have at least two attacks, each in the counters and reported as one, up to its end', () => {
   const attacks = new Map<number, NonNullable<ReturnType<typeof attackOfDay>>>();
   for (let at = monday; at < monday + 7 * day; at += day) {
     const attack = attackOfDay(plan.seed, at);
@@ -133,8 +133,34 @@ test('every seven days have at least two attacks, each in the counters and repor
     const reports = [hour - 3_600, hour, hour + 3_600].flatMap((from) =>
       incidentsOf(plan, hypervisor, { fromMinute: from, endMinute: from + 3_600 }),
     );
-    assert.equal(reports.length, 1);
-    assert.equal(reports[0]!.recoveredAtMs, attack.endMinute * 1000);
+    assert.equal(new Set(reports.map(({ id }) => id)).size, 1);
+    assert.deepEqual(
+      reports.map(({ revision, recoveredAtMs }) => [revision, recoveredAtMs]),
+      reports.map((_, i) => [i + 1, i === reports.length - 1 ? attack.endMinute * 1000 : null]),
+    );
+  }
+});
+
+test('reports of an attack have each of its seconds once, and are an upload that the monitor can read', () => {
+  const attackDay = [0, 1, 2].map((n) => monday + n * day).find((at) => attackOfDay(plan.seed, at))!;
+  const attack = attackOfDay(plan.seed, attackDay)!;
+  const order = {
+    part: 'incidents',
+    fromMinute: attack.endMinute - 60,
+    endMinute: attack.endMinute,
+  } as const;
+  const body = buildBody(plan, plan.hypervisors[attack.hypervisor]!, identity, order);
+  const { incidents = [] } = decodeUpload(decompressUpload(body, 'zstd'));
+  const length = attack.endMinute - attack.fromMinute;
+  assert.deepEqual(
+    incidents.flatMap(({ seconds }) => seconds.map(({ atMs }) => atMs)),
+    Array.from({ length }, (_, second) => (attack.fromMinute + second) * 1000),
+  );
+  assert.equal(incidents[0]!.lastObservedAtMs, incidents[0]!.detectedAtMs, 'the first when it is detected');
+  assert.equal(incidents.at(-1)!.totals.packets, attack.pps * length);
+  for (const { seconds, lastObservedAtMs } of incidents) {
+    assert.ok(seconds.length <= 10);
+    assert.equal(seconds.at(-1)!.atMs, lastObservedAtMs - 1000);
   }
 });
 

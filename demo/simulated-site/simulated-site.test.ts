@@ -119,12 +119,21 @@ test('begun again after kills, the monitor has every minute of the simulated sit
   );
   assert.deepEqual(new Map(rows.map((row) => [row.address, row.bytes])), plannedBytes());
   const planned = plan.hypervisors.flatMap((one) => incidentsOf(plan, one, { fromMinute, endMinute }));
-  const incidents = await pool.query("select class, state from incidents where state = 'recovered'");
+  const incidents = await pool.query(
+    "select id, site_id as site, class from incidents where state = 'recovered'",
+  );
   assert.deepEqual(
     incidents.rows.map((row) => row.class),
-    planned.map((one) => one.class),
+    [attack.class],
   );
-  assert.equal(planned.length, 1);
+  assert.equal(new Set(planned.map(({ id }) => id)).size, 1);
+  const [{ id, site }] = incidents.rows;
+  const visitor = await server.signIn('viewer');
+  const curve = JSON.parse((await visitor.get(`/sites/${site}/incidents/${id}/curve.json`)).text);
+  // Regular times: a line from the attack's first second to its last, without a break.
+  const { stepMs } = curve;
+  const count = Math.ceil(((attack.endMinute - attack.fromMinute) * 1000) / stepMs);
+  assert.deepEqual(curve.times, { startMs: attack.fromMinute * 1000, stepMs, count });
   const rejected = await pool.query("select count(*)::int as n from inbox_uploads where state <> 'applied'");
   assert.equal(rejected.rows[0].n, 0);
 });

@@ -228,3 +228,35 @@ test('NET-4.1: an attack on a whole uplink, or on a prefix, is shown to operator
   const events = (await viewer.get(`/sites/${server.siteId}/events`)).text;
   assert.ok(events.includes('UDP flood on capture eth0'));
 });
+
+test('the curve of an attack of minutes or hours has one break, where seconds were not observed', async () => {
+  const unseen = { from: 95, to: 215 };
+  for (const [index, minutes] of [5, 25, 140].entries()) {
+    const target = `198.51.100.${50 + index}`;
+    // Begun beside the edges of all steps, and reported once a minute.
+    const startedAtMs = Math.floor(now / 60_000) * 60_000 - minutes * 60_000 - 7_000;
+    const whole = observation({ startedAtMs, target });
+    const reports = Array.from({ length: minutes }, (_, minute) => ({
+      ...whole,
+      revision: minute + 1,
+      lastObservedAtMs: startedAtMs + (minute + 1) * 60_000,
+      seconds: Array.from({ length: 60 }, (_, i) => minute * 60 + i)
+        .filter((second) => second < unseen.from || second >= unseen.to)
+        .map((second) => ({ atMs: startedAtMs + second * 1000, bps: 1e6, pps: 2_000 })),
+    }));
+    await say(...reports);
+    const href = `/sites/${server.siteId}/incidents/${await idOf(target)}/curve.json`;
+    const { times, stepMs } = JSON.parse((await viewer.get(href)).text) as {
+      times: number[];
+      stepMs: number;
+    };
+    // As the chart does, beyond one and a half steps.
+    const breaks = times.filter((time, at) => at > 0 && time - times[at - 1]! > stepMs * 1.5);
+    assert.deepEqual(
+      breaks,
+      [Math.floor((startedAtMs + unseen.to * 1000) / stepMs) * stepMs],
+      `${minutes} minutes, a step of ${stepMs} ms`,
+    );
+    assert.ok(times.length > (minutes * 60_000 - 130_000) / stepMs, 'all others');
+  }
+});

@@ -26,7 +26,7 @@ export type { AttackPeriod, AttackPeriods, UnassignablePeriod } from './attack-p
 export { requireIncidentsAlone } from './consume-incidents.ts';
 export type { DeliverableIncident, Delivery } from './delivery-store.ts';
 export type { IncidentChange, IncidentsDeps } from './deps.ts';
-export type { Incident, IncidentAction, Observation, Transition } from './incident.ts';
+export type { Incident, IncidentAction, Observation, Transition, TransitionKind } from './incident.ts';
 export { keptIncidents } from './kept.ts';
 export type {
   CurvePoint,

@@ -43,7 +43,7 @@ import {
 } from '../parts/incident-text.ts';
 import type { OperationsLink } from '../parts/operations-link.ts';
 import { rateText } from '../protection/threshold-text.ts';
-import { curveData, curveUnit } from './curve.ts';
+import { curveData, curveUnit, timelineId } from './curve.ts';
 import { evidenceSection } from './evidence-section.ts';
 import { remoteTable, transitionTable, vectorTable, viewTable } from './incident-tables.ts';
 
@@ -87,7 +87,7 @@ export function incidentPage(request: FastifyRequest, page: IncidentPage): Conte
     }),
     statements(incident),
     figures(incident),
-    curveChart(incident, page.curve),
+    curveChart(page),
     section(
       {
         title: 'Vectors',
@@ -107,7 +107,7 @@ export function incidentPage(request: FastifyRequest, page: IncidentPage): Conte
     section({ title: 'Why it was detected' }, explanation(incident, nowMs)),
     handOffSection(request, page),
     section(
-      { title: 'Timeline' },
+      { title: 'Timeline', id: timelineId },
       transitionTable(request, page.transitions, page.sensors, nowMs, timelineOf(page.actions)),
     ),
     relatedSection(request, page),
@@ -185,12 +185,12 @@ function figures({ measured, state, startedAtMs, lastObservedAtMs }: StoredIncid
   );
 }
 
-function curveChart(incident: StoredIncident, curve: readonly CurvePoint[]): Content {
+function curveChart({ incident, curve, transitions, actions }: IncidentPage): Content {
   return chart({
     id: 'curve',
     title: 'Traffic that may be an attack',
     unit: curveUnit(incident),
-    data: curveData(incident, curve),
+    data: curveData(incident, curve, { transitions, handOff: timelineOf(actions) }),
     dataUrl: `${incidentHref(incident)}/curve.json`,
     ...(incident.state === 'recovered' ? {} : { refreshSeconds: 10 }),
     source: 'the strongest interface; dashed: the threshold',

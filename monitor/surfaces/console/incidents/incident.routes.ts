@@ -5,6 +5,7 @@ import { chartJson } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
+import { timelineOf } from '../hand-off/timeline.ts';
 import { classText } from '../parts/incident-text.ts';
 import { readOperationsLink } from '../parts/operations-link.ts';
 import { curveData, curveStepMs, curveUnit } from './curve.ts';
@@ -50,8 +51,13 @@ export function registerIncident(app: App, deps: ConsoleDeps): void {
     async (request) => {
       const site = await siteOf(deps.sites, request.params.siteId);
       const incident = await findIncident(incidents, site.id, request.params.incidentId);
-      const curve = await incidents.readCurve(incident.id, curveStepMs(incident));
-      return chartJson(curveUnit(incident), curveData(incident, curve));
+      const [curve, { transitions }, actions] = await Promise.all([
+        incidents.readCurve(incident.id, curveStepMs(incident)),
+        incidents.readDetail(incident.id),
+        deps.handOff.listActionsOf(incident.id),
+      ]);
+      const history = { transitions, handOff: timelineOf(actions) };
+      return chartJson(curveUnit(incident), curveData(incident, curve, history));
     },
   );
 }

@@ -246,9 +246,11 @@ test('the curve of an attack of minutes or hours has one break, where seconds we
     }));
     await say(...reports);
     const href = `/sites/${server.siteId}/incidents/${await idOf(target)}/curve.json`;
-    const { times, stepMs } = JSON.parse((await viewer.get(href)).text) as {
+    const { times, stepMs, reasons, flags } = JSON.parse((await viewer.get(href)).text) as {
       times: number[];
       stepMs: number;
+      reasons: { fromMs: number; toMs: number; text: string }[];
+      flags: { text: string; href: string }[];
     };
     // As the chart does, beyond one and a half steps.
     const breaks = times.filter((time, at) => at > 0 && time - times[at - 1]! > stepMs * 1.5);
@@ -258,5 +260,15 @@ test('the curve of an attack of minutes or hours has one break, where seconds we
       `${minutes} minutes, a step of ${stepMs} ms`,
     );
     assert.ok(times.length > (minutes * 60_000 - 130_000) / stepMs, 'all others');
+    const lastSeenMs = times[times.indexOf(breaks[0]!) - 1]!;
+    assert.deepEqual(
+      reasons.map(({ fromMs, toMs, text }) => [fromMs, toMs, text]),
+      [[lastSeenMs + stepMs, breaks[0], 'not observed']],
+    );
+    assert.equal(flags[0]?.text, 'Detected');
+    const [page, anchor] = flags[0].href.split('#') as [string, string];
+    const { text } = await viewer.get(page);
+    assert.ok(text.includes(`id="${anchor}"`), 'a flag leads to the timeline');
+    assert.match(text, /What happened \(\d+\)/);
   }
 });

@@ -29,7 +29,7 @@ export function addSecretsCommands(
   program
     .command('rotate-secrets-key')
     .description(
-      'Make a new data key and seal every secret in the database with it, also while the program runs.',
+      'Create a new data key and seal every secret in the database with it, also while the program runs.',
     )
     .action(() =>
       run(async ({ secrets, actorOf }) => {

@@ -21,7 +21,7 @@ export function registerEnrol(app: FastifyInstance, deps: SensorApiDeps): void {
         throw new HttpError(401, {
           code: 'enrolment_token_refused',
           message:
-            'This enrolment token is unknown, used, or older than an hour. Make a new one in the site’s settings.',
+            'This enrolment token is unknown, used, or older than an hour. Create a new one in the site’s settings.',
         });
       }
       return reply.code(201).header('cache-control', 'no-store').send(enrolled);

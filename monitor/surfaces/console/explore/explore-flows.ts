@@ -2,7 +2,7 @@
 import type { Answer } from '#monitor/explorer/index.ts';
 import { type FlowEnd, type FlowPair, flowGraph, flowNamesMax } from '#service-kit/explorer/index.ts';
 import { type Content, formatBytes, formatCount, sankey } from '#service-kit/pages/index.ts';
-import { type ExploreView, nameOf, onlyHref } from './explore-view.ts';
+import { type ExploreView, nameOf, nothingIn, onlyHref } from './explore-view.ts';
 
 export const flowColumns = ['server', 'application', 'peer'] as const;
 
@@ -29,9 +29,7 @@ export function exploreFlows(view: ExploreView, { left, right }: Flows): Content
     ...graph,
     format: isPackets ? (value) => `${formatCount(Math.round(value))} packets` : formatBytes,
     source: 'connections between exact addresses, which are kept for 24 hours',
-    emptyText:
-      right.limits[0]?.message ??
-      'No connections of this range match the filters. Remove a filter or choose another range.',
+    emptyText: right.limits[0]?.message ?? nothingIn(view),
   });
 }
 

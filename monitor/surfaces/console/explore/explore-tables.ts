@@ -12,7 +12,15 @@ import {
   shareBar,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
-import { type ExploreView, manyOf, nameOf, onlyHref, sortNames, withoutHref } from './explore-view.ts';
+import {
+  type ExploreView,
+  manyOf,
+  nameOf,
+  nothingIn,
+  onlyHref,
+  sortNames,
+  withoutHref,
+} from './explore-view.ts';
 
 /** Values that are written as they are typed. */
 const codes: readonly Dimension[] = ['address', 'peer', 'port'];
@@ -74,9 +82,7 @@ export function exploreTable(
     ],
     empty: {
       title: `No ${manyOf(dimension).toLowerCase()}`,
-      text:
-        answer.limits.find((one) => one.dimension === dimension)?.message ??
-        'No traffic of this range matches the filters. Remove a filter or choose a longer range.',
+      text: answer.limits.find((one) => one.dimension === dimension)?.message ?? nothingIn(view),
     },
   });
 }

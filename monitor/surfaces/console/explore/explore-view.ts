@@ -180,3 +180,9 @@ const names: Readonly<Record<Dimension, readonly [one: string, many: string]>> =
 
 export const nameOf = (dimension: Dimension): string => names[dimension][0];
 export const manyOf = (dimension: Dimension): string => names[dimension][1];
+
+/** Why there is nothing to show, and what to do. */
+export const nothingIn = ({ query }: Pick<ExploreView, 'query'>): string =>
+  query.filters.length === 0
+    ? 'No traffic was observed in this range. Choose a longer one.'
+    : 'No traffic of this range passes the filters. Remove a filter or choose a longer range.';

@@ -259,6 +259,21 @@ test('what is not understood is said with its text, escaped, and the rest is ans
   assert.match(page.text, /large\.example/);
 });
 
+test('an empty range says to choose another one, and to remove a filter only where there is one', async () => {
+  const { server, visitor } = await seed();
+  await using _server = server;
+  const path = `/sites/${server.siteId}/explore?range=custom&from=2026-01-01T00:00Z&to=2026-01-01T01:00Z`;
+  const { text } = await visitor.get(path);
+  assert.match(text, /No traffic was observed in this range\. Choose a longer one\./);
+  assert.doesNotMatch(text, /Remove a filter/);
+  const filtered = (await visitor.get(`${path}&q=app:small.example`)).text;
+  assert.match(
+    filtered,
+    /No traffic of this range passes the filters\. Remove a filter or choose a longer range\./,
+  );
+  assert.doesNotMatch(filtered, /Choose a longer one/);
+});
+
 test('a view is saved under a name for everyone of the site, opened, replaced and removed; viewers only open it', async () => {
   const { server, path, visitor } = await seed();
   await using _server = server;

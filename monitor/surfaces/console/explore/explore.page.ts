@@ -28,7 +28,7 @@ import { chartUnit, exploreChartData } from './explore-chart.ts';
 import { exploreFlows, type Flows } from './explore-flows.ts';
 import { exploreForm } from './explore-form.ts';
 import { changeText, exploreTable, sizeOf } from './explore-tables.ts';
-import { type ExploreView, manyOf } from './explore-view.ts';
+import { type ExploreView, manyOf, nothingIn } from './explore-view.ts';
 import { type SavedViewsPart, savedLinks, savedSection } from './saved-views.ts';
 
 export interface ExplorePage {
@@ -176,7 +176,7 @@ function exploreChart(request: FastifyRequest, page: ExplorePage) {
     canZoom: true,
     source: `${sources[answer.source]}, each minute from one capture; gaps stay empty`,
     csvHref: fileHref(request, 'steps', 'csv'),
-    emptyText: 'No traffic of this range matches the filters.',
+    emptyText: nothingIn(view),
   });
 }
 

@@ -46,7 +46,7 @@ export function readTokensPage(page: ReadTokensPage): Content {
     shown.made && madeSection(shown.made, page.baseUrl),
     section(
       {
-        title: 'Make a token',
+        title: 'Create a token',
         description:
           'For Grafana, Prometheus and your own programs. A token reads the traffic of this site and changes nothing.',
       },

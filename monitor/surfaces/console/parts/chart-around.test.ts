@@ -35,6 +35,8 @@ describe('reasons', () => {
       gap(minuteOf(11, 30), minuteOf(11, 34)),
       gap(minuteOf(11, 35), minuteOf(11, 35)),
       gap(minuteOf(9, 0), minuteOf(11, 5)),
+      gap(minuteOf(11, 30), minuteOf(11, 33), { capture: 'br0' }),
+      gap(minuteOf(11, 30), minuteOf(11, 33), { capture: 'eno1' }),
       gap(minuteOf(11, 31), minuteOf(11, 31), { capture: 'eno1', reason: 'capture_failed' }),
     ];
     assert.deepEqual(told(chartReasons({ ...known, gaps })), [

@@ -73,7 +73,10 @@ function mergedGaps(
     if (fromMs >= toMs) continue;
     // The minute in which the first sensor was enrolled is no fault.
     const isFirst = gap.reason === 'sensor_down' && gap.toMinute * 1000 <= (firstSensorMs ?? 0);
-    const text = `${isFirst ? 'the sensor was just enrolled' : gapReason(gap)} (${gap.hostName}${gap.capture === '' ? '' : `, ${gap.capture}`})`;
+    // Of a sensor that did not run each capture has its gap.
+    const isOfCapture = gap.capture !== '' && gap.reason !== 'sensor_down';
+    const where = isOfCapture ? `${gap.hostName}, ${gap.capture}` : gap.hostName;
+    const text = `${isFirst ? 'the sensor was just enrolled' : gapReason(gap)} (${where})`;
     const last = open.get(text);
     if (last && fromMs <= last.toMs) {
       last.toMs = Math.max(last.toMs, toMs);

@@ -50,9 +50,9 @@ export async function readProbesAround(
   };
 }
 
-/** A capture that does not run keeps no sensor from measuring. Of a sensor that did not run, each capture has its gap. */
+/** A capture that does not run keeps no sensor from measuring. */
 export const ofSensors = (gaps: readonly GapRow[]): GapRow[] =>
-  gaps.filter(({ reason }) => reason === 'sensor_down').map((gap) => ({ ...gap, capture: '' }));
+  gaps.filter(({ reason }) => reason === 'sensor_down');
 
 export interface ProbeReasonInput {
   drawn: readonly DrawnProbe[];

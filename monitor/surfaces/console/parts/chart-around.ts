@@ -4,6 +4,7 @@ import type { ChartData, ChartReason } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { type FlagSubject, readChartFlags } from './chart-flags.ts';
 import { chartReasons, type Pace, type ReasonInput } from './chart-reasons.ts';
+import { gapsOfAddresses } from './gaps-of-addresses.ts';
 
 /** Gaps that one ribbon is made of. */
 const gapsMax = 500;
@@ -17,8 +18,11 @@ export async function readAround(
   nowMs: number,
   pace?: Pace,
 ): Promise<ChartAround> {
+  const { siteId, addresses } = subject;
   const [reasons, flags] = await Promise.all([
-    readSiteReasons(deps, subject.siteId, { range, nowMs, ...(pace && { pace }) }),
+    readSiteReasons(deps, siteId, { range, nowMs, ...(pace && { pace }) }, (gaps) =>
+      addresses === undefined ? gaps : gapsOfAddresses(deps, siteId, addresses, gaps),
+    ),
     readChartFlags(deps, subject, range),
   ]);
   return { reasons, flags };
@@ -29,7 +33,7 @@ export async function readSiteReasons(
   deps: ConsoleDeps,
   siteId: number,
   asked: Pick<ReasonInput, 'range' | 'nowMs' | 'pace'>,
-  counted: (gaps: readonly GapRow[]) => readonly GapRow[] = (gaps) => gaps,
+  counted: (gaps: readonly GapRow[]) => Promise<readonly GapRow[]> | readonly GapRow[] = (gaps) => gaps,
 ): Promise<ChartReason[]> {
   const { range } = asked;
   const [site, gaps, sensors] = await Promise.all([
@@ -40,5 +44,5 @@ export async function readSiteReasons(
   const enrolledMs = sensors.length === 0 ? null : Math.min(...sensors.map((sensor) => sensor.enrolledAtMs));
   // The history of a simulated site is older than its sensors.
   const firstSensorMs = site?.isSimulated ? range.fromMs : enrolledMs;
-  return chartReasons({ ...asked, gaps: counted(gaps), firstSensorMs });
+  return chartReasons({ ...asked, gaps: await counted(gaps), firstSensorMs });
 }

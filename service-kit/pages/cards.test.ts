@@ -91,4 +91,18 @@ describe('cards', () => {
     const card = { title: 'name', line: ['state', 'absent'], without: ['number'] };
     assert.deepEqual(places(card), ['off', 'title', 'line', 'rest Text', 'rest']);
   });
+
+  test('a figure has its unit beside its header, since a card has no head', () => {
+    const shown = table<number>({
+      caption: 'Plans',
+      columns: [
+        { key: 'name', header: 'Name', cell: () => 'KVM 1' },
+        { key: 'memory', header: 'Memory', unit: 'GiB', kind: 'figure', cell: (row) => row },
+      ],
+      rows: [2],
+      card: { line: ['memory'] },
+      empty: { title: 'None', text: '' },
+    });
+    assert.match(String(shown), /data-header="Memory, GiB">2</);
+  });
 });

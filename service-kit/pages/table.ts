@@ -142,7 +142,9 @@ function placesOf<Row>({ columns, card }: TableOptions<Row>): Place[] {
 function cardHeader<Row>(column: Column<Row>, place: Place, options: TableOptions<Row>): string | undefined {
   if (column.kind === 'actions' || column.header === '' || place === 'title' || place === 'off')
     return undefined;
-  return column.kind === 'figure' || (place === 'rest' && !options.isStacked) ? column.header : undefined;
+  const isNamed = column.kind === 'figure' || (place === 'rest' && !options.isStacked);
+  if (!isNamed) return undefined;
+  return column.unit === undefined ? column.header : `${column.header}, ${column.unit}`;
 }
 
 function headerCell<Row>(column: Column<Row>, options: TableOptions<Row>): Html {

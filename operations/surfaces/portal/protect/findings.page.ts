@@ -107,6 +107,7 @@ function listOf({ server, findings, view, rows, severity, ...options }: Findings
             {
               key: 'since',
               header: 'Known since',
+              kind: 'figure',
               cell: (row) => age(row.firstFoundAt?.getTime(), nowMs),
             },
           ],

@@ -101,6 +101,10 @@ function switchButton({ visitor, server, firewall }: FirewallPageOptions): Conte
 const titles: Record<Direction, string> = { inbound: 'Coming in', outbound: 'Going out' };
 const verdicts = { accept: 'allowed', drop: 'dropped' } as const;
 
+/** In the words of the form. */
+const actionBadge = (action: keyof typeof verdicts) =>
+  action === 'accept' ? badge('good', 'allow') : badge('warn', 'drop');
+
 function rulesSection(options: FirewallPageOptions, direction: Direction): Html {
   const { firewall } = options;
   const rules = firewall.rules.filter((rule) => rule.direction === direction);
@@ -118,7 +122,7 @@ function rulesSection(options: FirewallPageOptions, direction: Direction): Html 
         {
           key: 'action',
           header: 'Action',
-          cell: (rule) => badge(rule.action === 'accept' ? 'good' : 'warn', rule.action),
+          cell: (rule) => actionBadge(rule.action),
         },
         { key: 'protocol', header: 'Protocol', cell: (rule) => protocolNames[rule.protocol] },
         { key: 'ports', header: 'Ports', kind: 'code', cell: (rule) => rule.ports ?? 'all' },
@@ -296,7 +300,7 @@ function implicitSection(firewall: EffectiveFirewall): Html {
         {
           key: 'action',
           header: 'Action',
-          cell: (rule) => badge(rule.action === 'accept' ? 'good' : 'warn', rule.action),
+          cell: (rule) => actionBadge(rule.action),
         },
       ],
       rows: firewall.implicitRules,

@@ -121,7 +121,12 @@ function nodeTable(nodes: readonly Node[], nowMs: number): Html {
     columns: [
       { key: 'name', header: 'Node', cell: (node) => link(`/console/clusters/nodes/${node.id}`, node.name) },
       { key: 'state', header: 'State', cell: (node) => nodeBadge(node, nowMs) },
-      { key: 'seen', header: 'Last answer', cell: (node) => age(node.seenAt?.getTime() ?? null, nowMs) },
+      {
+        key: 'seen',
+        header: 'Last answer',
+        kind: 'figure',
+        cell: (node) => age(node.seenAt?.getTime() ?? null, nowMs),
+      },
       { key: 'guests', header: 'Servers', kind: 'figure', cell: (node) => formatCount(node.guestCount) },
       { key: 'memory', header: 'Memory allocated', cell: share('memoryMb') },
       {

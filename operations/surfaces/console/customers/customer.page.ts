@@ -284,7 +284,12 @@ function keysTable({ keys, tenant, nowMs }: CustomerPageOptions): Html {
           cell: (key) => badge(key.isActive ? 'good' : 'neutral', key.isActive ? 'active' : 'ended'),
         },
         { key: 'scope', header: 'Scope', cell: (key) => key.scope },
-        { key: 'used', header: 'Last used', cell: (key) => age(key.lastUsedAt?.getTime(), nowMs) },
+        {
+          key: 'used',
+          header: 'Last used',
+          kind: 'figure',
+          cell: (key) => age(key.lastUsedAt?.getTime(), nowMs),
+        },
       ],
       rows: keys,
       empty: { title: 'No keys', text: 'Keys that the owner creates appear here.' },

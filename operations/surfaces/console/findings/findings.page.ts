@@ -178,7 +178,12 @@ function columnsOf(nowMs: number): Column<ListedFinding>[] {
       cell: (row) => [code(`${row.transport}/${row.port}`), html`<div>${softwareOf(row)}</div>`],
     },
     { key: 'evidence', header: 'Evidence', cell: (row) => evidenceCell(row, nowMs) },
-    { key: 'since', header: 'Known since', cell: (row) => age(row.firstFoundAt?.getTime(), nowMs) },
+    {
+      key: 'since',
+      header: 'Known since',
+      kind: 'figure',
+      cell: (row) => age(row.firstFoundAt?.getTime(), nowMs),
+    },
     {
       key: 'notes',
       header: 'Notes',

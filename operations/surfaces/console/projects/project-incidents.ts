@@ -64,7 +64,12 @@ function refusalsTable({ incidents, nowMs }: IncidentsOptions): Html {
       { key: 'class', header: 'Class', cell: (row) => titleOfClass(row.class) },
       { key: 'outcome', header: 'Outcome', cell: (row) => outcomeTexts[row.outcome] },
       { key: 'site', header: 'Monitor site', cell: (row) => String(row.siteId) },
-      { key: 'at', header: 'Last delivered', cell: (row) => age(row.refusedAt.getTime(), nowMs) },
+      {
+        key: 'at',
+        header: 'Last delivered',
+        kind: 'figure',
+        cell: (row) => age(row.refusedAt.getTime(), nowMs),
+      },
       { key: 'id', header: 'Incident', kind: 'code', cell: (row) => code(row.incidentId) },
     ],
     rows: incidents.refusals,

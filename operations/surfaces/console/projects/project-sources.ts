@@ -48,7 +48,12 @@ function sourcesTable({ traffic, nowMs }: SourcesOptions): Html {
     columns: [
       { key: 'site', header: 'Monitor site', cell: ({ siteId }) => String(siteId) },
       { key: 'addresses', header: 'Addresses', kind: 'figure', cell: (row) => formatCount(row.generations) },
-      { key: 'seen', header: 'Last delivery', cell: ({ seenAt }) => age(seenAt.getTime(), nowMs) },
+      {
+        key: 'seen',
+        header: 'Last delivery',
+        kind: 'figure',
+        cell: ({ seenAt }) => age(seenAt.getTime(), nowMs),
+      },
       {
         key: 'taken',
         header: 'Took over',
@@ -70,8 +75,18 @@ function conflictsTable({ traffic, staff, project, nowMs }: SourcesOptions): Htm
       { key: 'site', header: 'Monitor site', cell: ({ siteId }) => String(siteId) },
       { key: 'addresses', header: 'Addresses', kind: 'figure', cell: (row) => formatCount(row.generations) },
       { key: 'owner', header: 'Owner', cell: ownerOf },
-      { key: 'seen', header: 'Owner delivered', cell: (row) => age(row.ownerSeenAt.getTime(), nowMs) },
-      { key: 'refused', header: 'Last refused', cell: (row) => age(row.refusedAt.getTime(), nowMs) },
+      {
+        key: 'seen',
+        header: 'Owner delivered',
+        kind: 'figure',
+        cell: (row) => age(row.ownerSeenAt.getTime(), nowMs),
+      },
+      {
+        key: 'refused',
+        header: 'Last refused',
+        kind: 'figure',
+        cell: (row) => age(row.refusedAt.getTime(), nowMs),
+      },
       {
         key: 'hand-over',
         header: '',

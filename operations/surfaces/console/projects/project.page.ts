@@ -102,7 +102,12 @@ function tokensTable({ tokens, staff, project, nowMs }: ProjectPageOptions): Htm
         header: 'Expires',
         cell: (token) => (token.expiresAt === null ? 'never' : formatTime(token.expiresAt.getTime())),
       },
-      { key: 'used', header: 'Last used', cell: (token) => age(token.lastUsedAt?.getTime(), nowMs) },
+      {
+        key: 'used',
+        header: 'Last used',
+        kind: 'figure',
+        cell: (token) => age(token.lastUsedAt?.getTime(), nowMs),
+      },
       {
         key: 'revoke',
         header: '',

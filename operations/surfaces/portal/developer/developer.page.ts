@@ -116,7 +116,12 @@ function keysTable({ keys, counts, visitor, tenants, nowMs }: DeveloperPageOptio
         kind: 'figure',
         cell: (key) => formatCount(counts.get(key.keyId) ?? 0),
       },
-      { key: 'used', header: 'Last used', cell: (key) => age(key.lastUsedAt?.getTime(), nowMs) },
+      {
+        key: 'used',
+        header: 'Last used',
+        kind: 'figure',
+        cell: (key) => age(key.lastUsedAt?.getTime(), nowMs),
+      },
       {
         key: 'expires',
         header: 'Expires',

@@ -55,16 +55,43 @@ export async function readAddresses(
   }));
 }
 
+/** A longer range is planned by itself: not knowing how many minutes come, PostgreSQL compares each with every other. */
+const togetherSeconds = 6 * 3600;
+
 async function findSightings(db: Queryable, ranges: readonly facts.AddressRange[]) {
-  const { rows } = await sql<facts.Sighting & { n: number }>`
-    select q.n, s.* from ${rowsOf(ranges)} cross join lateral (
-      select distinct on (s.minute) ${seconds('s.minute')} as minute, capture_id as "captureId", rx_bytes as "rxBytes",
-        tx_bytes as "txBytes", case when merged_frames = 0 then packets end as packets, observed_ms as "observedMs", coverage
-      from strongest_host_minutes(q.site_id, q.from_minute, q.to_minute) s
-      where s.address = q.address and (q.segment is null or s.segment = q.segment)
-      order by s.minute, rx_bytes + tx_bytes desc, s.segment collate "C") s
-    order by q.n, s.minute`.execute(db);
-  return byRange(rows);
+  const short = [...ranges.entries()].filter(([, one]) => one.toMinute - one.fromMinute <= togetherSeconds);
+  const long = [...ranges.entries()].filter(([, one]) => one.toMinute - one.fromMinute > togetherSeconds);
+  const found = new Map<number, facts.Sighting[]>();
+  if (short.length > 0) {
+    const { rows } = await sql<facts.Sighting & { n: number }>`
+      select q.n, s.* from ${rowsOf(short.map(([, one]) => one))} cross join lateral (${sightingsOf({
+        ...{ siteId: sql`q.site_id`, address: sql`q.address`, segment: sql`q.segment` },
+        ...{ from: sql`q.from_minute`, to: sql`q.to_minute` },
+      })}) s order by q.n, s.minute`.execute(db);
+    for (const [n, sightings] of byRange(rows)) found.set(short[n]![0], sightings);
+  }
+  for (const [n, { siteId, address, segment, fromMinute, toMinute }] of long) {
+    const { rows } = await sightingsOf({
+      ...{
+        siteId: sql`${siteId}::bigint`,
+        address: sql`${address}::inet`,
+        segment: sql`${segment ?? null}::text`,
+      },
+      ...{ from: sql`to_timestamp(${fromMinute}::float8)`, to: sql`to_timestamp(${toMinute}::float8)` },
+    }).execute(db);
+    found.set(n, rows);
+  }
+  return found;
+}
+
+/** What counts of an address, by minute. */
+function sightingsOf(of: Record<'siteId' | 'address' | 'segment' | 'from' | 'to', RawBuilder<unknown>>) {
+  return sql<facts.Sighting>`
+    select distinct on (s.minute) ${seconds('s.minute')} as minute, capture_id as "captureId", rx_bytes as "rxBytes",
+      tx_bytes as "txBytes", case when merged_frames = 0 then packets end as packets, observed_ms as "observedMs", coverage
+    from strongest_host_minutes(${of.siteId}, ${of.from}, ${of.to}) s
+    where s.address = ${of.address} and (${of.segment} is null or s.segment = ${of.segment})
+    order by s.minute, rx_bytes + tx_bytes desc, s.segment collate "C"`;
 }
 
 async function findSeen(db: Queryable, ranges: readonly facts.AddressRange[]) {

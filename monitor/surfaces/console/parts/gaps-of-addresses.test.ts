@@ -41,7 +41,7 @@ test('gaps of a sensor that did not observe an address are no reason for it, tho
   );
 });
 
-test('of an address that nobody observed around a gap, or that a removed sensor did, all gaps are told', async () => {
+test('of an address that no sensor observed around a gap, or that a removed sensor did, all gaps are told', async () => {
   const gaps = [gap(1, 100, 104), gap(2, 100, 104)];
   assert.deepEqual(await trafficOf([]).sensorsOf(gaps), [1, 2]);
   assert.deepEqual(await trafficOf([[30, 99]]).sensorsOf(gaps), [1, 2]);

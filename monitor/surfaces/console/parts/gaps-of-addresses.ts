@@ -7,8 +7,8 @@ const besideMinutes = [1, 2, 5, 15, 60];
 const askedMax = 5000;
 
 /**
- * Leaves out gaps around which other sensors observed the addresses and this one did not. Where nobody observed them, as of quiet
- * ones, it is not known whose they were.
+ * Leaves out gaps around which other sensors observed the addresses and this one did not. Where none did, as of quiet addresses,
+ * it is not known whose gaps they were.
  */
 export async function gapsOfAddresses(
   { traffic }: { traffic: Pick<Traffic, 'listSpeakers' | 'listCaptures'> },

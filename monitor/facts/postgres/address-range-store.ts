@@ -6,10 +6,11 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import { readCertainUntil } from '#monitor/views/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { directionOf, evidenceOf } from '../contract/codes.ts';
 import type * as facts from '../contract/facts.ts';
 import { byRange, capturesOf, findCaptureGaps } from '../control/gap-store.ts';
+import { preferHashing } from './span-store.ts';
 
 /** An inventory that is older than this is taken as it is. */
 const inventoryStaleSeconds = 900;
@@ -55,12 +56,12 @@ export async function readAddresses(
   }));
 }
 
-/** A longer range is planned by itself: not knowing how many minutes come, PostgreSQL compares each with every other. */
+/** A longer range is read by itself. */
 const togetherSeconds = 6 * 3600;
 
 async function findSightings(db: Queryable, ranges: readonly facts.AddressRange[]) {
-  const short = [...ranges.entries()].filter(([, one]) => one.toMinute - one.fromMinute <= togetherSeconds);
-  const long = [...ranges.entries()].filter(([, one]) => one.toMinute - one.fromMinute > togetherSeconds);
+  const isLong = ({ fromMinute, toMinute }: facts.AddressRange) => toMinute - fromMinute > togetherSeconds;
+  const short = [...ranges.entries()].filter(([, one]) => !isLong(one));
   const found = new Map<number, facts.Sighting[]>();
   if (short.length > 0) {
     const { rows } = await sql<facts.Sighting & { n: number }>`
@@ -70,7 +71,16 @@ async function findSightings(db: Queryable, ranges: readonly facts.AddressRange[
       })}) s order by q.n, s.minute`.execute(db);
     for (const [n, sightings] of byRange(rows)) found.set(short[n]![0], sightings);
   }
-  for (const [n, { siteId, address, segment, fromMinute, toMinute }] of long) {
+  for (const [n, range] of ranges.entries())
+    if (isLong(range)) found.set(n, await findLongSightings(db, range));
+  return found;
+}
+
+/** Where it is not known that there are many minutes, PostgreSQL would compare each with every other. */
+function findLongSightings(db: Queryable, range: facts.AddressRange): Promise<facts.Sighting[]> {
+  const { siteId, address, segment, fromMinute, toMinute } = range;
+  return inTransaction(db, async (trx) => {
+    await preferHashing(trx);
     const { rows } = await sightingsOf({
       ...{
         siteId: sql`${siteId}::bigint`,
@@ -78,10 +88,9 @@ async function findSightings(db: Queryable, ranges: readonly facts.AddressRange[
         segment: sql`${segment ?? null}::text`,
       },
       ...{ from: sql`to_timestamp(${fromMinute}::float8)`, to: sql`to_timestamp(${toMinute}::float8)` },
-    }).execute(db);
-    found.set(n, rows);
-  }
-  return found;
+    }).execute(trx);
+    return rows;
+  });
 }
 
 /** What counts of an address, by minute. */

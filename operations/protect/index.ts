@@ -125,7 +125,7 @@ export {
   readFilters,
   restValue,
   seriesOfIdentities,
-  serverValues,
+  serverNamer,
   serviceOf,
   withFilter,
   withoutFilter,

@@ -1,6 +1,6 @@
 /** Servers as traffic is named by: whose they are, where they are, and whether their owner shows it. */
-import { sql } from 'kysely';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { asColumns, type Columns, fromColumns, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Scope } from './scope.ts';
 
 export interface TrafficServer {
@@ -17,6 +17,14 @@ export interface TrafficServer {
   isShown: boolean;
 }
 
+/** Customers and clusters are far fewer than servers: their names are read once and not with each of their servers. */
+type ServerRow = Omit<TrafficServer, 'tenantName' | 'clusterName'>;
+interface NameRow {
+  id: number;
+  name: string;
+}
+const serverColumns = ['id', 'name', 'tenantId', 'clusterId', 'node', 'createdMs', 'isDestroyed', 'isShown'];
+
 /** Servers of the scope that exist, and with `destroyedSince` those that were destroyed after it. */
 export async function listTrafficServers(
   db: Queryable,
@@ -24,14 +32,27 @@ export async function listTrafficServers(
   destroyedSince: Date | null,
 ): Promise<TrafficServer[]> {
   const owned = scope === 'all' ? sql`true` : sql`s.tenant_id = any(${[...scope]}::bigint[])`;
-  const { rows } = await sql<TrafficServer>`
-    select s.id, s.name, s.tenant_id as "tenantId", t.name as "tenantName", s.cluster_id as "clusterId",
-      c.name as "clusterName", s.node,
+  const listed = sql`
+    select s.id, s.name, s.tenant_id as "tenantId", s.cluster_id as "clusterId", s.node,
       (extract(epoch from s.created_at) * 1000)::float8 as "createdMs",
       s.provisioning_state = 'deleted' as "isDestroyed", coalesce(p.views_on, true) as "isShown"
-    from servers s join tenants t on t.id = s.tenant_id join clusters c on c.id = s.cluster_id
-    left join protect_settings p on p.server_id = s.id
+    from servers s left join protect_settings p on p.server_id = s.id
     where ${owned} and (s.provisioning_state <> 'deleted' or s.deleted_at > ${destroyedSince}::timestamptz)
-    order by s.id`.execute(db);
-  return rows;
+    order by s.id`;
+  const names = (table: 'tenants' | 'clusters', ids: RawBuilder<unknown>) =>
+    asColumns(sql`select id, name from ${sql.table(table)} where id in (${ids})`, ['id', 'name']);
+  const { rows } = await sql<{ servers: Columns; tenants: Columns; clusters: Columns }>`
+    with listed as materialized (${listed})
+    select ${asColumns(sql`select * from listed`, serverColumns)} as servers,
+      ${names('tenants', sql`select "tenantId" from listed`)} as tenants,
+      ${names('clusters', sql`select "clusterId" from listed`)} as clusters`.execute(db);
+  const { servers, tenants, clusters } = rows[0]!;
+  const nameOf = (columns: Columns) =>
+    new Map(fromColumns<NameRow>(columns).map(({ id, name }) => [id, name]));
+  const [tenantNames, clusterNames] = [nameOf(tenants), nameOf(clusters)];
+  return fromColumns<ServerRow & Partial<TrafficServer>>(servers).map((server) => {
+    server.tenantName = tenantNames.get(server.tenantId)!;
+    server.clusterName = clusterNames.get(server.clusterId)!;
+    return server as TrafficServer;
+  });
 }

@@ -6,6 +6,7 @@
  * by a caller that knows that it is safe.
  */
 
+export { asColumns, type Columns, fromColumns } from './columns.ts';
 export { copyRows, copyText, readLines } from './copy.ts';
 export { createDatabase, type Database, type DatabaseOptions, listMissingMigrations } from './database.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';

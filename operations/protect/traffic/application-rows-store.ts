@@ -7,7 +7,7 @@
  * nothing else.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { type ExplorerScope, onlyChosen, seriesOf } from './explorer-store.ts';
+import { type ExplorerScope, hasFewServers, onlyChosen, seriesOf } from './explorer-store.ts';
 import type { TrafficFilter } from './filter.ts';
 import type { RangePart } from './split-range.ts';
 
@@ -73,8 +73,6 @@ function identityOf({ filters, names }: RowsQuery): RawBuilder<unknown> {
 }
 
 const hourMs = 3_600_000;
-/** Hours of so many servers are read once and held; those of more take less time to read again than to write down. */
-const heldServersMax = 1_000;
 const wholeHours = (parts: readonly RangePart[]) => parts.find(({ grain }) => grain === 'hours');
 /** Tens of minutes hold no applications: what is no whole hour is read from minutes. */
 const edges = (parts: readonly RangePart[]) => parts.filter(({ grain }) => grain !== 'hours');
@@ -87,11 +85,15 @@ const inHours = (parts: readonly RangePart[]) => {
     : sql`(at >= ${new Date(part.fromMs)} and at < ${new Date(part.toMs)})`;
 };
 
+interface MinutesExtent {
+  isNow: boolean;
+  stepSeconds: number;
+  query: RowsQuery;
+  scope: ExplorerScope;
+}
+
 /** Identities in the minutes of a part; `isNow` false for the time before. */
-const minutesPart = (
-  { fromMs, toMs }: RangePart,
-  { isNow, stepSeconds, query }: { isNow: boolean; stepSeconds: number; query: RowsQuery },
-) => sql`
+const minutesPart = ({ fromMs, toMs }: RangePart, { isNow, stepSeconds, query, scope }: MinutesExtent) => sql`
   select allocation_id, ${identity}, date_bin(make_interval(secs => ${stepSeconds}), minute, 'epoch') as at,
     sum(seen.inbound_bytes)::bigint as inbound_bytes, sum(seen.outbound_bytes)::bigint as outbound_bytes,
     null::timestamptz as last_sent_at, ${sql.lit(isNow)} as is_now, ${sql.lit(!isNow)} as is_before,
@@ -99,7 +101,7 @@ const minutesPart = (
   from protect_minutes, jsonb_to_recordset(applications) as seen(name text, transport text, server_port integer,
     inbound_bytes bigint, outbound_bytes bigint)
   where minute >= ${new Date(fromMs)} and minute < ${new Date(toMs)}
-    and allocation_id in (select allocation_id from chosen) and ${identityOf(query)}
+    ${onlyChosen(scope)} and ${identityOf(query)}
   group by 1, 2, 3, 4, 5`;
 
 /**
@@ -118,11 +120,12 @@ export function countedSums(
   const shownHours = sql`at >= ${new Date(Math.floor(query.shownFromMs / hourMs) * hourMs)}`;
   const ofParts = sql`(${isNow} or ${isBefore})`;
   const minutes = [
-    ...edges(now).map((part) => minutesPart(part, { isNow: true, stepSeconds, query })),
-    ...edges(before).map((part) => minutesPart(part, { isNow: false, stepSeconds, query })),
+    ...edges(now).map((part) => minutesPart(part, { isNow: true, stepSeconds, query, scope })),
+    ...edges(before).map((part) => minutesPart(part, { isNow: false, stepSeconds, query, scope })),
   ];
   const columns = sql`allocation_id, ${identity}, at, inbound_bytes, outbound_bytes, last_sent_at`;
-  const isHeld = hasLastSent && scope.serverIds !== null && scope.serverIds.length <= heldServersMax;
+  // Hours of a few servers are read once and held; those of more take less time to read again than to write down.
+  const isHeld = hasFewServers(scope) && (hasLastSent || query.names !== undefined);
   const source = isHeld ? sql`held` : sql`protect_application_hours`;
   const hours = (condition: RawBuilder<unknown>) => sql`
     select ${columns}, ${isNow} as is_now, ${isBefore} as is_before from ${source}
@@ -131,14 +134,20 @@ export function countedSums(
     minutes.length === 0
       ? sql``
       : sql`union all select ${columns}, is_now, is_before from observed where ${condition}`;
-  const groups = sql.join(
-    [...keys, ...(isTimed ? ['at'] : []), 'is_now', 'is_before'].map((key) => sql.ref(key)),
-  );
+  const refs = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
+  const timedKeys = [...keys, ...(isTimed ? ['at'] : [])];
+  const groups = refs([...timedKeys, 'is_now', 'is_before']);
+  const amounts = sql`sum(inbound_bytes)::bigint as inbound, sum(outbound_bytes)::bigint as outbound, max(last_sent_at) as last_sent_at`;
   // Each source by itself: rows that are put together before they are added up cost a third more.
   const addedUp = (source: RawBuilder<unknown>) => sql`
-    select ${groups}, sum(inbound_bytes)::bigint as inbound, sum(outbound_bytes)::bigint as outbound,
-      max(last_sent_at) as last_sent_at
-    from (${source}) source group by ${groups}`;
+    select ${groups}, ${amounts} from (${source}) source group by ${groups}`;
+  // Of an hour it is known from its time whether it is of the range: looked at once for its sum, and not for each of its rows.
+  const addedUpHours = (condition: RawBuilder<unknown>) =>
+    isTimed
+      ? sql`
+    select ${refs(timedKeys)}, ${isNow} as is_now, ${isBefore} as is_before, inbound, outbound, last_sent_at
+    from (select ${refs(timedKeys)}, ${amounts} from (${hours(condition)}) source group by ${refs(timedKeys)}) by_hour`
+      : addedUp(hours(condition));
   return sql`
     chosen as materialized (select allocation_id, server_id, address from protect_series where ${seriesOf(scope)}),
     ${minutes.length === 0 ? sql`` : sql`observed as materialized (${sql.join(minutes, sql` union all `)}),`}
@@ -159,7 +168,7 @@ export function countedSums(
         offset 0) of_servers
       where (server_id, name, of_transport, of_port) in (select server_id, name, of_transport, of_port from doubtful)),
     sums as (
-      ${addedUp(hours(sql`${hasLastSent ? shownHours : ofParts} and last_sent_at > ${shownFrom}`))}
+      ${addedUpHours(sql`${hasLastSent ? shownHours : ofParts} and last_sent_at > ${shownFrom}`)}
       union all
       ${addedUp(sql`
         select ${columns}, is_now, is_before from doubtful join sent using (server_id, name, of_transport, of_port)

@@ -133,26 +133,29 @@ export interface Flow {
 const filterValue = (id: number, name: string, isAlone: boolean) =>
   isAlone && !/^\d+$/.test(name) ? name : String(id);
 
-/** Name by which a server is filtered: with its number where the name alone means several. */
-export function serverValues(servers: readonly TrafficServer[]): Map<number, string> {
+/** How often each name is there, whatever its case; each thing counts once. */
+function countNames(names: Iterable<string>): Map<string, number> {
   const counts = new Map<string, number>();
-  const keys = servers.map(({ name }) => name.toLowerCase());
-  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
-  const values = new Map<number, string>();
-  for (const [place, { id, name }] of servers.entries())
-    values.set(id, filterValue(id, name, counts.get(keys[place]!) === 1));
-  return values;
+  for (const name of names) {
+    const key = name.toLowerCase();
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}
+
+type NamedServer = Pick<TrafficServer, 'id' | 'name'>;
+
+/** The name by which a server of these is filtered: with its number where the name alone means several. */
+export function serverNamer(servers: readonly NamedServer[]): (server: NamedServer) => string {
+  const counts = countNames(servers.map(({ name }) => name));
+  return ({ id, name }) => filterValue(id, name, counts.get(name.toLowerCase()) === 1);
 }
 
 /** The same of customers. */
 export function customerValues(servers: readonly TrafficServer[]): Map<number, string> {
   const names = new Map<number, string>();
   for (const { tenantId, tenantName } of servers) names.set(tenantId, tenantName);
-  const counts = new Map<string, number>();
-  for (const name of names.values()) {
-    const key = name.toLowerCase();
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
+  const counts = countNames(names.values());
   const values = new Map<number, string>();
   for (const [id, name] of names) values.set(id, filterValue(id, name, counts.get(name.toLowerCase()) === 1));
   return values;

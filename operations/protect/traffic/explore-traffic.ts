@@ -23,7 +23,7 @@ import type {
 import { directionsOf, namesApplications } from './explore.ts';
 import { listTrafficServers, type TrafficServer } from './explorer-store.ts';
 import type { Opened } from './opened.ts';
-import { addressFilters, createNames, passesServer } from './traffic-names.ts';
+import { addressFilters, createNames, passingServers } from './traffic-names.ts';
 import type { RankOptions } from './usage-rank.ts';
 import { createUsageReader, type UsageReader } from './usage-reader.ts';
 import type { LineOptions } from './usage-reading.ts';
@@ -64,7 +64,7 @@ export async function openExploration(
   const destroyedSince = tenantIds === 'all' ? new Date(2 * ask.fromMs - ask.toMs) : null;
   const [all, nowMs] = await Promise.all([listTrafficServers(db, tenantIds, destroyedSince), readNowMs(db)]);
   const reached = tenantIds === 'all' ? all : all.filter((server) => server.isShown);
-  const servers = reached.filter((server) => passesServer(ask.filters, server));
+  const servers = passingServers(ask.filters, reached);
   const isEveryServer = tenantIds === 'all' && servers.length === all.length;
   const opened: Opened = {
     db,

@@ -3,7 +3,7 @@
  * and the servers, and reads every part of the range from the coarsest sums that hold it.
  */
 import { type RawBuilder, sql } from 'kysely';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { asColumns, type Columns, fromColumns, type Queryable } from '#service-kit/postgres/index.ts';
 import { grainOfStep, type RangePart, splitRange } from './split-range.ts';
 import { packetsOfMinute } from './sum-store.ts';
 import type { UsageRange, UsageStep } from './usage-store.ts';
@@ -36,8 +36,10 @@ export function seriesOf({ tenantIds, serverIds, addresses }: ExplorerScope): Ra
 const within = (column: RawBuilder<unknown>, { fromMs, toMs }: UsageRange) =>
   sql`${column} >= ${new Date(fromMs)} and ${column} < ${new Date(toMs)}`;
 
-const minuteBit = sql`1::bigint << (extract(epoch from minute)::bigint / 60 % 60)::int`;
-const tenShift = sql`(extract(epoch from at)::bigint / 600 % 6 * 10)::int`;
+/** Servers whose series are few beside all others: what they have is looked up, and not searched for in what all have. */
+const fewServersMax = 1_000;
+export const hasFewServers = ({ serverIds }: ExplorerScope): boolean =>
+  serverIds !== null && serverIds.length <= fewServersMax;
 
 /** Whether every series counts. */
 const isEverything = ({ tenantIds, serverIds, addresses }: ExplorerScope) =>
@@ -47,43 +49,53 @@ const isEverything = ({ tenantIds, serverIds, addresses }: ExplorerScope) =>
 const chosen = (scope: ExplorerScope) => sql`chosen as materialized (
   select allocation_id, server_id, address from protect_series where ${seriesOf(scope)})`;
 
-/** A few series are looked up by themselves; all of them are read without a look. */
-export const onlyChosen = (scope: ExplorerScope): RawBuilder<unknown> =>
-  isEverything(scope) ? sql`` : sql`and allocation_id in (select allocation_id from chosen)`;
+/**
+ * A few series are looked up by themselves; all of them are read without a look. As a list in one condition on the index, so
+ * that a page that holds rows of several series is read once.
+ */
+export const onlyChosen = (scope: ExplorerScope): RawBuilder<unknown> => {
+  if (isEverything(scope)) return sql``;
+  return hasFewServers(scope)
+    ? sql`and allocation_id = any(array(select allocation_id from chosen))`
+    : sql`and allocation_id in (select allocation_id from chosen)`;
+};
 
 /** What is read: bytes alone, or packets beside them. */
 export interface Measured {
   hasPackets: boolean;
 }
 
-/** Bytes and packets of a part of a range, with the observed minutes of its hour as bits. */
+/** Bytes and packets of a part of a range, with its observed minutes as bits: the first minute of each row is the lowest. */
 function rowsOfPart(part: RangePart, scope: ExplorerScope, { hasPackets }: Measured): RawBuilder<unknown> {
   const only = onlyChosen(scope);
   const packets = (of: RawBuilder<unknown>) => (hasPackets ? of : sql`null::bigint, 0::bigint`);
-  switch (part.grain) {
-    case 'hours':
-      return sql`select allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes,
-          ${packets(sql`packets, coalesce(packet_minutes, 0)`)}
-        from protect_usage_hours where ${within(sql`at`, part)} ${only}`;
-    case 'tens':
-      return sql`select allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes << ${tenShift},
-          outbound_minutes << ${tenShift}, ${packets(sql`packets, coalesce(packet_minutes, 0) << ${tenShift}`)}
-        from protect_usage_tens where ${within(sql`at`, part)} ${only}`;
-    default:
-      return sql`select allocation_id, minute, coalesce(inbound_bytes, 0), coalesce(outbound_bytes, 0),
-          case when inbound_bps is null then 0 else ${minuteBit} end,
-          case when outbound_bps is null then 0 else ${minuteBit} end,
-          ${packets(sql`${packetsOfMinute}, case when pps is null then 0 else ${minuteBit} end`)}
-        from protect_minutes where ${within(sql`minute`, part)}
-          and (inbound_bps is not null or outbound_bps is not null) ${only}`;
-  }
+  if (part.grain !== 'minutes')
+    return sql`select allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes,
+        ${packets(sql`packets, coalesce(packet_minutes, 0)`)}
+      from ${sql.table(`protect_usage_${part.grain}`)} where ${within(sql`at`, part)} ${only}`;
+  const bit = (column: string) => sql`case when ${sql.ref(column)} is null then 0::bigint else 1::bigint end`;
+  return sql`select allocation_id, minute, coalesce(inbound_bytes, 0), coalesce(outbound_bytes, 0), ${bit('inbound_bps')},
+      ${bit('outbound_bps')}, ${packets(sql`${packetsOfMinute}, ${bit('pps')}`)}
+    from protect_minutes where ${within(sql`minute`, part)} and (inbound_bps is not null or outbound_bps is not null) ${only}`;
 }
 
-const rowsOf = (parts: readonly RangePart[], scope: ExplorerScope, measured: Measured) => sql`(${sql.join(
-  parts.map((part) => rowsOfPart(part, scope, measured)),
-  sql` union all `,
-)})
-    as part (allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes, packets, packet_minutes)`;
+const rowColumns = sql`as part (allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes, packets, packet_minutes)`;
+const secondsOfAt = sql`date_part('epoch', at)::bigint`;
+/** Where in its hour a row's first minute is. */
+const firstMinute: Readonly<Record<RangePart['grain'], RawBuilder<unknown> | null>> = {
+  hours: null,
+  tens: sql`(${secondsOfAt} / 600 % 6 * 10)::int`,
+  minutes: sql`(${secondsOfAt} / 60 % 60)::int`,
+};
+
+/** Observed minutes as bits of their hour. */
+const inHour = (part: RangePart, column: RawBuilder<unknown>) => {
+  const first = firstMinute[part.grain];
+  return first === null ? column : sql`${column} << ${first}`;
+};
+
+const unionAll = (parts: readonly RangePart[], of: (part: RangePart) => RawBuilder<unknown>) =>
+  sql.join(parts.map(of), sql` union all `);
 
 /** What an address did in a range in which it was observed. */
 export interface AddressSum {
@@ -97,6 +109,31 @@ export interface AddressSum {
   /** Some observed minutes have no packets. */
   arePacketsPartial: boolean;
 }
+const sumColumns: readonly (keyof AddressSum)[] = [
+  ...(['allocationId', 'serverId', 'address', 'inboundBytes', 'outboundBytes'] as const),
+  ...(['packets', 'arePacketsPartial'] as const),
+];
+
+/** Sums of what rows of `part` say, and which of their minutes were observed. */
+const summed = ({
+  hasPackets,
+}: Measured) => sql`sum(inbound_bytes)::bigint as inbound, sum(outbound_bytes)::bigint as outbound,
+  bit_or(inbound_minutes) as in_minutes, bit_or(outbound_minutes) as out_minutes,
+  ${
+    hasPackets
+      ? sql`(sum(packets) filter (where packet_minutes <> 0))::bigint as packets, bit_or(packet_minutes) as packet_minutes,
+        bool_or((inbound_minutes | outbound_minutes) & ~packet_minutes <> 0) as is_partial`
+      : sql`null::bigint as packets, 0::bigint as packet_minutes, false as is_partial`
+  }`;
+
+/** By allocation first: that is a sum over numbers, and few rows are left to be joined. */
+const addressSumsOf = (sums: RawBuilder<unknown>) =>
+  asColumns(
+    sql`select allocation_id as "allocationId", server_id as "serverId", address, inbound as "inboundBytes",
+        outbound as "outboundBytes", packets, is_partial as "arePacketsPartial"
+      from ${sums} sums join chosen using (allocation_id) where in_minutes | out_minutes <> 0`,
+    sumColumns,
+  );
 
 export async function listAddressSums(
   db: Queryable,
@@ -106,23 +143,12 @@ export async function listAddressSums(
 ): Promise<AddressSum[]> {
   const parts = splitRange(range, 'hours');
   if (parts.length === 0) return [];
-  const [packets, isPartial] = measured.hasPackets
-    ? [
-        sql`(sum(packets) filter (where packet_minutes <> 0))::bigint`,
-        sql`bool_or((inbound_minutes | outbound_minutes) & ~packet_minutes <> 0)`,
-      ]
-    : [sql`null::bigint`, sql`false`];
-  // By allocation first: that is a sum over numbers, and few rows are left to be joined.
-  const { rows } = await sql<AddressSum>`
+  const { rows } = await sql<{ sums: Columns }>`
     with ${chosen(scope)}, sums as (
-      select allocation_id, sum(inbound_bytes)::bigint as inbound, sum(outbound_bytes)::bigint as outbound,
-        ${packets} as packets, ${isPartial} as is_partial
-      from ${rowsOf(parts, scope, measured)} group by 1
-      having bit_or(inbound_minutes | outbound_minutes) <> 0)
-    select allocation_id as "allocationId", server_id as "serverId", address, inbound as "inboundBytes",
-      outbound as "outboundBytes", packets, is_partial as "arePacketsPartial"
-    from sums join chosen using (allocation_id)`.execute(db);
-  return rows;
+      select allocation_id, ${summed(measured)}
+      from (${unionAll(parts, (part) => rowsOfPart(part, scope, measured))}) ${rowColumns} group by 1)
+    select ${addressSumsOf(sql`sums`)} as sums`.execute(db);
+  return fromColumns(rows[0]!.sums);
 }
 
 /** What is added up to one line: everything, or servers or addresses by the number of their line. */
@@ -136,53 +162,108 @@ export interface LineStep extends UsageStep {
   pps: number | null;
 }
 
+interface StepRow {
+  id: number | null;
+  atMs: number;
+  inboundBytes: number;
+  outboundBytes: number;
+  inMinutes: number;
+  outMinutes: number;
+  packets: number | null;
+  packetMinutes: number;
+  minutes: number;
+}
+const stepColumns: readonly (keyof StepRow)[] = [
+  ...(['id', 'atMs', 'inboundBytes', 'outboundBytes', 'inMinutes', 'outMinutes'] as const),
+  ...(['packets', 'packetMinutes', 'minutes'] as const),
+];
+
+type StepRange = UsageRange & { stepSeconds: number } & Measured;
+
 /**
- * The course of lines. A step's rate is its bytes over the minutes in which any address of the line was observed; those are
- * counted hour by hour from the bits of all of them.
+ * Steps out of sums by `id` and `at`. A step's rate is its bytes over the minutes in which any address of the line was
+ * observed; those are counted hour by hour from the bits of all of them.
  */
+function stepsOf({ stepSeconds }: StepRange, times: RawBuilder<unknown>): RawBuilder<Columns> {
+  const step = (at: RawBuilder<unknown>) =>
+    sql`date_bin(make_interval(secs => ${stepSeconds}), ${at}, 'epoch')`;
+  // Steps of several hours are added up from hours; the bits of an hour can't be those of two.
+  const [hour, at] =
+    stepSeconds > 3600 ? [sql`date_bin('1 hour', at, 'epoch')`, step(sql`hour`)] : [step(sql`at`), sql`hour`];
+  const bits = (minutes: RawBuilder<unknown>) => sql`sum(bit_count((${minutes})::bit(64)))::int`;
+  return asColumns(
+    sql`select id, (date_part('epoch', ${at}) * 1000)::bigint as "atMs", sum(inbound)::bigint as "inboundBytes",
+        sum(outbound)::bigint as "outboundBytes", ${bits(sql`in_minutes`)} as "inMinutes", ${bits(sql`out_minutes`)} as "outMinutes",
+        sum(packets)::bigint as packets, ${bits(sql`packet_minutes`)} as "packetMinutes",
+        ${bits(sql`in_minutes | out_minutes`)} as minutes
+      from (
+        select id, ${hour} as hour, sum(inbound) as inbound, sum(outbound) as outbound, bit_or(in_minutes) as in_minutes,
+          bit_or(out_minutes) as out_minutes, sum(packets) as packets, bit_or(packet_minutes) as packet_minutes
+        from ${times} times group by 1, 2) slots
+      where in_minutes <> 0 or out_minutes <> 0 group by 1, 2 order by 1, 2`,
+    stepColumns,
+  );
+}
+
+function toSteps(columns: Columns): LineStep[] {
+  const rate = (bytes: number, minutes: number) => (minutes === 0 ? null : (bytes * 8) / (minutes * 60));
+  return fromColumns<StepRow>(columns).map((row) => ({
+    id: row.id,
+    at: new Date(row.atMs),
+    inboundBytes: row.inboundBytes,
+    outboundBytes: row.outboundBytes,
+    minutes: row.minutes,
+    pps: row.packetMinutes === 0 ? null : (row.packets ?? 0) / (row.packetMinutes * 60),
+    inboundBps: rate(row.inboundBytes, row.inMinutes),
+    outboundBps: rate(row.outboundBytes, row.outMinutes),
+  }));
+}
+
+/** The course of lines. */
 export async function listLineSteps(
   db: Queryable,
   scope: ExplorerScope,
-  range: UsageRange & { stepSeconds: number } & Measured,
+  range: StepRange,
   of: LinesOf,
 ): Promise<LineStep[]> {
   const parts = splitRange(range, grainOfStep(range.stepSeconds));
   if (parts.length === 0) return [];
   const line = of === 'all' ? sql`null::bigint` : sql`line`;
-  const step = sql`date_bin(make_interval(secs => ${range.stepSeconds}), hour, 'epoch')`;
-  const fine = sql`date_bin(make_interval(secs => ${range.stepSeconds}), at, 'epoch')`;
-  // Steps of several hours are added up from hours; the bits of an hour can't be those of two.
-  const at = range.stepSeconds > 3600 ? sql`date_bin('1 hour', at, 'epoch')` : fine;
-  const bits = (minutes: RawBuilder<unknown>) => sql`bit_count((${minutes})::bit(64))`;
-  const packets = range.hasPackets
-    ? sql`sum(packets) as packets, bit_or(packet_minutes) as packet_minutes`
-    : sql`null::bigint as packets, 0::bigint as packet_minutes`;
-  const { rows } = await sql<Omit<LineStep, 'inboundBps' | 'outboundBps' | 'pps'> & StepMinutes>`
-    with ${chosen(scope)}, slots as (
-      select ${line} as id, ${at} as hour, sum(inbound_bytes) as inbound, sum(outbound_bytes) as outbound,
-        bit_or(inbound_minutes) as in_minutes, bit_or(outbound_minutes) as out_minutes, ${packets}
-      from ${rowsOf(parts, scope, range)} ${of === 'all' ? sql`` : sql`join chosen using (allocation_id)`} ${lineJoin(of)}
-      group by 1, 2)
-    select id, ${range.stepSeconds > 3600 ? step : sql`hour`} as at, sum(inbound)::bigint as "inboundBytes",
-      sum(outbound)::bigint as "outboundBytes", sum(${bits(sql`in_minutes`)})::int as "inMinutes",
-      sum(${bits(sql`out_minutes`)})::int as "outMinutes", sum(packets)::bigint as packets,
-      sum(${bits(sql`packet_minutes`)})::int as "packetMinutes", sum(${bits(sql`in_minutes | out_minutes`)})::int as minutes
-    from slots where in_minutes <> 0 or out_minutes <> 0 group by 1, 2 order by 1, 2`.execute(db);
-  const rate = (bytes: number | null, minutes: number) =>
-    minutes === 0 ? null : ((bytes ?? 0) * 8) / (minutes * 60);
-  return rows.map(({ inMinutes, outMinutes, packets, packetMinutes, ...row }) => ({
-    ...row,
-    pps: packetMinutes === 0 ? null : (packets ?? 0) / (packetMinutes * 60),
-    inboundBps: rate(row.inboundBytes, inMinutes),
-    outboundBps: rate(row.outboundBytes, outMinutes),
-  }));
+  const join = of === 'all' ? sql`` : sql`join chosen using (allocation_id)`;
+  // What all rows of a time have in common is made once for their sum, and not for each of them.
+  const times = unionAll(
+    parts,
+    (part) => sql`
+      select id, at, inbound, outbound, ${inHour(part, sql`in_minutes`)} as in_minutes,
+        ${inHour(part, sql`out_minutes`)} as out_minutes, packets, ${inHour(part, sql`packet_minutes`)} as packet_minutes
+      from (
+        select ${line} as id, at, ${summed(range)}
+        from (${rowsOfPart(part, scope, range)}) ${rowColumns} ${join} ${lineJoin(of)} group by 1, 2) times`,
+  );
+  const { rows } = await sql<{ steps: Columns }>`
+    with ${chosen(scope)} select ${stepsOf(range, sql`(${times})`)} as steps`.execute(db);
+  return toSteps(rows[0]!.steps);
 }
 
-interface StepMinutes {
-  inMinutes: number;
-  outMinutes: number;
-  packets: number | null;
-  packetMinutes: number;
+/** Sums of addresses and the course of all of them, where both are of the same hours: these are read once for both. */
+export async function listSumsWithSteps(
+  db: Queryable,
+  scope: ExplorerScope,
+  range: StepRange,
+): Promise<{ sums: AddressSum[]; steps: LineStep[] }> {
+  const parts = splitRange(range, 'hours');
+  if (parts.length === 0) return { sums: [], steps: [] };
+  const inHours = (part: RangePart) => sql`
+    select allocation_id, at, inbound_bytes, outbound_bytes, ${inHour(part, sql`inbound_minutes`)},
+      ${inHour(part, sql`outbound_minutes`)}, packets, ${inHour(part, sql`packet_minutes`)}
+    from (${rowsOfPart(part, scope, range)}) ${rowColumns}`;
+  const { rows } = await sql<{ sums: Columns; steps: Columns }>`
+    with ${chosen(scope)}, both_ways as materialized (
+      select allocation_id, null::bigint as id, at, ${summed(range)}
+      from (${unionAll(parts, inHours)}) ${rowColumns} group by grouping sets (allocation_id, at))
+    select ${addressSumsOf(sql`(select * from both_ways where allocation_id is not null)`)} as sums,
+      ${stepsOf(range, sql`(select * from both_ways where allocation_id is null)`)} as steps`.execute(db);
+  return { sums: fromColumns(rows[0]!.sums), steps: toSteps(rows[0]!.steps) };
 }
 
 function lineJoin(of: LinesOf): RawBuilder<unknown> {

@@ -49,7 +49,7 @@ export {
   type Ranking,
   type RankOrder,
   rankOrders,
-  serverValues,
+  serverNamer,
 } from './exploration.ts';
 export {
   bytesOf,

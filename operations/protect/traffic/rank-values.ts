@@ -24,20 +24,33 @@ export function p95Of(rates: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : known[Math.ceil(known.length * 0.95) - 1]!;
 }
 
+/** What rows are put in order by. */
+export type Rankable = Pick<
+  RankedValue,
+  | 'label'
+  | 'inboundBytes'
+  | 'outboundBytes'
+  | 'packets'
+  | 'previousBytes'
+  | 'previousPackets'
+  | 'lastSentAt'
+  | 'outboundP95'
+>;
+
 /** How large a row is; nothing where its packets are not known. */
-export function sizeOf(row: RankedValue, measure: Measure): number {
+export function sizeOf(row: Rankable, measure: Measure): number {
   return measure === 'packets' ? (row.packets ?? 0) : row.inboundBytes + row.outboundBytes;
 }
 
 /** Against the time before: new is the largest change, unknown the smallest. */
-function changeOf(row: RankedValue, measure: Measure): number {
+function changeOf(row: Rankable, measure: Measure): number {
   const before = measure === 'packets' ? row.previousPackets : row.previousBytes;
   if (before === null) return -1;
   const size = sizeOf(row, measure);
   return before === 0 ? (size === 0 ? 0 : Number.POSITIVE_INFINITY) : size / before;
 }
 
-const keys: Readonly<Record<Exclude<RankOrder, 'name'>, (row: RankedValue, measure: Measure) => number>> = {
+const keys: Readonly<Record<Exclude<RankOrder, 'name'>, (row: Rankable, measure: Measure) => number>> = {
   total: sizeOf,
   in: (row) => row.inboundBytes,
   out: (row) => row.outboundBytes,
@@ -47,13 +60,16 @@ const keys: Readonly<Record<Exclude<RankOrder, 'name'>, (row: RankedValue, measu
   p95: (row) => row.outboundP95 ?? -1,
 };
 
+// Made once: a comparison by the language alone looks for its rules each time.
+const byLanguage = new Intl.Collator('en', { numeric: true });
+
 /** Rows in the wanted order; equal ones by their names. */
 export function rowOrder(
   order: RankOrder,
   isAscending: boolean,
   measure: Measure,
-): (a: RankedValue, b: RankedValue) => number {
-  const byName = (a: RankedValue, b: RankedValue) => a.label.localeCompare(b.label, 'en', { numeric: true });
+): (a: Rankable, b: Rankable) => number {
+  const byName = (a: Rankable, b: Rankable) => byLanguage.compare(a.label, b.label);
   if (order === 'name') return (a, b) => (isAscending ? byName(a, b) : byName(b, a));
   const of = keys[order];
   return (a, b) => {
@@ -61,4 +77,19 @@ export function rowOrder(
     if (left === right) return byName(a, b);
     return left < right === isAscending ? -1 : 1;
   };
+}
+
+/** The first rows of an order, as sorting all of them would have them: few of many take one look at each. */
+export function firstOf<Row>(rows: readonly Row[], limit: number, order: (a: Row, b: Row) => number): Row[] {
+  if (limit * 10 > rows.length) return rows.toSorted(order).slice(0, limit);
+  const first: Row[] = [];
+  for (const row of rows) {
+    if (first.length === limit && order(first[limit - 1]!, row) <= 0) continue;
+    let place = first.length;
+    // Equal ones stay in the order in which they came.
+    while (place > 0 && order(first[place - 1]!, row) > 0) place -= 1;
+    first.splice(place, 0, row);
+    if (first.length > limit) first.pop();
+  }
+  return first;
 }

@@ -1,11 +1,23 @@
 /** From filters to servers and addresses, and from ids to the names that stand in tables and filters. */
 import { canonicalAddress } from '#common/ip/index.ts';
-import { customerValues, serverValues } from './exploration.ts';
+import { customerValues, serverNamer } from './exploration.ts';
 import type { ExplorerScope, TrafficServer } from './explorer-store.ts';
 import { passes, type TrafficFilter } from './filter.ts';
 
-/** Whether a server passes the filters on servers, customers, nodes and clusters, by name or by id. */
-export function passesServer(filters: readonly TrafficFilter[], server: TrafficServer): boolean {
+/** Dimensions that a server has one value of. */
+const serverDimensions = ['server', 'customer', 'node', 'cluster'] as const;
+export type ServerDimension = (typeof serverDimensions)[number];
+
+/** Servers that pass the filters on servers, customers, nodes and clusters, by name or by id. */
+export function passingServers(
+  filters: readonly TrafficFilter[],
+  servers: readonly TrafficServer[],
+): readonly TrafficServer[] {
+  const ofServers = filters.filter(({ dimension }) => serverDimensions.some((one) => one === dimension));
+  return ofServers.length === 0 ? servers : servers.filter((server) => passesServer(ofServers, server));
+}
+
+function passesServer(filters: readonly TrafficFilter[], server: TrafficServer): boolean {
   const named = (name: string, id: number) => (value: string) =>
     value.toLowerCase() === name.toLowerCase() || value === String(id);
   const same = (name: string | null) => (value: string) =>
@@ -28,9 +40,6 @@ export function addressFilters(filters: readonly TrafficFilter[]): ExplorerScope
     }));
 }
 
-/** A dimension that a server has one value of. */
-export type ServerDimension = 'server' | 'customer' | 'node' | 'cluster';
-
 export interface Name {
   /** As a filter takes it. */
   value: string;
@@ -41,32 +50,47 @@ export interface Name {
 
 export interface Names {
   of(dimension: ServerDimension, serverId: number): Name;
+  /** The value of `of` alone: what servers are grouped by. */
+  filterValueOf(dimension: ServerDimension, serverId: number): string;
   server(serverId: number): TrafficServer | undefined;
 }
 
-/** Names of servers that an actor reaches. */
+/** Names of servers that an actor reaches. Which of them mean several is found out when the first is asked for. */
 export function createNames(servers: readonly TrafficServer[]): Names {
   const byId = new Map(servers.map((server) => [server.id, server]));
-  const [values, customers] = [serverValues(servers), customerValues(servers)];
+  let nameServer: ReturnType<typeof serverNamer> | null = null;
+  let customers: Map<number, string> | null = null;
+  const filterValueOf = (dimension: ServerDimension, serverId: number): string => {
+    const server = byId.get(serverId);
+    switch (dimension) {
+      case 'server':
+        if (server === undefined) return String(serverId);
+        nameServer ??= serverNamer(servers);
+        return nameServer(server);
+      case 'customer':
+        if (server === undefined) return 'unknown';
+        customers ??= customerValues(servers);
+        return customers.get(server.tenantId)!;
+      default:
+        return (dimension === 'node' ? server?.node : server?.clusterName) ?? 'none';
+    }
+  };
   return {
+    filterValueOf,
     server: (serverId) => byId.get(serverId),
     of(dimension, serverId) {
       const server = byId.get(serverId);
       const tenantId = server?.tenantId ?? null;
+      const value = filterValueOf(dimension, serverId);
       switch (dimension) {
         case 'server': {
           const label = server?.name ?? `server ${serverId}`;
-          const value = values.get(serverId) ?? String(serverId);
           return { value, label: server?.isDestroyed ? `${label} (destroyed)` : label, serverId, tenantId };
         }
-        case 'customer': {
-          const value = tenantId === null ? 'unknown' : customers.get(tenantId)!;
+        case 'customer':
           return { value, label: server?.tenantName ?? 'unknown', serverId: null, tenantId };
-        }
-        default: {
-          const value = (dimension === 'node' ? server?.node : server?.clusterName) ?? 'none';
+        default:
           return { value, label: value, serverId: null, tenantId: null };
-        }
       }
     },
   };

@@ -70,7 +70,7 @@ async function listServersOf(
 ): Promise<{ id: number; line: number }[]> {
   const lines = new Map(rows.map((row, line) => [row.value, line]));
   return (await sums.server()).flatMap(({ serverId }) => {
-    const line = lines.get(names.of(dimension, serverId).value);
+    const line = lines.get(names.filterValueOf(dimension, serverId));
     return line === undefined ? [] : [{ id: serverId, line }];
   });
 }

@@ -1,9 +1,9 @@
 /** Rankings of what addresses did: the values of a dimension, in the wanted order. */
-import type { RankedDimension, RankedValue, Ranking, RankOrder } from './exploration.ts';
+import type { Measure, RankedDimension, RankedValue, Ranking, RankOrder } from './exploration.ts';
 import * as store from './explorer-store.ts';
-import { rowOrder, sizeOf, sumOf } from './rank-values.ts';
+import { firstOf, rowOrder, sizeOf, sumOf } from './rank-values.ts';
 import type { Name, ServerDimension } from './traffic-names.ts';
-import { addressesOfServer, type UsageReading } from './usage-reading.ts';
+import { addressesOfServer, type RankableSum, type Rankables, type UsageReading } from './usage-reading.ts';
 import { addUp, previousOf, previousPacketsOf, type UsageSum } from './usage-sums.ts';
 
 export interface RankOptions {
@@ -24,28 +24,46 @@ export async function rankUsage(
   dimension: RankedDimension,
   { limit, order = 'total', isAscending = false, hasPercentiles = false }: RankOptions,
 ): Promise<Ranking> {
-  const values = await readValues(reading, dimension);
+  const all = await readRankables(reading, dimension);
   const { measure } = reading;
+  const byOrder = rowOrder(order, isAscending, measure);
+  const toValues = (rows: readonly RankableSum[]) => rows.map((row) => toValue(row, all, measure));
   const wanted = hasPercentiles && dimension === 'server';
   // To be in the order of percentiles all of them are needed, otherwise those of the rows that are shown.
   const isFirst = wanted && order === 'p95';
-  const ordered = [...(isFirst ? await withPercentiles(reading, values) : values)].sort(
-    rowOrder(order, isAscending, measure),
-  );
-  const shown = ordered.slice(0, limit);
-  const others = ordered.slice(limit);
+  const shown = isFirst
+    ? firstOf(await withPercentiles(reading, toValues(all.rows)), limit, byOrder)
+    : toValues(firstOf(all.rows, limit, byOrder));
+  const shownWithPackets = shown.filter(({ packets }) => packets !== null).length;
+  const allWithPackets = all.rows.reduce((count, { packets }) => count + (packets === null ? 0 : 1), 0);
   return {
     dimension,
     rows: wanted && !isFirst ? [...(await withPercentiles(reading, shown))] : shown,
     others: {
-      count: others.length,
-      inboundBytes: sumOf(others, (row) => row.inboundBytes),
-      outboundBytes: sumOf(others, (row) => row.outboundBytes),
-      packets: others.some(({ packets }) => packets !== null)
-        ? sumOf(others, (row) => row.packets ?? 0)
-        : null,
+      count: all.rows.length - shown.length,
+      inboundBytes: all.inboundBytes - sumOf(shown, (row) => row.inboundBytes),
+      outboundBytes: all.outboundBytes - sumOf(shown, (row) => row.outboundBytes),
+      packets:
+        allWithPackets > shownWithPackets ? all.packets - sumOf(shown, (row) => row.packets ?? 0) : null,
     },
     unnamed: null,
+  };
+}
+
+function toValue(row: RankableSum, all: Rankables, measure: Measure): RankedValue {
+  const isSized = all.size > 0 && (measure === 'bytes' || row.packets !== null);
+  return {
+    ...row.name,
+    service: null,
+    inboundBytes: row.inboundBytes,
+    outboundBytes: row.outboundBytes,
+    packets: row.packets,
+    share: isSized ? sizeOf(row, measure) / all.size : null,
+    previousBytes: row.previousBytes,
+    previousPackets: row.previousPackets,
+    lastSentAt: null,
+    inboundP95: null,
+    outboundP95: null,
   };
 }
 
@@ -70,54 +88,75 @@ async function withPercentiles(
   });
 }
 
-/** The values of a dimension, which a chart and its table share. */
-function readValues(reading: UsageReading, dimension: RankedDimension): Promise<readonly RankedValue[]> {
-  const known = reading.values.get(dimension);
+function readRankables(reading: UsageReading, dimension: RankedDimension): Promise<Rankables> {
+  const known = reading.rankables.get(dimension);
   if (known !== undefined) return known;
-  const read = makeValues(reading, dimension);
-  reading.values.set(dimension, read);
+  const read = makeRankables(reading, dimension);
+  reading.rankables.set(dimension, read);
   return read;
 }
 
-async function makeValues(reading: UsageReading, dimension: RankedDimension): Promise<RankedValue[]> {
-  const { names, measure, directions, sums } = reading;
-  const values: RankedValue[] = [];
-  const add = (name: Name, sum: UsageSum) => {
-    const inboundBytes = directions.in ? sum.inboundBytes : 0;
-    const outboundBytes = directions.out ? sum.outboundBytes : 0;
-    if (inboundBytes + outboundBytes === 0) return;
-    // There is one for each server: written out, they are made in a third of the time that spread parts take.
-    values.push({
-      value: name.value,
-      label: name.label,
-      service: null,
-      serverId: name.serverId,
-      tenantId: name.tenantId,
-      inboundBytes,
-      outboundBytes,
-      packets: sum.packets,
-      share: null,
-      previousBytes: previousOf(reading, sum),
-      previousPackets: previousPacketsOf(sum),
-      lastSentAt: null,
-      inboundP95: null,
-      outboundP95: null,
-    });
+async function makeRankables(reading: UsageReading, dimension: RankedDimension): Promise<Rankables> {
+  const { measure, sums, names } = reading;
+  const nameOf = namerOf(reading, dimension);
+  const groups =
+    dimension === 'address'
+      ? await sums.address()
+      : dimension === 'server'
+        ? await sums.server()
+        : addUp(await sums.server(), ({ serverId }) =>
+            names.filterValueOf(dimension as ServerDimension, serverId),
+          );
+  const rows = groups.map((sum) => new SumOfName(reading, sum, nameOf)).filter((row) => row.bytes > 0);
+  return {
+    rows,
+    inboundBytes: sumOf(rows, (row) => row.inboundBytes),
+    outboundBytes: sumOf(rows, (row) => row.outboundBytes),
+    packets: sumOf(rows, (row) => row.packets ?? 0),
+    size: sumOf(rows, (row) => sizeOf(row, measure)),
   };
-  if (dimension === 'address') {
-    for (const sum of await sums.address()) {
-      const { serverId, address } = sum;
-      const tenantId = names.server(serverId)?.tenantId ?? null;
-      add({ value: address, label: address, serverId, tenantId }, sum);
-    }
-  } else {
-    const of = dimension as ServerDimension;
-    const rows = await sums.server();
-    const groups = of === 'server' ? rows : addUp(rows, ({ serverId }) => names.of(of, serverId).value);
-    for (const sum of groups) add(names.of(of, sum.serverId), sum);
+}
+
+function namerOf({ names }: UsageReading, dimension: RankedDimension): (sum: UsageSum) => Name {
+  if (dimension !== 'address') return ({ serverId }) => names.of(dimension as ServerDimension, serverId);
+  return ({ serverId, address }) => {
+    const tenantId = names.server(serverId)?.tenantId ?? null;
+    return { value: address, label: address, serverId, tenantId };
+  };
+}
+
+class SumOfName implements RankableSum {
+  readonly inboundBytes: number;
+  readonly outboundBytes: number;
+  readonly packets: number | null;
+  readonly previousBytes: number | null;
+  readonly previousPackets: number | null;
+  readonly lastSentAt = null;
+  readonly outboundP95 = null;
+  readonly #sum: UsageSum;
+  readonly #nameOf: (sum: UsageSum) => Name;
+  #name: Name | null = null;
+
+  constructor(reading: UsageReading, sum: UsageSum, nameOf: (sum: UsageSum) => Name) {
+    this.inboundBytes = reading.directions.in ? sum.inboundBytes : 0;
+    this.outboundBytes = reading.directions.out ? sum.outboundBytes : 0;
+    this.packets = sum.packets;
+    this.previousBytes = previousOf(reading, sum);
+    this.previousPackets = previousPacketsOf(sum);
+    this.#sum = sum;
+    this.#nameOf = nameOf;
   }
-  const all = sumOf(values, (row) => sizeOf(row, measure));
-  const isSized = (row: RankedValue) => all > 0 && (measure === 'bytes' || row.packets !== null);
-  for (const row of values) row.share = isSized(row) ? sizeOf(row, measure) / all : null;
-  return values;
+
+  get bytes(): number {
+    return this.inboundBytes + this.outboundBytes;
+  }
+
+  get name(): Name {
+    this.#name ??= this.#nameOf(this.#sum);
+    return this.#name;
+  }
+
+  get label(): string {
+    return this.name.label;
+  }
 }

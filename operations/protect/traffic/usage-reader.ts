@@ -13,6 +13,7 @@ import type {
 import * as store from './explorer-store.ts';
 import type { Opened } from './opened.ts';
 import { p95Of, sumOf } from './rank-values.ts';
+import { grainOfStep } from './split-range.ts';
 import { readUsageLines } from './usage-lines.ts';
 import { hasFewMinutes, type RankOptions, rankUsage, rowsMax } from './usage-rank.ts';
 import { addressesOfServer, hasPackets, type LineOptions, type UsageReading } from './usage-reading.ts';
@@ -58,10 +59,16 @@ export function createUsageReader(opened: Opened): UsageReader {
   const stepsOf = (seconds: number) =>
     store.listLineSteps(db, scope, { fromMs, toMs, stepSeconds: seconds, hasPackets }, 'all');
   const sumsOf = (range: UsageRange) => store.listAddressSums(db, scope, range, { hasPackets });
+  // Steps of hours are of the same rows as the sums: one statement reads them for both.
+  const withSteps =
+    grainOfStep(stepSeconds) === 'hours'
+      ? once(() => store.listSumsWithSteps(db, scope, { fromMs, toMs, stepSeconds, hasPackets }))
+      : null;
   // Two statements, so that the larger part of what a page waits for is read at the same time.
   const known = once(async () => {
     const before = { fromMs: 2 * fromMs - toMs, toMs: fromMs };
-    return besideBefore(...(await Promise.all([sumsOf({ fromMs, toMs }), sumsOf(before)])));
+    const now = withSteps?.().then(({ sums }) => sums) ?? sumsOf({ fromMs, toMs });
+    return besideBefore(...(await Promise.all([now, sumsOf(before)])));
   });
   const reading: UsageReading = {
     ...opened,
@@ -70,8 +77,8 @@ export function createUsageReader(opened: Opened): UsageReader {
       server: once(async () => addUp(await known(), ({ serverId }) => serverId)),
       address: once(async () => addUp(await known(), ({ serverId, address }) => `${serverId} ${address}`)),
     },
-    steps: once(() => stepsOf(stepSeconds)),
-    values: new Map(),
+    steps: once(() => withSteps?.().then(({ steps }) => steps) ?? stepsOf(stepSeconds)),
+    rankables: new Map(),
   };
   return {
     stepSeconds,

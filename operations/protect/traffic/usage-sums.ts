@@ -44,15 +44,22 @@ const toUsage = (
 
 const sumOfKnown = (a: number | null, b: number | null) => (a === null ? b : b === null ? a : a + b);
 
-/** One sum for each key, with the server and the address of the first. */
+/** One sum for each key, with the server and the address of the first. The rows stay as they are; a sum of one row is that row. */
 export function addUp<Key>(rows: readonly UsageSum[], keyOf: (row: UsageSum) => Key): UsageSum[] {
   const sums = new Map<Key, UsageSum>();
+  // Most servers have one address: only what is added to is a copy.
+  const copied = new Set<Key>();
   for (const row of rows) {
     const key = keyOf(row);
-    const sum = sums.get(key);
-    if (sum === undefined) {
-      sums.set(key, { ...row });
+    const known = sums.get(key);
+    if (known === undefined) {
+      sums.set(key, row);
       continue;
+    }
+    const sum = copied.has(key) ? known : { ...known };
+    if (sum !== known) {
+      copied.add(key);
+      sums.set(key, sum);
     }
     sum.inboundBytes += row.inboundBytes;
     sum.outboundBytes += row.outboundBytes;

@@ -2,7 +2,7 @@
 import {
   type Exploration,
   type FilterDimension,
-  serverValues,
+  serverNamer,
   writeFilters,
 } from '#operations/protect/index.ts';
 import { splitTyped } from '#service-kit/explorer/index.ts';
@@ -39,7 +39,7 @@ async function valuesOf(explored: Exploration, dimension: FilterDimension): Prom
     [...values].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
   switch (dimension) {
     case 'server':
-      return sorted(serverValues(explored.reached).values());
+      return sorted(explored.reached.map(serverNamer(explored.reached)));
     case 'customer':
       return sorted(new Set(explored.reached.map(({ tenantName }) => tenantName)));
     case 'node':

@@ -54,7 +54,8 @@ export async function readFlags(
   const { events, isOfAttacks, hasMore } = await history.list(actor, {
     ...{ serverIds, isEveryServer, addresses, fromMs, toMs },
   });
-  const byId = new Map(servers.map((server) => [server.id, server]));
+  const named = new Set(events.map(({ serverId }) => serverId));
+  const byId = new Map(servers.filter(({ id }) => named.has(id)).map((server) => [server.id, server]));
   const flags = events.map((event) => {
     const server = byId.get(event.serverId);
     const text = eventText(event);

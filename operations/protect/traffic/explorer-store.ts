@@ -109,10 +109,23 @@ export interface AddressSum {
   /** Some observed minutes have no packets. */
   arePacketsPartial: boolean;
 }
-const sumColumns: readonly (keyof AddressSum)[] = [
+/** Without packets those columns say the same in each row, so they are not sent. */
+const sumColumns = ({ hasPackets }: Measured): (keyof AddressSum)[] => [
   ...(['allocationId', 'serverId', 'address', 'inboundBytes', 'outboundBytes'] as const),
-  ...(['packets', 'arePacketsPartial'] as const),
+  ...(hasPackets ? (['packets', 'arePacketsPartial'] as const) : []),
 ];
+const toSums = (columns: Columns): AddressSum[] =>
+  fromColumns<Omit<AddressSum, 'packets' | 'arePacketsPartial'> & Partial<AddressSum>>(columns).map(
+    (row) => ({
+      allocationId: row.allocationId,
+      serverId: row.serverId,
+      address: row.address,
+      inboundBytes: row.inboundBytes,
+      outboundBytes: row.outboundBytes,
+      packets: row.packets ?? null,
+      arePacketsPartial: row.arePacketsPartial ?? false,
+    }),
+  );
 
 /** Sums of what rows of `part` say, and which of their minutes were observed. */
 const summed = ({
@@ -127,12 +140,12 @@ const summed = ({
   }`;
 
 /** By allocation first: that is a sum over numbers, and few rows are left to be joined. */
-const addressSumsOf = (sums: RawBuilder<unknown>) =>
+const addressSumsOf = (measured: Measured, sums: RawBuilder<unknown>) =>
   asColumns(
     sql`select allocation_id as "allocationId", server_id as "serverId", address, inbound as "inboundBytes",
         outbound as "outboundBytes", packets, is_partial as "arePacketsPartial"
       from ${sums} sums join chosen using (allocation_id) where in_minutes | out_minutes <> 0`,
-    sumColumns,
+    sumColumns(measured),
   );
 
 export async function listAddressSums(
@@ -147,8 +160,8 @@ export async function listAddressSums(
     with ${chosen(scope)}, sums as (
       select allocation_id, ${summed(measured)}
       from (${unionAll(parts, (part) => rowsOfPart(part, scope, measured))}) ${rowColumns} group by 1)
-    select ${addressSumsOf(sql`sums`)} as sums`.execute(db);
-  return fromColumns(rows[0]!.sums);
+    select ${addressSumsOf(measured, sql`sums`)} as sums`.execute(db);
+  return toSums(rows[0]!.sums);
 }
 
 /** What is added up to one line: everything, or servers or addresses by the number of their line. */
@@ -261,9 +274,9 @@ export async function listSumsWithSteps(
     with ${chosen(scope)}, both_ways as materialized (
       select allocation_id, null::bigint as id, at, ${summed(range)}
       from (${unionAll(parts, inHours)}) ${rowColumns} group by grouping sets (allocation_id, at))
-    select ${addressSumsOf(sql`(select * from both_ways where allocation_id is not null)`)} as sums,
+    select ${addressSumsOf(range, sql`(select * from both_ways where allocation_id is not null)`)} as sums,
       ${stepsOf(range, sql`(select * from both_ways where allocation_id is null)`)} as steps`.execute(db);
-  return { sums: fromColumns(rows[0]!.sums), steps: toSteps(rows[0]!.steps) };
+  return { sums: toSums(rows[0]!.sums), steps: toSteps(rows[0]!.steps) };
 }
 
 function lineJoin(of: LinesOf): RawBuilder<unknown> {

@@ -72,6 +72,22 @@ test('applications of 24 hours are read from hours alone', async () => {
   assert.equal(of(nodes, 'protect_minutes').length, 0, JSON.stringify(nodes));
 });
 
+test('applications of a few servers, and the course of those that are shown, are one read each', async () => {
+  const filters = [
+    { dimension: 'server' as const, isNot: false, values: serverIds.slice(0, 2).map((id) => String(id)) },
+  ];
+  const explored = await world.protectTraffic.explore(systemActor, { ...day, filters });
+  const readsOf = async (run: () => Promise<unknown>) =>
+    of(await explainStatements(world.database, run), 'protect_application_hours').filter(
+      (node) => node['Relation Name'] !== undefined && node['Actual Loops'] > 0,
+    );
+  const ranking = await explored.rank('app', { limit: 2 });
+  const ranked = await readsOf(() => explored.rank('app', { limit: 3 }));
+  assert.equal(ranked.length, 1, JSON.stringify(ranked));
+  const drawn = await readsOf(() => explored.lines(ranking, { count: 2, hasRest: true }));
+  assert.equal(drawn.length, 1, JSON.stringify(drawn));
+});
+
 test('the course of a few applications is read by their names, and not among those of all applications', async () => {
   const { pool } = world.database;
   await pool.query(

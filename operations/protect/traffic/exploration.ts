@@ -133,7 +133,7 @@ export interface Flow {
 const filterValue = (id: number, name: string, isAlone: boolean) =>
   isAlone && !/^\d+$/.test(name) ? name : String(id);
 
-/** How often each name is there, whatever its case; each thing counts once. */
+/** How often each name is there, in any case of its letters; each thing counts once. */
 function countNames(names: Iterable<string>): Map<string, number> {
   const counts = new Map<string, number>();
   for (const name of names) {

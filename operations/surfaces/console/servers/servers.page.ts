@@ -159,8 +159,11 @@ function columnsFor({
       cell: (server) => server.addresses.map(({ address }) => html`<div>${code(address)}</div>`),
     },
     { key: 'plan', header: 'Plan', cell: (server) => server.planName },
-    { key: 'location', header: 'Location', cell: (server) => server.locationName },
-    { key: 'node', header: 'Node', kind: 'code', cell: (server) => server.node ?? 'none yet' },
+    {
+      key: 'location',
+      header: 'Location and node',
+      cell: (server) => html`<div>${server.locationName}</div><div>${code(server.node ?? 'none yet')}</div>`,
+    },
   ];
 }
 

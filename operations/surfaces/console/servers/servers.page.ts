@@ -161,7 +161,7 @@ function columnsFor({
     { key: 'plan', header: 'Plan', cell: (server) => server.planName },
     {
       key: 'location',
-      header: 'Location and node',
+      header: 'Location',
       cell: (server) => html`<div>${server.locationName}</div><div>${code(server.node ?? 'none yet')}</div>`,
     },
   ];

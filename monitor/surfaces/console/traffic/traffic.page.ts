@@ -248,7 +248,7 @@ function gapTable(request: FastifyRequest, rows: readonly GapRow[], isObserved: 
     empty: {
       title: 'No gaps',
       text: isObserved
-        ? 'All minutes of this range have arrived.'
+        ? 'No sensor reported a gap in this range.'
         : 'No sensor is enrolled, so no minutes are expected.',
     },
   });

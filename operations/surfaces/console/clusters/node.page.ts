@@ -10,6 +10,7 @@ import {
   form,
   formatCount,
   type Html,
+  html,
   link,
   moment,
   pageHeader,
@@ -135,7 +136,7 @@ function switches(staff: Staff, node: Node): Content {
 function room(node: Node, nowMs: number): Html {
   const line = (used: number, capacity: number, unit: string) => [
     shareBar(used / capacity),
-    ` ${formatCount(used)} of ${formatCount(capacity)} ${unit}`,
+    html` <span class="hint">${formatCount(used)} of ${formatCount(capacity)} ${unit}</span>`,
   ];
   return definitionList([
     { term: 'State', value: nodeBadge(node, nowMs) },

@@ -59,11 +59,14 @@ for (const current of document.querySelectorAll('.tabs > [aria-current], .segmen
   if (over > 0) bar.scrollLeft = over + 16;
 }
 
-/** Back from a refused form, the browser fills it as it was sent: the drawer that it stands in opens. */
+/**
+ * Back from a refused form, the browser fills it as it was sent: the drawer that it stands in opens. A form of a range holds the time
+ * of its page, which has moved since, and says nothing.
+ */
 const isFilled = (field) => !['hidden', 'search'].includes(field.type) && field.value !== field.defaultValue;
 addEventListener('pageshow', () => {
   if (performance.getEntriesByType('navigation')[0]?.type !== 'back_forward') return;
-  const fields = [...document.querySelectorAll('[popover] :is(input, textarea)')];
+  const fields = [...document.querySelectorAll('[popover] form[method="post"] :is(input, textarea)')];
   fields.find(isFilled)?.closest('[popover]:not(:popover-open)')?.showPopover();
 });
 for (const button of document.querySelectorAll('[data-back]')) button.hidden = history.length < 2;

@@ -34,6 +34,10 @@ export const given: Arguments = {
       { addresses: [{ address: '192.0.2.1', serverId: 1, line: 0 }] },
     ],
   ],
+  'operations/protect/traffic/explorer-store.ts:listSumsWithSteps': [
+    [traffic, range],
+    [traffic, { ...range, hasPackets: true }],
+  ],
   'operations/protect/traffic/explorer-store.ts:listMinutePercentiles': [
     [traffic, range, 'server'],
     [traffic, { ...range, hasPackets: true }, 'all'],

@@ -57,8 +57,10 @@ export function randomQuery(random: Random, own: Named, other: Named, endMs: num
       const values = Array.from({ length: 1 + random.below(3) }, () => someValue(dimension));
       return `${random.below(3) === 0 ? '-' : ''}${dimension}:${values.map((one) => `"${one}"`).join(',')}`;
     });
-  const length = 1 + random.below(hours * 60);
-  const fromMs = endMs - hours * 3_600_000 + random.below(hours * 60) * 60_000;
+  // Some are so long that their steps are hours, which are read in another way.
+  const days = random.below(8) === 0 ? 20 + random.below(10) : 0;
+  const length = 1 + days * 1440 + random.below(hours * 60);
+  const fromMs = endMs - days * 86_400_000 - hours * 3_600_000 + random.below(hours * 60) * 60_000;
   const utc = (ms: number) => new Date(ms).toISOString().slice(0, 16);
   if (random.below(6) === 0) filters.push(`${pick(foreign)}:"${whose().mark}"`);
   const query = new URLSearchParams({

@@ -57,8 +57,9 @@ export function randomQuery(random: Random, own: Named, other: Named, endMs: num
       const values = Array.from({ length: 1 + random.below(3) }, () => someValue(dimension));
       return `${random.below(3) === 0 ? '-' : ''}${dimension}:${values.map((one) => `"${one}"`).join(',')}`;
     });
-  // Some are so long that their steps are hours, which are read in another way.
-  const days = random.below(8) === 0 ? 20 + random.below(10) : 0;
+  const file = pick(ofServer);
+  // Some are so long that their steps are hours, which are read in another way; lists of minutes are never of so long a range.
+  const days = random.below(4) === 0 && !file.startsWith('minutes') ? 20 + random.below(10) : 0;
   const length = 1 + days * 1440 + random.below(hours * 60);
   const fromMs = endMs - days * 86_400_000 - hours * 3_600_000 + random.below(hours * 60) * 60_000;
   const utc = (ms: number) => new Date(ms).toISOString().slice(0, 16);
@@ -78,7 +79,7 @@ export function randomQuery(random: Random, own: Named, other: Named, endMs: num
   const place =
     random.below(2) === 0
       ? `/client/traffic/${pick(ofAll)}`
-      : `/client/servers/${pick(whose().serverIds)}/traffic/${pick(ofServer)}`;
+      : `/client/servers/${pick(whose().serverIds)}/traffic/${file}`;
   return `${place}?${query}`;
 }
 

@@ -1,38 +1,16 @@
 /** What only a browser can tell: scripts run under our policy, keys and theme work, nothing is wider than a phone. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { silentReporter } from '#common/reporter/index.ts';
-import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
-import { launchBrowser } from '#service-kit/testing/browser.ts';
-import { registerAssets, registerGallery } from './index.ts';
-import { openPage } from './testing/open-page.ts';
+import type { Page } from 'playwright-core';
+import { type ServedGallery, serveGallery } from './testing/serve-gallery.ts';
 
-let server: HttpServer;
-let browser: Browser;
-
+let gallery: ServedGallery;
 before(async () => {
-  server = await createHttpServer({
-    host: '127.0.0.1',
-    port: 0,
-    portSetting: 'none',
-    reporter: silentReporter,
-    routes: (app) => {
-      registerAssets(app);
-      registerGallery(app);
-    },
-  });
-  await server.start();
-  browser = await launchBrowser();
+  gallery = await serveGallery();
 });
+after(() => gallery?.stop());
 
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-const open = (path: string, options?: BrowserContextOptions, prepare?: (page: Page) => Promise<unknown>) =>
-  openPage(browser, `${server.url}${path}`, options, prepare);
+const open: ServedGallery['open'] = (...of) => gallery.open(...of);
 
 const ground = (page: Page) => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
 
@@ -61,9 +39,9 @@ describe('pages in a browser', () => {
     const dark = await ground(page);
     assert.notEqual(dark, light);
     assert.equal(await page.getByRole('button', { name: 'Dark' }).getAttribute('aria-pressed'), 'true');
-    await page.goto(`${server.url}/dev/gallery/sign-in`);
+    await page.goto(`${gallery.url}/dev/gallery/sign-in`);
     assert.equal(await ground(page), dark);
-    await page.goto(`${server.url}/dev/gallery`);
+    await page.goto(`${gallery.url}/dev/gallery`);
     await page.getByRole('button', { name: 'Auto' }).click();
     assert.equal(await ground(page), light);
     assert.deepEqual(opened.complaints, []);
@@ -120,7 +98,7 @@ describe('pages in a browser', () => {
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Open a drawer' }).click();
     await drawer.locator('input[type="text"]').first().fill('entered');
-    await page.goto(`${server.url}/dev/gallery/error/422`);
+    await page.goto(`${gallery.url}/dev/gallery/error/422`);
     assert.match(await page.locator('.error-page').innerText(), /Name has more than 100 characters\./);
     await page.getByRole('button', { name: 'Back', exact: true }).click();
     // A page that the browser had kept is not loaded again.
@@ -308,7 +286,7 @@ describe('pages in a browser', () => {
       '/dev/gallery/error/404',
       '/dev/gallery/error/500?inside',
     ]) {
-      await page.goto(`${server.url}${path}`);
+      await page.goto(`${gallery.url}${path}`);
       assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390, path);
     }
   });
@@ -316,30 +294,30 @@ describe('pages in a browser', () => {
 
 describe('assets', () => {
   test('an asset of this release is kept for ever, one asked by another hash is not kept', async () => {
-    const page = await (await fetch(`${server.url}/dev/gallery/sign-in`)).text();
+    const page = await (await fetch(`${gallery.url}/dev/gallery/sign-in`)).text();
     const path = /href="(\/assets\/[^"]+pages\.css)"/.exec(page)?.[1] ?? '';
-    const current = await fetch(`${server.url}${path}`);
+    const current = await fetch(`${gallery.url}${path}`);
     assert.equal(current.status, 200);
     assert.equal(current.headers.get('cache-control'), 'public, max-age=31536000, immutable');
     assert.equal(current.headers.get('content-encoding'), 'gzip');
     assert.match(await current.text(), /--accent/);
-    const older = await fetch(`${server.url}/assets/older/pages.css`, {
+    const older = await fetch(`${gallery.url}/assets/older/pages.css`, {
       headers: { 'accept-encoding': 'identity' },
     });
     assert.equal(older.headers.get('cache-control'), 'no-store');
     assert.equal(older.headers.get('content-encoding'), null);
-    assert.equal((await fetch(`${server.url}/assets/older/..%2f..%2fpackage.json`)).status, 404);
+    assert.equal((await fetch(`${gallery.url}/assets/older/..%2f..%2fpackage.json`)).status, 404);
   });
 
   test('a page with charts that refreshes itself loads less than 64 KiB of files as they are sent', async () => {
-    const page = await (await fetch(`${server.url}/dev/gallery`)).text();
+    const page = await (await fetch(`${gallery.url}/dev/gallery`)).text();
     const [, hash = ''] = /assets\/([^/]+)\/pages\.css/.exec(page) ?? [];
     const left = [...page.matchAll(/\/assets\/[^/"]+\/([\w.-]+)"/g)].map(([, name = '']) => name);
     const sizes = new Map<string, number>();
     // What the page names, and what those files import in turn.
     for (let name = left.pop(); name !== undefined; name = left.pop()) {
       if (sizes.has(name)) continue;
-      const answer = await fetch(`${server.url}/assets/${hash}/${name}`);
+      const answer = await fetch(`${gallery.url}/assets/${hash}/${name}`);
       assert.equal(answer.headers.get('content-encoding'), 'gzip', name);
       sizes.set(name, Number(answer.headers.get('content-length')));
       const text = await answer.text();

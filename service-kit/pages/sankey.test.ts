@@ -1,38 +1,16 @@
 /** What only a browser can tell of the picture of flows: which drawing is displayed, where its texts are, what a key reaches. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { silentReporter } from '#common/reporter/index.ts';
-import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
-import { launchBrowser } from '#service-kit/testing/browser.ts';
-import { assetUrl, registerAssets, registerGallery } from './index.ts';
-import { openPage } from './testing/open-page.ts';
+import { assetUrl } from './index.ts';
+import { type ServedGallery, serveGallery } from './testing/serve-gallery.ts';
 
-let server: HttpServer;
-let browser: Browser;
-
+let gallery: ServedGallery;
 before(async () => {
-  server = await createHttpServer({
-    host: '127.0.0.1',
-    port: 0,
-    portSetting: 'none',
-    reporter: silentReporter,
-    routes: (app) => {
-      registerAssets(app);
-      registerGallery(app);
-    },
-  });
-  await server.start();
-  browser = await launchBrowser();
+  gallery = await serveGallery();
 });
+after(() => gallery?.stop());
 
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-const open = (path: string, options?: BrowserContextOptions) =>
-  openPage(browser, `${server.url}${path}`, options);
+const open: ServedGallery['open'] = (...of) => gallery.open(...of);
 
 /** The drawing of flows that is displayed: its links, texts and what is wrong with their places. */
 const flowsSeen = `(() => {
@@ -86,7 +64,7 @@ describe('the picture of flows', () => {
   test('lights the flows of the name that has the focus, on a phone too', async () => {
     await using opened = await open('/dev/gallery', { viewport: { width: 390, height: 844 } });
     const { page } = opened;
-    await page.addScriptTag({ url: `${server.url}${assetUrl('explore.js')}`, type: 'module' });
+    await page.addScriptTag({ url: `${gallery.url}${assetUrl('explore.js')}`, type: 'module' });
     await page.locator('#flows .sankey').getByRole('link', { name: 'Peer 203.0.113.9,' }).focus();
     const lit = await page.locator('#flows .sankey-narrow path.is-lit title').allTextContents();
     assert.equal(lit.length, 5);

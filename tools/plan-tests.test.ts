@@ -5,9 +5,10 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { planTests } from './plan-tests.ts';
 
-/** Plans these files, by their texts; `first` are those that begin before all others. */
+/** Plans these files, by their texts; `first` are slow ones that begin before all others. */
 function plan(
   texts: Record<string, string>,
+  part: 'fast' | 'slow' = 'fast',
   first: { waiting: string[][]; longest: string[][] } = { waiting: [], longest: [] },
 ) {
   const root = mkdtempSync(join(tmpdir(), 'svc-plan-'));
@@ -16,7 +17,7 @@ function plan(
       mkdirSync(dirname(join(root, file)), { recursive: true });
       writeFileSync(join(root, file), text);
     }
-    return planTests(root, Object.keys(texts), first);
+    return planTests(root, Object.keys(texts), part, first);
   } finally {
     rmSync(root, { recursive: true });
   }
@@ -35,10 +36,10 @@ test('files that start no program share processes of at most fifteen, others hav
     [...names, ...alone, ...last, 'system-tests/c.test.ts'].map((file) => [file, "test('x', f);"]),
   );
   assert.deepEqual(plan(texts).batches, [
-    names.slice(0, 15),
-    [...names.slice(15), ...last],
     ...alone.map((file) => [file]),
     ['system-tests/c.test.ts'],
+    names.slice(0, 15),
+    [...names.slice(15), ...last],
   ]);
 });
 
@@ -50,8 +51,8 @@ test('a file that says so has a process of its own', () => {
     'monitor/d.test.ts': '',
   };
   assert.deepEqual(plan(texts).batches, [
-    ['monitor/a.test.ts', 'monitor/c.test.ts', 'monitor/d.test.ts'],
     ['monitor/b.test.ts'],
+    ['monitor/a.test.ts', 'monitor/c.test.ts', 'monitor/d.test.ts'],
   ]);
 });
 
@@ -69,14 +70,30 @@ test('a file that changes or measures its process without saying so is refused b
     );
 });
 
-test('the longest begin first, those that wait run beside them, and a name of none is refused', () => {
+test('a file whose first line says why it is slow is planned with the slow ones only', () => {
+  const texts = {
+    'monitor/a.test.ts': '',
+    'monitor/b.test.ts': '// Slow: it kills a monitor forty times.\n',
+    'monitor/c.test.ts': '// Slow:\n',
+    'monitor/d.test.ts': '\n// Slow: it says so too late.\n',
+  };
+  assert.deepEqual(plan(texts).batches, [['monitor/a.test.ts', 'monitor/c.test.ts', 'monitor/d.test.ts']]);
+  assert.deepEqual(plan(texts, 'slow').batches, [['monitor/b.test.ts']]);
+});
+
+test('of the slow files the longest begin first, those that wait run beside them, and others are refused', () => {
   const long = ['system-tests/long.test.ts', 'monitor/long.test.ts'];
   const waiting = ['system-tests/waits.test.ts', 'system-tests/a.test.ts'];
-  const texts = Object.fromEntries(['monitor/a.test.ts', ...long, ...waiting].map((file) => [file, '']));
+  const slow = ['monitor/a.test.ts', ...long, ...waiting];
+  const texts = Object.fromEntries(slow.map((file) => [file, '// Slow: it waits.']));
   const first = { waiting: [waiting], longest: [long] };
-  assert.deepEqual(plan(texts, first), {
+  assert.deepEqual(plan(texts, 'slow', first), {
     waiting: [waiting],
     batches: [long, ['monitor/a.test.ts']],
   });
-  assert.throws(() => plan(texts, { waiting: [], longest: [['gone.test.ts']] }), /gone\.test\.ts/);
+  for (const refused of ['gone.test.ts', 'monitor/fast.test.ts'])
+    assert.throws(
+      () => plan({ ...texts, 'monitor/fast.test.ts': '' }, 'slow', { waiting: [], longest: [[refused]] }),
+      new RegExp(`not slow: ${refused}`),
+    );
 });

@@ -1,5 +1,8 @@
 /**
- * Which test files share a process, and in which order everything begins.
+ * Which test files are fast and which are slow, which of them share a process, and in which order they begin.
+ *
+ * A slow file says why in its first line (`// Slow: <reason>`), and runs in `npm run test:slow`; all others run in
+ * `npm test`.
  *
  * A test file of a server program loads some 800 modules and compiles schemas and code that the next one needs again: in
  * a shared process this costs half of the processor time. A small one costs less than its process. Each test makes and
@@ -12,6 +15,8 @@ import { readFileSync } from 'node:fs';
 const sharingFolders =
   /^((proofs\/)?(monitor|operations|service-kit)|clients|common|contracts|lab\/\w+|sensor(?!\/commands\/)|system-tests\/testing)\//;
 
+const slowPattern = /^\/\/ Slow: \S/;
+
 /** A file that is marked so changes its process or measures it. */
 const ownProcessPattern = /^\/\/ Own process: /m;
 
@@ -19,7 +24,7 @@ const ownProcessPattern = /^\/\/ Own process: /m;
 const changingPattern =
   /process\.(memoryUsage|cpuUsage|resourceUsage)\(|setFlagsFromString\(|process\.env\.\w+ *(\?\?)?=[^=]|delete process\.env|Object\.assign\(process\.env|(?<!\bt\.)\bmock\.timers|process\.(chdir|umask|exitCode)|^after\(.*process\.exit/m;
 
-/** Files that begin before all others. */
+/** Slow files that begin before all others. */
 export interface FirstTests {
   /**
    * They run whole programs through real minutes and mostly wait, so they begin first and go beside the others, which use
@@ -48,7 +53,6 @@ const firstTests: FirstTests = {
   longest: [
     ['monitor/inbox/crash-points.test.ts'],
     ['proofs/operations/customer-api/isolation.test.ts'],
-    ['service-kit/pages/browser.test.ts'],
     ['proofs/sensor/spool/traced-cycles.test.ts'],
     ['system-tests/restart.test.ts'],
     ['proofs/sensor/collection/clock-steps.test.ts'],
@@ -71,24 +75,43 @@ export interface TestPlan {
   batches: string[][];
 }
 
-/** Plans the files (paths relative to `root`). Throws when a file would change a process that it shares. */
+/** True when the file's first line says why it is slow. */
+export function isSlow(root: string, file: string): boolean {
+  return slowPattern.test(readFileSync(`${root}/${file}`, 'utf8'));
+}
+
+/**
+ * Plans the fast or the slow ones of these files (paths relative to `root`), which begin and share processes in the order
+ * given. Throws when a file would change a process that it shares.
+ */
 export function planTests(
   root: string,
   files: readonly string[],
-  { waiting, longest } = firstTests,
+  part: 'fast' | 'slow',
+  { waiting, longest }: FirstTests = firstTests,
 ): TestPlan {
+  const own = files.filter((file) => isSlow(root, file) === (part === 'slow'));
+  if (part === 'fast') return { waiting: [], batches: shareProcesses(root, own) };
   const first = [...waiting, ...longest].flat();
-  const gone = first.filter((file) => !files.includes(file));
-  if (gone.length > 0) throw new Error(`tools/plan-tests.ts names files that are gone: ${gone.join(', ')}`);
-  const rest = files.filter((file) => !first.includes(file));
-  const shared = rest.filter((file) => maySharedProcess(root, file));
-  const own = rest.filter((file) => !shared.includes(file));
-  const batches: string[][] = [];
-  for (let at = 0; at < shared.length; at += batchMax) batches.push(shared.slice(at, at + batchMax));
+  const gone = first.filter((file) => !own.includes(file));
+  if (gone.length > 0)
+    throw new Error(`tools/plan-tests.ts names files that are not there or not slow: ${gone.join(', ')}`);
   return {
     waiting: waiting.map((together) => [...together]),
-    batches: [...longest.map((together) => [...together]), ...batches, ...own.map((file) => [file])],
+    batches: [
+      ...longest.map((together) => [...together]),
+      // Each takes so long that the modules it loads cost little beside it.
+      ...own.filter((file) => !first.includes(file)).map((file) => [file]),
+    ],
   };
+}
+
+function shareProcesses(root: string, files: readonly string[]): string[][] {
+  const shared = files.filter((file) => maySharedProcess(root, file));
+  const batches: string[][] = [];
+  for (let at = 0; at < shared.length; at += batchMax) batches.push(shared.slice(at, at + batchMax));
+  // They start programs and wait for them, so what uses the processor goes beside them.
+  return [...files.filter((file) => !shared.includes(file)).map((file) => [file]), ...batches];
 }
 
 function maySharedProcess(root: string, file: string): boolean {

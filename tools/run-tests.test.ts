@@ -4,13 +4,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { closeRun } from './test-report.ts';
 
 const runner = new URL('./run-tests.ts', import.meta.url).href;
+const reporter = new URL('./test-report.ts', import.meta.url).href;
 
-/** Runs these files in one process as the gate does; `after` and `failedBefore` are expressions. */
+/** Runs these files in one process as the gate does; the others are expressions. */
 function runTogether(
   texts: Record<string, string>,
-  { after = 'undefined', failedBefore = '0', silentMs = 'undefined' } = {},
+  { after = 'undefined', options = '{}', closing = '{}' } = {},
 ): {
   status: number | null;
   output: string;
@@ -24,8 +26,9 @@ function runTogether(
     });
     const script = `
       import { runTests } from ${JSON.stringify(runner)};
+      import { closeRun } from ${JSON.stringify(reporter)};
       const lane = { batches: [${JSON.stringify(files)}], concurrency: 1, after: ${after} };
-      process.exitCode = await runTests([lane], ${failedBefore}, ${silentMs});`;
+      process.exitCode = closeRun(await runTests([lane], ${options}), ${closing});`;
     // Within a test, the runner would report to the one that runs this file.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
     const result = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
@@ -78,16 +81,62 @@ test('a process that dies fails, and so do the files that it had not run', () =>
 test('a process that tells nothing for too long is ended, and fails', () => {
   const hanging =
     "import { test } from 'node:test';\ntest('it hangs', () => new Promise(() => setInterval(() => {}, 1000)));\n";
-  const { status, output } = runTogether({ 'a.test.mjs': hanging }, { silentMs: '1000' });
+  const { status, output } = runTogether({ 'a.test.mjs': hanging }, { options: '{ silentMs: 1000 }' });
   assert.equal(status, 1);
   assert.match(output, /a\.test\.mjs\n {6}The file ran no test/);
   assert.match(output, /The process of .* ended with SIGTERM/);
 });
 
 test('failures that are not of tests count with theirs', () => {
-  const { status, output } = runTogether({ 'a.test.mjs': passing }, { failedBefore: 'Promise.resolve(2)' });
+  const { status, output } = runTogether({ 'a.test.mjs': passing }, { closing: '{ failedChecks: 2 }' });
   assert.equal(status, 1);
   assert.match(output, /1 passed, 2 failed/);
+});
+
+/** It fails in its first process, and leaves a mark for the second. */
+const flaky = `
+  import { test } from 'node:test';
+  import { existsSync, writeFileSync } from 'node:fs';
+  const mark = import.meta.filename + '.mark';
+  test('it fails once', () => {
+    if (existsSync(mark)) return;
+    writeFileSync(mark, '');
+    throw new Error('not alone');
+  });`;
+
+test('a failing file of a run with retries runs once more alone, and is named as flaky when it passes then', () => {
+  const always =
+    "import { test } from 'node:test';\ntest('it fails', () => { throw new Error('the reason'); });\n";
+  const texts = { 'a.test.mjs': passing, 'b.test.mjs': flaky };
+  const mended = runTogether(texts, { options: '{ retries: true }' });
+  assert.equal(mended.status, 0, mended.output);
+  assert.match(mended.output, /^Flaky: .*:\n {2}.*b\.test\.mjs$/m);
+  assert.doesNotMatch(mended.output, /^Failed:/m);
+  assert.match(mended.output, /^2 passed, 0 failed$/m);
+  const failing = runTogether({ ...texts, 'c.test.mjs': always }, { options: '{ retries: true }' });
+  assert.equal(failing.status, 1);
+  assert.match(failing.output, /^Failed:\n {2}.*c\.test\.mjs: it fails$/m);
+  assert.match(failing.output, /^2 passed, 1 failed$/m);
+  const strict = runTogether(texts);
+  assert.equal(strict.status, 1);
+  assert.match(strict.output, /^1 passed, 1 failed$/m);
+});
+
+test('the closing lines name the ten slowest files, and those that take long without saying why', (t) => {
+  const said: string[] = [];
+  t.mock.method(console, 'log', (line: string) => void said.push(line));
+  const results = Array.from({ length: 12 }, (_, i) => ({
+    ...{ file: `${i}.test.ts`, passed: 2, failed: 0, failures: [] },
+    ...{ seconds: i, cpuSeconds: i > 9 ? 5.1 : 5 },
+  }));
+  const status = closeRun(results, { times: ['it took long'], isSlow: (file) => file === '11.test.ts' });
+  assert.equal(status, 0);
+  const [slowest, heavy, end] = said;
+  assert.equal(said.length, 3);
+  assert.match(slowest!, /^\nThe slowest files:\n {2}11\.0 s, 5\.1 s of processor time: 11\.test\.ts\n/);
+  assert.equal(slowest!.split('\n').length, 2 + 10);
+  assert.match(heavy!, /^\nOver 5 s .*:\n {2}10\.0 s, .*: 10\.test\.ts$/);
+  assert.equal(end, '\nit took long\n\n24 passed, 0 failed');
 });
 
 test('a lane that waits begins no test before', () => {

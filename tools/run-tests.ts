@@ -1,11 +1,9 @@
-/** Runs test files in processes, a bounded number at once, and reports what happens. */
+/** Runs test files in processes, a bounded number at once, prints what happens and tells what came of each file. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { resolve } from 'node:path';
-import { PassThrough } from 'node:stream';
-import type { TestEvent } from 'node:test/reporters';
+import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import report from './test-reporter.ts';
+import { type FileResult, type TestMessage, TestReport } from './test-report.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 
@@ -29,39 +27,45 @@ export interface Lane {
   after?: Promise<unknown>;
 }
 
-/**
- * Runs the lanes beside one another, prints the report and returns the exit code. `failedBefore`: failures that are not of
- * tests, and are counted with theirs.
- */
-export async function runTests(
-  lanes: readonly Lane[],
-  failedBefore: Promise<number> | number = 0,
-  silentMs = hangsAfterMs,
-): Promise<number> {
-  const events = new PassThrough({ objectMode: true });
-  void Promise.all(lanes.map((lane) => runLane(lane, events, silentMs))).then(
-    () => events.end(),
-    (error: Error) => events.destroy(error),
-  );
-  for await (const piece of report(events, failedBefore)) process.stdout.write(piece);
-  return Number(process.exitCode ?? 0);
+export interface RunOptions {
+  /** A file that fails runs once more, alone, when all others have ended: if it passes then, it is flaky. */
+  retries?: boolean;
+  silentMs?: number;
 }
 
-async function runLane(
-  { batches, concurrency, after }: Lane,
-  events: PassThrough,
-  silentMs: number,
-): Promise<void> {
+/** Runs the lanes beside one another. The results are in the order in which the files ended. */
+export async function runTests(
+  lanes: readonly Lane[],
+  { retries = false, silentMs = hangsAfterMs }: RunOptions = {},
+): Promise<FileResult[]> {
+  const report = new TestReport((text) => void process.stdout.write(text));
+  const first = await Promise.allSettled(lanes.map((lane) => runLane(lane, report, silentMs)));
+  for (const lane of first) if (lane.status === 'rejected') throw lane.reason;
+  const results = report.results();
+  if (!retries) return results;
+  for (const [at, result] of results.entries()) {
+    if (result.failed === 0) continue;
+    const { file } = result;
+    console.log(`once more, alone: ${file}`);
+    const again = new TestReport((text) => void process.stdout.write(text));
+    await runBatch([file], again, silentMs);
+    const second = again.results().find((one) => one.file === file);
+    if (second?.failed === 0) results[at] = { ...second, isFlaky: true };
+  }
+  return results;
+}
+
+async function runLane({ batches, concurrency, after }: Lane, report: TestReport, silentMs: number) {
   await after;
   const waiting = [...batches];
   const work = async () => {
-    for (let batch = waiting.shift(); batch; batch = waiting.shift()) await runBatch(batch, events, silentMs);
+    for (let batch = waiting.shift(); batch; batch = waiting.shift()) await runBatch(batch, report, silentMs);
   };
   await Promise.all(Array.from({ length: concurrency }, work));
 }
 
 /** A file that told nothing, because it has no test or its process died, fails. */
-async function runBatch(batch: Batch, events: PassThrough, silentMs: number): Promise<void> {
+async function runBatch(batch: Batch, report: TestReport, silentMs: number): Promise<void> {
   const files = batch.map((file) => resolve(root, file));
   const silent = new Set(files);
   const child = fork(`${root}/tools/test-batch.ts`, files, {
@@ -70,25 +74,19 @@ async function runBatch(batch: Batch, events: PassThrough, silentMs: number): Pr
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const hanging = setTimeout(() => child.kill(), silentMs);
-  child.on('message', (event: TestEvent) => {
+  child.on('message', (message: TestMessage) => {
     hanging.refresh();
-    // A file without a test passes by its own name.
-    if (event.type === 'test:fail' || (event.type === 'test:pass' && event.data.name !== event.data.file))
-      silent.delete(event.data.file!);
-    events.write(event);
+    if (message.kind === 'passed' || message.kind === 'failed') silent.delete(message.file);
+    report.take({ ...message, file: relative(root, message.file) });
   });
   const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
   clearTimeout(hanging);
-  for (const file of silent) events.write(failureOf(file, 'The file ran no test.'));
+  for (const file of silent) report.take(failureOf(file, 'The file ran no test.'));
   if (code !== 0)
-    events.write(
-      failureOf(files.at(-1)!, `The process of ${batch.join(', ')} ended with ${signal ?? code}.`),
-    );
+    report.take(failureOf(files.at(-1)!, `The process of ${batch.join(', ')} ended with ${signal ?? code}.`));
 }
 
-function failureOf(file: string, error: string) {
-  return {
-    type: 'test:fail',
-    data: { name: file, file, nesting: 0, testNumber: 0, details: { duration_ms: 0, error } },
-  };
+function failureOf(path: string, error: string): TestMessage {
+  const file = relative(root, path);
+  return { kind: 'failed', file, name: file, nesting: 0, ms: 0, isSuite: false, isLeftOut: false, error };
 }

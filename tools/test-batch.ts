@@ -5,16 +5,19 @@
  * usage: forked by tools/run-tests.ts with the files as arguments
  */
 import asyncHooks from 'node:async_hooks';
+import { readFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import type { HookFn } from 'node:test';
 import type { TestEvent } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { getCallSites } from 'node:util';
-import { describeFailure } from './test-reporter.ts';
+import { describeFailure, type TestMessage } from './test-report.ts';
 
 /** Hooks that the test runner makes. */
 const runnersHooks: asyncHooks.AsyncHook[] = [];
 const nodeTest = loadRunner();
+/** Linux's unit of processor time, for programs. */
+const ticksPerSecond = 100;
 const files = process.argv.slice(2);
 keepHooksInFiles(files);
 
@@ -109,16 +112,46 @@ function isInGroup(): boolean {
 process.on('uncaughtExceptionMonitor', (error) => console.error(error));
 process.on('unhandledRejection', (error) => console.error(error));
 
+const tell = (message: TestMessage) => void process.send!(message);
+
+/** The file whose tests run, and the processor time when they began. */
+let current: { file: string; since: number } | null = null;
+/** To load the files is a cost of all of them. */
+let loadingEach = 0;
+
+function beginFile(file: string | null): void {
+  if (current?.file === file) return;
+  const now = readProcessorTime();
+  if (current === null) loadingEach = now / files.length;
+  else tell({ kind: 'spent', file: current.file, cpuSeconds: now - current.since + loadingEach });
+  current = file === null ? null : { file, since: now };
+}
+
+/** Seconds of this process and of the programs it started that have ended. */
+function readProcessorTime(): number {
+  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]!.split(' ');
+  const [user, system, childrensUser, childrensSystem] = fields.slice(11, 15).map(Number);
+  return (user! + system! + childrensUser! + childrensSystem!) / ticksPerSecond;
+}
+
 for await (const event of nodeTest.run({ files, isolation: 'none' }) as AsyncIterable<TestEvent>) {
   if (event.type === 'test:dequeue') for (const hook of runnersHooks.splice(0)) hook.disable();
-  if (event.type === 'test:pass' || event.type === 'test:diagnostic') process.send!(event);
+  if (!('file' in event.data) || event.data.file === undefined) continue;
+  const { file } = event.data;
+  if (event.type === 'test:dequeue') beginFile(file);
+  if (event.type === 'test:diagnostic' && event.data.nesting > 0)
+    tell({ kind: 'said', file, text: event.data.message });
+  if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
+  const { name, nesting, details, skip, todo } = event.data;
+  const outcome = {
+    ...{ file, name, nesting, ms: details.duration_ms, isSuite: details.type === 'suite' },
+    isLeftOut: Boolean(skip || todo),
+  };
   // An error may hold what can't be sent, so it goes as the text that is shown of it.
-  if (event.type === 'test:fail') {
-    const { error } = event.data.details;
-    process.send!({
-      ...event,
-      data: { ...event.data, details: { ...event.data.details, error: describeFailure(error) } },
-    });
-  }
+  // A file without a test passes by its own name.
+  if (event.type === 'test:pass' && name !== file) tell({ kind: 'passed', ...outcome });
+  if (event.type === 'test:fail')
+    tell({ kind: 'failed', ...outcome, error: describeFailure(event.data.details.error) });
 }
+beginFile(null);
 process.disconnect();

@@ -1,31 +1,64 @@
-/** The checks: everything of the gate but its tests. */
-import { spawn, spawnSync } from 'node:child_process';
+/**
+ * The checks of the gate: everything but the tests. The tools of others run as processes of their own, the checks that are
+ * written here run one after the other in this one, and read each file once.
+ *
+ * usage: sh tools/with-node tools/checks.ts
+ */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { checkBoundaries } from './boundaries/index.ts';
 import { findDeadPaths } from './doc-paths/index.ts';
 import { checkGlossary } from './glossary/index.ts';
+import { checkPage } from './proofs-page.ts';
+import { checkReference } from './settings-reference.ts';
+import { openTree, type Tree } from './tree.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 const bin = (name: string) => `${root}/node_modules/.bin/${name}`;
 
-/** Files of the working tree that git knows or would add; without git, every file below. */
-export function listFiles(): string[] {
-  const git = spawnSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root, encoding: 'utf8' });
-  const listed =
-    git.status === 0
-      ? git.stdout
-      : spawnSync('find', ['.', '-path', './node_modules', '-prune', '-o', '-type', 'f', '-print'], {
-          cwd: root,
-          encoding: 'utf8',
-        }).stdout;
-  return listed
-    .split('\n')
-    .map((file) => file.replace(/^\.\//, ''))
-    .filter((file) => file !== '' && existsSync(`${root}/${file}`))
-    .sort();
+interface Check {
+  name: string;
+  /** What is wrong, or null. `tell` prints figures beside the name. */
+  run(tell: (figures: string) => void): Promise<string | null> | string | null;
 }
+
+/** Checks that are processes of their own. */
+const tools: Check[] = [
+  {
+    name: 'format and lint',
+    run: () => runTool(bin('biome'), 'check', '--error-on-warnings', '--max-diagnostics=40', '.'),
+  },
+  // On one thread it takes two thirds of the processor time, and the others of the list have the other processors.
+  { name: 'types', run: () => runTool(bin('tsc'), '--singleThreaded') },
+  { name: 'wire format', run: () => runTool(bin('buf'), 'lint') },
+  { name: 'dead code', run: () => runTool(bin('knip')) },
+];
+
+const ownChecks = (tree: Tree): Check[] => [
+  {
+    name: 'boundaries',
+    run(tell) {
+      const { offences, figures } = checkBoundaries(tree, 200);
+      tell(figures);
+      return linesOf(offences.map((o) => `${o.file}: ${o.what}\n    (${o.rule})`));
+    },
+  },
+  {
+    name: 'glossary',
+    run: () => linesOf(checkGlossary(tree).map(({ file, what }) => `${file}: ${what}`)),
+  },
+  {
+    name: 'paths in documents',
+    run: () => linesOf(findDeadPaths(tree).map(({ at, path }) => `${at}: there is no ${path}`)),
+  },
+  { name: 'proofs page', run: checkPage },
+  { name: 'settings reference', run: checkReference },
+];
+
+const linesOf = (faults: readonly string[]) => (faults.length === 0 ? null : faults.join('\n'));
 
 async function runTool(...command: string[]): Promise<string | null> {
   const child = spawn(command[0]!, command.slice(1), { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -40,63 +73,9 @@ async function runTool(...command: string[]): Promise<string | null> {
   }
 }
 
-interface Check {
-  name: string;
-  /** What is wrong, or null. `tell` prints figures beside the name. */
-  run(tell: (figures: string) => void): Promise<string | null>;
-}
-
-const checks: Check[] = [
-  {
-    name: 'format and lint',
-    run: () => runTool(bin('biome'), 'check', '--error-on-warnings', '--max-diagnostics=40', '.'),
-  },
-  // On one thread it takes two thirds of the processor time, and the others of the list have the other processors.
-  { name: 'types', run: () => runTool(bin('tsc'), '--singleThreaded') },
-  {
-    name: 'boundaries',
-    async run(tell) {
-      const { offences, figures } = checkBoundaries(root, listFiles(), 200);
-      tell(figures);
-      return offences.length === 0
-        ? null
-        : offences.map((o) => `${o.file}: ${o.what}\n    (${o.rule})`).join('\n');
-    },
-  },
-  {
-    name: 'glossary',
-    async run() {
-      const faults = checkGlossary(root, listFiles());
-      return faults.length === 0 ? null : faults.map(({ file, what }) => `${file}: ${what}`).join('\n');
-    },
-  },
-  {
-    name: 'paths in documents',
-    async run() {
-      const dead = findDeadPaths(root, listFiles());
-      return dead.length === 0 ? null : dead.map(({ at, path }) => `${at}: there is no ${path}`).join('\n');
-    },
-  },
-  { name: 'wire format', run: () => runTool(bin('buf'), 'lint') },
-  {
-    name: 'settings reference',
-    run: () => runTool(process.execPath, `${root}/tools/settings-reference.ts`, '--check'),
-  },
-  {
-    name: 'proofs page',
-    run: () => runTool(process.execPath, `${root}/tools/proofs-page.ts`, '--check'),
-  },
-  { name: 'dead code', run: () => runTool(bin('knip')) },
-];
-
-interface Verdict {
-  fault: string | null;
-  figures: string;
-  seconds: number;
-}
-
-async function runCheck(check: Check): Promise<Verdict> {
-  const started = performance.now();
+/** Runs a check and tells how it went. Returns whether it failed. */
+async function runCheck(check: Check): Promise<boolean> {
+  const startedMs = performance.now();
   let figures = '';
   let fault: string | null;
   try {
@@ -106,21 +85,35 @@ async function runCheck(check: Check): Promise<Verdict> {
   } catch (error) {
     fault = (error as Error).message;
   }
-  return { fault, figures, seconds: (performance.now() - started) / 1000 };
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  console.log(`${fault === null ? 'ok  ' : 'FAIL'}  ${check.name}${figures} (${seconds} s)`);
+  if (fault !== null) console.log(fault);
+  return fault !== null;
 }
 
-/**
- * All begin at once: half of them use one processor only. They are told in the order of the list. Returns how many failed.
- */
-export async function runChecks(): Promise<number> {
-  const verdicts = checks.map((check) => ({ check, verdict: runCheck(check) }));
-  let failed = 0;
-  for (const { check, verdict } of verdicts) {
-    const { fault, figures, seconds } = await verdict;
-    console.log(`${fault === null ? 'ok  ' : 'FAIL'}  ${check.name}${figures} (${seconds.toFixed(1)} s)`);
-    if (fault === null) continue;
-    console.log(fault);
-    failed += 1;
+/** Of this process and the ended ones that it started; null where the system does not tell. */
+function processorSeconds(): number | null {
+  try {
+    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]!.split(' ');
+    // Hundredths of a second on every Linux.
+    return fields.slice(11, 15).reduce((sum, one) => sum + Number(one), 0) / 100;
+  } catch {
+    return null;
   }
+}
+
+async function main(): Promise<number> {
+  const verdicts = tools.map(runCheck);
+  for (const check of ownChecks(openTree(root))) {
+    // Meanwhile the tools may say what they found.
+    await nextTurn();
+    verdicts.push(runCheck(check));
+  }
+  const failed = (await Promise.all(verdicts)).filter((isFailed) => isFailed).length;
+  const seconds = processorSeconds();
+  if (seconds !== null) console.log(`The checks took ${Math.round(seconds)} s of processor time.`);
   return failed;
 }
+
+// `tools/test.ts` reads it.
+process.exitCode = await main();

@@ -1,8 +1,7 @@
 /**
- * Writes docs/proofs.md from docs/proofs.tsv, to which `npm run prove -- NAME --record` appends; with `--check` it only says
- * whether the page is current.
+ * Writes docs/proofs.md from docs/proofs.tsv, to which `npm run prove -- NAME --record` appends.
  *
- * usage: sh tools/with-node tools/proofs-page.ts [--check]
+ * usage: sh tools/with-node tools/proofs-page.ts
  */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -47,13 +46,11 @@ function toRow(cells: readonly string[]): string {
   return `| ${cells.join(' | ')} |`;
 }
 
-function main(): void {
-  const wanted = renderPage(readFileSync(recordsFile, 'utf8'));
-  if (!process.argv.includes('--check')) writeFileSync(pageFile, wanted);
-  else if (readFileSync(pageFile, 'utf8') !== wanted) {
-    console.log('docs/proofs.md is out of date; make it anew: sh tools/with-node tools/proofs-page.ts');
-    process.exitCode = 1;
-  }
+/** What is wrong with the page; null if it is current. */
+export function checkPage(): string | null {
+  return readFileSync(pageFile, 'utf8') === renderPage(readFileSync(recordsFile, 'utf8'))
+    ? null
+    : 'docs/proofs.md is out of date; make it anew: sh tools/with-node tools/proofs-page.ts';
 }
 
-if (import.meta.main) main();
+if (import.meta.main) writeFileSync(pageFile, renderPage(readFileSync(recordsFile, 'utf8')));

@@ -1,9 +1,9 @@
 /**
- * Writes docs/settings.md from the programs' own definitions; with `--check` it only says whether the file is current.
+ * Writes docs/settings.md from the programs' own definitions.
  *
- * usage: sh tools/with-node tools/settings-reference.ts [--check]
+ * usage: sh tools/with-node tools/settings-reference.ts
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Setting } from '#common/config/index.ts';
 import { demoSettings } from '#demo/config.ts';
@@ -42,20 +42,13 @@ function renderReference(): string {
   return `${lines.join('\n')}\n`;
 }
 
-const wanted = renderReference();
-if (process.argv.includes('--check')) {
-  let current = '';
-  try {
-    current = readFileSync(file, 'utf8');
-  } catch {
-    // A missing file is as stale as an old one.
-  }
-  if (current !== wanted) {
-    console.log(
-      'docs/settings.md is out of date; make it anew: sh tools/with-node tools/settings-reference.ts',
-    );
-    process.exitCode = 1;
-  }
-} else {
-  writeFileSync(file, wanted);
+/** What is wrong with docs/settings.md; null if it is current. */
+export function checkReference(): string | null {
+  // A missing file is as stale as an old one.
+  const current = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  return current === renderReference()
+    ? null
+    : 'docs/settings.md is out of date; make it anew: sh tools/with-node tools/settings-reference.ts';
 }
+
+if (import.meta.main) writeFileSync(file, renderReference());

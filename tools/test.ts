@@ -3,21 +3,22 @@
  *
  * A test file whose first line says why it is slow (`// Slow: <reason>`) is a slow one.
  */
+import { spawn } from 'node:child_process';
 import { createHash, randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdirSync, statfsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { cpus, freemem } from 'node:os';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { silentReporter } from '#common/reporter/index.ts';
 import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
 import { testServerDir } from '#service-kit/testing/index.ts';
-import { listFiles, runChecks } from './checks.ts';
 import { isSlow, planTests } from './plan-tests.ts';
 import { type Lane, runTests } from './run-tests.ts';
 import { installSystemPackages } from './system-packages.ts';
 import { closeRun } from './test-report.ts';
+import { listFiles } from './tree.ts';
 
 const usage = `usage: npm test                   the checks and the fast tests
        npm run test:slow          the slow tests; one that fails runs once more, alone, at the end
@@ -71,8 +72,17 @@ function shuffle(files: readonly string[], seed: number): string[] {
 
 /** Processes of tests at once, beside those that mostly wait. */
 const processesMax = 3;
+/** In a process of their own, which prints what is wrong. Returns how many failed; when it is killed, one. */
+async function runChecks(): Promise<number> {
+  const child = spawn(process.execPath, [...process.execArgv, `${root}/tools/checks.ts`], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const [code] = await once(child, 'close');
+  return code ?? 1;
+}
+
 async function runPart(part: 'fast' | 'slow', order: (files: string[]) => string[]): Promise<number> {
-  const files = order(listFiles().filter((file) => file.endsWith('.test.ts')));
+  const files = order(listFiles(root).filter((file) => file.endsWith('.test.ts')));
   const plan = planTests(root, files, part);
   if (hasRoomInMemory()) {
     mkdirSync(memoryDir, { recursive: true, mode: 0o755 });
@@ -83,8 +93,8 @@ async function runPart(part: 'fast' | 'slow', order: (files: string[]) => string
   const sinceStart = () => formatTime(performance.now() - startedMs);
   const times: string[] = [];
   try {
-    // Some checks hold this process, so the tests begin before them. A check that fails keeps no test from running.
-    const checked = part === 'fast' ? nextTurn().then(runChecks) : 0;
+    // A check that fails keeps no test from running.
+    const checked = part === 'fast' ? runChecks() : 0;
     if (checked !== 0) void checked.then(() => times.push(`the checks took ${sinceStart()}`));
     const lanes: Lane[] = [
       { batches: plan.waiting, concurrency: plan.waiting.length },

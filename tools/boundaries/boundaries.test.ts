@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { treeOf } from '../testing/tree-of.ts';
 import { checkBoundaries } from './index.ts';
 import { rules } from './rules.ts';
 import { tableRules } from './tables.ts';
@@ -89,7 +87,7 @@ const offenders: Record<string, Record<string, string>> = {
     'operations/billing/charge.ts': `import { a } from './ledger.ts'; export const b = a;`,
     'operations/billing/ledger.ts': `import type { b } from './charge.ts'; export const a = 1 as typeof b;`,
   },
-  [tableRules.owner]: { 'operations/billing/tables.ts': `export const tables = ['servers'];` },
+  [tableRules.owner]: { 'operations/volumes/tables.ts': `export const tables = ['servers'];` },
   [tableRules.foreign]: {
     'operations/billing/store.ts': 'export const x = `select 1 from ledger l join servers s on s.id = l.id`;',
   },
@@ -106,18 +104,8 @@ const offenders: Record<string, Record<string, string>> = {
   },
 };
 
-function checkTree(files: Record<string, string>, modulesMin = 1) {
-  const root = mkdtempSync(join(tmpdir(), 'svc-boundaries-'));
-  try {
-    for (const [file, text] of Object.entries(files)) {
-      mkdirSync(dirname(join(root, file)), { recursive: true });
-      writeFileSync(join(root, file), text);
-    }
-    return checkBoundaries(root, Object.keys(files), modulesMin).offences;
-  } finally {
-    rmSync(root, { recursive: true });
-  }
-}
+const checkTree = (files: Record<string, string>, modulesMin = 1) =>
+  checkBoundaries(treeOf(files), modulesMin).offences;
 
 test('a tree that follows the law has no offence', () => {
   assert.deepEqual(checkTree(clean), []);

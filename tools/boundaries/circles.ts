@@ -17,17 +17,20 @@ export function findFileCircles(modules: readonly Module[]): string[][] {
   const order = new Map<string, number>();
   const lowest = new Map<string, number>();
   const stack: string[] = [];
+  const onStack = new Set<string>();
   const circles: string[][] = [];
   const visit = (path: string): void => {
     order.set(path, order.size);
     lowest.set(path, order.get(path)!);
     stack.push(path);
+    onStack.add(path);
     for (const next of edges.get(path)!) {
       if (!order.has(next)) visit(next);
-      if (stack.includes(next)) lowest.set(path, Math.min(lowest.get(path)!, lowest.get(next)!));
+      if (onStack.has(next)) lowest.set(path, Math.min(lowest.get(path)!, lowest.get(next)!));
     }
     if (lowest.get(path) !== order.get(path)) return;
-    const circle = stack.splice(stack.indexOf(path));
+    const circle = stack.splice(stack.lastIndexOf(path));
+    for (const one of circle) onStack.delete(one);
     if (circle.length > 1) circles.push(circle.sort());
   };
   for (const path of edges.keys()) if (!order.has(path)) visit(path);

@@ -3,7 +3,7 @@
  *
  * It parses with oxc, because a checker that reads nothing must not pass: it throws when it finds too few modules.
  */
-import { readFileSync } from 'node:fs';
+import type { Tree } from '../tree.ts';
 import { findFileCircles } from './circles.ts';
 import type { Offence } from './module.ts';
 import { readModule } from './read-module.ts';
@@ -17,10 +17,10 @@ export interface BoundaryReport {
   figures: string;
 }
 
-/** Checks the files (paths relative to `root`); throws when fewer than `modulesMin` could be read. */
-export function checkBoundaries(root: string, files: readonly string[], modulesMin: number): BoundaryReport {
-  const sources = files.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'));
-  const modules = sources.map((file) => readModule(root, file));
+/** Checks the tree; throws when fewer than `modulesMin` modules could be read. */
+export function checkBoundaries(tree: Tree, modulesMin: number): BoundaryReport {
+  const sources = tree.files.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'));
+  const modules = sources.map((file) => readModule(file, tree.read(file)));
   const importCount = modules.reduce((sum, module) => sum + module.imports.length, 0);
   if (modules.length < modulesMin || importCount === 0) {
     throw new Error(
@@ -43,14 +43,14 @@ export function checkBoundaries(root: string, files: readonly string[], modulesM
       what: `${circle.join(', ')} import one another`,
     })),
     ...checkSizes(modules),
-    ...checkTables(modules, readMigrations(root, files)),
+    ...checkTables(modules, readMigrations(tree)),
   );
   return { offences, figures: `${modules.length} modules, median of ${medianLines(modules)} lines` };
 }
 
-function readMigrations(root: string, files: readonly string[]) {
-  return files
+function readMigrations(tree: Tree) {
+  return tree.files
     .filter((file) => /^[\w-]+\/migrations\/.*\.sql$/.test(file))
     .sort()
-    .map((file) => ({ top: file.split('/')[0]!, text: readFileSync(`${root}/${file}`, 'utf8') }));
+    .map((file) => ({ top: file.split('/')[0]!, text: tree.read(file) }));
 }

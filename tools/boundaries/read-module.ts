@@ -1,7 +1,6 @@
-/** Reads a module with oxc: its imports with their targets, its SQL texts and the sizes of its functions. */
-import { readFileSync } from 'node:fs';
-import { parseSync } from 'oxc-parser';
-import { type FunctionSize, isStore, type Module, type Place, placeOf } from './module.ts';
+/** Reads a module with oxc: its imports with their targets, its SQL texts and its long functions. */
+import { parseSync, visitorKeys } from 'oxc-parser';
+import { functionLinesMax, isStore, type LongFunction, type Module, type Place, placeOf } from './module.ts';
 
 const sqlPattern =
   /^\s*(select\b[\s\S]*\bfrom\b|insert\s+into\b|update\s+\S+(\s+as\s+\S+)?\s+set\b|delete\s+from\b|(create|alter|drop)\s+(table|index)\b|with\s+\w+\s+as\s*\()/;
@@ -9,8 +8,7 @@ const sqlPattern =
 /** Part of the comment above a function that may be long. */
 const lengthReason = 'Over 80 lines: ';
 
-export function readModule(root: string, file: string): Module {
-  const text = readFileSync(`${root}/${file}`, 'utf8');
+export function readModule(file: string, text: string): Module {
   const parsed = parseSync(file, text);
   if (parsed.errors.length > 0)
     throw new Error(`boundaries: ${file} can't be parsed: ${parsed.errors[0]!.message}`);
@@ -33,21 +31,23 @@ export function readModule(root: string, file: string): Module {
     if (literal) specifiers.push({ text: literal[1]!, names: [], isTypeOnly: false });
   }
   const place = placeOf(file);
-  const texts = findTexts(parsed.program);
+  const isTables = file.endsWith('/tables.ts');
+  // No rule looks into tests, and making objects of what was parsed takes most of the time.
+  const body = place.isTest && !isTables ? nothing : readBody(parsed.program, text);
   return {
     place,
     imports: specifiers.map((specifier) => ({
       ...specifier,
       target: resolveSpecifier(place, specifier.text),
     })),
-    sqlTexts: texts
+    sqlTexts: body.texts
       .filter((one) => sqlPattern.test(one))
       .map((one) => one.trim().split('\n')[0]!.slice(0, 60)),
-    storeTexts: isStore(file) ? texts : [],
-    builderTables: findBuilderTables(parsed.program),
-    declaredTables: file.endsWith('/tables.ts') ? texts : [],
-    lines: text.replace(/\n$/, '').split('\n').length,
-    functions: findFunctions(parsed.program, text),
+    storeTexts: isStore(file) ? body.texts : [],
+    builderTables: body.builderTables,
+    declaredTables: isTables ? body.texts : [],
+    lines: countLines(text.replace(/\n$/, '')),
+    longFunctions: body.longFunctions,
   };
 }
 
@@ -70,63 +70,24 @@ interface Node {
   [key: string]: unknown;
 }
 
-/** Calls `visit` with every node below `value` and the result that it returned for the node around it. */
-function walk<T>(value: unknown, around: T, visit: (node: Node, around: T) => T): void {
-  if (Array.isArray(value)) {
-    for (const child of value) walk(child, around, visit);
-    return;
-  }
-  if (value === null || typeof value !== 'object') return;
-  const inner = typeof (value as Node).type === 'string' ? visit(value as Node, around) : around;
-  for (const child of Object.values(value)) walk(child, inner, visit);
+interface Body {
+  /** Text literals and templates; an inserted value stands as `?`. */
+  texts: string[];
+  /** The tables that calls name by a text of their own. */
+  builderTables: string[];
+  longFunctions: LongFunction[];
 }
 
-/** Text literals and templates; an inserted value stands as `?`. */
-function findTexts(program: unknown): string[] {
-  const found: string[] = [];
-  walk(program, null, (node) => {
-    const { type, value } = node;
-    if (type === 'Literal' && typeof value === 'string' && node.raw !== undefined) found.push(value);
-    if (type === 'TemplateLiteral') {
-      const quasis = node.quasis as { value: { cooked: string | null } }[];
-      found.push(quasis.map((quasi) => quasi.value.cooked ?? '').join('?'));
-    }
-    return null;
-  });
-  return found;
-}
+const nothing: Body = { texts: [], builderTables: [], longFunctions: [] };
 
-/** Calls that name a table by a text of its own, and which argument it is. */
-const builderCalls: Readonly<Record<string, number>> = {
-  copyRows: 1,
-  table: 0,
-  selectFrom: 0,
-  insertInto: 0,
-  replaceInto: 0,
-  updateTable: 0,
-  deleteFrom: 0,
-  mergeInto: 0,
-  innerJoin: 0,
-  leftJoin: 0,
-  rightJoin: 0,
-  fullJoin: 0,
-  crossJoin: 0,
-};
-
-function findBuilderTables(program: unknown): string[] {
-  const found: string[] = [];
-  walk(program, null, (node) => {
-    if (node.type !== 'CallExpression') return null;
-    const callee = node.callee as { name?: string; property?: { name?: string } };
-    const position = builderCalls[callee.property?.name ?? callee.name ?? ''];
-    const argument = position === undefined ? undefined : (node.arguments as Node[])[position];
-    if (typeof argument?.value === 'string') found.push(argument.value.split(' ')[0]!);
-    return null;
-  });
-  return found;
-}
-
-const functionTypes = ['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'];
+/** Calls that name a table, and which argument it is. */
+const builderCalls: ReadonlyMap<string, number> = new Map([
+  ['copyRows', 1],
+  ...[
+    ...['table', 'selectFrom', 'insertInto', 'replaceInto', 'updateTable', 'deleteFrom', 'mergeInto'],
+    ...['innerJoin', 'leftJoin', 'rightJoin', 'fullJoin', 'crossJoin'],
+  ].map((name): [string, number] => [name, 0]),
+]);
 
 interface Around {
   /** The name that a variable, property or method gives to the value in it. */
@@ -136,31 +97,67 @@ interface Around {
   statementStart: number;
 }
 
-function findFunctions(program: unknown, text: string): FunctionSize[] {
-  const found: FunctionSize[] = [];
-  walk<Around>(program, { given: null, inside: 'the module', statementStart: 0 }, (node, around) => {
-    const isStatement = /(Statement|Declaration|Definition|Property)$/.test(node.type);
-    const statementStart = isStatement && around.given !== 'export' ? node.start : around.statementStart;
-    // The comment stands above `export`, not between it and the declaration.
-    if (node.type.startsWith('Export')) return { ...around, given: 'export', statementStart };
-    if (!functionTypes.includes(node.type) || !node.body)
-      return { ...around, given: nameGivenBy(node), statementStart };
-    const own = (node.id as { name: string } | null)?.name ?? around.given;
-    const name = own ?? `a callback in ${around.inside}`;
-    const comment = /(\/\*\*?(?:(?!\*\/)[\s\S])*\*\/|(?:\/\/[^\n]*\n\s*)+)\s*$/.exec(
-      text.slice(0, statementStart),
-    );
-    found.push({
-      name,
-      lines: text.slice(node.start, node.end).split('\n').length,
-      isExempt: comment?.[0].includes(lengthReason) ?? false,
-    });
-    return { given: null, inside: name, statementStart };
-  });
-  return found;
+function readBody(program: unknown, text: string): Body {
+  const body: Body = { texts: [], builderTables: [], longFunctions: [] };
+  const visit = (node: Node, around: Around): void => {
+    readText(node, body);
+    const inner = readFunction(node, around, text, body);
+    for (const key of visitorKeys[node.type]!) {
+      const child = node[key] as Node | (Node | null)[] | null | undefined;
+      if (Array.isArray(child)) {
+        for (const one of child) if (one !== null) visit(one, inner);
+      } else if (child) visit(child, inner);
+    }
+  };
+  visit(program as Node, { given: null, inside: 'the module', statementStart: 0 });
+  return body;
 }
 
-function nameGivenBy(node: Node): string | null {
-  const named = (node.type === 'VariableDeclarator' ? node.id : node.key) as { name?: string } | undefined;
-  return named?.name ?? null;
+function readText(node: Node, body: Body): void {
+  if (node.type === 'Literal') {
+    if (typeof node.value === 'string') body.texts.push(node.value);
+  } else if (node.type === 'TemplateLiteral') {
+    const quasis = node.quasis as { value: { cooked: string | null } }[];
+    body.texts.push(quasis.map((quasi) => quasi.value.cooked ?? '').join('?'));
+  } else if (node.type === 'CallExpression') {
+    const callee = node.callee as { name?: string; property?: { name?: string } };
+    const position = builderCalls.get(callee.property?.name ?? callee.name ?? '');
+    const argument = position === undefined ? undefined : (node.arguments as Node[])[position];
+    if (typeof argument?.value === 'string') body.builderTables.push(argument.value.split(' ')[0]!);
+  }
+}
+
+const statementTypes = /(Statement|Declaration|Definition|Property)$/;
+const functionTypes = ['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'];
+
+/** What is around the nodes in this one; a function that is long is noted. */
+function readFunction(node: Node, around: Around, text: string, body: Body): Around {
+  const { type } = node;
+  const isStatement = around.given !== 'export' && statementTypes.test(type);
+  const statementStart = isStatement ? node.start : around.statementStart;
+  // The comment stands above `export`, not between it and the declaration.
+  if (type.startsWith('Export')) return { inside: around.inside, given: 'export', statementStart };
+  if (!functionTypes.includes(type) || !node.body) {
+    const named = (type === 'VariableDeclarator' ? node.id : node.key) as { name?: string } | undefined;
+    return { inside: around.inside, given: named?.name ?? null, statementStart };
+  }
+  const own = (node.id as { name: string } | null)?.name ?? around.given;
+  const name = own ?? `a callback in ${around.inside}`;
+  const lines = countLines(text.slice(node.start, node.end));
+  if (lines > functionLinesMax && !commentAbove(text, statementStart).includes(lengthReason))
+    body.longFunctions.push({ name, lines });
+  return { given: null, inside: name, statementStart };
+}
+
+function countLines(text: string): number {
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines += 1;
+  return lines;
+}
+
+function commentAbove(text: string, start: number): string {
+  const before = text.slice(0, start).trimEnd();
+  if (before.endsWith('*/')) return before.slice(before.lastIndexOf('/*'));
+  const lines = before.split('\n');
+  return lines.slice(lines.findLastIndex((line) => !line.trimStart().startsWith('//')) + 1).join('\n');
 }

@@ -4,8 +4,8 @@
  * Checked are the targets of relative links, and every text in code style that begins with a folder of the project, such
  * as `monitor/feeds/` or `docs/settings.md: the first table`. `*` and `<name>` stand for any text in one segment of a path.
  */
-import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Tree } from '../tree.ts';
 
 export interface DeadPath {
   /** File and line. */
@@ -16,26 +16,27 @@ export interface DeadPath {
 /** A record of the past names files as they were. */
 const recordPattern = /^(CHANGELOG\.md|docs\/(about-proofs|mended-faults|proofs)\.md|docs\/decisions\/)/;
 
-/** Checks the Markdown files among `files` (paths relative to `root`). */
-export function findDeadPaths(root: string, files: readonly string[]): DeadPath[] {
-  const folders = new Set(
-    readdirSync(root).filter(
-      (name) => !/^(\.|node_modules)/.test(name) && statSync(join(root, name)).isDirectory(),
-    ),
+/** Checks the Markdown files of the tree. */
+export function findDeadPaths(tree: Tree): DeadPath[] {
+  const paths = withFolders(tree.files);
+  const documents = tree.files.filter((file) => file.endsWith('.md') && !recordPattern.test(file));
+  return documents.flatMap((file) =>
+    tree
+      .read(file)
+      .split('\n')
+      .flatMap((line, index) =>
+        [...linksIn(line).map((target) => join(dirname(file), target)), ...pathsIn(line, paths)]
+          .filter((path) => !exists(path, paths))
+          .map((path) => ({ at: `${file}:${index + 1}`, path })),
+      ),
   );
-  const documents = files.filter((file) => file.endsWith('.md') && !recordPattern.test(file));
-  return documents.flatMap((file) => {
-    const lines = readFileSync(`${root}/${file}`, 'utf8').split('\n');
-    return lines.flatMap((line, index) => {
-      const named = [
-        ...linksIn(line).map((target) => join(dirname(file), target)),
-        ...pathsIn(line, folders),
-      ];
-      return named
-        .filter((path) => !exists(root, path))
-        .map((path) => ({ at: `${file}:${index + 1}`, path }));
-    });
-  });
+}
+
+/** The files and each folder around one of them. */
+function withFolders(files: readonly string[]): Set<string> {
+  const paths = new Set<string>();
+  for (const file of files) for (let path = file; path !== '.'; path = dirname(path)) paths.add(path);
+  return paths;
 }
 
 function linksIn(line: string): string[] {
@@ -44,14 +45,20 @@ function linksIn(line: string): string[] {
     .filter((target) => !/^[a-z]+:/.test(target) && !target.startsWith('/'));
 }
 
-function pathsIn(line: string, folders: ReadonlySet<string>): string[] {
+function pathsIn(line: string, paths: ReadonlySet<string>): string[] {
   return [...line.matchAll(/`([^`]+)`/g)]
     .map((match) => /^[\w.*<>@/-]+/.exec(match[1]!)?.[0] ?? '')
-    .filter((path) => path.includes('/') && folders.has(path.split('/')[0]!));
+    .filter((path) => path.includes('/') && paths.has(path.split('/')[0]!));
 }
 
-function exists(root: string, path: string): boolean {
-  const isPattern = /[*<]/.test(path);
-  if (!isPattern) return existsSync(join(root, path.replace(/[.,;:]+$/, '')));
-  return globSync(path.replace(/<[^>]*>/g, '*'), { cwd: root }).length > 0;
+function exists(path: string, paths: ReadonlySet<string>): boolean {
+  const named = path.replace(/[.,;:]*\/?$/, '');
+  if (!/[*<]/.test(path)) return paths.has(named);
+  const pattern = named
+    .replaceAll(/<[^>]*>/g, '*')
+    .replaceAll('.', '\\.')
+    .replaceAll('**/', '(.+/)?')
+    .replaceAll('*', '[^/]*');
+  const whole = new RegExp(`^${pattern}$`);
+  return [...paths].some((one) => whole.test(one));
 }

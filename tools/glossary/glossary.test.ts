@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
+import { treeOf } from '../testing/tree-of.ts';
 import { checkGlossary, readRefusedTerms } from './index.ts';
 
 const glossary = `| Term | Meaning | Where | Not |
@@ -11,20 +9,13 @@ const glossary = `| Term | Meaning | Where | Not |
 | caller | who calls | everywhere | \`whoever\` |
 `;
 
-function check(t: TestContext, files: Record<string, string>, names: Record<string, string[]> = {}) {
-  const root = mkdtempSync(join(tmpdir(), 'svc-glossary-'));
-  t.after(() => rmSync(root, { recursive: true }));
-  const all: Record<string, string> = { 'docs/glossary.md': glossary, ...files };
-  for (const [file, text] of Object.entries(all)) {
-    mkdirSync(dirname(join(root, file)), { recursive: true });
-    writeFileSync(join(root, file), text);
-  }
-  const faults = checkGlossary(root, Object.keys(all), names);
+function check(files: Record<string, string>, names: Record<string, string[]> = {}) {
+  const faults = checkGlossary(treeOf({ 'docs/glossary.md': glossary, ...files }), names);
   return faults.map(({ file, what }) => `${file}: ${what}`);
 }
 
-test('a tree without refused terms has no fault', (t) => {
-  assert.deepEqual(check(t, { 'operations/a.ts': '// The adapter of the caller.' }), []);
+test('a tree without refused terms has no fault', () => {
+  assert.deepEqual(check({ 'operations/a.ts': '// The adapter of the caller.' }), []);
 });
 
 for (const [where, file, text] of [
@@ -33,32 +24,32 @@ for (const [where, file, text] of [
   ['a page', 'operations/a.page.ts', "\ntext: 'For whoever calls'"],
   ['a document', 'docs/a.md', '\nFor whoever calls.'],
 ] as const)
-  test(`a refused term in ${where} is a fault with its line`, (t) => {
-    assert.deepEqual(check(t, { [file]: text }).length, 1);
+  test(`a refused term in ${where} is a fault with its line`, () => {
+    assert.deepEqual(check({ [file]: text }).length, 1);
     assert.match(
-      check(t, { [file]: text })[0]!,
+      check({ [file]: text })[0]!,
       new RegExp(`^${file}:2: write another term for "whoever"`, 'i'),
     );
   });
 
-test('a refused term of two words is found across the lines of a comment', (t) => {
+test('a refused term of two words is found across the lines of a comment', () => {
   const text = '/**\n * The network\n * card of a server.\n */';
-  assert.deepEqual(check(t, { 'lab/a.ts': text }), ['lab/a.ts:2: write another term for "network card"']);
+  assert.deepEqual(check({ 'lab/a.ts': text }), ['lab/a.ts:2: write another term for "network card"']);
 });
 
 test('a term that the glossary gives in plain text is left to reviewers', () => {
   assert.deepEqual(readRefusedTerms(glossary), ['network card', 'whoever']);
 });
 
-test('records of the past and applied migrations are not checked', (t) => {
+test('records of the past and applied migrations are not checked', () => {
   const text = 'whoever';
-  assert.deepEqual(check(t, { 'CHANGELOG.md': text, 'operations/migrations/0001-a.sql': text }), []);
+  assert.deepEqual(check({ 'CHANGELOG.md': text, 'operations/migrations/0001-a.sql': text }), []);
 });
 
-test('a name of another system is ignored in its own file only', (t) => {
+test('a name of another system is ignored in its own file only', () => {
   const namesOfOthers = { 'lab/a.ts': ['--user whoever'] };
   const files = { 'lab/a.ts': 'run --user whoever', 'lab/b.ts': 'run --user whoever' };
-  assert.deepEqual(check(t, files, namesOfOthers), ['lab/b.ts:1: write another term for "whoever"']);
+  assert.deepEqual(check(files, namesOfOthers), ['lab/b.ts:1: write another term for "whoever"']);
 });
 
 test('a glossary without refused terms is an error, not a pass', () => {

@@ -4,7 +4,7 @@
  * The glossary is the only list: every term in code style in the last column of its tables is refused. A glossary
  * without such terms is an error, because a check that reads nothing must not pass.
  */
-import { readFileSync } from 'node:fs';
+import type { Tree } from '../tree.ts';
 import { namesOfOthers } from './names-of-others.ts';
 
 export interface GlossaryFault {
@@ -51,16 +51,15 @@ function toPattern(term: string): string {
     .join('[\\s*/]+');
 }
 
-/** Checks the files (paths relative to `root`) against the glossary of that tree. `names`: file → texts that are ignored in it. */
+/** Checks the files against the glossary of the tree. `names`: file → texts that are ignored in it. */
 export function checkGlossary(
-  root: string,
-  files: readonly string[],
+  tree: Tree,
   names: Readonly<Record<string, readonly string[]>> = namesOfOthers,
 ): GlossaryFault[] {
-  const terms = readRefusedTerms(readFileSync(`${root}/${glossaryFile}`, 'utf8'));
+  const terms = readRefusedTerms(tree.read(glossaryFile));
   const faults: GlossaryFault[] = [];
-  for (const file of files.filter((each) => checkedEndings.test(each) && !recordPattern.test(each))) {
-    let text = readFileSync(`${root}/${file}`, 'utf8');
+  for (const file of tree.files.filter((each) => checkedEndings.test(each) && !recordPattern.test(each))) {
+    let text = tree.read(file);
     for (const name of names[file] ?? []) text = text.replaceAll(name, '');
     for (const { line, term } of findRefusedTerms(text, terms))
       faults.push({ file: `${file}:${line}`, what: `write another term for "${term}"` });

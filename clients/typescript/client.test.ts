@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createAnswerChecker } from '#contracts/customer-api/testing/check-answer.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
 import { incidentOf, secondsAgo } from '#operations/testing/incident-of.ts';
 import { switchViews } from '#operations/testing/switch-views.ts';
+import { worldNowMs } from '#operations/testing/world-time.ts';
 import {
   ApiError,
   answerOf,
@@ -93,7 +94,7 @@ test('traffic is read by range, step and address; what was not observed is null'
   const { serverId } = await world.deploy(customer.tenant, 'busy');
   await world.backdate(serverId, '3 hours');
   const [first, second] = await world.addresses.listAllocationsOfServers([serverId]);
-  const fromMs = (Math.floor(Date.now() / 3_600_000) - 1) * 3_600_000;
+  const fromMs = (Math.floor(worldNowMs() / 3_600_000) - 1) * 3_600_000;
   const monitor = await world.createToken(['protect_telemetry_ingest']);
   await deliverMinutes(world, monitor, first!, [[fromMs + 60_000, { in: 750, out: 75 }]]);
   await deliverMinutes(world, monitor, second!, [[fromMs + 60_000, { in: 75, out: 75 }]]);

@@ -191,7 +191,7 @@ test('every upload a sensor can make comes back as it was sent', () => {
       // Generated records have no prototype; a clone is plain data.
       assert.deepEqual(decodeUpload(encodeUpload(sentUpload)), structuredClone(sentUpload));
     }),
-    { numRuns: 150 },
+    { numRuns: 150, seed: 1 },
   );
 });
 

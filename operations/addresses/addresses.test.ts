@@ -4,7 +4,7 @@ import { hasCode } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { ensurePool } from '#operations/addresses/index.ts';
 import { ensureCluster } from '#operations/clusters/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 
 let world: World;
 before(async () => {

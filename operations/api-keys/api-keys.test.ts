@@ -4,9 +4,9 @@ import { after, before, test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { actorOf, createApiKeys } from '#operations/api-keys/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 import { mintCredential, parseCredential } from '#service-kit/credentials/index.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 
 let world: World;
 before(async () => {
@@ -154,7 +154,7 @@ test('API-2.1.h: the use of a key is noted at most once a minute', async () => {
   assert.ok(first);
   await use();
   assert.deepEqual(await lastUse(), first);
-  await moveDatabaseClock(later.database, '61 seconds');
+  await moveWorldClock(later.database, '61 seconds');
   await use();
   assert.ok((await lastUse())! > first);
 });

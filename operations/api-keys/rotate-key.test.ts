@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld } from '#operations/testing/create-world.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 test('API-2.1.6, API-2.1.3: a rotated key has a successor that may do the same, and a day to be replaced in', async () => {
   await using world = await createWorld();
@@ -43,7 +43,7 @@ test('API-2.1.6, API-2.1.3: a rotated key has a successor that may do the same, 
   assert.equal((await page('/client/developer/rotate', { csrf_token, key_id: 'a'.repeat(16) })).status, 404);
   for (let i = 0; i < 22; i += 1) await world.createKey(customer);
   await assert.rejects(world.apiKeys.rotateKey(owner, keyId), (error) => hasCode(error, 'api_keys.limit'));
-  await moveDatabaseClock(world.database, '25 hours');
+  await moveWorldClock(world.database, '25 hours');
   assert.equal(await world.apiKeys.verifyKey(old), null);
   assert.ok(await world.apiKeys.verifyKey(shown));
   await assert.rejects(world.apiKeys.rotateKey(owner, keyId), isMissing, 'an expired key has no successor');

@@ -4,8 +4,8 @@ import { systemActor } from '#operations/accounts/index.ts';
 import { type AccessFacts, formatQuanta, judgeAccess, judgeDeployment } from '#operations/billing/index.ts';
 import { lockDueHours } from '#operations/servers/charge-store.ts';
 import { chargeServerHours } from '#operations/servers/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 let world: World;
 before(async () => {
@@ -82,7 +82,7 @@ test('no hour is charged that begins after the server’s destruction was asked 
   await chargeServerHours(stuck.database.db);
   assert.equal(await spent(), 60);
   await stuck.servers.destroyServer(systemActor, tenant.id, serverId);
-  await moveDatabaseClock(stuck.database, '3 days');
+  await moveWorldClock(stuck.database, '3 days');
   await chargeServerHours(stuck.database.db);
   assert.equal(await spent(), 60, 'its hypervisor has been away for three days');
   await stuck.jobs.drain();
@@ -125,16 +125,16 @@ test('hours are charged as they begin, once, made up for after a pause, and neve
   const charge = () => chargeServerHours(later.database.db);
   await Promise.all([charge(), charge(), charge()]);
   assert.equal(await spent(), 60, 'the hour that runs');
-  await moveDatabaseClock(later.database, '150 minutes');
+  await moveWorldClock(later.database, '150 minutes');
   await Promise.all([charge(), charge()]);
   await charge();
   assert.equal(await spent(), 180);
   await later.servers.destroyServer(systemActor, tenant.id, serverId);
   await later.database.pool.query(
-    "update jobs set run_at = now() - interval '1 day' where finished_at is null",
+    "update jobs set run_at = svc_now() - interval '1 day' where finished_at is null",
   );
   await later.jobs.drain();
-  await moveDatabaseClock(later.database, '9 hours');
+  await moveWorldClock(later.database, '9 hours');
   await charge();
   assert.equal(await spent(), 180, 'a destroyed server costs nothing more');
   await later.database.pool.query(

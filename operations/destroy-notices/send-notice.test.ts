@@ -8,7 +8,7 @@ import { noticePath, verifyNotice } from '#contracts/destroy-notice/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { listPendingNotices } from '#operations/destroy-notices/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/send-notice.ts';
-import { createWorld } from '#operations/testing/create-world.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 
 interface Received {
@@ -17,14 +17,16 @@ interface Received {
   body: Buffer;
 }
 
-/** A monitor that answers with these statuses in turn, the last one for ever. */
+/** A monitor that answers with these statuses in turn, the last one for ever; without any it hangs up. */
 async function startMonitor(statuses: number[]) {
   const received: Received[] = [];
   const server = createServer(async (request, response) => {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer);
     received.push({ path: request.url!, headers: request.headers, body: Buffer.concat(pieces) });
-    response.statusCode = statuses[Math.min(received.length, statuses.length) - 1]!;
+    const status = statuses[Math.min(received.length, statuses.length) - 1];
+    if (status === undefined) return void request.socket.destroy();
+    response.statusCode = status;
     response.end('{"destroyed_applied": 1}');
   });
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
@@ -55,13 +57,14 @@ test('NET-2.8: a destroyed server is told to the monitor, signed, again and agai
   const { tenant } = await world.createCustomer('Leaving');
   const { serverId } = await world.deploy(tenant, 'leaving');
   const { vms } = await world.servers.listInventory({ afterId: 0, limit: 10 });
+  const beganMs = world.clock.nowMs();
   await world.servers.destroyServer(systemActor, tenant.id, serverId);
   await sender.drain();
   assert.equal(monitor.received.length, 0, 'nothing is told before the guest is gone');
   await world.jobs.drain();
   for (let attempt = 0; attempt < 4; attempt += 1) {
     await sender.drain();
-    await world.database.pool.query('update jobs set run_at = now() where finished_at is null');
+    await world.database.pool.query('update jobs set run_at = svc_now() where finished_at is null');
     await clock.advance(60_000);
   }
   assert.equal(monitor.received.length, 3, 'after the acknowledgement nothing more is sent');
@@ -76,7 +79,7 @@ test('NET-2.8: a destroyed server is told to the monitor, signed, again and agai
       cluster_id: world.clusterId,
       virtual_machines: [{ id: serverId, mac_addresses: [vms[0]!.interfaces[0]!.macAddress] }],
     });
-    assert.ok(Math.abs(Date.parse(destroyedAt) - Date.now()) < 60_000);
+    assert.ok(Date.parse(destroyedAt) >= beganMs && Date.parse(destroyedAt) <= world.clock.nowMs());
   }
   assert.deepEqual(await listPendingNotices(world.database.db), []);
   const { rows } = await world.database.pool.query(
@@ -87,8 +90,7 @@ test('NET-2.8: a destroyed server is told to the monitor, signed, again and agai
 
 test('NET-2.8: a notice waits while there is no monitor, and says why it waits', async () => {
   await using world = await createWorld();
-  const monitor = await startMonitor([200]);
-  await monitor.stop();
+  await using monitor = await startMonitor([]);
   const sender = createJobRunner({
     db: () => world.database.db,
     handlers: destroyNoticeJobs({
@@ -137,7 +139,7 @@ test('a notice is not sent to an http address of another machine; it waits, and 
   assert.deepEqual(asked, []);
   const [pending] = await listPendingNotices(world.database.db);
   assert.match(pending?.lastError ?? '', /not encrypted.*https.*SVC_ALLOW_INSECURE_HTTP=1/);
-  await world.database.pool.query('update jobs set run_at = now() where finished_at is null');
+  await world.database.pool.query('update jobs set run_at = svc_now() where finished_at is null');
   await sendWith({ url: 'http://192.0.2.1:8090', allowsInsecureHttp: true }).drain();
   assert.deepEqual(asked, [`http://192.0.2.1:8090${noticePath}`]);
   assert.deepEqual(await listPendingNotices(world.database.db), [], 'what waited was not lost');

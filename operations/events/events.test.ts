@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile';
 import { webhookEvents } from '#contracts/customer-api/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { emit, type NewEvent, takeUndispatched } from '#operations/events/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 
 let world: World;
 before(async () => {

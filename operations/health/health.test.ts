@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createOperationsMeters } from '#operations/health/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 
 const metricsToken = 'token-of-the-scraper';

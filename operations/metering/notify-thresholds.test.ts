@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { takeUndispatched } from '#operations/events/index.ts';
-import { createWorld } from '#operations/testing/create-world.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
 import { createUsageThresholdLoop } from './notify-thresholds.ts';
 
 test('an account hears once of each share of its free requests, and anew in the next month', async () => {

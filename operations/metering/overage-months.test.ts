@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
-import { createWorld } from '#operations/testing/create-world.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 test('API-8.6, API-8.7: months of any age that owe are found, and a closed one keeps what was free', async () => {
   await using world = await createWorld({ includedPerMonth: 10 });
@@ -29,7 +29,7 @@ test('API-8.6, API-8.7: months of any age that owe are found, and a closed one k
     (await world.database.pool.query('select included_count as kept from usage_months order by tenant_id'))
       .rows;
   assert.deepEqual(await kept(), [{ kept: null }, { kept: null }], 'the open month uses the live setting');
-  await moveDatabaseClock(world.database, '32 days');
+  await moveWorldClock(world.database, '32 days');
   await world.metering.closeMonths();
   const later = createMetering({
     db: () => world.database.db,
@@ -57,7 +57,7 @@ test('metering: the days of a month add up to it, and so do its keys', async () 
   await Promise.all(
     Array.from({ length: 40 }, (_, i) => world.metering.countRequest(tenant.id, ids[i % 2]!)),
   );
-  await moveDatabaseClock(world.database, '32 days');
+  await moveWorldClock(world.database, '32 days');
   await Promise.all(Array.from({ length: 7 }, () => world.metering.countRequest(tenant.id, ids[0]!)));
   const { rows } = await world.database.pool.query(
     `select m.count, (select sum(count) from usage_days d where d.tenant_id = m.tenant_id
@@ -80,7 +80,7 @@ test('API-8.7: a closed month is shown with what was free in it, the open one wi
     Promise.all(Array.from({ length: 36 }, () => world.metering.countRequest(tenantId, keyId)));
   await count();
   const { period } = (await world.metering.usageOf(systemActor, { tenantId, period: null }))!;
-  await moveDatabaseClock(world.database, '32 days');
+  await moveWorldClock(world.database, '32 days');
   await world.metering.closeMonths();
   await count();
   const later = createMetering({

@@ -4,7 +4,7 @@ import { systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
 import type { PaymentGateway } from '#operations/payments/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
 
 let world: World;

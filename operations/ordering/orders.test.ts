@@ -6,9 +6,9 @@ import { systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { createPasswordClearing } from '#operations/ordering/clear-passwords.ts';
 import type { PaymentGateway } from '#operations/payments/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 const month = 40_000;
 let world: World;
@@ -130,7 +130,7 @@ test('API-3.3: an unconfirmed charge is a 402, and its late success is given bac
      where charge_key = (select charge_key from charges where tenant_id = $1)`,
     [tenant.id],
   );
-  await moveDatabaseClock(world.database, '10 minutes');
+  await moveWorldClock(world.database, '10 minutes');
   assert.equal(await world.payments.reconcile(), 1);
   assert.equal(await world.payments.reconcile(), 0);
   await loopOf(world.ordering, 'operations.orders').runOnce();
@@ -141,7 +141,7 @@ test('API-3.3: an unconfirmed charge is a 402, and its late success is given bac
     charges: ['refunded'],
     balance: 0,
   });
-  await moveDatabaseClock(world.database, '0');
+  await moveWorldClock(world.database, '0');
 });
 
 test('API-3.3: a gateway that does not answer at all has taken nothing, and nothing waits', async () => {
@@ -230,11 +230,11 @@ test('API-2.3.b: a root password is gone a day after its server was ready, and i
     clock: systemClock,
     reporter: silentReporter,
   });
-  await moveDatabaseClock(own.database, '23 hours 59 minutes');
+  await moveWorldClock(own.database, '23 hours 59 minutes');
   await loop.runOnce();
   assert.deepEqual(await kept(), ['failed', 'gone', 'ready', 'waiting']);
-  await moveDatabaseClock(own.database, '24 hours 1 minute');
+  await moveWorldClock(own.database, '24 hours 1 minute');
   await loop.runOnce();
   assert.deepEqual(await kept(), ['failed', 'waiting']);
-  await moveDatabaseClock(own.database, '0');
+  await moveWorldClock(own.database, '0');
 });

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { explainStatements, type PlanNode, rowsReadBy } from '#operations/testing/explain-statements.ts';
 import { ownerOf } from '#operations/testing/scan-of.ts';
+import { worldNowMs } from '#operations/testing/world-time.ts';
 import { toldEventsMax } from './index.ts';
 
 const hourMs = 3_600_000;
@@ -43,7 +44,7 @@ after(() => world[Symbol.asyncDispose]());
 
 const of = (nodes: readonly PlanNode[], table: string) =>
   nodes.filter((node) => node['Relation Name'] === table);
-const day = () => ({ fromMs: Date.now() - 24 * hourMs, toMs: Date.now() + hourMs });
+const day = () => ({ fromMs: worldNowMs() - 24 * hourMs, toMs: worldNowMs() + hourMs });
 
 test('events of ten servers are looked up by their servers, however much happened to others', async () => {
   const nodes = await explainStatements(world.database, async () => {
@@ -74,7 +75,7 @@ for (const [who, isEveryServer] of [
     assert.deepEqual([scan!['Index Name'], others], ['protect_incidents_started_at', []]);
     assert.ok(rowsReadBy(scan!) <= 60, `${rowsReadBy(scan!)} rows`);
     // Fewer than a chart has: the time ends the reading.
-    const hours = { fromMs: Date.now() - 4 * hourMs, toMs: Date.now() + hourMs };
+    const hours = { fromMs: worldNowMs() - 4 * hourMs, toMs: worldNowMs() + hourMs };
     const read = await explainStatements(world.database, async () => {
       const { events } = await world.serverHistory.list(actor, { serverIds, isEveryServer, ...hours });
       assert.ok(events.length > 0 && events.length < toldEventsMax);

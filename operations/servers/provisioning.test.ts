@@ -7,15 +7,17 @@ import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 
 const order = { plan: 'small', image: 'debian-12' };
 
 /** Makes every waiting job due now, and every claimed one free, as time would. */
 const releaseJobs = (world: World) =>
-  world.database.pool.query('update jobs set run_at = now(), claimed_until = null where finished_at is null');
+  world.database.pool.query(
+    'update jobs set run_at = svc_now(), claimed_until = null where finished_at is null',
+  );
 
 const guestsOf = async (world: World) =>
   (await world.database.pool.query('select name, power from simulated_guests order by name')).rows;
@@ -187,7 +189,7 @@ test('a guest that is made and stays silent is asked about again, and has failed
   isSilent = true;
   const silent = await make();
   await world.jobs.drain();
-  await moveDatabaseClock(world.database, '4 minutes');
+  await moveWorldClock(world.database, '4 minutes');
   await world.jobs.drain();
   assert.equal((await read(silent))?.failure?.code, 'guest_silent');
 });

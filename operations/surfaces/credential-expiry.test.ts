@@ -3,9 +3,9 @@ import { after, before, test } from 'node:test';
 import { Command } from 'commander';
 import { systemActor } from '#operations/accounts/index.ts';
 import { addCommands } from '#operations/main.ts';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 import { visit } from '#operations/testing/visit.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 let world: World;
 before(async () => {
@@ -73,11 +73,11 @@ test('a key that has expired is refused from then on', async () => {
     name: 'a year',
     scope: 'read',
     tenantIds: null,
-    expiresAt: new Date(Date.now() + 365 * 86_400_000),
+    expiresAt: new Date(world.clock.nowMs() + 365 * 86_400_000),
   });
   const ask = async () =>
     (await fetch(`${world.url}/api/v2/key`, { headers: { authorization: `Bearer ${token}` } })).status;
   assert.equal(await ask(), 200);
-  await moveDatabaseClock(world.database, '365 days');
+  await moveWorldClock(world.database, '365 days');
   assert.equal(await ask(), 401);
 });

@@ -21,6 +21,7 @@ import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 import { seedCatalog } from './seed-catalog.ts';
 import { createSecretWatch } from './watch-secrets.ts';
+import { beginWorldTime, endWorldTime } from './world-time.ts';
 
 export const password = 'a password for tests';
 
@@ -31,7 +32,9 @@ type WorldOverrides = Pick<
 
 /** Other settings and parts than those of a test. */
 export interface WorldOptions extends Partial<Omit<OperationsSettings, 'hypervisor'>>, WorldOverrides {
-  /** Wall time of the process; the machine's when absent. */
+  /** It has a date of its own. */
+  isDated?: boolean;
+  /** Wall time of the process, which stands still. */
   clockStartMs?: number;
   /** Stands in for the hypervisor that takes no time. */
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
@@ -55,13 +58,14 @@ const testSettings: Partial<OperationsSettings> = {
 
 export async function createWorld(options: WorldOptions = {}) {
   const { gateway, idempotency, receivers, countLockTimeoutMs, signInFailuresMax = 1_000, ...rest } = options;
-  const { clockStartMs, hypervisor: replaceDriver, database: givenDatabase, ...given } = rest;
+  const { isDated, clockStartMs, hypervisor: replaceDriver, database: givenDatabase, ...given } = rest;
   const database = givenDatabase ?? (await createTestDatabase('operations'));
   const secrets = createSecretWatch();
   const { reporter } = secrets;
   const mailFolder = await mkdtemp(join(tmpdir(), 'svc-world-mail-'));
   const settings = { ...readOperationsSettings({}), ...testSettings, mailFolder, ...given };
-  const clock = clockStartMs === undefined ? systemClock : createTestClock(clockStartMs);
+  const ownClock = isDated ? await beginWorldTime(database) : systemClock;
+  const clock = clockStartMs === undefined ? ownClock : createTestClock(clockStartMs);
   const simulated = createSimulatedDriver({
     db: () => database.db,
     clock: systemClock,
@@ -236,6 +240,7 @@ export async function createWorld(options: WorldOptions = {}) {
       await operations.notifications.stop();
       const { leaks } = await secrets.findLeaks(database.pool);
       await database.drop();
+      endWorldTime(database);
       answers?.throwFaults();
       if (leaks.length > 0) throw new Error(`secrets where none may be:\n${leaks.join('\n')}`);
     },

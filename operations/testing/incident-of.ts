@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { Incident } from '#contracts/admin-api/incidents.ts';
+import { worldNowMs } from './world-time.ts';
 
 /** An RFC 3339 time that lies so far back. */
-export const secondsAgo = (seconds: number, nowMs = Date.now()) =>
+export const secondsAgo = (seconds: number, nowMs = worldNowMs()) =>
   new Date(nowMs - seconds * 1000).toISOString();
 
 /** An active SYN flood on this address, which began a minute ago. */
 export function incidentOf(
   address: string,
   more: Partial<Incident> = {},
-  nowMs: number = Date.now(),
+  nowMs: number = worldNowMs(),
 ): Incident {
   const started = secondsAgo(60, nowMs);
   const last = secondsAgo(1, nowMs);
@@ -40,7 +41,7 @@ export function incidentOf(
 export function recovered(
   incident: Incident,
   more: Partial<Incident> = {},
-  nowMs: number = Date.now(),
+  nowMs: number = worldNowMs(),
 ): Incident {
   return {
     ...incident,

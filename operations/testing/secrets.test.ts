@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
-import { systemClock } from '#common/clock/index.ts';
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
+import { createPatientGateway } from '#operations/payments/testing/create-patient-gateway.ts';
 import { type FakeStripe, startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
 import { operationsSecrets } from '#operations/platform.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
@@ -15,24 +14,19 @@ import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts'
 import { createEarlierDatabase } from '#service-kit/testing/earlier-database.ts';
 import { findInRows, webhookSecretBytes } from '#service-kit/testing/find-in-rows.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
-import { createWorld, type World } from './create-world.ts';
+import { createWorld, type World } from './dated-world.ts';
 import { createSecretWatch } from './watch-secrets.ts';
 
 let world: World;
 let stripe: FakeStripe;
 let receiver: Receiver;
+let isSilent = false;
 let isHypervisorBroken = false;
 before(async () => {
   stripe = await startFakeStripe();
   receiver = await startReceiver();
   world = await createWorld({
-    gateway: () =>
-      createStripeGateway({
-        secretKey: 'sk_test_x',
-        apiUrl: stripe.url,
-        callbackSecret: null,
-        timeoutMs: 150,
-      }),
+    gateway: () => createPatientGateway(stripe, null, () => isSilent),
     hypervisor: (usual) => ({
       ...usual,
       // A hypervisor that repeats what it was told, as a command line in an error would.
@@ -117,7 +111,9 @@ async function run() {
   for (const behaviour of ['success', 'decline', 'timeout after', 'error after charge'] as const) {
     await stripe.plan({ behaviour, tenantId: tenant.id });
     await world.setBalance(tenant, 0);
+    isSilent = behaviour.startsWith('timeout');
     await call('POST', '/api/v2/servers', { key: token, body: order });
+    isSilent = false;
   }
   await world.database.pool.query(
     "update charges set next_attempt_at = svc_now() where state = 'unconfirmed'",
@@ -152,7 +148,9 @@ async function run() {
 /** An authenticator app with recovery codes, a sign-in and a mailed link: what of it must not be readable in a row. */
 async function useFactors({ owner, email }: { owner: { id: number }; email: string }) {
   const app = (await world.factors.beginTotp(owner.id, email))!;
-  const code = new TOTP({ secret: Secret.fromBase32(app.secret) }).generate();
+  const code = new TOTP({ secret: Secret.fromBase32(app.secret) }).generate({
+    timestamp: world.clock.nowMs(),
+  });
   const confirmed = await world.factors.confirmTotp(owner.id, code);
   const session = await world.sessions.start(owner.id);
   await fetch(`${world.url}/reset-password`, { method: 'POST', body: new URLSearchParams({ email }) });
@@ -187,7 +185,7 @@ const drainWebhooks = () =>
   createWebhookSender({
     secrets: world.secrets,
     db: () => world.database.db,
-    clock: systemClock,
+    clock: world.clock,
     reporter: world.reporter,
     rules: { allowPrivate: true },
     random: () => 0.5,

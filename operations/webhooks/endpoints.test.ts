@@ -110,7 +110,7 @@ test('staff see how much waits and for how long; upkeep forgets what is older th
   assert.ok((await world.webhooks.readQueueHealth(staff)).pending >= 1);
   await assert.rejects(world.webhooks.readQueueHealth(party.actor), { code: 'accounts.forbidden' });
   await hooks.sender().drain();
-  await world.database.pool.query("update events set occurred_at = now() - interval '31 days'");
+  await world.database.pool.query("update events set occurred_at = svc_now() - interval '31 days'");
   const upkeep = createWebhookUpkeep({
     db: () => world.database.db,
     clock: systemClock,

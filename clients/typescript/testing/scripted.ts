@@ -16,6 +16,9 @@ export const refusalOf = (code: string, more: object = {}) =>
 /** The body of one that is over later. */
 export const later = refusalOf('rate_limited', { reason: 'key_rate', retryable: true });
 
+/** The key of scripted clients. */
+export const scriptedKey = 'svc_key_of_a_scripted_client';
+
 /** A client whose server gives these answers in turn; `null` is a broken connection. */
 export function scripted(answers: (Response | null)[], options: { deadlineMs?: number } = {}) {
   let nowMs = 0;
@@ -23,7 +26,7 @@ export function scripted(answers: (Response | null)[], options: { deadlineMs?: n
   const waits: number[] = [];
   const client = createClient({
     url: 'https://api.test/',
-    key: 'svc_k_s',
+    key: scriptedKey,
     random: () => 0.5,
     wait: async (ms) => {
       waits.push(ms);

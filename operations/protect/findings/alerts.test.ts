@@ -5,7 +5,7 @@ import type { ProjectedFinding } from '#contracts/admin-api/vulnerabilities.ts';
 import { webhookEvents } from '#contracts/customer-api/index.ts';
 import { type StoredEvent, takeUndispatched } from '#operations/events/index.ts';
 import type { ProtectSettings } from '#operations/protect/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import {
   createFindingMonitor,
   findingOf,
@@ -31,7 +31,7 @@ const on: ProtectSettings = {
 
 async function createReader(name: string, choice: Partial<ProtectSettings> | null = {}) {
   const customer = await world.createCustomer(name);
-  await world.database.pool.query('update people set email_verified_at = now() where id = $1', [
+  await world.database.pool.query('update people set email_verified_at = svc_now() where id = $1', [
     customer.owner.id,
   ]);
   const { serverId } = await world.deploy(customer.tenant, name.toLowerCase());

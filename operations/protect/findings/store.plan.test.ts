@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld } from '#operations/testing/create-world.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
 import { explainStatements } from '#operations/testing/explain-statements.ts';
 import {
   createFindingMonitor,

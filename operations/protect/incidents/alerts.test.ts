@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Compile } from 'typebox/compile';
-import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { Incident } from '#contracts/admin-api/incidents.ts';
 import { webhookEvents } from '#contracts/customer-api/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { incidentOf, recovered, secondsAgo } from '#operations/testing/incident-of.ts';
+import { worldNowMs } from '#operations/testing/world-time.ts';
 import {
   type Party,
   startWebhookWorld,
@@ -49,7 +49,7 @@ function mailer(send?: (mail: { id?: string }) => Promise<string | null>) {
   return createAlertMailer(attackMails, {
     db: () => hooks.world.database.db,
     post: send ? { linkTo: (path) => post.linkTo(path), send } : post,
-    clock: systemClock,
+    clock: hooks.world.clock,
     reporter: silentReporter,
   });
 }
@@ -247,7 +247,7 @@ test('what was not stored is not told, and what is stored is told after a crash'
   await deliver({ ...incident, drill: true });
   const told = db.transaction().execute(async (tx) => {
     const of = { serverId: target.serverId, tenantId: target.tenant.id };
-    await alertCustomer({ canMail: true }, tx, { of, incident, recoveredBefore: null, nowMs: Date.now() });
+    await alertCustomer({ canMail: true }, tx, { of, incident, recoveredBefore: null, nowMs: worldNowMs() });
     throw new Error('crash before the commit');
   });
   await assert.rejects(told, /crash/);

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld } from '#operations/testing/create-world.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
 import { explainStatements, rowsReadBy } from '#operations/testing/explain-statements.ts';
+import { worldNowMs } from '#operations/testing/world-time.ts';
 
 test('a page of incidents reads its own rows in their order, in the middle of a long list too', async () => {
   await using world = await createWorld();
@@ -25,7 +26,7 @@ test('a page of incidents reads its own rows in their order, in the middle of a 
     [projectId, serverId],
   );
   await world.database.pool.query('analyze protect_incidents');
-  const startedMs = Date.now() - 3_000 * 3_600_000;
+  const startedMs = worldNowMs() - 3_000 * 3_600_000;
   const after = { startedMs, id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
   const query = { severity: 'attack', after, limit: 51 } as const;
   const nodes = await explainStatements(world.database, async () => {

@@ -4,8 +4,9 @@ import { Compile } from 'typebox/compile';
 import { webhookEvents } from '#contracts/customer-api/index.ts';
 import { takeUndispatched } from '#operations/events/index.ts';
 import type { ProtectSettings } from '#operations/protect/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { createScanMonitor } from '#operations/testing/deliver-scans.ts';
+import { secondsAgo } from '#operations/testing/incident-of.ts';
 import { ownerOf, scanOf } from '#operations/testing/scan-of.ts';
 import type { OutboxSender } from '#service-kit/outbox/index.ts';
 
@@ -25,7 +26,7 @@ const on: ProtectSettings = {
 
 async function createReader(name: string, choice: Partial<typeof on> | null = {}) {
   const customer = await world.createCustomer(name);
-  await world.database.pool.query('update people set email_verified_at = now() where id = $1', [
+  await world.database.pool.query('update people set email_verified_at = svc_now() where id = $1', [
     customer.owner.id,
   ]);
   const { serverId } = await world.deploy(customer.tenant, name.toLowerCase());
@@ -142,7 +143,7 @@ test('NET-1.6: the end of a scan that was requested before the views were switch
   const reader = await createReader('Hidden');
   const { requests } = await world.protectScans.request(reader.actor, reader.serverId);
   const { id } = requests.find((each) => each.allocationId === reader.first.id)!;
-  const at = new Date().toISOString();
+  const at = secondsAgo(0);
   await monitor.say(id, 'running', { started_at: at, heartbeat_at: at, progress: 1 });
   await reader.choose({ viewsOn: false });
   await deliver(scanOf(reader.first, { ...now, request_id: id }));

@@ -3,14 +3,15 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { type DeliveredMinute, deliverMinutes } from '#operations/testing/deliver-minutes.ts';
+import { worldMinuteMs } from '#operations/testing/world-time.ts';
 import type { RankedDimension } from './exploration.ts';
 import type { TrafficFilter } from './filter.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
-const startedMs = Math.floor(Date.now() / minuteMs) * minuteMs;
+const startedMs = worldMinuteMs;
 const ago = (minutes: number) => startedMs - minutes * minuteMs;
 /** Ten minutes to come at least: at its end the first hour of its day would not be shown any more. */
 const topMs = Math.ceil((startedMs + 10 * minuteMs) / hourMs) * hourMs;

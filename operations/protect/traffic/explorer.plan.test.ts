@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { explainStatements, type PlanNode, rowsReadBy } from '#operations/testing/explain-statements.ts';
 import { fillMinutes } from '#operations/testing/fill-minutes.ts';
+import { worldStartMs } from '#operations/testing/world-time.ts';
 
 const servers = 6;
 const hourMs = 3_600_000;
@@ -26,7 +27,7 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
-const toMs = Math.ceil(Date.now() / hourMs) * hourMs;
+const toMs = Math.ceil(worldStartMs / hourMs) * hourMs;
 const day = { fromMs: toMs - 24 * hourMs, toMs, stepSeconds: 3600 };
 
 const of = (nodes: readonly PlanNode[], table: string) =>

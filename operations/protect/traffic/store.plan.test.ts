@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld } from '#operations/testing/create-world.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
 import { explainStatements, rowsReadBy } from '#operations/testing/explain-statements.ts';
 import { fillMinutes } from '#operations/testing/fill-minutes.ts';
+import { worldMinuteMs } from '#operations/testing/world-time.ts';
 
 test('the steps of an hour are read by address and time, without those of other servers and days', async () => {
   await using world = await createWorld();
@@ -11,7 +12,7 @@ test('the steps of an hour are read by address and time, without those of other 
   const serverIds: number[] = [];
   for (let n = 0; n < 4; n += 1) serverIds.push((await world.deploy(tenant, `web-${n}`)).serverId);
   await fillMinutes(world.database.db, serverIds, { days: 1, applications: 1 });
-  const toMs = Math.floor(Date.now() / 60_000) * 60_000 - 6 * 3_600_000;
+  const toMs = worldMinuteMs - 6 * 3_600_000;
   const range = { fromMs: toMs - 3_600_000, toMs, stepSeconds: 60 };
   const subject = { serverId: serverIds[2]!, tenantId: tenant.id };
   const nodes = await explainStatements(world.database, async () => {

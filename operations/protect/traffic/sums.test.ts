@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { type DeliveredMinute, deliverMinutes } from '#operations/testing/deliver-minutes.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
 import { sumMinutes } from '#operations/testing/sum-minutes.ts';
+import { worldMinuteMs } from '#operations/testing/world-time.ts';
 
 let world: World;
 let token: string;
@@ -17,7 +18,7 @@ before(async () => {
 after(() => world[Symbol.asyncDispose]());
 
 const minuteMs = 60_000;
-const startedMs = Math.floor(Date.now() / minuteMs) * minuteMs;
+const startedMs = worldMinuteMs;
 const ago = (minutes: number) => startedMs - minutes * minuteMs;
 
 /** Numbers that look random and are the same in every run. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { TargetsPage } from '#contracts/admin-api/schemas.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 let world: World;
 const base = '/api/admin/v1';
@@ -98,7 +98,11 @@ test('every bad token gets the same 401: none, malformed, unknown, wrong secret,
     clusterIds: null,
   });
   const { token } = await world.adminProjects.issueToken(systemActor, project.id, null);
-  const expired = await world.adminProjects.issueToken(systemActor, project.id, new Date(Date.now() - 1000));
+  const expired = await world.adminProjects.issueToken(
+    systemActor,
+    project.id,
+    new Date(world.clock.nowMs() - 1000),
+  );
   const secret = token.slice(-43);
   const bodies = new Set<string>();
   for (const bad of [
@@ -216,6 +220,6 @@ test('NET-5.2: a source with too many failures gets 429, and a valid token from 
   assert.equal((await errorOf(refused)).reason, 'auth_rate');
   assert.ok(Number(refused.headers.get('retry-after')) > 0);
   assert.equal((await ask(token)).status, 200);
-  await moveDatabaseClock(throttled.database, '6 minutes');
+  await moveWorldClock(throttled.database, '6 minutes');
   assert.equal((await ask('svcadm_bad')).status, 401);
 });

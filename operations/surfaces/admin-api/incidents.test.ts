@@ -4,9 +4,9 @@ import type { Incident, IncidentsRequest } from '#contracts/admin-api/incidents.
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
 import { createIncidentRetention } from '#operations/protect/incidents/jobs.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { incidentOf, recovered, secondsAgo } from '#operations/testing/incident-of.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 let world: World;
 let token: string;
@@ -186,7 +186,7 @@ test('NET-3.2: an incident stays with the server that was matched first; the nex
   await send([incident]);
   await passOn('Second owner');
   const later = (revision: number, last: string) => ({ ...incident, revision, last_observed_at: last });
-  assert.equal(await outcomeOf(later(2, new Date().toISOString())), 'identity_conflict');
+  assert.equal(await outcomeOf(later(2, secondsAgo(0))), 'identity_conflict');
   assert.deepEqual(await stored(), []);
   assert.deepEqual(
     (await stored(first)).map(({ id, lastObservedAt }) => [id, lastObservedAt.toISOString()]),
@@ -214,7 +214,7 @@ test('NET-4.1: after its server is destroyed a bound incident is terminal; what 
   assert.equal(await outcomeOf(incident), 'unchanged');
   const [terminal] = await send([recovered(incident)]);
   assert.deepEqual([terminal!.outcome, terminal!.allocation_id], ['terminal', address.id]);
-  const goingOn = incidentOf(address.address, { last_observed_at: new Date().toISOString() });
+  const goingOn = incidentOf(address.address, { last_observed_at: secondsAgo(0) });
   assert.equal(await outcomeOf(goingOn), 'unmatched', 'a new one that went on after the release');
 });
 
@@ -334,7 +334,7 @@ test('NET-8.R2: incidents are deleted a year after they were last observed, newe
       incidents,
     });
   await deliver();
-  await moveDatabaseClock(old.database, '1 year -1 hour');
+  await moveWorldClock(old.database, '1 year -1 hour');
   const { reporter, clock } = old;
   assert.equal(await createIncidentRetention({ db: () => old.database.db, clock, reporter }).runOnce(), true);
   const left = () => old.protectIncidents.list(systemActor, { serverId, tenantId: tenant.id }, { limit: 10 });

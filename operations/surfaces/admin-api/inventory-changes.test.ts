@@ -7,11 +7,11 @@ import { InventoryChangesPage, inventoryChangeKinds } from '#contracts/admin-api
 import { systemActor } from '#operations/accounts/index.ts';
 import type { FirewallChange } from '#operations/firewall/index.ts';
 import { noteServerChange, type ServerChangeKind } from '#operations/server-changes/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { explainStatements, rowsReadBy } from '#operations/testing/explain-statements.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
 import { visit } from '#operations/testing/visit.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 let world: World;
 let token: string;
@@ -290,14 +290,14 @@ test('changes are kept for 30 days', async () => {
   await note(serverId, 'firewall');
   const retention = loopOf(world.serverChanges, 'operations-change-retention');
   try {
-    await moveDatabaseClock(world.database, '29 days 23 hours');
+    await moveWorldClock(world.database, '29 days 23 hours');
     await retention.runOnce();
     assert.deepEqual(await kindsOf(serverId), ['firewall']);
-    await moveDatabaseClock(world.database, '30 days 1 hour');
+    await moveWorldClock(world.database, '30 days 1 hour');
     await retention.runOnce();
     assert.deepEqual(await kindsOf(serverId), []);
   } finally {
-    await moveDatabaseClock(world.database, '0');
+    await moveWorldClock(world.database, '0');
   }
 });
 

@@ -3,8 +3,8 @@ import { after, before, beforeEach, test } from 'node:test';
 import type { LivePoint, LiveRequest } from '#contracts/admin-api/live.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 import { point as minutePoint, minutesAgo } from './testing/telemetry-points.ts';
 
 let world: World;
@@ -18,7 +18,7 @@ after(() => world[Symbol.asyncDispose]());
 /** One moment for a whole test. */
 let startedMs = 0;
 beforeEach(() => {
-  startedMs = Math.floor(Date.now() / 10_000) * 10_000;
+  startedMs = Math.floor(world.clock.nowMs() / 10_000) * 10_000;
 });
 const bucketsAgo = (count: number) => startedMs - count * 10_000;
 
@@ -114,7 +114,7 @@ test('NET-4.c, NET-2.5.0: each target has a receipt, in the order sent, and the 
   assert.deepEqual(await read(two.subject), []);
   await world.servers.destroyServer(systemActor, null, one.subject.serverId);
   await world.jobs.drain();
-  const later = bucket(Math.floor(Date.now() / 10_000) * 10_000, 99);
+  const later = bucket(Math.floor(world.clock.nowMs() / 10_000) * 10_000, 99);
   assert.deepEqual(await receiptsOf([targetOf(one.allocation, [later])]), ['unmatched'], 'released');
 });
 
@@ -203,7 +203,7 @@ test('NET-2.5.0, NET-8: at most 10 targets, 30 buckets, 10 observed seconds; att
     { expected_pps: 1 as unknown as null },
     { applications: [] } as object,
     { timestamp: new Date(bucketsAgo(1) + 5000).toISOString() },
-    { timestamp: new Date(Math.floor(Date.now() / 10_000) * 10_000 + 120_000).toISOString() },
+    { timestamp: new Date(startedMs + 600_000).toISOString() },
   ])
     assert.equal(
       await statusOf([targetOf(allocation, [bucket(bucketsAgo(1), 1, wrong)])]),
@@ -263,7 +263,7 @@ test('live traffic is kept for an hour, also of what is delivered no more, and o
   assert.deepEqual(await read({ ...subject, tenantId: stranger.tenantId }), []);
   const customer = { kind: 'customer', tenantIds: [stranger.tenantId] } as never;
   await assert.rejects(world.protectLive.read(customer, subject, 0), /another account/);
-  await moveDatabaseClock(world.database, '2 minutes');
+  await moveWorldClock(world.database, '2 minutes');
   assert.deepEqual((await read(subject)).length, 1, 'not shown beyond the hour');
   await deleteExpired();
   const { rows } = await world.database.pool.query(

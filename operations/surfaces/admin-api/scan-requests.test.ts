@@ -67,13 +67,14 @@ test('NET-3.1: a claim leaves a request queued, a reported start makes it runnin
   assert.equal(await stage.say(id, 'claimed'), 'accepted');
   assert.equal(await stage.say(id, 'claimed'), 'unchanged');
   assert.deepEqual(new Set(await statesOf(reader)), new Set(['queued']));
-  assert.equal(await stage.say(id, 'running', startedNow()), 'accepted');
+  const start = startedNow();
+  assert.equal(await stage.say(id, 'running', start), 'accepted');
   assert.ok((await statesOf(reader)).includes('running'));
   assert.equal(
-    await stage.say(id, 'running', { ...startedNow(), heartbeat_at: secondsAgo(1), progress: 40 }),
+    await stage.say(id, 'running', { ...start, heartbeat_at: secondsAgo(1), progress: 40 }),
     'accepted',
   );
-  assert.equal(await stage.say(id, 'running', startedNow()), 'unchanged', 'a late heartbeat');
+  assert.equal(await stage.say(id, 'running', start), 'unchanged', 'a late heartbeat');
   const read = async () =>
     (await stage.world.protectScans.read(systemActor, reader.subject)).scans.find((scan) => scan.id === id)!;
   assert.equal((await read()).progress, 40);

@@ -1,8 +1,10 @@
 /** Deliveries of minutes: what a receipt says, and that each minute is stored once, in its generation. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { startOfMinuteMs } from '#common/clock/index.ts';
 import type { TelemetryPoint } from '#contracts/admin-api/schemas.ts';
 import { systemActor } from '#operations/accounts/index.ts';
+import { worldNowMs } from '#operations/testing/world-time.ts';
 import { minutesAgo, point } from './testing/telemetry-points.ts';
 import { createTelemetrySender, type TelemetrySender } from './testing/telemetry-sender.ts';
 
@@ -95,7 +97,7 @@ test('NET-2.3: minutes that began before the assignment, or ended after the rele
 
   await sender.world.servers.destroyServer(systemActor, null, sender.serverId);
   await sender.world.jobs.drain();
-  const now = minutesAgo(0);
+  const now = startOfMinuteMs(worldNowMs());
   assert.deepEqual(
     await sender.receiptsOf(sender.request([sender.target([point(now, { in: 3, out: 3 })])])),
     ['unmatched'],

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import type { Projection, ProjectionAcknowledgements } from '#contracts/admin-api/vulnerabilities.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { createScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { secondsAgo } from '#operations/testing/incident-of.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
@@ -14,7 +14,7 @@ import {
   projectionOf,
 } from '#operations/testing/projection-of.ts';
 import { scanOf, serviceOf } from '#operations/testing/scan-of.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 let world: World;
 let token: string;
@@ -65,11 +65,11 @@ async function createReader(name: string) {
 }
 
 async function later(interval: string, happens: () => Promise<unknown>): Promise<void> {
-  await moveDatabaseClock(world.database, interval);
+  await moveWorldClock(world.database, interval);
   try {
     await happens();
   } finally {
-    await moveDatabaseClock(world.database, '0');
+    await moveWorldClock(world.database, '0');
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 
 let world: World;
 let operator: string;
@@ -117,13 +117,13 @@ test('staff see whether webhooks are sent in time', async () => {
   });
   assert.match(await (await get('/console/webhooks/', support)).text(), /None fails/);
   await world.database.pool.query(
-    "update webhook_endpoints set failing_since = now() - interval '3 hours', consecutive_failures = 4",
+    "update webhook_endpoints set failing_since = svc_now() - interval '3 hours', consecutive_failures = 4",
   );
   const failing = await (await get('/console/webhooks/', support)).text();
   assert.match(failing, /Deliveries to some endpoints are failing/);
   assert.match(failing, /Late[\s\S]*example\.com[\s\S]*3 h ago/);
   assert.doesNotMatch(failing, /secret-path/, 'a receiver’s path may be its secret');
   await world.deploy(tenant, 'late');
-  await world.database.pool.query("update events set occurred_at = now() - interval '10 minutes'");
+  await world.database.pool.query("update events set occurred_at = svc_now() - interval '10 minutes'");
   assert.match(await (await get('/console/webhooks/', support)).text(), /Deliveries are 10 min late/);
 });

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
+import { worldMinuteMs } from '#operations/testing/world-time.ts';
 
 let world: World;
 let cookie: string;
@@ -25,7 +26,6 @@ const text = async (path: string) => {
 test('the lists show in, out and the 95th percentile of servers and customers; the overview those with the most', async () => {
   assert.doesNotMatch(await text('/console/'), /Most traffic/);
   const token = await world.createToken(['protect_telemetry_ingest']);
-  const now = Math.floor(Date.now() / 60_000) * 60_000;
   for (const [name, bytes] of [
     ['quiet', 7_500],
     ['busy', 750_000],
@@ -39,7 +39,9 @@ test('the lists show in, out and the 95th percentile of servers and customers; t
         world,
         token,
         of,
-        [4, 3, 2].map((ago) => [now - ago * 60_000, { in: bytes * (5 - ago), out: bytes }] as const),
+        [4, 3, 2].map(
+          (ago) => [worldMinuteMs - ago * 60_000, { in: bytes * (5 - ago), out: bytes }] as const,
+        ),
       );
   }
   // Two addresses: 2 × 750,000 bytes a minute are 200 kbit/s, three times as much in the newest.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
 import { type Answer, type Call, createApiClient } from './testing/client.ts';
 
@@ -51,7 +51,7 @@ test('API-5.2: every authentication failure is one 401, headers and body', async
   await world.apiKeys.revokeKey(systemActor, revoked.split('_')[1]!);
   const expired = await world.createKey(customer);
   await world.database.pool.query(
-    "update api_keys set expires_at = now() - interval '1 second' where key_id = $1",
+    "update api_keys set expires_at = svc_now() - interval '1 second' where key_id = $1",
     [expired.split('_')[1]],
   );
   const gone = await world.createCustomer('Gone');

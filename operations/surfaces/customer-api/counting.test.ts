@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { plantSql } from '#operations/testing/planted-sql.ts';
 import { listOperations } from './testing/operations.ts';
 import { createRawClient, type RawAnswer, type RawClient } from './testing/raw-client.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 import { type Answer, type Call, createApiClient } from './testing/client.ts';
 
 let world: World;
@@ -123,15 +123,15 @@ test('a caller that died before its order was made frees its name after its clai
   };
   await world.idempotency.begin(claim);
   assert.equal((await send(key, 'once')).body.error.reason, 'idempotency_in_progress');
-  await moveDatabaseClock(world.database, '3 minutes');
+  await moveWorldClock(world.database, '3 minutes');
   const made = await send(key, 'once');
   assert.equal(made.status, 201);
   // The answer is lost; a repeated call finds the server.
   assert.deepEqual(told(await send(key, 'once')), told(made));
   assert.equal(await ordersOf(customer.tenant.id), 1);
-  await moveDatabaseClock(world.database, '25 hours');
+  await moveWorldClock(world.database, '25 hours');
   assert.notEqual((await send(key, 'once')).body.id, made.body.id, 'after a day the name is free');
-  await moveDatabaseClock(world.database, '0');
+  await moveWorldClock(world.database, '0');
 });
 
 test('a caller that was overtaken makes no second order', async () => {
@@ -147,7 +147,7 @@ test('a caller that was overtaken makes no second order', async () => {
     content,
   });
   assert.ok('claim' in begun);
-  await moveDatabaseClock(world.database, '3 minutes');
+  await moveWorldClock(world.database, '3 minutes');
   const made = await send(key, 'once');
   await assert.rejects(
     world.ordering.createServer(
@@ -159,7 +159,7 @@ test('a caller that was overtaken makes no second order', async () => {
   );
   assert.equal(await ordersOf(customer.tenant.id), 1);
   assert.deepEqual(told(await send(key, 'once')), told(made));
-  await moveDatabaseClock(world.database, '0');
+  await moveWorldClock(world.database, '0');
 });
 
 test('a network is made once under one name, at once or later; a deleted one is a 404', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createWorld } from '#operations/testing/create-world.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
+import { moveWorldClock, worldStartMs } from '#operations/testing/world-time.ts';
 import { createApiClient } from './testing/client.ts';
 
 const body = { plan: 'small', image: 'debian-12' };
@@ -32,7 +32,7 @@ test('API-8.b: the deploy limit is exact under concurrent creates, typos take no
     assert.ok(answer.headers.get('x-api-quota-used'), 'the endpoint itself answered');
   }
   assert.equal(await world.metering.countOfMonth(customer.tenant.id), 18);
-  await moveDatabaseClock(world.database, '61 minutes');
+  await moveWorldClock(world.database, '61 minutes');
   assert.equal(
     (await call('POST', '/api/v2/servers', { key, body })).status,
     201,
@@ -41,7 +41,7 @@ test('API-8.b: the deploy limit is exact under concurrent creates, typos take no
 });
 
 test('API-8.a: Retry-After of a key’s 429 is never earlier than t, and after it the key works', async () => {
-  await using world = await createWorld({ requestsPerMinute: 2, clockStartMs: Date.UTC(2026, 0, 15) });
+  await using world = await createWorld({ requestsPerMinute: 2, clockStartMs: worldStartMs });
   const call = createApiClient(world.url);
   const key = await world.createKey(await world.createCustomer('Patient'));
   for (let i = 0; i < 2; i += 1) await call('GET', '/api/v2/servers', { key });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Person, systemActor, type Tenant } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock, worldStartMs } from '#operations/testing/world-time.ts';
 import { type Answer, type Call, createApiClient } from './testing/client.ts';
 
 let world: World;
@@ -105,7 +105,7 @@ test('API-8.4: 401, OPTIONS, locked 402 and 403, and a read key on a mutating me
 });
 
 test('API-8.a: the 121st request of a key within a minute is a 429, which is not counted', async () => {
-  await using small = await createWorld({ requestsPerMinute: 5 });
+  await using small = await createWorld({ requestsPerMinute: 5, clockStartMs: worldStartMs });
   const ask = createApiClient(small.url);
   const customer = await small.createCustomer('Busy');
   const key = await small.createKey(customer);
@@ -132,7 +132,7 @@ test('API-8.a: the 121st request of a key within a minute is a 429, which is not
 });
 
 test('API-8.2: budget comes before gate, gate before scope, scope before count', async () => {
-  await using small = await createWorld({ requestsPerMinute: 1 });
+  await using small = await createWorld({ requestsPerMinute: 1, clockStartMs: worldStartMs });
   const ask = createApiClient(small.url);
   const customer = await small.createCustomer('Order');
   await small.accounts.setTenantStatus(systemActor, customer.tenant.id, 'SUSPENDED');
@@ -190,7 +190,7 @@ test('API-8.1: a new UTC month by the database’s clock starts at one', async (
   const ask = createApiClient(later.url);
   const key = await later.createKey(await later.createCustomer('Months'));
   await ask('GET', '/api/v2/servers', { key });
-  await moveDatabaseClock(later.database, '32 days');
+  await moveWorldClock(later.database, '32 days');
   const answer = await ask('GET', '/api/v2/servers', { key });
   assert.equal(answer.headers.get('x-api-quota-used'), '1');
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { listOperations } from './testing/operations.ts';
 import { comparable, createRawClient, type RawClient } from './testing/raw-client.ts';
 import { createRejections } from './testing/rejections.ts';

@@ -6,15 +6,16 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Actor, systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { createScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { incidentOf } from '#operations/testing/incident-of.ts';
 import { plantSql, withoutOwner } from '#operations/testing/planted-sql.ts';
 import { projectionOf } from '#operations/testing/projection-of.ts';
 import { scanOf } from '#operations/testing/scan-of.ts';
 import { visit } from '#operations/testing/visit.ts';
+import { worldMinuteMs, worldStartMs } from '#operations/testing/world-time.ts';
 
-const mark = 'zzforeign';
+const mark = 'zzforeigncustomer';
 let world: World;
 let monitor: Awaited<ReturnType<typeof createScanMonitor>> | undefined;
 let visitor: Awaited<ReturnType<typeof visit>>;
@@ -23,7 +24,8 @@ let ownPaths: string[];
 let foreignPaths: string[];
 
 before(async () => {
-  world = await createWorld();
+  // The pages' clock stands still, so that two looks at a page show the same.
+  world = await createWorld({ clockStartMs: worldStartMs + 50_000 });
   const own = await furnish('own', 'Visitor');
   const foreign = await furnish(mark, `${mark} Company`);
   visitor = await visit(world, own.email, '/client/settings/');
@@ -172,7 +174,7 @@ async function deliverLive({ id, address, assignedAt }: Allocation): Promise<voi
     clusterIds: null,
   });
   const none = { expected_bps: null, expected_pps: null, ddos_bps: null, ddos_pps: null };
-  const timestamp = new Date(Math.floor(Date.now() / 10_000) * 10_000 - 60_000).toISOString();
+  const timestamp = new Date(worldMinuteMs - 60_000).toISOString();
   const rates = { inbound_bps: 8, outbound_bps: 8, pps: 1, coverage: 1, observed_seconds: 10 };
   const { receipts } = await world.protectLive.receive(
     { projectId: project.id, clusterIds: null },

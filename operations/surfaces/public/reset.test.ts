@@ -1,9 +1,9 @@
 /** A forgotten password: by a mailed link, through a real mail server, saying nothing about who has an account. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 import { type MailServer, startMailServer } from '#service-kit/mail/testing/start-mail-server.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 
 let mailServer: MailServer;
 let world: World;
@@ -61,10 +61,10 @@ test('a link lives for an hour, and a newer one ends it', async () => {
   await send('/reset-password', { email });
   const [first, second] = await linksTo(email);
   assert.deepEqual([(await get(first!)).status, (await get(second!)).status], [404, 200]);
-  await moveDatabaseClock(world.database, '61 minutes');
+  await moveWorldClock(world.database, '61 minutes');
   assert.equal((await get(second!)).status, 404);
   assert.equal((await send(second!, { password: 'found again at last' })).status, 404);
-  await moveDatabaseClock(world.database, '0');
+  await moveWorldClock(world.database, '0');
 });
 
 test('known, unknown and deactivated addresses get one answer, and only the known one a mail', async () => {

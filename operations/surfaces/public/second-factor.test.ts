@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock, worldStartMs } from '#operations/testing/world-time.ts';
 
 let world: World;
 before(async () => {
-  world = await createWorld({ clockStartMs: Date.UTC(2026, 0, 1) });
+  world = await createWorld({ clockStartMs: worldStartMs });
 });
 after(() => world[Symbol.asyncDispose]());
 
@@ -154,7 +154,7 @@ test('after fifteen minutes an action on money, people or tokens asks for the pa
     organization: invite.organization,
     name: 'Still named',
   });
-  await moveDatabaseClock(world.database, '16 minutes');
+  await moveWorldClock(world.database, '16 minutes');
   assert.equal((await browser.get('/client/')).status, 200, 'reading asks for nothing');
   const asked = await browser.send('/client/settings/invitations', invite);
   assert.equal(asked.status, 403);
@@ -177,22 +177,22 @@ test('after fifteen minutes an action on money, people or tokens asks for the pa
     (await browser.send('/client/settings/invitations', { ...invite, email: 'next@step.test' })).status,
     303,
   );
-  await moveDatabaseClock(world.database, '0');
+  await moveWorldClock(world.database, '0');
 });
 
 test('who has an app is asked for its code instead, so the password and the browser are not enough', async () => {
   const { browser, code } = await withApp('Step up by app');
-  await moveDatabaseClock(world.database, '16 minutes');
+  await moveWorldClock(world.database, '16 minutes');
   later();
   const remove = (fields: Record<string, string>) => browser.send('/client/account/app/remove', fields);
   assert.equal((await remove({ confirm_password: password })).status, 403);
   assert.equal((await remove({ confirm_code: code() })).to, '/client/account/?done=app_removed');
   assert.match((await browser.get('/client/account/')).text, /not set up/);
-  await moveDatabaseClock(world.database, '0');
+  await moveWorldClock(world.database, '0');
 });
 
 test('staff who must have a second factor reach nothing but its page until they have one', async () => {
-  await using strict = await createWorld({ requireSecondFactor: true });
+  await using strict = await createWorld({ requireSecondFactor: true, clockStartMs: worldStartMs });
   const email = 'operator@svc.test';
   await strict.accounts.createPerson(systemActor, { email, name: 'Op', password, staffRole: 'operator' });
   const browser = openBrowser(strict);
@@ -210,7 +210,7 @@ test('staff who must have a second factor reach nothing but its page until they 
   assert.equal(made.to, '/console/account/');
   const setUp = (await browser.post('/console/account/app/new', { csrf_token })).text;
   const secret = /<code>((?:[A-Z2-7]{4} ?)+)<\/code>/.exec(setUp)![1]!.replaceAll(' ', '');
-  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: worldStartMs });
   assert.equal((await browser.post('/console/account/app/confirm', { csrf_token, code })).status, 200);
   assert.equal((await browser.get('/console/customers/')).status, 200);
   assert.equal(

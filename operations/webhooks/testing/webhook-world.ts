@@ -1,9 +1,8 @@
 /** A world with a receiver of webhooks in another process, which verifies deliveries with an implementation of its own. */
-import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { CustomerActor, Person, Tenant } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { createWebhookSender, type WebhookSenderDeps } from '#operations/webhooks/send-deliveries.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 
@@ -59,7 +58,7 @@ export async function startWebhookWorld(): Promise<WebhookWorld> {
       createWebhookSender({
         secrets: world.secrets,
         db: () => world.database.db,
-        clock: systemClock,
+        clock: world.clock,
         reporter: silentReporter,
         rules: { allowPrivate: true },
         random: () => 0.5,
@@ -76,7 +75,7 @@ export async function startWebhookWorld(): Promise<WebhookWorld> {
     at: (path) => receiver.received.filter((one) => one.path === path),
     passTime: () =>
       world.database.pool.query(
-        "update webhook_deliveries set next_attempt_at = now() where status = 'pending'",
+        "update webhook_deliveries set next_attempt_at = svc_now() where status = 'pending'",
       ),
     async [Symbol.asyncDispose]() {
       await receiver[Symbol.asyncDispose]();

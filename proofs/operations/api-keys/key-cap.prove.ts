@@ -1,5 +1,5 @@
 /** `npm run prove -- key-cap`: G7 with N rounds of 100 creates at once at 24 active keys, and the notes of use. */
-import { createWorld } from '#operations/testing/create-world.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
 import { isCapMissed, isNoteMissed, proveKeyCap, proveUseNotes } from './prove-key-cap.ts';
 
 export const name = 'key-cap';

@@ -1,5 +1,5 @@
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { plantSql } from '#operations/testing/planted-sql.ts';
 
 /** G7: rounds in which many keys are created at once where one more is allowed; counts rounds that passed 25. */

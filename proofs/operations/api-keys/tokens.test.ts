@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createWorld } from '#operations/testing/create-world.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
 import { isCapMissed, isNoteMissed, proveKeyCap, proveUseNotes } from './prove-key-cap.ts';
 import { proveTiming } from './prove-timing.ts';
 import { proveRoundTrips, proveSpellings } from './prove-tokens.ts';

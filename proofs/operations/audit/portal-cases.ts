@@ -333,7 +333,7 @@ export const portalCases: Cases = {
       const id = await endpoint();
       const delivery = await world.webhooks.sendTest(await actor(), id);
       await world.database.pool.query(
-        "update webhook_deliveries set status = 'failed', finished_at = now() where id = $1",
+        "update webhook_deliveries set status = 'failed', finished_at = svc_now() where id = $1",
         [delivery],
       );
       return owned.post(`/client/developer/webhooks/${id}/replay`, { delivery: String(delivery) });

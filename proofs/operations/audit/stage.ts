@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 import { type CustomerActor, systemActor } from '#operations/accounts/index.ts';
-import { createWorld, password } from '#operations/testing/create-world.ts';
+import { createWorld, password } from '#operations/testing/dated-world.ts';
 import { createFindingMonitor, projectionOf } from '#operations/testing/projection-of.ts';
 import { visit } from '#operations/testing/visit.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

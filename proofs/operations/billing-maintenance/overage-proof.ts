@@ -11,7 +11,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { chargeOverage } from '#operations/billing-maintenance/index.ts';
 import { createMetering, type Metering, type OveragePrice } from '#operations/metering/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 
 type Step =
@@ -65,7 +65,7 @@ const scheduleOf = fc.record<Schedule>({
   ),
 });
 
-/** Months of a schedule, the first one running by the machine's clock. */
+/** Months of a schedule, the first one running by the world's clock. */
 const monthsMax = 3;
 
 export interface OverageProofResult {
@@ -81,9 +81,10 @@ export async function proveOverage(options: {
 }): Promise<OverageProofResult> {
   await using world = await createWorld();
   const { tenant } = await world.createCustomer('Overage proof');
+  const aheadMs = world.clock.nowMs() - Date.now();
   const clocks = Array.from({ length: monthsMax }, (_, month) => {
     const url = new URL(world.database.url);
-    url.searchParams.set('options', `-c svc.clock_offset=${month * 31}\\ days`);
+    url.searchParams.set('options', `-c svc.clock_offset=${aheadMs}\\ milliseconds\\ ${month * 31}\\ days`);
     return createPool(url.toString(), 8);
   });
   try {

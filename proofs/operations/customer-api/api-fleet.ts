@@ -14,6 +14,7 @@ import { compose } from '#operations/composition.ts';
 import { readOperationsSettings } from '#operations/config.ts';
 import type { Features } from '#operations/features.ts';
 import { startOwnDatabase } from '#operations/testing/start-own-database.ts';
+import { beginWorldTime, endWorldTime } from '#operations/testing/world-time.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
 import type { PlantedBug, ProcessOrders } from './api-process.ts';
@@ -98,7 +99,11 @@ interface Place {
 
 async function createQuick(undo: AsyncDisposableStack): Promise<Place> {
   const database = await createTestDatabase('operations');
-  undo.defer(() => database.drop());
+  await beginWorldTime(database);
+  undo.defer(async () => {
+    await database.drop();
+    endWorldTime(database);
+  });
   const kill = async () => {
     throw new Error('only a durable fleet has a database server of its own');
   };

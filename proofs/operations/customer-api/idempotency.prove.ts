@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
 import type { Claim, Idempotency } from '#operations/idempotency/index.ts';
 import { type Answer, type Call, createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { createRandom, type Random } from './random.ts';
 
 export const name = 'idempotency';

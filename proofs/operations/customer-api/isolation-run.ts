@@ -16,7 +16,7 @@ import {
   type RawClient,
   type RawRequest,
 } from '#operations/surfaces/customer-api/testing/raw-client.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { plantSql } from '#operations/testing/planted-sql.ts';
 import {
   type Cell,

@@ -91,7 +91,7 @@ export async function createCallers(
   await world.apiKeys.revokeKey(systemActor, revoked.keyId);
   const expired = await key('expired', mine, []);
   await world.database.pool.query(
-    "update api_keys set expires_at = now() - interval '1 s' where key_id = $1",
+    "update api_keys set expires_at = svc_now() - interval '1 s' where key_id = $1",
     [expired.keyId],
   );
   const narrowed = await key('narrowed to its second workspace', mine, [sibling], {

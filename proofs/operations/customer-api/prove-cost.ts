@@ -1,4 +1,4 @@
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { plantSql } from '#operations/testing/planted-sql.ts';
 
 export interface StatementCost {

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { CodedError } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld } from '#operations/testing/create-world.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
 import { type Model, networkSteps, type Real } from '#proofs/operations/networks/network-steps.ts';
 
 export const name = 'networks';

@@ -12,7 +12,7 @@ import fc from 'fast-check';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { CreateServerInput } from '#operations/ordering/index.ts';
 import { createTestGateway, type PaymentGateway, type Payments } from '#operations/payments/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
 import { type Contest, type ContestRound, contests, openRound } from './contest-round.ts';
 import { createOrdering, type Ordering, type OrderingOptions } from './ordering.ts';

@@ -129,12 +129,10 @@ export function createCrashingOrdering(
   options: { fault: WorkerFault | undefined; die: () => void; isCut?: boolean },
 ): CrashingOrdering {
   const course: Course = { killAt: null, commits: 0, isCut: options.isCut ?? false, die: options.die };
-  const stripe = createStripeGateway({
-    secretKey: 'sk_test_x',
-    apiUrl: stripeUrl,
-    callbackSecret: null,
-    timeoutMs: 500,
-  });
+  const waiting = (timeoutMs: number) =>
+    createStripeGateway({ secretKey: 'sk_test_x', apiUrl: stripeUrl, callbackSecret: null, timeoutMs });
+  // A charge is always prepared; what is silent is the answer to taking it.
+  const stripe = { ...waiting(1_000), prepare: waiting(120_000).prepare };
   const gateway = createCrashingGateway(stripe, course, options.fault);
   const ordering = createOrdering(databaseUrl, {
     gateway,

@@ -15,7 +15,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
 import { type Behaviour, behaviours, type GatewayIntent } from '#operations/payments/testing/fake-stripe.ts';
 import { type FakeStripe, startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
 import {
   type KillPoint,
@@ -74,7 +74,7 @@ export async function proveOrders(
       secretKey: 'sk_test_x',
       apiUrl: stripe.url,
       callbackSecret: null,
-      timeoutMs: 800,
+      timeoutMs: 3_000,
     }),
     abandonSeconds: 0,
   });

@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { systemActor } from '#operations/accounts/index.ts';
 import { appendLedgerEntry } from '#operations/billing/index.ts';
 import { createTestGateway } from '#operations/payments/index.ts';
-import { createWorld } from '#operations/testing/create-world.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
 import { createOrdering, type Ordering } from './ordering.ts';
 
 const pools = 9;

@@ -4,7 +4,7 @@
  */
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { plantSql } from '#operations/testing/planted-sql.ts';
 import {
   createFindingMonitor,
@@ -13,6 +13,7 @@ import {
   projectedService,
   projectionOf,
 } from '#operations/testing/projection-of.ts';
+import { worldNowMs } from '#operations/testing/world-time.ts';
 import { createRandom, type Random } from '../customer-api/random.ts';
 
 export const name = 'finding-checks';
@@ -147,7 +148,7 @@ async function playOne(
 
 /** A check of one to three ports with some of four CVEs; its evidence may be that of any scan. */
 function makeCheck(allocation: Allocation, random: Random, age: number) {
-  const at = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
+  const at = (seconds: number) => new Date(worldNowMs() - seconds * 1000).toISOString();
   const services = [22, 80, 443]
     .filter(() => random.below(3) > 0)
     .map((port) =>

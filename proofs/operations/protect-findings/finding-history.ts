@@ -18,6 +18,7 @@ import {
   projectionOf,
 } from '#operations/testing/projection-of.ts';
 import { ownerOf } from '#operations/testing/scan-of.ts';
+import { worldNowMs } from '#operations/testing/world-time.ts';
 
 const cves = ['CVE-2024-0001', 'CVE-2024-0002', 'CVE-2024-0003'] as const;
 const ports = [22, 2222] as const;
@@ -251,7 +252,7 @@ export async function createHistory(world: World, monitor: FindingMonitor, lane:
 
   return {
     async reset(): Promise<void> {
-      [startMs, elapsed, checksMade, checks, ignores, held] = [Date.now(), 0, 0, [], [], null];
+      [startMs, elapsed, checksMade, checks, ignores, held] = [worldNowMs(), 0, 0, [], [], null];
       await pool.query(
         `with forgotten as (delete from finding_projections where server_id = any($1::bigint[])),
            told as (delete from known_findings where server_id = any($1::bigint[]))

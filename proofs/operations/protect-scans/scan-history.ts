@@ -6,6 +6,7 @@ import { expireLapsed, insertRequests } from '#operations/protect/scans/request-
 import type { World } from '#operations/testing/create-world.ts';
 import type { ScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { ownerOf, scanOf } from '#operations/testing/scan-of.ts';
+import { worldNowMs } from '#operations/testing/world-time.ts';
 
 type About = 'claim' | 'start' | 'heartbeat' | 'withdraw' | 'complete' | 'partial';
 export type Step =
@@ -110,7 +111,7 @@ export async function createHistory(world: World, monitor: ScanMonitor) {
   async function speak(kind: About, which: number): Promise<void> {
     const request = model[which % Math.max(1, model.length)];
     if (!request) return;
-    const at = new Date().toISOString();
+    const at = new Date(worldNowMs()).toISOString();
     const { id, state } = request;
     if (kind === 'complete' || kind === 'partial') {
       const allocation = allocations.find((each) => each.id === request.allocationId) as Allocation;

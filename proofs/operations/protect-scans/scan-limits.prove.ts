@@ -5,7 +5,7 @@
  * Schedules by chance run on several accounts beside one another. A few are forced: their clicks have all read what is pending
  * before one of them stores anything. So a planted bug is caught by its schedule, and not by luck.
  */
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { createScanClicks, forcedPlans, type ScanClicks } from './scan-clicks.ts';
 import type { Bug } from './scan-worker.ts';
 import { type ScanWorkers, startScanWorkers } from './scan-workers.ts';

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createWorld } from '#operations/testing/create-world.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
 import { createScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { plantSql } from '#operations/testing/planted-sql.ts';
 import { createHistory, type History, steps } from './scan-history.ts';

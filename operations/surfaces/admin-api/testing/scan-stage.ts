@@ -9,11 +9,11 @@ import type {
 } from '#contracts/admin-api/port-scans.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { secondsAgo } from '#operations/testing/incident-of.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
 import { ownerOf } from '#operations/testing/scan-of.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 export type ScanStage = Awaited<ReturnType<typeof createScanStage>>;
 export type Reader = Awaited<ReturnType<typeof createReader>>;
@@ -103,11 +103,11 @@ export async function createScanStage() {
       ),
     /** What happens so much later by the database's clock. */
     async later(interval: string, happens: () => Promise<unknown>): Promise<void> {
-      await moveDatabaseClock(world.database, interval);
+      await moveWorldClock(world.database, interval);
       try {
         await happens();
       } finally {
-        await moveDatabaseClock(world.database, '0');
+        await moveWorldClock(world.database, '0');
       }
     },
     /** One look of the loop that keeps requests. */

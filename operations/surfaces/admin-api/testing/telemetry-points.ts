@@ -1,7 +1,8 @@
 import type { TelemetryPoint } from '#contracts/admin-api/schemas.ts';
+import { worldMinuteMs } from '#operations/testing/world-time.ts';
 
-/** The start of a minute that lies so far back, unix milliseconds. */
-export const minutesAgo = (minutes: number) => Math.floor(Date.now() / 60_000) * 60_000 - minutes * 60_000;
+/** The start of a minute that lies so far before the beginning of a world, unix milliseconds. */
+export const minutesAgo = (minutes: number) => worldMinuteMs - minutes * 60_000;
 
 /** A minute with these bytes. */
 export function point(

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import type { TelemetryPoint, TelemetryRequest, TelemetryTarget } from '#contracts/admin-api/schemas.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { worldNowMs } from '#operations/testing/world-time.ts';
 import { minutesAgo, point } from './telemetry-points.ts';
 
-/** One minute for a whole test, however long it takes. */
 const someMinute = minutesAgo(15);
 
 export async function createTelemetrySender(): Promise<TelemetrySender> {
@@ -68,7 +68,7 @@ export class TelemetrySender {
   /** The minutes of the last day as they are stored. */
   stored() {
     const { serverId, tenantId } = this;
-    const range = { fromMs: Date.now() - 86_400_000, toMs: Date.now() };
+    const range = { fromMs: worldNowMs() - 86_400_000, toMs: worldNowMs() };
     return this.world.protectTraffic.readMinutes(systemActor, { serverId, tenantId }, range);
   }
 

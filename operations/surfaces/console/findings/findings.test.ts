@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { FindingListQuery, ListedFinding } from '#operations/protect/index.ts';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 import { secondsAgo } from '#operations/testing/incident-of.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
 import {
@@ -13,7 +13,7 @@ import {
   projectionOf,
 } from '#operations/testing/projection-of.ts';
 import { ownerOf } from '#operations/testing/scan-of.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 let world: World;
 let deliver: Awaited<ReturnType<typeof createFindingMonitor>>['deliver'];
@@ -90,7 +90,10 @@ test('staff see the findings of all customers, the worst first, filter them, and
     ['CVE-2019-9511', 'CVE-2021-23017', shared, shared],
     rows.join('\n'),
   );
-  assert.match(rows[0]!, /low 2\.0 alpha-1 .*Alpha tcp\/80 nginx 1\.14\.0 scan \d+ s ago .*known exploited/);
+  assert.match(
+    rows[0]!,
+    /low 2\.0 alpha-1 .*Alpha tcp\/80 nginx 1\.14\.0 scan \d+ (?:s|min) ago .*known exploited/,
+  );
   for (const href of [
     `/console/servers/${one.serverId}`,
     `/console/customers/${two.tenant.id}`,
@@ -239,7 +242,7 @@ test('counts are those of the list at every moment: of ignores, expired evidence
     projectionOf(released.first, { services }),
   );
   await check('delivered');
-  const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000);
+  const inMinutes = (minutes: number) => new Date(world.clock.nowMs() + minutes * 60_000);
   for (const [{ actor, serverId }, cveId, until] of [
     [kept, 'CVE-2020-0001', null],
     [kept, 'CVE-2020-0002', inMinutes(30)],
@@ -253,7 +256,7 @@ test('counts are those of the list at every moment: of ignores, expired evidence
   await check('ignored');
   try {
     for (const later of ['31 minutes', '61 minutes', '91 minutes']) {
-      await moveDatabaseClock(world.database, later);
+      await moveWorldClock(world.database, later);
       await check(`after ${later}`);
       await loop.runOnce();
       const { rows } = await world.database.pool.query(
@@ -265,7 +268,7 @@ test('counts are those of the list at every moment: of ignores, expired evidence
     await loopOf(world.protectFindings, 'operations-finding-retention').runOnce();
     await check('expired evidence is deleted');
   } finally {
-    await moveDatabaseClock(world.database, '0');
+    await moveWorldClock(world.database, '0');
   }
   await loop.runOnce();
   await world.protectFindings.endIgnore(kept.actor, kept.serverId, {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 import { createScanMonitor, type ScanMonitor } from '#operations/testing/deliver-scans.ts';
+import { secondsAgo } from '#operations/testing/incident-of.ts';
 import { ownerOf, scanOf } from '#operations/testing/scan-of.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 let world: World;
 let monitor: ScanMonitor;
@@ -40,8 +41,6 @@ async function createScanned(name: string) {
   const request = async () => (await world.protectScans.request(actor, serverId)).requests;
   return { ...customer, serverId, allocations, first: allocations[0]!, actor, request };
 }
-
-const secondsAgo = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
 
 test('staff see the scans of all customers: state, who requested, pool, and why a result is partial', async () => {
   assert.match(await get(), /No port scans/);
@@ -119,8 +118,8 @@ test('NET-2.7.2: a running scan without contact is overdue, not failed; an unsta
   const states = async (state: string) =>
     rowsOf(await get(`?server=${silent.serverId}&state=${state}`)).length;
   const later = async (interval: string, happens: () => Promise<unknown>) => {
-    await moveDatabaseClock(world.database, interval);
-    await happens().finally(() => moveDatabaseClock(world.database, '0'));
+    await moveWorldClock(world.database, interval);
+    await happens().finally(() => moveWorldClock(world.database, '0'));
   };
   assert.deepEqual([await states('overdue'), await states('running')], [0, 1]);
   await later('6 minutes', async () => {

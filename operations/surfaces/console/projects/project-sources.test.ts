@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { TelemetryRequest } from '#contracts/admin-api/schemas.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
+import { worldMinuteMs } from '#operations/testing/world-time.ts';
 
 let world: World;
 let operator: string;
@@ -45,7 +46,7 @@ test('NET-2.4.7: the console shows which source owns addresses, who is refused a
     return (await world.adminProjects.create(systemActor, { name, permissions, clusterIds: null })).id;
   };
   const [owner, waiting] = [await project('Monitor <old>'), await project('Monitor new')];
-  const timestamp = new Date(Math.floor(Date.now() / 60_000) * 60_000 - 300_000).toISOString();
+  const timestamp = new Date(worldMinuteMs - 300_000).toISOString();
   const deliver = async (projectId: number, siteId: number, bps: number) => {
     const unknown = {
       expected_bps: null,

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
+import { worldMinuteMs } from '#operations/testing/world-time.ts';
 
 const minuteMs = 60_000;
-const startedMs = Math.floor(Date.now() / minuteMs) * minuteMs;
+const startedMs = worldMinuteMs;
 const ago = (minutes: number) => startedMs - minutes * minuteMs;
 
 let world: World;

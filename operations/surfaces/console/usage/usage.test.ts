@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 
 let world: World;
 let cookie: string;
@@ -86,7 +86,7 @@ test('charts of an account begin when it did: no zero stands before', async () =
   const fresh = await world.createCustomer('Fresh');
   const headers = { authorization: `Bearer ${await world.createKey(fresh)}` };
   assert.equal((await fetch(`${world.url}/api/v2/servers`, { headers })).status, 200);
-  const today = new Date().toISOString().slice(0, 10);
+  const today = new Date(world.clock.nowMs()).toISOString().slice(0, 10);
   const { text } = await read(`accounts/${fresh.tenant.id}`);
   const timesOf = (chart: string) => {
     const data = new RegExp(`id="${chart}-data">([^<]*)<`).exec(text)![1]!;

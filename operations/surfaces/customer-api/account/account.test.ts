@@ -6,7 +6,8 @@ import { systemActor } from '#operations/accounts/index.ts';
 import { createReadingLoop } from '#operations/bandwidth/record-readings.ts';
 import { createRollupLoop } from '#operations/bandwidth/roll-telemetry.ts';
 import { singleDriver } from '#operations/hypervisors/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { worldStartMs } from '#operations/testing/world-time.ts';
 import { type Call, createApiClient } from '../testing/client.ts';
 
 /** What the hypervisor counts, by guest. */
@@ -52,7 +53,7 @@ async function customerWithServer(name: string) {
   return { ...customer, key, serverId };
 }
 
-const monthNow = () => new Date().toISOString().slice(0, 7);
+const monthNow = () => new Date(worldStartMs).toISOString().slice(0, 7);
 
 test('API-2.6, API-4.d: an unsampled current month is zeros that say so, not a 404', async () => {
   const { key, serverId } = await customerWithServer('Unsampled');
@@ -86,6 +87,7 @@ test('API-4.d: use is what the hypervisor’s counters gained, over restarts, an
   const current = async () =>
     (await call('GET', `/api/v2/servers/${serverId}/bandwidth`, { key })).body.current;
   counters.set(guest, { received: 1_000, sent: 3_000 });
+  const beganMs = world.clock.nowMs();
   await read();
   await read();
   const first = await current();
@@ -94,7 +96,9 @@ test('API-4.d: use is what the hypervisor’s counters gained, over restarts, an
     [1_000, 3_000, 4_000, 3_000, 1],
   );
   assert.equal(first.sampled, true);
-  assert.ok(Math.abs(Date.parse(first.last_sampled_at) - Date.now()) < 60_000);
+  assert.ok(
+    Date.parse(first.last_sampled_at) >= beganMs && Date.parse(first.last_sampled_at) <= world.clock.nowMs(),
+  );
   counters.set(guest, { received: 1_500, sent: 3_100 });
   await read();
   // Started anew: the totals begin at zero again.
@@ -120,7 +124,7 @@ test('API-4.d: history by month and day is whole, newest first, and bounded', as
     "update servers set created_at = created_at - interval '3 months' where id = $1",
     [serverId],
   );
-  const before = new Date();
+  const before = new Date(worldStartMs);
   before.setUTCDate(1);
   before.setUTCMonth(before.getUTCMonth() - 2);
   const month = before.toISOString().slice(0, 7);
@@ -215,7 +219,7 @@ test('API-2.5, API-4.e: the account payload has every listed field at its root, 
     assert.equal(body.extra_per_additional_server_gb, 500);
     assert.equal(body.extra_server_allowance_tb, body.instance_earned_tb);
     const monthMs = Date.parse(body.reset_at) - Date.parse(`${body.bandwidth.period}-01T00:00:00Z`);
-    const elapsed = (Date.now() - Date.parse(`${body.bandwidth.period}-01T00:00:00Z`)) / monthMs;
+    const elapsed = (world.clock.nowMs() - Date.parse(`${body.bandwidth.period}-01T00:00:00Z`)) / monthMs;
     assert.ok(Math.abs(body.instance_earned_tb - 0.5 * elapsed) < 0.001, 'one additional server so far');
     assert.ok(Math.abs(body.instance_potential_tb - 0.5 * (1 - elapsed)) < 0.001, 'and for the rest');
     const near = (a: number, b: number) => assert.ok(Math.abs(a - b) < 0.00001, `${a} ${b}`);
@@ -287,7 +291,7 @@ test('API-4.d: with telemetry as the source, days are the sum of the minutes, an
     (
       await telemetry.bandwidth.readAccount(systemActor, {
         tenantId: customer.tenant.id,
-        openedAt: new Date(),
+        openedAt: new Date(worldStartMs),
       })
     ).pool.usedBytes,
     2_220,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 import { until } from '#service-kit/testing/until.ts';
 import { readOperationsSettings } from '../../../config.ts';
 import { type Call, createApiClient } from '../testing/client.ts';
@@ -24,7 +24,7 @@ test('a key reads what it may do, and nothing about other keys', async () => {
   const keyId = key.split('_')[1]!;
   await call('GET', '/api/v2/servers', { key });
   // A use is noted behind its answer.
-  await until('the use is noted', 20_000, async () => {
+  await until('the use is noted', 120_000, async () => {
     const { rows } = await world.database.pool.query('select from api_keys where last_used_at is not null');
     return rows.length === 1;
   });
@@ -126,7 +126,7 @@ test('a month that is over keeps its figures, and one to come is refused', async
   await makeOlder(later, customer.tenant.id);
   const key = await later.createKey(customer);
   const { body: before } = await ask('GET', '/api/v2/usage', { key });
-  await moveDatabaseClock(later.database, '32 days');
+  await moveWorldClock(later.database, '32 days');
   const { body: past } = await ask('GET', `/api/v2/usage?period=${before.period}`, { key });
   assert.deepEqual([past.state, past.count, past.projected_count], ['closed', 1, 1]);
   assert.equal(past.days.length, new Date(Date.parse(past.resets_at) - 1).getUTCDate());

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 import { type Call, createApiClient } from '../testing/client.ts';
 
 /** Guests of these names are asked to halt and do not. */
@@ -56,7 +56,7 @@ test('API-4.c: a shutdown says whether the guest halted, was only asked, or did 
   await world.jobs.drain();
   assert.equal((await read(waits.body.id)).body.status, 'running');
   assert.equal((await call('GET', path, { key })).body.status, 'stopping');
-  await moveDatabaseClock(world.database, '61 seconds');
+  await moveWorldClock(world.database, '61 seconds');
   await due();
   await world.jobs.drain();
   const late = await read(waits.body.id);
@@ -68,13 +68,13 @@ test('API-4.c: a shutdown says whether the guest halted, was only asked, or did 
 
   const forced = await act({ action: 'shutdown', timeout_s: 1, on_timeout: 'stop' });
   await world.jobs.drain();
-  await moveDatabaseClock(world.database, '90 seconds');
+  await moveWorldClock(world.database, '90 seconds');
   await due();
   await world.jobs.drain();
   const cut = await read(forced.body.id);
   assert.deepEqual([cut.body.status, cut.body.outcome], ['success', 'timeout']);
   assert.equal((await call('GET', path, { key })).body.status, 'stopped');
-  await moveDatabaseClock(world.database, '0');
+  await moveWorldClock(world.database, '0');
 });
 
 test('API-4.c: a slow guest is checked again later, and no worker waits for it', async () => {

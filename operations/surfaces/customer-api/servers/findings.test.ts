@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Projection } from '#contracts/admin-api/vulnerabilities.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { secondsAgo } from '#operations/testing/incident-of.ts';
 import {
   createFindingMonitor,
@@ -11,7 +11,7 @@ import {
 } from '#operations/testing/projection-of.ts';
 import { ownerOf } from '#operations/testing/scan-of.ts';
 import { switchViews } from '#operations/testing/switch-views.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 import { type Call, createApiClient } from '../testing/client.ts';
 
 let world: World;
@@ -200,7 +200,7 @@ test('NET-2.6.5: an ignore holds for this version, port, CVE and assignment alon
 test('NET-2.6.5: an ignore ends when it is ended or its time is over, and a repeated one stays as it was', async () => {
   const reader = await createReader('Ends');
   await reader.deliver({ services: [projectedService({ findings: two })] });
-  const until = new Date(Date.now() + 3_600_000).toISOString();
+  const until = new Date(world.clock.nowMs() + 3_600_000).toISOString();
   const made = await reader.ignore('CVE-2024-6387', { until });
   assert.deepEqual(
     [made.status, made.body.findings[0].state, made.body.findings[0].ignore.until],
@@ -208,9 +208,9 @@ test('NET-2.6.5: an ignore ends when it is ended or its time is over, and a repe
   );
   const repeated = await reader.ignore('CVE-2024-6387', { reason: 'Another', until: null });
   assert.deepEqual([repeated.status, repeated.body], [200, made.body]);
-  await moveDatabaseClock(world.database, '61 minutes');
+  await moveWorldClock(world.database, '61 minutes');
   assert.equal((await reader.states())['CVE-2024-6387'], 'active');
-  await moveDatabaseClock(world.database, '0');
+  await moveWorldClock(world.database, '0');
   assert.equal((await reader.states())['CVE-2024-6387'], 'ignored');
   const finding = await reader.find('CVE-2024-6387');
   assert.equal((await reader.end(finding)).status, 204);

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import type { CustomerActor } from '#operations/accounts/index.ts';
 import type { FirewallChange, Rule } from '#operations/firewall/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { type Call, createApiClient } from '../testing/client.ts';
 
 let world: World;

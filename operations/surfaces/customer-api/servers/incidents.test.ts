@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import type { Incident } from '#contracts/admin-api/incidents.ts';
 import type { schemas } from '#contracts/customer-api/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { incidentOf, recovered, secondsAgo } from '#operations/testing/incident-of.ts';
 import { switchViews } from '#operations/testing/switch-views.ts';
 import { type Call, createApiClient } from '../testing/client.ts';

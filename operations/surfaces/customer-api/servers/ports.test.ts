@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { createScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { scanOf } from '#operations/testing/scan-of.ts';
 import { switchViews } from '#operations/testing/switch-views.ts';
+import { worldStartMs } from '#operations/testing/world-time.ts';
 import { type Call, createApiClient } from '../testing/client.ts';
 
 let world: World;
@@ -72,7 +73,7 @@ test('API-8.3, API-8.4: both calls are counted, also their 404; a read key’s r
 });
 
 test('API-8.a: both calls share the budget of their key', async () => {
-  await using narrow = await createWorld({ requestsPerMinute: 2, clockStartMs: Date.UTC(2026, 0, 15) });
+  await using narrow = await createWorld({ requestsPerMinute: 2, clockStartMs: worldStartMs });
   const send = createApiClient(narrow.url);
   const customer = await narrow.createCustomer('Budget');
   const key = await narrow.createKey(customer);

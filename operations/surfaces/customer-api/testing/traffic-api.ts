@@ -1,13 +1,14 @@
 /** A world whose servers have an hour of delivered minutes, and what tests of the traffic endpoint ask of it. */
 import type { schemas } from '#contracts/customer-api/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createWorld } from '#operations/testing/create-world.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
 import { type DeliveredMinute, deliverMinutes } from '#operations/testing/deliver-minutes.ts';
+import { worldStartMs } from '#operations/testing/world-time.ts';
 import { createApiClient } from './client.ts';
 
 export const minuteMs = 60_000;
 /** One hour for all tests, two hours back: whole steps of any length up to an hour, and no turn of a minute matters. */
-export const hourMs = Math.floor(Date.now() / 3_600_000 - 2) * 3_600_000;
+export const hourMs = Math.floor(worldStartMs / 3_600_000 - 2) * 3_600_000;
 /** The n-th minute of that hour. */
 export const at = (minute: number): number => hourMs + minute * minuteMs;
 export const iso = (ms: number): string => new Date(ms).toISOString();

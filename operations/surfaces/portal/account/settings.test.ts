@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 let world: World;
 const failuresMax = 12;
@@ -62,9 +62,9 @@ test('an owner invites a person by a link that is mailed to them, works once and
   assert.equal((await send(path, { name: 'Again', password: 'a long new password' })).status, 404);
 
   const late = await invite(owner, tenant.organizationId, 'late@inviting.test');
-  await moveDatabaseClock(world.database, '7 days 1 minute');
+  await moveWorldClock(world.database, '7 days 1 minute');
   assert.equal((await get(late)).status, 404, 'seven days');
-  await moveDatabaseClock(world.database, '0');
+  await moveWorldClock(world.database, '0');
   const first = await invite(owner, tenant.organizationId, 'twice@inviting.test');
   const second = await invite(owner, tenant.organizationId, 'twice@inviting.test');
   assert.deepEqual([(await get(first)).status, (await get(second)).status], [404, 200], 'the newest works');

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 import { createWebhookSender } from '#operations/webhooks/send-deliveries.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 
@@ -45,7 +44,7 @@ const send = () =>
   createWebhookSender({
     secrets: world.secrets,
     db: () => world.database.db,
-    clock: systemClock,
+    clock: world.clock,
     reporter: silentReporter,
     rules: { allowPrivate: true },
   }).drain();

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { createScanMonitor, type ScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { incidentOf } from '#operations/testing/incident-of.ts';
 import { createFindingMonitor, projectionOf } from '#operations/testing/projection-of.ts';
 import { scanOf } from '#operations/testing/scan-of.ts';
 import { visit } from '#operations/testing/visit.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 let world: World;
 let monitor: ScanMonitor;
@@ -80,16 +80,16 @@ test('NET-2.9: where another monitor site delivers, an attempt is told and a rec
   };
   await refuse();
   assert.match(await card('Port scans'), /Received 1 scan .* Problem none/, 'the other one delivers');
-  await moveDatabaseClock(world.database, '150 minutes');
+  await moveWorldClock(world.database, '150 minutes');
   await refuse();
   assert.match(
     await card('Port scans'),
-    /attempt .{0,30}(?:now|\d s ago) Last confirmed receipt .{0,30}\d h ago .* Problem Refused: another monitor site delivers this address\./,
+    /attempt .{0,30}(?:now|\d (?:s|min) ago) Last confirmed receipt .{0,30}\d h ago .* Problem Refused: another monitor site delivers this address\./,
   );
 });
 
 test('NET-2.9: the card of potential vulnerabilities tells the newest check, and after a day without one that another monitor site is refused', async () => {
-  await moveDatabaseClock(world.database, '0');
+  await moveWorldClock(world.database, '0');
   const { first, card } = await createReader('Checked');
   const title = 'Potential vulnerabilities';
   assert.match(await card(title), never);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { ensurePlan } from '#operations/catalog/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 
 let world: World;
 before(async () => {
@@ -82,7 +82,7 @@ test('API-1.2: what the operation refuses stands at its field, nothing is ordere
   const { email, tenant } = await world.createCustomer('Refused orders');
   const other = await world.createCustomer('Other owner');
   const network = await createNetwork(tenant, 'mine', '10.21.0.0/24');
-  const theirs = await createNetwork(other.tenant, 'theirs', '10.22.0.0/24');
+  const theirs = await createNetwork(other.tenant, 'network of another', '10.22.0.0/24');
   const me = await visit(email);
   const typed = { ...order, name: 'kept "words"', ssh_key: 'ssh-ed25519 AAAAC3Nza me@home' };
   await me.post(path, { ...order, network, network_ip: '10.21.0.9' });
@@ -109,7 +109,7 @@ test('API-1.2: what the operation refuses stands at its field, nothing is ordere
     if (fields.ssh_key === undefined) assert.match(refused.text, /ssh-ed25519 AAAAC3Nza me@home/);
     if (fields.network_ip) assert.ok(refused.text.includes(`value="${fields.network_ip}"`));
     if (fields.private_only) assert.match(refused.text, /name="private_only"[^>]* checked/);
-    assert.doesNotMatch(refused.text, /theirs/, 'nothing of another customer is named');
+    assert.doesNotMatch(refused.text, /network of another/, 'nothing of another customer is named');
   }
   assert.equal(await serversOf(tenant), before);
 });

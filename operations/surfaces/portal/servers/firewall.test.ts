@@ -4,7 +4,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Rule } from '#operations/firewall/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { visit } from '#operations/testing/visit.ts';
 import { openPage } from '#service-kit/pages/testing/open-page.ts';
 import { launchBrowser } from '#service-kit/testing/browser.ts';

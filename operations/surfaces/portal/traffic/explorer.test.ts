@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readFilters, writeFilters } from '#operations/protect/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { type DeliveredMinute, deliverMinutes } from '#operations/testing/deliver-minutes.ts';
+import { worldMinuteMs } from '#operations/testing/world-time.ts';
 
 let world: World;
 let token: string;
@@ -15,7 +16,7 @@ after(() => world[Symbol.asyncDispose]());
 
 const minuteMs = 60_000;
 /** One moment for the whole file. */
-const startedMs = Math.floor(Date.now() / minuteMs) * minuteMs;
+const startedMs = worldMinuteMs;
 const ago = (minutes: number) => startedMs - minutes * minuteMs;
 
 async function createReader(name: string) {

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { LivePoint } from '#contracts/admin-api/live.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { incidentOf } from '#operations/testing/incident-of.ts';
+import { worldMinuteMs } from '#operations/testing/world-time.ts';
 
 /** One moment for the whole file, at which the clock of the pages stands. */
-let startedMs: number;
+const startedMs = worldMinuteMs;
 
 let world: World;
 let token: string;
 before(async () => {
-  startedMs = Math.floor(Date.now() / 10_000) * 10_000;
   world = await createWorld({ clockStartMs: startedMs });
   token = await world.createToken(['protect_live_ingest', 'ddos_incident_ingest']);
 });

@@ -3,9 +3,9 @@ import { after, before, beforeEach, test } from 'node:test';
 import type { TelemetryPoint } from '#contracts/admin-api/schemas.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 let world: World;
 let token: string;
@@ -19,7 +19,7 @@ after(() => world[Symbol.asyncDispose]());
 /** One moment for a whole test: a minute that turns between what is sent and what is expected changes nothing. */
 let startedMs = 0;
 beforeEach(() => {
-  startedMs = Math.floor(Date.now() / 60_000) * 60_000;
+  startedMs = Math.floor(world.clock.nowMs() / 60_000) * 60_000;
 });
 const minutesAgo = (minutes: number) => startedMs - minutes * 60_000;
 const iso = (ms: number) => new Date(ms).toISOString();
@@ -355,7 +355,7 @@ test('minutes older than three months are deleted by the retention loop, newer o
       { contract_version: 1, source_site_id: 1, cluster_ids: [old.clusterId], targets: [target(ago)] },
     );
   }
-  await moveDatabaseClock(old.database, '3 months -300 minutes');
+  await moveWorldClock(old.database, '3 months -300 minutes');
   const db = () => old.database.db;
   assert.equal(
     await createTrafficRetention({ db, clock: systemClock, reporter: silentReporter }).runOnce(),

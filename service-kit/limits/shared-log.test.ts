@@ -18,7 +18,7 @@ interface Time {
 async function startProcess(
   url: string,
   time: Time,
-  { capacity = 3, reporter = silentReporter as Reporter, answerTimeoutMs = 5_000, probeMs = 1 } = {},
+  { capacity = 3, reporter = silentReporter as Reporter, answerTimeoutMs = minute, probeMs = 1 } = {},
 ) {
   const store = createRedisLimits({
     ...{ url, program: 'operations', reporter, answerTimeoutMs, probeMs },
@@ -126,7 +126,7 @@ test('without the store each process goes on counting for itself, and the store 
 test('a request waits for a silent store once; those after it do not ask it, until it answers again', async () => {
   await using redis = await startRedis();
   const time = { ms: 0 };
-  await using one = await startProcess(redis.url, time, { answerTimeoutMs: 50, capacity: 5 });
+  await using one = await startProcess(redis.url, time, { answerTimeoutMs: 500, capacity: 5 });
   assert.equal(await allowed(one.log, 'a', 1), 1);
   await redis.cli('client', 'pause', '3600000', 'write');
   assert.equal(await allowed(one.log, 'a', 1), 1);
@@ -143,7 +143,7 @@ test('a program starts and stops without its store, and counts for itself meanwh
   const redis = await startRedis();
   await redis.kill();
   const time = { ms: 0 };
-  await using one = await startProcess(redis.url, time, { answerTimeoutMs: 20 });
+  await using one = await startProcess(redis.url, time, { answerTimeoutMs: 500 });
   assert.match(one.store.problem!, /does not answer|not connected/);
   assert.equal(await allowed(one.log, 'a', 4), 3);
   await redis.revive();

@@ -77,7 +77,7 @@ describe('link', () => {
         assert.ok(['http:', 'https:', 'mailto:'].includes(seen.protocol), href);
         if (!/^[a-z]+:/i.test(href)) assert.equal(seen.host, 'svc.example', href);
       }),
-      { numRuns: 3000 },
+      { numRuns: 3000, seed: 1 },
     );
   });
 

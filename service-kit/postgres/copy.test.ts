@@ -79,7 +79,7 @@ test('a copy of which nothing comes any more is given up', async (t) => {
     () => 'it came to its end',
     (error: Error) => error.message,
   );
-  await until('the copy waits', 20_000, async () => (await asleep.execute(database.db)).rows.length === 1);
+  await until('the copy waits', 120_000, async () => (await asleep.execute(database.db)).rows.length === 1);
   // What was sent before the first look has moved.
   t.mock.timers.tick(silentMs);
   t.mock.timers.tick(silentMs);

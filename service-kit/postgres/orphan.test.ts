@@ -12,17 +12,23 @@ test('a dead server that its parent has not collected yet is waited for, not tak
   const dir = mkdtempSync(join(tmpdir(), 'svc-orphan-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   copyFileSync('/bin/true', join(dir, 'postgres'));
-  // By then the shell has become `sleep`, which never asks what became of its child: a zombie until the sleep ends.
-  const parent = spawn('sh', ['-c', '(sleep 0.3; exec ./postgres) & echo $!; exec sleep 2'], {
-    cwd: dir,
-    stdio: 'pipe',
-  });
+  // The shell becomes `sleep`, which never asks what became of its child: a zombie until the sleep ends.
+  const script = '(until [ -e go ]; do sleep 0.01; done; exec ./postgres) & echo $!; exec sleep 600';
+  const parent = spawn('sh', ['-c', script], { cwd: dir, stdio: 'pipe' });
   const [line] = (await once(parent.stdout, 'data')) as [Buffer];
   const pid = Number(line.toString());
-  while (!/\(postgres\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))) {
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  while (readFileSync(`/proc/${parent.pid}/comm`, 'utf8') !== 'sleep\n') await turn();
+  writeFileSync(join(dir, 'go'), '');
+  while (!/\(postgres\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))) await turn();
   writeFileSync(join(dir, 'postmaster.pid'), `${pid}\n`);
-  await stopOrphan(dir, join(dir, 'socket'), silentReporter);
-  assert.equal(existsSync(`/proc/${pid}`), false);
+  let isGone = false;
+  const stopped = stopOrphan(dir, join(dir, 'socket'), silentReporter).then(() => {
+    isGone = !existsSync(`/proc/${pid}`);
+  });
+  // By then it has looked.
+  for (let turns = 0; turns < 500; turns += 1) await turn();
+  parent.kill();
+  await stopped;
+  assert.ok(isGone);
 });

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 
 export interface RedisServer extends AsyncDisposable {
   url: string;
@@ -14,7 +13,18 @@ export interface RedisServer extends AsyncDisposable {
 
 /** Starts a real redis-server without persistence. */
 export async function startRedis(...settings: string[]): Promise<RedisServer> {
-  const port = await freePort();
+  for (let attempt = 1; ; attempt += 1) {
+    // Below the ports that the system gives to connections, so that it stays free between `kill` and `revive`.
+    const port = randomInt(20_000, 32_000);
+    try {
+      return await startRedisAt(port, settings);
+    } catch (error) {
+      if (!/Address already in use/.test(String(error)) || attempt === 20) throw error;
+    }
+  }
+}
+
+async function startRedisAt(port: number, settings: readonly string[]): Promise<RedisServer> {
   const base = [
     '--port',
     String(port),
@@ -56,16 +66,6 @@ export async function startRedis(...settings: string[]): Promise<RedisServer> {
     },
     [Symbol.asyncDispose]: kill,
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 function isReady(child: ChildProcess): Promise<void> {

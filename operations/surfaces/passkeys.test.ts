@@ -1,10 +1,11 @@
+// Slow: drives a real browser with a virtual authenticator.
 /** Passkeys in a real browser with a virtual authenticator: made, signed in with, asked for again, removed. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
 import { launchBrowser } from '#service-kit/testing/browser.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 
 let world: World;
 let browser: Browser;
@@ -24,6 +25,8 @@ after(async () => {
 async function openPage(): Promise<Page> {
   const context = await browser.newContext();
   const page = await context.newPage();
+  // A busy machine may be slow; it is no failure of the pages.
+  page.setDefaultTimeout(120_000);
   const session = await context.newCDPSession(page);
   await session.send('WebAuthn.enable');
   await session.send('WebAuthn.addVirtualAuthenticator', {
@@ -92,14 +95,14 @@ test('a passkey confirms a sensitive action, and is removed', async () => {
   await addPasskey(page);
   await page.waitForSelector('text=Your recovery codes');
   await page.goto(`${base}/client/account/`);
-  await moveDatabaseClock(world.database, '16 minutes');
+  await moveWorldClock(world.database, '16 minutes');
   await page.click('summary:has-text("Remove"), button:has-text("Remove")');
   await page.click('form[action$="/passkeys/remove"] button[type=submit]');
   await page.waitForSelector('text=Confirm that it is you');
   await page.click('text=Use a passkey');
   await page.waitForURL(/done=passkey_removed/);
   assert.match(await page.content(), /Passkeys:/);
-  await moveDatabaseClock(world.database, '0');
+  await moveWorldClock(world.database, '0');
 });
 
 test('an answer is refused when it was used, was made for another site, or is none', async () => {

@@ -1,3 +1,4 @@
+// Slow: drives a real browser through the gallery of all components.
 /** What only a browser can tell: scripts run under our policy, keys and theme work, nothing is wider than a phone. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -1,3 +1,4 @@
+// Slow: drives a real browser.
 /** The command palette in a real browser: by keyboard, by roles, on a phone, and with nothing left to the next person. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -140,10 +141,16 @@ describe('command palette', () => {
     questions.length = 0;
     await page.keyboard.press('Control+k');
     await field(page).waitFor();
-    await page.keyboard.type('web');
+    // Faster than any pause between keys, on every machine.
+    await page.evaluate(`(() => {
+      const field = document.activeElement;
+      for (const text of ['w', 'we', 'web']) {
+        field.value = text;
+        field.dispatchEvent(new Event('input', { bubbles: true }));
+      }
+    })()`);
     await page.getByRole('option', { name: '<b>web-1</b>' }).waitFor();
-    assert.deepEqual(questions.at(-1), 'web');
-    assert.ok(questions.length <= 2, `${questions.length} questions`);
+    assert.deepEqual(questions, ['web']);
     assert.equal(await page.locator('.palette-option b').count(), 0);
     await Promise.all([page.waitForURL('**/servers/1'), page.keyboard.press('Enter')]);
   });

@@ -1,3 +1,4 @@
+// Slow: makes and restores a whole server, beside a program that writes.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

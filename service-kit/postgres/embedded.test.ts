@@ -1,5 +1,7 @@
+// Slow: makes a new database server for most tests, and kills several.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chownSync,
   existsSync,
@@ -15,53 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import pg from 'pg';
-import { silentReporter } from '#common/reporter/index.ts';
-import { createEmbeddedPostgres } from './index.ts';
-
-function embedded(dir: string) {
-  return createEmbeddedPostgres({
-    dir,
-    databaseName: 'operations',
-    urlSetting: 'SVC_X_URL',
-    reporter: silentReporter,
-  });
-}
-
-async function query(url: string, text: string): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: url });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 30_000;
-  while (!(await condition().catch(() => false))) {
-    assert.ok(Date.now() < deadline, 'in time');
-    await new Promise((wake) => setImmediate(wake));
-  }
-}
-
-test('acknowledged rows survive the kill of the server, and it comes back by itself', async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
-  const server = embedded(dir);
-  await server.start();
-  t.after(async () => {
-    await server.stop();
-    rmSync(dir, { recursive: true });
-  });
-  await query(server.url, 'create table kept (n int)');
-  await query(server.url, 'insert into kept values (1)');
-  const pid = Number(readFileSync(join(dir, 'data/postmaster.pid'), 'utf8').split('\n')[0]);
-  process.kill(pid, 'SIGKILL');
-  await until(async () => (await query(server.url, 'select n from kept')).length === 1);
-  assert.notEqual(Number(readFileSync(join(dir, 'data/postmaster.pid'), 'utf8').split('\n')[0]), pid);
-});
+import { embeddedIn, query } from './testing/embedded-server.ts';
 
 test('a stop while the killed server is started again leaves none behind, so that the program can end', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
@@ -82,7 +38,7 @@ test('a stop while the killed server is started again leaves none behind, so tha
     for (const pid of serversOf(dir)) process.kill(Number(pid), 'SIGKILL');
     rmSync(dir, { recursive: true });
   });
-  await until(async () => owner.exitCode !== null);
+  await once(owner, 'exit');
   assert.equal(owner.exitCode, 0);
   assert.deepEqual(serversOf(dir), []);
 });
@@ -124,9 +80,9 @@ test('a start after the kill of the owner takes over from the orphan and finds i
   const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
   const owner = await startOwner(dir);
   await query(owner.url, 'create table kept (n int)');
-  await assert.rejects(embedded(dir).start(), /Another process already runs/);
+  await assert.rejects(embeddedIn(dir).start(), /Another process already runs/);
   await owner.kill();
-  const server = embedded(dir);
+  const server = embeddedIn(dir);
   await server.start();
   t.after(async () => {
     await server.stop();
@@ -144,7 +100,7 @@ test('a start stops the orphan of a folder that was deleted meanwhile, and makes
   await query(owner.url, 'create table kept (n int)');
   await owner.kill();
   rmSync(dir, { recursive: true });
-  const server = embedded(dir);
+  const server = embeddedIn(dir);
   await server.start();
   t.after(async () => {
     await server.stop();
@@ -152,10 +108,6 @@ test('a start stops the orphan of a folder that was deleted meanwhile, and makes
   });
   await assert.rejects(query(server.url, 'select n from kept'), /does not exist/);
   assert.equal(existsSync(`/proc/${pid}`), false, 'the orphan is gone');
-});
-
-test('a folder that can not be made is said in one sentence that names the settings', async () => {
-  await assert.rejects(embedded('/proc/nothing/postgres').start(), /SVC_DATA_DIR/);
 });
 
 const needsRoot = { skip: process.getuid?.() === 0 ? false : 'needs root' };
@@ -166,7 +118,7 @@ test(
   async (t) => {
     // mkdtemp makes it 0700, as /root is: the server's user can't pass it.
     const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
-    const server = embedded(join(dir, 'operations'));
+    const server = embeddedIn(join(dir, 'operations'));
     await server.start();
     t.after(async () => {
       await server.stop();
@@ -214,7 +166,7 @@ test(
 
 test('the program works as a role that is no superuser: it reads no file of the host and runs no program', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
-  const server = embedded(dir);
+  const server = embeddedIn(dir);
   await server.start();
   t.after(async () => {
     await server.stop();
@@ -247,7 +199,7 @@ test(
   needsRoot,
   async (t) => {
     const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
-    const first = embedded(dir);
+    const first = embeddedIn(dir);
     await first.start();
     const admin = (text: string) => query(first.adminUrl, text);
     await admin(`create type mood as enum ('good'); create table kept (id bigint generated always as identity, m mood);
@@ -263,7 +215,7 @@ test(
     const otherUser = Number(/^nobody:x:(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))![1]);
     for (const entry of ['.', ...(readdirSync(data, { recursive: true }) as string[])])
       chownSync(join(data, entry), otherUser, gid);
-    const again = embedded(dir);
+    const again = embeddedIn(dir);
     await again.start();
     t.after(async () => {
       await again.stop();

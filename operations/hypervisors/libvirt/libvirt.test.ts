@@ -1,77 +1,17 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
-import { type GuestDefinition, isPermanentRefusal } from '#operations/hypervisors/index.ts';
-import { createLibvirtWorld, whyNoLibvirt } from '../testing/libvirt-world.ts';
+import { isPermanentRefusal } from '#operations/hypervisors/index.ts';
+import { guest, node } from '../testing/example-guest.ts';
 import { seedFiles } from './cloud-seed.ts';
 import { domainXml } from './domain-xml.ts';
 import { createLibvirtDriver } from './driver.ts';
 import { readDomstats } from './read-domstats.ts';
 import { createVirsh } from './run-virsh.ts';
-
-const guest: GuestDefinition = {
-  name: 'vm-7',
-  mac: '52:54:00:00:00:07',
-  addresses: [
-    { address: '203.0.113.17', prefixLength: 24, gateway: '203.0.113.1' },
-    { address: '2001:db8:113::17', prefixLength: 64, gateway: '2001:db8:113::1' },
-  ],
-  privateInterfaces: [],
-  hostname: 'web',
-  imageSlug: 'tiny',
-  vcpus: 1,
-  memoryMb: 64,
-  diskGb: 1,
-  rootPassword: 'never in clear',
-  sshKeys: ['ssh-ed25519 AAAA me@home'],
-  userData: null,
-};
-const node = { name: 'node-1', driver: 'libvirt', storagePool: 'guests', bridge: 'br0' };
-
-test('a guest of QEMU in software is made, seen, counted, switched and destroyed, each call as often as one likes', {
-  skip: whyNoLibvirt(),
-}, async () => {
-  await using world = await createLibvirtWorld();
-  const driver = createLibvirtDriver({ ...node, uri: world.uri });
-  const steps: number[] = [];
-  const make = () => driver.ensureGuest(guest, async (percent) => void steps.push(percent));
-  assert.equal(await driver.readPower('vm-7'), null);
-  assert.equal(await make(), 'booting', 'a guest that has sent nothing is not addressable');
-  assert.deepEqual(steps, [40, 60, 80]);
-  assert.equal(await driver.readPower('vm-7'), 'on');
-  // Its firmware asks the network for something to boot: that is the sign of life.
-  while ((await make()) !== 'ready') await new Promise((wake) => setTimeout(wake, 500));
-  const [seen] = await driver.observeGuests();
-  assert.deepEqual([seen?.name, seen?.power, seen?.interfaces.length], ['vm-7', 'on', 1]);
-  assert.ok(seen!.interfaces[0]!.sentBytes > 0 && seen!.interfaces[0]!.receivedBytes >= 0);
-  assert.deepEqual((await readdir(world.poolFolder)).sort(), ['tiny.qcow2', 'vm-7-seed.iso', 'vm-7.qcow2']);
-
-  await driver.signalShutdown('vm-7');
-  assert.equal(await driver.readPower('vm-7'), 'on', 'firmware does not halt when it is asked to');
-  await driver.restart('vm-7', 'acpi');
-  await driver.restart('vm-7', 'reset');
-  for (const power of ['off', 'off', 'on', 'on'] as const) {
-    await driver.setPower('vm-7', power);
-    assert.equal(await driver.readPower('vm-7'), power);
-  }
-  await driver.setPower('vm-7', 'off');
-  await driver.signalShutdown('vm-7');
-  assert.equal((await driver.observeGuests())[0]?.power, 'off');
-  await driver.restart('vm-7', 'acpi');
-  assert.equal(await driver.readPower('vm-7'), 'on', 'a guest that was off is on after a restart');
-
-  await assert.rejects(
-    driver.ensureGuest({ ...guest, name: 'vm-8', imageSlug: 'no-such-image' }, async () => {}),
-    (error) => /no-such-image/.test(String(error)),
-  );
-  for (const name of ['vm-7', 'vm-7', 'vm-8', 'vm-9']) await driver.ensureGone(name);
-  assert.deepEqual(await driver.observeGuests(), []);
-  assert.deepEqual(await readdir(world.poolFolder), ['tiny.qcow2']);
-});
 
 test('libvirt itself finds the definition valid, and an unknown or unreachable node is told apart', {
   skip: existsSync('/usr/bin/virsh') ? false : 'needs virsh',

@@ -110,7 +110,7 @@ libvirtd -f ${folder}/libvirtd.conf --pid-file ${folder}/libvirtd.pid
 }
 
 async function untilItAnswers(ask: () => unknown, child: ChildProcess): Promise<void> {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 180_000;
   for (;;) {
     try {
       ask();

@@ -1,3 +1,4 @@
+// Slow: counts over two processes, twice.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { proveExactCount } from './prove-exact-count.ts';

@@ -1,3 +1,4 @@
+// Slow: asks each operation as fifteen callers in every way, and takes the filters out of each.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import {

@@ -1,3 +1,4 @@
+// Slow: asks two processes while keys lose their rights, ten times over.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { proveRevocation } from './prove-revocation.ts';

@@ -1,3 +1,4 @@
+// Slow: sends 1,500 requests over four processes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createInstallation } from './installation.ts';

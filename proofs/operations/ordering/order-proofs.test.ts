@@ -1,3 +1,4 @@
+// Slow: kills processes in the middle of orders, and runs each proof with planted bugs too.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { proveContests } from './contest-proof.ts';

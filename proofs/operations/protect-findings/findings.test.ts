@@ -1,3 +1,4 @@
+// Slow: runs random histories, and again for each of eight planted bugs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { prove as proveChecks } from './finding-checks.prove.ts';

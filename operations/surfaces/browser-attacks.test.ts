@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { endpoints } from '#contracts/customer-api/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 
 let world: World;
 /** Values of path variables by the words before them, so that a request that slips through would change something. */
@@ -192,6 +192,21 @@ test('I2, API-5.6: cookies have no influence on any call of the API', async () =
       assert.equal(beside.tenant, alone.tenant, endpoint.id);
       if (!isMoving) assert.deepEqual(steady(beside), steady(alone), endpoint.id);
     }
+  }
+});
+
+test('API-2.1.4: the workspace that the browser of a key’s owner shows is not that of the key’s calls', async () => {
+  const customer = await world.createCustomer('Of two workspaces');
+  const { organizationId } = customer.tenant;
+  const second = await world.accounts.createTenant(systemActor, { organizationId, name: 'Second workspace' });
+  const authorization = `Bearer ${await world.createKey(customer, 'read')}`;
+  const cookie = await world.signIn(customer.email);
+  const chosen = `/client/billing/?tenant=${second.id}`;
+  const page = await fetch(`${world.url}${chosen}`, { headers: { cookie, accept: 'text/html' } });
+  assert.match(await page.text(), /Second workspace/);
+  for (const headers of [{ authorization }, { authorization, cookie, referer: `${world.url}${chosen}` }]) {
+    const answer = await fetch(`${world.url}/api/v2/account`, { headers });
+    assert.equal(answer.headers.get('x-tenant-id'), String(customer.tenant.id));
   }
 });
 

@@ -28,7 +28,7 @@ export const isAmong = (column: Fragment, addresses: readonly string[]): Fragmen
  */
 export const nameOrder = (table: 'capture_minutes' | 'application_facts', range: SiteRange): Fragment =>
   ch`(4294967295 - transform(toString(capture),
-    (select groupArray(toString(name)) from (select distinct capture as name from ${plain(table)} where ${within(range)} order by name)) as names,
+    (select arraySort(groupUniqArray(toString(capture))) from ${plain(table)} where ${within(range)}) as names,
     arrayEnumerate(names), 0))`;
 
 /** `captured`: captures' minutes; rows of one window add up (NET-2.2.9). */

@@ -1,3 +1,4 @@
+// Slow: stops and kills a command that moves all facts, on a PostgreSQL of its own.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

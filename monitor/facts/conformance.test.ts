@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { createMonitorWorld } from '#monitor/testing/index.ts';
 import { openScope } from './index.ts';
 import { createMemoryFacts } from './memory/memory-facts.ts';
-import { checkConformance, type StoreUnderTest } from './testing/conformance.ts';
+import type { StoreUnderTest } from './testing/conformance.ts';
 import { checkCrashPoints } from './testing/crash-points.ts';
 import {
-  createMoves,
+  comparePostgres,
+  createStandingWorld,
   doubling,
   losing,
   minutesOf,
   type Plant,
   postgresUnderTest,
+  standingSecond,
 } from './testing/engines.ts';
 import { compareViews } from './testing/explore-together.ts';
 import { checkGaps } from './testing/gaps.ts';
@@ -21,9 +22,32 @@ import { randomExploration, randomView } from './testing/random-exploration.ts';
 import { randomUpload, sampleAddresses, seededBelow } from './testing/random-uploads.ts';
 import { checkFirstCapture, checkSegments } from './testing/who-counts.ts';
 
+test('NET-2.2.5, NET-2.2.9, NET-2.2.10: PostgreSQL answers like the rules in plain memory, rolled up or not', async () => {
+  assert.deepEqual(await comparePostgres({ uploads: 8, questions: 1 }), []);
+});
+
+test('NET-2.4.2: PostgreSQL trims gaps of unobserved minutes like the rules in plain memory', async () => {
+  await using world = await createStandingWorld();
+  await checkGaps(await postgresUnderTest(world), standingSecond);
+});
+
+test('NET-2.2.10: PostgreSQL explores no steps in which no address had traffic, though captures listened', async () => {
+  await using world = await createStandingWorld();
+  await checkQuietSteps(await postgresUnderTest(world), standingSecond);
+});
+
+for (const [what, check] of [
+  ['of captures that saw the same bytes the first by sensor and name', checkFirstCapture],
+  ['of an address in several segments the strongest capture of each', checkSegments],
+] as const)
+  test(`NET-2.2.5, NET-2.2.10: PostgreSQL counts ${what}`, async () => {
+    await using world = await createStandingWorld();
+    await check(await postgresUnderTest(world), standingSecond);
+  });
+
 /** Memory with two sensors; it stores each upload by itself and knows no transaction. */
-function memoryUnderTest(nowSecond: number, plant: Plant = (facts) => facts): StoreUnderTest {
-  const facts = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
+function memoryUnderTest(plant: Plant = (facts) => facts): StoreUnderTest {
+  const facts = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond });
   const planted = plant(facts);
   const scope = openScope(undefined as never);
   return {
@@ -40,73 +64,28 @@ function memoryUnderTest(nowSecond: number, plant: Plant = (facts) => facts): St
   };
 }
 
-test('NET-2.2.5, NET-2.2.9, NET-2.2.10: PostgreSQL answers like the rules in plain memory, rolled up or not', async () => {
-  await using world = await createMonitorWorld();
-  const nowSecond = Math.floor(Date.now() / 1000);
-  const store = await postgresUnderTest(world);
-  const { move, book } = await createMoves(world, nowSecond);
-  store.move = move;
-  const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond, book });
-  const options = {
-    model,
-    seed: Number(process.env.SVC_TEST_SEED ?? 3),
-    uploads: 25,
-    questions: 4,
-    nowSecond,
-  };
-  assert.deepEqual(await checkConformance(store, options), []);
-});
-
-test('NET-2.4.2: PostgreSQL trims gaps of unobserved minutes like the rules in plain memory', async () => {
-  await using world = await createMonitorWorld();
-  await checkGaps(await postgresUnderTest(world));
-});
-
-test('NET-2.2.10: PostgreSQL explores no steps in which no address had traffic, though captures listened', async () => {
-  await using world = await createMonitorWorld();
-  await checkQuietSteps(await postgresUnderTest(world));
-});
-
-for (const [what, check] of [
-  ['of captures that saw the same bytes the first by sensor and name', checkFirstCapture],
-  ['of an address in several segments the strongest capture of each', checkSegments],
-] as const)
-  test(`NET-2.2.5, NET-2.2.10: PostgreSQL counts ${what}`, async () => {
-    await using world = await createMonitorWorld();
-    await check(await postgresUnderTest(world));
-  });
-
-for (const [engine, stepsMin] of [
-  ['PostgreSQL', 10],
-  ['memory', 4],
-] as const) {
-  const checkEngine = async (plant?: Plant) => {
-    await using world = await createMonitorWorld();
-    const nowSecond = Math.floor(Date.now() / 1000);
-    const store =
-      engine === 'memory' ? memoryUnderTest(nowSecond, plant) : await postgresUnderTest(world, plant);
-    const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
-    const seed = Number(process.env.SVC_TEST_SEED ?? 7);
-    return await checkCrashPoints(store, { model, seed, questions: 1, nowSecond, compareEvery: 4 });
-  };
-
-  test(`NET-7.1: an append that crashes after any of its steps and is repeated adds once; ${engine}`, async () => {
-    const { offences, steps } = await checkEngine();
-    assert.deepEqual(offences, []);
-    assert.ok(steps >= stepsMin, `${steps} steps`);
-  });
-
-  test(`the crash points show an append that counts twice, and one that is lost; ${engine}`, async () => {
-    assert.notDeepEqual((await checkEngine(doubling)).offences, []);
-    assert.notDeepEqual((await checkEngine(losing())).offences, []);
+async function crashMemory(plant?: Plant) {
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond });
+  return await checkCrashPoints(memoryUnderTest(plant), {
+    ...{ model, seed: 7, questions: 1, nowSecond: standingSecond },
   });
 }
 
+test('NET-7.1: an append that crashes after any of its steps and is repeated adds once; memory', async () => {
+  const { offences, steps } = await crashMemory();
+  assert.deepEqual(offences, []);
+  assert.ok(steps >= 4, `${steps} steps`);
+});
+
+test('the crash points show an append that counts twice, and one that is lost; memory', async () => {
+  assert.notDeepEqual((await crashMemory(doubling)).offences, []);
+  assert.notDeepEqual((await crashMemory(losing())).offences, []);
+});
+
 test('NET-8.8: a process that finds minutes judged by another one makes the room for what it makes of them', async () => {
-  await using world = await createMonitorWorld();
-  const nowSecond = Math.floor(Date.now() / 1000);
+  await using world = await createStandingWorld();
   const store = await postgresUnderTest(world);
-  const minute = Math.floor(nowSecond / 60) * 60 - 26 * 3600;
+  const minute = standingSecond - 26 * 3600;
   const origin = store.origins[0]!;
   const random = seededBelow(1);
   const uploads = Array.from({ length: 5 }, () =>
@@ -141,9 +120,9 @@ test('NET-8.8: a process that finds minutes judged by another one makes the room
 });
 
 test('explore: rows that hours rank have the sums and steps of one read, alone and beside other views', async () => {
-  await using world = await createMonitorWorld();
+  await using world = await createStandingWorld();
   const store = await postgresUnderTest(world);
-  const firstHour = Math.floor(Date.now() / 3_600_000) * 3600 - 5 * 3600;
+  const firstHour = Math.floor(standingSecond / 3600) * 3600 - 5 * 3600;
   const random = seededBelow(2);
   const minutes = Array.from({ length: 30 }, (_, i) => firstHour + i * 10 * 60);
   await store.append(

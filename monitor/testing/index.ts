@@ -22,6 +22,7 @@ import type { EnrolledSensor } from '#monitor/sensors/index.ts';
 import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 import { planSections } from './plan-sections.ts';
+import { type StillClock, stopDatabaseClock } from './still-clock.ts';
 
 /** Changes to an inbox for a test. */
 export interface InboxChange extends Partial<InboxDeps> {
@@ -29,8 +30,15 @@ export interface InboxChange extends Partial<InboxDeps> {
   plusConsumer?: UploadConsumer;
 }
 
+export interface WorldChange extends InboxChange {
+  /** The database's clock stands at this time (milliseconds since 1970); absent: it goes. */
+  standsAtMs?: number;
+}
+
 export interface MonitorWorld extends AsyncDisposable, Omit<Monitor, 'database'> {
   database: TestDatabase;
+  /** The clock of a world that stands still. */
+  standing: StillClock | null;
   siteId: number;
   sensor: EnrolledSensor;
   /** Another inbox on the same database, like a second process. */
@@ -49,8 +57,9 @@ export interface MonitorWorld extends AsyncDisposable, Omit<Monitor, 'database'>
 /** A recent minute, so that every table has a partition for it. */
 export const testMinute = Math.floor(Date.now() / 60_000) * 60 - 1800;
 
-export async function createMonitorWorld(change: InboxChange = {}): Promise<MonitorWorld> {
+export async function createMonitorWorld({ standsAtMs, ...change }: WorldChange = {}): Promise<MonitorWorld> {
   const database = await createTestDatabase('monitor');
+  const standing = standsAtMs === undefined ? null : await stopDatabaseClock(database, standsAtMs);
   const config = readConfig({ SVC_LOG_LEVEL: 'error', SVC_MAC_VENDOR_LOOKUP_URL: '' });
   const composed = ({ plusConsumer, ...inbox }: InboxChange = {}) =>
     compose(config, {
@@ -78,6 +87,7 @@ export async function createMonitorWorld(change: InboxChange = {}): Promise<Moni
   return {
     ...monitor,
     database,
+    standing,
     siteId: site.id,
     sensor,
     anotherInbox: (other) => composed(other).inbox,

@@ -19,11 +19,13 @@ import {
 import { systemActor } from '#monitor/operators/index.ts';
 import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
+import { renewRunningMinute } from './facts.ts';
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
 /** One site, cluster 7 mapped to it, and a connection to a stub of operations. */
 export async function createWorld() {
+  renewRunningMinute();
   const database = await createTestDatabase('monitor');
   const operations = await startOperationsStub();
   const config = {

@@ -1,3 +1,4 @@
+// Slow: backs up and restores a ClickHouse between random uploads.
 /** ClickHouse's own backup, as `docs/operating/backup.md` describes it, here into the memory of the server. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

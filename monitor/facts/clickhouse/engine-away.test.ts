@@ -1,3 +1,4 @@
+// Slow: kills a ClickHouse while uploads are applied.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createReporter } from '#common/reporter/index.ts';

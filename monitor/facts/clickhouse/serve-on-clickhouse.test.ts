@@ -1,3 +1,4 @@
+// Slow: starts two programs beside a ClickHouse.
 /** Processes of `./svc monitor serve` with their facts on one ClickHouse, from an upload to the read API. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';

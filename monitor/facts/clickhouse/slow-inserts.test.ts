@@ -51,7 +51,7 @@ test('NET-7.1: while ClickHouse is slow, the transaction of the uploads says eve
     for (let sign = 0; sign < 4; sign += 1) {
       const before = await lastHeard();
       t.mock.timers.tick(5_000);
-      await until('the transaction says that it is alive', 20_000, async () => {
+      await until('the transaction says that it is alive', 60_000, async () => {
         const now = await lastHeard();
         return now !== undefined && now !== before;
       });

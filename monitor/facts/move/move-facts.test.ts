@@ -1,8 +1,8 @@
+// Slow: moves all facts between PostgreSQL and ClickHouse and compares the answers after each move.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { captureMinute, host, testMinute, usageRow } from '#monitor/testing/index.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { captureMinute, host, usageRow } from '#monitor/testing/index.ts';
 import { createFactStore, type FactStore, openScope } from '../index.ts';
 import { createMoveWorld } from './testing/move-world.ts';
 
@@ -59,7 +59,9 @@ test('names, captures and devices with any characters move as they are', async (
   ];
   const capture = "br\t'0\\";
   const deviceKey = `${capture}|02:00:00:00:00:01`;
+  const [at] = world.minutes as [number];
   const minute = captureMinute({
+    minute: at,
     capture,
     hosts: [host('192.0.2.10', 5, 6, deviceKey)],
     usage: names.map((name) => usageRow({ name, evidence: 'tls_sni' })),
@@ -68,7 +70,7 @@ test('names, captures and devices with any characters move as they are', async (
   const upload = { origin, token: { spoolId: randomUUID(), sequence: 1 }, minutes: [minute], gaps: [] };
   await store.prepare([minute.minute]);
   await database.db.transaction().execute((trx) => store.append([upload], openScope(trx)));
-  const range = { siteId, fromMinute: testMinute, toMinute: testMinute + 60 };
+  const range = { siteId, fromMinute: at, toMinute: at + 60 };
   const check = async (facts: FactStore) => {
     const { rows } = await facts.rankApplications({ ...range, direction: null, limit: 50 });
     assert.deepEqual(rows.map((row) => row.name).sort(), names.toSorted());
@@ -85,13 +87,15 @@ test('names, captures and devices with any characters move as they are', async (
 
 test('networks of peers whose pairs are gone move there and back', async () => {
   await using world = await createMoveWorld();
-  const { facts } = world.monitor;
+  const { facts, standing } = world.monitor;
+  const startMs = standing!.nowMs();
+  const later = (hours: number) => standing!.set(startMs + hours * 3_600_000);
   await world.append('postgres', world.uploads(40));
   await facts.rollUp('all');
-  await moveDatabaseClock(world.monitor.database, '20 hours');
+  await later(20);
   await world.append('postgres', world.uploads(10));
   await facts.rollUp('all');
-  await moveDatabaseClock(world.monitor.database, '5 hours');
+  await later(5);
   await world.move('clickhouse');
   assert.deepEqual(await world.compare('clickhouse', facts), []);
   const before = await world.askPeers('clickhouse');

@@ -1,3 +1,4 @@
+// Slow: interrupts and kills moves of facts at every step.
 /** What happens to a move that is interrupted, and to uploads meanwhile. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -5,7 +6,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
-import { captureMinute, createSpool, host, testMinute, usageRow } from '#monitor/testing/index.ts';
+import { captureMinute, createSpool, host, usageRow } from '#monitor/testing/index.ts';
 import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createFacts, parseFactsUrl } from '../index.ts';
 import type { MoveStep } from './move-days.ts';
@@ -137,11 +138,12 @@ test('a ClickHouse that is killed in the middle of a move loses and doubles noth
 test('uploads that arrive while the last days are copied wait, and the engine that is in use then applies them once', async () => {
   await using world = await createMoveWorld();
   const { monitor } = world;
+  const [at] = world.minutes as [number];
   const spool = createSpool();
   const upload = (rx: number) =>
     spool.upload([
       captureMinute({
-        minute: testMinute,
+        minute: at,
         hosts: [host(address, rx, 0)],
         usage: [usageRow({ client: address, serverBytes: rx, clientBytes: 0 })],
       }),
@@ -188,7 +190,7 @@ test('uploads that arrive while the last days are copied wait, and the engine th
     assert.deepEqual(await states(), ['applied 0', 'applied 0', 'applied 1']);
     for (const one of [first, before, held]) assert.equal(await monitor.send(one), 'duplicate');
     await next.inbox.drain();
-    const range = { siteId: monitor.siteId, address, fromMinute: testMinute, toMinute: testMinute + 60 };
+    const range = { siteId: monitor.siteId, address, fromMinute: at, toMinute: at + 60 };
     assert.deepEqual(
       (await next.facts.readAddress(range)).sightings.map((one) => one.rxBytes),
       [321],

@@ -2,26 +2,25 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Kysely, type LogEvent, PostgresDialect } from 'kysely';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { captureMinute, createMonitorWorld, host, usageRow } from '#monitor/testing/index.ts';
+import { captureMinute, host, usageRow } from '#monitor/testing/index.ts';
 import type { Exploration } from '../contract/exploration.ts';
 import { createFactStore } from '../index.ts';
 import { createMemoryFacts } from '../memory/memory-facts.ts';
-import { postgresUnderTest } from '../testing/engines.ts';
+import { createStandingWorld, postgresUnderTest, standingSecond } from '../testing/engines.ts';
 import { randomRemainder } from '../testing/random-exploration.ts';
 import { randomToken, randomUpload, seededBelow } from '../testing/random-uploads.ts';
 
 test('sums without some addresses are those of the facts of others, also where these had no byte', async () => {
-  await using world = await createMonitorWorld();
-  const nowSecond = Math.floor(Date.now() / 1000);
+  await using world = await createStandingWorld();
   const store = await postgresUnderTest(world);
-  const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond });
   const statements: string[] = [];
   const db = new Kysely({
     dialect: new PostgresDialect({ pool: world.database.pool }),
     log: ({ query: { sql } }: LogEvent) => void statements.push(sql),
   });
   const facts = createFactStore({ db: () => db as typeof world.database.db, nameApplication });
-  const firstHour = Math.floor(nowSecond / 3600) * 3600 - 4 * 3600;
+  const firstHour = Math.floor(standingSecond / 3600) * 3600 - 4 * 3600;
   const random = seededBelow(Number(process.env.SVC_TEST_SEED ?? 5));
   const minutes = Array.from({ length: 72 }, (_, i) => firstHour + i * 3 * 60);
   const { siteId } = store.origins[0]!;
@@ -54,11 +53,10 @@ test('sums without some addresses are those of the facts of others, also where t
 });
 
 test('a name that others used without a byte stays, and one that no other used goes', async () => {
-  await using world = await createMonitorWorld();
-  const nowSecond = Math.floor(Date.now() / 1000);
+  await using world = await createStandingWorld();
   const store = await postgresUnderTest(world);
-  const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
-  const hour = Math.floor(nowSecond / 3600) * 3600 - 3 * 3600;
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond });
+  const hour = Math.floor(standingSecond / 3600) * 3600 - 3 * 3600;
   const [one, other] = ['192.0.2.10', '192.0.2.11'];
   const usage = (client: string, name: string, serverBytes: number) =>
     usageRow({ client, name, serverBytes, clientBytes: 0 });

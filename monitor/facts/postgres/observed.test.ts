@@ -1,21 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { captureMinute, createMonitorWorld, host } from '#monitor/testing/index.ts';
+import { captureMinute, host } from '#monitor/testing/index.ts';
 import type { FactStore } from '../contract/fact-store.ts';
 import { createMemoryFacts } from '../memory/memory-facts.ts';
-import { postgresUnderTest } from '../testing/engines.ts';
+import { createStandingWorld, postgresUnderTest, standingSecond } from '../testing/engines.ts';
 import { randomToken, seededBelow } from '../testing/random-uploads.ts';
 
 const moved = '192.0.2.10';
 const other = '192.0.2.11';
 
 test('NET-2.2.10: of an address that moved, minutes are observed in which any capture listened that saw it', async () => {
-  await using world = await createMonitorWorld();
-  const nowSecond = Math.floor(Date.now() / 60_000) * 60;
+  await using world = await createStandingWorld();
   const store = await postgresUnderTest(world);
-  const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
-  const from = nowSecond - 1800;
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond });
+  const from = standingSecond - 1800;
   const random = seededBelow(4);
   const listen = async (sensor: number, capture: string, after: number, addresses: readonly string[]) => {
     const minute = captureMinute({

@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { createMonitorWorld } from '#monitor/testing/index.ts';
 import { createMemoryFacts } from '../memory/memory-facts.ts';
-import { postgresUnderTest } from '../testing/engines.ts';
+import { createStandingWorld, postgresUnderTest, standingSecond } from '../testing/engines.ts';
 import { randomExploration } from '../testing/random-exploration.ts';
 import { randomUpload, seededBelow } from '../testing/random-uploads.ts';
 
 test('usage that a sensor counted is that of its facts, of hours that it has alone and of those that it shares', async () => {
-  await using world = await createMonitorWorld();
-  const nowSecond = Math.floor(Date.now() / 1000);
+  await using world = await createStandingWorld();
   const store = await postgresUnderTest(world);
-  const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
-  const firstHour = Math.floor(nowSecond / 3600) * 3600 - 6 * 3600;
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond });
+  const firstHour = Math.floor(standingSecond / 3600) * 3600 - 6 * 3600;
   const random = seededBelow(Number(process.env.SVC_TEST_SEED ?? 6));
   // Hours with one minute, in which an address mostly counts at one sensor, and hours with many.
   const minutes = Array.from({ length: 60 }, (_, i) => firstHour + (i % 6) * 3600 + (i % 2) * 60 * i);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
+import type { MonitorWorld } from '#monitor/testing/index.ts';
 import { createMemoryFacts } from '../memory/memory-facts.ts';
-import { postgresUnderTest } from '../testing/engines.ts';
+import { createStandingWorld, postgresUnderTest, standingSecond } from '../testing/engines.ts';
 import { randomExploration } from '../testing/random-exploration.ts';
 import { randomUpload, seededBelow } from '../testing/random-uploads.ts';
 
@@ -23,11 +23,10 @@ const countTens = async (world: MonitorWorld) =>
   )[0]!.count;
 
 test('usage and connections of an hour that is not summed yet are those of its facts', async () => {
-  await using world = await createMonitorWorld();
-  const nowSecond = Math.floor(Date.now() / 1000);
+  await using world = await createStandingWorld();
   const store = await postgresUnderTest(world);
-  const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
-  const firstHour = Math.floor(nowSecond / 3600) * 3600 - 4 * 3600;
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond });
+  const firstHour = Math.floor(standingSecond / 3600) * 3600 - 4 * 3600;
   const random = seededBelow(Number(process.env.SVC_TEST_SEED ?? 9));
   const minutes = Array.from({ length: 60 }, (_, i) => firstHour + (i % 3) * 3600 + i * 60);
   const sensorIds = store.origins.map((one) => one.sensorId);

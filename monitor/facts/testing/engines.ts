@@ -3,14 +3,25 @@ import { randomUUID } from 'node:crypto';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import type { Placement } from '#monitor/placements/index.ts';
-import type { MonitorWorld } from '#monitor/testing/index.ts';
+import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
 import { type CrashingDatabase, createCrashingDatabase } from '#service-kit/testing/crash-injection.ts';
 import type { FactUpload } from '../contract/facts.ts';
 import { createFactStore, type FactStore, openScope } from '../index.ts';
-import type { StoreUnderTest } from './conformance.ts';
+import { createMemoryFacts } from '../memory/memory-facts.ts';
+import { checkConformance, type StoreUnderTest } from './conformance.ts';
 import { type Random, sampleAddresses } from './random-uploads.ts';
 
 const nodes = ['node-1', 'node-2', 'node-3'];
+
+/** When worlds of facts stand still, seconds since 1970: days and months meet, and no hour ends while a test runs. */
+export const standingSecond = Date.UTC(2026, 10, 1, 0, 20) / 1000;
+
+/** The middle of the present hour, for worlds beside a ClickHouse, which forgets facts by a clock of its own. */
+export const middleOfHour = () => Math.floor(Date.now() / 3_600_000) * 3600 + 1200;
+
+/** A monitor whose database's clock stands at this second. */
+export const createStandingWorld = (nowSecond = standingSecond): Promise<MonitorWorld> =>
+  createMonitorWorld({ standsAtMs: nowSecond * 1000 });
 
 /** Servers with some of the addresses, which move between the nodes of the sensors and one without a sensor. */
 export async function createMoves(
@@ -56,6 +67,18 @@ export async function createMoves(
   };
   const placementsOf = (sensorId: number, address: string) => book.get(`${sensorId} ${address}`) ?? [];
   return { move, book: { placementsOf, certainUntil: () => listedAt } };
+}
+
+/** Feeds PostgreSQL and plain memory the same while servers move; returns where their answers differ. */
+export async function comparePostgres(counts: { uploads: number; questions: number }): Promise<string[]> {
+  await using world = await createStandingWorld();
+  const { move, book } = await createMoves(world, standingSecond);
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond, book });
+  const seed = Number(process.env.SVC_TEST_SEED ?? 3);
+  return await checkConformance(
+    { ...(await postgresUnderTest(world)), move },
+    { ...counts, model, seed, nowSecond: standingSecond },
+  );
 }
 
 /** PostgreSQL with two sensors at one site. */

@@ -8,9 +8,8 @@ import { createMemoryFacts } from '../memory/memory-facts.ts';
 import type { StoreUnderTest } from './conformance.ts';
 import { randomToken, seededBelow } from './random-uploads.ts';
 
-export async function checkGaps(store: StoreUnderTest): Promise<void> {
+export async function checkGaps(store: StoreUnderTest, nowSecond: number): Promise<void> {
   const { siteId } = store.origins[0]!;
-  const nowSecond = Math.floor(Date.now() / 1000);
   const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
   const first = Math.floor(nowSecond / 60) * 60 - 3600;
   const random = seededBelow(Number(process.env.SVC_TEST_SEED ?? 5));

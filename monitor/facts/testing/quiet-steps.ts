@@ -8,9 +8,8 @@ import { createMemoryFacts } from '../memory/memory-facts.ts';
 import type { StoreUnderTest } from './conformance.ts';
 import { randomToken, seededBelow } from './random-uploads.ts';
 
-export async function checkQuietSteps(store: StoreUnderTest): Promise<void> {
+export async function checkQuietSteps(store: StoreUnderTest, nowSecond: number): Promise<void> {
   const { siteId } = store.origins[0]!;
-  const nowSecond = Math.floor(Date.now() / 1000);
   const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
   const firstHour = Math.floor(nowSecond / 7200) * 7200 - 12 * 3600;
   // Traffic in the first two of eight hours and in the last one; captures listened in all.

@@ -1,7 +1,7 @@
 /** Which of several captures of an address and minute counts: every engine decides like the rules in plain memory (NET-2.2.5). */
 import assert from 'node:assert/strict';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { captureMinute, host, testMinute, usageRow } from '#monitor/testing/index.ts';
+import { captureMinute, host, usageRow } from '#monitor/testing/index.ts';
 import type { Exploration, ExploredDimension } from '../contract/exploration.ts';
 import { createMemoryFacts, type MemoryFacts } from '../memory/memory-facts.ts';
 import type { StoreUnderTest } from './conformance.ts';
@@ -20,11 +20,12 @@ interface Told {
 }
 
 /** Of captures that saw the same bytes the first counts by sensor and name. */
-export async function checkFirstCapture(store: StoreUnderTest): Promise<void> {
+export async function checkFirstCapture(store: StoreUnderTest, nowSecond: number): Promise<void> {
   const same = { role: 'uplink', address: '192.0.2.10', bytes: 500 } as const;
   // The number of a capture is of when it came first: neither the sensor's order nor that of names.
   await checkPackets(
     store,
+    nowSecond,
     [
       { ...same, sensor: 1, capture: 'a0', packets: 11 },
       { ...same, sensor: 0, capture: 'b1', packets: 22 },
@@ -37,11 +38,12 @@ export async function checkFirstCapture(store: StoreUnderTest): Promise<void> {
 }
 
 /** Of an address in several segments the strongest capture of each counts. */
-export async function checkSegments(store: StoreUnderTest): Promise<void> {
+export async function checkSegments(store: StoreUnderTest, nowSecond: number): Promise<void> {
   const address = '10.0.0.9';
   const of = { role: 'bridge', sensor: 0, address } as const;
   await checkPackets(
     store,
+    nowSecond,
     [
       { ...of, capture: 'a', packets: 11, bytes: 500, deviceKey: 'br0|02:00:00:00:00:01' },
       { ...of, capture: 'b', packets: 22, bytes: 900, deviceKey: 'br0|02:00:00:00:00:01' },
@@ -61,18 +63,20 @@ export async function checkSegments(store: StoreUnderTest): Promise<void> {
 /** Each capture's minute is an upload; packets by this are asked of both sources, of minutes and of sums. */
 async function checkPackets(
   store: StoreUnderTest,
+  nowSecond: number,
   told: readonly Told[],
   by: ExploredDimension,
   expected: readonly (readonly unknown[])[],
 ): Promise<void> {
-  const model = createMemoryFacts({ nameApplication, nowSecond: () => testMinute + 600 });
-  await upload(store, model, told, seededBelow(7));
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
+  const minute = Math.floor(nowSecond / 60) * 60 - 1800;
+  await upload(store, model, minute, told, seededBelow(7));
   for (const hours of ['settled', 'all'] as const) {
     // A site's own minutes are made by either.
     await store.facts.rollUp(hours);
     for (const source of ['addresses', 'applications'] as const) {
       const asked: Exploration = {
-        ...{ siteId: store.origins[0]!.siteId, fromMinute: testMinute, toMinute: testMinute + 60, source },
+        ...{ siteId: store.origins[0]!.siteId, fromMinute: minute, toMinute: minute + 60, source },
         ...{ by: [by], filters: [], owners: [], networks: [], measure: 'packets', order: 'size' },
         ...{ rows: { limit: 5 }, stepSeconds: 60 },
       };
@@ -90,17 +94,18 @@ async function checkPackets(
 async function upload(
   store: StoreUnderTest,
   model: MemoryFacts,
+  minute: number,
   told: readonly Told[],
   random: Random,
 ): Promise<void> {
   for (const { role, sensor, capture, packets, bytes, address, deviceKey } of told) {
-    const minute = captureMinute({
-      ...{ capture, role },
+    const seen = captureMinute({
+      ...{ minute, capture, role },
       hosts: [{ ...host(address, bytes, 50, deviceKey), packets }],
       usage: [usageRow({ client: address, name: 'example.net', serverBytes: bytes, packets })],
     });
     const token = randomToken(random);
-    const one = { origin: store.origins[sensor]!, token, minutes: [minute], gaps: [] };
+    const one = { origin: store.origins[sensor]!, token, minutes: [seen], gaps: [] };
     await model.append([one]);
     await store.append([one]);
   }

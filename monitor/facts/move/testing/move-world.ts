@@ -1,14 +1,14 @@
 /** A monitor with facts in PostgreSQL, a ClickHouse beside it, and moves between them. */
 import { systemClock } from '#common/clock/index.ts';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
+import type { MonitorWorld } from '#monitor/testing/index.ts';
 import { type ClickhouseFacts, createClickhouseFacts } from '../../clickhouse/clickhouse-facts.ts';
 import { createFactClient, parseFactsUrl } from '../../clickhouse/connect.ts';
 import { type HttpEngine, startHttpEngine } from '../../clickhouse/testing/start-http-engine.ts';
 import { cancelMove, type FactUpload, openScope } from '../../index.ts';
 import { createMemoryFacts, type MemoryFacts } from '../../memory/memory-facts.ts';
 import { compareAnswers, type StoreUnderTest, sampleMinutes } from '../../testing/conformance.ts';
-import { createMoves, minutesOf } from '../../testing/engines.ts';
+import { createMoves, createStandingWorld, middleOfHour, minutesOf } from '../../testing/engines.ts';
 import { type Random, randomUpload, sampleAddresses, seededBelow } from '../../testing/random-uploads.ts';
 import { useClickhouse } from '../../use-engine.ts';
 import { deleteFacts, moveBetween } from '../move-between.ts';
@@ -52,10 +52,10 @@ export interface MoveChange {
 }
 
 export async function createMoveWorld(seed = Number(process.env.SVC_TEST_SEED ?? 5)): Promise<MoveWorld> {
-  const monitor = await createMonitorWorld();
+  const nowSecond = middleOfHour();
+  const monitor = await createStandingWorld(nowSecond);
   const engine = await startHttpEngine();
   const db = () => monitor.database.db;
-  const nowSecond = Math.floor(Date.now() / 1000);
   const random = seededBelow(seed);
   const client = createFactClient(parseFactsUrl(engine.url));
   const clickhouse = createClickhouseFacts({ client, db, nameApplication });

@@ -1,0 +1,32 @@
+// Slow: asks ClickHouse and plain memory the same in four stages of uploads, and crashes between all steps of an append.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { nameApplication } from '#monitor/applications/index.ts';
+import { createMemoryFacts } from '../memory/memory-facts.ts';
+import { checkCrashPoints } from '../testing/crash-points.ts';
+import { doubling, losing, type Plant } from '../testing/engines.ts';
+import { compareClickhouse, withClickhouse } from './testing/under-test.ts';
+
+const seeds = (process.env.SVC_TEST_SEED ?? '3').split(',').map(Number);
+
+for (const seed of seeds)
+  test(`NET-2.2.5, NET-2.2.9, NET-2.2.10: ClickHouse answers like the rules in plain memory, of many uploads; seed ${seed}`, async () => {
+    assert.deepEqual(await compareClickhouse({ uploads: 20, seed }), []);
+  });
+
+const crashClickhouse = (plant?: Plant) =>
+  withClickhouse((store, nowSecond) => {
+    const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
+    return checkCrashPoints(store, { model, seed: seeds[0]!, questions: 1, nowSecond, compareEvery: 12 });
+  }, plant);
+
+test('NET-7.1: an append that crashes after any of its steps and is repeated adds once; ClickHouse', async () => {
+  const { offences, steps } = await crashClickhouse();
+  assert.deepEqual(offences, []);
+  assert.ok(steps >= 15, `${steps} steps`);
+});
+
+test('the crash points show an append that counts twice, and one that is lost; ClickHouse', async () => {
+  assert.notDeepEqual((await crashClickhouse(doubling)).offences, []);
+  assert.notDeepEqual((await crashClickhouse(losing())).offences, []);
+});

@@ -1,0 +1,66 @@
+/** ClickHouse as an engine under test, beside plain memory. */
+import { sql } from 'kysely';
+import { nameApplication } from '#monitor/applications/index.ts';
+import type { MonitorWorld } from '#monitor/testing/index.ts';
+import type { CrashingDatabase } from '#service-kit/testing/crash-injection.ts';
+import { createMemoryFacts } from '../../memory/memory-facts.ts';
+import { type ConformanceOptions, checkConformance, type StoreUnderTest } from '../../testing/conformance.ts';
+import {
+  createMoves,
+  createStandingWorld,
+  engineUnderTest,
+  middleOfHour,
+  type Plant,
+} from '../../testing/engines.ts';
+import { createClickhouseFacts } from '../clickhouse-facts.ts';
+import type { FactClient } from '../engine-store.ts';
+import { createChdbEngine } from './chdb-engine.ts';
+
+/** ClickHouse, as a process sees it that may crash before and after each of its inserts. */
+function crashingClient(client: FactClient, process: CrashingDatabase): FactClient {
+  const step = () => sql`select 1`.execute(process.db);
+  return {
+    query: client.query.bind(client),
+    command: client.command.bind(client),
+    close: async () => {},
+    async exec(parameters) {
+      await step();
+      const result = await client.exec(parameters as Parameters<FactClient['exec']>[0]);
+      await step();
+      return result;
+    },
+  } as FactClient;
+}
+
+async function clickhouseUnderTest(
+  world: MonitorWorld,
+  client: FactClient,
+  plant?: Plant,
+): Promise<StoreUnderTest> {
+  const facts = createClickhouseFacts({ client, db: () => world.database.db, nameApplication });
+  await facts.migrate();
+  const create = (process: CrashingDatabase) =>
+    createClickhouseFacts({ client: crashingClient(client, process), db: () => process.db, nameApplication });
+  return await engineUnderTest(world, facts, create, plant);
+}
+
+/** Gives a check an empty ClickHouse, and the second at which its world stands. */
+export async function withClickhouse<T>(
+  check: (store: StoreUnderTest, nowSecond: number, world: MonitorWorld) => Promise<T>,
+  plant?: Plant,
+): Promise<T> {
+  const nowSecond = middleOfHour();
+  await using world = await createStandingWorld(nowSecond);
+  await using engine = await createChdbEngine();
+  return await check(await clickhouseUnderTest(world, engine.client, plant), nowSecond, world);
+}
+
+/** Feeds ClickHouse and plain memory the same while servers move; returns where their answers differ. */
+export const compareClickhouse = (
+  counts: Pick<ConformanceOptions, 'uploads' | 'seed' | 'stages'>,
+): Promise<string[]> =>
+  withClickhouse(async (store, nowSecond, world) => {
+    const { move, book } = await createMoves(world, nowSecond, store.facts);
+    const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond, book });
+    return await checkConformance({ ...store, move }, { ...counts, model, questions: 1, nowSecond });
+  });

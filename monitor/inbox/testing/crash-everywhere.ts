@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { createFactStore, type FactStore, openScope } from '#monitor/facts/index.ts';
 import { createMemoryFacts } from '#monitor/facts/memory/memory-facts.ts';
+import { stopDatabaseClock } from '#monitor/testing/still-clock.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
 import { applyWithCrash, type OpenFacts, startWholeProcess } from './crash-apply.ts';
@@ -19,12 +20,6 @@ export const engines: Readonly<Record<string, (plant: Plant) => OpenFacts>> = {
   },
 };
 
-/** Which crash points: each `every`-th statement, beginning with the `first`. */
-export interface CrashPoints {
-  first?: number;
-  every?: number;
-}
-
 export interface CrashedEverywhere {
   /** Of the first point that left something else; empty without one. */
   offences: string[];
@@ -40,16 +35,18 @@ export interface CrashedEverywhere {
 export async function crashEverywhere(
   open: (plant: Plant) => OpenFacts,
   plant: Plant = (facts) => facts,
-  { first = 1, every = 1 }: CrashPoints = {},
+  /** Only after each statement of so many. */
+  { every = 1 }: { every?: number } = {},
 ): Promise<CrashedEverywhere> {
   await using database = await createTestDatabase('monitor');
+  await stopDatabaseClock(database, Date.now());
   await using uncrashed = startWholeProcess(
     database,
     open((facts) => facts),
   );
   const { outcome } = await applyWithCrash(database, uncrashed, Number.POSITIVE_INFINITY);
   await using whole = startWholeProcess(database, open(plant));
-  for (let [points, crashes] = [first, 1]; ; points += every, crashes += 1) {
+  for (let [points, crashes] = [1, 1]; ; points += every, crashes += 1) {
     const crashed = await applyWithCrash(database, whole, points);
     const lost = outcome.filter((line) => !crashed.outcome.includes(line));
     const added = crashed.outcome.filter((line) => !outcome.includes(line));

@@ -1,8 +1,9 @@
 /** The real gobgpd (Debian's package), which accepts the monitor as its neighbour. */
 import { execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,17 +14,11 @@ const run = promisify(execFile);
 export const routerAs = 64_512;
 export const monitorAs = 64_513;
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
+/** An address of this machine that no other router of a test has: ports need not be found, and can't be taken. */
+const ownAddress = () => `127.${[...randomBytes(3)].map((byte) => (byte % 254) + 1).join('.')}`;
 
-async function accepts(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
+async function accepts(host: string, port: number): Promise<boolean> {
+  const socket = connect(port, host);
   try {
     await once(socket, 'connect');
     return true;
@@ -51,7 +46,7 @@ export async function startRouter(
   families: readonly string[] = ['ipv4-unicast', 'ipv6-unicast', 'ipv4-flowspec', 'ipv6-flowspec'],
 ) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-gobgpd-'));
-  const [port, apiPort] = [await freePort(), await freePort()];
+  const [host, port, apiPort] = [ownAddress(), 1790, 1791];
   const config = join(folder, 'gobgpd.toml');
   const families_ = families.map(
     (name) => `[[neighbors.afi-safis]]
@@ -66,7 +61,7 @@ export async function startRouter(
 as = ${routerAs}
 router-id = "192.0.2.254"
 port = ${port}
-local-address-list = ["127.0.0.1"]
+local-address-list = ["${host}"]
 [[neighbors]]
 [neighbors.config]
 neighbor-address = "127.0.0.1"
@@ -83,23 +78,19 @@ ${families_.join('\n')}
   );
   let child = launch();
   function launch() {
-    return spawn('/usr/bin/gobgpd', ['-f', config, '--api-hosts', `127.0.0.1:${apiPort}`, '-p'], {
+    return spawn('/usr/bin/gobgpd', ['-f', config, '--api-hosts', `${host}:${apiPort}`, '-p'], {
       stdio: ['ignore', 'ignore', 'ignore'],
     });
   }
   const ask = async (...args: string[]): Promise<unknown> => {
-    const { stdout } = await run('/usr/bin/gobgp', ['-p', String(apiPort), '-j', ...args]);
+    const { stdout } = await run('/usr/bin/gobgp', ['-u', host, '-p', String(apiPort), '-j', ...args]);
     return stdout.trim() === '' ? null : JSON.parse(stdout);
   };
   const ready = async () => {
     // Each question starts a program, so the first is asked when there is an answer.
-    while (!(await accepts(apiPort))) await new Promise((done) => setTimeout(done, 20));
-    for (;;) {
-      const isUp = await ask('global').then(
-        () => true,
-        () => false,
-      );
-      if (isUp) return;
+    const isReady = async () => (await accepts(host, apiPort)) && (await ask('global')) !== null;
+    while (!(await isReady().catch(() => false))) {
+      if (child.exitCode !== null) throw new Error(`gobgpd ended with ${child.exitCode}`);
       await new Promise((done) => setTimeout(done, 20));
     }
   };
@@ -112,7 +103,7 @@ ${families_.join('\n')}
   await ready();
   return {
     /** As the settings name it. */
-    peer: { name: `${routerAs}@127.0.0.1:${port}`, host: '127.0.0.1', port, as: routerAs },
+    peer: { name: `${routerAs}@${host}:${port}`, host, port, as: routerAs },
     ask,
     async routes(family: 'ipv4' | 'ipv6' | 'ipv4-flowspec' | 'ipv6-flowspec'): Promise<RouterRoute[]> {
       const found = (await ask('global', 'rib', '-a', family)) as Record<string, RawPath[]> | null;

@@ -6,12 +6,12 @@ import { createReporter } from '#common/reporter/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createProbes } from '#monitor/probes/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
-import { stopDatabaseClock } from '#monitor/testing/still-clock.ts';
 import { type MailServer, startMailServer } from '#service-kit/mail/testing/start-mail-server.ts';
 import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 import { type Alerts, type AlertsDeps, alertSecrets, createAlerts } from './index.ts';
 
+let startMs: number;
 let world: MonitorWorld;
 let alerts: Alerts;
 let second: Alerts;
@@ -21,8 +21,10 @@ let deps: AlertsDeps;
 const log: string[] = [];
 
 before(async () => {
+  startMs = Math.floor(Date.now() / 60_000) * 60_000 + 5000;
   [world, receiver, mailServer] = await Promise.all([
-    createMonitorWorld(),
+    // Five seconds into a minute, and there it stands: alerts depend on seconds.
+    createMonitorWorld({ standsAtMs: startMs }),
     startReceiver(),
     startMailServer(),
   ]);
@@ -169,7 +171,7 @@ test('a muted subject sends no notification, neither "opened" nor "resolved", an
   assert.equal(await alerts.mute(systemActor, episode!.id, 'Ada', 8), true);
   const [shown] = await alerts.listOpen(null, 10);
   assert.deepEqual([shown?.acknowledgedBy, shown?.note], ['Ada', 'on it']);
-  assert.ok(shown!.mutedUntilMs! > Date.now());
+  assert.equal(shown!.mutedUntilMs, startMs + 8 * 3_600_000);
   await heard(5);
   await judge();
   await goodFor(60);
@@ -196,9 +198,6 @@ test('a muted subject sends no notification, neither "opened" nor "resolved", an
 });
 
 test('NET-2.2.6: lost packets, a probe without answers and a full disk are episodes; unmeasured values are not', async () => {
-  // Start five seconds into a minute, so that the test does not cross the end of a minute.
-  const startMs = Math.floor(Date.now() / 60_000) * 60_000 + 5000;
-  await stopDatabaseClock(world.database, startMs);
   await heard(5);
   const minute = (ago: number) => (Math.floor(startMs / 60_000) - ago) * 60;
   const spool = createSpool();

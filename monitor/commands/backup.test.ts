@@ -1,3 +1,4 @@
+// Slow: backs up and restores a monitor, each with a PostgreSQL of its own.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Slow: starts commands beside two monitors, each with a PostgreSQL of its own.
 /** The key of the database's secrets from an operator's view: first start, backups, commands. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

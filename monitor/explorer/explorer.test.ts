@@ -168,7 +168,7 @@ test('a statement that takes too long ends with what to narrow, and its connecti
   );
   await client.query('rollback');
   client.release();
-  assert.ok((await explorer.explore(query)).total.inBytes > 0);
+  assert.ok((await world.explorer.explore(query)).total.inBytes > 0);
 });
 
 test('completion offers what the site has', async () => {

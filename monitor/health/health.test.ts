@@ -4,12 +4,14 @@ import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-co
 import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createSpool } from '#monitor/testing/index.ts';
 import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
+import { stopDatabaseClock } from '#monitor/testing/still-clock.ts';
 import { createHealth } from './index.ts';
 
 const metricsToken = 'token-of-the-scraper';
 let server: MonitorServer;
 before(async () => {
   server = await startMonitorServer({ SVC_MONITOR_METRICS_TOKEN: metricsToken });
+  await stopDatabaseClock(server.database, Date.now());
 });
 after(() => server[Symbol.asyncDispose]());
 
@@ -62,14 +64,11 @@ test('NET-4.j, NET-2.9: health shows stored state to signed-in people only, incl
   await server.monitor.retention.runOnce();
   const after = JSON.parse((await viewer.get(path)).text) as Body;
   assert.equal(after.status, 'degraded');
-  assert.deepEqual(
-    after.problems.map((text) => text.replace(/30\d/, '300')),
-    [
-      'Waiting to be applied: 1 upload, the oldest for 300 seconds.',
-      'Inventory: operations refused the token',
-      'The sensor on node-2.example is silent.',
-    ],
-  );
+  assert.deepEqual(after.problems, [
+    'Waiting to be applied: 1 upload, the oldest for 300 seconds.',
+    'Inventory: operations refused the token',
+    'The sensor on node-2.example is silent.',
+  ]);
   assert.deepEqual([after.inbox.pending, after.sensors], [1, { enrolled: 3, silent: 1 }]);
   assert.ok(after.maintenance.last_success_at);
   const { rows } = await server.database.pool.query('select state from inbox_uploads');
@@ -87,8 +86,7 @@ test('readiness names the fault: the database, migrations, the inbox', async () 
   await server.database.pool.query("update inbox_uploads set received_at = svc_now() - interval '5 minutes'");
   const { status, checks } = await ask();
   assert.equal(status, 'ready');
-  assert.deepEqual({ ...checks, inbox: '' }, { ...allWell, inbox: '' });
-  assert.match((checks as { inbox: string }).inbox, /^1 uploads wait, the oldest for 30\d s$/);
+  assert.deepEqual(checks, { ...allWell, inbox: '1 uploads wait, the oldest for 300 s' });
   const { rows } = await server.database.pool.query(
     "delete from schema_migrations where name = 'monitor/0076-keep-maintenance-state.sql' returning *",
   );

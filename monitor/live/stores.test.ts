@@ -11,7 +11,13 @@ import { createRedisStore } from './redis-store.ts';
 const histories = Number(process.env.SVC_TEST_LIVE_HISTORIES ?? 10);
 const sensor = { id: 1, siteId: 7 };
 
-function makeWindow(ageSeconds: number, hosts = 1): LiveWindow {
+/** One look at the clock for all windows of a test, which must not fall onto one another. */
+function makeWindows(ages: readonly number[]): LiveWindow[] {
+  const nowMs = Date.now();
+  return ages.map((age) => makeWindow(age, 1, nowMs));
+}
+
+function makeWindow(ageSeconds: number, hosts = 1, nowMs = Date.now()): LiveWindow {
   const totals = {
     packets: 9,
     ipPackets: 2,
@@ -21,7 +27,7 @@ function makeWindow(ageSeconds: number, hosts = 1): LiveWindow {
     kernelDropped: 0,
     detailTruncated: 0,
   };
-  const startedAtMs = Math.floor(Date.now() / 10_000) * 10_000 - ageSeconds * 1000;
+  const startedAtMs = Math.floor(nowMs / 10_000) * 10_000 - ageSeconds * 1000;
   return {
     capture: 'eth0',
     role: 'uplink',
@@ -53,7 +59,7 @@ test('NET-8.7, NET-2.2.6: windows in Redis keep parser drops, expire with the ne
   const [store, other] = [createRedisStore(options), createRedisStore(options)];
   t.after(() => Promise.all([store.stop(), other.stop()]));
   await Promise.all([store.start(), other.start()]);
-  const windows = [makeWindow(20), makeWindow(30), makeWindow(40), makeWindow(50)];
+  const windows = makeWindows([20, 30, 40, 50]);
   assert.deepEqual(await store.add(sensor, randomUUID(), windows), { stored: 4, duplicates: 0, too_old: 0 });
   const read = await other.list({ siteId: 7, sinceMs: 0, limit: 10, hostsMax: 100, bytesMax: 1e9 });
   assert.deepEqual(

@@ -15,7 +15,7 @@ beforeEach(() => {
   world.operations.intercept = () => false;
 });
 
-const client = (timeoutMs = 5_000) =>
+const client = (timeoutMs = 60_000) =>
   createOperationsClient({ baseUrl: world.operations.url, token: world.operations.token, timeoutMs });
 
 async function faultOf(call: Promise<unknown>): Promise<OperationsError> {

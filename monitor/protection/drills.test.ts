@@ -4,15 +4,16 @@ import { type CodedError, hasCode } from '#common/errors/index.ts';
 import { thresholdDefaults } from '#contracts/sensor-api/detection.ts';
 import { type Actor, systemActor } from '#monitor/operators/index.ts';
 import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
-import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 import { type DrillInput, strongestOf } from './index.ts';
 
 const ada: Actor = { kind: 'person', id: 1, role: 'operator', name: 'ada@example.com' };
 const order: DrillInput = { class: 'syn_flood', direction: 'inbound', pps: '25k', seconds: '60' };
 
+let startMs: number;
 let world: MonitorWorld;
 before(async () => {
-  world = await createMonitorWorld();
+  startMs = Math.floor(Date.now() / 1000) * 1000 + 300;
+  world = await createMonitorWorld({ standsAtMs: startMs });
   await world.sites.mapCluster(systemActor, 7, world.siteId);
   await world.rows(
     `insert into allocation_targets (allocation_id, billing_account_id, virtual_machine_id, cluster_id, address, assigned_at, is_supported)
@@ -51,7 +52,7 @@ test('a drill is in the plan of the sensors that protect its address, from befor
     bps: 25_000 * 60 * 8,
     seconds: 60,
   });
-  const delay = Date.parse(started_at) - Date.now();
+  const delay = Date.parse(started_at) - startMs;
   assert.ok(delay > 30_000 && delay <= 46_000, `starts in ${delay} ms: after every sensor fetched its plan`);
   assert.deepEqual(await planned('hv-2'), [], 'another node');
   const additional = await start('192.0.2.7');
@@ -66,9 +67,9 @@ test('a drill is in the plan of the sensors that protect its address, from befor
     (await planned('hv-1')).map((one) => one.id),
     [additional],
   );
-  await moveDatabaseClock(world.database, '106 seconds');
+  await world.standing!.set(startMs + 106_000);
   assert.deepEqual(await planned('hv-1'), []);
-  await moveDatabaseClock(world.database, '0 seconds');
+  await world.standing!.set(startMs);
   await stopAll();
 });
 

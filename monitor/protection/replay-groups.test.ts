@@ -19,7 +19,7 @@ before(async () => {
   await world.sites.mapCluster(systemActor, 7, world.siteId);
   await world.rows(
     `select ensure_fact_partition('detector_addresses', day, interval '1 day')
-     from generate_series(date_trunc('day', now() - interval '2 days'), now(), interval '1 day') day`,
+     from generate_series(date_trunc('day', now() - interval '2 days'), now() + interval '1 day', interval '1 day') day`,
   );
   groupId = await addGroup('web', ['198.51.100.0/28']);
   await addGroup('special', ['198.51.100.3']);

@@ -153,7 +153,9 @@ test('NET-2.6.3: a failed refresh keeps the records and their age, and the pause
   for (const [fault, sentence, asked] of failures) {
     await makeDue();
     await world.nvd.plan(fault, fault);
-    const result = await refresh({ timeoutMs: 400 });
+    // Only an answer that never ends is waited for in vain.
+    const isEndless = fault.kind === 'slow' || fault.kind === 'silent';
+    const result = await refresh({ timeoutMs: isEndless ? 400 : 60_000 });
     assert.match(result.error ?? '', sentence, JSON.stringify(fault));
     const now = (await listStored()).get('openssh')!;
     assert.equal(now.refreshedAtMs, good.get('openssh')!.refreshedAtMs, 'the age of the records');

@@ -16,7 +16,7 @@ let periods: AttackPeriods = { attacks: [], unassignable: [] };
 before(async () => {
   ({ world, sensor } = await createFeedWorld());
   for (const table of ['detector_minutes', 'detector_addresses'])
-    for (const day of [0, 1, 2])
+    for (const day of [-1, 0, 1, 2])
       await world.database.pool.query(
         `select ensure_fact_partition($1, date_trunc('day', svc_now()) - make_interval(days => $2), interval '1 day')`,
         [table, day],

@@ -140,7 +140,7 @@ test('the incident’s page shows what was done in its timeline, and output to o
   const page = (await operator.get(incident)).text;
   assert.match(page, /Hand-off: Block &lt;i&gt; began \(run block\.sh\)/);
   assert.match(page, /&lt;b&gt;done&lt;\/b&gt; ban/);
-  assert.doesNotMatch((await viewer.get(incident)).text, /done/);
+  assert.doesNotMatch((await viewer.get(incident)).text, /&gt;done&lt;/);
   assert.match((await viewer.get(path)).text, /1 address has actions/);
   const [action] = await monitor.handOff.listActions(siteId, null, 10);
   const end = `${path}/actions/${action!.id}/end`;

@@ -182,7 +182,7 @@ test('what-if and learn answer on a page of their own, save nothing, and apply b
   const { sensor_id: sensorId } = (await monitor.sensors.enrol(enrolment))!;
   await database.pool.query(
     `select ensure_fact_partition('detector_addresses', day, interval '1 day')
-     from generate_series(date_trunc('day', now() - interval '3 days'), now(), interval '1 day') day`,
+     from generate_series(date_trunc('day', now() - interval '3 days'), now() + interval '1 day', interval '1 day') day`,
   );
   await database.pool.query(
     `insert into detector_addresses (minute, site_id, sensor_id, capture, address, is_outbound, one_second, ten_seconds, attack_bytes, attack_packets)

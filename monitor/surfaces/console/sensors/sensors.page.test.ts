@@ -71,7 +71,7 @@ test('the sensors page shows the live rates of each capture and the network of i
   ])
     assert.ok(text.includes(part), `${part} is not on the sensor’s page`);
   assert.ok(!text.includes(unkind));
-  assert.ok(!text.includes('Remove'), 'viewers see no forms');
+  assert.ok(!text.includes('Remove sensor'), 'viewers see no forms');
   assert.equal((await visitor.get(`/sites/${siteId}/sensors/999`)).status, 404);
   const csv = await visitor.get(`/sites/${siteId}/sensors?format=csv&table=sensors`);
   assert.match(csv.text, /node-1,node-1,reporting,/);

@@ -294,7 +294,7 @@ async function isRefusedUnread(desk: Desk, stamp: number): Promise<boolean> {
   ];
   socket.write(`${lines.join('\r\n')}\r\n\r\n`);
   const answer = await new Promise<string>((done) => {
-    const timer = setTimeout(() => done(''), 2_000);
+    const timer = setTimeout(() => done(''), 60_000);
     socket.once('data', (data) => {
       clearTimeout(timer);
       done(data.toString());

@@ -126,7 +126,8 @@ async function change(world: AssessWorld, round: number, random: () => number): 
     cve: string;
   }>(
     `select v.vm_id as vm, host(v.address) as address, v.port, v.fingerprint, f.cve from vulnerability_services v
-     join vulnerability_findings f on f.software_id = v.software_id where v.reason is null order by random() limit 1`,
+     join vulnerability_findings f on f.software_id = v.software_id where v.reason is null order by md5(concat_ws(' ', v.vm_id, v.port, f.cve, $1::int)) limit 1`,
+    [round],
   );
   if (finding)
     await world.vulnerabilities

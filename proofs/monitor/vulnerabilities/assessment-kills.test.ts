@@ -1,3 +1,4 @@
+// Slow: kills a process that assesses at random statements, and each that goes on.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { prove } from './assessment-kills.prove.ts';

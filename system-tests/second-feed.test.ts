@@ -3,7 +3,8 @@
  * that other tests require of the minute feed must follow from them, without other changes.
  */
 import assert from 'node:assert/strict';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { after, before, test } from 'node:test';
 import { Type } from 'typebox';
 import { booleanSetting, integerSetting } from '#common/config/index.ts';
@@ -100,29 +101,35 @@ const receiver = defineReceiver<NotesRequest, NotesAnswer>({
   },
 });
 
-/** A forwarder to operations that can be closed, so that the port has no listener. */
+/** A forwarder to operations. While it is cut, it resets every connection, as a host does where nothing listens. */
 async function startForwarder(target: string) {
   const sockets = new Set<Socket>();
   const port = Number(new URL(target).port);
-  let server: Server;
-  const listen = (at: number) =>
-    new Promise<number>((done) => {
-      server = createServer((socket) => {
-        const upstream = connect(port, '127.0.0.1');
-        for (const one of [socket, upstream]) {
-          sockets.add(one);
-          one.on('error', () => {});
-        }
-        socket.pipe(upstream).pipe(socket);
-      }).listen(at, '127.0.0.1', () => done((server.address() as AddressInfo).port));
-    });
-  const at = await listen(0);
+  let isCut = false;
+  const server = createServer((socket) => {
+    if (isCut) return void socket.resetAndDestroy();
+    const upstream = connect(port, '127.0.0.1');
+    for (const one of [socket, upstream]) {
+      sockets.add(one);
+      one.on('error', () => {});
+    }
+    socket.pipe(upstream).pipe(socket);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const endConnections = () => {
+    for (const socket of sockets) socket.resetAndDestroy();
+    sockets.clear();
+  };
   return {
-    url: `http://127.0.0.1:${at}`,
-    open: () => listen(at),
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((done) => server.close(done));
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    setCut(cut: boolean) {
+      isCut = cut;
+      endConnections();
+    },
+    async [Symbol.asyncDispose]() {
+      server.close();
+      endConnections();
+      await once(server, 'close');
     },
   };
 }
@@ -150,9 +157,9 @@ before(async () => {
   await monitor.monitor.connection.save(monitorActor, connection);
 });
 after(async () => {
-  await monitor[Symbol.asyncDispose]();
-  await way.close();
-  await operations[Symbol.asyncDispose]();
+  await monitor?.[Symbol.asyncDispose]();
+  await way?.[Symbol.asyncDispose]();
+  await operations?.[Symbol.asyncDispose]();
 });
 
 async function tick(): Promise<TickResult> {
@@ -231,9 +238,9 @@ test('NET-4.3: requests are bounded, and a refused record does not block the oth
 
 test('NET-4.3, NET-2.9: two transport failures end a run, and health, pages and metrics report it', async () => {
   for (let i = 1; i <= 9; i += 1) written.set(`note-${i}`, `changed ${i}`);
-  await way.close();
+  way.setCut(true);
   const { counts, error } = await tick();
-  await way.open();
+  way.setCut(false);
   assert.match(error!, /could not be reached/);
   assert.deepEqual([counts.visited, counts.failed], [6, 6], 'two requests of three, and not the third');
 

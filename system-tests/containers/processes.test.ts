@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { until } from '#service-kit/testing/until.ts';
-import { freePort } from '../testing/free-port.ts';
+import { claimPort } from '../testing/free-port.ts';
 import { type OwnPostgres, startOwnPostgres } from '../testing/own-postgres.ts';
 import { layOutImage, readCompose } from './compose.ts';
 import { type Container, deploymentsOf, readManifests } from './manifests.ts';
@@ -27,7 +27,7 @@ before(async () => {
   mkdirSync(image);
   layOutImage(image);
   postgres = await startOwnPostgres();
-  const redisPort = await freePort();
+  const redisPort = await claimPort();
   const secrets = join(folder, 'secrets');
   const hosts = { SVC_POSTGRES_HOST: postgres.host, SVC_REDIS_HOST: `127.0.0.1:${redisPort}` };
   execFileSync('sh', [makeSecrets, secrets], { env: { ...process.env, ...hosts } });
@@ -82,8 +82,8 @@ async function runAll(orders: (ProcessOrder & { probe: () => boolean | Promise<b
   }
 }
 
-async function freePorts(...ports: string[]): Promise<Record<string, number>> {
-  return Object.fromEntries(await Promise.all(ports.map(async (port) => [port, await freePort()])));
+async function claimPorts(...ports: string[]): Promise<Record<string, number>> {
+  return Object.fromEntries(await Promise.all(ports.map(async (port) => [port, await claimPort()])));
 }
 
 test('every process of the compose file starts as it says, and its health check succeeds', async () => {
@@ -92,7 +92,7 @@ test('every process of the compose file starts as it says, and its health check 
   const orders = ours.map(async ([name, service]) => {
     const program = service.command![0]!;
     const web = program === 'operations' ? '8080' : '8090';
-    const ports = await freePorts(service.command!.includes('web') ? web : '8081');
+    const ports = await claimPorts(service.command!.includes('web') ? web : '8081');
     const data = join(folder, `${program}-data`);
     mkdirSync(data, { recursive: true });
     const [kind, command, ...args] = service.healthcheck!.test;
@@ -133,7 +133,7 @@ test('every Deployment starts as its manifest says, and its probes succeed', asy
   const orders = deploymentsOf(readManifests()).map(async ({ metadata, spec }) => {
     const [container] = spec.template.spec.containers;
     const containerPort = Object.fromEntries(container.ports.map((port) => [port.name, port.containerPort]));
-    const ports = await freePorts(...container.ports.map((port) => String(port.containerPort)));
+    const ports = await claimPorts(...container.ports.map((port) => String(port.containerPort)));
     const data = join(folder, metadata.name);
     mkdirSync(data, { recursive: true });
     const program = container.args[0]!;

@@ -8,7 +8,7 @@ import { chownSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort } from './free-port.ts';
+import { claimPort } from './free-port.ts';
 
 const packaging = fileURLToPath(new URL('../../packaging/', import.meta.url));
 const superPassword = 'of the administrator';
@@ -22,11 +22,11 @@ export interface OwnPostgres extends AsyncDisposable {
   setPasswords(secrets: string): void;
 }
 
-/** Starts a server on a free port. Needs Debian's package `postgresql`. */
+/** Starts a server on a port of its own. Needs Debian's package `postgresql`. */
 export async function startOwnPostgres(): Promise<OwnPostgres> {
   const binaries = findBinaries();
   const folder = mkdtempSync(join(tmpdir(), 'svc-own-postgres-'));
-  const port = await freePort();
+  const port = await claimPort();
   const user = userOfServer();
   if (user) chownSync(folder, user.uid, user.gid);
   const passwordFile = join(folder, 'password');

@@ -14,7 +14,6 @@ import {
   rmSync,
 } from 'node:fs';
 import { request } from 'node:http';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,6 +21,7 @@ import pg from 'pg';
 import type { TruthRow, WorldFacts } from '#lab/index.ts';
 import { socketFolder } from '#service-kit/postgres/cluster.ts';
 import { until } from '#service-kit/testing/until.ts';
+import { claimPort } from './free-port.ts';
 import { hasListened } from './sensor-deaths.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -106,7 +106,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
   // Its databases are created for each test, and a killed program's files are the same in memory.
   const folder = process.env.SVC_TEST_MEMORY_DIR ?? tmpdir();
   const dataDir = options.after?.dataDir ?? mkdtempSync(join(folder, 'svc-system-'));
-  const ports = options.after?.ports ?? (await findFreePorts());
+  const ports: Ports = options.after?.ports ?? [await claimPort(), await claimPort()];
   const child = spawnDemo(options, dataDir, ports);
   const said: Buffer[] = [];
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (piece: Buffer) => said.push(piece));
@@ -170,8 +170,7 @@ function spawnDemo(
   dataDir: string,
   [operationsPort, monitorPort]: Ports,
 ): ChildProcess {
-  const args = ['--disable-warning=ExperimentalWarning', join(checkout, 'svc.ts'), 'demo'];
-  return spawn(process.execPath, isSimulated ? [...args, '--simulated'] : args, {
+  return spawn(join(checkout, 'svc'), isSimulated ? ['demo', '--simulated'] : ['demo'], {
     cwd: checkout,
     env: {
       ...process.env,
@@ -218,18 +217,6 @@ async function endDemo(child: ChildProcess): Promise<number | null> {
   child.kill('SIGINT');
   const [code] = await exited;
   return code;
-}
-
-async function findFreePorts(): Promise<Ports> {
-  const servers = [createServer(), createServer()];
-  const ports: number[] = [];
-  for (const server of servers) {
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    ports.push((server.address() as { port: number }).port);
-  }
-  for (const server of servers) server.close();
-  return [ports[0]!, ports[1]!];
 }
 
 /** The process with this data directory that runs `svc.ts PROGRAM`. */

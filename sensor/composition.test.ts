@@ -4,6 +4,7 @@ import { createTestClock } from '#common/clock/index.ts';
 import { startParts } from '#common/lifecycle/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
+import { untilWaiting } from '#sensor/testing/pass-time.ts';
 import { firstMinute, temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 import { compose } from './composition.ts';
 import { readSensorConfig } from './config.ts';
@@ -46,7 +47,7 @@ test('every part waits by the clock that the sensor is composed with', async (t)
   const stop = await startParts(some, silentReporter);
   const plans = () => monitor.requests.filter(({ path }) => path === '/agent/v1/plan').length;
   for (let expected = 1; expected <= 3; expected += 1) {
-    while (clock.waiting() === 0) await new Promise((resolve) => setImmediate(resolve));
+    await untilWaiting(clock);
     assert.equal(plans(), expected);
     await clock.advance(30_000);
     while (plans() === expected) await new Promise((resolve) => setImmediate(resolve));

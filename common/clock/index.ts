@@ -35,7 +35,7 @@ export interface TestClock extends Clock {
   advance(ms: number): Promise<void>;
   /** Steps the wall clock alone, as an administrator or a time daemon would. */
   stepWall(ms: number): void;
-  /** How many waits have not come due: with it a test knows that a loop has done its turn. */
+  /** How many waits have neither come due nor been aborted: with it a test knows that a loop has done its turn. */
   waiting(): number;
 }
 
@@ -43,15 +43,20 @@ export interface TestClock extends Clock {
 export function createTestClock(startMs: number): TestClock {
   let monotonic = 0;
   let wallOffset = startMs;
-  const waiting: { at: number; resolve: () => void }[] = [];
+  let waiting: { at: number; resolve: () => void }[] = [];
   return {
     nowMs: () => wallOffset + monotonic,
     monotonicMs: () => monotonic,
     wait: (ms, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted) return resolve();
-        waiting.push({ at: monotonic + ms, resolve });
-        signal?.addEventListener('abort', () => resolve(), { once: true });
+        const one = { at: monotonic + ms, resolve };
+        waiting.push(one);
+        const end = () => {
+          waiting = waiting.filter((other) => other !== one);
+          resolve();
+        };
+        signal?.addEventListener('abort', end, { once: true });
       }),
     async advance(ms) {
       const end = monotonic + ms;

@@ -6,6 +6,7 @@ import { decodeLive, type LiveUpload, type LiveWindow } from '#contracts/sensor-
 import { decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { type FakeAnswer, type ReceivedRequest, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
+import { passTime, untilWaiting } from '#sensor/testing/pass-time.ts';
 import { createLiveUplink } from './index.ts';
 
 const startMs = 1_764_000_000_000;
@@ -41,20 +42,15 @@ async function fixture(t: TestContext, answer: (request: ReceivedRequest, index:
   });
   await uplink.start();
   t.after(() => uplink.stop());
-  const turn = () => new Promise((resolve) => setImmediate(resolve));
   return {
     monitor,
     clock,
     log,
     uplink,
-    /** Advances time in small steps until this many requests have arrived. */
+    /** Advances time in small steps until this many requests have been answered. */
     async until(count: number) {
-      while (monitor.requests.length < count) {
-        await clock.advance(200);
-        await turn();
-      }
-      // The answer is under way.
-      while (clock.waiting() === 0) await turn();
+      await passTime(clock, () => monitor.requests.length >= count, 200);
+      await untilWaiting(clock);
     },
   };
 }

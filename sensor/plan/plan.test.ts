@@ -6,6 +6,7 @@ import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createMonitorClient, withCredential } from '#sensor/monitor-client/index.ts';
 import { type FakeAnswer, refusal, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
+import { passTime, untilWaiting } from '#sensor/testing/pass-time.ts';
 import { firstMinute, sampleMinute, temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 import { createPlanFollower, downgradeForMonitor, type SensorPlan } from './index.ts';
 import { parsePlan } from './sensor-plan.ts';
@@ -38,12 +39,8 @@ async function follow(
   await follower.start();
   t.after(() => follower.stop());
   const until = async (count: number) => {
-    while (monitor.requests.length < count) {
-      await clock.advance(1000);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    // When the follower waits again it has read the last answer.
-    while (clock.waiting() === 0) await new Promise((resolve) => setImmediate(resolve));
+    await passTime(clock, () => monitor.requests.length >= count, 1000);
+    await untilWaiting(clock);
   };
   return { monitor, plans, until, stateDirectory, follower };
 }
@@ -273,7 +270,7 @@ test('NET-8.5: a plan is fetched one at a time and given 15 seconds', async (t) 
   await clock.advance(300_000);
   assert.deepEqual(timeouts, [15_000], 'while one is under way there is no other');
   waiting[0]!.resolve();
-  while (clock.waiting() === 0) await new Promise((resolve) => setImmediate(resolve));
+  await untilWaiting(clock);
   await clock.advance(30_000);
   assert.deepEqual(timeouts, [15_000, 15_000]);
 });

@@ -7,6 +7,7 @@ import { createReporter } from '#common/reporter/index.ts';
 import { readIdentity, type SensorIdentity, storeIdentity } from '#sensor/enrolment/index.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { type FakeAnswer, type ReceivedRequest, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
+import { passTime, untilWaiting } from '#sensor/testing/pass-time.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 import { createRotation } from './index.ts';
 
@@ -41,7 +42,6 @@ async function fixture(
     reporter: createReporter({ program: 'sensor', write: (line) => log.push(line) }),
   });
   t.after(() => rotation.stop());
-  const turn = () => new Promise((resolve) => setImmediate(resolve));
   return {
     monitor,
     clock,
@@ -50,18 +50,10 @@ async function fixture(
     stateDirectory,
     kept: () => readIdentity(stateDirectory)!,
     /** Advances time until the log contains this. */
-    async says(text: string) {
-      while (!log.some((line) => line.includes(text))) {
-        await clock.advance(1000);
-        await turn();
-      }
-    },
+    says: (text: string) => passTime(clock, () => log.some((line) => line.includes(text)), 1000),
     async asked(count: number) {
-      while (monitor.requests.length < count) {
-        await clock.advance(1000);
-        await turn();
-      }
-      while (clock.waiting() === 0) await turn();
+      await passTime(clock, () => monitor.requests.length >= count, 1000);
+      await untilWaiting(clock);
     },
   };
 }

@@ -13,6 +13,7 @@ import {
   startFakeMonitor,
   uploadIn,
 } from '#sensor/testing/fake-monitor.ts';
+import { passTime } from '#sensor/testing/pass-time.ts';
 import {
   firstMinute,
   openSpool,
@@ -66,25 +67,14 @@ async function fixture(
     await uplink.stop();
     opened.spool.close();
   });
-  const turn = () => new Promise((resolve) => setImmediate(resolve));
   return {
     ...opened,
     monitor,
     uplink,
     log,
     waits,
-    async until(count) {
-      while (monitor.requests.length < count) {
-        await opened.clock.advance(500);
-        await turn();
-      }
-    },
-    async empty() {
-      while (opened.spool.status().pendingUploads > 0) {
-        await opened.clock.advance(500);
-        await turn();
-      }
-    },
+    until: (count) => passTime(opened.clock, () => monitor.requests.length >= count),
+    empty: () => passTime(opened.clock, () => opened.spool.status().pendingUploads === 0),
   };
 }
 

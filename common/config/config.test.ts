@@ -32,7 +32,7 @@ test('unset and empty settings take their defaults', () => {
 test('all faults are said at once, each with what to do, and a database password is never repeated', () => {
   const environment = {
     SVC_X_PORT: '80a',
-    SVC_X_DATABASE_URL: 'mysql://me:hunter2@h/db',
+    SVC_X_DATABASE_URL: 'mysql://me:correct-horse-battery-staple@h/db',
     SVC_X_ON: 'yes',
     SVC_X_BASE: 'ftp://x',
   };
@@ -40,7 +40,7 @@ test('all faults are said at once, each with what to do, and a database password
     () => readSettings(settings, environment),
     (error: Error) => {
       for (const name of Object.keys(environment)) assert.match(error.message, new RegExp(name));
-      assert.doesNotMatch(error.message, /hunter2/);
+      assert.doesNotMatch(error.message, /correct-horse-battery-staple/);
       return true;
     },
   );
@@ -74,9 +74,12 @@ test('NAME_FILE names a file with the value, which appears in no error; both at 
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'url');
   const read = (environment: Record<string, string>) => readSettings({ url: settings.url }, environment).url;
-  writeFileSync(file, 'postgres://me:hunter2@h/db\n');
-  assert.equal(read({ SVC_X_DATABASE_URL_FILE: file }), 'postgres://me:hunter2@h/db');
-  assert.equal(read({ SVC_X_DATABASE_URL_FILE: file, SVC_X_DATABASE_URL: '' }), 'postgres://me:hunter2@h/db');
+  writeFileSync(file, 'postgres://me:correct-horse-battery-staple@h/db\n');
+  assert.equal(read({ SVC_X_DATABASE_URL_FILE: file }), 'postgres://me:correct-horse-battery-staple@h/db');
+  assert.equal(
+    read({ SVC_X_DATABASE_URL_FILE: file, SVC_X_DATABASE_URL: '' }),
+    'postgres://me:correct-horse-battery-staple@h/db',
+  );
   assert.equal(read({ SVC_X_DATABASE_URL_FILE: '' }), null);
   assert.throws(
     () => read({ SVC_X_DATABASE_URL_FILE: file, SVC_X_DATABASE_URL: 'postgres://h/db' }),
@@ -86,10 +89,11 @@ test('NAME_FILE names a file with the value, which appears in no error; both at 
     () => read({ SVC_X_DATABASE_URL_FILE: join(folder, 'none') }),
     /SVC_X_DATABASE_URL can't be read from/,
   );
-  writeFileSync(file, 'mysql://me:hunter2@h/db');
+  writeFileSync(file, 'mysql://me:correct-horse-battery-staple@h/db');
   assert.throws(
     () => read({ SVC_X_DATABASE_URL_FILE: file }),
-    (error: Error) => /SVC_X_DATABASE_URL must be/.test(error.message) && !/hunter2/.test(error.message),
+    (error: Error) =>
+      /SVC_X_DATABASE_URL must be/.test(error.message) && !/correct-horse-battery-staple/.test(error.message),
   );
   writeFileSync(file, '');
   assert.equal(read({ SVC_X_DATABASE_URL_FILE: file }), null);

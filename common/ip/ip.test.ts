@@ -62,7 +62,7 @@ test('IPv4 text is read as a second implementation reads it', () => {
       );
       assert.equal(canonicalAddress(text), bytes ? text : null);
     }),
-    { numRuns: 3000 },
+    { numRuns: 3000, seed: 1 },
   );
 });
 
@@ -77,6 +77,7 @@ test('every address survives text and back, and agrees with a second implementat
       assert.deepEqual(parseAddress(text), address);
       assert.deepEqual(ipaddr.parse(text).toByteArray(), [...address]);
     }),
+    { seed: 1 },
   );
 });
 

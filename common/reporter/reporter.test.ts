@@ -6,13 +6,14 @@ test('a field whose name says secret is never written, in text or JSON', () => {
   for (const format of ['text', 'json'] as const) {
     const lines: string[] = [];
     const reporter = createReporter({ program: 'x', format, write: (line) => lines.push(line) });
+    const secrets = ['root-secret-of-a-server', 'api-secret-of-a-server', 'bearer-secret-of-a-server'];
+    const [password, key, token] = secrets;
     reporter
-      .with({ root_password: 'hunter2' })
-      .info('server made', { api_key: 'svc_a_b', Authorization: 'Bearer t0p', server: 7 });
+      .with({ root_password: password })
+      .info('server made', { api_key: key, Authorization: `Bearer ${token}`, server: 'server-number-seven' });
     assert.equal(lines.length, 1);
-    assert.doesNotMatch(lines[0]!, /hunter2|svc_a_b|t0p/);
-    assert.match(lines[0]!, /server made/);
-    assert.match(lines[0]!, /7/);
+    for (const secret of secrets) assert.ok(!lines[0]!.includes(secret), lines[0]);
+    assert.match(lines[0]!, /server made.*server-number-seven/);
   }
 });
 

@@ -1,3 +1,4 @@
+// Slow: sends attacks of every class for a second each, and judges each packet.
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -71,6 +72,22 @@ const marks: Record<
   fragment_flood: (packet) => packet.protocol === udp && packet.isFragment,
 };
 
+/** Packets that decide a class: a busy machine sends fewer in a second than it is asked for. */
+const judgedMin = 200;
+
+/** Attacks for a second, and again until enough was sent. */
+async function attackAgain(dataDir: string, order: AttackOrder): Promise<{ sent: number; runs: number }> {
+  const all = { sent: 0, runs: 0 };
+  while (all.sent < judgedMin) {
+    const { sent, end } = await runAttack({ dataDir, order, signal: never });
+    assert.equal(end, 'over');
+    assert.ok(sent > 0 && sent <= 400, `${sent} packets sent`);
+    all.sent += sent;
+    all.runs += 1;
+  }
+  return all;
+}
+
 /** What a class needs beside its single packets. */
 const wholes: Partial<Record<AttackClass, (packets: SeenPacket[], sent: number) => void>> = {
   amplification(packets) {
@@ -94,7 +111,7 @@ const wholes: Partial<Record<AttackClass, (packets: SeenPacket[], sent: number) 
     assert.deepEqual(opened, sources, 'each connection was established');
     const data = packets.filter((packet) => packet.dataBytes > 0);
     const positions = new Map(
-      data.map((packet) => [`${packet.source} ${packet.sequence}`, packet.dataBytes]),
+      data.map((packet) => [`${packet.source} ${packet.sourcePort} ${packet.sequence}`, packet.dataBytes]),
     );
     const bytes = [...positions.values()].reduce((sum, each) => sum + each, 0);
     assert.ok(bytes <= sent * segmentBytes && bytes > (sent * segmentBytes) / 2, `${bytes} bytes of data`);
@@ -118,20 +135,25 @@ test('lab attack: real packets reach a guest', needsRoot, async (t) => {
   });
 });
 
-/** Where an opening came from. */
+/** Openings, each once: one that is sent again has the same sequence number. */
 const endsOf = (packets: SeenPacket[]) =>
   new Set(
     packets
       .filter((packet) => packet.tcpFlags === 2)
-      .map((packet) => `${packet.source} ${packet.sourcePort}`),
+      .map((packet) => `${packet.source} ${packet.sourcePort} ${packet.sequence}`),
   );
 
 /** True when everything that was sent has arrived. */
-function isComplete(packets: SeenPacket[], attackClass: AttackClass, sent: number): boolean {
+function isComplete(
+  packets: SeenPacket[],
+  attackClass: AttackClass,
+  { sent, runs }: { sent: number; runs: number },
+): boolean {
   if (attackClass === 'connection_flood') return endsOf(packets).size >= sent;
   if (attackClass !== 'high_volume') return packets.length >= sent;
   // Each connection ends, by FIN or RST, behind its data.
-  return new Set(packets.filter((packet) => packet.tcpFlags & 5).map((packet) => packet.source)).size === 3;
+  const ended = packets.filter((packet) => packet.tcpFlags & 5);
+  return new Set(ended.map((packet) => `${packet.source} ${packet.sourcePort}`)).size >= 3 * runs;
 }
 
 async function judgeClass(t: TestContext, lab: Lab, dataDir: string, attackClass: AttackClass) {
@@ -139,14 +161,12 @@ async function judgeClass(t: TestContext, lab: Lab, dataDir: string, attackClass
   const prefix = lab.inGuest(guest.name, []);
   const capture = await captureLink(t, { prefix, interfaceName: 'eth0', file, isInbound: false });
   const results = await Promise.all(
-    targets.map((target) => runAttack({ dataDir, order: orderOf(target, attackClass), signal: never })),
+    targets.map((target) => attackAgain(dataDir, orderOf(target, attackClass))),
   );
   for (const [i, target] of targets.entries()) {
-    const { sent, end } = results[i]!;
-    assert.equal(end, 'over');
-    assert.ok(sent > 0 && sent <= 400, `${sent} packets sent`);
+    const { sent } = results[i]!;
     const own = (seen: SeenPacket[]) => seen.filter((packet) => packet.target === target);
-    const isEnough = (seen: SeenPacket[]) => isComplete(own(seen), attackClass, sent);
+    const isEnough = (seen: SeenPacket[]) => isComplete(own(seen), attackClass, results[i]!);
     const packets = own(await capture.readUntil(`${sent} packets to ${target}`, isEnough));
     if (attackClass in marks) {
       const mark = marks[attackClass as keyof typeof marks];

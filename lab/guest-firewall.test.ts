@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { callControl } from './control/index.ts';
 import type { Lab } from './index.ts';
-import { makeDataDir, needsRoot, startLab } from './testing/lab-tests.ts';
+import { fetchSeven, makeDataDir, needsRoot, patientMs, startLab } from './testing/lab-tests.ts';
 import { addressRecords } from './traffic/internet-plan.ts';
 import type { FirewallPlan, FirewallRule } from './world/guest-firewall.ts';
 
@@ -20,13 +20,8 @@ const plan = (...rules: FirewallRule[]): FirewallPlan => ({
   rules,
 });
 
-/** How long an answer is waited for that is to come: a busy machine is no closed door. */
-const patientMs = 10_000;
 /** How long one is waited for that isn't to come. */
 const shortMs = 600;
-
-const script = (url: string, withinMs: number) =>
-  `process.env.NODE_TLS_REJECT_UNAUTHORIZED='0';fetch('${url}/bytes/7', {signal: AbortSignal.timeout(${withinMs})}).then((r) => r.text()).then((text) => String(text.length), () => 'blocked').then((text) => process.stdout.write(text, () => process.exit()))`;
 
 test('firewalls of a lab world', needsRoot, async (world) => {
   const dataDir = makeDataDir(world);
@@ -37,16 +32,12 @@ test('firewalls of a lab world', needsRoot, async (world) => {
       mac: `52:54:00:00:00:${last}`,
       addresses: [{ address: `203.0.113.${last}` }, { address: `2001:db8:113::${last}` }],
     });
-  const internet = (at: Lab, url: string, withinMs = shortMs) =>
-    at.execInHypervisor([
-      'nsenter',
-      `--net=/run/netns/${at.facts.internet_namespace}`,
-      process.execPath,
-      '-e',
-      script(url, withinMs),
-    ]);
-  const guest = (name: string, url: string, withinMs = shortMs) =>
-    lab.execInGuest(name, [process.execPath, '-e', script(url, withinMs)]);
+  const internet = (at: Lab, origin: string, withinMs = shortMs) => {
+    const enter = ['nsenter', `--net=/run/netns/${at.facts.internet_namespace}`];
+    return at.execInHypervisor([...enter, ...fetchSeven(origin, withinMs)]).catch(() => 'blocked');
+  };
+  const guest = (name: string, origin: string, withinMs = shortMs) =>
+    lab.execInGuest(name, fetchSeven(origin, withinMs)).catch(() => 'blocked');
   const site = addressRecords.get('www.example.com')!;
 
   await world.test(

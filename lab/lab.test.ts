@@ -9,9 +9,10 @@ import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { hasCode } from '#common/errors/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
+import { until } from '#service-kit/testing/until.ts';
 import { callControl } from './control/index.ts';
 import { createLab, type GuestInput, inspectLab, type Lab, removeLab } from './index.ts';
-import { makeDataDir, needsRoot, startLab, until } from './testing/lab-tests.ts';
+import { makeDataDir, needsRoot, patientMs, startLab } from './testing/lab-tests.ts';
 import type { Exchange } from './traffic/exchanges.ts';
 import { addressRecords } from './traffic/internet-plan.ts';
 import { services } from './traffic/services.ts';
@@ -121,7 +122,10 @@ describe('a lab world', needsRoot, () => {
       const family = address.includes(':') ? 'udp6' : 'udp4';
       await lab.execInHypervisor([process.execPath, '-e', script, address, family]);
       const header = address.includes(':') ? 40 : 20;
-      const count = (await readCounters(lab.inHypervisor([]))).get(address)!;
+      const count = await until('all arrived', patientMs, async () => {
+        const now = (await readCounters(lab.inHypervisor([]))).get(address)!;
+        return now.rxPackets >= packets && now.txPackets > 0 && now;
+      });
       assert.deepEqual([count.rxPackets, count.rxBytes], [packets, packets * (header + 8 + payload)]);
       // The guest says that nothing listens, with a copy of what it got, as often as its kernel allows.
       assert.ok(count.txPackets > 0 && count.txPackets <= packets, `${count.txPackets} answers`);
@@ -133,7 +137,7 @@ describe('a lab world', needsRoot, () => {
     const lab = await startLab(t, { outboundPerSecond: 10, inboundPerSecond: 10 });
     await lab.put({ ...guest, addresses: [{ address: '203.0.113.17' }] });
     const prefix = lab.inHypervisor([]);
-    await until('traffic both ways', async () => {
+    await until('traffic both ways', patientMs, async () => {
       const count = (await readCounters(prefix)).get('203.0.113.17')!;
       return count.rxPackets > 50 && count.txPackets > 50;
     });
@@ -157,8 +161,7 @@ describe('a lab world', needsRoot, () => {
       '-e',
       `fetch('http://${lab.facts.host_address}:${at}/', {signal: AbortSignal.timeout(${withinMs})}).then((r) => r.text()).catch(() => 'refused').then((text) => process.stdout.write(text, () => process.exit()))`,
     ];
-    // A busy machine is no closed door.
-    assert.equal(await lab.execInHypervisor(fetchText(port, 10_000)), 'monitor');
+    assert.equal(await lab.execInHypervisor(fetchText(port, patientMs)), 'monitor');
     assert.equal(await lab.execInHypervisor(fetchText(port === 1 ? 2 : port - 1)), 'refused');
     assert.equal(await lab.execInGuest(guest.name, fetchText(port)), 'refused');
   });
@@ -199,7 +202,7 @@ describe('a lab world', needsRoot, () => {
     const namespaces = listNamespaces(nameWorld(dataDir));
     assert.equal(namespaces.length, 3);
     child.kill('SIGKILL');
-    await until('the processes ended', async () => {
+    await until('the processes ended', patientMs, async () => {
       const pids = await Promise.all(namespaces.map((name) => runTool(['ip', 'netns', 'pids', name])));
       return pids.every((output) => output === '');
     });

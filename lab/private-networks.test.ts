@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { callControl } from './control/index.ts';
 import type { GuestInput, Lab, PrivateNic } from './index.ts';
-import { makeDataDir, needsRoot, startLab } from './testing/lab-tests.ts';
+import { fetchSeven, makeDataDir, needsRoot, patientMs, startLab } from './testing/lab-tests.ts';
 
 const nic = (network: number, last: number, more: Partial<PrivateNic> = {}): PrivateNic => ({
   network,
@@ -19,13 +19,9 @@ const guest = (last: number, nics: PrivateNic[]): GuestInput => ({
   nics,
 });
 
-/** How long an answer is waited for that is to come: a busy machine is no closed door. */
-const patientMs = 10_000;
-
 /** Fetches from a guest's own web server; the number of its bytes, or `unreachable`. */
 async function fetchFrom(lab: Lab, name: string, address: string, withinMs = 600): Promise<string> {
-  const script = `fetch('http://${address}/bytes/7', {signal: AbortSignal.timeout(${withinMs})}).then((r) => r.text()).then((text) => String(text.length), () => 'unreachable').then((text) => process.stdout.write(text, () => process.exit()))`;
-  return lab.execInGuest(name, [process.execPath, '-e', script]);
+  return lab.execInGuest(name, fetchSeven(`http://${address}`, withinMs)).catch(() => 'unreachable');
 }
 
 /** Who answers for an address on a guest's private network. */

@@ -2,8 +2,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';
+import { until } from '#service-kit/testing/until.ts';
 import { toolPath } from '../world/run-tool.ts';
-import { until } from './lab-tests.ts';
+import { patientMs } from './lab-tests.ts';
 import { readCaptured, type SeenPacket } from './seen-packets.ts';
 
 export interface LinkCapture {
@@ -58,12 +59,12 @@ export async function captureLink(t: TestContext, options: LinkCaptureOptions): 
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said += text;
   });
-  await until(`tcpdump listens on ${interfaceName}`, () => said.includes('listening on') || null);
+  await until(`tcpdump listens on ${interfaceName}`, patientMs, () => said.includes('listening on'));
   const read = () => readCaptured(file);
   return {
     read,
     readUntil: (what, isEnough) =>
-      until(`${what} on ${interfaceName}`, () => {
+      until(`${what} on ${interfaceName}`, patientMs, () => {
         const seen = read();
         return isEnough(seen) ? seen : null;
       }),

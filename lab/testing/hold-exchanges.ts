@@ -6,7 +6,7 @@ const input = JSON.parse(process.argv[2]!) as { certificate: string; exchanges: 
 const certificate = readFileSync(input.certificate, 'utf8');
 const results: (number | string)[] = [];
 for (const exchange of input.exchanges) {
-  const bytes = holdExchange({ ...exchange, certificate }, AbortSignal.timeout(5000));
+  const bytes = holdExchange({ ...exchange, certificate }, AbortSignal.timeout(60_000));
   results.push(await bytes.catch((error: Error) => error.message));
 }
 process.stdout.write(JSON.stringify(results));

@@ -23,8 +23,8 @@ export interface TraceOptions {
 
 export interface TracedProcess {
   child: ChildProcess;
-  /** Resolves when both have ended. `code` is null for a killed process; `trace` has strace's lines, with wall times. */
-  ended: Promise<{ code: number | null; said: string; trace: string[]; endedAtSeconds: number }>;
+  /** Resolves when both have ended. `code` is null for a killed process; `trace` has strace's lines. */
+  ended: Promise<{ code: number | null; said: string; trace: string[] }>;
 }
 
 /** Starts the process with its input as JSON; without `options` it is not traced. `traceFile` is overwritten. */
@@ -60,12 +60,11 @@ export async function startTraced(
   await Promise.race([ready, gone]);
   const tracer = options ? await attach(child, options, traceFile) : null;
   const ended = gone.then(async (code) => {
-    const endedAtSeconds = Date.now() / 1000;
-    if (!tracer) return { code, said, trace: [], endedAtSeconds };
+    if (!tracer) return { code, said, trace: [] };
     await tracer.done;
     const trace = readFileSync(traceFile, 'utf8').split('\n');
     rmSync(traceFile);
-    return { code, said, trace, endedAtSeconds };
+    return { code, said, trace };
   });
   return { child, ended };
 }

@@ -76,6 +76,7 @@ function flood(
     linkType: 1,
     registrableDomain: testDomain,
     local: { prefixes: ['192.0.2.0/24'], addresses: [] },
+    hashKey: [seed, n],
     ...(fault === 'small-table' ? { flowsMax: named >> 2 } : {}),
   });
   const truth: Truth = { packets: 0, bytes: 0, local: new Map() };

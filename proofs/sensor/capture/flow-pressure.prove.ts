@@ -93,6 +93,7 @@ function press(options: PressureOptions, fault: PlantedFault | null): Pressed {
     linkType: 1,
     registrableDomain: testDomain,
     local: { prefixes: ['192.0.2.0/24'], addresses: [] },
+    hashKey: [options.seed, options.rate],
     ...(fault === 'small-table' ? { flowsMax: 64 } : {}),
   });
   const reports: MinuteReport[] = [];

@@ -1,3 +1,4 @@
+// Slow: real downloads and a real crowd for some seconds each.
 import { test } from 'node:test';
 import { requireProof } from '../require-proof.ts';
 import * as peaks from './ordinary-peaks.prove.ts';

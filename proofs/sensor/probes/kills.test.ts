@@ -1,3 +1,4 @@
+// Slow: kills a sensor that probes, again and again.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { killProbers } from './kills.prove.ts';

@@ -12,7 +12,7 @@ import { type ScanPlan, ScanReport, type ScanResult } from '#contracts/sensor-ap
 
 export const requestId = '0193a1f0-0000-7000-8000-00000000000a';
 /** Plans come ten times a second of these sensors; a cycle takes about ten. */
-const plansMax = 200;
+const plansMax = 600;
 const startMs = Date.parse('2026-11-23T08:00:00Z');
 
 /** Writes what nmap 7.93 writes, for ports that follow from the scan's id, and notes what it is started for. */

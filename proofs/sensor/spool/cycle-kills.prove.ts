@@ -21,7 +21,6 @@ import { countCalls, cycleCalls, traceCycle } from './traced-cycle.ts';
 export const name = 'sensor-cycle-kills';
 
 const startMinute = 1_764_000_000;
-const speed = 100;
 const patienceMs = 600_000;
 const faults = [
   'numbers_kept_in_memory',
@@ -72,7 +71,7 @@ export async function killCycles(
 ): Promise<CycleKillResult> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-cycle-'));
   const [monitor, otherMonitor] = [await startProofMonitor(() => 1), await startProofMonitor(() => 1)];
-  const base = { directory: '', url: monitor.url, minute: startMinute, speed, patienceMs, fault };
+  const base = { directory: '', url: monitor.url, minute: startMinute, patienceMs, fault };
   try {
     const random = seededRandom(options.seed);
     const counted = { ...base, fault: null, directory: join(folder, 'counted') };

@@ -3,12 +3,15 @@
  * prints `ready` when its modules are loaded, waits for a line on standard input, and prints each committed minute and
  * each stored receipt. Exit code 0 when everything was delivered, 3 after the time limit of its clock.
  *
+ * Its time passes in ticks, and not while a request is under way, so it is the same on a slow machine.
+ *
  * usage: cycle-sensor.ts JSON    (`CycleSensorInput`)
  */
 
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
-import type { Clock } from '#common/clock/index.ts';
+import { setTimeout as rest } from 'node:timers/promises';
+import { type Clock, createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
@@ -23,14 +26,16 @@ export interface CycleSensorInput {
   directory: string;
   url: string;
   minute: number;
-  /** Speed of its clock as a factor. */
-  speed: number;
   /** Time limit of its clock for the whole cycle. */
   patienceMs: number;
+  /** Prints `time` and the milliseconds that have passed with each tick, for whoever reads the trace. */
+  saysTime?: boolean;
   fault: PlantedFault | null;
 }
 
 const tickMs = 500;
+/** What a tick takes of ours. */
+const restMs = 5;
 
 async function main(input: CycleSensorInput): Promise<void> {
   const startMs = input.minute * 1000;
@@ -41,20 +46,13 @@ async function main(input: CycleSensorInput): Promise<void> {
   process.stdout.write('ready\n');
   await once(process.stdin, 'data');
   process.stdin.destroy();
-  const began = performance.now();
-  const passedMs = () => (performance.now() - began) * input.speed;
-  const clock: Clock = {
-    nowMs: () => endMs,
-    monotonicMs: passedMs,
-    wait: (ms, signal) =>
-      new Promise((resolve) => {
-        if (signal?.aborted) return resolve();
-        const timer = setTimeout(resolve, ms / input.speed);
-        signal?.addEventListener('abort', () => {
-          clearTimeout(timer);
-          resolve();
-        });
-      }),
+  const time = createTestClock(endMs);
+  const clock: Clock = { ...time, nowMs: () => endMs };
+  const tick = async () => {
+    if (time.monotonicMs() > input.patienceMs) process.exit(3);
+    await rest(restMs);
+    await time.advance(tickMs);
+    if (input.saysTime) process.stdout.write(`time ${time.monotonicMs()}\n`);
   };
   const { directory } = input;
   misguideSqlite(input.fault);
@@ -76,7 +74,7 @@ async function main(input: CycleSensorInput): Promise<void> {
       process.stdout.write(`receipt ${upload.sequence}\n`);
     },
   };
-  await untilItOpens(() => spool.open(), clock, input, passedMs);
+  while (!opens(spool)) await tick();
   const client = createMonitorClient(input.url);
   const uplink = createUplink({
     spool,
@@ -96,29 +94,21 @@ async function main(input: CycleSensorInput): Promise<void> {
   await uplink.start();
   collector.tick(steadyMoment(endMs));
   while (!spool.isCovered(input.minute) || spool.status().pendingUploads > 0) {
-    if (passedMs() > input.patienceMs) process.exit(3);
-    await clock.wait(tickMs);
+    if (time.waiting() > 0) await tick();
+    else await rest(restMs);
     collector.tick(steadyMoment(endMs));
   }
   await uplink.stop();
   spool.close();
 }
 
-/** A supervisor restarts a sensor whose disk fails at the start; this process retries by itself. */
-async function untilItOpens(
-  open: () => void,
-  clock: Clock,
-  input: CycleSensorInput,
-  passedMs: () => number,
-): Promise<void> {
-  for (;;) {
-    try {
-      open();
-      return;
-    } catch {
-      if (passedMs() > input.patienceMs) process.exit(3);
-      await clock.wait(tickMs);
-    }
+/** A supervisor restarts a sensor whose disk fails at the start; this process tries again by itself. */
+function opens(spool: Spool): boolean {
+  try {
+    spool.open();
+    return true;
+  } catch {
+    return false;
   }
 }
 

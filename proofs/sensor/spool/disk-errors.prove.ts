@@ -22,8 +22,6 @@ import { checkWriteOrder } from './write-order.ts';
 export const name = 'sensor-disk-errors';
 
 const startMinute = 1_764_000_000;
-/** A second of ours is 20 of the sensor's: the work itself takes some of its time too. */
-const speed = 20;
 const patienceMs = 120_000;
 const resumeWithinSeconds = 30;
 const diskCalls = ['openat', 'pread64', 'pwrite64', 'fsync', 'fdatasync', 'ftruncate', 'rename', 'unlink'];
@@ -81,7 +79,7 @@ export async function failCalls(
   const folder = mkdtempSync(join(tmpdir(), 'svc-errors-'));
   const monitor = await startProofMonitor(() => 1);
   const directory = join(folder, 'state');
-  const base = { directory, url: monitor.url, minute: startMinute, speed, patienceMs, fault };
+  const base = { directory, url: monitor.url, minute: startMinute, patienceMs, fault, saysTime: true };
   try {
     const counted = { ...base, directory: join(folder, 'counted') };
     await countCalls({ ...counted, fault: null }, diskCalls, folder);
@@ -148,10 +146,12 @@ async function runFailures(
 const injection = ({ call, nth, how, length }: Failure) => `${call}:${how}:when=${nth}..${nth + length - 1}`;
 
 /** Seconds of the sensor's clock from the last failed call to the end of the cycle. */
-function secondsAfterFailure(one: TracedCycle): number {
-  const last = one.trace.findLast((line) => line.includes('(INJECTED)'));
-  if (!last) return 0;
-  return (one.endedAtSeconds - Number(last.split(/ +/)[1])) * speed;
+function secondsAfterFailure({ trace }: TracedCycle): number {
+  const failed = trace.findLastIndex((line) => line.includes('(INJECTED)'));
+  if (failed < 0) return 0;
+  const timeOf = (lines: readonly string[]) =>
+    Number(lines.findLast((line) => line.includes('"time '))?.match(/"time (\d+)/)?.[1] ?? 0);
+  return (timeOf(trace) - timeOf(trace.slice(0, failed))) / 1000;
 }
 
 function judge(monitor: ProofMonitor, committed: readonly number[]): string[] {

@@ -1,3 +1,4 @@
+// Slow: kills a sensor at random moments, again and again.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runKills } from './kill.prove.ts';

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { seededRandom } from '#common/random/index.ts';
 import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
+import { uniqueName } from '#sensor/testing/link-names.ts';
 import { startProofMonitor } from '../proof-monitor.ts';
 import { judgeMinutes } from './judge-minutes.ts';
 import type { KilledLiveSensorInput } from './killed-live-sensor.ts';
@@ -151,7 +152,7 @@ function requireClearTruth(whole: number, unclear: number): void {
 
 /** Two ends of a wire without other traffic. */
 function makePair(): { here: string; there: string } {
-  const [here, there] = [`svck${process.pid}a`, `svck${process.pid}b`];
+  const [here, there] = [uniqueName(), uniqueName()];
   const ip = (...words: string[]) => {
     const { status, stderr } = spawnSync('ip', words, { encoding: 'utf8' });
     if (status !== 0) throw new Error(`ip ${words.join(' ')}: ${stderr}`);

@@ -1,3 +1,4 @@
+// Slow: kills a sensor that listens, and waits for whole minutes of its clock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { killListening } from './live-kills.prove.ts';

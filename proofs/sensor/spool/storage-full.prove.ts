@@ -7,7 +7,7 @@
  */
 
 import { spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ export interface StorageLimit {
   /** Size of the disk; null for the machine's own. */
   diskMiB: number | null;
   spoolMiB: number;
-  /** Random text in a minute, which decides whether payloads or pages run out first. */
+  /** Text in a minute that does not compress, which decides whether payloads or pages run out first. */
   textBytes: number;
 }
 
@@ -234,15 +234,15 @@ function compare(
 }
 
 function minuteOf(minute: number, textBytes: number): TelemetryMinute {
-  const nameBytes = 100;
-  const usage = Array.from({ length: Math.ceil(textBytes / nameBytes) }, () => ({
+  const nameBytes = 64;
+  const usage = Array.from({ length: Math.ceil(textBytes / nameBytes) }, (_, i) => ({
     client: '192.0.2.1',
     server: '192.0.2.2',
     protocol: 6,
     serverPort: 443,
     direction: 'outbound' as const,
-    // Random text does not compress.
-    name: randomBytes(nameBytes).toString('hex'),
+    // A checksum of so many bytes does not compress.
+    name: createHash('sha512').update(`${minute} ${i}`).digest('hex'),
     evidence: 'tls_sni' as const,
     clientBytes: 1,
     serverBytes: 1,

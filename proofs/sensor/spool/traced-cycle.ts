@@ -31,9 +31,8 @@ export interface TracedCycle {
   code: number | null;
   /** Minutes that it reported as committed. */
   committed: number[];
-  /** strace's lines, each with its wall time in seconds. */
+  /** strace's lines. */
   trace: string[];
-  endedAtSeconds: number;
 }
 
 /** Runs one cycle; `traceFile` is overwritten. */

@@ -1,3 +1,4 @@
+// Slow: traces many lives of a sensor, call by call.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canTrace } from '#sensor/testing/can-trace.ts';
@@ -11,9 +12,13 @@ const report = () => {};
 
 test(`killed at ${kills} system calls of a cycle: every minute is the truth or an exact gap, once`, async (t) => {
   if (!canTrace(t)) return;
-  const { offences, kills: died } = await killCycles({ n: kills, seed: 3, report }, null);
-  assert.deepEqual(offences, []);
-  assert.ok(died > 0, 'no cycle died at its call');
+  // A point that was counted in one cycle may not come in the next: another seed has others.
+  for (let seed = 3; seed < 10; seed += 1) {
+    const { offences, kills: died } = await killCycles({ n: kills, seed, report }, null);
+    assert.deepEqual(offences, []);
+    if (died > 0) return;
+  }
+  assert.fail('no cycle died at its call');
 });
 
 test(`NET-7.3: ${failures} failing system calls of the disk: the sensor lives, loses nothing and goes on within 30 s`, async (t) => {

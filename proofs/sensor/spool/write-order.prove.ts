@@ -44,7 +44,6 @@ export async function traceOrder(n: number, fault: PlantedFault | null): Promise
         directory: join(folder, 'state'),
         url: monitor.url,
         minute: startMinute + i * 60,
-        speed: 100,
         patienceMs: 600_000,
         fault,
       };

@@ -30,7 +30,7 @@ test('addresses are written in the form of RFC 5952', () => {
         formatAddress(bytes.subarray(12)),
       );
     }),
-    { numRuns: 2000 },
+    { numRuns: 2000, seed: 1 },
   );
   assert.deepEqual(parseAddress('::'), new Uint8Array(16));
 });
@@ -52,7 +52,7 @@ test('numbers of every length are written digit by digit', () => {
         String(short),
       );
     }),
-    { numRuns: 2000 },
+    { numRuns: 2000, seed: 1 },
   );
 });
 

@@ -1,9 +1,6 @@
 // Own process: it measures the memory of captures.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { MinuteReport } from '#sensor/capture/index.ts';
 import { offer, testCapture, testMinute } from '#sensor/testing/captures.ts';
 import {
@@ -17,6 +14,7 @@ import {
   tcp,
   udp,
 } from '#sensor/testing/frames.ts';
+import { heldBytes } from '#sensor/testing/held-bytes.ts';
 
 const outbound: SegmentOptions = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 443 };
 const endMs = (testMinute + 60) * 1000;
@@ -193,16 +191,7 @@ test('months of new names and flows stay within the tables, and an old flow keep
 });
 
 test('NET-8.6: four full captures fit into 32 MiB', async () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  const settledBytes = async () => {
-    for (let i = 0; i < 5; i += 1) {
-      collect();
-      await setImmediate();
-    }
-    return process.memoryUsage().arrayBuffers;
-  };
-  const before = await settledBytes();
+  const before = await heldBytes();
   const capture = testCapture({ flowsMax: 32_768 });
   const frame = ethernet(
     tcp(outbound, Tcp.ack, 1, clientHello({ host: 'unfinished.example' }).subarray(0, 60)),
@@ -215,7 +204,7 @@ test('NET-8.6: four full captures fit into 32 MiB', async () => {
     const named = clientHello({ host: `h${i}.example-${i}.com` });
     offer(capture, ethernet(tcp({ ...outbound, fromPort: 1024 + i }, Tcp.ack, 1, named)));
   }
-  const used = (await settledBytes()) - before;
+  const used = (await heldBytes()) - before;
   assert.equal(capture.closeMinutes(endMs)[0]!.usage.length, 4096);
   assert.ok(used <= 8 * 1024 * 1024, `${used} bytes`);
 });

@@ -4,19 +4,20 @@ import { test } from 'node:test';
 import { createCapture } from '#sensor/capture/index.ts';
 import { offer, testCapture, testDomain, testMinute } from '#sensor/testing/captures.ts';
 import { dnsMessage, ethernet, reverse, type SegmentOptions, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
+import { heldBytes } from '#sensor/testing/held-bytes.ts';
 
 const asking: SegmentOptions = { from: '192.0.2.1', fromPort: 5353, to: '203.0.113.53', toPort: 53 };
 const endMs = (testMinute + 60) * 1000;
 
-function memoryOf(make: () => unknown[]): number {
-  const before = process.memoryUsage().arrayBuffers;
+async function memoryOf(make: () => unknown[]): Promise<number> {
+  const before = await heldBytes();
   const made = make();
-  const used = process.memoryUsage().arrayBuffers - before;
+  const used = (await heldBytes()) - before;
   assert.ok(made.length > 0);
   return used;
 }
 
-test('NET-8.6: fanout members divide the limits of one capture, and name by DNS in any number', () => {
+test('NET-8.6: fanout members divide the limits of one capture, and name by DNS in any number', async () => {
   const whole = () =>
     createCapture({
       name: 'eth0',
@@ -25,10 +26,10 @@ test('NET-8.6: fanout members divide the limits of one capture, and name by DNS 
       registrableDomain: testDomain,
       local: { prefixes: ['192.0.2.0/24'], addresses: [] },
     });
-  const one = memoryOf(() => [whole()]);
+  const one = await memoryOf(() => [whole()]);
   for (const members of [2, 3, 5, 8]) {
     const share = 1 / members;
-    const parts = memoryOf(() =>
+    const parts = await memoryOf(() =>
       Array.from({ length: members }, () => testCapture({ share, flowsMax: Math.floor(32_768 * share) })),
     );
     assert.ok(parts <= one * 1.5, `${members} members take ${parts} bytes, one capture ${one}`);

@@ -1,13 +1,14 @@
+// Slow: eight captures of interfaces, each in two namespaces of its own.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { uniqueName } from '#sensor/testing/link-names.ts';
 import type { CaptureState, LocalWindow } from './index.ts';
 
 const probe = fileURLToPath(new URL('../testing/capture-probe.ts', import.meta.url));
 const isRoot = process.getuid?.() === 0;
-let pairs = 0;
 
 interface Probed<T> {
   minutes: TelemetryMinute[];
@@ -28,17 +29,16 @@ function probeBetween<T>(
   options: object = {},
   wrap: string[] = [],
 ): Probed<T> & { counted: { packets: number; bytes: number } } {
-  pairs += 1;
-  const [here, there] = ['a', 'b'].map((end) => `svct-live-${process.pid}-${pairs}${end}`);
+  const [here, there] = [uniqueName(), uniqueName()];
   const ip = (...words: string[]) => execFileSync('ip', words);
-  for (const ns of [here!, there!]) {
+  for (const ns of [here, there]) {
     ip('netns', 'add', ns);
     t.after(() => spawnSync('ip', ['netns', 'del', ns]));
   }
-  ip('-n', here!, 'link', 'add', 'va', 'type', 'veth', 'peer', 'name', 'vb', 'netns', there!);
+  ip('-n', here, 'link', 'add', 'va', 'type', 'veth', 'peer', 'name', 'vb', 'netns', there);
   const ends = [
-    [here!, 'va', '10.9.0.1/24'],
-    [there!, 'vb', '10.9.0.2/24'],
+    [here, 'va', '10.9.0.1/24'],
+    [there, 'vb', '10.9.0.2/24'],
   ] as const;
   for (const [ns, name, address] of ends) {
     const sysctl = `echo 1 > /proc/sys/net/ipv6/conf/${name}/disable_ipv6`;
@@ -47,7 +47,7 @@ function probeBetween<T>(
     ip('-n', ns, 'link', 'set', name, 'up');
   }
   const nft = (...words: string[]) =>
-    execFileSync('ip', ['netns', 'exec', here!, 'nft', ...words], { encoding: 'utf8' });
+    execFileSync('ip', ['netns', 'exec', here, 'nft', ...words], { encoding: 'utf8' });
   nft('add table netdev truth');
   for (const hook of ['ingress', 'egress']) {
     nft(`add chain netdev truth ${hook} { type filter hook ${hook} device va priority 0; }`);
@@ -58,7 +58,7 @@ function probeBetween<T>(
     [
       'netns',
       'exec',
-      here!,
+      here,
       ...wrap,
       process.execPath,
       '--disable-warning=ExperimentalWarning',
@@ -180,8 +180,7 @@ rootTest('tcpdump replaces the ring on request, counts the same, and reports its
 rootTest(
   'an interface that is renamed, removed and created again is captured again, and the minutes between are gaps',
   (t) => {
-    const probed = probeBetween<unknown[]>(t, 'comeAndGo');
-    assert.deepEqual(probed.result, [false, true, false, true]);
+    const probed = probeBetween<null>(t, 'comeAndGo');
     assert.equal(sumOf(probed.minutes, 'ipPackets') >= 7, true);
     assert.ok(probed.gaps.some((gap) => gap.capture === 'va' && gap.reason === 'capture_failed'));
     assert.ok(probed.minutes.every((minute) => minute.observedMs < 60_000));

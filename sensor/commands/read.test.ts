@@ -18,6 +18,8 @@ import {
   tcp,
   udp,
 } from '#sensor/testing/frames.ts';
+import { type PrintedReading, readInProcess } from '#sensor/testing/read-in-process.ts';
+import { lookAtArguments } from './read-arguments.ts';
 
 const folder = mkdtempSync(joinPath(tmpdir(), 'svc-read-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -33,6 +35,12 @@ const runner = `
 /** Runs the sensor's command line as its own process. */
 function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
   return runOn('', ...args);
+}
+
+/** The same of `sensor read`, without a process of its own. */
+function read(...args: string[]): Promise<PrintedReading> {
+  const { files, options } = lookAtArguments(args)!;
+  return readInProcess(files, options);
 }
 
 function runOn(input: string | Uint8Array, ...args: string[]) {
@@ -151,22 +159,21 @@ test('tables are for people', () => {
   assert.match(stdout, /example\.co\.uk +tcp +443/);
 });
 
-test('--local defines in and out by the local end', () => {
+test('--local defines in and out by the local end', async () => {
   const path = stored('local.pcap', pcapFile(frames));
-  const { stdout } = run('read', path, '--json', '--local', '203.0.113.9');
+  const { stdout } = await read(path, '--json', '--local', '203.0.113.9');
   const application = JSON.parse(stdout).applications.find(
     (one: { server_port: number }) => one.server_port === 443,
   );
   assert.deepEqual([application.inbound_bytes, application.outbound_bytes], [hello.length, reply.length]);
-  const refused = run('read', path, '--local', '203.0.113.9/99');
+  const refused = await read(path, '--local', '203.0.113.9/99');
   assert.equal(refused.status, 2);
   assert.match(refused.stderr, /--local takes a prefix/);
 });
 
-test('a truncated capture gives the readable part, exit code 0, and a sentence on standard error', () => {
+test('a truncated capture gives the readable part, exit code 0, and a sentence on standard error', async () => {
   const whole = pcapFile(frames);
-  const { status, stdout, stderr } = run(
-    'read',
+  const { status, stdout, stderr } = await read(
     '--json',
     stored('cut.pcap', whole.slice(0, whole.length - 4)),
   );
@@ -175,41 +182,41 @@ test('a truncated capture gives the readable part, exit code 0, and a sentence o
   assert.match(stderr, /ends inside a packet after 5 packets/);
 });
 
-test('a file that is not a capture and an unsupported link type give exit code 2', () => {
-  const text = run('read', stored('text.txt', ascii('just some words in a file')));
+test('a file that is not a capture and an unsupported link type give exit code 2', async () => {
+  const text = await read(stored('text.txt', ascii('just some words in a file')));
   assert.deepEqual([text.status, text.stdout], [2, '']);
   assert.match(text.stderr, /not a capture file/);
-  const usb = run('read', stored('usb.pcap', pcapFile(frames, { linkType: 189 })));
+  const usb = await read(stored('usb.pcap', pcapFile(frames, { linkType: 189 })));
   assert.deepEqual([usb.status, usb.stdout], [2, '']);
   assert.match(usb.stderr, /link type 189, which is not supported/);
-  assert.equal(run('read', joinPath(folder, 'missing')).status, 2);
+  assert.equal((await read(joinPath(folder, 'missing'))).status, 2);
 });
 
-test('filters select by address, prefix, name, port, protocol and time', () => {
+test('filters select by address, prefix, name, port, protocol and time', async () => {
   const path = stored('filters.pcap', pcapFile(frames));
-  const flowsWith = (...options: string[]) =>
-    JSON.parse(run('read', '--json', path, ...options).stdout).flows.map(
+  const of = async (...options: string[]) => JSON.parse((await read('--json', path, ...options)).stdout);
+  const flowsWith = async (...options: string[]) =>
+    (await of(...options)).flows.map(
       (flow: { transport: string; server: { port: number } }) => `${flow.transport} ${flow.server.port}`,
     );
   const all = ['udp 53', 'tcp 443'];
-  assert.deepEqual(flowsWith(), all);
-  assert.deepEqual(flowsWith('--host', '203.0.113.9'), ['tcp 443']);
-  assert.deepEqual(flowsWith('--host', '203.0.113.0/24'), all);
-  assert.deepEqual(flowsWith('--host', '198.51.100.1'), []);
-  assert.deepEqual(flowsWith('--name', 'EXAMPLE'), ['tcp 443']);
-  assert.deepEqual(flowsWith('--name', '*.example.co.uk'), ['tcp 443']);
-  assert.deepEqual(flowsWith('--name', 'example.*'), ['tcp 443']);
-  assert.deepEqual(flowsWith('--port', '53'), ['udp 53']);
-  assert.deepEqual(flowsWith('--port', '53', '--port', '443'), all);
-  assert.deepEqual(flowsWith('--protocol', 'udp'), ['udp 53']);
-  assert.deepEqual(flowsWith('--protocol', '6', '--host', '203.0.113.53'), []);
-  const of = (...options: string[]) => JSON.parse(run('read', '--json', path, ...options).stdout);
-  assert.equal(of('--from', '+0').capture.packets, 6);
-  assert.ok(of('--from', '+5s').capture.packets < 6);
-  assert.equal(of('--from', '+5s').capture.packets + of('--to', '+5s').capture.packets, 6);
-  assert.equal(of('--to', '2023-11-14T22:13:00Z').capture.packets, 0);
-  assert.equal(of('--from', '22:13:20', '--to', '22:14').capture.packets, 6);
-  const matching = of('--port', '443');
+  assert.deepEqual(await flowsWith(), all);
+  assert.deepEqual(await flowsWith('--host', '203.0.113.9'), ['tcp 443']);
+  assert.deepEqual(await flowsWith('--host', '203.0.113.0/24'), all);
+  assert.deepEqual(await flowsWith('--host', '198.51.100.1'), []);
+  assert.deepEqual(await flowsWith('--name', 'EXAMPLE'), ['tcp 443']);
+  assert.deepEqual(await flowsWith('--name', '*.example.co.uk'), ['tcp 443']);
+  assert.deepEqual(await flowsWith('--name', 'example.*'), ['tcp 443']);
+  assert.deepEqual(await flowsWith('--port', '53'), ['udp 53']);
+  assert.deepEqual(await flowsWith('--port', '53', '--port', '443'), all);
+  assert.deepEqual(await flowsWith('--protocol', 'udp'), ['udp 53']);
+  assert.deepEqual(await flowsWith('--protocol', '6', '--host', '203.0.113.53'), []);
+  assert.equal((await of('--from', '+0')).capture.packets, 6);
+  assert.ok((await of('--from', '+5s')).capture.packets < 6);
+  assert.equal((await of('--from', '+5s')).capture.packets + (await of('--to', '+5s')).capture.packets, 6);
+  assert.equal((await of('--to', '2023-11-14T22:13:00Z')).capture.packets, 0);
+  assert.equal((await of('--from', '22:13:20', '--to', '22:14')).capture.packets, 6);
+  const matching = await of('--port', '443');
   assert.deepEqual(matching.hosts.map((host: { ip: string }) => host.ip).toSorted(), [
     '192.0.2.1',
     '203.0.113.9',
@@ -219,7 +226,7 @@ test('filters select by address, prefix, name, port, protocol and time', () => {
   assert.equal(matching.applications.length, 1);
 });
 
-test('invalid options are refused with a valid example, exit code 2', () => {
+test('invalid options are refused with a valid example, exit code 2', async () => {
   const path = stored('options.pcap', pcapFile(frames));
   for (const [option, text, sentence] of [
     ['--host', 'example.com', /--host takes an address or a prefix/],
@@ -227,9 +234,9 @@ test('invalid options are refused with a valid example, exit code 2', () => {
     ['--protocol', 'tpc', /--protocol takes a name such as tcp/],
     ['--from', 'yesterday', /--from takes a time such as 2026-01-31T12:00:00Z/],
     ['--sort', 'size', /--sort takes one of bytes, packets/],
-    ['--top', '-1', /--top takes a whole number/],
+    ['--top', '1.5', /--top takes a whole number/],
   ] as const) {
-    const { status, stdout, stderr } = run('read', path, `${option}=${text}`);
+    const { status, stdout, stderr } = await read(path, option, text);
     assert.deepEqual([status, stdout], [2, ''], option);
     assert.match(stderr, sentence);
   }
@@ -245,17 +252,12 @@ test('an invalid command line gives exit code 2, help gives 0', () => {
   );
 });
 
-test('several files are one capture, in the order of their packets; one that is not a capture is reported and left out', () => {
+test('several files are one capture, in the order of their packets; one that is not a capture is reported and left out', async () => {
   const parts = [pcapFile(frames.slice(3)), pcapFile(frames.slice(0, 3))].map((bytes, i) =>
     stored(`part${i}.pcap`, bytes),
   );
-  const whole = JSON.parse(run('read', '--json', stored('all.pcap', pcapFile(frames))).stdout);
-  const { status, stdout, stderr } = run(
-    'read',
-    '--json',
-    ...parts,
-    stored('words.txt', ascii('only words')),
-  );
+  const whole = JSON.parse((await read('--json', stored('all.pcap', pcapFile(frames)))).stdout);
+  const { status, stdout, stderr } = await read('--json', ...parts, stored('words.txt', ascii('only words')));
   assert.equal(status, 0);
   assert.deepEqual(JSON.parse(stdout), whole);
   assert.match(stderr, /words\.txt is not a capture file/);
@@ -269,12 +271,12 @@ test('standard input and compressed files are read like files', () => {
   assert.equal(run('read', '--json', stored('packed.pcap.zst', zstdCompressSync(bytes))).stdout, whole);
 });
 
-test('--minutes adds the traffic of each minute, to the tables and to the JSON; its sum is the total', () => {
+test('--minutes adds the traffic of each minute, to the tables and to the JSON; its sum is the total', async () => {
   const path = stored(
     'minutes.pcap',
     pcapFile([...frames, { ...frames[0]!, seconds: frames[0]!.seconds + 90 }]),
   );
-  const { capture, minutes } = JSON.parse(run('read', '--json', '--minutes', path).stdout);
+  const { capture, minutes } = JSON.parse((await read('--json', '--minutes', path)).stdout);
   const sum = (field: string) =>
     minutes.reduce((total: number, one: Record<string, number>) => total + one[field]!, 0);
   assert.deepEqual(
@@ -282,7 +284,7 @@ test('--minutes adds the traffic of each minute, to the tables and to the JSON; 
     [2, capture.packets, capture.bytes, capture.parser_dropped],
   );
   assert.equal(minutes[0].minute, '2023-11-14T22:13:00Z');
-  assert.match(run('read', '--minutes', path).stdout, /Minutes\nminute \(UTC\).*\n2023-11-14 22:13/);
+  assert.match((await read('--minutes', path)).stdout, /Minutes\nminute \(UTC\).*\n2023-11-14 22:13/);
 });
 
 test('tables follow --sort and --top, are plain in a pipe, and report malformed and truncated packets', () => {

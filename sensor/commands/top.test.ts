@@ -278,7 +278,7 @@ test('top on one interface needs neither enrolment nor a terminal', async (t) =>
   child.stdout.on('data', (text) => {
     said += text;
   });
-  const [code] = await once(child, 'exit');
+  const [code] = await once(child, 'close');
   assert.equal(code, 0);
   assert.match(said, /^\d\d:\d\d:\d\d {2}lo \(uplink\) .*\n$/);
   const none = spawnSync(node[0], [...node.slice(1), 'sensor', 'top'], { env, encoding: 'utf8' });

@@ -11,7 +11,7 @@ import { enrol, readIdentity } from './index.ts';
 
 const given = { sensor_id: 3, site_id: 7, site_name: 'Berlin', credential: `svcsen_3_${'a'.repeat(43)}` };
 
-async function fixture(t: TestContext, answers: FakeAnswer[], patienceMs = 20_000) {
+async function fixture(t: TestContext, answers: FakeAnswer[], patienceMs = 60_000) {
   const monitor = await startFakeMonitor(t, (_, index) => answers[Math.min(index, answers.length - 1)]!);
   const stateDirectory = join(temporaryFolder(t), 'state');
   const clock = { ...systemClock, wait: async () => {} };

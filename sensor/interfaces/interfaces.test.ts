@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { type HostInventory, interfacesMax, neighboursMax } from '#contracts/sensor-api/telemetry.ts';
+import { uniqueName } from '#sensor/testing/link-names.ts';
 import { createInterfaces } from './index.ts';
 import { assembleInventory } from './inventory.ts';
 import type { KernelTables, LinkRow } from './kernel-tables.ts';
@@ -106,7 +107,7 @@ test("the kernel's sockets and its files give the same links, addresses and IPv4
     assert.ok(!process.env.CI, 'this test needs root: run the gate as root in CI');
     return t.diagnostic('left out: needs root for a network namespace');
   }
-  const ns = `svct-if-${process.pid}`;
+  const ns = uniqueName();
   const ip = (...words: string[]) => execFileSync('ip', ['-n', ns, ...words]);
   execFileSync('ip', ['netns', 'add', ns]);
   t.after(() => spawnSync('ip', ['netns', 'del', ns]));

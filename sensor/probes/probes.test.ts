@@ -97,7 +97,7 @@ test('a plan without the probe ends it, a plan with it does not disturb it, and 
 
 const attempts = createAttempts(silentReporter);
 const attempt = (change: Partial<PlanProbe>) =>
-  attempts.attempt({ ...probe, timeout_ms: 1500, ...change }, new AbortController().signal);
+  attempts.attempt({ ...probe, timeout_ms: 60_000, ...change }, new AbortController().signal);
 
 const targets = `
   import { createServer } from 'node:http';
@@ -114,7 +114,8 @@ const targets = `
     if (query.includes('forged')) answer[1] ^= 1;
     names.send(answer, from.port, from.address);
   });
-  web.listen(0, '127.0.0.1', () => names.bind(0, '127.0.0.1', () =>
+  // Of both families: "localhost" is the one or the other.
+  web.listen(0, () => names.bind(0, '127.0.0.1', () =>
     process.stdout.write(JSON.stringify([web.address().port, names.address().port]))));
   process.stdin.on('end', () => process.exit()).resume();`;
 
@@ -158,7 +159,7 @@ test('each kind of probe measures a real target in another process, and says why
     ...answered.map(async ([name, change]) => {
       const outcome = await attempt(change);
       assert.ok(outcome && 'rttUs' in outcome, `${name}: ${JSON.stringify(outcome)}`);
-      assert.ok(outcome.rttUs > 0 && outcome.rttUs < 1_500_000, `${name}: ${outcome.rttUs}`);
+      assert.ok(outcome.rttUs > 0 && outcome.rttUs < 60_000_000, `${name}: ${outcome.rttUs}`);
     }),
     ...lost.map(async ([name, change, failure]) =>
       assert.deepEqual(await attempt(change), { failure }, name),

@@ -156,7 +156,7 @@ begin $(echo "$ports" | tr ',' '\\n' | wc -l)
 for port in $(echo $ports | tr ',' ' '); do open $port '<service name="x" product="Found" method="probed" conf="10"/>'; done
 finish`,
   );
-  const clock = createTestClock(Date.now());
+  const clock = createTestClock(Date.parse('2026-11-23T08:00:00Z'));
   const running = startScan({ ...deps, clock }, task);
   for (const group of [/identify 21,22,23,25,80$/, /identify 23,25$/]) {
     await called(group);

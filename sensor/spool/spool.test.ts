@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -13,6 +13,8 @@ import { firstMinute, openSpool, sampleMinute, temporaryFolder } from '#sensor/t
 import type { PendingUpload, Spool } from './index.ts';
 
 const at = (index: number) => firstMinute + index * 60;
+/** 128 letters that do not compress, the same for the same number. */
+const longName = (number: number) => createHash('sha512').update(String(number)).digest('hex');
 
 function opened(upload: PendingUpload | null): TelemetryUpload {
   assert.ok(upload, 'an upload waits');
@@ -106,14 +108,14 @@ test('it knows after a restart which minutes were committed or are gaps', (t) =>
 test('NET-7.3: a full spool takes no more minutes, keeps all it has, and takes minutes again once there is room', (t) => {
   const { spool } = openSpool(temporaryFolder(t), 2 * 1024 * 1024);
   const big = (index: number) => {
-    // Random names do not compress, so each minute takes its space.
-    const usage = Array.from({ length: 1000 }, () => ({
+    // These names do not compress, so each minute takes its space.
+    const usage = Array.from({ length: 1000 }, (_, i) => ({
       client: '192.0.2.1',
       server: '192.0.2.2',
       protocol: 6,
       serverPort: 443,
       direction: 'outbound' as const,
-      name: randomBytes(60).toString('hex'),
+      name: longName(index * 1000 + i),
       evidence: 'tls_sni' as const,
       clientBytes: 1,
       serverBytes: 1,
@@ -279,13 +281,13 @@ function filledFile(directory: string, pendingUploads: number): Buffer {
   for (let index = 0; index < 3; index += 1) spool.append([sampleMinute(at(index), index)], []);
   drain(spool);
   for (let index = 3; index < 3 + pendingUploads; index += 1) {
-    const usage = Array.from({ length: 40 }, () => ({
+    const usage = Array.from({ length: 40 }, (_, i) => ({
       client: '192.0.2.1',
       server: '192.0.2.2',
       protocol: 6,
       serverPort: 443,
       direction: 'outbound' as const,
-      name: randomBytes(30).toString('hex'),
+      name: longName(index * 1000 + i).slice(0, 60),
       evidence: 'tls_sni' as const,
       clientBytes: 1,
       serverBytes: 1,

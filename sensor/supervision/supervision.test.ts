@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import koffi from 'koffi';
 import { silentReporter } from '#common/reporter/index.ts';
+import { uniqueName } from '#sensor/testing/link-names.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 import { createSupervision } from './index.ts';
 
@@ -32,7 +33,7 @@ function listen(path: string) {
 }
 
 test('the service manager is notified when the sensor is ready, and regularly that it is alive', async (t) => {
-  for (const path of [join(temporaryFolder(t), 'notify'), `@svc-test-${process.pid}`]) {
+  for (const path of [join(temporaryFolder(t), 'notify'), `@${uniqueName()}`]) {
     const manager = listen(path);
     const part = createSupervision({ notifySocket: path, watchdogMs: 40, reporter: silentReporter });
     await part.start();

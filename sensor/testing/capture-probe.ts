@@ -25,6 +25,7 @@ import { createHostTime } from '#sensor/host-time/index.ts';
 import { parsePlan, type SensorPlan } from '#sensor/plan/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
+import { until } from '#service-kit/testing/until.ts';
 import { ethernetFrame, openFrameSender, udp4, udp6 } from './frame-sender.ts';
 
 interface ProbeOptions {
@@ -42,6 +43,8 @@ interface ProbeOptions {
   isDetecting?: boolean;
 }
 
+const patienceMs = 60_000;
+
 interface Collected {
   minutes: TelemetryMinute[];
   gaps: TelemetryGap[];
@@ -49,10 +52,18 @@ interface Collected {
   log: string[];
 }
 
+interface Running {
+  /** How often a capture began to listen. */
+  listens(): number;
+  isListening(): boolean;
+  /** Live windows so far. */
+  windows: readonly LocalWindow[];
+}
+
 /** Runs `body` during a capture of the interface. Returns the collected data. */
 async function whileCapturing(
   options: ProbeOptions,
-  body: (states: () => unknown) => Promise<unknown>,
+  body: (running: Running) => Promise<unknown>,
 ): Promise<unknown> {
   const collected: Collected = { minutes: [], gaps: [], windows: [], log: [] };
   const captures: CaptureSpec[] = [
@@ -84,6 +95,8 @@ async function whileCapturing(
     ...(detection ? { detection } : {}),
     onCommitted: () => {},
     onWindow: (window) => collected.windows.push(window),
+    // A measurement has the windows of a running sensor; a test would wait for them.
+    ...(mode === 'until-told' ? {} : { windowMs: 1000 }),
     spool: createUnkeptMinutes((minutes, gaps) => {
       collected.minutes.push(...minutes);
       collected.gaps.push(...gaps);
@@ -94,8 +107,12 @@ async function whileCapturing(
   const plan = planOf(options);
   collection.follow(plan);
   detection?.follow(plan);
-  while (listens === 0) await wait(20);
-  const result = await body(() => ({ listens, states: collection.states() }));
+  await until('a capture listens', patienceMs, () => listens > 0);
+  const result = await body({
+    listens: () => listens,
+    isListening: () => collection.states()[0]!.isListening,
+    windows: collected.windows,
+  });
   const states = collection.states();
   await collection.stop();
   await detection?.stop();
@@ -180,11 +197,14 @@ async function transfer(options: ProbeOptions): Promise<{ segments: number }> {
       await new Promise((resolve) => socket.once('close', resolve));
     }),
   );
-  // The last acknowledgements are still under way.
-  await wait(200);
-  const segments = tcpSegments(options.peer) - before;
+  // The last acknowledgements may still be under way.
+  let last = -1;
+  for (let now = tcpSegments(options.peer); now !== last; now = tcpSegments(options.peer)) {
+    last = now;
+    await wait(200);
+  }
   child.kill();
-  return { segments };
+  return { segments: last - before };
 }
 
 /**
@@ -194,8 +214,8 @@ async function transfer(options: ProbeOptions): Promise<{ segments: number }> {
 const flowsSent = 400;
 
 /** Frames of many flows, including tagged ones and other protocols, sent to `va` from the other namespace. */
-async function frames(options: ProbeOptions): Promise<object> {
-  const sent: object = JSON.parse(
+async function frames(options: ProbeOptions, { windows }: Running): Promise<object> {
+  const sent: { packets: number } = JSON.parse(
     execFileSync(
       'ip',
       ['netns', 'exec', options.peer, process.execPath, import.meta.filename, 'send', '{}'],
@@ -204,8 +224,9 @@ async function frames(options: ProbeOptions): Promise<object> {
       },
     ),
   );
-  // Windows close slightly after their second, and libpcap holds a frame for up to one second.
-  await wait(1500);
+  await until('all frames are in live windows', patienceMs, () => {
+    return windows.reduce((sum, { totals }) => sum + totals.packets, 0) >= sent.packets;
+  });
   return sent;
 }
 
@@ -246,36 +267,33 @@ function qinq(inner: Buffer): Buffer {
 }
 
 /** The interface is renamed, renamed back, removed and created again. */
-async function comeAndGo(states: () => unknown): Promise<unknown> {
-  const seen: unknown[] = [];
-  const until = async (listens: number, isListening: boolean) => {
-    for (let i = 0; i < 300; i += 1) {
-      const now = states() as { listens: number; states: { isListening: boolean }[] };
-      if (now.listens >= listens && now.states[0]!.isListening === isListening) return seen.push(isListening);
-      await wait(50);
-    }
-    return seen.push('timeout');
-  };
+async function comeAndGo(running: Running): Promise<unknown> {
+  const turnsTo = (listens: number, isListening: boolean) =>
+    until(`it listens for the ${listens}. time: ${isListening}`, patienceMs, () => {
+      return running.listens() >= listens && running.isListening() === isListening;
+    });
   const ip = (...words: string[]) => execFileSync('ip', ['link', ...words]);
   ip('set', 'va', 'down');
   ip('set', 'va', 'name', 'vx');
   ip('set', 'vx', 'up');
-  await until(1, false);
+  await turnsTo(1, false);
   ip('set', 'vx', 'down');
   ip('set', 'vx', 'name', 'va');
   ip('set', 'va', 'up');
-  await until(2, true);
+  await turnsTo(2, true);
   ip('del', 'va');
-  await until(2, false);
+  await turnsTo(2, false);
   ip('add', 'va', 'type', 'veth', 'peer', 'name', 'vc');
   ip('set', 'va', 'up');
   ip('set', 'vc', 'up');
-  await until(3, true);
+  await turnsTo(3, true);
   const sender = openFrameSender('vc');
   for (let i = 0; i < 7; i += 1) sender.send(ethernetFrame(0x0800, udp4('10.9.0.1', '198.51.100.7', 100)));
   sender.close();
-  await wait(300);
-  return seen;
+  const heardOf = (address: string) =>
+    running.windows.flatMap(({ hosts }) => hosts).find((host) => host.address === address)?.packets ?? 0;
+  await until('the frames are in a live window', patienceMs, () => heardOf('10.9.0.1') > 0);
+  return null;
 }
 
 /** Datagrams from this namespace to itself: each one leaves and arrives on the loopback interface. */
@@ -326,9 +344,12 @@ const [mode, text] = process.argv.slice(2);
 const options = JSON.parse(text ?? '{}') as ProbeOptions;
 const modes: Record<string, () => unknown> = {
   send,
-  frames: () => whileCapturing(options, () => frames(options)),
+  frames: () => whileCapturing(options, (running) => frames(options, running)),
   both: () =>
-    whileCapturing(options, async () => ({ ...(await frames(options)), ...(await transfer(options)) })),
+    whileCapturing(options, async (running) => ({
+      ...(await frames(options, running)),
+      ...(await transfer(options)),
+    })),
   transfer: () => whileCapturing(options, () => transfer(options)),
   'until-told': measure,
   toItself() {

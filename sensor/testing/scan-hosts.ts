@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { uniqueName } from './link-names.ts';
 import { ended, toolPath } from './tool-link.ts';
 
 const env = { ...process.env, PATH: toolPath };
@@ -33,13 +34,10 @@ export interface ScanHosts {
   close(): Promise<void>;
 }
 
-let count = 0;
-
 /** Makes the namespaces and starts the services of each guest that is not silent. */
 export async function openScanHosts(kinds: readonly GuestKind[]): Promise<ScanHosts> {
-  count += 1;
-  const hypervisor = `svcs-${process.pid}-${count}h`;
-  const guests = kinds.map((_, i) => `svcs-${process.pid}-${count}g${i}`);
+  const hypervisor = uniqueName();
+  const guests = kinds.map(uniqueName);
   const addresses = kinds.map((_, i) => `198.51.100.${10 + i}`);
   const folder = mkdtempSync(join(tmpdir(), 'svc-scan-hosts-'));
   const services: ChildProcess[] = [];

@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { uniqueName } from './link-names.ts';
 
 /** Debian keeps such tools where ordinary users' PATH doesn't look. */
 export const toolPath = `${process.env.PATH ?? ''}${delimiter}/usr/local/sbin${delimiter}/usr/sbin${delimiter}/sbin`;
@@ -49,12 +50,9 @@ function isInstalled(tool: string): boolean {
   });
 }
 
-let links = 0;
-
 /** Makes the namespaces. `mergesSegments` leaves the pair's offload on: frames are then of up to 64 KiB. */
 export function openToolLink({ mergesSegments = false } = {}): ToolLink {
-  links += 1;
-  const [inside, outside] = [`svct-${process.pid}-${links}i`, `svct-${process.pid}-${links}o`] as const;
+  const [inside, outside] = [uniqueName(), uniqueName()];
   const close = () => {
     for (const name of [inside, outside]) spawnSync('ip', ['netns', 'del', name], { env, stdio: 'ignore' });
   };

@@ -136,7 +136,7 @@ function readProcessorTime(): number {
 
 for await (const event of nodeTest.run({ files, isolation: 'none' }) as AsyncIterable<TestEvent>) {
   if (event.type === 'test:dequeue') for (const hook of runnersHooks.splice(0)) hook.disable();
-  if (!('file' in event.data) || event.data.file === undefined) continue;
+  if (event.data === undefined || !('file' in event.data) || event.data.file === undefined) continue;
   const { file } = event.data;
   if (event.type === 'test:dequeue') beginFile(file);
   if (event.type === 'test:diagnostic' && event.data.nesting > 0)

@@ -126,8 +126,8 @@ async function startLab(steps: Steps, isSimulated: boolean): Promise<LabFacts | 
   const { dataDir, monitorPort } = steps.settings;
   const lab = steps.processes.start({
     name: 'lab',
-    args: ['lab', 'up', '--old-services', '--forward', String(monitorPort)],
-    env: { SVC_DATA_DIR: dataDir },
+    args: ['lab', 'up', '--old-services'],
+    env: { SVC_DATA_DIR: dataDir, SVC_MONITOR_PORT: String(monitorPort) },
   });
   const find = async () => {
     const facts = readLabFacts(dataDir);
@@ -241,7 +241,7 @@ async function startSensor(steps: Steps, lab: LabFacts | null, monitor: MonitorP
   const source: Record<string, string> = lab
     ? {
         SVC_MONITOR_URL: `http://${lab.host_address}:${monitorPort}`,
-        // A veth pair of this machine, which no other network reaches.
+        // A veth pair of this machine: the forwarder answers on no other link.
         SVC_ALLOW_INSECURE_HTTP: '1',
         SVC_SENSOR_CAPTURES: `uplink:${lab.uplink},bridge:${lab.bridge}`,
         SVC_SENSOR_NODE: lab.node,
@@ -287,7 +287,7 @@ Ready in ${seconds.toFixed(1)} s.
   Operators' console     ${steps.operationsUrl}/console/
   API reference          ${steps.operationsUrl}/docs/api/
   Monitor's console      ${steps.monitorUrl}/
-  Caught mail            ${steps.operationsUrl}/dev/mail/ and ${steps.monitorUrl}/dev/mail/
+  Caught mail            ${steps.operationsUrl}/dev/mail/ and ${steps.monitorUrl}/dev/mail/, for operators
 
   Demo logins
 ${login('customer (owner)', operations.customer)}${login('customer (member)', operations.customer_member)}${login('another customer', operations.other_customer)}${login('operator', operations.operator)}${login('support (read-only)', operations.support)}${login('monitor operator', monitor.monitor_operator)}${login('monitor viewer', monitor.monitor_viewer)}

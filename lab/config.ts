@@ -7,7 +7,7 @@ export const labSettings = {
     'SVC_MONITOR_PORT',
     8090,
     { min: 1, max: 65_535 },
-    "Port of the monitor on the host's loopback, which the hypervisor's sensor may call.",
+    "Port of the monitor on the host's loopback, whose sensor API the hypervisor may call.",
   ),
 };
 

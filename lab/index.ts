@@ -3,7 +3,7 @@
  *
  * One world per data directory. Its supervisor is the process that calls `start`; when that process ends, for
  * any reason, the world's processes end with it, and the next `start` or `removeLab` removes the rest. Nothing leaves
- * the namespaces, and nothing of the host is reached from them but the forwarded ports.
+ * the namespaces, and nothing of the host is reached from them but the sensor API of monitors.
  */
 import { rmSync } from 'node:fs';
 import { type Clock, systemClock } from '#common/clock/index.ts';
@@ -17,7 +17,7 @@ import { resolver } from './traffic/internet-plan.ts';
 import { makeCertificate } from './traffic/make-certificate.ts';
 import type { CertificateFiles } from './traffic/web-service.ts';
 import { buildWorld } from './world/build-world.ts';
-import { type Forwarder, forwardPorts } from './world/forward-ports.ts';
+import { type Forwarder, forwardSensorApi } from './world/forward-sensor-api.ts';
 import { nameWorld, type WorldNames } from './world/name-world.ts';
 import { lanNetworks, links, wan } from './world/networks.ts';
 import { removeWorld } from './world/remove-world.ts';
@@ -34,7 +34,7 @@ export type { PrivateNic } from './world/private-networks.ts';
 export interface LabOptions {
   dataDir: string;
   reporter: Reporter;
-  /** Ports of the host's loopback that the hypervisor may call, such as the monitor's. */
+  /** Ports of monitors on the host's loopback, whose sensor API the hypervisor may call. */
   forwards?: readonly number[];
   /** Mean rate of each guest's own exchanges and of the calls it gets from the internet. Some 35 packets each; 0 is silence. */
   outboundPerSecond?: number;
@@ -111,7 +111,7 @@ export function createLab(options: LabOptions): Lab {
     await removeWorld(names);
     certificate = await makeCertificate(names.directory);
     await buildWorld(names, facts.forwards);
-    forwarder = await forwardPorts(names.hostAddress, facts.forwards);
+    forwarder = await forwardSensorApi(names, facts.forwards);
     await processes.start({ inboundPerSecond: options.inboundPerSecond ?? 0.4, ...certificate });
     await guests.start();
     await control.start();

@@ -21,7 +21,6 @@ export function addCommands(program: Command): void {
   program
     .command('up')
     .description('make the world of the data directory and keep it until Ctrl-C (root on Linux)')
-    .option('--forward <port...>', "further ports of the host's loopback that the hypervisor may call")
     .option(
       '--old-services',
       'guests also serve what looks like old releases of well-known programs, for scans of ports to find',
@@ -84,17 +83,16 @@ async function finish(command: () => Promise<number>): Promise<void> {
 }
 
 interface UpOptions {
-  forward?: string[];
   oldServices?: boolean;
 }
 
-function up({ forward = [], oldServices = false }: UpOptions): Promise<number> {
+function up({ oldServices = false }: UpOptions): Promise<number> {
   const config = readLabConfig(process.env);
   const reporter = createReporter({ program: 'lab' });
   const lab = createLab({
     dataDir: config.dataDir,
     reporter,
-    forwards: [...new Set([config.monitorPort, ...forward.map(Number)])],
+    forwards: [config.monitorPort],
     hasOldServices: oldServices,
     stopRequested: () => process.kill(process.pid, 'SIGTERM'),
   });

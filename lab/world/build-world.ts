@@ -31,7 +31,7 @@ export const quietSettings: Readonly<Record<string, string>> = {
   'ipv4/conf/default/send_redirects': '0',
 };
 
-/** Builds the world; nothing of it may stand already. `forwards` are the host's TCP ports that the hypervisor may call. */
+/** Builds the world; nothing of it may stand already. `forwards` are the TCP ports of the host's end that the hypervisor may call. */
 export async function buildWorld(names: WorldNames, forwards: readonly number[]): Promise<void> {
   refuseTakenAddress(names);
   await runIp(null, [`netns add ${names.hypervisorNamespace}`, `netns add ${names.internetNamespace}`]);

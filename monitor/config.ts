@@ -4,6 +4,7 @@ import {
   booleanSetting,
   choiceSetting,
   databaseUrlSetting,
+  hostListSetting,
   httpUrlSetting,
   integerSetting,
   optionalTextSetting,
@@ -56,6 +57,10 @@ export const monitorSettings = {
     'SVC_MONITOR_PUBLIC_URL',
     null,
     'The URL under which people and sensors reach the monitor; https makes its cookies secure.',
+  ),
+  acceptedHosts: hostListSetting(
+    'SVC_MONITOR_ACCEPTED_HOSTS',
+    'Further host names under which browsers reach the monitor, such as monitor.internal.example, separated by commas. Pages answer 421 under names that are neither here nor in SVC_MONITOR_PUBLIC_URL; addresses and localhost are accepted always, and sensors and the APIs may use any name.',
   ),
   trustedProxies: prefixListSetting(
     'SVC_MONITOR_TRUSTED_PROXIES',

@@ -1,6 +1,7 @@
 /** The monitor's HTTP server: liveness and metrics, sensor API, destroy notices, console. */
 import { systemClock } from '#common/clock/index.ts';
-import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
+import { noticePath } from '#contracts/destroy-notice/index.ts';
+import { createHttpServer, type HostRules, type HttpServer, healthPaths } from '#service-kit/http/index.ts';
 import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
 import type { MonitorConfig } from './config.ts';
@@ -19,6 +20,7 @@ export function createMonitorServer(
     host: config.host,
     port: config.port,
     portSetting: 'SVC_MONITOR_PORT',
+    hosts: hostRules(config),
     trustedProxies: config.trustedProxies,
     connectionsMax: config.connectionsMax,
     isHttps: config.publicUrl?.startsWith('https:') ?? false,
@@ -53,7 +55,22 @@ export function createHealthServer(config: MonitorConfig, monitor: Features): Pr
     host: config.host,
     port: config.healthPort,
     portSetting: 'SVC_MONITOR_HEALTH_PORT',
+    hosts: hostRules(config),
     reporter: monitor.reporter,
     routes: (app) => registerHealth(app, { ...monitor, metricsToken: config.metricsToken }),
   });
+}
+
+function hostRules({ publicUrl, acceptedHosts }: MonitorConfig): HostRules {
+  return {
+    publicUrl,
+    names: acceptedHosts,
+    settings: { publicUrl: 'SVC_MONITOR_PUBLIC_URL', names: 'SVC_MONITOR_ACCEPTED_HOSTS' },
+    // Other paths below `/api` are for people with a session.
+    openPaths: [
+      ...healthPaths,
+      ...['/agent/v1', '/api/v1/query', '/api/v1/dimensions', '/api/v1/sites/:siteId/metrics'],
+      ...['/api/v1/openapi.json', noticePath],
+    ],
+  };
 }

@@ -4,6 +4,7 @@ import {
   choiceSetting,
   databaseUrlSetting,
   decimalSetting,
+  hostListSetting,
   httpUrlSetting,
   integerSetting,
   optionalChoiceSetting,
@@ -44,6 +45,10 @@ export const operationsSettings = {
     'SVC_OPERATIONS_PUBLIC_URL',
     null,
     'Where customers reach operations, such as https://my.example.com. With https, cookies are sent over https only.',
+  ),
+  acceptedHosts: hostListSetting(
+    'SVC_OPERATIONS_ACCEPTED_HOSTS',
+    'Further host names under which browsers reach operations, such as operations.internal.example, separated by commas. Pages answer 421 under names that are neither here nor in SVC_OPERATIONS_PUBLIC_URL; addresses and localhost are accepted always, and the APIs take any name.',
   ),
   trustedProxies: prefixListSetting(
     'SVC_OPERATIONS_TRUSTED_PROXIES',

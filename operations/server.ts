@@ -5,7 +5,13 @@ import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerHealth, registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
-import { type App, createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
+import {
+  type App,
+  createHttpServer,
+  type HostRules,
+  type HttpServer,
+  healthPaths,
+} from '#service-kit/http/index.ts';
 import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { registerMetrics } from '#service-kit/metrics/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
@@ -20,6 +26,7 @@ export function createServer(features: Features, onApp?: (app: App) => void): Pr
     host: settings.host,
     port: settings.port,
     portSetting: 'SVC_OPERATIONS_PORT',
+    hosts: hostRules(settings),
     trustedProxies: settings.trustedProxies,
     isHttps: settings.publicUrl?.startsWith('https:') ?? false,
     reporter,
@@ -65,12 +72,25 @@ export function createHealthServer(features: Features): Promise<HttpServer> {
     host: settings.host,
     port: settings.healthPort,
     portSetting: 'SVC_OPERATIONS_HEALTH_PORT',
+    hosts: hostRules(settings),
     reporter,
     routes(app) {
       registerOwnMetrics(app, features);
       registerHealth(app, healthSources(features));
     },
   });
+}
+
+function hostRules({ publicUrl, acceptedHosts }: Features['settings']): HostRules {
+  return {
+    publicUrl,
+    names: acceptedHosts,
+    settings: { publicUrl: 'SVC_OPERATIONS_PUBLIC_URL', names: 'SVC_OPERATIONS_ACCEPTED_HOSTS' },
+    openPaths: [
+      ...healthPaths,
+      ...['/api/v1', '/api/v2', '/api/admin/v1', '/docs/api/openapi.json', '/integrations/stripe'],
+    ],
+  };
 }
 
 function registerOwnMetrics(app: App, features: Features): void {

@@ -7,6 +7,7 @@ import {
   booleanSetting,
   databaseUrlSetting,
   decimalSetting,
+  hostListSetting,
   httpUrlSetting,
   integerSetting,
   prefixListSetting,
@@ -66,6 +67,19 @@ test('a list of prefixes is read strictly, and empty when unset', () => {
   assert.deepEqual(read(''), []);
   assert.deepEqual(read('127.0.0.1, 10.0.0.0/8,2001:db8::/32'), ['127.0.0.1', '10.0.0.0/8', '2001:db8::/32']);
   for (const text of ['10.0.0.1/8', 'proxy.example.com', '127.0.0.1;::1', '*'])
+    assert.throws(() => read(text), text);
+});
+
+test('a list of host names is read in lower case and strictly, and empty when unset', () => {
+  const list = hostListSetting('SVC_X_HOSTS', 'A list.');
+  const read = (text: string) => readSettings({ list }, { SVC_X_HOSTS: text }).list;
+  assert.deepEqual(read(''), []);
+  assert.deepEqual(read('My.Example.com, monitor_web,10.0.0.7'), [
+    'my.example.com',
+    'monitor_web',
+    '10.0.0.7',
+  ]);
+  for (const text of ['https://my.example.com', 'my.example.com:443', '*.example.com', 'a b', 'a/b'])
     assert.throws(() => read(text), text);
 });
 

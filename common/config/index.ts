@@ -206,6 +206,25 @@ export function prefixListSetting(name: string, sentence: string): Setting<reado
   };
 }
 
+/** Host names in lower case, separated by commas; empty when unset. */
+export function hostListSetting(name: string, sentence: string): Setting<readonly string[]> {
+  return {
+    name,
+    sentence,
+    defaultText: 'empty',
+    parse(text) {
+      const names = (text ?? '').split(',').map((one) => one.trim().toLowerCase());
+      const given = names.filter((one) => one !== '');
+      const wrong = given.find((one) => !/^[a-z0-9_][a-z0-9._-]*$/.test(one));
+      if (wrong !== undefined)
+        throw new Error(
+          `must be host names such as my.example.com, without scheme and port, separated by commas, not "${wrong}"`,
+        );
+      return given;
+    },
+  };
+}
+
 /** An http or https URL without trailing slash, or null. */
 /** `emptyIsNone`: an empty value turns off what has an address by default. */
 export function httpUrlSetting(

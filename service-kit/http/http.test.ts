@@ -285,7 +285,7 @@ test('all clients together hold so many connections and no more', async () => {
           if (answer.endsWith('here')) resolve(answer);
         });
         socket.on('close', () => resolve(answer));
-        socket.write('GET /here HTTP/1.1\r\nHost: x\r\n\r\n');
+        socket.write('GET /here HTTP/1.1\r\nHost: localhost\r\n\r\n');
       });
     for (const socket of held) assert.match(await ask(socket), /^HTTP\/1\.1 200 /);
     assert.equal(await ask(await open()), '', 'the third is closed without an answer');

@@ -5,6 +5,7 @@
  * Successful calls are not logged (a line costs more than the call); failures and slow calls are.
  */
 
+export { type HostRules, healthPaths } from './accepted-host.ts';
 export { type ErrorFields, HttpError } from './errors.ts';
 export { originOf, type RequestOrigin } from './origin.ts';
 export { preferredType } from './preferred-type.ts';

@@ -7,6 +7,7 @@ export const refusalCodes = new WeakMap<FastifyRequest, string>();
 const phrases: Readonly<Record<number, string>> = {
   401: 'not authenticated',
   403: 'refused by permission',
+  421: 'host name not accepted',
   429: 'throttled',
 };
 const windowMs = 60_000;
@@ -14,7 +15,7 @@ const linesPerSource = 20;
 const sourcesMax = 10_000;
 
 /**
- * Logs who was refused, where and why: failed sign-ins and keys, missing permissions, throttling. Nothing of a body, a
+ * Logs who was refused, where and why: failed sign-ins and keys, missing permissions, foreign host names, throttling. Nothing of a body, a
  * cookie or a credential is in a line. A source gets so many lines a minute; what is left out is counted and told with
  * its next line, so that an attack does not fill the disk and is still seen.
  */
@@ -44,6 +45,7 @@ export function createRefusalLog(
       route: request.routeOptions.url ?? 'none',
       code: refusalCodes.get(request),
       address: request.ip,
+      host: reply.statusCode === 421 ? request.headers.host?.slice(0, 253) : undefined,
       request_id: request.id,
       not_logged: source.left || undefined,
     });

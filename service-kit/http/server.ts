@@ -14,6 +14,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { PAGE_HEADERS } from '#service-kit/pages/send-page.ts';
 import { isConnectionFailure, isLockTimeout } from '#service-kit/postgres/failures.ts';
+import { createHostGuard, type HostRules } from './accepted-host.ts';
 import { lazyCompilers } from './compilers.ts';
 import { compressPage } from './compress.ts';
 import { type ErrorFields, errorBody, HttpError, problemBody } from './errors.ts';
@@ -32,6 +33,8 @@ export interface HttpServerOptions {
   reporter: Reporter;
   /** Addresses and prefixes of reverse proxies: what one of them says of its client's address is believed. */
   trustedProxies?: readonly string[];
+  /** Host names that it answers under, beside addresses and `localhost`; absent: none. */
+  hosts?: HostRules;
   /** Served by https, here or by a proxy: browsers are told to use nothing else (HSTS). */
   isHttps?: boolean;
   /** Connections that one client address may hold at a time; trusted proxies hold any number. */
@@ -131,6 +134,7 @@ function makeApp(options: HttpServerOptions): App {
   // An expectation that we don't know is not met and not refused either: the request is answered as any other.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   limitConnections(app, options);
+  const guardHost = createHostGuard(options.host, options.hosts);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     if (options.isHttps) reply.header('strict-transport-security', `max-age=${hstsSeconds}`);
@@ -139,6 +143,7 @@ function makeApp(options: HttpServerOptions): App {
       const message = 'The request has more than one Host header.';
       throw new HttpError(400, { code: 'bad_request', message });
     }
+    guardHost(request);
   });
   app.addHook('onSend', compressPage);
   const logRefusal = createRefusalLog(options.reporter);

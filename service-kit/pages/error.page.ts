@@ -38,6 +38,7 @@ const words: Record<number, { title: string; text: string }> = {
     title: 'It changed in the meantime',
     text: 'Another person changed it. Reload the page and check it before you repeat your change.',
   },
+  421: { title: 'Unknown host name', text: 'This server does not answer under this host name.' },
   429: { title: 'Too many attempts', text: 'Wait a few minutes, then try again.' },
   500: {
     title: 'Something went wrong on our side',

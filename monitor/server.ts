@@ -2,7 +2,6 @@
 import { systemClock } from '#common/clock/index.ts';
 import { noticePath } from '#contracts/destroy-notice/index.ts';
 import { createHttpServer, type HostRules, type HttpServer, healthPaths } from '#service-kit/http/index.ts';
-import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
 import type { MonitorConfig } from './config.ts';
 import type { Features } from './features.ts';
@@ -34,8 +33,6 @@ export function createMonitorServer(
       registerAssets(app);
       // The gallery is for developers of pages; production does not have it.
       if (config.isDemoWorld) registerGallery(app);
-      if (config.isDemoWorld && config.mailFolder !== null)
-        registerCaughtMail(app, { folder: config.mailFolder, area: 'Monitor' });
       await registerConsole(app, {
         ...monitor,
         db: () => monitor.database.db,
@@ -44,6 +41,7 @@ export function createMonitorServer(
         requireSecondFactor: config.requireSecondFactor,
         processing: { ...config, roles: monitor.roles },
         monitorUrl: () => config.publicUrl,
+        caughtMailFolder: config.isDemoWorld ? config.mailFolder : null,
       });
     },
   });

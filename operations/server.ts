@@ -12,7 +12,6 @@ import {
   type HttpServer,
   healthPaths,
 } from '#service-kit/http/index.ts';
-import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { registerMetrics } from '#service-kit/metrics/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
 import { registerSignOn } from '#service-kit/sign-on/index.ts';
@@ -37,8 +36,6 @@ export function createServer(features: Features, onApp?: (app: App) => void): Pr
       registerAssets(app);
       // The gallery is for page development; production does not serve it.
       if (settings.demoWorld) registerGallery(app);
-      if (settings.demoWorld && settings.mailFolder !== null)
-        registerCaughtMail(app, { folder: settings.mailFolder, area: 'Operations' });
       await registerPublic(app, { ...surfaces, publicUrl: settings.publicUrl });
       registerHealth(app, healthSources(features));
       registerSignOn(app, {
@@ -60,6 +57,7 @@ export function createServer(features: Features, onApp?: (app: App) => void): Pr
         ...surfaces,
         publicUrl: settings.publicUrl,
         requireSecondFactor: settings.requireSecondFactor,
+        caughtMailFolder: settings.demoWorld ? settings.mailFolder : null,
       });
     },
   });

@@ -1,8 +1,11 @@
 /**
  * `/dev/mail/`: the mails that a demo caught instead of sending, with links that can be followed.
  *
- * Register it for a demo only. It answers this machine alone: its links set passwords.
+ * Register it for a demo only, where a hook admits signed-in people alone. It answers operators at this machine: links in
+ * mails set passwords, so a reader can sign in as any person.
  */
+import type { FastifyRequest } from 'fastify';
+import { staysOnMachine } from '#common/transport/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   emptyState,
@@ -17,12 +20,19 @@ import {
 } from '#service-kit/pages/index.ts';
 import { type CaughtMail, listCaughtMail } from './catch-mail.ts';
 
-export function registerCaughtMail(app: App, options: { folder: string; area: string }): void {
+export interface CaughtMailOptions {
+  folder: string;
+  area: string;
+  /** Asked of a signed-in person. */
+  isOperator: (request: FastifyRequest) => boolean;
+}
+
+export function registerCaughtMail(app: App, options: CaughtMailOptions): void {
   app.get('/dev/mail/', { schema: { hide: true } as object }, async (request, reply) => {
-    if (!isLoopback(request.ip)) {
-      const message = 'Caught mail is shown on this machine only.';
-      throw new HttpError(403, { code: 'forbidden', message });
-    }
+    if (!isLoopback(request.ip) || !staysOnMachine(`http://${request.host}`))
+      throw refused('Caught mail is shown on this machine only, under localhost or 127.0.0.1.');
+    if (!options.isOperator(request))
+      throw refused('Caught mail has links that set passwords. Sign in as an operator to read it.');
     const mails = await listCaughtMail(options.folder);
     const page = shell(
       {
@@ -64,6 +74,10 @@ const urlPattern = /https?:\/\/\S+/g;
 const linksOf = (text: string) => text.match(urlPattern) ?? [];
 /** The button stands for the link; a secret of 43 characters would be wider than a phone. */
 const withoutLinks = (text: string) => text.replaceAll(urlPattern, (url) => new URL(url).origin);
+
+function refused(message: string): HttpError {
+  return new HttpError(403, { code: 'forbidden', message });
+}
 
 function isLoopback(address: string): boolean {
   return address === '::1' || /^(::ffff:)?127\./.test(address);

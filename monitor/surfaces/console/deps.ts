@@ -44,6 +44,8 @@ export interface ConsoleDeps {
   publicUrl: string | null;
   /** The console requires a second factor. */
   requireSecondFactor: boolean;
+  /** Mails of a demo, to show at `/dev/mail/`; null or absent: none are caught. */
+  caughtMailFolder?: string | null;
   sessions: Sessions;
   signOn: SignOn<Actor>;
   operators: Operators;

@@ -7,6 +7,7 @@
  */
 import type { FastifyRequest } from 'fastify';
 import type { App, ErrorFields } from '#service-kit/http/index.ts';
+import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
 import { registerSignIn } from '#service-kit/sign-in/index.ts';
 import { registerSignOn } from '#service-kit/sign-on/index.ts';
@@ -21,7 +22,7 @@ import { registerDevice } from './devices/device.routes.ts';
 import { registerDevices } from './devices/devices.routes.ts';
 import { registerEvents } from './events/events.routes.ts';
 import { registerExplore } from './explore/explore.routes.ts';
-import { guardConsole } from './guard.ts';
+import { guardConsole, viewerOf } from './guard.ts';
 import { registerHandOff } from './hand-off/hand-off.routes.ts';
 import { registerHandOffRules } from './hand-off/rule.routes.ts';
 import { registerEvidence } from './incidents/evidence.routes.ts';
@@ -107,6 +108,11 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerSystem(scope, deps);
     registerVulnerabilityDatabase(scope, deps);
     registerHealth(scope, deps);
+    if (deps.caughtMailFolder)
+      registerCaughtMail(scope, {
+        ...{ folder: deps.caughtMailFolder, area: 'Monitor' },
+        isOperator: (request) => viewerOf(request).canChange,
+      });
   });
 }
 

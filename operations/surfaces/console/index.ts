@@ -31,7 +31,7 @@ import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
-import type { Post } from '#service-kit/mail/index.ts';
+import { type Post, registerCaughtMail } from '#service-kit/mail/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
@@ -91,6 +91,8 @@ export interface ConsoleDeps {
   publicUrl: string | null;
   /** The console requires a second factor. */
   requireSecondFactor: boolean;
+  /** Mails of a demo, to show at `/dev/mail/`; null: none are caught. */
+  caughtMailFolder: string | null;
   clock: Clock;
 }
 
@@ -128,6 +130,11 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     const routes = watchOver(scope as unknown as App, deps);
     registerStaffSignOn(routes, deps);
     registerFind(routes, deps);
+    if (deps.caughtMailFolder !== null)
+      registerCaughtMail(routes, {
+        ...{ folder: deps.caughtMailFolder, area: 'Operations' },
+        isOperator: (request) => request.staff!.canChange,
+      });
   });
 }
 

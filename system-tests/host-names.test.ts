@@ -18,7 +18,7 @@ import { readOperationsSettings } from '#operations/config.ts';
 import { createWorld, password } from '#operations/testing/create-world.ts';
 import type { HttpServer } from '#service-kit/http/index.ts';
 import { askAs } from '#service-kit/http/testing/ask-as.ts';
-import { freePort } from './testing/free-port.ts';
+import { claimPort } from './testing/free-port.ts';
 
 const stranger = 'evil.example';
 const metricsToken = 'a-token-for-metrics-7f3e9b52';
@@ -101,7 +101,7 @@ const servers: Record<string, Row> = {
   },
   "the demo's vulnerability database": {
     async start(t) {
-      const port = await freePort();
+      const port = await claimPort();
       const database = createVulnerabilityDatabase(port);
       await database.start();
       t.after(() => database.stop());

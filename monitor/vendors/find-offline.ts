@@ -24,7 +24,7 @@ export async function findOffline(mac: string): Promise<string | null> {
 async function loadPrefixes(): Promise<ReadonlyMap<string, string>> {
   const { default: data } = await import('oui-data', { with: { type: 'json' } });
   const table = new Map<string, string>();
-  for (const [prefix, text] of Object.entries(data as Record<string, string>)) {
+  for (const [prefix, text] of Object.entries(data)) {
     const name = text.slice(0, text.indexOf('\n') < 0 ? undefined : text.indexOf('\n')).trim();
     // "Private" means that the name is withheld.
     if (name && name !== 'Private') table.set(prefix, name.slice(0, nameLengthMax));

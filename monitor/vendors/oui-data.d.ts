@@ -1,0 +1,2 @@
+declare const data: Readonly<Record<string, string>>;
+export default data;

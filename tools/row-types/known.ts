@@ -148,10 +148,10 @@ const parts = 'takes a part of a statement as an argument';
 /** Beginnings of faults of each program (`file:function what`), each with the reason why it is none. Keep it short. */
 export const exceptions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   operations: {
-    'operations/ordering/store.ts:lockUnqueued "request"': filtered,
-    'operations/ordering/store.ts:listPaidClosed "reason"': filtered,
-    'operations/views/delivery-store.ts:listFailing "failingSince"': filtered,
-    'operations/views/protect-source-store.ts:listConflicts "siteId"': filtered,
+    'operations/ordering/store.ts:lockUnqueued "request" may be null': filtered,
+    'operations/ordering/store.ts:listPaidClosed "reason" may be null': filtered,
+    'operations/views/delivery-store.ts:listFailing "failingSince" may be null': filtered,
+    'operations/views/protect-source-store.ts:listConflicts "siteId" may be null': filtered,
     'operations/protect/traffic/source-store.ts:claimSeries no statement':
       'takes a row whose owner is silent',
   },
@@ -172,9 +172,9 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
     'monitor/facts/postgres/device-store.ts:listTopAddresses PostgreSQL': parts,
     'monitor/facts/postgres/partition-store.ts:ensure no statement': rows,
     'monitor/facts/postgres/span-store.ts:findRolled no statement': rows,
-    'monitor/feeds/store.ts:listHeldBack "outcome"': filtered,
+    'monitor/feeds/store.ts:listHeldBack "outcome" may be null': filtered,
     'monitor/inbox/store.ts:storeUploads no statement': rows,
-    'monitor/inbox/store.ts:readBodies "body"': filtered,
+    'monitor/inbox/store.ts:readBodies "body" may be null': filtered,
     'monitor/live/postgres-store.ts:lockSite no statement': rows,
     'monitor/live/postgres-store.ts:insertWindow no statement': rows,
     'monitor/live/postgres-store.ts:deleteAged no statement': rows,
@@ -182,14 +182,14 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
     'monitor/live/postgres-store.ts:listWindows no statement': rows,
     'monitor/live/postgres-store.ts:listRates no statement': rows,
     'monitor/operations-client/store.ts:writeCheck no statement': rows,
-    'monitor/placements/store.ts:listNodes "node"': filtered,
+    'monitor/placements/store.ts:listNodes "node" may be null': filtered,
     'monitor/probes/availability-store.ts:readAvailability no statement': rows,
     'monitor/probes/availability-store.ts:readHistory no statement': rows,
     'monitor/probes/results-store.ts:ensureDays no statement': rows,
     'monitor/probes/store.ts:listPlanned no statement': rows,
     'monitor/retention/store.ts:dropPartition no statement': rows,
     'monitor/retention/store.ts:deleteExpired no statement': rows,
-    'monitor/vendors/store.ts:listNames "manufacturer"': filtered,
+    'monitor/vendors/store.ts:listNames "manufacturer" may be null': filtered,
   },
   'service-kit': {
     'service-kit/outbox/store.ts:renewClaim no statement': 'the table is an argument',

@@ -1,3 +1,4 @@
+// Slow: builds a Debian package twice and installs it on a scratch machine.
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

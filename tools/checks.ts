@@ -13,7 +13,6 @@ import { checkBoundaries } from './boundaries/index.ts';
 import { findDeadPaths } from './doc-paths/index.ts';
 import { checkGlossary } from './glossary/index.ts';
 import { checkPage } from './proofs-page.ts';
-import { checkReference } from './settings-reference.ts';
 import { openTree, type Tree } from './tree.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
@@ -55,7 +54,20 @@ const ownChecks = (tree: Tree): Check[] => [
     run: () => linesOf(findDeadPaths(tree).map(({ at, path }) => `${at}: there is no ${path}`)),
   },
   { name: 'proofs page', run: checkPage },
-  { name: 'settings reference', run: checkReference },
+  // The two that load the programs are loaded late: code that does not load must not keep the others from running.
+  {
+    name: 'settings reference',
+    run: async () => (await import('./settings-reference.ts')).checkReference(),
+  },
+  {
+    name: 'row types',
+    async run(tell) {
+      const { checkStores } = await import('./row-types/check-stores.ts');
+      const { compared, faults } = await checkStores(root, tree.files);
+      tell(`${compared} statements`);
+      return linesOf(faults);
+    },
+  },
 ];
 
 const linesOf = (faults: readonly string[]) => (faults.length === 0 ? null : faults.join('\n'));

@@ -84,30 +84,21 @@ async function runChecks(): Promise<number> {
 async function runPart(part: 'fast' | 'slow', order: (files: string[]) => string[]): Promise<number> {
   const files = order(listFiles(root).filter((file) => file.endsWith('.test.ts')));
   const plan = planTests(root, files, part);
-  if (hasRoomInMemory()) {
-    mkdirSync(memoryDir, { recursive: true, mode: 0o755 });
-    process.env.SVC_TEST_MEMORY_DIR = memoryDir;
-  }
   const tellUse = watchProcessors();
   const startedMs = performance.now();
   const sinceStart = () => formatTime(performance.now() - startedMs);
   const times: string[] = [];
-  try {
-    // A check that fails keeps no test from running.
-    const checked = part === 'fast' ? runChecks() : 0;
-    if (checked !== 0) void checked.then(() => times.push(`the checks took ${sinceStart()}`));
-    const lanes: Lane[] = [
-      { batches: plan.waiting, concurrency: plan.waiting.length },
-      { batches: plan.batches, concurrency: processesMax },
-    ];
-    const results = await runTests(lanes, { retries: part === 'slow' });
-    const failedChecks = await checked;
-    times.push(`the ${part} tests took ${sinceStart()}`, tellUse());
-    return closeRun(results, { failedChecks, times, isSlow: (file) => isSlow(root, file) });
-  } finally {
-    await stopDetachedServer(testServerDir(), silentReporter);
-    await rm(memoryDir, { recursive: true, force: true });
-  }
+  // A check that fails keeps no test from running.
+  const checked = part === 'fast' ? runChecks() : 0;
+  if (checked !== 0) void checked.then(() => times.push(`the checks took ${sinceStart()}`));
+  const lanes: Lane[] = [
+    { batches: plan.waiting, concurrency: plan.waiting.length },
+    { batches: plan.batches, concurrency: processesMax },
+  ];
+  const results = await runTests(lanes, { retries: part === 'slow' });
+  const failedChecks = await checked;
+  times.push(`the ${part} tests took ${sinceStart()}`, tellUse());
+  return closeRun(results, { failedChecks, times, isSlow: (file) => isSlow(root, file) });
 }
 
 /** What an ordinary user is told before anything runs. */
@@ -143,12 +134,22 @@ async function main(): Promise<number> {
     console.log('They are left out.\n');
   }
   if (!(await installSystemPackages())) return 1;
-  if (values.checks) {
+  if (hasRoomInMemory()) {
+    mkdirSync(memoryDir, { recursive: true, mode: 0o755 });
+    process.env.SVC_TEST_MEMORY_DIR = memoryDir;
+  }
+  try {
+    if (!values.checks)
+      return await runPart(values.slow ? 'slow' : 'fast', (files) =>
+        seed === null ? files : shuffle(files, seed),
+      );
     const failed = await runChecks();
     if (failed > 0) console.log(`0 passed, ${failed} failed`);
     return failed > 0 ? 1 : 0;
+  } finally {
+    await stopDetachedServer(testServerDir(), silentReporter);
+    await rm(memoryDir, { recursive: true, force: true });
   }
-  return runPart(values.slow ? 'slow' : 'fast', (files) => (seed === null ? files : shuffle(files, seed)));
 }
 
 try {

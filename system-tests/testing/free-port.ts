@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ports that the kernel gives to whoever asks for any port, such as other tests and their connections. */
+/** Below the ports that the kernel gives to programs that ask for any port, such as other tests and their connections. */
 const firstPort = 20_000;
 const ports = 10_000;
 

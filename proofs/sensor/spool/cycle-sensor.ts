@@ -28,7 +28,7 @@ export interface CycleSensorInput {
   minute: number;
   /** Time limit of its clock for the whole cycle. */
   patienceMs: number;
-  /** Prints `time` and the milliseconds that have passed with each tick, for whoever reads the trace. */
+  /** Prints `time` and the milliseconds that have passed with each tick, for the reader of the trace. */
   saysTime?: boolean;
   fault: PlantedFault | null;
 }

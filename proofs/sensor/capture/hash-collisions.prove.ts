@@ -25,17 +25,17 @@ const places = 65_536;
 const aimedPlaces = 512;
 const batch = 50;
 const slowdownMax = 3;
+/** Minimum cost factor of the control. */
+const controlMin = 20;
 
 export interface ProveOptions {
   n: number;
   seed: number;
   report: (line: string) => void;
-  /** Minimum cost factor of the control; fewer flows make shorter runs. */
-  controlMin?: number;
 }
 
 /** Measures random flows, the attack, and the control. */
-export async function prove({ n, seed, report, controlMin = 20 }: ProveOptions) {
+export async function prove({ n, seed, report }: ProveOptions) {
   const random = seededRandom(seed);
   const attack = Array.from({ length: n }, () => collidingFlow(random));
   const ordinary = Array.from({ length: n }, () => randomFlow(random));

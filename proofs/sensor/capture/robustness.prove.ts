@@ -22,7 +22,7 @@ const suspectMs = 5;
 const suspectsMax = 2000;
 /** Maximum blocks of JavaScript for one packet; ordinary packets take some hundred. */
 const blocksMax = 200_000;
-/** The planted fault that hangs: packets of this length run a loop of this many rounds. */
+/** The planted fault that hangs: the first packet of this length runs a loop of this many rounds. */
 const hanging = { length: 15, rounds: 30_000_000 } as const;
 /** Allowed growth after the first tenth of the packets, when every table and engine exists. */
 const growthKiB = 96 * 1024;
@@ -72,6 +72,7 @@ class Subject {
   readonly #captures = new Map<number, Capture>();
   readonly #fault: PlantedFault | null;
   readonly #leaked: Uint8Array[] = [];
+  #hasHung = false;
   #reading = newReading();
   #inReading = 0;
   readonly #sums = { packets: 0, ipPackets: 0, nonIpPackets: 0, parserDropped: 0 };
@@ -83,7 +84,10 @@ class Subject {
 
   take({ bytes, linkType }: SeedFrame, second: number): void {
     if (this.#fault === 'throws' && bytes.length === 13) throw new RangeError('planted');
-    if (this.#fault === 'hangs' && bytes.length === hanging.length) spin(hanging.rounds);
+    if (this.#fault === 'hangs' && bytes.length === hanging.length && !this.#hasHung) {
+      this.#hasHung = true;
+      spin(hanging.rounds);
+    }
     if (this.#fault === 'leaks') this.#leaked.push(new Uint8Array(65_536).fill(1));
     this.delivered += 1;
     this.#observe(bytes, linkType, second);

@@ -6,7 +6,7 @@ import { fragmentKinds } from '#sensor/testing/fragment-flood.ts';
 import { ethernet, ip, udp } from '#sensor/testing/frames.ts';
 
 const flood = new URL('../../testing/fragment-flood.ts', import.meta.url);
-const count = 1200;
+const count = 600;
 const timesAPacketMax = 2;
 
 test('a fragment costs at most twice as much as a packet, in every kind of flood', async (t) => {

@@ -1,3 +1,4 @@
+// Slow: looks at a hundred and fifty pages in a browser, when the demo has minutes to show.
 /** Every page of the portal and of both consoles, at phone and desktop width, with every drawer open. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

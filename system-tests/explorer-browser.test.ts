@@ -1,3 +1,4 @@
+// Slow: uses both explorers in a browser.
 /** The explorer of traffic in a real browser: an operator's and a customer's steps by keyboard, by pointer and on a phone. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,3 +1,4 @@
+// Slow: follows a server of the lab through minutes, a flood and a whole port scan.
 /**
  * The complete journey on real packets: a customer deploys a server by an API call, its traffic flows, and every minute
  * shown to its owner equals, byte for byte, the counters of nftables beside the sensor.

@@ -1,3 +1,4 @@
+// Slow: uses the demo that the crawl of every page uses.
 /**
  * A customer's tasks by keyboard, in a real browser on the running system: sign in, create a key, create a network,
  * deploy a server, attach it, power-cycle it, destroy it, read the API reference and try a call from it.

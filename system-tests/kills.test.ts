@@ -1,3 +1,4 @@
+// Slow: kills every program and database of a lab, and waits for the minutes around the kills.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describeError } from '#common/errors/index.ts';

@@ -1,3 +1,4 @@
+// Slow: waits for whole minutes of a demo.
 /**
  * The demo without root: a simulated hypervisor reports the recording's guests, and a sensor replays the recording.
  * Owners see, minute for minute, the counters of nftables during the recording.

@@ -1,3 +1,4 @@
+// Slow: starts two demos with a lab.
 /** A demo that was killed is started again on its data: everything that was acknowledged exists and works. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Slow: starts operations as five processes.
 /** Operations as several real processes on one database, as their clients see them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,3 +1,4 @@
+// Slow: signs on between two consoles in a browser.
 /** Single sign-on in a real browser: the links of both consoles, across two sites, with scripts and without. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

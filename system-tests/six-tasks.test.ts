@@ -1,3 +1,4 @@
+// Slow: needs a demo with minutes of traffic.
 /**
  * What most people come for, as a new user does it on a phone: from the start page with at most three taps each, a tap on
  * a form's button being one, also after its fields were filled in.

@@ -1,3 +1,4 @@
+// Slow: starts sixteen processes as containers do.
 /** The processes of the compose file and of the manifests, started as they say, on a real PostgreSQL and Redis. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';

@@ -1,3 +1,4 @@
+// Slow: runs five feeds through hundreds of faults.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runFeeds } from './feed-faults.prove.ts';

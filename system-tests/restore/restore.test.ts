@@ -1,3 +1,4 @@
+// Slow: restores two whole installations.
 /**
  * A whole installation is backed up as docs/operating/backup.md says, destroyed, and restored as docs/operating/restore.md
  * says: customers, money, keys, secrets, minutes, and a sensor that went on meanwhile.

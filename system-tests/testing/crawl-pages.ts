@@ -11,9 +11,8 @@ export interface Crawl {
   /** Start URL; links to other hosts are not followed. */
   url: string;
   visitor: Visitor;
-  /** Only paths with this prefix. */
+  /** Only these paths. */
   within: RegExp;
-  pagesMax: number;
 }
 
 export interface CrawlResult {
@@ -35,20 +34,27 @@ const desk = { width: 1440, height: 900 };
 const destructive =
   /^(Remove|Detach|Deactivate|Close|Revoke|Delete|Destroy|Power off|Shut down|Reboot|Reset|Suspend|Switch off|End|Stop retrying)\b(?! ignor)/;
 
-/** One page of each kind is enough; ids, ranges and orders would lead to endless links. */
-const kindOf = (url: URL) =>
-  url.pathname.replace(/\/(\d+|CVE-[\d-]+)(?=\/|$)/g, '/#').replace(/\/[0-9a-f.:%]{7,}(?=\/|$)/gi, '/#') +
-  [...url.searchParams.keys()].sort().join(',');
+/**
+ * What is to be seen in this address: its page, and each parameter of the page once. Ids, ranges and orders would lead to
+ * endless links.
+ */
+function kindsOf({ pathname, searchParams }: URL): string[] {
+  const page = pathname
+    .replace(/\/(\d+|CVE-[\d-]+)(?=\/|$)/g, '/#')
+    .replace(/\/[0-9a-f.:%]{7,}(?=\/|$)/gi, '/#');
+  return [page, ...[...searchParams.keys()].map((name) => `${page} ${name}`)];
+}
 
 export async function crawlPages(browser: Browser, crawl: Crawl): Promise<CrawlResult> {
   const context = await browser.newContext({ viewport: phone });
   const start = new URL(crawl.url);
   await context.addCookies([{ ...crawl.visitor.cookie, domain: start.hostname, path: '/' }]);
   const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
   const found: CrawlResult = { pages: [], drawers: 0, faults: [] };
-  const seen = new Set([kindOf(start)]);
+  const seen = new Set(kindsOf(start));
   const waiting = [start];
-  while (waiting.length > 0 && found.pages.length < crawl.pagesMax) {
+  while (waiting.length > 0) {
     const url = waiting.shift()!;
     const answer = await page.goto(url.href, { waitUntil: 'load' });
     if (!(answer?.headers()['content-type'] ?? '').startsWith('text/html')) continue;
@@ -66,8 +72,9 @@ export async function crawlPages(browser: Browser, crawl: Crawl): Promise<CrawlR
       next.hash = '';
       if (next.origin !== start.origin || !crawl.within.test(next.pathname)) continue;
       const isFile = next.searchParams.has('format') || /\.(csv|json)$/.test(next.pathname);
-      if (isFile || seen.has(kindOf(next))) continue;
-      seen.add(kindOf(next));
+      const kinds = kindsOf(next);
+      if (isFile || kinds.every((kind) => seen.has(kind))) continue;
+      for (const kind of kinds) seen.add(kind);
       waiting.push(next);
     }
   }

@@ -17,7 +17,7 @@ import { createRotation } from '#sensor/rotation/index.ts';
 const program = fileURLToPath(new URL('../sensor/testing/rotating-sensor.ts', import.meta.url));
 /** More calls than a rotation makes. */
 const never = 1000;
-const timeoutMs = 10_000;
+const timeoutMs = 60_000;
 
 let server: MonitorServer;
 let folder: string;

@@ -81,12 +81,11 @@ describe('the journey of a server', needsRoot, () => {
     assert.deepEqual([...new Set(requested.map(({ state }) => state))], ['queued']);
     assert.match((await customer.get(path)).text, /queued<\/span> Requested scan of/);
     await allowScans(demo, 'web-1');
-    const running = await demo.until('the scan runs', 120_000, async () => {
-      const found = await readRequested();
-      return found.every(({ state }) => state !== 'queued') && found;
-    });
-    for (const { started_at } of running) assert.ok(started_at !== null);
-    assert.match((await customer.get(path)).text, /Requested scan of [0-9a-f.:]+: running/);
+    await demo.until('the page says that the scan runs', 120_000, async () =>
+      /Requested scan of [0-9a-f.:]+: running/.test((await customer.get(path)).text),
+    );
+    const begun = (await readRequested()).filter(({ state }) => state !== 'queued');
+    assert.ok(begun.length > 0 && begun.every(({ started_at }) => started_at !== null));
   });
 
   test('NET-3.2: a flood is on its page while it goes on, its owner is told by mail, and it ends by recovery', async () => {

@@ -85,7 +85,7 @@ describe('a customer’s tasks by keyboard', () => {
     await user.tabTo(/^Network$/);
     await user.press('b');
     await user.enter(/^Attach$/);
-    await demo.until('the server is on the network', 30_000, async () => {
+    await demo.until('the server is on the network', 120_000, async () => {
       const [card] = (await api().readServer(serverId)).private_networks;
       return card?.name === 'backend' && card.state === 'attached';
     });
@@ -98,7 +98,7 @@ describe('a customer’s tasks by keyboard', () => {
     await user.tabTo(/^Reboot$/);
     await user.press('Enter');
     await user.enter(/^Reboot$/);
-    const action = await demo.until('the server was restarted', 30_000, async () => {
+    const action = await demo.until('the server was restarted', 120_000, async () => {
       const { actions } = await api().listServerActions(serverId);
       return actions.find((one) => one.command === 'reboot' && one.status === 'success') ?? null;
     });
@@ -145,7 +145,7 @@ describe('a customer’s tasks by keyboard', () => {
     await user.enter(/^Settings$/);
     await user.fill(/^Type by-keyboard to confirm/, 'by-keyboard');
     await user.enter(/^Destroy server$/);
-    await demo.until('the server is gone', 30_000, async () => {
+    await demo.until('the server is gone', 120_000, async () => {
       return api()
         .readServer(serverId)
         .then(

@@ -6,7 +6,7 @@ import { proveKills } from './testing/kill-proof.ts';
 import { needsRoot } from './testing/needs-root.ts';
 
 test('killed programs neither lose, double nor invent a byte of any minute', needsRoot, async (t) => {
-  const seed = Date.now() % 1_000_000;
+  const seed = 7;
   const lines: string[] = [];
   const report = (line: string) => lines.push(line);
   // Every program and every database server is killed once.

@@ -15,7 +15,7 @@ import { createWorld } from '#operations/testing/create-world.ts';
 import { needsRoot } from './testing/needs-root.ts';
 
 /** Timeout of an expected answer, so that a busy machine does not look like a closed network. */
-const patientMs = 10_000;
+const patientMs = 60_000;
 /** Wait for an answer that must not come. */
 const shortMs = 800;
 
@@ -110,8 +110,9 @@ test(
     await loop.stop();
     const used = (await call('GET', `/api/v2/servers/${web.id}/bandwidth`, { key: keys.mine })).body.current;
     assert.equal(used.sampled, true);
-    // One answer of 7,000 bytes left through the public interface; those in the private network do not count.
-    assert.ok(used.outbound_bytes > 7_000 && used.outbound_bytes < 9_000, String(used.outbound_bytes));
+    // One answer of 7,000 bytes left through the public interface, with headers and perhaps a segment again; the two of
+    // the private network do not count.
+    assert.ok(used.outbound_bytes > 7_000 && used.outbound_bytes < 14_000, String(used.outbound_bytes));
 
     await call('DELETE', `/api/v2/servers/${db.id}`, { key: keys.mine });
     await world.jobs.drain();

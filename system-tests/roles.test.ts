@@ -92,7 +92,7 @@ test('jobs are done by a process for jobs; processes of pages leave them', async
     ]);
     return rows[0].provisioning_state === 'ready';
   };
-  await until('the server is ready', 60_000, isReady);
+  await until('the server is ready', 120_000, isReady);
   assert.equal((await fetch(`${worker.url}/readyz`)).status, 200);
   for (const path of ['/api/v2/key', '/sign-in', '/console/'])
     assert.equal((await fetch(worker.url + path)).status, 404, `${path} is no page of this process`);
@@ -108,7 +108,7 @@ test('of two processes for loops each loop runs in one; the other takes over wha
   };
   const [one, two] = await Promise.all([installation.start('loops'), installation.start('loops')]);
   const both = [String(one.pid), String(two.pid)];
-  await until('the loops hold leases', 60_000, async () => (await holders()).length >= 10);
+  await until('the loops hold leases', 120_000, async () => (await holders()).length >= 10);
   const before = await holders();
   assert.ok(before.every(({ pid }) => both.includes(pid)));
   const [leaves, stays] = before[0]!.pid === String(one.pid) ? [one, two] : [two, one];
@@ -120,7 +120,7 @@ test('of two processes for loops each loop runs in one; the other takes over wha
   );
   // The next turn of a loop takes its lease; some come once in minutes.
   const isTakenOver = async () => (await holders()).some(({ name }) => left.includes(name));
-  await until('the other process holds one of these leases', 60_000, isTakenOver);
+  await until('the other process holds one of these leases', 120_000, isTakenOver);
   assert.equal(await stays.end(), 0);
 });
 
@@ -139,7 +139,7 @@ test('without the limit store no request fails: each process goes on counting fo
   assert.ok(web[0]!.log.some((line) => line.includes('limits are counted in this process alone')));
   await redis.revive();
   const isShared = async () => ((await ready()) as { checks: { limits: string } }).checks.limits === 'ok';
-  await until('limits are shared again', 60_000, isShared);
+  await until('limits are shared again', 120_000, isShared);
   assert.equal((await call(0, token)).status, 429, 'a store without its data is told what was counted');
 });
 

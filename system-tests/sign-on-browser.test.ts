@@ -40,12 +40,13 @@ before(async () => {
   );
 });
 after(async () => {
-  await browser.close();
-  await pair[Symbol.asyncDispose]();
+  await browser?.close();
+  await pair?.[Symbol.asyncDispose]();
 });
 
 async function openPage(javaScriptEnabled = true): Promise<{ page: Page; faults: string[] }> {
   const page = await (await browser.newContext({ javaScriptEnabled })).newPage();
+  page.setDefaultTimeout(120_000);
   const faults: string[] = [];
   page.on('console', (message) => {
     if (message.type() === 'error') faults.push(message.text());

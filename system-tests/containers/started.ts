@@ -43,7 +43,12 @@ export function startProcess(image: string, order: ProcessOrder): StartedProcess
   const child = spawn(process.execPath, [...first, ...order.args], {
     cwd: image,
     // Without the internet, which tests do not use.
-    env: { PATH: process.env.PATH, ...given, SVC_NVD_URL: '' },
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      ...given,
+      SVC_NVD_URL: '',
+    },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const log: string[] = [];

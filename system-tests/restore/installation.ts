@@ -12,7 +12,8 @@ import { compose as composeOperations } from '#operations/composition.ts';
 import { readOperationsSettings } from '#operations/config.ts';
 import { seedCatalog } from '#operations/testing/seed-catalog.ts';
 
-export const program = fileURLToPath(new URL('../../svc.ts', import.meta.url));
+/** The command of the manual. */
+export const svc = fileURLToPath(new URL('../../svc', import.meta.url));
 
 /** Settings of both programs. */
 export type Environment = Readonly<Record<string, string>>;
@@ -102,7 +103,7 @@ export interface Serving {
 /** Starts both programs; resolves when they are ready. */
 export async function serve(environment: Environment): Promise<Serving> {
   const children = ['operations', 'monitor'].map((name) =>
-    spawn(process.execPath, [program, name, 'serve'], {
+    spawn(svc, [name, 'serve'], {
       env: { PATH: process.env.PATH, ...environment },
       stdio: ['ignore', 'ignore', 'pipe'],
     }),

@@ -46,6 +46,7 @@ async function visitPage(browser: Browser, visit: Visit, look: (typeof looks)[nu
   const { hostname, pathname, origin } = new URL(visit.url);
   await context.addCookies([{ ...visit.visitor.cookie, domain: hostname, path: '/' }]);
   const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
   const faults: string[] = [];
   const say = (fault: string) => faults.push(`${pathname} (${look.name}): ${fault}`);
   page.on('console', (message) => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { launchBrowser } from '#service-kit/testing/browser.ts';
+import { until } from '#service-kit/testing/until.ts';
 
 export interface KeyboardUser extends AsyncDisposable {
   readonly page: Page;
@@ -20,7 +21,7 @@ export interface KeyboardUser extends AsyncDisposable {
   /** The page's text. */
   text(): Promise<string>;
   /** Reloads the page until it shows this text. */
-  waitFor(shown: RegExp, patienceMs?: number): Promise<void>;
+  waitFor(shown: RegExp): Promise<void>;
   /** Number of clicks and touches so far. */
   pointerEvents(): Promise<number>;
 }
@@ -39,13 +40,14 @@ const stopsMax = 400;
 export async function startKeyboardUser(): Promise<KeyboardUser> {
   const browser = await launchBrowser();
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(120_000);
   await page.addInitScript(countPointers);
   const complaints: string[] = [];
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
+  // Sent without a pause: pages forget a first key after a second or two.
   const press = async (...keys: string[]) => {
-    for (const key of keys) await page.keyboard.press(key);
+    await Promise.all(keys.map((key) => page.keyboard.press(key)));
   };
   const tabTo = async (name: RegExp) => {
     for (let stops = 0; stops < stopsMax; stops += 1) {
@@ -74,14 +76,13 @@ export async function startKeyboardUser(): Promise<KeyboardUser> {
       await page.keyboard.type(value);
     },
     text,
-    async waitFor(shown, patienceMs = 60_000) {
-      const deadline = performance.now() + patienceMs;
-      while (!shown.test(await text())) {
-        assert.ok(performance.now() < deadline, `${page.url()} never showed ${shown}:\n${await text()}`);
-        await new Promise((wake) => setTimeout(wake, 500));
+    async waitFor(shown) {
+      await until(`the page shows ${shown}`, 120_000, async () => {
+        if (shown.test(await text())) return true;
         // Like F5; the protocol has no key for the browser's own commands.
         await page.reload({ waitUntil: 'load' });
-      }
+        return false;
+      });
     },
     pointerEvents: () => page.evaluate<number>("Number(sessionStorage.getItem('pointers'))"),
     [Symbol.asyncDispose]: () => browser.close(),

@@ -55,8 +55,10 @@ test('make-secrets keeps secrets that exist, and lets its owner and the group of
   assert.notEqual(secret('monitor-secrets.key'), secret('operations-secrets.key'));
 });
 
+type Order = ProcessOrder & { probe: () => Promise<boolean> };
+
 /** Starts all, asks each until its probe succeeds, stops all; `probe` asks as the file says. */
-async function runAll(orders: (ProcessOrder & { probe: () => boolean | Promise<boolean> })[]) {
+async function runAll(orders: readonly Order[]) {
   const started: StartedProcess[] = orders.map((order) => startProcess(image, order));
   try {
     for (const [i, { name, probe }] of orders.entries())
@@ -83,6 +85,8 @@ async function runAll(orders: (ProcessOrder & { probe: () => boolean | Promise<b
   }
 }
 
+const isAnswering = async (url: string) => (await fetch(url).catch(() => null))?.ok === true;
+
 async function claimPorts(...ports: string[]): Promise<Record<string, number>> {
   return Object.fromEntries(await Promise.all(ports.map(async (port) => [port, await claimPort()])));
 }
@@ -98,16 +102,20 @@ test('every process of the compose file starts as it says, and its health check 
     mkdirSync(data, { recursive: true });
     const [kind, command, ...args] = service.healthcheck!.test;
     assert.deepEqual([kind, command], ['CMD', 'node'], name);
-    const probe = () => {
-      const here = args.map((arg) =>
-        arg.replace(/127\.0\.0\.1:(\d+)/, (_, port) => `127.0.0.1:${ports[port]}`),
-      );
-      return spawnSync(process.execPath, here).status === 0;
-    };
+    const here = args.map((arg) =>
+      arg.replace(/127\.0\.0\.1:(\d+)/, (_, port) => `127.0.0.1:${ports[port]}`),
+    );
+    const url = /http:[^'"]+/.exec(here.join(' '))![0];
+    // The command starts a Node.js, which would be dear while nothing answers.
+    const probe = async () => (await isAnswering(url)) && spawnSync(process.execPath, here).status === 0;
     const replaced = { '/run/secrets': join(folder, 'secrets'), '/data': data };
     return { name, args: service.command!, environment: service.environment!, replaced, ports, probe };
   });
-  await runAll(await Promise.all(orders));
+  const all = await Promise.all(orders);
+  // One of each program first: it compiles what the others of it use.
+  const isFirst = ({ args }: Order, i: number) => all.findIndex((one) => one.args[0] === args[0]) === i;
+  await runAll(all.filter(isFirst));
+  await runAll(all.filter((order, i) => !isFirst(order, i)));
   assert.ok(!existsSync(join(folder, 'operations-data/operations/secrets.key')), 'the mounted key is used');
 });
 
@@ -146,7 +154,7 @@ test('every Deployment starts as its manifest says, and its probes succeed', asy
       const { startupProbe, livenessProbe, readinessProbe } = container;
       for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) {
         const url = `http://127.0.0.1:${ports[containerPort[httpGet.port]!]}${httpGet.path}`;
-        if (!(await fetch(url).catch(() => null))?.ok) return false;
+        if (!(await isAnswering(url))) return false;
       }
       return true;
     };

@@ -45,7 +45,8 @@ export function startProcess(image: string, order: ProcessOrder): StartedProcess
     // Without the internet, which tests do not use.
     env: {
       PATH: process.env.PATH,
-      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      // What one process has compiled, those that start after its end need not.
+      NODE_COMPILE_CACHE: `${image}-compiled`,
       ...given,
       SVC_NVD_URL: '',
     },

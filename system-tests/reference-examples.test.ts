@@ -10,7 +10,6 @@ import { createWorld, type World } from '#operations/testing/create-world.ts';
 import {
   createFindingMonitor,
   type FindingMonitor,
-  projectedService,
   projectionOf,
 } from '#operations/testing/projection-of.ts';
 
@@ -102,10 +101,7 @@ async function prepare(operation: string | null) {
 async function deliverFinding(serverId: number): Promise<void> {
   await world.backdate(serverId, '2 days');
   const [address] = await world.addresses.listAllocationsOfServers([serverId]);
-  const service = projectedService({
-    fingerprint: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-  });
-  assert.deepEqual(await monitor.deliver(projectionOf(address!, { services: [service] })), ['accepted']);
+  assert.deepEqual(await monitor.deliver(projectionOf(address!)), ['accepted']);
 }
 
 /** Output of the shell: the status, with the body before it. */

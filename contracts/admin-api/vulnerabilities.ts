@@ -66,8 +66,8 @@ export const ProjectedFinding = Type.Object(
 export type ProjectedFinding = Static<typeof ProjectedFinding>;
 
 /**
- * One open port with the evidence that was assessed. `fingerprint`: SHA-256 over all that identifies the software, in hexadecimal;
- * it changes with the version. Findings of a service that is `unable` are those of the original of a package; they are never
+ * One open port with the evidence that was assessed. `fingerprint`: of product and version, as `fingerprintSoftware` makes it.
+ * Receivers make it themselves, because earlier monitors send another one. Findings of a service that is `unable` are those of the original of a package; they are never
  * active ones.
  */
 export const ProjectedService = Type.Object(

@@ -25,7 +25,7 @@ const port = Type.Integer({ minimum: 1, maximum: 65_535, examples: [22] });
 const cveId = Type.String({ description: 'The record of the database.', examples: ['CVE-2024-6387'] });
 const fingerprint = Type.String({
   description: 'Identifies the software and its version. It changes when another version is found.',
-  examples: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
+  examples: ['4df8f9251ce7582b636c01bf8cb94e035f58d0ed46d01ef3772a76dd17fee549'],
 });
 const service = {
   ...{ address, transport, port },
@@ -168,7 +168,7 @@ const findingKey = {
   fingerprint: Type.String({
     pattern: '^[0-9a-f]{64}$',
     description: 'As in the finding.',
-    examples: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
+    examples: ['4df8f9251ce7582b636c01bf8cb94e035f58d0ed46d01ef3772a76dd17fee549'],
   }),
   cve_id: Type.String({
     pattern: '^CVE-[0-9]{4}-[0-9]{4,19}$',

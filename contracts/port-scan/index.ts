@@ -5,6 +5,7 @@
  * A scan has a profile (`common`: the 100 most used ports of TCP and of UDP; `full`: all 65,535 of both) and phases:
  * discovery finds open ports, identification asks only those what they run (NET-2.7.5).
  */
+import { createHash } from 'node:crypto';
 import { type Static, type TSchema, Type } from 'typebox';
 
 const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
@@ -65,6 +66,17 @@ export const ScanService = Type.Object(
   strict,
 );
 export type ScanService = Static<typeof ScanService>;
+
+/**
+ * Names the software that answers at a port: SHA-256 of product and version, in hexadecimal. The version is the text that the
+ * service shows, the revision of a package included (`9.6p1 Ubuntu 3ubuntu13.5`). Further text, such as an uptime, is no part
+ * of it, because choices that customers made for a software would end with every scan.
+ */
+export function fingerprintSoftware({ product, version }: Pick<ScanService, 'product' | 'version'>): string {
+  return createHash('sha256')
+    .update(`${product ?? ''}\n${version ?? ''}`)
+    .digest('hex');
+}
 
 /** What a reader of a result should know. `filtered_ports` and `silent_udp` do not make a scan partial (NET-3.1). */
 export const scanNotes = [

@@ -1,6 +1,6 @@
 /** What open ports of servers said of themselves, as evidence of the software that they run. */
 import { sql } from 'kysely';
-import type { ScanTransport } from '#contracts/port-scan/index.ts';
+import { fingerprintSoftware, type ScanTransport } from '#contracts/port-scan/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** An open port by the newer of its two observations, exactly as it is retained. */
@@ -23,7 +23,7 @@ export interface ServiceEvidenceAt {
   method: 'probed' | 'table';
   confidence: number;
   cpe: string[];
-  /** SHA-256 of product, version, extra information and CPE names: another version has another one, another time has not. */
+  /** Of product and version. */
   fingerprint: string;
 }
 
@@ -34,7 +34,7 @@ export async function listEvidence(
   db: Queryable,
   servers: readonly { clusterId: number; vmId: number }[],
 ): Promise<ServiceEvidenceAt[]> {
-  const { rows } = await sql<ServiceEvidenceAt>`
+  const { rows } = await sql<Omit<ServiceEvidenceAt, 'fingerprint'>>`
     with ports as (
       select distinct on (o.cluster_id, o.vm_id, o.address, o.transport, o.port) o.*,
         min(o.first_observed_at) over port as first_at,
@@ -49,9 +49,7 @@ export async function listEvidence(
     select p.cluster_id as "clusterId", p.vm_id as "vmId", host(p.address) as address, p.transport, p.port,
       p.scan_id as "scanId", ${ms('p.first_at')} as "firstObservedAtMs", ${ms('p.observed_at')} as "observedAtMs",
       ${ms('p.common_at')} as "commonAtMs", ${ms('p.full_at')} as "fullAtMs", p.service, p.product, p.version,
-      p.extra_info as "extraInfo", p.method, p.confidence, p.cpe,
-      encode(sha256(convert_to(jsonb_build_array(p.product, p.version, p.extra_info, to_jsonb(p.cpe))::text, 'UTF8')),
-        'hex') as fingerprint
+      p.extra_info as "extraInfo", p.method, p.confidence, p.cpe
     from ports p order by p.cluster_id, p.vm_id, p.address, p.transport, p.port`.execute(db);
-  return rows;
+  return rows.map((row) => ({ ...row, fingerprint: fingerprintSoftware(row) }));
 }

@@ -1,13 +1,16 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { ProjectedFinding, ProjectedService, Projection } from '#contracts/admin-api/vulnerabilities.ts';
+import { fingerprintSoftware } from '#contracts/port-scan/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
 import type { World } from './create-world.ts';
 import { secondsAgo } from './incident-of.ts';
 
-/** What stands for software of this name and version. */
-export const fingerprintOf = (software: string): string =>
-  createHash('sha256').update(software).digest('hex');
+/** Of software by its name and version, such as `OpenSSH 9.6p1`. */
+export function fingerprintOf(software: string): string {
+  const [product = null, version = null] = software.split(' ');
+  return fingerprintSoftware({ product, version });
+}
 
 /** A finding of high severity. */
 export function findingOf(cveId: string, more: Partial<ProjectedFinding> = {}): ProjectedFinding {

@@ -1,7 +1,7 @@
 /**
  * What the evidence of one server's scans names, service by service. Pure.
  *
- * Thousands of servers run the same software, so what a fingerprint names is worked out once.
+ * Thousands of servers run the same software, so what an evidence names is worked out once.
  */
 import type { ServiceEvidenceAt } from '#monitor/scans/index.ts';
 import {
@@ -53,7 +53,8 @@ export function bindServices(observed: readonly ServiceEvidenceAt[]): BoundServi
 }
 
 function identify(evidence: ServiceEvidenceAt): Identified {
-  const key = `${evidence.fingerprint} ${evidence.method} ${evidence.confidence}`;
+  const { product, version, extraInfo, cpe, method, confidence } = evidence;
+  const key = JSON.stringify([product, version, extraInfo, cpe, method, confidence]);
   const before = known.get(key);
   if (before) return before;
   if (known.size >= knownMax) known.clear();

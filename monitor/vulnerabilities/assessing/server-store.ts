@@ -62,11 +62,11 @@ export async function writeServices(
       full_at = excluded.full_at, service = excluded.service, product = excluded.product, version = excluded.version,
       extra_info = excluded.extra_info, fingerprint = excluded.fingerprint, software_id = excluded.software_id,
       product_key = excluded.product_key, reason = excluded.reason
-    where (held.scan_id, held.first_observed_at, held.observed_at, held.common_at, held.full_at, held.service, held.fingerprint,
-        held.software_id, held.product_key, held.reason)
+    where (held.scan_id, held.first_observed_at, held.observed_at, held.common_at, held.full_at, held.service, held.extra_info,
+        held.fingerprint, held.software_id, held.product_key, held.reason)
       is distinct from (excluded.scan_id, excluded.first_observed_at, excluded.observed_at, excluded.common_at,
-        excluded.full_at, excluded.service, excluded.fingerprint, excluded.software_id, excluded.product_key,
-        excluded.reason)`.execute(trx);
+        excluded.full_at, excluded.service, excluded.extra_info, excluded.fingerprint, excluded.software_id,
+        excluded.product_key, excluded.reason)`.execute(trx);
   await notePlaces(trx, servers);
 }
 

@@ -11,6 +11,7 @@ import type {
   ProjectionOutcome,
   VulnerabilitiesRequest,
 } from '#contracts/admin-api/vulnerabilities.ts';
+import { fingerprintSoftware } from '#contracts/port-scan/index.ts';
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
@@ -46,7 +47,8 @@ export async function receiveProjections(
   const clusterIds = request.cluster_ids.filter((id) => sender.clusterIds?.includes(id) ?? true);
   const source = { projectId: sender.projectId, siteId: request.source_site_id };
   const acknowledgements: ProjectionAcknowledgements['acknowledgements'] = [];
-  for (const projection of request.projections) {
+  for (const given of request.projections) {
+    const projection = withFingerprints(given);
     const outcome = await deps
       .db()
       .transaction()
@@ -56,6 +58,12 @@ export async function receiveProjections(
   }
   return { acknowledgements };
 }
+
+/** Earlier monitors send fingerprints of further text, which changes with every scan: an ignore would not survive it. */
+const withFingerprints = (projection: Projection): Projection => ({
+  ...projection,
+  services: projection.services.map((service) => ({ ...service, fingerprint: fingerprintSoftware(service) })),
+});
 
 async function receiveProjection(
   deps: ReceiveProjectionsDeps,

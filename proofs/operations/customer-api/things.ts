@@ -75,7 +75,7 @@ export function createThings(world: World, client: RawClient, keys: ReadonlyMap<
     monitor ??= await createFindingMonitor(world);
     const services = [
       projectedService({
-        ...{ port: 1, fingerprint: '0'.repeat(64), findings: [findingOf('CVE-2024-0001')] },
+        ...{ port: 1, findings: [findingOf('CVE-2024-0001')] },
         observed_at: secondsAgo(-1),
       }),
     ];

@@ -3,6 +3,7 @@
  * body that would do. Nothing here knows an endpoint by its name, so a new one joins every proof by being documented.
  */
 import { buildOpenApi } from '#contracts/customer-api/index.ts';
+import { fingerprintSoftware } from '#contracts/port-scan/index.ts';
 
 type Json = Record<string, unknown>;
 
@@ -45,7 +46,7 @@ const samples: Json = {
   url: 'https://hooks.example.com/svc',
   name: 'proof',
   // The finding that servers of the proofs have (proofs/operations/customer-api/things.ts).
-  fingerprint: '0'.repeat(64),
+  fingerprint: fingerprintSoftware({ product: 'OpenSSH', version: '9.6p1' }),
   cve_id: 'CVE-2024-0001',
 };
 

@@ -68,6 +68,13 @@ export const ScanService = Type.Object(
 export type ScanService = Static<typeof ScanService>;
 
 /**
+ * Whether the scan read what answers at the port. A guess from the port's number is no reading, nor is a connection that was
+ * closed before a word (`tcpwrapped`).
+ */
+export const isIdentified = ({ method, service }: Pick<ScanService, 'method' | 'service'>): boolean =>
+  method === 'probed' && service !== 'tcpwrapped';
+
+/**
  * Names the software that answers at a port: SHA-256 of product and version, in hexadecimal. The version is the text that the
  * service shows, the revision of a package included (`9.6p1 Ubuntu 3ubuntu13.5`). Further text, such as an uptime, is no part
  * of it, because choices that customers made for a software would end with every scan.

@@ -227,6 +227,7 @@ test('NET-8.R1, NET-8.R2, NET-8.R3, NET-8.R4: pairs of endpoints and tokens are 
   const ofAttacks = ['incidents', 'incident_observations', 'site_correlations', 'hand_off_actions'];
   const ofScans = [
     'scan_attempts',
+    'scan_identifications',
     'scan_observations',
     'scan_requests',
     'vulnerability_noted',

@@ -25,10 +25,20 @@ export interface DeliverableScan extends ReportedResult {
 /** More are delivered by the next ticks. */
 const listedMax = 5_000;
 
+const services = (scan: string) => sql`jsonb_to_recordset(${sql.ref(`${scan}.services`)}) as`;
+const identified = (service: string) =>
+  sql`(${sql.ref(`${service}.method`)} = 'probed' and ${sql.ref(`${service}.service`)} is distinct from 'tcpwrapped')`;
+/** A port that scan `a` identified, and the newer scan `n` did not. */
+const losesIdentification = sql`exists (
+  select from ${services('a')} s(transport text, port int, method text, service text)
+  left join ${services('n')} t(transport text, port int, method text, service text)
+    on t.transport = s.transport and t.port = s.port
+  where ${identified('s')} and (t.port is null or not ${identified('t')}))`;
+
 /**
  * Results of requests that are confirmed under this revision of the connection, each until it is acknowledged; and of a
  * sensor's own scans those that no newer complete scan of the same address and profile replaces: a partial one does not say
- * what it did not ask. Results of requests and own scans never replace each other (NET-2.7.9).
+ * what it did not ask, and one that did not identify a service does not say what it is (NET-2.7.5). Results of requests and own scans never replace each other (NET-2.7.9).
  */
 export async function listDeliverable(
   db: Queryable,
@@ -51,7 +61,7 @@ export async function listDeliverable(
       and case when a.request_id is not null then r.id is not null else not exists (
         select 1 from scan_attempts n where n.cluster_id = a.cluster_id and n.vm_id = a.vm_id and n.address = a.address
           and n.request_id is null and n.profile = a.profile and n.state = 'complete' and n.result_at is not null
-          and (n.finished_at, n.scan_id) > (a.finished_at, a.scan_id)) end
+          and (n.finished_at, n.scan_id) > (a.finished_at, a.scan_id) and not ${losesIdentification}) end
     order by a.scan_id, a.reported_at, a.sensor_id limit ${listedMax}`.execute(db);
   return rows;
 }

@@ -1,9 +1,13 @@
 /** What open ports of servers said of themselves, as evidence of the software that they run. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { fingerprintSoftware, type ScanTransport } from '#contracts/port-scan/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { joinIdentification, known, knownColumns } from './identification-store.ts';
 
-/** An open port by the newer of its two observations, exactly as it is retained. */
+/**
+ * An open port with the newest evidence of what it runs, exactly as it is retained: scan and times are those of the scans that
+ * identified it; of a port that none identified, those that saw it open.
+ */
 export interface ServiceEvidenceAt {
   clusterId: number;
   vmId: number;
@@ -13,7 +17,7 @@ export interface ServiceEvidenceAt {
   scanId: string;
   firstObservedAtMs: number;
   observedAtMs: number;
-  /** When scans of each profile saw it last. */
+  /** Of the newest scan of each profile. */
   commonAtMs: number | null;
   fullAtMs: number | null;
   service: string | null;
@@ -27,7 +31,7 @@ export interface ServiceEvidenceAt {
   fingerprint: string;
 }
 
-const ms = (column: string) => sql`floor(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
+const ms = (time: RawBuilder<unknown>) => sql`floor(extract(epoch from ${time}) * 1000)::float8`;
 
 /** Of these servers, by server, address and port. What was seen more than seven days ago is no evidence any more. */
 export async function listEvidence(
@@ -47,9 +51,11 @@ export async function listEvidence(
       window port as (partition by o.cluster_id, o.vm_id, o.address, o.transport, o.port)
       order by o.cluster_id, o.vm_id, o.address, o.transport, o.port, o.observed_at desc, o.profile)
     select p.cluster_id as "clusterId", p.vm_id as "vmId", host(p.address) as address, p.transport, p.port,
-      p.scan_id as "scanId", ${ms('p.first_at')} as "firstObservedAtMs", ${ms('p.observed_at')} as "observedAtMs",
-      ${ms('p.common_at')} as "commonAtMs", ${ms('p.full_at')} as "fullAtMs", p.service, p.product, p.version,
-      p.extra_info as "extraInfo", p.method, p.confidence, p.cpe
-    from ports p order by p.cluster_id, p.vm_id, p.address, p.transport, p.port`.execute(db);
+      ${known('scan_id')} as "scanId", ${ms(sql`p.first_at`)} as "firstObservedAtMs",
+      ${ms(known('identified_at', 'observed_at'))} as "observedAtMs", ${ms(known('common_at'))} as "commonAtMs",
+      ${ms(known('full_at'))} as "fullAtMs", ${knownColumns(['service', 'product', 'version', 'confidence', 'cpe'])}
+    from ports p ${joinIdentification} order by p.cluster_id, p.vm_id, p.address, p.transport, p.port`.execute(
+    db,
+  );
   return rows.map((row) => ({ ...row, fingerprint: fingerprintSoftware(row) }));
 }

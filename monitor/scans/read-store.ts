@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { ScanPhase, ScanProfile, ScanTransport } from '#contracts/port-scan/index.ts';
 import type { ScanPool } from '#contracts/sensor-api/port-scans.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { joinIdentification, knownColumns } from './identification-store.ts';
 
 const ms = (column: string) => sql`floor(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
 
@@ -65,6 +66,8 @@ export interface OpenPort {
   /** When scans of each profile saw it last; null: none of the last seven days did, or one closed it. */
   commonAtMs: number | null;
   fullAtMs: number | null;
+  /** When a scan read what the service is; newer scans may have seen only that the port is open. */
+  identifiedAtMs: number | null;
   service: string | null;
   product: string | null;
   version: string | null;
@@ -88,13 +91,14 @@ export async function listOpenPorts(db: Queryable, siteId: number, limit: number
       order by o.cluster_id, o.vm_id, o.address, o.transport, o.port, o.observed_at desc)
     select p.cluster_id as "clusterId", p.vm_id as "vmId", host(p.address) as address, p.transport, p.port,
       ${ms('p.first_at')} as "firstObservedAtMs", ${ms('p.observed_at')} as "observedAtMs",
-      ${ms('p.common_at')} as "commonAtMs", ${ms('p.full_at')} as "fullAtMs", p.service, p.product, p.version,
-      p.extra_info as "extraInfo", p.method, p.confidence, p.tunnel
-    from ports p order by p.cluster_id, p.vm_id, p.address, p.transport, p.port limit ${limit}`.execute(db);
+      ${ms('p.common_at')} as "commonAtMs", ${ms('p.full_at')} as "fullAtMs", ${ms('i.identified_at')} as "identifiedAtMs",
+      ${knownColumns(['service', 'product', 'version', 'confidence', 'tunnel'])}
+    from (select * from ports order by cluster_id, vm_id, address, transport, port limit ${limit}) p ${joinIdentification}
+    order by p.cluster_id, p.vm_id, p.address, p.transport, p.port`.execute(db);
   return rows;
 }
 
-/** What an open port of an address said of itself, by the newest observation. */
+/** What an open port of an address said of itself when a scan asked it last. */
 export type ServiceOfPort = Pick<
   OpenPort,
   'transport' | 'port' | 'product' | 'version' | 'extraInfo' | 'method' | 'confidence'
@@ -107,9 +111,9 @@ export async function listServicesAt(db: Queryable, address: string): Promise<Se
       select o.* from scan_observations o
       where o.address = ${address}::inet and o.closed_at is null and o.observed_at > svc_now() - interval '7 days'),
     last as (select cluster_id, vm_id from seen order by observed_at desc limit 1)
-    select distinct on (o.transport, o.port) o.transport, o.port, o.product, o.version, o.extra_info as "extraInfo", o.method,
-      o.confidence, o.cpe
-    from seen o join last using (cluster_id, vm_id) order by o.transport, o.port, o.observed_at desc`.execute(
+    select p.transport, p.port, ${knownColumns(['product', 'version', 'confidence', 'cpe'])}
+    from (select distinct on (o.transport, o.port) o.* from seen o join last using (cluster_id, vm_id)
+      order by o.transport, o.port, o.observed_at desc) p ${joinIdentification} order by p.transport, p.port`.execute(
     db,
   );
   return rows;

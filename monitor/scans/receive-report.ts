@@ -5,7 +5,7 @@
  * it arrives late. What a result found open is kept in the transaction of its receipt.
  */
 import { CodedError } from '#common/errors/index.ts';
-import type { ScanService } from '#contracts/port-scan/index.ts';
+import { isIdentified, type ScanService } from '#contracts/port-scan/index.ts';
 import type { ScanReceipt, ScanReport, ScanResult } from '#contracts/sensor-api/port-scans.ts';
 import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import {
@@ -18,6 +18,7 @@ import {
   writeStarted,
 } from './attempt-store.ts';
 import type { ScansDeps } from './deps.ts';
+import { upsertIdentifications } from './identification-store.ts';
 import { closeUnseen, upsertObservations } from './observation-store.ts';
 import { fromTargetId } from './read-plan.ts';
 
@@ -91,6 +92,7 @@ async function takeResult(
   await writeResult(trx, sensorId, { ...report, phases }, report.at, services);
   const place = { ...target, sensorId, profile: report.profile };
   await upsertObservations(trx, place, services);
+  await upsertIdentifications(trx, place, services.filter(isIdentified));
   // A partial scan did not ask everything, so it closes nothing (NET-2.7.10).
   if (report.state !== 'complete') return;
   for (const { transport, finished } of phases) {

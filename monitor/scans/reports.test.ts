@@ -22,7 +22,7 @@ before(async () => {
   target = (await stage.ask()).json.targets[0]!.target_id;
 });
 after(() => stage[Symbol.asyncDispose]());
-beforeEach(() => stage.pool.query('truncate scan_attempts, scan_observations'));
+beforeEach(() => stage.pool.query('truncate scan_attempts, scan_observations, scan_identifications'));
 
 async function report(body: unknown): Promise<string> {
   const { status, json } = await stage.ask(body);

@@ -99,11 +99,11 @@ export interface AssessedService {
   address: string;
   transport: string;
   port: number;
-  /** The scan that saw it last. */
+  /** The scan that identified it last; of a port that none identified, the one that saw it open. The times are its. */
   scanId: string;
   firstObservedAtMs: number;
   observedAtMs: number;
-  /** Newest observations of each profile; `freshnessOf` of the scans says whether they are stale. */
+  /** Newest such scans of each profile; `freshnessOf` of the scans says whether they are stale. */
   commonAtMs: number | null;
   fullAtMs: number | null;
   service: string | null;

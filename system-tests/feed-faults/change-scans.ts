@@ -148,7 +148,13 @@ function resultOf(
       .map((port) => ({
         ...{ transport: 'tcp' as const, port, first_observed_at: at, observed_at: at, scan_id: scanId },
         ...{ service: 'http', product: null, version: `${random(100)}`, extra_info: null },
-        ...{ method: 'probed' as const, confidence: 10, tunnel: null, cpe: [] },
+        // One of three is seen open and not identified.
+        ...{
+          method: random(3) > 0 ? ('probed' as const) : ('table' as const),
+          confidence: 10,
+          tunnel: null,
+          cpe: [],
+        },
       })),
   };
 }

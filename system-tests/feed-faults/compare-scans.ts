@@ -32,6 +32,7 @@ export async function compareScans({ monitor, operations, finals, proxy }: Pair)
     ),
     ...waiting.map(({ scanId }) => `scan ${scanId} was not delivered`),
     ...(await comparePorts({ monitor, operations })),
+    ...(await compareIdentifications({ monitor, operations })),
     ...(await compareRequests({ monitor, operations })),
     ...(await compareFinals({ operations, finals })),
   ];
@@ -58,6 +59,24 @@ async function comparePorts({ monitor, operations }: Sides): Promise<string[]> {
   return known.rows
     .filter(({ key, id }) => evidence.get(key) !== id)
     .map(({ key, id }) => `port ${key}: held ${evidence.get(key) ?? 'nothing'}, known ${id}`);
+}
+
+/** Every port that is open at both is identified by the same scan. */
+async function compareIdentifications({ monitor, operations }: Sides): Promise<string[]> {
+  const known = await monitor.database.pool.query<{ key: string; id: string }>(
+    `select distinct on (address, transport, port) concat_ws(' ', host(address), transport, port) as key, scan_id as id
+     from scan_identifications i where not exists (select 1 from scan_attempts a where a.address = i.address
+       and a.request_id is not null and a.result_at is not null and a.delivered_at is null)
+     order by address, transport, port, identified_at desc`,
+  );
+  const held = await operations.database.pool.query<{ key: string; id: string | null }>(
+    `select concat_ws(' ', s.address, o.transport, o.port) as key, o.identified_scan_id as id
+     from port_observations o join port_scan_series s using (allocation_id) where o.closed_at is null`,
+  );
+  const identified = new Map(known.rows.map(({ key, id }) => [key, id]));
+  return held.rows
+    .filter(({ key, id }) => identified.has(key) && identified.get(key) !== id)
+    .map(({ key, id }) => `port ${key}: identified by ${id}, known by ${identified.get(key)}`);
 }
 
 /**

@@ -66,7 +66,7 @@ export async function createPortScanStage() {
       operations.intercept = () => false;
       operations.targets = [targetOf(4, 1, address)];
       await pool.query(
-        'truncate scan_requests, scan_attempts, scan_observations, feed_cursors, feed_states, leases, allocation_targets cascade',
+        'truncate scan_requests, scan_attempts, scan_observations, scan_identifications, feed_cursors, feed_states, leases, allocation_targets cascade',
       );
       await startFeed();
     },

@@ -12,7 +12,7 @@ before(async () => {
 after(() => world[Symbol.asyncDispose]());
 beforeEach(async () => {
   await world.pool.query(
-    `truncate scan_attempts, scan_observations, vulnerability_servers, vulnerability_software, vulnerability_products,
+    `truncate scan_attempts, scan_observations, scan_identifications, vulnerability_servers, vulnerability_software, vulnerability_products,
       vulnerability_advisories, vulnerability_ignores, allocation_targets, leases cascade`,
   );
   await world.copyRecords();

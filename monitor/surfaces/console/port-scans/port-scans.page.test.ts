@@ -29,7 +29,7 @@ before(async () => {
 });
 after(() => stage[Symbol.asyncDispose]());
 beforeEach(async () => {
-  await stage.pool.query('truncate scan_attempts, scan_observations');
+  await stage.pool.query('truncate scan_attempts, scan_observations, scan_identifications');
   await listInterfaces(stage.pool, stage.sensorId, hostInterfaces);
 });
 

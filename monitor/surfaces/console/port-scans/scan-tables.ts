@@ -7,6 +7,7 @@ import type { PortFindings } from '#monitor/vulnerabilities/index.ts';
 import {
   age,
   badge,
+  type Content,
   code,
   formatCount,
   formatDuration,
@@ -120,6 +121,16 @@ function serviceText({ service, product, version, extraInfo, method, tunnel }: O
   return method === 'table' ? `unknown, the port is usual for ${service}` : `${service}${over}`;
 }
 
+/** The same, with the time of the reading where newer scans saw only the open port. */
+function serviceCell(port: OpenPort, nowMs: number): Content {
+  const { identifiedAtMs, observedAtMs } = port;
+  const isEarlier = identifiedAtMs !== null && identifiedAtMs < observedAtMs;
+  return [
+    serviceText(port),
+    isEarlier && html` <span class="hint">identified ${age(identifiedAtMs, nowMs)}</span>`,
+  ];
+}
+
 export interface PortTable {
   /** Tells the tables of one page apart. */
   id: string;
@@ -142,6 +153,7 @@ export function portTable(request: FastifyRequest, table: PortTable, empty: { ti
       { field: 'freshness', value: ({ port }) => freshnessOf(port, nowMs) },
       { field: 'common_observed_at', value: ({ port }) => isoTime(port.commonAtMs) },
       { field: 'full_observed_at', value: ({ port }) => isoTime(port.fullAtMs) },
+      { field: 'identified_at', value: ({ port }) => isoTime(port.identifiedAtMs) },
       {
         field: 'usual_service',
         value: ({ port }) => describeService(port.transport === 'tcp' ? 6 : 17, port.port),
@@ -169,7 +181,7 @@ const portColumns = ({ siteId, nowMs }: PortTable): DataColumn<PortLine>[] => [
     key: 'service',
     header: 'Service',
     kind: 'prose',
-    cell: ({ port }) => serviceText(port),
+    cell: ({ port }) => serviceCell(port, nowMs),
     value: ({ port }) => serviceText(port),
   },
   {

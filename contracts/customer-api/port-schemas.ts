@@ -31,6 +31,12 @@ export const Port = Type.Object(
       '2026-11-21T08:00:00.000Z',
     ),
     observed_at: time('Newest observation of the open port.', '2026-11-22T10:02:11.000Z'),
+    identified_at: Nullable(
+      time(
+        'When the service answered a probe with its product and version; newer scans may have seen only the open port. Null: it never did.',
+        '2026-11-22T10:02:11.000Z',
+      ),
+    ),
     closed_at: Nullable(
       time('End of the scan that found it closed; null while it is open.', '2026-11-22T11:00:00.000Z'),
     ),

@@ -616,6 +616,8 @@ export type Port = {
   first_observed_at: string;
   /** Newest observation of the open port. */
   observed_at: string;
+  /** When the service answered a probe with its product and version; newer scans may have seen only the open port. Null: it never did. */
+  identified_at: string | null;
   /** End of the scan that found it closed; null while it is open. */
   closed_at: string | null;
   /** The scan that observed it. */

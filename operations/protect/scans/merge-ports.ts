@@ -3,13 +3,14 @@
  *
  * Evidence of common scans and of full scans stand beside each other, as at the monitor: a scan replaces older evidence of its
  * own profile, and a complete one closes what its own profile found before it began and does not find any more. A partial scan
- * closes nothing. A port is open while one of the two says so. The order in which scans are delivered does not matter to which
- * ports are open.
+ * closes nothing. A port is open while one of the two says so. What a scan identified is evidence of its own: it stays with its
+ * time until a newer scan identifies the service, or for seven days (NET-2.7.5). The order in which scans are delivered does not
+ * matter to which ports are open, nor to what they are identified as.
  */
 
 import type { DeliveredScan } from '#contracts/admin-api/port-scans.ts';
 import type { ScanProfile, ScanService, ScanTransport } from '#contracts/port-scan/index.ts';
-import { portsAsked } from '#contracts/port-scan/index.ts';
+import { isIdentified, portsAsked } from '#contracts/port-scan/index.ts';
 
 /** What answered at a port; `method` `table` is a guess by the port's number. */
 export type PortAnswer = Pick<
@@ -25,6 +26,13 @@ export interface Evidence {
   answer: PortAnswer;
 }
 
+/** What a scan read of a service. */
+export interface Identification {
+  at: Date;
+  scanId: string;
+  answer: PortAnswer;
+}
+
 export interface PortRow {
   transport: ScanTransport;
   port: number;
@@ -34,6 +42,8 @@ export interface PortRow {
   closedAt: Date | null;
   common: Evidence | null;
   full: Evidence | null;
+  /** The newest, of either profile. */
+  identified: Identification | null;
 }
 
 /** Start of the newest complete scan of each profile that asked all its ports of a transport. */
@@ -101,6 +111,20 @@ function observe(
   profile: ScanProfile,
   service: ScanService,
 ): PortRow {
+  const after = observeOpen(before, coverage, profile, service);
+  const held = after.identified;
+  const at = new Date(service.observed_at);
+  const isNewer = held === null || at > held.at || (+at === +held.at && service.scan_id > held.scanId);
+  if (!isIdentified(service) || !isNewer) return after;
+  return { ...after, identified: { at, scanId: service.scan_id, answer: answerOf(service) } };
+}
+
+function observeOpen(
+  before: PortRow | null,
+  coverage: Coverage,
+  profile: ScanProfile,
+  service: ScanService,
+): PortRow {
   const { transport, port, scan_id: scanId } = service;
   const at = new Date(service.observed_at);
   const first = earlier(new Date(service.first_observed_at), at);
@@ -109,7 +133,8 @@ function observe(
   const closedAt = start !== null && start > at ? start : null;
   const evidence: Evidence = { observedAt: at, closedAt, scanId, answer: answerOf(service) };
   if (before === null) {
-    const row = { transport, port, firstObservedAt: first, closedAt, common: null, full: null };
+    const none = { common: null, full: null, identified: null };
+    const row = { transport, port, firstObservedAt: first, closedAt, ...none };
     return withEvidence(row, profile, evidence);
   }
   const own = before[profile];

@@ -92,8 +92,8 @@ export async function insertScan(
 /** Notes the ports that a result opened: the first ones, and how many they are. */
 export async function noteOpened(tx: Queryable, scanId: string, opened: readonly PortRow[]): Promise<void> {
   if (opened.length === 0) return;
-  const first = opened.slice(0, openedMax).map(({ transport, port, common, full }) => {
-    const { service = null, product = null } = (full ?? common)?.answer ?? {};
+  const first = opened.slice(0, openedMax).map(({ transport, port, common, full, identified }) => {
+    const { service = null, product = null } = (identified ?? full ?? common)?.answer ?? {};
     return { transport, port, service, product };
   });
   await sql`update port_scans set opened = ${JSON.stringify(first)}::jsonb, opened_count = ${opened.length}
@@ -122,6 +122,9 @@ interface StoredPort {
   fullClosedAt: Date | null;
   fullScanId: string | null;
   fullService: PortAnswer | null;
+  identifiedAt: Date | null;
+  identifiedScanId: string | null;
+  identifiedService: PortAnswer | null;
 }
 
 /** When a profile saw a port last; null where that has expired, though evidence of the other profile has not. */
@@ -139,7 +142,9 @@ export async function listPorts(
     select allocation_id as "allocationId", transport, port, first_observed_at as "firstObservedAt",
       ${keptAt('common')} as "commonObservedAt", common_closed_at as "commonClosedAt", common_scan_id as "commonScanId",
       common_service as "commonService", ${keptAt('full')} as "fullObservedAt", full_closed_at as "fullClosedAt",
-      full_scan_id as "fullScanId", full_service as "fullService"
+      full_scan_id as "fullScanId", full_service as "fullService",
+      case when identified_at > svc_now() - ${keptFor}::interval then identified_at end as "identifiedAt",
+      identified_scan_id as "identifiedScanId", identified_service as "identifiedService"
     from port_observations
     where allocation_id = any(${[...allocationIds]}::bigint[])
       and coalesce(closed_at, newest_at) > svc_now() - ${keptFor}::interval
@@ -147,7 +152,7 @@ export async function listPorts(
   return rows.map((row) => {
     const common = toEvidence(row.commonObservedAt, row.commonClosedAt, row.commonScanId, row.commonService);
     const full = toEvidence(row.fullObservedAt, row.fullClosedAt, row.fullScanId, row.fullService);
-    const { allocationId, transport, port, firstObservedAt } = row;
+    const { allocationId, transport, port, firstObservedAt, identifiedAt: at } = row;
     return {
       allocationId,
       transport,
@@ -156,6 +161,7 @@ export async function listPorts(
       closedAt: closedAtOf({ common, full }),
       common,
       full,
+      identified: at && { at, scanId: row.identifiedScanId!, answer: row.identifiedService! },
     };
   });
 }
@@ -177,7 +183,7 @@ export async function putPorts(
   ports: readonly PortRow[],
 ): Promise<void> {
   if (ports.length === 0) return;
-  const given = ports.map(({ transport, port, firstObservedAt, closedAt, common, full }) => ({
+  const given = ports.map(({ transport, port, firstObservedAt, closedAt, common, full, identified }) => ({
     ...{ transport, port, first_observed_at: firstObservedAt, closed_at: closedAt },
     common_observed_at: common?.observedAt ?? null,
     common_closed_at: common?.closedAt ?? null,
@@ -187,19 +193,27 @@ export async function putPorts(
     full_closed_at: full?.closedAt ?? null,
     full_scan_id: full?.scanId ?? null,
     full_service: full?.answer ?? null,
+    identified_at: identified?.at ?? null,
+    identified_scan_id: identified?.scanId ?? null,
+    identified_service: identified?.answer ?? null,
   }));
   await sql`
     insert into port_observations (allocation_id, transport, port, first_observed_at, closed_at, common_observed_at,
-      common_closed_at, common_scan_id, common_service, full_observed_at, full_closed_at, full_scan_id, full_service)
+      common_closed_at, common_scan_id, common_service, full_observed_at, full_closed_at, full_scan_id, full_service,
+      identified_at, identified_scan_id, identified_service)
     select ${allocationId}, g.* from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(transport text, port int,
       first_observed_at timestamptz, closed_at timestamptz, common_observed_at timestamptz,
       common_closed_at timestamptz, common_scan_id uuid, common_service jsonb, full_observed_at timestamptz,
-      full_closed_at timestamptz, full_scan_id uuid, full_service jsonb)
+      full_closed_at timestamptz, full_scan_id uuid, full_service jsonb, identified_at timestamptz,
+      identified_scan_id uuid, identified_service jsonb)
     on conflict (allocation_id, transport, port) do update set first_observed_at = excluded.first_observed_at,
       closed_at = excluded.closed_at, common_observed_at = excluded.common_observed_at,
       common_closed_at = excluded.common_closed_at, common_scan_id = excluded.common_scan_id, common_service = excluded.common_service,
       full_observed_at = excluded.full_observed_at, full_closed_at = excluded.full_closed_at, full_scan_id = excluded.full_scan_id,
-      full_service = excluded.full_service`.execute(tx);
+      full_service = excluded.full_service, identified_at = excluded.identified_at,
+      identified_scan_id = excluded.identified_scan_id, identified_service = excluded.identified_service`.execute(
+    tx,
+  );
   // A server that opens other ports for every scan would fill the table.
   await sql`
     delete from port_observations where allocation_id = ${allocationId} and (transport, port) in (

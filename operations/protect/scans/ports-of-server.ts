@@ -24,6 +24,8 @@ export interface ObservedPort {
   profile: ScanProfile;
   freshness: 'fresh' | 'stale';
   answer: PortAnswer;
+  /** When a scan read the answer; null: none did, and the answer is a guess. Newer scans may have seen only the open port. */
+  identifiedAt: Date | null;
   /** Opened or closed after the newest complete full scan of the address; false before the first one. */
   isChanged: boolean;
 }
@@ -174,7 +176,8 @@ function show(row: PortRow, address: string, fullAt: Date | null, nowMs: number)
     closedAt: row.closedAt,
     profile: shown.profile,
     freshness: shown.isFresh ? 'fresh' : 'stale',
-    answer: shown.answer,
+    answer: (row.identified ?? shown).answer,
+    identifiedAt: row.identified?.at ?? null,
     isChanged: fullAt !== null && changedAt > fullAt,
   };
 }

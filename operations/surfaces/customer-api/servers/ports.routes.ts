@@ -67,6 +67,7 @@ function showPort(row: ObservedPort): schemas.Port {
     ...{ service, product, version, method, confidence },
     first_observed_at: row.firstObservedAt.toISOString(),
     observed_at: row.observedAt.toISOString(),
+    identified_at: row.identifiedAt?.toISOString() ?? null,
     closed_at: row.closedAt?.toISOString() ?? null,
     profile: row.profile,
     freshness: row.freshness,

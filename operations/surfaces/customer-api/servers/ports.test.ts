@@ -128,7 +128,8 @@ test('NET-2.7.5: a port reads with what answered and how sure that is, and unkno
     scanOf(reader.first, { endedSecondsAgo: 30, ports: [22], profile: 'common' }),
   );
   const { body } = await reader.read();
-  const { first_observed_at, observed_at, ...ssh } = body.ports[0];
+  const { first_observed_at, observed_at, identified_at, ...ssh } = body.ports[0];
+  assert.equal(identified_at, observed_at);
   assert.deepEqual(ssh, {
     ...{ address: reader.first.address, transport: 'tcp', port: 22, state: 'open', closed_at: null },
     ...{ service: 'ssh', product: 'OpenSSH', version: '9.6p1', method: 'probed', confidence: 10 },

@@ -93,6 +93,7 @@ function portToWire(row: ObservedPort) {
     state: row.state,
     first_observed_at: row.firstObservedAt.toISOString(),
     observed_at: row.observedAt.toISOString(),
+    identified_at: row.identifiedAt?.toISOString() ?? null,
     profile: row.profile,
     freshness: row.freshness,
   };

@@ -112,7 +112,7 @@ function openTable({ open, nowMs }: ServerPorts, path: string): Html {
     captionVisible: true,
     columns: [
       ...portColumns,
-      { key: 'sure', header: 'Certainty', cell: certainty },
+      { key: 'sure', header: 'Certainty', cell: (row) => certaintyOfOpen(row, nowMs) },
       {
         key: 'since',
         header: 'Open since',
@@ -208,4 +208,11 @@ export function certainty({ answer }: Pick<ObservedPort, 'answer'>): Content {
   if (isGuess(answer))
     return html`<span class="unknown" title="The name is guessed from the port number.">guess by port</span>`;
   return `${answer.confidence * 10} %, answered a probe`;
+}
+
+/** The same, and the time of the answer where newer scans saw only the open port. */
+function certaintyOfOpen(row: ObservedPort, nowMs: number): Content {
+  const { identifiedAt, observedAt } = row;
+  const isEarlier = identifiedAt !== null && identifiedAt < observedAt;
+  return [certainty(row), isEarlier && [' ', age(identifiedAt.getTime(), nowMs)]];
 }

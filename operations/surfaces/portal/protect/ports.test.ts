@@ -83,7 +83,8 @@ test('NET-2.7.10: ports.json and the page say what is open since when, how sure 
       [31_337, 'full', 'fresh'],
     ],
   );
-  const { first_observed_at, observed_at, ...ssh } = ports[0]!;
+  const { first_observed_at, observed_at, identified_at, ...ssh } = ports[0]!;
+  assert.equal(identified_at, observed_at);
   assert.deepEqual(ssh, {
     ...{ address: reader.first.address, transport: 'tcp', port: 22, service: 'ssh', product: 'OpenSSH' },
     ...{ version: '9.6p1', state: 'open', profile: 'common', freshness: 'fresh' },

@@ -3,11 +3,13 @@
  *
  * A finding is told once for a server, port and software, however often it is compared; the feature that stores the check
  * remembers that. An alert stays open while the server has active findings of that severity; what is new then opens another in
- * its place, so that it is notified too. Of many servers at once, ten are notified and the rest is listed.
+ * its place, so that it is notified too. Findings that come back after the alert has ended open one again. It has recovered only
+ * where the findings are gone: where their evidence has expired, or says too little now, it ends as removed. Of many servers at once, ten are notified and
+ * the rest is listed.
  */
 import type { EventInput } from '#monitor/events/index.ts';
 import { nameServers } from '#monitor/views/index.ts';
-import type { FoundOfServer } from '#monitor/vulnerabilities/index.ts';
+import { type FoundOfServer, listActiveFindings } from '#monitor/vulnerabilities/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Subject } from './episode.ts';
 import { enqueueOpened, enqueueResolved } from './outbox-store.ts';
@@ -31,14 +33,25 @@ export function createFindingAlerts(severe: readonly ('high' | 'critical')[], ev
       isClear: severe.every((rating) => server[rating] === 0),
     }));
     const open = await findOpenBySubject(trx, kind, servers.map(keyOf));
-    const found = servers.filter((server) => server.found.length > 0);
-    const names = await nameAll(trx, found);
     for (const server of servers) {
       const openId = open.get(keyOf(server)) ?? null;
       if (openId === null || !(server.isClear || server.found.length > 0)) continue;
-      await resolveEpisode(trx, openId, server.isClear ? 'recovered' : 'removed');
+      const isGone = server.isClear && !server.hasLostSight;
+      await resolveEpisode(trx, openId, isGone ? 'recovered' : 'removed');
       if (server.isClear) await enqueueResolved(trx, openId);
     }
+    const unalerted = servers.filter(
+      (server) => !server.isClear && server.found.length === 0 && !open.has(keyOf(server)),
+    );
+    const returned = Map.groupBy(await listActiveFindings(trx, unalerted, severe), keyOf);
+    const found = [
+      ...servers.filter((server) => server.found.length > 0).map((server) => ({ ...server, isNew: true })),
+      ...unalerted.flatMap((server) => {
+        const active = returned.get(keyOf(server));
+        return active === undefined ? [] : [{ ...server, found: active, isNew: false }];
+      }),
+    ];
+    const names = await nameAll(trx, found);
     for (const [place, server] of found.entries()) {
       const name = names.get(keyOf(server)) ?? `VM ${server.vmId}`;
       const id = await insertEpisode(
@@ -46,7 +59,7 @@ export function createFindingAlerts(severe: readonly ('high' | 'critical')[], ev
         subjectOf(server, name, Math.max(0, found.length - notifiedMax), severe),
       );
       if (id !== null && place < notifiedMax) await enqueueOpened(trx, id);
-      await events.record(trx, eventOf(server, name));
+      if (server.isNew) await events.record(trx, eventOf(server, name));
     }
   };
 }

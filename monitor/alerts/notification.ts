@@ -31,7 +31,9 @@ export function makeNotification(
   }
   const title = titleOf(episode);
   const isOver = transition === 'resolved';
-  const end = episode.resolution === 'removed' ? 'was removed' : 'has recovered';
+  const removed =
+    episode.kind === 'findings_new' ? 'has no evidence of its findings any more' : 'was removed';
+  const end = episode.resolution === 'removed' ? removed : 'has recovered';
   const measured = measuredOf(episode);
   const lines = [
     isOver ? `${episode.subjectName} ${end}.` : `${title}: ${measured}.`,

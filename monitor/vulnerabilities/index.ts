@@ -34,6 +34,7 @@ import * as store from './store.ts';
 
 export type { Assessment, Finding } from './assess-service.ts';
 export type { FoundOfServer } from './assessing/deps.ts';
+export { listActive as listActiveFindings, type NewFindings } from './assessing/noted-store.ts';
 export { noteEvidence } from './assessing/queue-store.ts';
 export { type CopyAge, oldCopySeconds, overdueSeconds } from './copy-age.ts';
 export type { ServiceEvidence, UnableReason } from './identify-service.ts';

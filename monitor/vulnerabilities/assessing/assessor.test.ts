@@ -15,7 +15,7 @@ before(async () => {
 after(() => world[Symbol.asyncDispose]());
 beforeEach(async () => {
   await world.pool.query(
-    `truncate scan_attempts, scan_observations, vulnerability_servers, vulnerability_software, vulnerability_products,
+    `truncate scan_attempts, scan_observations, scan_identifications, vulnerability_servers, vulnerability_software, vulnerability_products,
       vulnerability_advisories, vulnerability_ignores, alert_episodes, events, leases cascade`,
   );
 });
@@ -279,22 +279,27 @@ test('NET-2.6: operators are alerted once of a new severe finding of a server, n
   await world.scan(first, [openssh('9.6p1')], { endedAgo: 200 });
   await world.copyRecords(both);
   await world.assess();
-  // A check that finds nothing, as after a scan that missed the version, and the same software again.
+  // A check that finds nothing, as after a scan that missed the version, which mends nothing, and the same software again.
   await world.scan(first, [openssh('9.6p1', { version: null, cpe: [] })], { endedAgo: 150 });
   await world.assess();
-  assert.deepEqual(await told(), [[1, 'recovered']]);
+  assert.deepEqual(await told(), [[1, 'removed']]);
   await world.scan(first, [openssh('9.6p1')], { endedAgo: 100 });
   await world.assess();
-  assert.deepEqual(await told(), [[1, 'recovered']], 'it is not new');
+  const again = [
+    [1, 'removed'],
+    [1, null],
+  ];
+  assert.deepEqual(await told(), again, 'the alert follows the finding');
   await world.scan(first, [openssh('9.5p1')], { endedAgo: 50 });
   await world.assess();
   assert.deepEqual(
     await told(),
     [
-      [1, 'recovered'],
+      [1, 'removed'],
+      [1, 'removed'],
       [1, null],
     ],
-    'another version is',
+    'another version is new',
   );
   const events = await world.rows<{ details: { cves: string[] } }>(
     "select details from events where kind = 'potential_vulnerabilities_found' order by id",

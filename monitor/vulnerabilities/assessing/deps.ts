@@ -6,6 +6,8 @@ import type { NewFindings, SevereCount } from './noted-store.ts';
 
 /** A server after its check: how many severe findings are active, and those that are new. */
 export interface FoundOfServer extends SevereCount {
+  /** The evidence of severe findings has expired, or says too little now: they are missing, and nothing has mended them. */
+  hasLostSight: boolean;
   /** By service, the most severe first. */
   found: readonly NewFindings[];
 }

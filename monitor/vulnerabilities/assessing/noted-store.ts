@@ -59,6 +59,32 @@ export async function noteFindings(trx: Queryable, servers: readonly ServerKey[]
   return rows;
 }
 
+/** All active findings of these severities of these servers, service by service, the most severe first. */
+export async function listActive(
+  trx: Queryable,
+  servers: readonly ServerKey[],
+  severe: readonly string[],
+): Promise<NewFindings[]> {
+  if (servers.length === 0) return [];
+  const { rows } = await sql<NewFindings>`
+    with active as (
+      select distinct on (v.cluster_id, v.vm_id, v.transport, v.port, v.fingerprint) v.*, c.found, c.cve
+      from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ vmId }) => vmId)}::bigint[])
+        as page(cluster_id, vm_id)
+      join vulnerability_services v on v.cluster_id = page.cluster_id and v.vm_id = page.vm_id and v.reason is null
+      cross join lateral (
+        select count(*)::int as found, (array_agg(f.cve order by f.place))[1] as cve from vulnerability_findings f
+        where f.software_id = v.software_id and f.rating = any(${[...severe]}::text[]) and not ${isIgnored}) c
+      where c.found > 0 order by v.cluster_id, v.vm_id, v.transport, v.port, v.fingerprint, v.address)
+    select g.cluster_id as "clusterId", g.vm_id as "vmId", g.transport, g.port, g.product, g.version, g.found, f.cve, f.score,
+      f.is_known_exploited as "isKnownExploited"
+    from active g join vulnerability_findings f on f.software_id = g.software_id and f.cve = g.cve
+    order by f.is_known_exploited desc, f.score desc nulls last, g.cluster_id, g.vm_id, g.transport, g.port`.execute(
+    trx,
+  );
+  return rows;
+}
+
 /** Active findings of a server by severity. */
 export interface SevereCount extends ServerKey {
   siteId: number;

@@ -70,6 +70,21 @@ export async function writeServices(
   await notePlaces(trx, servers);
 }
 
+/** A service with severe findings, as the check before stored it. */
+export interface SevereService extends ServerKey, Pick<ServiceRow, 'address' | 'transport' | 'port'> {
+  /** Its evidence is no evidence any more. */
+  isExpired: boolean;
+}
+
+export async function listSevere(trx: Queryable, servers: readonly ServerKey[]): Promise<SevereService[]> {
+  const { rows } = await sql<SevereService>`
+    select v.cluster_id as "clusterId", v.vm_id as "vmId", host(v.address) as address, v.transport, v.port,
+      v.observed_at <= svc_now() - interval '7 days' as "isExpired"
+    from vulnerability_services v join vulnerability_software w on w.id = v.software_id and w.severe > 0
+    where ${isOfPage('v', servers)} and v.reason is null`.execute(trx);
+  return rows;
+}
+
 /** The addresses that operations is told about, and software that is not there any more. */
 async function notePlaces(trx: Queryable, servers: readonly ServerKey[]): Promise<void> {
   await sql`

@@ -24,13 +24,14 @@ export async function visitServers(
   const services = await bind(deps, turn, changed);
   await underLease(deps.db(), turn.lease, async (trx) => {
     await store.noteAssessed(trx, servers, assessmentRules);
+    const lost = findLost(await store.listSevere(trx, changed), services);
     if (changed.length > 0) {
       await store.writeServices(trx, changed, services);
       await outdateUses(trx);
     }
     await endIgnores(trx, servers);
     await store.countServers(trx, servers);
-    await tellOfNew(deps, trx, servers);
+    await tellOfNew(deps, trx, servers, lost);
   });
 }
 
@@ -55,17 +56,29 @@ function toRow(
   return { ...service, softwareId: software && ids.get(nameOf(software))! };
 }
 
+/** Servers of which severe services expired or can't be assessed any more. */
+function findLost(before: readonly store.SevereService[], after: readonly store.ServiceRow[]): Set<string> {
+  const placeOf = (one: store.ServerKey & Pick<store.ServiceRow, 'address' | 'transport' | 'port'>) =>
+    `${keyOf(one)} ${one.address} ${one.transport}/${one.port}`;
+  const unable = new Set(after.filter(({ reason }) => reason !== null).map(placeOf));
+  return new Set(before.filter((one) => one.isExpired || unable.has(placeOf(one))).map(keyOf));
+}
+
 async function tellOfNew(
   { onChecked }: AssessorDeps,
   trx: Queryable,
   servers: readonly DueServer[],
+  lost: ReadonlySet<string>,
 ): Promise<void> {
-  const found = Map.groupBy(
-    await noted.noteFindings(trx, servers),
-    ({ clusterId, vmId }) => `${clusterId} ${vmId}`,
-  );
+  const found = Map.groupBy(await noted.noteFindings(trx, servers), keyOf);
   const checked = (await noted.countSevere(trx, servers)).map(
-    (server): FoundOfServer => ({ ...server, found: found.get(`${server.clusterId} ${server.vmId}`) ?? [] }),
+    (server): FoundOfServer => ({
+      ...server,
+      hasLostSight: lost.has(keyOf(server)),
+      found: found.get(keyOf(server)) ?? [],
+    }),
   );
   await onChecked(trx, checked);
 }
+
+const keyOf = ({ clusterId, vmId }: store.ServerKey) => `${clusterId} ${vmId}`;

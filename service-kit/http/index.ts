@@ -7,6 +7,7 @@
 
 export { type HostRules, healthPaths } from './accepted-host.ts';
 export { type ErrorFields, HttpError } from './errors.ts';
+export { onClosed } from './on-closed.ts';
 export { originOf, type RequestOrigin } from './origin.ts';
 export { preferredType } from './preferred-type.ts';
 export { newRequestId } from './request-id.ts';

@@ -23,15 +23,19 @@ export function createListener(pool: () => pg.Pool, channel: string): Listener {
   return {
     subscribe(topic) {
       subscriptions += 1;
+      let forget = () => {};
       return {
         listen: connection.ensureListening,
-        next: () => waiters.next(topic),
+        next() {
+          forget();
+          const waiter = waiters.next(topic);
+          forget = waiter.forget;
+          return waiter.woken;
+        },
         close() {
+          forget();
           subscriptions -= 1;
-          if (subscriptions === 0) {
-            waiters.forget();
-            void giveBack();
-          }
+          if (subscriptions === 0) void giveBack();
         },
       };
     },
@@ -52,19 +56,19 @@ function createWaiters() {
     for (const resolve of woken ?? []) resolve();
   };
   return {
-    next(topic: string): Promise<void> {
-      return new Promise((resolve) => {
-        const ofTopic = waiting.get(topic) ?? new Set();
-        ofTopic.add(resolve);
-        waiting.set(topic, ofTopic);
-      });
+    next(topic: string): { woken: Promise<void>; forget: () => void } {
+      const { promise: woken, resolve } = Promise.withResolvers<void>();
+      const ofTopic = waiting.get(topic) ?? new Set();
+      waiting.set(topic, ofTopic.add(resolve));
+      const forget = () => {
+        if (ofTopic.delete(resolve) && ofTopic.size === 0 && waiting.get(topic) === ofTopic)
+          waiting.delete(topic);
+      };
+      return { woken, forget };
     },
     wake,
     wakeAll() {
       for (const topic of [...waiting.keys()]) wake(topic);
-    },
-    forget() {
-      waiting.clear();
     },
   };
 }

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ReadTokens } from '#monitor/read-tokens/index.ts';
 import { readBearer } from '#service-kit/credentials/index.ts';
-import { HttpError } from '#service-kit/http/index.ts';
+import { HttpError, onClosed } from '#service-kit/http/index.ts';
 
 const sites = new WeakMap<FastifyRequest, number>();
 
@@ -27,9 +27,7 @@ export function authenticateWith(tokens: Pick<ReadTokens, 'authenticate' | 'admi
         { code: 'rate_limited', message: admission.why, retryable: true },
         { 'retry-after': String(admission.retryAfterSeconds) },
       );
-    // A caller that has gone meanwhile is not announced again.
-    if (reply.raw.closed) await admission.end();
-    else reply.raw.once('close', () => void admission.end());
+    onClosed(reply, () => void admission.end());
     sites.set(request, token.siteId);
   };
 }

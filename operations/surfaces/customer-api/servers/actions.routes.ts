@@ -41,7 +41,7 @@ export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
     const wait = {
       topic: `server:${action.serverId}`,
       timeoutMs: seconds * 1_000,
-      signal: callerSignal(request),
+      signal: callerSignal(reply),
     };
     return waitWhileAllowed(deps.notifications, call, {
       wait,

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { onClosed } from '#service-kit/http/index.ts';
 import type { Notifications, WaitOptions } from '#service-kit/notifications/index.ts';
 import type { Call } from '../call.ts';
 
@@ -35,9 +36,9 @@ export async function waitWhileAllowed<T>(
   }
 }
 
-/** Aborted when the caller disconnects, so that no wait outlives its caller. */
-export function callerSignal(request: FastifyRequest): AbortSignal {
+/** Aborted when the caller disconnects, also if that was before, so that no wait outlives its caller. */
+export function callerSignal(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
-  request.raw.socket.once('close', () => gone.abort());
+  onClosed(reply, () => gone.abort());
   return gone.signal;
 }

@@ -133,7 +133,7 @@ async function readServer(deps: ServerRouteDeps, call: Call, request: FastifyReq
   const seconds = readWait(request, reply) || waitSecondsMax;
   const isEnough = (server: Server) => wanted.includes(statusOf(server)) || statusOf(server) === 'failed';
   const server = await waitWhileAllowed(deps.notifications, call, {
-    wait: { topic: `server:${id}`, timeoutMs: seconds * 1_000, signal: callerSignal(request) },
+    wait: { topic: `server:${id}`, timeoutMs: seconds * 1_000, signal: callerSignal(reply) },
     look: () => findServer(servers, call, id),
     isEnough,
   });

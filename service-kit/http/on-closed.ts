@@ -1,0 +1,10 @@
+import type { FastifyReply } from 'fastify';
+
+/**
+ * Calls `end` once, when the answer has been sent or the caller has gone, also where that has happened by now: the hooks before
+ * may have waited for the database, and what a request holds has to be given back.
+ */
+export function onClosed({ raw }: FastifyReply, end: () => void): void {
+  if (raw.closed) end();
+  else raw.once('close', end);
+}

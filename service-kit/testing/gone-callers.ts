@@ -1,0 +1,82 @@
+/** Callers that leave while the database stands still, and what the server noticed of them. Only for tests. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import type pg from 'pg';
+
+export interface Seen {
+  response: ServerResponse;
+  socket: Socket;
+}
+
+/** Requests that servers of this process began, with their side of the connection. */
+export function watchRequests(): { seen: Seen[] } & Disposable {
+  const seen: Seen[] = [];
+  const see = (message: unknown) => seen.push(message as Seen);
+  subscribe('http.server.request.start', see);
+  return {
+    seen,
+    [Symbol.dispose]: () => {
+      unsubscribe('http.server.request.start', see);
+    },
+  };
+}
+
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await setImmediate();
+}
+
+export interface GoneCallers {
+  url: string;
+  pool: pg.Pool;
+  /** Nothing is read of these tables while callers come and go. */
+  frozen: readonly string[];
+  /** Request lines and headers, without an empty line. */
+  requests: readonly string[];
+  /** All on one connection, each before the answer to the one before. */
+  isPipelined?: boolean;
+}
+
+/** Sends requests while the database stands still, leaves, and lets the database go on; returns when it answered all of it. */
+export async function leaveWhileFrozen({
+  url,
+  pool,
+  frozen,
+  requests,
+  isPipelined,
+}: GoneCallers): Promise<void> {
+  using watched = watchRequests();
+  const { hostname, port } = new URL(url);
+  const freezer = await pool.connect();
+  try {
+    await freezer.query(`begin; lock table ${frozen.join(', ')} in access exclusive mode`);
+    const texts = requests.map((text) => `${text}\r\nhost: ${hostname}\r\n\r\n`);
+    const sent = isPipelined ? [texts.join('')] : texts;
+    const sockets = await Promise.all(
+      sent.map(async (text) => {
+        const socket = connect(Number(port), hostname);
+        socket.on('error', () => {});
+        await once(socket, 'connect');
+        socket.write(text);
+        return socket;
+      }),
+    );
+    await until(() => watched.seen.length === requests.length);
+    await until(() => isWaiting(freezer));
+    for (const socket of sockets) socket.destroy();
+    await until(() => watched.seen.every(({ socket }) => socket.closed));
+  } finally {
+    await freezer.query('rollback');
+    freezer.release();
+  }
+  await until(async () => pool.waitingCount === 0 && pool.idleCount === pool.totalCount);
+}
+
+async function isWaiting(client: pg.PoolClient): Promise<boolean> {
+  const { rows } = await client.query(
+    `select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())`,
+  );
+  return rows.length > 0;
+}

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createWorld } from '#operations/testing/dated-world.ts';
 import { isCapMissed, isNoteMissed, proveKeyCap, proveUseNotes } from './prove-key-cap.ts';
-import { proveTiming } from './prove-timing.ts';
 import { proveRoundTrips, proveSpellings } from './prove-tokens.ts';
 
 test('API-2.1.1: every token comes apart into what it was made of; a plain split would break half of them', () => {
@@ -15,12 +14,6 @@ test('API-2.1.2: of all spellings of a key one is accepted; comparing decoded by
   const result = proveSpellings(2_000);
   assert.equal(result.accepted, 0);
   assert.ok(result.decodedAccepted > 0);
-});
-
-test('API-2.1.2: a verdict that leaves early for an unknown id is seen by its time', async () => {
-  const planted = await proveTiming({ perClass: 3_000, isPlanted: true, random: Math.random });
-  assert.ok(planted.worst > 10, `|t| ${planted.worst}`);
-  assert.match(planted.pair, /unknown id/);
 });
 
 test('API-2.1.3, API-2.1.h: creates at once never pass 25, a use is written once a minute; without lock and condition both are seen', async () => {

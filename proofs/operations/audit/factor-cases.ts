@@ -6,11 +6,12 @@ import type { Stage } from './stage.ts';
 export async function addApp({ world }: Stage, personId: number, email: string): Promise<void> {
   await world.factors.removeTotp(personId);
   const { secret } = (await world.factors.beginTotp(personId, email))!;
-  const confirmed = await world.factors.confirmTotp(personId, codeOf(secret));
+  const confirmed = await world.factors.confirmTotp(personId, codeOf(secret, world));
   if (confirmed === null) throw new Error('the code of a new app was refused');
 }
 
-const codeOf = (secret: string) => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+const codeOf = (secret: string, { clock }: Stage['world']) =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: clock.nowMs() });
 
 /** The routes of one's own second factors, of a customer or of staff. */
 export function factorCases(base: '/client/account' | '/console/account'): Cases {
@@ -26,7 +27,7 @@ export function factorCases(base: '/client/account' | '/console/account'): Cases
         const { id, email } = who(stage);
         await stage.world.factors.removeTotp(id);
         const { secret } = (await stage.world.factors.beginTotp(id, email))!;
-        return post(stage, 'app/confirm', { code: codeOf(secret) });
+        return post(stage, 'app/confirm', { code: codeOf(secret, stage.world) });
       },
     ],
     [`POST ${base}/recovery`]: [

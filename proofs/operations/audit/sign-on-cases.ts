@@ -35,7 +35,7 @@ export const signOnCases: Cases = {
     async ({ world, staff }) => {
       const session = await world.signIn(staff.email);
       const { csrfToken } = (await world.sessions.read(session))!;
-      const cookies = await plantAnswer(world.signOn, systemActor, 'svc_operations');
+      const cookies = await plantAnswer(world.signOn, systemActor, 'svc_operations', world.clock.nowMs());
       return fetch(`${world.url}/sign-on/link`, {
         method: 'POST',
         headers: { accept: 'text/html', cookie: `${session}; ${cookies}` },

@@ -30,10 +30,11 @@ export async function plantAnswer<Actor extends AuditActor>(
   signOn: SignOn<Actor>,
   actor: Actor,
   cookieName: string,
+  nowMs = Date.now(),
 ): Promise<string> {
   const { privateKey, publicKey } = await plantPeer(signOn, actor);
   const secret = randomBytes(32).toString('base64url');
-  const issuedAt = Math.floor(Date.now() / 1000);
+  const issuedAt = Math.floor(nowMs / 1000);
   const assertion = signAssertion(privateKey, publicKey, {
     audience: keyIdOf(parseKeyText((await signOn.view()).publicKey!)!),
     operator_id: 7,

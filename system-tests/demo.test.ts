@@ -1,3 +1,4 @@
+// Own process: it waits for programs, while others use the processor.
 /** Operations, the monitor and a sensor as processes, in the demo that an ordinary user starts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Own process: it waits for programs, while others use the processor.
 /** The customer API on real guests: networks, firewalls and bandwidth act on packets as the API says. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -13,7 +13,7 @@ import { readFileSync } from 'node:fs';
 
 /** Files of these folders share processes. The others start programs and use interfaces of the machine. */
 const sharingFolders =
-  /^((proofs\/)?(monitor|operations|service-kit)|clients|common|contracts|lab\/\w+|sensor(?!\/commands\/)|system-tests\/testing)\//;
+  /^((proofs\/)?(monitor|operations|service-kit)|clients|common|contracts|lab\/\w+|sensor(?!\/commands\/)|system-tests)\//;
 
 const slowPattern = /^\/\/ Slow: \S/;
 
@@ -51,17 +51,19 @@ const firstTests: FirstTests = {
     ],
   ],
   longest: [
-    ['monitor/inbox/crash-points.test.ts'],
-    ['proofs/operations/customer-api/isolation.test.ts'],
-    ['proofs/sensor/spool/traced-cycles.test.ts'],
-    ['system-tests/restart.test.ts'],
-    ['proofs/sensor/collection/clock-steps.test.ts'],
-    ['sensor/collection/live-capture.test.ts'],
-    ['proofs/sensor/spool/kill.test.ts'],
+    ['monitor/facts/move/move-faults.test.ts'],
+    ['monitor/facts/clickhouse/full-conformance.test.ts'],
+    ['system-tests/restore/restore.test.ts'],
+    ['proofs/operations/traffic-explorer/explorer-queries.test.ts'],
+    ['monitor/commands/move-facts.test.ts'],
     ['proofs/monitor/inbox/faults.test.ts'],
-    ['service-kit/postgres/backup.test.ts'],
-    ['proofs/sensor/spool/storage-full.test.ts'],
-    ['tools/package/package.test.ts'],
+    // Each loads both server programs.
+    [
+      'system-tests/explorer-browser.test.ts',
+      'system-tests/sign-on-browser.test.ts',
+      'system-tests/feed-faults/feed-faults.test.ts',
+      'system-tests/feed-faults/scan-faults.test.ts',
+    ],
   ],
 };
 

@@ -96,7 +96,7 @@ test('NET-5.4: a repeated header is refused', async () => {
   for (const name of ['x-operations-timestamp', 'x-operations-signature'] as const) {
     const lines = [
       `POST ${noticePath} HTTP/1.1`,
-      'host: monitor',
+      'host: localhost',
       'connection: close',
       `content-length: ${Buffer.byteLength(body)}`,
       ...Object.entries(headers).map(([key, value]) => `${key}: ${value}`),

@@ -1,7 +1,7 @@
 /** Ignores hold for product and version, also where an earlier monitor sends a fingerprint of more. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import {
   createFindingMonitor,
   type FindingMonitor,

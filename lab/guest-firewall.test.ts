@@ -1,3 +1,4 @@
+// Slow: sends packets through the firewalls of a lab, and waits for those that do not come.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { callControl } from './control/index.ts';

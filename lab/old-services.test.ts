@@ -1,3 +1,4 @@
+// Slow: scans the services of a lab with nmap.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { identifyService } from '#monitor/vulnerabilities/identify-service.ts';

@@ -1,3 +1,4 @@
+// Slow: sends packets through the private networks of a lab, and waits for those that do not come.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';

@@ -1,3 +1,4 @@
+// Slow: starts roles of the program as processes.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// Slow: kills programs while a credential changes.
 /** A sensor killed at any step of a rotation restarts with a valid credential. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,4 +1,4 @@
-// Own process: it waits for programs, while others use the processor.
+// Slow: starts a lab and sends packets between its servers.
 /** The customer API on real guests: networks, firewalls and bandwidth act on packets as the API says. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

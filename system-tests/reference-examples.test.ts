@@ -1,3 +1,4 @@
+// Slow: runs every example of the reference in order, and waits for what each begins.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { stripTypeScriptTypes } from 'node:module';

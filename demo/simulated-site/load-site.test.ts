@@ -1,3 +1,4 @@
+// Slow: makes the telemetry of a site's history.
 /** The loader against a monitor in memory that keeps what it was sent, as the real one does: by sensor, spool and number. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Slow: makes the telemetry of a site's history, and stores it in a monitor.
 /** The simulated site in a real monitor, by its sensor API: what is stored, that nothing of it counts twice, and its label. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Slow: runs the command as a process for each case.
 /** The commands of potential vulnerabilities as processes of their own. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

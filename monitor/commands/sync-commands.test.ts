@@ -1,3 +1,4 @@
+// Slow: runs commands as processes.
 /** The operator's delivery commands as processes of their own, on the database of a monitor. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,3 +1,4 @@
+// Slow: speaks BGP with real routers, whose timers take seconds.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

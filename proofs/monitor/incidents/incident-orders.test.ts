@@ -1,3 +1,4 @@
+// Slow: delivers incidents in random orders, and again for each planted fault.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runOrders } from './incident-orders.prove.ts';

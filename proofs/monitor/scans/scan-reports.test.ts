@@ -1,3 +1,4 @@
+// Slow: sends thousands of hostile reports, and again for each planted fault.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { plantedFaults, prove } from './scan-reports.prove.ts';

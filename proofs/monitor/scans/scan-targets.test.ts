@@ -1,3 +1,4 @@
+// Slow: plans scans of random inventories, and again for each planted fault.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { plantedFaults, prove } from './scan-targets.prove.ts';

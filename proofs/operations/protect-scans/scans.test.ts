@@ -1,3 +1,4 @@
+// Slow: runs random histories of requests over several processes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { prove as proveLimits } from './scan-limits.prove.ts';

@@ -1,3 +1,4 @@
+// Slow: reads 500 broken files, and again for each planted fault.
 import { test } from 'node:test';
 import { requireProof } from '../require-proof.ts';
 import { plantedFaults, prove } from './file-robustness.prove.ts';

@@ -1,3 +1,4 @@
+// Slow: floods the engine with 60,000 flows, and again for each planted fault.
 import { test } from 'node:test';
 import { requireProof } from '../require-proof.ts';
 import * as poisoning from './dns-poisoning.prove.ts';

@@ -1,3 +1,4 @@
+// Slow: fills the table of flows, and again for each planted fault.
 import { test } from 'node:test';
 import { requireProof } from '../require-proof.ts';
 import * as pressure from './flow-pressure.prove.ts';

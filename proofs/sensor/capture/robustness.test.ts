@@ -1,3 +1,4 @@
+// Slow: reads 10,000 broken packets, and again for each planted fault.
 import { test } from 'node:test';
 import { requireProof } from '../require-proof.ts';
 import { plantedFaults, prove } from './robustness.prove.ts';

@@ -1,3 +1,4 @@
+// Slow: lives through random clocks, and again for each planted fault.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clockPlants } from './clock-plants.ts';

@@ -1,3 +1,4 @@
+// Slow: fills a disk while a sensor writes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fillStorages } from './storage-full.prove.ts';

@@ -1,3 +1,4 @@
+// Own process: it checks passwords as the product stores them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FastifyRequest } from 'fastify';

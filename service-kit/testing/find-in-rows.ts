@@ -39,7 +39,7 @@ const identifier = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
 function formsOf(secret: string | Buffer): string[] {
   const bytes = Buffer.from(secret);
-  if (bytes.length < 8) throw new TypeError('a secret of so few bytes would be found anywhere');
+  if (bytes.length < 16) throw new TypeError('a secret of so few bytes would be found anywhere');
   const forms = [
     bytes.toString('hex'),
     bytes.toString('base64').replace(/=+$/, ''),

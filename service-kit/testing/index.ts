@@ -60,8 +60,9 @@ export async function createTestDatabase(program: string, kept?: string): Promis
     await admin.end();
   }
 
-  const { pool, db } = createPool(urlOf(name), 20);
-  const { db: reader, pool: readerPool } = createPool(urlOf(name), 4, { isReadOnly: true });
+  // Each connection is a process that reads the catalogue and plans its statements anew.
+  const { pool, db } = createPool(urlOf(name), 6);
+  const { db: reader, pool: readerPool } = createPool(urlOf(name), 2, { isReadOnly: true });
   // A test's tables are small: to plan a statement takes longer than to run it.
   for (const one of [pool, readerPool]) planOnce(one);
   const drop = async () => {
@@ -143,7 +144,7 @@ async function endConnections(database: Connected): Promise<void> {
   );
   await client.end();
   // The pools learn of their ended sessions by events; the next query must not meet one of them.
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 60_000;
   const { pool, readerPool } = database;
   while (pool.totalCount + (readerPool?.totalCount ?? 0) > 0 && Date.now() < deadline)
     await new Promise((wake) => setImmediate(wake));

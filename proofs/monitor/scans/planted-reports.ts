@@ -54,6 +54,9 @@ type Change = keyof typeof changes;
 export type Plant = Tampering | Change | 'unreadable_taken';
 export const plants = [...Object.keys(tampering), ...Object.keys(changes), 'unreadable_taken'] as Plant[];
 
+/** Whether the fault is put into the tables when all reports have come, so that few will do. */
+export const isOfTables = (plant: Plant): boolean => plant in changes;
+
 export function tamper(plant: Plant, report: ScanReport, context: Context): ScanReport {
   return plant in tampering ? tampering[plant as Tampering](report, context) : report;
 }

@@ -20,7 +20,7 @@ import {
   startScanStage,
 } from '#monitor/scans/testing/scan-world.ts';
 import { makeReport, makeUnreadable, pick, type SentBody } from './hostile-reports.ts';
-import { changeStored, type Plant, plants, tamper } from './planted-reports.ts';
+import { changeStored, isOfTables, type Plant, plants, tamper } from './planted-reports.ts';
 import type { Random } from './random-inventory.ts';
 import { ReportModel } from './report-model.ts';
 import { findStoredFaults } from './stored-reports.ts';
@@ -32,6 +32,7 @@ const hostileSensors = 5;
 const idsAtOnce = 6;
 /** Reports of a run with a planted fault, which ends at the first offence; unreadable bodies are left out of it. */
 const plantedReports = 400;
+const reportsOfTables = 40;
 const growthBytesMax = 32 * 1024 * 1024;
 const refusals: ReadonlySet<string> = new Set([
   ...['400 bad_request', '413 payload_too_large', '415 unsupported_media_type'],
@@ -52,7 +53,8 @@ export async function prove({ n, seed, report }: ScanReportsOptions) {
   report([...answers].map(([answer, times]) => `${times} × ${answer}`).join(', '));
   let caught = 0;
   for (const plant of plants) {
-    const planted = await send(stage, { n: plantedReports, seed: seed + 1, plant, report: () => {} });
+    const reports = isOfTables(plant) ? reportsOfTables : plantedReports;
+    const planted = await send(stage, { n: reports, seed: seed + 1, plant, report: () => {} });
     report(`planted ${plant}: ${planted.offences[0] ?? 'NOT NOTICED'}`);
     if (planted.offences.length > 0) caught += 1;
   }
@@ -103,10 +105,10 @@ async function send(
   for (let sent = 0; sent < n && (plant === null || run.offences.length === 0); ) {
     await Promise.all([sendHonest(run), ...senders.map((sender) => sendHostile(run, sender))]);
     sent += 2 * senders.length;
-    if (halfBytes === 0 && sent >= n / 2) halfBytes = usedBytes();
+    if (plant === null && halfBytes === 0 && sent >= n / 2) halfBytes = usedBytes();
     if (sent % 2_000 === 0) report(`${sent} bodies, ${run.offences.length} offences`);
   }
-  const grownBytes = usedBytes() - halfBytes;
+  const grownBytes = plant === null ? usedBytes() - halfBytes : 0;
   if (grownBytes > growthBytesMax)
     run.offences.push(`memory grew by ${grownBytes} bytes over the second half`);
   if (plant !== null)

@@ -1,3 +1,4 @@
+// Slow: starts labs with guests, and waits for what does not come.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

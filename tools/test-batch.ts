@@ -116,14 +116,20 @@ const tell = (message: TestMessage) => void process.send!(message);
 
 /** The file whose tests run, and the processor time when they began. */
 let current: { file: string; since: number } | null = null;
-/** To load the files is a cost of all of them. */
-let loadingEach = 0;
+/** To load the files is a cost of all of them; null until the last one makes its first test. */
+let loadingEach: number | null = null;
+
+function endLoading(): void {
+  const now = readProcessorTime();
+  loadingEach = now / files.length;
+  if (current) current.since = now;
+}
 
 function beginFile(file: string | null): void {
   if (current?.file === file) return;
   const now = readProcessorTime();
-  if (current === null) loadingEach = now / files.length;
-  else tell({ kind: 'spent', file: current.file, cpuSeconds: now - current.since + loadingEach });
+  if (current)
+    tell({ kind: 'spent', file: current.file, cpuSeconds: now - current.since + (loadingEach ?? 0) });
   current = file === null ? null : { file, since: now };
 }
 
@@ -138,6 +144,7 @@ for await (const event of nodeTest.run({ files, isolation: 'none' }) as AsyncIte
   if (event.type === 'test:dequeue') for (const hook of runnersHooks.splice(0)) hook.disable();
   if (event.data === undefined || !('file' in event.data) || event.data.file === undefined) continue;
   const { file } = event.data;
+  if (event.type === 'test:enqueue' && loadingEach === null && file === files.at(-1)) endLoading();
   if (event.type === 'test:dequeue') beginFile(file);
   if (event.type === 'test:diagnostic' && event.data.nesting > 0)
     tell({ kind: 'said', file, text: event.data.message });

@@ -1,3 +1,4 @@
+// Slow: reads uploads of many megabytes.
 // Own process: it measures the memory of its process.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -101,6 +101,11 @@ export async function createStage(change: Partial<HandOffDeps> = {}) {
       current: null,
     }),
     later: (seconds: number) => clock.set(clock.nowMs() + seconds * 1000),
+    /** Makes what waits for a next attempt due, because the database's clock stands. */
+    attemptNow: () =>
+      world.database.pool.query(
+        "update hand_off_actions set next_attempt_at = svc_now() where state in ('waiting', 'ending')",
+      ),
     async addRule(
       part: Partial<RuleInput> = {},
       mode: RuleMode = 'on',

@@ -2,15 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { TelemetryMinute, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
-import type { compose } from '#monitor/composition.ts';
+import type { Monitor } from '#monitor/composition.ts';
 import { openScope } from '#monitor/facts/index.ts';
 import type { TestDatabase } from '#service-kit/testing/index.ts';
 
-/** What these take of a world of tests. */
-type World = Pick<ReturnType<typeof compose>, 'facts' | 'devices'> & {
-  database: Pick<TestDatabase, 'db'>;
-  siteId: number;
-};
+/** A world whose site gets facts. */
+type World = Pick<Monitor, 'facts' | 'devices'> & { database: TestDatabase; siteId: number };
 
 const readRunningMinute = () => Math.floor(Date.now() / 60_000);
 

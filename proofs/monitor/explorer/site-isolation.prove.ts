@@ -107,7 +107,8 @@ export async function prove(options: Options) {
     using planted = plantSql(rewrite);
     let failures = 0;
     for (const seed of plantedSeeds)
-      if (failures === 0) ({ failures } = await run(stage, { n: batch, seed, report: () => {} }));
+      if (failures === 0)
+        ({ failures } = await run(stage, { n: Math.min(batch, options.n), seed, report: () => {} }));
     if (failures > 0 && planted.changed > 0) caught += 1;
     else options.report(`not noticed: ${what} of all sites, in ${planted.changed} statements`);
   }

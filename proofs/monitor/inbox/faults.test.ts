@@ -24,7 +24,7 @@ test('B1: workers killed while sensors send: nothing is lost, nothing doubled', 
 });
 
 test('B2: a holder frozen past its lease is followed, and writes no row when it goes on', async () => {
-  // What counts is that another process follows, and what is written: how soon is measured by the proof, on a machine of its own.
+  // That a worker follows, and what is written, counts here; how soon is measured by the proof, on an idle machine.
   const options = { n: 1, seed: 3, report, sensors: 8, workers: 2, latencyMsMax: 120_000 };
   const { offences, latenciesMs } = await forceTakeovers(options);
   assert.deepEqual(offences, []);

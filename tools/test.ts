@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import { silentReporter } from '#common/reporter/index.ts';
 import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
 import { testServerDir } from '#service-kit/testing/index.ts';
-import { isSlow, planTests } from './plan-tests.ts';
+import { planTests } from './plan-tests.ts';
 import { type Lane, runTests } from './run-tests.ts';
 import { installSystemPackages } from './system-packages.ts';
 import { closeRun } from './test-report.ts';
@@ -98,7 +98,7 @@ async function runPart(part: 'fast' | 'slow', order: (files: string[]) => string
   const results = await runTests(lanes, { retries: part === 'slow' });
   const failedChecks = await checked;
   times.push(`the ${part} tests took ${sinceStart()}`, tellUse());
-  return closeRun(results, { failedChecks, times, isSlow: (file) => isSlow(root, file) });
+  return closeRun(results, { failedChecks, times, isFast: part === 'fast' });
 }
 
 /** What an ordinary user is told before anything runs. */

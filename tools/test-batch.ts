@@ -114,23 +114,33 @@ process.on('unhandledRejection', (error) => console.error(error));
 
 const tell = (message: TestMessage) => void process.send!(message);
 
-/** The file whose tests run, and the processor time when they began. */
-let current: { file: string; since: number } | null = null;
-/** To load the files is a cost of all of them; null until the last one makes its first test. */
-let loadingEach: number | null = null;
+/** What the tests of each file took that ended since processor time was read, in ms. */
+let ended = new Map<string, number>();
+/** Seconds by file, in the order in which they end. */
+const spent = new Map<string, number>();
+/** What was read last, in seconds; null until the files are loaded, which is a cost of all of them. */
+let readSeconds: number | null = null;
+let loadingEach = 0;
 
-function endLoading(): void {
+/**
+ * Divides the processor time since the last call among the tests that ended: tests that never wait end without a turn of
+ * the event loop between them. Tells of the files that are over.
+ */
+function divideTime(isEnd = false): void {
   const now = readProcessorTime();
-  loadingEach = now / files.length;
-  if (current) current.since = now;
-}
-
-function beginFile(file: string | null): void {
-  if (current?.file === file) return;
-  const now = readProcessorTime();
-  if (current)
-    tell({ kind: 'spent', file: current.file, cpuSeconds: now - current.since + (loadingEach ?? 0) });
-  current = file === null ? null : { file, since: now };
+  const wholeMs = [...ended.values()].reduce((sum, ms) => sum + ms, 0);
+  for (const [file, ms] of ended) {
+    const share = (now - readSeconds!) * (wholeMs > 0 ? ms / wholeMs : 1 / ended.size);
+    spent.set(file, (spent.get(file) ?? loadingEach) + share);
+  }
+  if (ended.size > 0) readSeconds = now;
+  ended = new Map();
+  const last = isEnd ? undefined : [...spent.keys()].at(-1);
+  for (const [file, cpuSeconds] of spent) {
+    if (file === last) continue;
+    tell({ kind: 'spent', file, cpuSeconds });
+    spent.delete(file);
+  }
 }
 
 /** Seconds of this process and of the programs it started that have ended. */
@@ -144,8 +154,10 @@ for await (const event of nodeTest.run({ files, isolation: 'none' }) as AsyncIte
   if (event.type === 'test:dequeue') for (const hook of runnersHooks.splice(0)) hook.disable();
   if (event.data === undefined || !('file' in event.data) || event.data.file === undefined) continue;
   const { file } = event.data;
-  if (event.type === 'test:enqueue' && loadingEach === null && file === files.at(-1)) endLoading();
-  if (event.type === 'test:dequeue') beginFile(file);
+  if (readSeconds === null) {
+    readSeconds = readProcessorTime();
+    loadingEach = readSeconds / files.length;
+  }
   if (event.type === 'test:diagnostic' && event.data.nesting > 0)
     tell({ kind: 'said', file, text: event.data.message });
   if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
@@ -154,11 +166,15 @@ for await (const event of nodeTest.run({ files, isolation: 'none' }) as AsyncIte
     ...{ file, name, nesting, ms: details.duration_ms, isSuite: details.type === 'suite' },
     isLeftOut: Boolean(skip || todo),
   };
+  if (nesting === 0) {
+    if (ended.size === 0) setImmediate(divideTime);
+    ended.set(file, (ended.get(file) ?? 0) + details.duration_ms);
+  }
   // An error may hold what can't be sent, so it goes as the text that is shown of it.
   // A file without a test passes by its own name.
   if (event.type === 'test:pass' && name !== file) tell({ kind: 'passed', ...outcome });
   if (event.type === 'test:fail')
     tell({ kind: 'failed', ...outcome, error: describeFailure(event.data.details.error) });
 }
-beginFile(null);
+divideTime(true);
 process.disconnect();

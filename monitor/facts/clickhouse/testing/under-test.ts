@@ -37,10 +37,12 @@ async function clickhouseUnderTest(
   client: FactClient,
   plant?: Plant,
 ): Promise<StoreUnderTest> {
-  const facts = createClickhouseFacts({ client, db: () => world.database.db, nameApplication });
+  // A view that takes long is right all the same.
+  const patient = { nameApplication, exploreMs: 600_000 };
+  const facts = createClickhouseFacts({ client, db: () => world.database.db, ...patient });
   await facts.migrate();
   const create = (process: CrashingDatabase) =>
-    createClickhouseFacts({ client: crashingClient(client, process), db: () => process.db, nameApplication });
+    createClickhouseFacts({ client: crashingClient(client, process), db: () => process.db, ...patient });
   return await engineUnderTest(world, facts, create, plant);
 }
 

@@ -21,7 +21,7 @@ import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 import { seedCatalog } from './seed-catalog.ts';
 import { createSecretWatch } from './watch-secrets.ts';
-import { beginWorldTime, endWorldTime } from './world-time.ts';
+import { beginMachineTime, beginWorldTime, endWorldTime } from './world-time.ts';
 
 export const password = 'a password for tests';
 
@@ -64,7 +64,7 @@ export async function createWorld(options: WorldOptions = {}) {
   const { reporter } = secrets;
   const mailFolder = await mkdtemp(join(tmpdir(), 'svc-world-mail-'));
   const settings = { ...readOperationsSettings({}), ...testSettings, mailFolder, ...given };
-  const ownClock = isDated ? await beginWorldTime(database) : systemClock;
+  const ownClock = isDated ? await beginWorldTime(database) : beginMachineTime(database);
   const clock = clockStartMs === undefined ? ownClock : createTestClock(clockStartMs);
   const simulated = createSimulatedDriver({
     db: () => database.db,

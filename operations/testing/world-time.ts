@@ -14,7 +14,7 @@ export const worldMinuteMs = startOfMinuteMs(worldStartMs);
 /** What the time of a world is ahead of the machine's, by the address of its database: of all that are open, the newest last. */
 const offsets = new Map<string, number>();
 
-/** The time of the world that was opened last; the machine's when none with a date is open. */
+/** The time of the world that was opened last. */
 export const worldNowMs = (): number => Date.now() + ([...offsets.values()].at(-1) ?? 0);
 
 /** Gives a database that nothing is connected to the date of a world; returns the clock of that world. */
@@ -27,6 +27,13 @@ export async function beginWorldTime(database: TestDatabase): Promise<Clock> {
   await client.end();
   offsets.set(database.url, offsetMs);
   return { ...systemClock, nowMs: () => Date.now() + offsetMs };
+}
+
+/** A world at the machine's time: others of the process may still be open, with a date of theirs. */
+export function beginMachineTime(database: TestDatabase): Clock {
+  // A world on the database of an earlier one stays in its date.
+  if (!offsets.has(database.url)) offsets.set(database.url, 0);
+  return systemClock;
 }
 
 export function endWorldTime(database: TestDatabase): void {

@@ -17,7 +17,7 @@ interface Received {
   body: Buffer;
 }
 
-/** A monitor that answers with these statuses in turn, the last one for ever; without any it hangs up. */
+/** A monitor that answers with these statuses in turn and then repeats the last one; without any it hangs up. */
 async function startMonitor(statuses: number[]) {
   const received: Received[] = [];
   const server = createServer(async (request, response) => {

@@ -52,7 +52,7 @@ const firstTests: FirstTests = {
   ],
   longest: [
     ['monitor/facts/move/move-faults.test.ts'],
-    ['monitor/facts/clickhouse/full-conformance.test.ts'],
+    ['monitor/facts/clickhouse/full-conformance.test.ts', 'monitor/facts/clickhouse/late-inserts.test.ts'],
     ['system-tests/restore/restore.test.ts'],
     ['proofs/operations/traffic-explorer/explorer-queries.test.ts'],
     ['monitor/commands/move-facts.test.ts'],

@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { silentReporter } from '#common/reporter/index.ts';
 import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
+import { shareBrowser } from '#service-kit/testing/browser.ts';
 import { testServerDir } from '#service-kit/testing/index.ts';
 import { planTests } from './plan-tests.ts';
 import { type Lane, runTests } from './run-tests.ts';
@@ -84,6 +85,7 @@ async function runChecks(): Promise<number> {
 async function runPart(part: 'fast' | 'slow', order: (files: string[]) => string[]): Promise<number> {
   const files = order(listFiles(root).filter((file) => file.endsWith('.test.ts')));
   const plan = planTests(root, files, part);
+  await using _browser = await shareBrowser();
   const tellUse = watchProcessors();
   const startedMs = performance.now();
   const sinceStart = () => formatTime(performance.now() - startedMs);

@@ -5,19 +5,33 @@ import { type Browser, chromium } from 'playwright-core';
 /** Debian's headless shell: the same engine, for a third of the processor time of the whole Chromium. */
 const shell = '/usr/lib/chromium/chromium-headless-shell';
 
-/** Starts Debian's Chromium without a window and without requests of its own; the shell where it is installed. */
+const options = {
+  executablePath: existsSync(shell) ? shell : '/usr/bin/chromium',
+  // Without a window and without requests of its own.
+  args: [
+    '--headless',
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+  ],
+};
+
+/** The address of a run's browser, in the environment of its tests. */
+const sharedAddress = 'SVC_TEST_BROWSER';
+
+/** Starts one Chromium for all tests that this process starts. */
+export async function shareBrowser(): Promise<AsyncDisposable> {
+  const server = await chromium.launchServer(options);
+  process.env[sharedAddress] = server.wsEndpoint();
+  return { [Symbol.asyncDispose]: () => server.close() };
+}
+
+/** Opens the run's browser, where nothing of another test is seen; Debian's Chromium, started for this test, without one. */
 export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: existsSync(shell) ? shell : '/usr/bin/chromium',
-    args: [
-      '--headless',
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  });
+  const address = process.env[sharedAddress];
+  return address ? chromium.connect(address) : chromium.launch(options);
 }

@@ -22,7 +22,7 @@ function factsWith(change: Partial<AttentionFacts>): AttentionFacts {
     waitingCharges: 0,
     oldestChargeMs: 0,
     webhooks: waiting(60),
-    attacks: { attacks: 0, servers: 0 },
+    attacks: { attacks: 0, servers: 0, stale: 0 },
     limitsProblem: null,
     ...change,
   };
@@ -50,7 +50,8 @@ const cases: [string, Partial<AttentionFacts>, string[]][] = [
   ['an older charge', { waitingCharges: 1, oldestChargeMs: 3_600_001 }, ['charges_unconfirmed now']],
   ['limits that are not shared', { limitsProblem: 'The limit store is full.' }, ['limits_apart soon']],
   ['a debt', { customers: { inDebt: 1 } }, ['customers_in_debt soon']],
-  ['an attack', { attacks: { attacks: 1, servers: 1 } }, ['attacks now']],
+  ['an attack', { attacks: { attacks: 1, servers: 1, stale: 0 } }, ['attacks now']],
+  ['no news of an attack', { attacks: { attacks: 0, servers: 0, stale: 1 } }, ['attacks_stale now']],
   ['late webhooks', { webhooks: waiting(61) }, ['webhooks_late now']],
 ];
 

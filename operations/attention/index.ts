@@ -22,7 +22,7 @@ export interface AttentionFacts {
   oldestChargeMs: number;
   webhooks: QueueHealth;
   /** Attacks that go on, and the servers that they are on or from. */
-  attacks: { attacks: number; servers: number };
+  attacks: { attacks: number; servers: number; stale: number };
   /** Why limits that should be shared are counted by this process alone; null when all is well. */
   limitsProblem: string | null;
 }
@@ -38,6 +38,7 @@ export type AttentionItem = { urgency: 'now' | 'soon' } & (
   | { kind: 'customers_in_debt'; count: number }
   | { kind: 'webhooks_late'; seconds: number }
   | { kind: 'attacks'; count: number; servers: number }
+  | { kind: 'attacks_stale'; count: number }
   | { kind: 'limits_apart'; why: string }
 );
 
@@ -57,8 +58,13 @@ export function findAttentionItems(facts: AttentionFacts, nowMs: number): Attent
   return found.sort((a, b) => Number(b.urgency === 'now') - Number(a.urgency === 'now'));
 }
 
-function ofAttacks({ attacks: { attacks: count, servers } }: AttentionFacts): AttentionItem[] {
-  return count === 0 ? [] : [{ kind: 'attacks', urgency: 'now', count, servers }];
+function ofAttacks({ attacks: { attacks, servers, stale } }: AttentionFacts): AttentionItem[] {
+  return [
+    ...(attacks === 0
+      ? []
+      : [{ kind: 'attacks' as const, urgency: 'now' as const, count: attacks, servers }]),
+    ...(stale === 0 ? [] : [{ kind: 'attacks_stale' as const, urgency: 'now' as const, count: stale }]),
+  ];
 }
 
 function ofServers({ servers }: AttentionFacts): AttentionItem[] {

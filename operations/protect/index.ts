@@ -33,6 +33,7 @@ export {
   type IncidentStatus,
   type IncidentVector,
   type OpenAttack,
+  type OpenAttackCounts,
   type ProjectOutcomes,
   type ProtectIncidents,
   type RefusalRow,

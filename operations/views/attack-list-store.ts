@@ -37,6 +37,13 @@ export interface AttackQuery {
   limit: number;
 }
 
+/**
+ * The state of an incident `i` now: an active one without an observation for 90 seconds is stale, also when it is the monitor
+ * that is silent (NET-3.2).
+ */
+export const incidentStateNow = sql<AttackRow['state']>`case
+  when i.state = 'active' and i.last_observed_at < svc_now() - interval '90 seconds' then 'stale' else i.state end`;
+
 /** A released address has no open incident: its end can't be observed. */
 const isOpen = sql`i.state <> 'recovered' and a.released_at is null`;
 
@@ -46,7 +53,9 @@ export async function listAttacks(db: Queryable, query: AttackQuery): Promise<At
   const conditions = [
     sql`true`,
     ...(id ? [sql`i.incident_id = ${id}::uuid`] : []),
-    ...(states ? [sql`i.state = any(${[...states]}::text[]) and (i.state = 'recovered' or ${isOpen})`] : []),
+    ...(states
+      ? [sql`${incidentStateNow} = any(${[...states]}::text[]) and (i.state = 'recovered' or ${isOpen})`]
+      : []),
     ...(severity ? [sql`i.severity = ${severity}`] : []),
     ...(name ? [sql`i.class = ${name}`] : []),
     ...(tenantId ? [sql`i.tenant_id = ${tenantId}`] : []),
@@ -57,7 +66,7 @@ export async function listAttacks(db: Queryable, query: AttackQuery): Promise<At
   ];
   const { rows } = await sql<AttackRow>`
     select i.incident_id as id, i.server_id as "serverId", s.name as "serverName", i.tenant_id as "tenantId",
-      t.name as "tenantName", i.address, i.direction, i.class, i.severity, i.state, i.started_at as "startedAt",
+      t.name as "tenantName", i.address, i.direction, i.class, i.severity, ${incidentStateNow} as state, i.started_at as "startedAt",
       i.last_observed_at as "lastObservedAt", i.recovered_at as "recoveredAt", i.peak_bps as "peakBps",
       i.peak_pps as "peakPps", i.is_drill as "isDrill", a.released_at is not null as "isReleased"
     from protect_incidents i join servers s on s.id = i.server_id join tenants t on t.id = i.tenant_id
@@ -67,10 +76,19 @@ export async function listAttacks(db: Queryable, query: AttackQuery): Promise<At
   return rows;
 }
 
-/** Attacks that go on, with news within a day, drills left out: how many, and on how many servers. */
-export async function countOpenAttacks(db: Queryable): Promise<{ attacks: number; servers: number }> {
-  const { rows } = await sql<{ attacks: number; servers: number }>`
-    select count(*) as attacks, count(distinct i.server_id) as servers
+/** Open attacks with an observation within a day, without drills. */
+export interface OpenAttackCounts {
+  /** Active ones, and the servers that have one. */
+  attacks: number;
+  servers: number;
+  stale: number;
+}
+
+export async function countOpenAttacks(db: Queryable): Promise<OpenAttackCounts> {
+  const isActive = sql`${incidentStateNow} = 'active'`;
+  const { rows } = await sql<OpenAttackCounts>`
+    select count(*) filter (where ${isActive}) as attacks, count(distinct i.server_id) filter (where ${isActive}) as servers,
+      count(*) filter (where not (${isActive})) as stale
     from protect_incidents i join allocations a on a.id = i.allocation_id
     where ${isOpen} and i.severity = 'attack' and not i.is_drill and i.last_observed_at > svc_now() - interval '1 day'`.execute(
     db,

@@ -37,7 +37,9 @@ export {
   type AttackQuery,
   type AttackRow,
   countOpenAttacks,
+  incidentStateNow,
   listAttacks,
+  type OpenAttackCounts,
 } from './attack-list-store.ts';
 export {
   type BandwidthSource,

@@ -19,7 +19,7 @@ import { type ReceiveIncidentsDeps, receiveIncidents } from './receive-incidents
 import { readStatus } from './status-store.ts';
 import * as store from './store.ts';
 
-export type { AttackQuery, AttackRow } from '#operations/views/index.ts';
+export type { AttackQuery, AttackRow, OpenAttackCounts } from '#operations/views/index.ts';
 export { describeClass } from './describe.ts';
 
 export type { IncidentCursor, IncidentQuery, IncidentRow, IncidentVector } from './incident.ts';

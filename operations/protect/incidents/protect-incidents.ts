@@ -1,7 +1,7 @@
 import type { IncidentOutcomes, IncidentsRequest } from '#contracts/admin-api/incidents.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
-import type { AttackQuery, AttackRow } from '#operations/views/index.ts';
+import type { AttackQuery, AttackRow, OpenAttackCounts } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { IncidentFilter, IncidentQuery, IncidentRow, Refusal } from './incident.ts';
 import type { IncidentStatus } from './status-store.ts';
@@ -31,7 +31,7 @@ export interface ProtectIncidents {
   /** Of all customers, newest first. Staff only. */
   listAll(actor: Actor, query: AttackQuery): Promise<AttackRow[]>;
   /** Attacks that go on, without drills. Staff only. */
-  countOpen(actor: Actor): Promise<{ attacks: number; servers: number }>;
+  countOpen(actor: Actor): Promise<OpenAttackCounts>;
   /** What became of a project's incidents within a week. Staff only. */
   readOutcomes(actor: Actor, projectId: number): Promise<ProjectOutcomes>;
 }

@@ -1,6 +1,7 @@
 /** Every statement that stores or reads incidents of servers. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Incident } from '#contracts/admin-api/incidents.ts';
+import { incidentStateNow } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/source-store.ts';
 import type { IncidentFilter, IncidentQuery, IncidentRow, Refusal } from './incident.ts';
@@ -153,11 +154,15 @@ export async function deleteExpired(tx: Queryable, limit: number): Promise<numbe
   return Number(numAffectedRows ?? 0n);
 }
 
+const isStale = sql`(${incidentStateNow} = 'stale')`;
+
 const columns = sql`incident_id as id, server_id as "serverId", tenant_id as "tenantId", address, direction, class, severity,
-  vectors, state, started_at as "startedAt", detected_at as "detectedAt", last_observed_at as "lastObservedAt",
-  recovered_at as "recoveredAt", current_bps as "currentBps", current_pps as "currentPps", peak_bps as "peakBps",
+  vectors, ${incidentStateNow} as state, started_at as "startedAt", detected_at as "detectedAt", last_observed_at as "lastObservedAt",
+  recovered_at as "recoveredAt", case when not ${isStale} then current_bps end as "currentBps",
+  case when not ${isStale} then current_pps end as "currentPps", peak_bps as "peakBps",
   peak_bps_at as "peakBpsAt", peak_pps as "peakPps", peak_pps_at as "peakPpsAt", total_bytes as "totalBytes",
-  total_packets as "totalPackets", coverage, is_drill as "isDrill", actions, alerted_at as "alertedAt",
+  total_packets as "totalPackets",
+  case when ${isStale} then 'unknown' else coverage end as coverage, is_drill as "isDrill", actions, alerted_at as "alertedAt",
   alerted_by as "alertedBy"`;
 
 type Owner = { serverId: number; tenantId: number };
@@ -165,7 +170,7 @@ type Owner = { serverId: number; tenantId: number };
 function conditionsOf(of: Owner, { states, severity, range }: IncidentFilter): RawBuilder<unknown>[] {
   return [
     sql`server_id = ${of.serverId} and tenant_id = ${of.tenantId}`,
-    ...(states ? [sql`state = any(${[...states]}::text[])`] : []),
+    ...(states ? [sql`${incidentStateNow} = any(${[...states]}::text[])`] : []),
     ...(severity ? [sql`severity = ${severity}`] : []),
     ...(range
       ? [
@@ -188,14 +193,14 @@ export async function listIncidents(
       : []),
   ];
   const { rows } = await sql<IncidentRow>`
-    select ${columns} from protect_incidents where ${sql.join(conditions, sql` and `)}
+    select ${columns} from protect_incidents i where ${sql.join(conditions, sql` and `)}
     order by started_at desc, incident_id desc limit ${limit}`.execute(db);
   return rows;
 }
 
 export async function countIncidents(db: Queryable, of: Owner, filter: IncidentFilter): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select count(*)::int as count from protect_incidents
+    select count(*)::int as count from protect_incidents i
     where ${sql.join(conditionsOf(of, filter), sql` and `)}`.execute(db);
   return rows[0]!.count;
 }
@@ -206,7 +211,7 @@ export async function findIncident(
   id: string,
 ): Promise<IncidentRow | null> {
   const { rows } = await sql<IncidentRow>`
-    select ${columns} from protect_incidents
+    select ${columns} from protect_incidents i
     where incident_id = ${id}::uuid and server_id = ${of.serverId} and tenant_id = ${of.tenantId}`.execute(
     db,
   );
@@ -233,7 +238,7 @@ export async function listOpen(
       : sql`tenant_id = any(${[...tenantIds]}::bigint[]) and not exists (
           select 1 from protect_settings c where c.server_id = i.server_id and not c.views_on)`;
   const { rows } = await sql<OpenAttack>`
-    select server_id as "serverId", bool_or(state = 'active') as "isActive",
+    select server_id as "serverId", bool_or(${incidentStateNow} = 'active') as "isActive",
       bool_or(direction = 'inbound') as "isInbound", bool_and(is_drill) as "isDrill"
     from protect_incidents i
     where state <> 'recovered' and severity = 'attack' and last_observed_at > svc_now() - interval '1 day'

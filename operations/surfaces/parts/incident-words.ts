@@ -8,22 +8,9 @@ interface IncidentState {
   lastObservedAt: Date;
 }
 
-/**
- * A sensor reports every ten seconds, and the monitor says after 90 seconds that it stopped. An open incident without news
- * for longer reads as one, also when it is the monitor that delivers nothing.
- */
-const silentMs = 150_000;
-
-/** Whether nothing is known about an open incident now. */
-export function isSilent({ state, lastObservedAt }: IncidentState, nowMs: number): boolean {
-  return state === 'stale' || (state === 'active' && nowMs - lastObservedAt.getTime() > silentMs);
-}
-
-export function incidentBadge(incident: IncidentState, nowMs: number): Html {
-  if (incident.state === 'recovered') return badge('neutral', 'recovered');
-  return isSilent(incident, nowMs)
-    ? badge('warn', 'no news')
-    : badge(incident.isDrill ? 'info' : 'bad', 'active');
+export function incidentBadge({ state, isDrill }: IncidentState): Html {
+  if (state === 'active') return badge(isDrill ? 'info' : 'bad', 'active');
+  return state === 'stale' ? badge('warn', 'no news') : badge('neutral', 'recovered');
 }
 
 /** The class as the beginning of a sentence or the text of a link: `SYN flood`. */
@@ -31,14 +18,14 @@ export const titleOfClass = (name: string): string => upperFirst(describeClass(n
 
 export const upperFirst = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** How long an incident has lasted, or did; of a silent one, as far as is known. */
+/** How long an incident has lasted, or did; of a stale one, as far as is known. */
 export function durationOf(
   incident: IncidentState & { startedAt: Date; recoveredAt: Date | null },
   nowMs: number,
 ): string {
   const endMs =
     incident.recoveredAt?.getTime() ??
-    (isSilent(incident, nowMs) ? incident.lastObservedAt.getTime() : nowMs);
+    (incident.state === 'stale' ? incident.lastObservedAt.getTime() : nowMs);
   return formatDuration(Math.max(0, (endMs - incident.startedAt.getTime()) / 1000));
 }
 

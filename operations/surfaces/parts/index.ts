@@ -23,7 +23,6 @@ export {
 export {
   durationOf,
   incidentBadge,
-  isSilent,
   openAttackBadge,
   openAttackWords,
   readIncidentCursor,

@@ -1,5 +1,5 @@
 import { incidentClasses } from '#contracts/admin-api/incidents.ts';
-import type { AttackRow } from '#operations/protect/index.ts';
+import type { AttackRow, OpenAttackCounts } from '#operations/protect/index.ts';
 import {
   age,
   badge,
@@ -11,7 +11,7 @@ import {
   type Html,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { durationOf, incidentBadge, isSilent, titleOfClass } from '../../parts/index.ts';
+import { durationOf, incidentBadge, titleOfClass } from '../../parts/index.ts';
 import type { Staff } from '../guard.ts';
 import type { MonitorLink } from '../monitor-link.ts';
 import { customerColumn, type ServerListQuery, serverCell, serverListPage } from '../server-list.ts';
@@ -25,7 +25,7 @@ export interface AttacksQuery extends ServerListQuery {
 export interface AttacksPageOptions {
   staff: Staff;
   attacks: readonly AttackRow[];
-  open: { attacks: number; servers: number };
+  open: OpenAttackCounts;
   query: AttacksQuery;
   /** Path and query of the first page. */
   url: string;
@@ -47,12 +47,12 @@ export function attacksPage(options: AttacksPageOptions): Html {
     ...{ staff, title: 'Attacks', current: 'attacks', path: '/console/attacks/', query, url, nextHref },
     state: stateOf(open),
     tabs: stateChoices.map(({ value, label }) => ({
-      ...{ value, label, count: value === 'open' ? open.attacks : undefined },
+      ...{ value, label, count: value === 'open' ? open.attacks + open.stale : undefined },
     })),
     fields: fieldsOf(query),
     columns: columnsOf(options.inMonitor, nowMs),
     rows: attacks,
-    rowTone: (row) => (isOpen(row) && !row.isDrill && !isSilent(row, nowMs) ? 'bad' : undefined),
+    rowTone: (row) => (isOpen(row) && !row.isDrill && row.state !== 'stale' ? 'bad' : undefined),
     empty: {
       title: 'No attacks',
       text: 'Attacks appear here when a monitor delivers them. Its admin project needs the permission ddos_incident_ingest.',
@@ -63,9 +63,10 @@ export function attacksPage(options: AttacksPageOptions): Html {
 
 const isOpen = (row: AttackRow) => row.state !== 'recovered' && !row.isReleased;
 
-function stateOf({ attacks, servers }: AttacksPageOptions['open']): { tone: Tone; text: string } {
-  if (attacks === 0) return { tone: 'good', text: 'All quiet.' };
+function stateOf({ attacks, servers, stale }: OpenAttackCounts): { tone: Tone; text: string } {
   const many = (count: number, one: string) => `${formatCount(count)} ${one}${count === 1 ? '' : 's'}`;
+  if (attacks === 0 && stale > 0) return { tone: 'warn', text: `No news of ${many(stale, 'attack')}.` };
+  if (attacks === 0) return { tone: 'good', text: 'All quiet.' };
   return { tone: 'bad', text: `${many(attacks, 'attack')} on ${many(servers, 'server')} now.` };
 }
 
@@ -116,7 +117,7 @@ function columnsOf(inMonitor: MonitorLink, nowMs: number): Column<AttackRow>[] {
       ],
     },
     { key: 'direction', header: 'Direction', cell: (row) => row.direction },
-    { key: 'state', header: 'State', cell: (row) => stateBadge(row, nowMs) },
+    { key: 'state', header: 'State', cell: (row) => stateBadge(row) },
     { key: 'since', header: 'Since', cell: (row) => age(row.startedAt.getTime(), nowMs) },
     {
       key: 'lasted',
@@ -134,7 +135,7 @@ function columnsOf(inMonitor: MonitorLink, nowMs: number): Column<AttackRow>[] {
   ];
 }
 
-function stateBadge(row: AttackRow, nowMs: number): Html {
+function stateBadge(row: AttackRow): Html {
   if (row.state !== 'recovered' && row.isReleased) return badge('neutral', 'server destroyed');
-  return incidentBadge(row, nowMs);
+  return incidentBadge(row);
 }

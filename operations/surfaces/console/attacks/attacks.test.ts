@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
-import { incidentOf, recovered } from '#operations/testing/incident-of.ts';
+import { incidentOf, recovered, secondsAgo } from '#operations/testing/incident-of.ts';
 
 let world: World;
 let support: string;
@@ -98,6 +98,30 @@ test('NET-2.9: the page of a project counts applied, unmatched, conflicting and 
     await get(`/console/projects/${id}`),
     /<dt>Identity conflicts<\/dt><dd><span class="figure">0/,
   );
+});
+
+test('NET-3.2: attacks of a silent monitor are not said to go on', async () => {
+  await using silent = await createWorld();
+  const customer = await silent.createCustomer('Unheard');
+  const { serverId } = await silent.deploy(customer.tenant, 'unheard-1');
+  await silent.backdate(serverId, '1 day');
+  const [first] = await silent.addresses.listAllocationsOfServers([serverId]);
+  await silent.deliverIncidents(
+    incidentOf(first!.address, { started_at: secondsAgo(500), last_observed_at: secondsAgo(91) }),
+  );
+  const staff = { email: 'unheard@staff.test', name: 'support', password, staffRole: 'support' } as const;
+  await silent.accounts.createPerson(systemActor, staff);
+  const cookie = await silent.signIn(staff.email);
+  const read = async (path: string) =>
+    (
+      await (await fetch(`${silent.url}${path}`, { headers: { accept: 'text/html', cookie } })).text()
+    ).replaceAll(/\s+/g, ' ');
+  const list = await read('/console/attacks/?state=stale');
+  assert.match(list, /No news of 1 attack\./);
+  assert.match(list, /unheard-1/);
+  const overview = await read('/console/');
+  assert.match(overview, /One attack has no recent data/);
+  assert.doesNotMatch(overview, /going on/);
 });
 
 test('a customer sees no list of attacks', async () => {

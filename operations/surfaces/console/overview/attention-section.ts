@@ -38,6 +38,12 @@ function wordsOf(item: AttentionItem): ItemWords {
         text: `${many(item.servers, 'server is', 'servers are')} concerned. Customers are told according to their settings.`,
         href: '/console/attacks/?state=open',
       };
+    case 'attacks_stale':
+      return {
+        title: many(item.count, 'attack has no recent data', 'attacks have no recent data'),
+        text: 'The monitor or its sensors are silent, so whether the attack goes on is unknown.',
+        href: '/console/attacks/?state=stale',
+      };
     case 'servers_failed':
       return {
         title: many(item.count, 'server failed to provision', 'servers failed to provision'),

@@ -155,6 +155,26 @@ test('filters by state and severity, on every page and in the total', async () =
   assert.deepEqual([first.body.pagination.total, first.body.pagination.has_more], [2, true]);
 });
 
+test('NET-3.2: 90 seconds after its last observation an attack is stale, also when the monitor delivers nothing more', async () => {
+  const { read, address } = await createReader('Silent monitor');
+  const heard = incidentOf(address, { started_at: secondsAgo(85), last_observed_at: secondsAgo(80) });
+  const unheard = incidentOf(address, { last_observed_at: secondsAgo(91), started_at: secondsAgo(100) });
+  await deliver(heard, unheard);
+  const [first, second] = (await read()).body.incidents;
+  assert.deepEqual([first.state, first.current, first.coverage], ['active', heard.current, 'complete']);
+  assert.deepEqual([second.state, second.current, second.coverage], ['stale', null, 'unknown']);
+  for (const [state, one] of [
+    ['active', heard],
+    ['stale', unheard],
+  ] as const) {
+    const { body } = await read(`state=${state}`);
+    assert.deepEqual([idsOf(body), body.pagination.total], [[one.id], 1], state);
+  }
+  // A later delivery says that it goes on.
+  await deliver({ ...unheard, revision: 2, last_observed_at: secondsAgo(5) });
+  assert.equal((await read('state=active')).body.pagination.total, 2);
+});
+
 test('a query that can’t be answered is refused with its parameter named', async () => {
   const { read, path, key } = await createReader('Strange');
   const cursor = (text: string) => `cursor=${Buffer.from(text).toString('base64url')}`;

@@ -20,7 +20,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import { durationOf, incidentBadge, isSilent, titleOfClass } from '../../parts/index.ts';
+import { durationOf, incidentBadge, titleOfClass } from '../../parts/index.ts';
 
 /** On the page at most five seconds after it was stored. */
 const refreshSeconds = 5;
@@ -43,13 +43,13 @@ export function attacksNow(server: Server, open: readonly IncidentRow[], nowMs: 
 
 export function isHeadline(incident: IncidentRow, nowMs: number): boolean {
   if (incident.severity !== 'attack' || incident.state === 'recovered') return false;
-  return !isSilent(incident, nowMs) || nowMs - incident.lastObservedAt.getTime() < silentHeadlineMs;
+  return incident.state !== 'stale' || nowMs - incident.lastObservedAt.getTime() < silentHeadlineMs;
 }
 
 /** The state of a server with attacks, as a sentence; the banner has the details. */
-export function attackState(open: readonly IncidentRow[], nowMs: number): { tone: Tone; text: string } {
+export function attackState(open: readonly IncidentRow[]): { tone: Tone; text: string } {
   if (open.every(({ isDrill }) => isDrill)) return { tone: 'info', text: 'An attack drill is running.' };
-  if (open.every((each) => isSilent(each, nowMs)))
+  if (open.every((each) => each.state === 'stale'))
     return { tone: 'warn', text: 'No news of an attack that began earlier.' };
   const count = open.length === 1 ? '' : `: ${formatCount(open.length)} attacks`;
   const isInbound = open.some(({ direction }) => direction === 'inbound');
@@ -58,7 +58,7 @@ export function attackState(open: readonly IncidentRow[], nowMs: number): { tone
 
 function attackBanner(incident: IncidentRow, nowMs: number): Html {
   return banner({
-    tone: isSilent(incident, nowMs) ? 'warn' : incident.isDrill ? 'info' : 'bad',
+    tone: incident.state === 'stale' ? 'warn' : incident.isDrill ? 'info' : 'bad',
     title: headline(incident, nowMs),
     text: textOf(incident, nowMs),
     actions: link(incidentHref(incident.serverId, incident.id), 'Details', { kind: 'button' }),
@@ -70,9 +70,7 @@ export function headline(incident: IncidentRow, nowMs: number): string {
   const since = clockTime(incident.startedAt.getTime(), nowMs);
   const what = [
     titleOfClass(incident.class),
-    incident.currentPps !== null &&
-      !isSilent(incident, nowMs) &&
-      `${packetsPerSecond(incident.currentPps)} now`,
+    incident.currentPps !== null && `${packetsPerSecond(incident.currentPps)} now`,
     `peak ${packetsPerSecond(incident.peakPps)}`,
   ].filter(Boolean);
   const begin = incident.direction === 'inbound' ? 'Under attack' : 'Sending an attack';
@@ -81,7 +79,7 @@ export function headline(incident: IncidentRow, nowMs: number): string {
 
 function textOf(incident: IncidentRow, nowMs: number): Content {
   const { address, direction, isDrill } = incident;
-  if (isSilent(incident, nowMs))
+  if (incident.state === 'stale')
     return html`No news from the sensor since ${clockTime(incident.lastObservedAt.getTime(), nowMs)}. The attack may go on. Address ${code(address)}.`;
   if (isDrill)
     return html`An exercise of our operators. No attack traffic is sent. Address ${code(address)}.`;
@@ -117,7 +115,7 @@ export function attacksTable(
           each.isDrill && [' ', badge('info', 'drill')],
         ],
       },
-      { key: 'state', header: 'State', cell: (each) => incidentBadge(each, nowMs) },
+      { key: 'state', header: 'State', cell: (each) => incidentBadge(each) },
       { key: 'direction', header: 'Direction', cell: (each) => each.direction },
       { key: 'address', header: 'Address', kind: 'code', cell: (each) => code(each.address) },
       { key: 'started', header: 'Since', cell: (each) => moment(each.startedAt.getTime(), nowMs) },
@@ -158,22 +156,19 @@ export function attacksSection(server: Server, incidents: readonly IncidentRow[]
 }
 
 /** The intervals of attacks in a chart; one that goes on reaches to its end. */
-export function attackAreas(incidents: readonly IncidentRow[], nowMs: number): ChartArea[] {
+export function attackAreas(incidents: readonly IncidentRow[]): ChartArea[] {
   return incidents
     .filter(({ severity }) => severity === 'attack')
     .map((each) => ({
       fromMs: each.startedAt.getTime(),
-      toMs: isSilent(each, nowMs) ? each.lastObservedAt.getTime() : each.recoveredAt?.getTime(),
-      label: areaLabel(each, nowMs),
+      toMs: each.state === 'stale' ? each.lastObservedAt.getTime() : each.recoveredAt?.getTime(),
+      label: areaLabel(each),
       tone: each.isDrill ? 'warn' : 'bad',
     }));
 }
 
 /** What goes on says how strong it is now; the chart's minutes know it later. */
-function areaLabel(incident: IncidentRow, nowMs: number): string {
+function areaLabel(incident: IncidentRow): string {
   const name = `${incident.isDrill ? 'Drill: ' : ''}${titleOfClass(incident.class)}`;
-  const goesOn = incident.state === 'active' && !isSilent(incident, nowMs);
-  return goesOn && incident.currentPps !== null
-    ? `${name}, ${packetsPerSecond(incident.currentPps)} now`
-    : name;
+  return incident.currentPps !== null ? `${name}, ${packetsPerSecond(incident.currentPps)} now` : name;
 }

@@ -24,7 +24,7 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { durationOf, isSilent, titleOfClass } from '../../parts/index.ts';
+import { durationOf, titleOfClass } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 import { attacksTable, clockTime, headline, incidentHref, packetsPerSecond } from './attacks.ts';
@@ -105,7 +105,7 @@ function stateOf(incident: IncidentRow, nowMs: number): { tone: Tone; text: Cont
       tone: 'good',
       text: html`Ended at ${clockTime(recoveredAt!.getTime(), nowMs)}, after ${durationOf(incident, nowMs)}.${isDrill && ' This was a drill.'}`,
     };
-  if (isSilent(incident, nowMs))
+  if (incident.state === 'stale')
     return {
       tone: 'warn',
       text: `No news from the sensor since ${clockTime(lastObservedAt.getTime(), nowMs)}. It may go on.`,
@@ -116,7 +116,7 @@ function stateOf(incident: IncidentRow, nowMs: number): { tone: Tone; text: Cont
 }
 
 function figures(incident: IncidentRow, nowMs: number): Html {
-  const isNow = incident.state === 'active' && !isSilent(incident, nowMs);
+  const isNow = incident.state === 'active';
   const observed = `observed ${clockTime(incident.lastObservedAt.getTime(), nowMs)}`;
   return stats(
     ...(isNow

@@ -66,7 +66,7 @@ export function protectPage(options: ProtectPageOptions): Html {
 
 function stateOf({ attacks, ports, delivery }: ProtectPageOptions): { tone: Tone; text: Content } {
   const now = attacks.open.filter((each) => isHeadline(each, attacks.nowMs));
-  if (now.length > 0) return attackState(now, attacks.nowMs);
+  if (now.length > 0) return attackState(now);
   const open = `${ports.open.length === 1 ? 'One open port' : `${formatCount(ports.open.length)} open ports`}`;
   const scannedAt = delivery.scans.latestAt;
   if (scannedAt === null) return { tone: 'neutral', text: 'No attack now. Not scanned for open ports yet.' };

@@ -106,7 +106,7 @@ export function liveChartData(view: LiveView): ChartData {
       { label: 'In', role: 'in', values: buckets.map(([, of]) => sumOf(of, (row) => row.inboundBps)) },
       { label: 'Out', role: 'out', values: buckets.map(([, of]) => sumOf(of, (row) => row.outboundBps)) },
     ],
-    areas: attackAreas(attacks, nowMs).filter((area) => (area.toMs ?? toMs) > fromMs),
+    areas: attackAreas(attacks).filter((area) => (area.toMs ?? toMs) > fromMs),
     reasons: gapsOf({ steps, range, createdMs, off, nowMs, pace: byLiveBuckets }),
     flags,
   };

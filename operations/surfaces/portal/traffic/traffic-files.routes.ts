@@ -82,7 +82,7 @@ async function readChart(deps: TrafficDeps, request: TrafficRequest): Promise<Re
     readView(deps, found, asked),
   ]);
   const range = sinceCreation(asked.range, server.createdAt.getTime(), steps[0]?.at.getTime());
-  const areas = attackAreas(attacks, deps.clock.nowMs());
+  const areas = attackAreas(attacks);
   const around = await readAround(deps, found, { range, address: asked.address, steps });
   return chartJson('bit/s', {
     ...chartOf(view, { ...asked, range }, steps, areas),

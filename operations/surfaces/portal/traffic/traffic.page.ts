@@ -173,7 +173,7 @@ export function usageOnlyPage(
 function stateOf({ traffic, attacks }: TrafficPageOptions): { tone: Tone; text: Content } {
   const { latestMinuteMs, nowMs } = traffic;
   const now = attacks.open.filter((each) => isHeadline(each, nowMs));
-  if (now.length > 0) return attackState(now, nowMs);
+  if (now.length > 0) return attackState(now);
   if (latestMinuteMs === null) {
     return {
       tone: 'neutral',

@@ -87,7 +87,7 @@ async function showPage(
     total: view.usage.total,
     note: around.flags.note,
     chartData: {
-      ...chartOf(view, { ...asked, range }, traffic.steps, attackAreas(attacks.inChart, attacks.nowMs)),
+      ...chartOf(view, { ...asked, range }, traffic.steps, attackAreas(attacks.inChart)),
       reasons: around.reasons,
       flags: around.flags.flags,
     },

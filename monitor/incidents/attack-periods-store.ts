@@ -4,6 +4,7 @@
  */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { staleMs } from './correlate.ts';
 
 /** One attack on, or by, one address. */
 export interface AttackPeriod {
@@ -11,10 +12,8 @@ export interface AttackPeriod {
   address: string;
   direction: 'inbound' | 'outbound';
   startedAtMs: number;
-  /** The recovery, or the last observation of an incident that has not recovered. */
+  /** The recovery; without one the moment at which the incident is stale unless it is observed again. */
   endedAtMs: number;
-  /** False: it may go on, observed or not. */
-  isOver: boolean;
   /** Captures that observed it. */
   captures: { sensorId: number; capture: string }[];
 }
@@ -27,13 +26,12 @@ export interface UnassignablePeriod {
   target: string;
   startedAtMs: number;
   endedAtMs: number;
-  isOver: boolean;
   captures: { sensorId: number; capture: string }[];
 }
 
 export interface AttackPeriods {
   attacks: AttackPeriod[];
-  /** Of the whole site; a prefix concerns its addresses, a capture all that it sees, `other` its host. */
+  /** Of the whole site. `other` concerns its host; a prefix and a capture concern what the sensors that reported them count. */
   unassignable: UnassignablePeriod[];
 }
 
@@ -41,6 +39,10 @@ interface PeriodRow extends UnassignablePeriod {
   direction: 'inbound' | 'outbound';
   class: string;
 }
+
+/** One statement answers which incidents a minute overlaps, so the answer doesn't depend on the other minutes that are asked for. */
+const endedAt = sql`case when i.state = 'recovered' then greatest(i.recovered_at, i.last_observed_at)
+  else i.last_observed_at + make_interval(secs => ${staleMs / 1000}) end`;
 
 /** Without drills. Incidents that overlap [fromMs, toMs), the earliest first. */
 export async function readAttackPeriods(
@@ -53,14 +55,13 @@ export async function readAttackPeriods(
   const { rows } = await sql<PeriodRow>`
     select i.id as "incidentId", i.target_kind as kind, i.target, i.direction, i.class,
       (extract(epoch from i.started_at) * 1000)::float8 as "startedAtMs",
-      (extract(epoch from greatest(i.recovered_at, i.last_observed_at)) * 1000)::float8 as "endedAtMs",
-      i.state = 'recovered' as "isOver",
+      (extract(epoch from ${endedAt}) * 1000)::float8 as "endedAtMs",
       coalesce((select jsonb_agg(distinct jsonb_build_object('sensorId', o.sensor_id, 'capture', o.said ->> 'capture'))
         from incident_observations o where o.incident_id = i.id), '[]') as captures
     from incidents i
     where i.site_id = ${siteId} and i.severity = 'attack' and not i.is_drill and not i.is_withdrawn
       and i.merged_into is null and i.started_at < to_timestamp(${toMs} / 1000.0::float8)
-      and greatest(i.recovered_at, i.last_observed_at) >= to_timestamp(${fromMs} / 1000.0::float8)
+      and ${endedAt} >= to_timestamp(${fromMs} / 1000.0::float8)
       and (i.target_kind <> 'host' or i.target = any(${[...addresses]}::text[]))
     order by i.started_at, i.id`.execute(db);
   const isAssigned = (row: PeriodRow) => row.kind === 'host' && row.class !== 'other';

@@ -196,8 +196,8 @@ test('attack periods: exact hosts apart from what can be assigned to no address,
     server.monitor.incidents.readAttackPeriods(server.siteId, addresses, now - 60_000, now + 1000);
   const all = await read(address, '203.0.113.20', '203.0.113.30', '203.0.113.40');
   assert.deepEqual(
-    all.attacks.map(({ address: of, isOver, captures }) => [of, isOver, captures.length]),
-    [[address, false, 1]],
+    all.attacks.map(({ address: of, captures }) => [of, captures.length]),
+    [[address, 1]],
   );
   assert.deepEqual(all.unassignable.map(({ kind, target }) => [kind, target]).sort(), [
     ['host', '203.0.113.20'],
@@ -206,4 +206,40 @@ test('attack periods: exact hosts apart from what can be assigned to no address,
   assert.deepEqual((await read('192.0.2.1')).attacks, []);
   const early = await server.monitor.incidents.readAttackPeriods(server.siteId, [address], 0, now - 60_000);
   assert.deepEqual(early, { attacks: [], unassignable: [] });
+});
+
+test('NET-2.4.5: an unassignable attack concerns minutes until 90 seconds after its last observation, whichever minutes are asked for', async () => {
+  const minute = 60_000;
+  const now = Math.floor(Date.now() / minute) * minute;
+  const silent = { startedAtMs: now - 20 * minute, lastObservedAtMs: now - 10 * minute };
+  await say(
+    'node-1',
+    flood({ ...silent, target: { kind: 'prefix', value: '203.0.113.0/24' } }),
+    flood({
+      ...silent,
+      state: 'recovered',
+      current: null,
+      recoveredAtMs: silent.lastObservedAtMs,
+      class: 'other',
+    }),
+  );
+  const asked = async (minuteMs: number, before: number, behind: number) => {
+    const { attacks, unassignable } = await server.monitor.incidents.readAttackPeriods(
+      ...([server.siteId, [address], minuteMs - before * minute, minuteMs + (1 + behind) * minute] as const),
+    );
+    return [...attacks, ...unassignable]
+      .filter((one) => one.startedAtMs < minuteMs + minute && one.endedAtMs >= minuteMs)
+      .map(({ incidentId }) => incidentId);
+  };
+  for (let ago = 25; ago > 0; ago -= 1) {
+    const alone = await asked(now - ago * minute, 0, 0);
+    assert.equal(alone.length, ago > 20 ? 0 : ago >= 10 ? 2 : ago === 9 ? 1 : 0, `${ago} minutes ago`);
+    for (const [before, behind] of [
+      [1, 0],
+      [0, 1],
+      [30, 0],
+      [30, 30],
+    ] as const)
+      assert.deepEqual(await asked(now - ago * minute, before, behind), alone, `${ago} minutes ago`);
+  }
 });

@@ -68,8 +68,8 @@ test('NET-2.4.5: a minute that overlaps an attack which can not be assigned is u
   assert.equal(judge({}, [other], { minute: minute + 120 }).reason, null);
 });
 
-test('NET-2.4.5: a prefix concerns its addresses, a capture what its sensor observed, class other its host', () => {
-  const period = { startedAtMs: 0, endedAtMs: 1, isOver: false };
+test('NET-2.4.5: a prefix concerns its addresses that its sensor counts, a capture all that its sensor counts, class other its host', () => {
+  const period = { startedAtMs: 0, endedAtMs: minute * 1000 };
   const captures = [{ sensorId: 1, capture: 'eth0' }];
   const found = concernsOf(
     '192.0.2.7',
@@ -92,14 +92,15 @@ test('NET-2.4.5: a prefix concerns its addresses, a capture what its sensor obse
     found.map(({ incidentId, isOwn, sensorIds }) => [incidentId, isOwn, sensorIds]),
     [
       ['own', true, null],
-      ['prefix', false, null],
+      ['prefix', false, [1]],
       ['capture', false, [1]],
       ['other', false, null],
     ],
   );
-  const [capture] = found.filter(({ incidentId }) => incidentId === 'capture');
-  assert.equal(judge({ sensorId: 1 }, [capture!]).reason, 'unassignable');
-  assert.equal(judge({ sensorId: 2 }, [capture!]).reason, null, 'another sensor saw the address');
+  for (const each of found.filter(({ incidentId }) => ['prefix', 'capture'].includes(incidentId))) {
+    assert.equal(judge({ sensorId: 1 }, [each]).reason, 'unassignable');
+    assert.equal(judge({ sensorId: 2 }, [each]).reason, null, 'another sensor counts the address');
+  }
 });
 
 test('NET-2.4.6: expected is the mean of at least five healthy minutes of the thirty before', () => {

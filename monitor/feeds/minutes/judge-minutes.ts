@@ -121,7 +121,7 @@ function during(minute: number, { sensorId }: DetectorReport, concerns: readonly
   );
 }
 
-/** The attacks of a site as they concern an address; one on a capture concerns what its sensor observed. */
+/** The attacks of a site as they concern an address; one on a capture or a prefix concerns what the sensors that reported it count. */
 export function concernsOf(
   address: string,
   { attacks, unassignable }: AttackPeriods,
@@ -132,21 +132,16 @@ export function concernsOf(
       incidentId,
       startedAtMs,
       endedAtMs,
-      isOver,
-    }: Pick<UnassignablePeriod, 'incidentId' | 'startedAtMs' | 'endedAtMs' | 'isOver'>,
+    }: Pick<UnassignablePeriod, 'incidentId' | 'startedAtMs' | 'endedAtMs'>,
     isOwn: boolean,
     sensorIds: readonly number[] | null = null,
-  ): Concern => ({
-    ...{ incidentId, isOwn, sensorIds, fromMs: startedAtMs },
-    // One that is not over may go on, observed or not.
-    toMs: isOver ? endedAtMs : Number.MAX_SAFE_INTEGER,
-  });
+  ): Concern => ({ incidentId, isOwn, sensorIds, fromMs: startedAtMs, toMs: endedAtMs });
   return [
     ...attacks.filter((one) => one.address === address).map((one) => of(one, true)),
     ...unassignable
       .filter(({ kind, target }) => kind === 'capture' || isInPrefix(address, target))
       .map((one) =>
-        of(one, false, one.kind === 'capture' ? one.captures.map(({ sensorId }) => sensorId) : null),
+        of(one, false, one.kind === 'host' ? null : one.captures.map(({ sensorId }) => sensorId)),
       ),
   ];
 }

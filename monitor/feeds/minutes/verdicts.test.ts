@@ -100,7 +100,7 @@ test('NET-2.4.5, NET-2.4.3: an attack minute has its own amounts, and the sweep 
   await attackIn(10, 300, 30);
   const captures = [{ sensorId: sensor, capture: 'uplink0' }];
   periods.attacks.push({
-    ...{ incidentId: randomUUID(), address, direction: 'inbound', captures, isOver: true },
+    ...{ incidentId: randomUUID(), address, direction: 'inbound', captures },
     ...{ startedAtMs: minutesAgo(10) * 1000 + 5000, endedAtMs: minutesAgo(10) * 1000 + 50_000 },
   });
   const points = await deliver();
@@ -129,7 +129,7 @@ test('NET-2.4.3: an attack that another capture saw a packet more of is checked 
   await attackIn(9, 310, 31, 'br0');
   const captures = ['uplink0', 'br0'].map((capture) => ({ sensorId: sensor, capture }));
   periods.attacks.push({
-    ...{ incidentId: randomUUID(), address, direction: 'inbound', captures, isOver: true },
+    ...{ incidentId: randomUUID(), address, direction: 'inbound', captures },
     ...{ startedAtMs: minutesAgo(10) * 1000, endedAtMs: minutesAgo(9) * 1000 + 50_000 },
   });
   const points = await deliver();
@@ -151,7 +151,7 @@ test('NET-2.4.5: without a complete report, an epoch or an assignable attack the
   await pool.query('delete from detector_minutes where minute = to_timestamp($1)', [minutesAgo(15)]);
   const captures = [{ sensorId: sensor, capture: 'uplink0' }];
   periods.unassignable.push({
-    ...{ incidentId: randomUUID(), kind: 'prefix', target: '203.0.113.0/24', captures, isOver: true },
+    ...{ incidentId: randomUUID(), kind: 'prefix', target: '203.0.113.0/24', captures },
     ...{ startedAtMs: minutesAgo(14) * 1000, endedAtMs: minutesAgo(14) * 1000 + 30_000 },
   });
   const points = await deliver();

@@ -3,7 +3,7 @@
  * applications, and download a table. At the end one task with the pointer: dragging over a chart.
  */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { text as textOf } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { systemActor } from '#monitor/operators/index.ts';
@@ -119,7 +119,7 @@ describe('an operator’s tasks by keyboard', () => {
     await user.tabTo(/^Applications by bytes as CSV$/);
     const [file] = await Promise.all([user.page.waitForEvent('download'), user.press('Enter')]);
     assert.match(file.suggestedFilename(), /applications.*\.csv$/);
-    const [header, row] = (await readFile(await file.path(), 'utf8')).split('\r\n');
+    const [header, row] = (await textOf(await file.createReadStream())).split('\r\n');
     assert.match(header!, /^name,service,evidence,in_bytes,out_bytes/);
     assert.match(row!, /^example\.net,tcp\/443,tls_sni,\d+,\d+/);
   });

@@ -10,11 +10,12 @@ import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { aheadSecondsMax, type LiveReceipt } from '#contracts/sensor-api/http.ts';
+import { liveWindowMs } from '#contracts/sensor-api/live.ts';
 import { createIntake } from '#monitor/intake/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
 import type { LiveDeps } from './deps.ts';
 import { withoutForeign } from './foreign-hosts.ts';
-import type { LiveRate, LiveStore, WindowList } from './live-store.ts';
+import type { LiveRate, LiveStore, StoredWindow, WindowList } from './live-store.ts';
 import { createSiteReader } from './read-site.ts';
 import type { SiteLive } from './sum-windows.ts';
 
@@ -30,8 +31,15 @@ export interface Live {
    * `live.store_…` while the store accepts nothing.
    */
   receive(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Promise<LiveReceipt>;
-  /** A site's windows that began at or after this time, newest first, with their hosts; limited (NET-2.5.3). */
-  listWindows(siteId: number, sinceMs: number, limit: number): Promise<WindowList>;
+  /**
+   * A site's windows that began at or after this time, newest first, with their hosts; limited (NET-2.5.3). Of a bucket of ten
+   * seconds there are all captures' windows or none: a part of them would read as a lower rate.
+   */
+  listWindows(
+    siteId: number,
+    sinceMs: number,
+    limit: number,
+  ): Promise<Pick<WindowList, 'windows' | 'isLimited'>>;
   /**
    * A site's traffic after selection: each address and window from its strongest capture; optionally of one address
    * only.
@@ -52,11 +60,19 @@ const hostRowsMax = 100_000;
 /** Maximum bytes of one read, decoded (NET-2.5.3). */
 const readBytesMax = 16 * 1024 * 1024;
 
+const bucketOf = ({ startedAtMs }: StoredWindow) => Math.floor(startedAtMs / liveWindowMs);
+
 /** Reads windows alone, for features that are made before reception. */
 export function createWindowReader(store: Pick<LiveStore, 'list'>): Pick<Live, 'listWindows'> {
   return {
-    listWindows: (siteId, sinceMs, limit) =>
-      store.list({ siteId, sinceMs, limit, hostsMax: hostRowsMax, bytesMax: readBytesMax }),
+    async listWindows(siteId, sinceMs, limit) {
+      const range = { siteId, sinceMs, limit, hostsMax: hostRowsMax, bytesMax: readBytesMax };
+      const { windows, isLimited, isTrimmed } = await store.list(range);
+      if (!isLimited && !isTrimmed) return { windows, isLimited };
+      // The cut is within the bucket of the oldest window, or at its beginning.
+      const cut = bucketOf(windows.at(-1)!);
+      return { windows: windows.filter((one) => bucketOf(one) > cut), isLimited };
+    },
   };
 }
 

@@ -61,6 +61,8 @@ export interface WindowList {
   windows: StoredWindow[];
   /** A limit cut the result. */
   isLimited: boolean;
+  /** The site's history is full, so older windows of this range may have been deleted. */
+  isTrimmed: boolean;
 }
 
 export interface LiveStore {

@@ -152,6 +152,7 @@ async function listWindows(
   return {
     windows,
     isLimited: rows.length > 0 && rows.length < Math.min(rows[0]!.matching, historyMax),
+    isTrimmed: rows.length > 0 && rows[0]!.matching >= historyMax,
   };
 }
 

@@ -59,7 +59,11 @@ export function createRedisStore(options: RedisStoreOptions): LiveStore {
         const head = JSON.parse(found[i]!.toString()) as Head;
         listed.push({ ...head, hosts: unpackHosts(found[i + 1]!) });
       }
-      return { windows: listed, isLimited: listed.length > 0 && listed.length < matching };
+      return {
+        windows: listed,
+        isLimited: listed.length > 0 && listed.length < matching,
+        isTrimmed: matching >= options.historyMax,
+      };
     },
     async listRates(siteId) {
       const nowMs = options.now?.() ?? Number(await ask(() => client.sendCommand(['TIME'])).then(timeOf));

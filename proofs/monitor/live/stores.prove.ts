@@ -216,7 +216,11 @@ function createModel(
         const bytes = (i + 1) * decodedBytes.window + rows * decodedBytes.host;
         return i === 0 || (rows <= hostsMax && bytes <= bytesMax) ? [window] : [];
       });
-      return { windows, isLimited: windows.length > 0 && windows.length < matching.length };
+      return {
+        windows,
+        isLimited: windows.length > 0 && windows.length < matching.length,
+        isTrimmed: matching.length >= bounds.historyMax,
+      };
     },
     async listRates(siteId) {
       const newest = new Map<string, StoredWindow>();

@@ -1,16 +1,13 @@
 /** The incident feed (NET-4.g, NET-3.2): what the monitor says of attacks, and what operations made of it. */
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { Count, Id, Nullable, Share, Timestamp } from '../scalars.ts';
 import type { FeedContract } from './contract.ts';
 
-const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const Id = Type.Integer({ minimum: 1 });
 const Uuid = Type.String({
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
 });
-const Timestamp = Type.String({ format: 'date-time' });
-const Rate = Type.Number({ minimum: 0 });
-const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const Share = Type.Number({ minimum: 0, maximum: 1 });
+/** No site has a petabit per second, nor a quadrillion packets. */
+const Rate = Type.Number({ minimum: 0, maximum: 1e15 });
 const strict = { additionalProperties: false } as const;
 
 /** In the order in which a sensor considers them. */
@@ -49,7 +46,7 @@ export type IncidentAction = Static<typeof IncidentAction>;
 export const Incident = Type.Object(
   {
     id: Uuid,
-    revision: Type.Integer({ minimum: 1 }),
+    revision: Id,
     target: Type.Object(
       {
         kind: Type.Enum(['host', 'prefix', 'capture']),

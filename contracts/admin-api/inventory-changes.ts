@@ -3,8 +3,7 @@
  * something happened to a server and when, never what: no rule, no network, no person.
  */
 import { type Static, Type } from 'typebox';
-
-const Id = Type.Integer({ minimum: 1 });
+import { Id } from '../scalars.ts';
 
 /** A version may add kinds, so a reader leaves out those that it does not know. */
 export const inventoryChangeKinds = [

@@ -1,11 +1,9 @@
 /** The live feed (NET-2.5): completed ten-second buckets of exact addresses. */
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { Id, Nullable, Timestamp } from '../scalars.ts';
 import type { FeedContract } from './contract.ts';
 import { TelemetryReceipts } from './schemas.ts';
 
-const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const Id = Type.Integer({ minimum: 1 });
-const Timestamp = Type.String({ format: 'date-time' });
 const Rate = Nullable(Type.Number({ minimum: 0 }));
 const strict = { additionalProperties: false } as const;
 

@@ -2,13 +2,11 @@
  * Scan requests and scan results between operations and the monitor (NET-2.7, NET-4.e, NET-4.f): the monitor fetches what
  * customers asked for, says what became of each, and delivers results, each until its receipt is there.
  */
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { ScanId, scanFindings } from '../port-scan/index.ts';
+import { Id, Nullable, Timestamp } from '../scalars.ts';
 import type { AdminContract, FeedContract } from './contract.ts';
 
-const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const Id = Type.Integer({ minimum: 1 });
-const Timestamp = Type.String({ format: 'date-time' });
 const strict = { additionalProperties: false } as const;
 
 /** One address that a full scan was asked for. `id` is the request's for good, and becomes the scan's id. */

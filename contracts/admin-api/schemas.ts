@@ -5,12 +5,10 @@
  * `{error: {code, message, request_id, …}}`: 401 bad token, 403 `permission_missing` with the permission's name in
  * `details`, 413 and 422 for bounds. Unknown fields are refused on requests.
  */
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { Id, Nullable, Timestamp } from '../scalars.ts';
 import type { AdminContract, FeedContract } from './contract.ts';
 
-const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const Id = Type.Integer({ minimum: 1 });
-const Timestamp = Type.String({ format: 'date-time' });
 const Rate = Nullable(Type.Number({ minimum: 0 }));
 
 /** Only what the project may do appears (NET-4.l). */

@@ -5,14 +5,11 @@
  * A projection is all that is known of one allocation generation at the time of one check; the next one takes its place. It
  * names the scan and the evidence of each service, so that nothing of it is believed of another owner, scan or version.
  */
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { ScanId, ScanTransport, scanServicesMax } from '../port-scan/index.ts';
+import { Count, Id, Nullable, Timestamp } from '../scalars.ts';
 import type { FeedContract } from './contract.ts';
 
-const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const Id = Type.Integer({ minimum: 1 });
-const Timestamp = Type.String({ format: 'date-time' });
-const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const strict = { additionalProperties: false } as const;
 /** What a service says of itself is written by a stranger: bounded, in one line. */
 const Answer = Nullable(Type.String({ minLength: 1, maxLength: 256 }));

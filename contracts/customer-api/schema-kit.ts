@@ -4,18 +4,20 @@
  * `snake_case`, UTC RFC 3339, integer ids, money as decimal text with its currency. Every documented field is always
  * there, `null` when unknown. What these schemas don't name can't leave the server.
  */
-import { type TSchema, Type } from 'typebox';
+import { Type } from 'typebox';
+import { Nullable, Timestamp } from '../scalars.ts';
 import { errorKinds } from './errors.ts';
 
-/** Always there, `null` when unknown. */
-export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+export { Nullable } from '../scalars.ts';
+
 /** One of a closed list of words. */
 export const OneOf = <const V extends readonly string[]>(values: V, description?: string) =>
   Type.Unsafe<V[number]>({ type: 'string', enum: [...values], ...(description ? { description } : {}) });
+/** UTC, RFC 3339. */
 /** An integer id. */
 export const Id = Type.Integer({ minimum: 1 });
 /** UTC, RFC 3339. */
-export const Moment = Type.String({ format: 'date-time' });
+export const Moment = Timestamp;
 /** An amount as decimal text; its currency stands beside it. */
 export const Money = Type.String({ pattern: '^-?\\d+\\.\\d{2,4}$', description: 'Decimal text.' });
 

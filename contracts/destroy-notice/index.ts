@@ -6,6 +6,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Static, Type } from 'typebox';
+import { Id, Timestamp } from '../scalars.ts';
 
 export const timestampHeader = 'x-operations-timestamp';
 export const signatureHeader = 'x-operations-signature';
@@ -14,11 +15,11 @@ export const noticeBytesMax = 64 * 1024;
 export const noticeToleranceSeconds = 300;
 
 export const DestroyNotice = Type.Object({
-  cluster_id: Type.Integer({ minimum: 1 }),
-  destroyed_at: Type.Optional(Type.String({ format: 'date-time' })),
+  cluster_id: Id,
+  destroyed_at: Type.Optional(Timestamp),
   virtual_machines: Type.Array(
     Type.Object({
-      id: Type.Integer({ minimum: 1 }),
+      id: Id,
       mac_addresses: Type.Optional(Type.Array(Type.String({ maxLength: 17 }), { maxItems: 64 })),
     }),
     { maxItems: 100 },

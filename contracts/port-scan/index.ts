@@ -6,10 +6,9 @@
  * discovery finds open ports, identification asks only those what they run (NET-2.7.5).
  */
 import { createHash } from 'node:crypto';
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { Nullable, Timestamp } from '../scalars.ts';
 
-const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const Timestamp = Type.String({ format: 'date-time' });
 const PortNumber = Type.Integer({ minimum: 1, maximum: 65_535 });
 const strict = { additionalProperties: false } as const;
 /** What a service says of itself is written by a stranger: bounded, without control characters. */

@@ -5,11 +5,10 @@
  * A report is answered with 200 only when it is stored for good. The same (scan, kind, `at`) may come again: `duplicate`.
  * 400, 413 and 422 mean: never send it again. A monitor without these routes answers 404, and its sensor scans nothing.
  */
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { ScanId, ScanProfile, ScanTransport, scanFindings, scanServicesMax } from '../port-scan/index.ts';
+import { Count, Id, Nullable, Timestamp } from '../scalars.ts';
 
-const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const Timestamp = Type.String({ format: 'date-time' });
 const TargetId = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9:._-]+$' });
 const strict = { additionalProperties: false } as const;
 
@@ -26,8 +25,8 @@ export const ScanTarget = Type.Object({
   address: Type.String({ minLength: 2, maxLength: 45 }),
   interface: Type.String({ minLength: 1, maxLength: 15 }),
   source_address: Type.String({ minLength: 2, maxLength: 45 }),
-  vm_id: Type.Integer({ minimum: 1 }),
-  nic_id: Type.Integer({ minimum: 1 }),
+  vm_id: Id,
+  nic_id: Id,
   inventory_at: Timestamp,
 });
 export type ScanTarget = Static<typeof ScanTarget>;
@@ -77,7 +76,7 @@ export const ScanStep = Type.Enum([
 export type ScanStep = Static<typeof ScanStep>;
 
 const attempt = {
-  plan_revision: Type.Integer({ minimum: 0 }),
+  plan_revision: Count,
   scan_id: ScanId,
   scan_request_id: Nullable(ScanId),
   target_id: TargetId,

@@ -14,3 +14,4 @@ export { newRequestId } from './request-id.ts';
 export { type App, createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';
 export { sourceBucket } from './source.ts';
 export { parseStrictJson } from './strict-json.ts';
+export { findUnkeepableTexts, unkeepableText } from './unkeepable.ts';

@@ -282,6 +282,7 @@ function translate(error: FastifyError | HttpError): Translated {
   switch (error.code) {
     // PostgreSQL keeps no U+0000. Surfaces that name fields find it first; everywhere else this is what is said.
     case '22021':
+    case '22P05':
       return as(422, {
         code: 'validation_failed',
         reason: 'invalid_fields',

@@ -22,7 +22,13 @@ import {
 } from '#contracts/destroy-notice/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Connection } from '#monitor/operations-client/index.ts';
-import { type App, HttpError, parseStrictJson } from '#service-kit/http/index.ts';
+import {
+  type App,
+  findUnkeepableTexts,
+  HttpError,
+  parseStrictJson,
+  unkeepableText,
+} from '#service-kit/http/index.ts';
 import { readRawBody } from './read-raw-body.ts';
 import { createRefusalCounter } from './refusal-counter.ts';
 
@@ -112,7 +118,11 @@ function readNotice(body: Buffer, parse: (text: string) => unknown): DestroyNoti
   } catch (error) {
     throw unfit(error instanceof SyntaxError ? error.message : 'The body is not UTF-8.');
   }
-  if (Notice.Check(notice)) return notice;
+  if (Notice.Check(notice)) {
+    const [path] = findUnkeepableTexts(notice);
+    if (path === undefined) return notice;
+    throw unfit(`${path}: ${unkeepableText}.`);
+  }
   const fault = Notice.Errors(notice)[0];
   const path = fault?.instancePath.replace(/^\//, '').replaceAll('/', '.') || 'body';
   throw unfit(`${path}: ${fault?.message ?? 'is not valid'}.`);

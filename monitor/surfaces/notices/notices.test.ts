@@ -8,7 +8,11 @@ import { noticePath, signNotice } from '#contracts/destroy-notice/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createWorld, fingerprintTables, type World } from '#monitor/testing/world.ts';
 import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
+import { hostileBodies } from '#service-kit/testing/hostile-bodies.ts';
 import { registerNotices } from './index.ts';
+
+/** A proof sends 20,000. */
+const hostileNotices = Number(process.env.SVC_TEST_HOSTILE_REQUESTS ?? 120);
 
 const secret = 'a-secret-that-both-sides-know-well';
 const nowSeconds = 1_790_000_000;
@@ -177,4 +181,17 @@ test('NET-4.i: a new secret refuses the old one at once, on every replica, and r
   // The count is written after the answer; without it the test ends by its time limit.
   while ((await other.connection.noticeStatus())!.refusedCount === 0) await nextTurn();
   await replica.stop();
+});
+
+test('NET-2.8: no value of JSON in any place of a signed notice is a fault of the server', async () => {
+  const valid = {
+    cluster_id: 7,
+    destroyed_at: '2026-01-01T00:00:00Z',
+    virtual_machines: [{ id: 9001, mac_addresses: ['52:54:00:00:90:01'] }, { id: 9002 }],
+  };
+  for (const hostile of hostileBodies(valid, hostileNotices, 12)) {
+    const body = JSON.stringify(hostile);
+    const { status, body: answer } = await send(body, signed(body));
+    assert.ok(status < 500, `${status} ${body.slice(0, 500)}: ${answer}`);
+  }
 });

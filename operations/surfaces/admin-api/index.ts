@@ -12,7 +12,7 @@ import type { FeedReceiver } from '#operations/feeds/index.ts';
 import type { ProtectScans } from '#operations/protect/index.ts';
 import type { ServerChanges } from '#operations/server-changes/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
-import type { App } from '#service-kit/http/index.ts';
+import { type App, findUnkeepableTexts, HttpError, unkeepableText } from '#service-kit/http/index.ts';
 import { authenticateProject } from './authenticate.ts';
 import { registerDiscovery } from './discovery.routes.ts';
 import { registerInventory } from './inventory.routes.ts';
@@ -47,6 +47,18 @@ export async function registerAdminApi(app: App, deps: AdminApiDeps): Promise<vo
     async (scope) => {
       const routes = scope as unknown as App;
       routes.addHook('onRequest', authenticateProject(deps.adminProjects));
+      routes.addHook('preHandler', async ({ body }) => {
+        const paths = findUnkeepableTexts(body);
+        if (paths.length === 0) return;
+        throw new HttpError(422, {
+          ...{
+            code: 'validation_failed',
+            reason: 'invalid_fields',
+            message: 'Some fields are not as they must be.',
+          },
+          fields: paths.map((path) => ({ path, code: 'characters', message: unkeepableText })),
+        });
+      });
       registerDiscovery(routes, deps);
       registerInventory(routes, deps);
       registerInventoryChanges(routes, deps);

@@ -2,7 +2,7 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { schemas } from '#contracts/customer-api/index.ts';
-import { HttpError } from '#service-kit/http/index.ts';
+import { findUnkeepableTexts, HttpError, unkeepableText } from '#service-kit/http/index.ts';
 
 export interface InputFault {
   path: string;
@@ -31,23 +31,22 @@ export function compileValidator(schema: TSchema): Validator {
       const errors = compiled.Errors(value) as SchemaError[];
       faults.push(...errors.flatMap((error) => explain(error, errors, known)));
     } else {
-      findUnkeepable(value, '', faults);
+      for (const path of findUnkeepableTexts(value))
+        faults.push({ path, code: 'characters', message: unkeepableText });
+      findUnsafeNumbers(value, '', faults);
     }
     if (faults.length > 0) throw invalidFields(faults);
   };
 }
 
-/** What fits a schema and still can't be kept as it is: PostgreSQL has no U+0000, JavaScript no integer beyond 2^53. */
-function findUnkeepable(value: unknown, path: string, faults: InputFault[]): void {
-  if (typeof value === 'string') {
-    if (value.includes('\0') || !value.isWellFormed())
-      faults.push({ path, code: 'characters', message: 'must not contain U+0000 or half a surrogate pair' });
-  } else if (typeof value === 'number') {
+/** JavaScript has no integer beyond 2^53. */
+function findUnsafeNumbers(value: unknown, path: string, faults: InputFault[]): void {
+  if (typeof value === 'number') {
     if (!Number.isSafeInteger(Math.trunc(value)))
       faults.push({ path, code: 'maximum', message: `must be <= ${Number.MAX_SAFE_INTEGER}` });
   } else if (typeof value === 'object' && value !== null) {
     for (const [name, member] of Object.entries(value))
-      findUnkeepable(member, path === '' ? name : `${path}.${name}`, faults);
+      findUnsafeNumbers(member, path === '' ? name : `${path}.${name}`, faults);
   }
 }
 

@@ -3,7 +3,8 @@ import {
   OperationsError,
   type OperationsFault,
 } from '#monitor/operations-client/index.ts';
-import { underLease } from '#service-kit/leases/index.ts';
+import { LeaseLost, underLease } from '#service-kit/leases/index.ts';
+import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import type { Parcel } from './feed.ts';
 import type { FeedItem, Round, Visit } from './round.ts';
 import type { Run, RunDeps, Turn } from './run.ts';
@@ -60,9 +61,21 @@ export async function deliverDue(deps: RunDeps, turn: Turn, round: Round, run: R
   }
 }
 
+/** What can't be made of one item keeps no other from being delivered; a database that is away concerns all. */
+async function build({ work, feed, reporter }: RunDeps, round: Round, items: readonly FeedItem[]) {
+  try {
+    return await work.build(items, round);
+  } catch (error) {
+    if (error instanceof OperationsError || error instanceof LeaseLost || isConnectionFailure(error))
+      throw error;
+    reporter.error('stored data can not be delivered', { feed: feed.name, item: items[0]!.key, error });
+    throw new OperationsError('unreadable');
+  }
+}
+
 /** Sends one parcel and notes its visits. Returns what has to be sent again in smaller parcels. */
 async function sendParcel(
-  { feed, work }: RunDeps,
+  deps: RunDeps,
   round: Round,
   items: readonly FeedItem[],
   visits: Visits,
@@ -70,10 +83,10 @@ async function sendParcel(
 ): Promise<(readonly FeedItem[])[]> {
   let parcel: Parcel<unknown, unknown> | null = null;
   try {
-    parcel = await work.build(items, round);
+    parcel = await build(deps, round, items);
     visits.add(parcel.visits);
     if (parcel.request === null) return [];
-    const taken = parcel.take(await round.client.deliver(feed.contract, parcel.request));
+    const taken = parcel.take(await round.client.deliver(deps.feed.contract, parcel.request));
     if (!answersEach(items, [...parcel.visits, ...taken])) throw new OperationsError('malformed');
     visits.add(taken);
     faults.succeeded();
@@ -87,8 +100,8 @@ async function sendParcel(
     }
     const done = new Set(parcel?.visits.map(({ key }) => key));
     const failed = items.filter(({ key }) => !done.has(key));
-    // One record that is refused must not keep those beside it from being delivered.
-    if (error.fault === 'refused' && failed.length > 1) {
+    // One record must not keep those beside it from being delivered.
+    if (['refused', 'unreadable'].includes(error.fault) && failed.length > 1) {
       const middle = Math.ceil(failed.length / 2);
       return [failed.slice(0, middle), failed.slice(middle)];
     }

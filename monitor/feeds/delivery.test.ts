@@ -5,6 +5,7 @@ import { readConfig } from '#monitor/config.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { addMinutes, minutesAgo } from '#monitor/testing/facts.ts';
 import type { World } from '#monitor/testing/world.ts';
+import type { FeedsDeps } from './index.ts';
 import {
   createFeedWorld,
   type MinuteFeed,
@@ -357,4 +358,25 @@ test('NET-4.6: the traffic loop runs every 30 seconds, never more often than eve
     compose(readConfig({ SVC_LOG_LEVEL: 'error', ...environment })).loops.map((part) => part.name);
   assert.ok(loopsOf({}).includes('loop sync_ops_ddos'));
   assert.ok(!loopsOf({ SVC_OPS_DDOS_SYNC: '0' }).includes('loop sync_ops_ddos'));
+});
+
+test('NET-4.3: an allocation whose stored minutes can not be read keeps no other from being delivered', async () => {
+  const [bad, ...good] = ['203.0.113.60', '203.0.113.61', '203.0.113.62'];
+  world.operations.targets = [bad!, ...good].map((address) => target(address));
+  for (const address of [bad!, ...good])
+    await addMinutes(world, sensor, [{ minute: minutesAgo(5), address, rxBytes: 60 }]);
+  const applications = {
+    readAddressesApplications: async (asked: readonly { address: string }[]) => {
+      if (asked.some(({ address }) => address === bad)) throw new Error('a row of nonsense');
+      return asked.map(() => []);
+    },
+  } as unknown as FeedsDeps['applications'];
+  const feed = world.createFeed({ applications });
+  for (let i = 0; i < 2; i += 1) {
+    const { counts, error } = await runTick(feed);
+    assert.match(error!, /can not be read/);
+    assert.equal(counts.failed, 1);
+  }
+  const delivered = world.operations.posted.flatMap(({ targets }) => targets.map(({ address }) => address));
+  assert.deepEqual([...new Set(delivered)].sort(), good);
 });

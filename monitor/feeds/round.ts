@@ -59,3 +59,16 @@ export interface Round {
   /** By key: parts of these items that are set aside now. */
   listSetAside(keys: readonly string[]): Promise<ReadonlyMap<string, readonly SetAside[]>>;
 }
+
+/** Clusters that one request may name, by the contract. */
+const clustersMax = 100;
+
+/** The clusters that a request about this one names: those of its site; of more than a request may name, the hundred with it. */
+export function clustersOfRequest(
+  ofSite: readonly { clusterId: number }[],
+  clusterId: number | undefined,
+): number[] {
+  const ids = ofSite.map((one) => one.clusterId).sort((a, b) => a - b);
+  const at = clusterId === undefined ? 0 : Math.max(0, ids.indexOf(clusterId));
+  return ids.slice(at - (at % clustersMax)).slice(0, clustersMax);
+}

@@ -1,5 +1,6 @@
 /** One run of a feed: what it works with, under which lease, and what it has done so far. */
 import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
 import type { Connection } from '#monitor/operations-client/index.ts';
 import type { Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -10,6 +11,7 @@ export interface RunDeps {
   db: () => Queryable;
   connection: Connection;
   clock: Clock;
+  reporter: Reporter;
   feed: Feed;
   work: FeedWork<FeedItem, unknown, unknown>;
   intervalSeconds: number;

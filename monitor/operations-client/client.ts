@@ -59,7 +59,8 @@ export type OperationsFault =
   | 'failed'
   | 'malformed'
   | 'stale'
-  | 'source_limited';
+  | 'source_limited'
+  | 'unreadable';
 
 const sentences: Record<OperationsFault, string> = {
   insecure:
@@ -78,6 +79,7 @@ const sentences: Record<OperationsFault, string> = {
     'The inventory from operations has a time stamp more than 15 minutes old, so it was not imported. Check the clocks, and whether operations reads from a lagging replica.',
   source_limited:
     'Nothing was sent: a limit of one read was reached before any live window that can be used. Check the live store and the clocks of the sensors.',
+  unreadable: 'Stored data of at least one item can not be read; the log says why. The others are delivered.',
 };
 
 /** A failed call; `message` is one of the fixed sentences and may be shown and stored. */
@@ -102,7 +104,7 @@ export class OperationsError extends CodedError {
 
 /** True when every other call would fail in the same way. */
 export function concernsEveryCall(fault: OperationsFault): boolean {
-  return !['refused', 'failed', 'malformed', 'source_limited'].includes(fault);
+  return !['refused', 'failed', 'malformed', 'source_limited', 'unreadable'].includes(fault);
 }
 
 /** The sentence for any thrown value; for other errors, a sentence without details. */

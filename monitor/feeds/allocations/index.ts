@@ -28,6 +28,8 @@ export interface Allocations {
   count(clusterIds: readonly number[]): Promise<store.TargetCounts>;
   /** The supported allocations of these servers. */
   listGenerations(servers: readonly { clusterId: number; vmId: number }[]): Promise<store.Generation[]>;
+  /** The clusters in which these addresses are allocated. */
+  findClusters(addresses: readonly string[]): Promise<Map<string, number[]>>;
   /** Forgets what operations does not know any more; for a feed's `settle`. */
   dropUnmatched(trx: Queryable, visits: readonly Visit[]): Promise<void>;
 }
@@ -63,6 +65,7 @@ export function createAllocations(deps: AllocationsDeps): Allocations {
       store.listDueTargets(db(), feed, clusterIds, limit, notVisitedSince),
     count: (clusterIds) => store.countTargets(db(), clusterIds),
     listGenerations: (servers) => store.listGenerations(db(), servers),
+    findClusters: (addresses) => store.findClusters(db(), addresses),
     async dropUnmatched(trx, visits) {
       const unmatched = visits.filter(({ outcome }) => outcome === 'unmatched');
       if (unmatched.length === 0) return;

@@ -89,6 +89,16 @@ export interface Generation {
   assignedAt: string;
 }
 
+export async function findClusters(
+  db: Queryable,
+  addresses: readonly string[],
+): Promise<Map<string, number[]>> {
+  const { rows } = await sql<{ address: string; clusters: number[] }>`
+    select host(address) as address, array_agg(distinct cluster_id::float8) as clusters from allocation_targets
+    where address = any(${[...addresses]}::inet[]) group by 1`.execute(db);
+  return new Map(rows.map(({ address, clusters }) => [address, clusters]));
+}
+
 export async function listGenerations(
   db: Queryable,
   servers: readonly { clusterId: number; vmId: number }[],

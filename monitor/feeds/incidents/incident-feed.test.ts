@@ -91,6 +91,28 @@ test('NET-4.1: attacks on exact addresses are sent with the clusters of their si
   assert.doesNotMatch(JSON.stringify(request), /203\.0\.113/, 'no source crosses');
 });
 
+test('NET-4.1: of a site with over 100 clusters a request names the hundred with the cluster of its addresses', async () => {
+  const more = Array.from({ length: 120 }, (_, i) => 1001 + i);
+  for (const clusterId of more) await world.sites.mapCluster(systemActor, clusterId, world.siteId);
+  const { pool } = world.database;
+  await pool.query(
+    `insert into allocation_targets (allocation_id, billing_account_id, virtual_machine_id, cluster_id, address, assigned_at, is_supported)
+     values (9, 9, 9, 1120, '198.51.100.7', '2026-01-01T00:00:00Z', true)`,
+  );
+  await say(flood(), flood({ target: { kind: 'host', value: '198.51.100.8' } }));
+  assert.equal((await tick(await startFeed())).counts.applied, 2);
+  const named = new Map(
+    world.operations.postedIncidents.map(({ cluster_ids, incidents }) => [
+      incidents[0]!.target.value,
+      cluster_ids,
+    ]),
+  );
+  assert.deepEqual(named.get('198.51.100.7'), more.slice(99));
+  assert.deepEqual(named.get('198.51.100.8'), [7, ...more.slice(0, 99)]);
+  await pool.query('delete from allocation_targets where allocation_id = 9');
+  await pool.query('delete from site_clusters where cluster_id > 1000');
+});
+
 test('NET-4.2, NET-8.6: a tick takes at most 100 incidents, the next one the others, and what is unchanged is not sent again', async () => {
   for (let from = 0; from < 130; from += 65)
     await say(

@@ -16,20 +16,18 @@ import type { DeliverableIncident } from '#monitor/incidents/index.ts';
 import { listMailedDrills } from '#monitor/views/index.ts';
 import { defineFeed, type FeedSources } from '../feed.ts';
 import { opsDdosCadence } from '../ops-ddos-cadence.ts';
-import type { FeedItem, Round, Visit } from '../round.ts';
+import { clustersOfRequest, type FeedItem, type Round, type Visit } from '../round.ts';
 
 interface IncidentItem extends FeedItem {
   incident: DeliverableIncident;
   /** Of a drill about which operations is asked to mail the customer. */
   isMailedDrill: boolean;
-  /** All clusters of its site. */
+  /** That its request names. */
   clusterIds: readonly number[];
 }
 
 /** Incidents of one tick, and of one request (NET-8.6). */
 const incidentsMax = 100;
-/** The contract's bound. */
-const clustersMax = 100;
 
 export const incidents = defineFeed<IncidentItem, IncidentsRequest, IncidentOutcomes>({
   name: 'incidents',
@@ -52,7 +50,7 @@ export const incidents = defineFeed<IncidentItem, IncidentsRequest, IncidentOutc
     const delivered = new Map<string, number>();
     return {
       due: (round) => listDue(sources, round, delivered),
-      groupOf: ({ incident }) => String(incident.siteId),
+      groupOf: ({ incident, clusterIds }) => `${incident.siteId} ${clusterIds[0]}`,
       build: async (items) => buildParcel(items),
       async settle(trx, visits) {
         const answered = visits.flatMap(({ key, outcome, position }) =>
@@ -69,7 +67,7 @@ const isAnswer = (outcome: string) =>
   ['applied', 'unchanged', 'unmatched', 'identity_conflict', 'terminal'].includes(outcome);
 
 async function listDue(
-  { db, incidents: source, sites }: FeedSources,
+  { db, incidents: source, sites, allocations }: FeedSources,
   round: Round,
   delivered: Map<string, number>,
 ) {
@@ -83,13 +81,16 @@ async function listDue(
   const mailed = takes(round.capabilities, incidentsContract, 'ddos_drill_mail')
     ? await listMailedDrills(db(), drills)
     : new Set<string>();
+  const clusterOf = await allocations.findClusters(due.map(({ incident }) => incident.target.value));
   const items = due.map((item): IncidentItem => {
-    const clusters = clustersOf.get(item.incident.siteId)!;
+    const { siteId, target } = item.incident;
+    const ofSite = clustersOf.get(siteId)!;
+    const known = clusterOf.get(target.value)?.find((id) => ofSite.some(({ clusterId }) => clusterId === id));
     const isMailedDrill = mailed.has(item.incident.id);
     return {
       ...item,
       isMailedDrill,
-      clusterIds: clusters.map(({ clusterId }) => clusterId).slice(0, clustersMax),
+      clusterIds: clustersOfRequest(ofSite, known),
     };
   });
   return { items, counts: { due: changed.length } };

@@ -4,6 +4,7 @@
  */
 import type { AddressApplication, Applications } from '#monitor/applications/index.ts';
 import type { AddressMinute, DeliveredMinutes } from '#monitor/traffic/index.ts';
+import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import { type JudgeDeps, judgeRanges, type Verdicts } from './judge-ranges.ts';
 
 export interface ReadAheadDeps extends JudgeDeps {
@@ -48,7 +49,11 @@ export async function readAhead(
 ): Promise<ReadRange> {
   const ahead = new Map<string, RangeContent>();
   for (let wanted = ranges; wanted.length > 0; ) {
-    const all = await readRanges(deps, siteId, wanted, delivered, rowsMax);
+    const all = await readRanges(deps, siteId, wanted, delivered, rowsMax).catch((error) => {
+      if (isConnectionFailure(error)) throw error;
+      // One of them can't be read. Each by itself, the others can.
+      return null;
+    });
     if (!all) break;
     for (const [i, range] of wanted.entries()) ahead.set(keyOf(range), all[i]!);
     wanted = wanted.flatMap((range, i) => nextOf(range, all[i]!) ?? []);

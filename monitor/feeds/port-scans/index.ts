@@ -16,7 +16,7 @@ import {
 import type { DeliverableScan, ScanBody } from '#monitor/scans/index.ts';
 import type { Generation } from '../allocations/index.ts';
 import { defineFeed, type FeedSources } from '../feed.ts';
-import type { FeedItem, Round, Visit } from '../round.ts';
+import { clustersOfRequest, type FeedItem, type Round, type Visit } from '../round.ts';
 import { syncRequests } from './sync-requests.ts';
 
 interface ScanItem extends FeedItem {
@@ -24,12 +24,9 @@ interface ScanItem extends FeedItem {
   allocationId: number;
   assignedAt: string;
   siteId: number;
-  /** All clusters of its site. */
+  /** That its request names. */
   clusterIds: readonly number[];
 }
-
-/** The contract's bound. */
-const clustersMax = 100;
 
 export const portScans = defineFeed<ScanItem, PortScansRequest, PortScanReceipts>({
   name: 'port-scans',
@@ -67,7 +64,7 @@ export const portScans = defineFeed<ScanItem, PortScansRequest, PortScanReceipts
         await syncRequests(sources, round);
       },
       due: (round) => listDue(sources, round),
-      groupOf: ({ siteId }) => String(siteId),
+      groupOf: ({ siteId, clusterIds }) => `${siteId} ${clusterIds[0]}`,
       build: (items) => buildParcel(sources, items),
       async settle(trx, visits) {
         const final = visits.filter(({ outcome }) =>
@@ -95,8 +92,7 @@ async function listDue({ scans, sites, allocations }: FeedSources, round: Round)
   const due = await round.pickDue(known);
   const items = due.map((item): ScanItem => {
     const siteId = siteOf.get(item.scan.clusterId)!;
-    const clusters = clustersOf.get(siteId)!.map(({ clusterId }) => clusterId);
-    return { ...item, siteId, clusterIds: clusters.slice(0, clustersMax) };
+    return { ...item, siteId, clusterIds: clustersOfRequest(clustersOf.get(siteId)!, item.scan.clusterId) };
   });
   return { items, counts: { due: known.length, no_allocation: all.length - known.length } };
 }

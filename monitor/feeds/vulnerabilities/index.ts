@@ -15,7 +15,7 @@ import {
 import type { DeliverablePlace } from '#monitor/vulnerabilities/index.ts';
 import type { Generation } from '../allocations/index.ts';
 import { defineFeed, type FeedSources } from '../feed.ts';
-import type { FeedItem, Round, Visit } from '../round.ts';
+import { clustersOfRequest, type FeedItem, type Round, type Visit } from '../round.ts';
 import { toProjection } from './to-projection.ts';
 
 interface ProjectionItem extends FeedItem {
@@ -23,12 +23,9 @@ interface ProjectionItem extends FeedItem {
   allocationId: number;
   assignedAt: string;
   siteId: number;
-  /** All clusters of its site. */
+  /** That its request names. */
   clusterIds: readonly number[];
 }
-
-/** The contract's bound. */
-const clustersMax = 100;
 
 export const vulnerabilities = defineFeed<ProjectionItem, VulnerabilitiesRequest, ProjectionAcknowledgements>(
   {
@@ -64,7 +61,7 @@ export const vulnerabilities = defineFeed<ProjectionItem, VulnerabilitiesRequest
       return {
         prepare: (round) => sources.allocations.refresh(round),
         due: (round) => listDue(sources, round),
-        groupOf: ({ siteId }) => String(siteId),
+        groupOf: ({ siteId, clusterIds }) => `${siteId} ${clusterIds[0]}`,
         build: (items, round) => buildParcel(sources, items, round),
         async settle(trx, visits) {
           const answers = visits.flatMap(({ outcome, position }) =>
@@ -93,7 +90,6 @@ async function listDue({ vulnerabilities: source, sites, allocations }: FeedSour
   const due = await round.pickDue(known);
   const items = due.map(({ key, position, place, allocationId, assignedAt }): ProjectionItem => {
     const siteId = siteOf.get(place.clusterId)!;
-    const clusters = clustersOf.get(siteId)!.map(({ clusterId }) => clusterId);
     return {
       key,
       position,
@@ -101,7 +97,7 @@ async function listDue({ vulnerabilities: source, sites, allocations }: FeedSour
       allocationId,
       assignedAt,
       siteId,
-      clusterIds: clusters.slice(0, clustersMax),
+      clusterIds: clustersOfRequest(clustersOf.get(siteId)!, place.clusterId),
     };
   });
   return { items, counts: { due: known.length, no_allocation: places.length - known.length } };

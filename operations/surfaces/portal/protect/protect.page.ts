@@ -23,7 +23,7 @@ import { attackState, attacksNow, attacksSection, isHeadline } from './attacks.t
 import { attacksCard, deliverySection, findingsCard, scansCard } from './delivery-cards.ts';
 import { type FindingsOfPage, findingsSection } from './findings.section.ts';
 import { portsSection } from './ports.section.ts';
-import type { AttacksOfPage } from './read-attacks.ts';
+import type { ListedAttacks } from './read-attacks.ts';
 import { settingsSection } from './settings.page.ts';
 
 export interface ProtectPageOptions {
@@ -32,7 +32,7 @@ export interface ProtectPageOptions {
   settings: ProtectSettings;
   /** How the delivery stands of what the page shows. */
   delivery: { attacks: IncidentStatus; scans: ScanStatus; findings: FindingStatus };
-  attacks: Pick<AttacksOfPage, 'open' | 'listed' | 'nowMs'>;
+  attacks: ListedAttacks;
   ports: ServerPorts;
   findings: FindingsOfPage;
   /** The outcome of a click. */

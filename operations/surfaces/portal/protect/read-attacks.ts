@@ -16,9 +16,8 @@ interface Subject {
   address?: string | null;
 }
 
-/** Attacks on one page: those in the chart, those that go on, and the newest. */
-export interface AttacksOfPage {
-  inChart: readonly IncidentRow[];
+/** Attacks of the Protect page. */
+export interface ListedAttacks {
   open: readonly IncidentRow[];
   /** Open ones and the newest others. */
   listed: readonly IncidentRow[];
@@ -32,25 +31,12 @@ const areasMax = 200;
 /** Attacks at the same time that a page tells of. */
 const openMax = 20;
 
-export async function readAttacks(
-  deps: AttackReaderDeps,
-  actor: Actor,
-  subject: Subject,
-  range: Range,
-): Promise<AttacksOfPage> {
-  const [inChart, listed] = await Promise.all([
-    readAttacksInChart(deps, actor, subject, range),
-    readListedAttacks(deps, actor, subject),
-  ]);
-  return { inChart, ...listed };
-}
-
 /** Those that go on, and the newest. */
 export async function readListedAttacks(
   deps: AttackReaderDeps,
   actor: Actor,
   subject: Subject,
-): Promise<Omit<AttacksOfPage, 'inChart'>> {
+): Promise<ListedAttacks> {
   const [open, newest] = await Promise.all([
     readOpenAttacks(deps, actor, subject),
     deps.protectIncidents.list(actor, subject, { severity: 'attack', limit: listedMax }),

@@ -4,6 +4,7 @@
  */
 import {
   bytesOf,
+  type IncidentRow,
   isStale,
   type LiveStatus,
   type MinuteRow,
@@ -41,7 +42,6 @@ import type { Gap } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { attackState, attacksNow, isHeadline } from '../protect/attacks.ts';
 import { deliverySection, liveCard, minutesCard } from '../protect/delivery-cards.ts';
-import type { AttacksOfPage } from '../protect/read-attacks.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 import { type BandwidthOptions, bandwidthSections } from './bandwidth.section.ts';
 import { filterBar } from './filter-bar.ts';
@@ -66,7 +66,7 @@ export interface TrafficPageOptions {
   /** The newest of the range, newest first. */
   minutes: readonly MinuteRow[];
   minuteGaps: readonly Gap[];
-  attacks: AttacksOfPage;
+  openAttacks: readonly IncidentRow[];
   delivery: { live: LiveStatus; minutes: MinuteStatus };
   usage: Omit<BandwidthOptions, 'url' | 'nowMs'>;
 }
@@ -75,7 +75,7 @@ export const trafficPath = (serverId: number): string => `/client/servers/${serv
 export const serverLines = ['direction', 'app', 'port'] as const;
 
 export function trafficPage(options: TrafficPageOptions): Html {
-  const { visitor, server, ask, attacks, traffic } = options;
+  const { visitor, server, ask, openAttacks, traffic } = options;
   const path = trafficPath(server.id);
   const url = urlOf(path, ask, 'direction');
   const context = { url, filters: ask.filters, nowMs: traffic.nowMs };
@@ -83,7 +83,7 @@ export function trafficPage(options: TrafficPageOptions): Html {
     refreshing({ id: 'traffic-state', url, everySeconds: 15 }, [
       pageHeader({ title: server.name, state: stateOf(options) }),
     ]),
-    attacksNow(server, attacks.open, attacks.nowMs),
+    attacksNow(server, openAttacks, traffic.nowMs),
   ];
   const body = [
     html`<div class="toolbar">${rangePicker({ url, range: ask.range, nowMs: traffic.nowMs, hasLive: true })}${addressChoice(options, url)}${exploreLink(options)}</div>`,
@@ -170,9 +170,9 @@ export function usageOnlyPage(
   ]);
 }
 
-function stateOf({ traffic, attacks }: TrafficPageOptions): { tone: Tone; text: Content } {
+function stateOf({ traffic, openAttacks }: TrafficPageOptions): { tone: Tone; text: Content } {
   const { latestMinuteMs, nowMs } = traffic;
-  const now = attacks.open.filter((each) => isHeadline(each, nowMs));
+  const now = openAttacks.filter((each) => isHeadline(each, nowMs));
   if (now.length > 0) return attackState(now);
   if (latestMinuteMs === null) {
     return {

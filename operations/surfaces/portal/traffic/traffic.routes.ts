@@ -17,7 +17,7 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import { type Flags, type Gap, gapsOf } from '../../parts/index.ts';
 import { attackAreas } from '../protect/attacks.ts';
 import { findSettingsOf, type ProtectedServer } from '../protect/guard-protect.ts';
-import { type AttackReaderDeps, readAttacks } from '../protect/read-attacks.ts';
+import { type AttackReaderDeps, readAttacksInChart, readOpenAttacks } from '../protect/read-attacks.ts';
 import { directionChartData, percentileLines, trafficChartData } from './explored-chart.ts';
 import { type LivePagesDeps, readLivePage } from './live.routes.ts';
 import { minutesShown } from './minutes.section.ts';
@@ -76,18 +76,19 @@ async function showPage(
     readView(deps, found, asked),
   ]);
   const range = sinceCreation(asked.range, server.createdAt.getTime(), traffic.steps[0]?.at.getTime());
-  const [attacks, around] = await Promise.all([
-    readAttacks(deps, visitor.actor, subject, asked.range),
+  const [attacks, openAttacks, around] = await Promise.all([
+    readAttacksInChart(deps, visitor.actor, subject, asked.range),
+    readOpenAttacks(deps, visitor.actor, subject),
     readAround(deps, found, { range, address: asked.address, steps: traffic.steps }),
   ]);
   const newest = await readNewestMinutes(deps, found, { ...asked, range }, traffic);
   const page = trafficPage({
-    ...{ visitor, server, traffic, attacks, usage },
+    ...{ visitor, server, traffic, openAttacks, usage },
     ask: { ...asked, range },
     total: view.usage.total,
     note: around.flags.note,
     chartData: {
-      ...chartOf(view, { ...asked, range }, traffic.steps, attackAreas(attacks.inChart)),
+      ...chartOf(view, { ...asked, range }, traffic.steps, attackAreas(attacks)),
       reasons: around.reasons,
       flags: around.flags.flags,
     },

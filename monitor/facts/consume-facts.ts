@@ -7,6 +7,9 @@ import { openScope } from './contract/control-scope.ts';
 import type { FactStore } from './contract/fact-store.ts';
 import type { FactUpload } from './contract/facts.ts';
 
+/** Three months at their longest; retention would delete older minutes within the hour. */
+const keptSeconds = 92 * 86_400;
+
 /** Takes `minutes` and `gaps`. A skipped upload becomes a gap over its minutes, so that they never read as zero. */
 export function createFactConsumer(
   facts: Pick<FactStore, 'prepare' | 'append' | 'rollUp'>,
@@ -18,9 +21,11 @@ export function createFactConsumer(
       mentioned: gaps.map(({ toMinute }) => toMinute),
     }),
     select({ siteId, sensorId, nowMs, upload: { spoolId, sequence, minutes, gaps } }) {
-      if (minutes.length + gaps.length === 0) return null;
+      // Of an upload with some older minutes the others count.
+      const kept = minutes.filter(({ minute }) => minute > nowMs / 1000 - keptSeconds);
+      if (kept.length + gaps.length === 0) return null;
       const origin = { siteId, sensorId };
-      return { origin, token: { spoolId, sequence }, minutes, gaps: withoutFuture(gaps, nowMs) };
+      return { origin, token: { spoolId, sequence }, minutes: kept, gaps: withoutFuture(gaps, nowMs) };
     },
     prepare: (uploads) =>
       facts.prepare([...new Set(uploads.flatMap(({ minutes }) => minutes.map(({ minute }) => minute)))]),

@@ -328,6 +328,17 @@ test('NET-7.1: minutes older than three months are refused with the exact words;
   assert.equal(await world.send(spool.upload([], [gap])), 'accepted');
 });
 
+test('NET-7.1: of an upload whose first minutes are older than three months the others are stored', async () => {
+  await using world = await createMonitorWorld();
+  await moveDatabaseClock(world.database, '93 days');
+  const young = testMinute + 93 * 86_400;
+  await world.apply(createSpool().upload([captureMinute(), captureMinute({ minute: young })]));
+  const { rows } = await world.database.pool.query<{ at: number }>(
+    'select distinct extract(epoch from minute)::float8 as at from capture_minutes',
+  );
+  assert.deepEqual(rows, [{ at: young }]);
+});
+
 test('another upload under a used number is refused', async () => {
   await using world = await createMonitorWorld();
   const spool = createSpool();

@@ -26,7 +26,7 @@ export interface Verdict {
   isCovered: boolean;
   /** Of the stored upload with this identity; null where there is none. */
   knownDigest: Buffer | null;
-  /** Holds a minute older than three months. */
+  /** All of its minutes are older than three months. */
   isOld: boolean;
   /** Why it is not stored: it speaks of a time that has not come. Null: it does not, or it is taken all the same. */
   ahead: 'wait' | 'refuse' | null;
@@ -72,7 +72,7 @@ export async function storeUploads(
           length, n)),
     judged as (
       select given.*, coalesce(p.covered_through >= given.sequence, false) as is_covered, u.digest as known_digest,
-        coalesce(given.first_minute < svc_now() - interval '3 months', false) as is_old,
+        coalesce(given.last_minute < svc_now() - interval '3 months', false) as is_old,
         case when given.through_minute is null
             or given.through_minute <= svc_now() + make_interval(secs => ${ahead.toleratedSeconds}) then null
           -- The sensor's clock is right by now, so this upload keeps its wrong times for ever: an older sensor's.

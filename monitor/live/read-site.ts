@@ -1,5 +1,5 @@
 import { liveWindowMs } from '#contracts/sensor-api/live.ts';
-import type { Live } from './index.ts';
+import type { WindowList } from './live-store.ts';
 import { type SiteLive, sumWindows } from './sum-windows.ts';
 
 /** Sensors post a window within a few seconds of its end; earlier it would lack some captures. */
@@ -9,7 +9,13 @@ const freshMs = 5_000;
 const windowsMax = 20_000;
 
 /** Reads sites, each at most once in five seconds for any number of readers. */
-export function createSiteReader(listWindows: Live['listWindows']) {
+export function createSiteReader(
+  listWindows: (
+    siteId: number,
+    sinceMs: number,
+    limit: number,
+  ) => Promise<Pick<WindowList, 'windows' | 'isLimited'>>,
+) {
   const reads = new Map<string, { atMs: number; result: Promise<SiteLive> }>();
   return (siteId: number, sinceMs: number, nowMs: number, address?: string): Promise<SiteLive> => {
     for (const [key, read] of reads) if (Math.abs(nowMs - read.atMs) >= freshMs) reads.delete(key);

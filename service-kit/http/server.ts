@@ -156,7 +156,7 @@ function makeApp(options: HttpServerOptions): App {
     answer(options, request, reply, 404, { code: 'not_found', message: 'There is nothing at this path.' }),
   );
   app.setErrorHandler((error: FastifyError | HttpError, request, reply) => {
-    const { status, fields, headers } = translate(error);
+    const { status, fields, headers } = translate(error, request.routeOptions.bodyLimit);
     for (const [name, value] of Object.entries(headers)) reply.header(name, value);
     if (status >= 500) {
       options.reporter.error('request failed', {
@@ -255,7 +255,7 @@ interface Translated {
 }
 
 /** What a thrown value means to the caller. Anything unknown is a 500 without a word about its inside. */
-function translate(error: FastifyError | HttpError): Translated {
+function translate(error: FastifyError | HttpError, bodyLimit = bodyBytesMax): Translated {
   if (error instanceof HttpError)
     return { status: error.status, fields: error.fields, headers: error.headers };
   const as = (status: number, fields: ErrorFields, headers: Record<string, string> = {}) => ({
@@ -303,7 +303,7 @@ function translate(error: FastifyError | HttpError): Translated {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return as(413, {
         code: 'payload_too_large',
-        message: `The body is larger than ${bodyBytesMax} bytes.`,
+        message: `The body is larger than ${bodyLimit} bytes.`,
       });
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return as(415, {

@@ -349,5 +349,7 @@ test('a projection of 4,096 services is stored, and a body over 8 MiB is a 413',
     findingOf(`CVE-2020-${1000 + n}`, { summary: 'a'.repeat(2000) }),
   );
   const large = services.slice(0, 9).map((service) => ({ ...service, findings }));
-  assert.equal((await post([projectionOf(reader.first, { services: large })])).status, 413);
+  const refused = await post([projectionOf(reader.first, { services: large })]);
+  assert.equal(refused.status, 413);
+  assert.match(await refused.text(), new RegExp(`larger than ${8 * 1024 * 1024} bytes`));
 });

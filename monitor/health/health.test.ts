@@ -78,6 +78,22 @@ test('NET-4.j, NET-2.9: health shows stored state to signed-in people only, incl
   assert.match(page.text, /node-2\.example/);
 });
 
+test('NET-2.9: an allocation that another source delivers is a problem of the feed, though its runs succeed', async () => {
+  const { pool } = server.database;
+  await pool.query(`insert into allocation_targets (allocation_id, billing_account_id, virtual_machine_id, cluster_id, address,
+      assigned_at, is_supported) values (5, 5, 5, 7, '203.0.113.9', '2026-01-01T00:00:00Z', true)`);
+  await pool.query(
+    `insert into feed_cursors (feed, item, position, last_visit_at, last_outcome)
+     values ('telemetry', '5 2026-01-01T00:00:00Z', '{}', to_timestamp($1), 'source_conflict')`,
+    [Date.now() / 1000],
+  );
+  const viewer = await server.signIn('viewer');
+  const { status, problems } = JSON.parse((await viewer.get(path)).text) as Body;
+  assert.equal(status, 'degraded');
+  const said = problems.find((problem) => problem.includes('203.0.113.9'));
+  assert.match(said!, /not delivered in full; the page Operations says why\.$/);
+});
+
 const allWell = { database: 'ok', migrations: 'ok', inbox: 'ok', live: 'ok', limits: 'ok' };
 
 test('readiness names the fault: the database, migrations, the inbox', async () => {

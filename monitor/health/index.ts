@@ -18,7 +18,7 @@ import type { Vulnerabilities } from '#monitor/vulnerabilities/index.ts';
 import { listLeases } from '#service-kit/leases/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { findProblems } from './problems.ts';
+import { describeHeldBack, findProblems } from './problems.ts';
 import type { FeedRecord, Health, Readiness } from './report.ts';
 
 export { createMonitorMeters, type MonitorMeters } from './meters.ts';
@@ -27,7 +27,7 @@ export type { Health, HealthReport } from './report.ts';
 export interface HealthDeps {
   reader: () => Queryable;
   inbox: Pick<Inbox, 'state'>;
-  feeds: Pick<Feeds, 'all'>;
+  feeds: Pick<Feeds, 'all' | 'listHeldBack'>;
   inventory: Pick<Inventory, 'state'>;
   retention: Pick<Retention, 'state'>;
   sensors: Pick<Sensors, 'listLags'>;
@@ -62,6 +62,7 @@ export function createHealth(deps: HealthDeps): Health {
         copyProblem,
         facts,
         factMove,
+        heldBack,
       ] = await Promise.all([
         deps.inbox.state(),
         listLeases(deps.reader()),
@@ -75,6 +76,7 @@ export function createHealth(deps: HealthDeps): Health {
         deps.vulnerabilities.findProblem(),
         deps.factEngine.state(),
         deps.factEngine.move(),
+        deps.feeds.listHeldBack(),
       ]);
       const feeds: FeedRecord[] = [
         { feed: 'inventory', title: 'Inventory', ...inventory, newestMinute: null },
@@ -102,7 +104,10 @@ export function createHealth(deps: HealthDeps): Health {
         facts?.problem ?? null,
         factMove.problem,
       ].filter((problem) => problem !== null);
-      return { ...report, problems: [...findProblems(report), ...ofStores] };
+      return {
+        ...report,
+        problems: [...findProblems(report), ...describeHeldBack(heldBack, report), ...ofStores],
+      };
     },
     check: () => checkReadiness(deps),
   };

@@ -1,3 +1,4 @@
+import type { HeldBack } from '#monitor/feeds/index.ts';
 import { isSilentFor } from '#monitor/sensors/index.ts';
 import type { HealthReport } from './report.ts';
 
@@ -31,4 +32,18 @@ export function findProblems(report: Omit<HealthReport, 'problems'>): string[] {
         : `${silent.length} of ${sensors.length} sensors are silent.`,
     );
   return problems;
+}
+
+/** Feeds go on beside what they can't deliver, so they have no error of their own. Visits of records that were long ago stay out. */
+export function describeHeldBack(
+  heldBack: readonly HeldBack[],
+  { feeds, asOfMs }: Pick<HealthReport, 'feeds' | 'asOfMs'>,
+): string[] {
+  const recent = heldBack.filter(({ visitedAtMs }) => asOfMs - visitedAtMs < 15 * minute * 1000);
+  return feeds.flatMap(({ feed, title }) => {
+    const [first, ...others] = recent.filter((one) => one.feed === feed);
+    if (!first) return [];
+    const more = others.length > 0 ? ` and ${others.length} more` : '';
+    return [`${title}: ${first.item}${more} not delivered in full; the page Operations says why.`];
+  });
 }

@@ -37,12 +37,33 @@ function keepIn<Made>(made: WeakMap<object, Made>, schema: unknown, make: () => 
   return known;
 }
 
+/** Parameters that are whole numbers: the compiler would cut `1.5` to 1. */
+function integersOf(schema: unknown): string[] {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
+  return Object.entries(properties).flatMap(([name, { type }]) => (type === 'integer' ? [name] : []));
+}
+
+const isText = (value: unknown) => typeof value === 'string';
+
+/** As the compiler words a fault. */
+const notWhole = (name: string) => ({
+  ...{
+    keyword: 'type',
+    schemaPath: `#/properties/${name}`,
+    instancePath: `/${name}`,
+    params: { type: 'integer' },
+  },
+  message: 'must be integer',
+});
+
 const compileInput: CompileInput = (route) => {
   let check: CheckInput | null = null;
   const made = route.httpPart === 'body' ? checksOfBodies : checksOfTexts;
+  const integers = route.httpPart === 'body' ? [] : integersOf(route.schema);
   return (value) => {
     check ??= keepIn(made, route.schema, () => TypeBoxValidatorCompiler(route));
-    return check(value);
+    const wrong = integers.find((name) => isText(value?.[name]) && !/^[+-]?\d+$/.test(value[name]));
+    return wrong === undefined ? check(value) : { error: [notWhole(wrong)] };
   };
 };
 

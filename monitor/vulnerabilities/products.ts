@@ -16,7 +16,7 @@ export interface Product {
   names: readonly (readonly [vendor: string, product: string])[];
   /** The same of scans: nmap's CPE names. */
   scanNames: readonly (readonly [vendor: string, product: string])[];
-  /** Editions with versions of their own, which no scan shows: what is said of them is not about the product. */
+  /** Software editions of CPE names with versions of their own: what is said of them is about another product. */
   otherEditions?: readonly string[];
   /** Names of products without a CPE in a scan, in lower case. */
   scanTitles: readonly string[];
@@ -48,7 +48,7 @@ export const products: readonly Product[] = [
       ['nginx', 'nginx'],
       ['f5', 'nginx'],
     ],
-    otherEditions: ['plus'],
+    otherEditions: ['plus', 'open_source_subscription'],
     scanTitles: ['nginx'],
   },
   {

@@ -2,7 +2,15 @@ import type { Product } from '../products.ts';
 import type { Criterion } from './advisory.ts';
 import { type CpeName, type CpeValue, matchesText, parseCpe } from './cpe.ts';
 import type { Truth, Uncertainty, Value } from './truth.ts';
-import { compareNumbers, compareToBound, compareVersions, parseVersion, type Version } from './version.ts';
+import {
+  compareNumbers,
+  compareToBound,
+  compareVersions,
+  parseStated,
+  parseVersion,
+  type StatedVersion,
+  type Version,
+} from './version.ts';
 
 /** A service whose product and version are known. */
 export interface KnownService {
@@ -40,8 +48,7 @@ const ofOther: CriterionValue = { truth: 'unknown', why: ['platform'], matched: 
 const notOwn: CriterionValue = { truth: 'no', why: [], matched: [], isOwn: true };
 
 interface Bound {
-  /** Null when it can't be read. */
-  version: Version | null;
+  stated: StatedVersion;
   holds(difference: number): boolean;
 }
 
@@ -50,8 +57,8 @@ interface ReadCriterion {
   product: Product;
   name: CpeName;
   bounds: readonly Bound[];
-  /** The version of the CPE itself; null when it names none or can't be read. */
-  stated: Version | null;
+  /** The version of the CPE itself; null when it names none. */
+  stated: StatedVersion | null;
   /** What it says of more than the version. */
   other: readonly Uncertainty[];
 }
@@ -71,7 +78,7 @@ function readCriterion(product: Product, criterion: Criterion): ReadCriterion | 
 function readOwn(product: Product, name: CpeName, criterion: Criterion): ReadCriterion {
   const { startIncluding, startExcluding, endIncluding, endExcluding } = criterion;
   const bound = (text: string | undefined, holds: Bound['holds']): Bound[] =>
-    text === undefined ? [] : [{ version: parseVersion(product.scheme, text), holds }];
+    text === undefined ? [] : [{ stated: parseStated(product.scheme, text), holds }];
   const other: Uncertainty[] = [];
   if (isSet(name.targetSoftware) || isSet(name.targetHardware)) other.push('platform');
   if ([name.edition, name.language, name.softwareEdition, name.other].some(isSet)) other.push('edition');
@@ -83,7 +90,7 @@ function readOwn(product: Product, name: CpeName, criterion: Criterion): ReadCri
       ...bound(endIncluding, (difference) => difference <= 0),
       ...bound(endExcluding, (difference) => difference < 0),
     ],
-    stated: name.version.is === 'text' ? parseVersion(product.scheme, name.version.text) : null,
+    stated: name.version.is === 'text' ? parseStated(product.scheme, name.version.text) : null,
   };
 }
 
@@ -100,11 +107,15 @@ function isOfProduct({ names, otherEditions = [] }: Product, name: CpeName): boo
   );
 }
 
-/** Every bound that a range has must hold; a bound that can't be read leaves it open. */
+/**
+ * Every bound that a range has must hold; one that can't be read leaves it open where its numbers do not decide. A range of
+ * another product line holds of no version.
+ */
 function matchRange({ product: { scheme }, version }: KnownService, { bounds }: ReadCriterion): Truth {
   let truth: Truth = 'yes';
   for (const bound of bounds) {
-    const difference = bound.version && compareToBound(scheme, version, bound.version);
+    if (bound.stated.isForeign) return 'no';
+    const difference = compareToBound(scheme, version, bound.stated);
     if (difference === null) truth = 'unknown';
     else if (!bound.holds(difference)) return 'no';
   }
@@ -117,9 +128,11 @@ function matchVersion(service: KnownService, { name, stated }: ReadCriterion): T
   if (name.version.is === 'pattern') return matchPattern(service, name.version.pattern);
   // One update of any version, or of a range: whether its ends mean that update too is not said.
   if (name.version.is === 'any') return isSet(name.update) ? 'unknown' : 'yes';
-  if (!stated) return 'unknown';
-  if (compareNumbers(service.version, stated) !== 0) return 'no';
-  return name.update.is === 'any' ? matchSuffix(service, stated) : matchUpdate(service, name);
+  if (!stated || stated.isForeign) return 'no';
+  if (!stated.version)
+    return compareToBound(service.product.scheme, service.version, stated) ? 'no' : 'unknown';
+  if (compareNumbers(service.version, stated.version) !== 0) return 'no';
+  return name.update.is === 'any' ? matchSuffix(service, stated.version) : matchUpdate(service, name);
 }
 
 /**

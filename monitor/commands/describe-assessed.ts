@@ -1,5 +1,11 @@
 /** Assessments as text and as JSON. */
-import type { Assessment, CopiedProduct, Finding, ServiceAt } from '../vulnerabilities/index.ts';
+import type {
+  ApartFinding,
+  Assessment,
+  CopiedProduct,
+  Finding,
+  ServiceAt,
+} from '../vulnerabilities/index.ts';
 
 /** A service with its assessment. */
 export interface Assessed extends ServiceAt {
@@ -23,7 +29,7 @@ const doubts: Readonly<Record<Finding['incomplete'][number], string>> = {
   platform: 'depends on the operating system or another product',
   edition: 'depends on the edition',
   version: 'depends on a part of the version that is not shown',
-  all_versions: 'the record names no versions',
+  all_versions: 'any version, says the record',
 };
 
 /** Terms of the database ask for it. */
@@ -56,6 +62,7 @@ function describe(one: Assessed, copied: readonly CopiedProduct[], nowMs: number
     return [
       `${head}: ${found} in ${result.compared} records${age}`,
       ...result.findings.flatMap(describeFinding),
+      ...describeApart(result.apartFindings),
     ];
   }
   const upstream = result.upstreamFindings;
@@ -66,6 +73,11 @@ function describe(one: Assessed, copied: readonly CopiedProduct[], nowMs: number
     ...more,
     ...upstream.flatMap(describeFinding),
   ];
+}
+
+function describeApart(apart: readonly ApartFinding[]): string[] {
+  if (apart.length === 0) return [];
+  return ['  Shown apart (not active):', ...apart.flatMap(({ finding }) => describeFinding(finding))];
 }
 
 function describeFinding(finding: Finding): string[] {
@@ -107,6 +119,7 @@ export function toJson(
     reason: result.reason,
     findings: result.findings.map(findingJson),
     upstream_findings: result.upstreamFindings.map(findingJson),
+    apart_findings: result.apartFindings.map(({ why, finding }) => ({ why, ...findingJson(finding) })),
     findings_limited: result.isLimited,
     database: {
       refreshed_at: refreshedAtMs === null ? null : new Date(refreshedAtMs).toISOString(),

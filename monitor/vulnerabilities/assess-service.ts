@@ -28,6 +28,12 @@ export interface Finding {
   matched: readonly string[];
 }
 
+/** A finding that is shown apart and never active. `any_version`: the record names every version of the product. */
+export interface ApartFinding {
+  why: 'any_version';
+  finding: Finding;
+}
+
 export interface Assessment {
   /** Key and title of a known product. */
   product: { key: string; title: string } | null;
@@ -37,6 +43,7 @@ export interface Assessment {
   findings: readonly Finding[];
   /** Of a package: what its original would have. They are no findings of the service. */
   upstreamFindings: readonly Finding[];
+  apartFindings: readonly ApartFinding[];
   /** Records that were compared. */
   compared: number;
   /** More findings than are listed. */
@@ -65,13 +72,14 @@ function assessService(
   const { product, service, reason: ownReason } = identifyService(evidence);
   const advisories = product ? findAdvisories(product.key) : [];
   const reason = ownReason ?? (isPackaged ? 'likely_packaged' : advisories === null ? 'no_database' : null);
-  const { listed, leftOut } = service && advisories ? findAll(service, advisories) : nothing;
+  const { listed, apart, leftOut } = service && advisories ? findAll(service, advisories) : nothing;
   return {
     product: product && { key: product.key, title: product.title },
     assessment: reason === null ? 'assessed' : 'unable',
     reason,
     findings: reason === null ? listed : [],
     upstreamFindings: reason === null ? [] : listed,
+    apartFindings: reason === null ? apart : [],
     compared: service && advisories ? advisories.length : 0,
     isLimited: leftOut > 0,
   };
@@ -80,21 +88,30 @@ function assessService(
 /** Findings of one product in one version, the most severe first. */
 export interface FoundList {
   listed: readonly Finding[];
+  apart: readonly ApartFinding[];
   leftOut: number;
 }
 
-const nothing: FoundList = { listed: [], leftOut: 0 };
+export const nothing: FoundList = { listed: [], apart: [], leftOut: 0 };
 
 export function findAll(service: KnownService, advisories: readonly Advisory[]): FoundList {
-  const found = advisories
-    .flatMap((advisory): Finding[] => {
-      const { truth, why, matched } = matchAdvisory(service, advisory);
-      if (truth === 'no') return [];
-      const { configurations: _, status: __, ...shown } = advisory;
-      return [{ ...shown, result: truth === 'yes' ? 'affected' : 'possible', incomplete: why, matched }];
-    })
-    .sort(bySeverity);
-  return { listed: found.slice(0, findingsMax), leftOut: Math.max(0, found.length - findingsMax) };
+  const found: Finding[] = [];
+  const ofAnyVersion: Finding[] = [];
+  for (const advisory of advisories) {
+    const { truth, why, matched, isOfAnyVersion } = matchAdvisory(service, advisory);
+    if (truth === 'no') continue;
+    const { configurations: _, status: __, ...shown } = advisory;
+    const result = truth === 'yes' && !isOfAnyVersion ? 'affected' : 'possible';
+    (isOfAnyVersion ? ofAnyVersion : found).push({ ...shown, result, incomplete: why, matched });
+  }
+  return {
+    listed: found.sort(bySeverity).slice(0, findingsMax),
+    apart: ofAnyVersion
+      .sort(bySeverity)
+      .slice(0, findingsMax)
+      .map((finding) => ({ why: 'any_version', finding })),
+    leftOut: Math.max(0, found.length - findingsMax),
+  };
 }
 
 function bySeverity(a: Finding, b: Finding): number {

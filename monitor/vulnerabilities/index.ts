@@ -32,7 +32,7 @@ import * as reads from './read-store.ts';
 import { createRefresher, type RefreshResult } from './refresh.ts';
 import * as store from './store.ts';
 
-export type { Assessment, Finding } from './assess-service.ts';
+export type { ApartFinding, Assessment, Finding } from './assess-service.ts';
 export type { FoundOfServer } from './assessing/deps.ts';
 export { listActive as listActiveFindings, type NewFindings } from './assessing/noted-store.ts';
 export { noteEvidence } from './assessing/queue-store.ts';

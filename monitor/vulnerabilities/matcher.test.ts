@@ -48,9 +48,10 @@ function checkAnswers(expected: readonly Answers[], known: readonly Advisory[]):
     assert.ok(advisory, cve);
     for (const [result, versions] of Object.entries(results)) {
       for (const version of versions) {
-        const { reason, findings } = assess(evidenceOf(product, version), [advisory]);
+        const { reason, findings, apartFindings } = assess(evidenceOf(product, version), [advisory]);
         assert.equal(reason, null, `${product} ${version}`);
-        assert.equal(findings[0]?.result ?? 'safe', result, `${cve} of ${product} ${version}`);
+        const found = findings[0]?.result ?? apartFindings[0]?.why ?? 'safe';
+        assert.equal(found, result, `${cve} of ${product} ${version}`);
         checked += 1;
       }
     }
@@ -73,6 +74,10 @@ test(
       return advisory;
     });
     assert.ok(checkAnswers(realAnswers, real) >= 120);
+    assert.deepEqual(
+      real.map(({ cve }) => cve).filter((cve) => realAnswers.every((one) => one.cve !== cve)),
+      [],
+    );
   },
 );
 
@@ -112,7 +117,30 @@ test('NET-2.6.2: what depends on platform, edition or an unknown version is mark
   assert.deepEqual(incomplete('nginx', '1.18.0', 'CVE-2022-41741'), ['possible', 'edition']);
   assert.deepEqual(incomplete('openssh', '9.3', 'CVE-2023-38408'), ['possible', 'version']);
   assert.deepEqual(incomplete('openssh', '9.3p1', 'CVE-2023-38408'), ['affected']);
-  assert.deepEqual(incomplete('redis', '6.0.16', 'CVE-2022-0543'), ['possible', 'all_versions', 'platform']);
+});
+
+test('NET-2.6.2: a record that names every version is shown apart, and one of no version is of none', () => {
+  const conditionOf = (cpe: string, isNegated = false) => ({
+    ...{ operator: 'OR' as const, isNegated },
+    parts: [{ cpe: `cpe:2.3:a:openbsd:openssh:${cpe}:*:*:*`, isVulnerable: true }],
+  });
+  const found = (...configurations: Advisory['configurations'][number][]) => {
+    const said = assess(evidenceOf('openssh', '9.6'), [{ ...advisories[0]!, configurations }]);
+    return [said.findings[0]?.result, said.apartFindings[0]?.why, said.apartFindings[0]?.finding.incomplete];
+  };
+  const [every, none] = [conditionOf('*:*:*:*:*'), conditionOf('-:*:*:*:*')];
+  assert.deepEqual(found(every), [undefined, 'any_version', ['all_versions']]);
+  assert.deepEqual(found(conditionOf('*:*:*:*:pro')), [
+    undefined,
+    'any_version',
+    ['all_versions', 'edition'],
+  ]);
+  assert.deepEqual(found(none), [undefined, undefined, undefined]);
+  assert.deepEqual(found(none, every), [undefined, 'any_version', ['all_versions']]);
+  // What a record says of this version counts before what it says of all.
+  assert.deepEqual(found(every, conditionOf('9.6:p1:*:*:*')), ['possible', undefined, undefined]);
+  assert.deepEqual(found(every, conditionOf('9.6:*:*:*:*')), ['affected', undefined, undefined]);
+  assert.deepEqual(found(conditionOf('*:*:*:*:*', true)), [undefined, undefined, undefined]);
 });
 
 test('NET-2.6.2: what can not be known stays unable to assess, with the reason', () => {

@@ -1,5 +1,5 @@
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Finding } from './assess-service.ts';
+import type { ApartFinding, Finding } from './assess-service.ts';
 import { type Ignore, type IgnoredFinding, listOfServer } from './ignores/store.ts';
 import * as store from './read-store.ts';
 
@@ -7,6 +7,8 @@ import * as store from './read-store.ts';
 export interface ServiceWithFindings extends store.AssessedService {
   /** The most severe first; of a service that can't be assessed those of the original of its package, which are never active. */
   findings: { finding: Finding; ignore: Ignore | null }[];
+  /** Never active. */
+  apart: readonly ApartFinding[];
 }
 
 export interface ServerWithServices {
@@ -32,6 +34,7 @@ export async function readServer(
     await store.listFindings(db, [...new Set(ids)]),
     ({ softwareId }) => softwareId,
   );
+  const apart = await store.listApart(db, ids);
   const ignores = await listOfServer(db, clusterId, vmId, ignoresMax);
   const open = new Map(ignores.flatMap((one) => (isOpen(one) ? [[keyOf(one), one]] : [])));
   return {
@@ -39,6 +42,7 @@ export async function readServer(
     ignores,
     services: services.map((service) => ({
       ...service,
+      apart: service.reason === null ? (apart.get(service.softwareId ?? 0) ?? []) : [],
       findings: (bySoftware.get(service.softwareId ?? 0) ?? []).map(({ finding }) => ({
         finding,
         ignore: service.reason === null ? (open.get(keyOf({ ...service, cve: finding.cve })) ?? null) : null,

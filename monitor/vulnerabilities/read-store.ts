@@ -1,7 +1,7 @@
 /** Assessments for pages. Names of servers are the inventory's (`nameServers` of the views). */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Finding } from './assess-service.ts';
+import type { ApartFinding, Finding } from './assess-service.ts';
 import { reasonOf } from './assessing/server-store.ts';
 import type { UnableReason } from './identify-service.ts';
 import { isIgnored, isOfIgnore, isOpenIgnore } from './ignores/open-ignore-store.ts';
@@ -156,6 +156,16 @@ export async function listFindings(
     select f.software_id as "softwareId", f.finding from vulnerability_findings f
     where f.software_id = any(${[...softwareIds]}::bigint[]) order by f.software_id, f.place`.execute(db);
   return rows;
+}
+
+/** Findings of a software that are shown apart, the most severe first. */
+export async function listApart(
+  db: Queryable,
+  softwareIds: readonly number[],
+): Promise<Map<number, readonly ApartFinding[]>> {
+  const { rows } = await sql<{ id: number; apart: ApartFinding[] }>`
+    select id, apart from vulnerability_software where id = any(${[...softwareIds]}::bigint[])`.execute(db);
+  return new Map(rows.map(({ id, apart }) => [id, apart]));
 }
 
 /** A record of the database with what it touches. */

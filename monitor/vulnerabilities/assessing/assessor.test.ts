@@ -162,6 +162,22 @@ test('NET-2.6.3: a failed refresh keeps findings and their times; without record
   assert.deepEqual(await read(), before);
 });
 
+test('NET-2.6.1: a record that names every version is shown apart: not active, not counted, not alerted', async () => {
+  const every = structuredClone(records.find(({ cve }) => cve.id === 'CVE-2007-2768')!);
+  every.cve.metrics = { cvssMetricV31: [{ cvssData: { baseScore: 9.8, baseSeverity: 'CRITICAL' } }] };
+  await world.copyRecords([every]);
+  await world.scan(first, [openssh('9.6p1')]);
+  await world.assess();
+  const { server, services } = await read();
+  assert.deepEqual([server.critical, server.high, server.unrated], [0, 0, 0]);
+  assert.deepEqual([services[0]!.reason, services[0]!.findings], [null, []]);
+  assert.deepEqual(
+    services[0]!.apart.map(({ why, finding }) => [why, finding.cve]),
+    [['any_version', 'CVE-2007-2768']],
+  );
+  assert.deepEqual(await world.rows('select 1 from vulnerability_noted'), []);
+});
+
 test('NET-2.6.4: new evidence is assessed, a new version by its own records, and closed and expired evidence goes', async () => {
   await world.copyRecords();
   await world.scan(first, [openssh('9.6p1'), nginx('1.18.0')], { endedAgo: 300 });

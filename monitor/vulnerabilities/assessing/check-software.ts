@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { underLease } from '#service-kit/leases/index.ts';
-import { findAll } from '../assess-service.ts';
+import { findAll, nothing } from '../assess-service.ts';
 import * as records from '../store.ts';
 import { assessmentRules, readSoftware } from './bind-services.ts';
 import type { AssessorDeps } from './deps.ts';
@@ -36,7 +36,7 @@ export async function checkSoftware(
       .filter((one) => one.product === product)
       .map((one): store.Verdict => {
         const service = readSoftware(one);
-        const found = service && advisories ? findAll(service, advisories) : { listed: [], leftOut: 0 };
+        const found = service && advisories ? findAll(service, advisories) : nothing;
         const digest = createHash('sha256').update(JSON.stringify(found)).digest('base64url');
         return { id: one.id, ...found, digest, isChanged: digest !== one.digest };
       });

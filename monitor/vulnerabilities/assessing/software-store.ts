@@ -64,9 +64,9 @@ export async function writeVerdicts(
   await sql`
     update vulnerability_software s set rules = ${rules}, revision = ${revision}, checked_at = svc_now(),
       database_at = to_timestamp(${refreshedAtMs}::float8 / 1000), critical = g.critical, high = g.high, medium = g.medium,
-      low = g.low, unrated = g.unrated, left_out = g.left_out, digest = g.digest
+      low = g.low, unrated = g.unrated, left_out = g.left_out, digest = g.digest, apart = g.apart
     from jsonb_to_recordset(${JSON.stringify(verdicts.map(countVerdict))}::jsonb) as g(id bigint, critical integer,
-      high integer, medium integer, low integer, unrated integer, left_out integer, digest text)
+      high integer, medium integer, low integer, unrated integer, left_out integer, digest text, apart jsonb)
     where s.id = g.id`.execute(trx);
   await numberSevere(trx, ids, severe);
   await sql`
@@ -129,13 +129,13 @@ function toRow(softwareId: number, finding: Finding, place: number) {
   };
 }
 
-function countVerdict({ id, listed, leftOut, digest }: Verdict) {
+function countVerdict({ id, listed, apart, leftOut, digest }: Verdict) {
   const of = (rating: string) => listed.filter(({ severity }) => severity?.rating === rating);
   const [critical, high, medium, low] = ['critical', 'high', 'medium', 'low'].map(
     (rating) => of(rating).length,
   );
   return {
-    ...{ id, critical, high, medium, low, left_out: leftOut, digest },
+    ...{ id, critical, high, medium, low, left_out: leftOut, digest, apart },
     unrated: listed.length - critical! - high! - medium! - low!,
   };
 }

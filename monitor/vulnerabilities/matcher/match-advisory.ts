@@ -15,15 +15,35 @@ interface Result {
   through: Value;
 }
 
-export function matchAdvisory(service: KnownService, advisory: Pick<Advisory, 'configurations'>): Value {
-  return anyOf(advisory.configurations.map((condition) => evaluate(service, condition, false).through));
+export interface AdvisoryValue extends Value {
+  /** It fits only because the record names every version of the product, which says little of this one. */
+  isOfAnyVersion: boolean;
 }
 
-function evaluate(service: KnownService, part: Condition | Criterion, isNegated: boolean): Result {
-  if (!('parts' in part)) return evaluateCriterion(service, part, isNegated);
+export function matchAdvisory(
+  service: KnownService,
+  { configurations }: Pick<Advisory, 'configurations'>,
+): AdvisoryValue {
+  const matchAll = (takesAnyVersion: boolean) =>
+    anyOf(
+      configurations.map((condition) => evaluate({ service, takesAnyVersion }, condition, false).through),
+    );
+  const value = matchAll(false);
+  if (value.truth !== 'no') return { ...value, isOfAnyVersion: false };
+  return { ...matchAll(true), isOfAnyVersion: true };
+}
+
+interface Matched {
+  service: KnownService;
+  /** Whether a criterion that names every version makes a record one of the service. */
+  takesAnyVersion: boolean;
+}
+
+function evaluate(of: Matched, part: Condition | Criterion, isNegated: boolean): Result {
+  if (!('parts' in part)) return evaluateCriterion(of, part, isNegated);
   // Negation goes down to the criteria, where "not any of" is "all not" (De Morgan).
   const isTurned = isNegated !== part.isNegated;
-  const results = part.parts.map((inner) => evaluate(service, inner, isTurned));
+  const results = part.parts.map((inner) => evaluate(of, inner, isTurned));
   const values = results.map((result) => result.value);
   const through = anyOf(results.map((result) => result.through));
   const isAny = (part.operator === 'OR') !== isTurned;
@@ -33,8 +53,9 @@ function evaluate(service: KnownService, part: Condition | Criterion, isNegated:
   return { value, through: allOf([through, value]) };
 }
 
-function evaluateCriterion(service: KnownService, criterion: Criterion, isNegated: boolean): Result {
-  const plain = matchCriterion(service, criterion);
+function evaluateCriterion(of: Matched, criterion: Criterion, isNegated: boolean): Result {
+  const plain = matchCriterion(of.service, criterion);
   const value = isNegated ? opposite(plain) : plain;
-  return { value, through: plain.isOwn && criterion.isVulnerable ? value : no };
+  const isReason = plain.isOwn && criterion.isVulnerable && (of.takesAnyVersion || !plain.isOfAnyVersion);
+  return { value, through: isReason ? value : no };
 }

@@ -21,6 +21,8 @@ export interface KnownService {
 export interface CriterionValue extends Value {
   /** The criterion is about the service's product. */
   isOwn: boolean;
+  /** It names every version of the product: `*` without a range. */
+  isOfAnyVersion: boolean;
 }
 
 /**
@@ -38,14 +40,20 @@ export function matchCriterion(service: KnownService, criterion: Criterion): Cri
   const why: Uncertainty[] = [];
   if (range === 'unknown' || stated === 'unknown') why.push('version');
   why.push(...other);
-  const matched = [describeCriterion(criterion)];
-  if (why.length > 0) return { truth: 'unknown', why: why.sort(), matched, isOwn: true };
-  const isBounded = read.bounds.length > 0 || name.version.is !== 'any';
-  return { truth: 'yes', why: isBounded ? [] : ['all_versions'], matched, isOwn: true };
+  const truth = why.length > 0 ? 'unknown' : 'yes';
+  const isOfAnyVersion = read.bounds.length === 0 && name.version.is === 'any' && !isSet(name.update);
+  if (isOfAnyVersion) why.push('all_versions');
+  return { truth, why: why.sort(), matched: [describeCriterion(criterion)], isOwn: true, isOfAnyVersion };
 }
 
-const ofOther: CriterionValue = { truth: 'unknown', why: ['platform'], matched: [], isOwn: false };
-const notOwn: CriterionValue = { truth: 'no', why: [], matched: [], isOwn: true };
+const ofOther: CriterionValue = {
+  truth: 'unknown',
+  why: ['platform'],
+  matched: [],
+  isOwn: false,
+  isOfAnyVersion: false,
+};
+const notOwn: CriterionValue = { truth: 'no', why: [], matched: [], isOwn: true, isOfAnyVersion: false };
 
 interface Bound {
   stated: StatedVersion;
@@ -122,9 +130,9 @@ function matchRange({ product: { scheme }, version }: KnownService, { bounds }: 
   return truth;
 }
 
-/** The version and update of the CPE itself. `-` as a version is a record without one, which says nothing of any. */
+/** The version and update of the CPE itself. `-` is no version, which a service that has one is not. */
 function matchVersion(service: KnownService, { name, stated }: ReadCriterion): Truth {
-  if (name.version.is === 'none') return 'unknown';
+  if (name.version.is === 'none') return 'no';
   if (name.version.is === 'pattern') return matchPattern(service, name.version.pattern);
   // One update of any version, or of a range: whether its ends mean that update too is not said.
   if (name.version.is === 'any') return isSet(name.update) ? 'unknown' : 'yes';

@@ -7,8 +7,7 @@ export type Truth = 'no' | 'unknown' | 'yes';
 
 /**
  * Why a result is not certain: the operating system or another product decides (`platform`), an edition or a build for one
- * system does (`edition`), the version is not exact enough (`version`), or the record names all versions without saying
- * which (`all_versions`).
+ * system does (`edition`), the version is not exact enough (`version`), or the record names every version (`all_versions`).
  */
 export type Uncertainty = 'platform' | 'edition' | 'version' | 'all_versions';
 

@@ -1,6 +1,7 @@
 /**
  * What must come out for each record at the versions around its boundaries, worked out by hand from its text. Versions are what a
- * scan shows: OpenSSH's own banner leaves "p1" out. Columns: affected, possible (a version alone does not decide), safe.
+ * scan shows: OpenSSH's own banner leaves "p1" out. Columns: affected, possible (a version alone does not decide), safe,
+ * and any version (the record names every one, so it is shown apart).
  */
 
 export interface Answers {
@@ -9,6 +10,7 @@ export interface Answers {
   affected: string[];
   possible: string[];
   safe: string[];
+  any_version: string[];
 }
 
 /** Of the records that the tests bring. */
@@ -28,7 +30,7 @@ CVE-2016-20012 openssh | 8.7p1 8.7 8.6p1 4.3p2 |  | 8.8p1 8.8 9.0
 CVE-2025-26465 openssh | 6.8p1 6.9p1 6.9 9.8p1 9.8 9.9p1 | 6.8 9.9 | 6.7p1 6.7 6.8p2 9.9p2 10.0p1 10.0
 CVE-2025-26466 openssh | 9.5p1 9.6p1 9.7p1 9.8p1 9.9p1 | 9.5 9.6 9.7 9.8 9.9 | 9.4p1 9.4 9.5p2 9.9p2 10.0p1 10.0
 CVE-2024-39894 openssh | 9.5p1 9.5 9.6p1 9.7p1 9.7 |  | 9.4p1 9.4 9.8p1 9.8 9.9p1
-CVE-2007-2768 openssh |  | 4.3p2 7.4p1 9.8 10.0p1 |
+CVE-2007-2768 openssh |  |  |  | 4.3p2 7.4p1 9.8 10.0p1
 CVE-2008-3844 openssh |  | 4.3p2 4.3 | 4.3p1 4.4p1 4.2p1 9.6p1
 CVE-2013-2028 nginx | 1.3.9 1.3.10 1.3.16 1.4.0 |  | 1.3.8 1.2.9 1.4.1 1.4.7 1.10.0 0.8.54
 CVE-2017-7529 nginx | 0.5.6 0.6.0 1.10.3 1.12.0 1.13.0 1.13.2 |  | 0.5.5 1.12.1 1.12.2 1.13.3 1.14.0
@@ -67,7 +69,7 @@ CVE-2022-1552 postgresql | 10.20 11.15 12.10 13.6 14.2 14.0 |  | 10.21 11.16 12.
 CVE-2023-5869 postgresql | 11.21 12.16 13.12 14.9 15.4 16.0 |  | 11.22 12.17 13.13 14.10 15.5 16.1 10.23
 CVE-2024-10979 postgresql | 12.20 13.16 14.13 15.8 16.4 17.0 |  | 12.21 13.17 14.14 15.9 16.5 17.1 11.22
 CVE-2013-1899 postgresql | 9.0 9.0.12 9.1.8 9.2.3 9.2.0 |  | 8.4.17 9.0.13 9.1.9 9.2.4 9.3.0
-CVE-2022-0543 redis |  | 5.0.14 6.0.16 7.2.4 8.0.0 |
+CVE-2022-0543 redis |  |  | 5.0.14 6.0.16 7.2.4 8.0.0
 CVE-2023-28856 redis | 5.0.14 6.0.18 6.2.0 6.2.11 7.0.10 |  | 6.0.19 6.0.20 6.2.12 7.0.11 7.2.0
 CVE-2021-32626 redis | 2.6.0 5.0.13 6.0.15 6.2.5 |  | 2.4.18 5.0.14 6.0.16 6.2.6 7.0.0
 CVE-2024-31449 redis | 2.6.0 6.2.15 7.0.0 7.2.5 7.4.0 |  | 2.4.18 6.2.16 7.2.6 7.4.1 7.3.0
@@ -100,6 +102,10 @@ CVE-2024-48651 proftpd | 1.3.8b 1.3.8a 1.3.8 |  | 1.3.8c 1.3.8d 1.3.9
 
 /** Of real records, which the shared corpus has: read from their configurations, not from what the matcher says. */
 const realTable = `
+CVE-1999-0289 httpd |  |  | 1.3.0 2.2.34 2.4.66
+CVE-2007-0086 httpd |  |  | 1.3.42 2.2.34 2.4.66
+CVE-2007-2768 openssh |  |  |  | 4.3 4.3p2 9.8 10.0
+CVE-2022-0543 redis |  |  | 5.0.14 6.0.16 7.2.4
 CVE-2012-2122 mysql | 5.1.51 5.1.52 5.1.61 5.5.10 5.5.21-log 5.6.2 5.6.5 |  | 5.1.50 5.1.62 5.5.9 5.5.22 5.6.1 5.6.6 8.0.36
 CVE-2012-2122 mariadb | 5.1.41 5.1.61 5.2.0 5.2.11 5.3.6 5.5.20 5.5.21-MariaDB |  | 5.1.43 5.1.62 5.2.12 5.3.7 5.5.19 5.5.22 10.11.6
 CVE-2016-8704 memcached | 1.2.8 1.4.30 1.4.31 |  | 1.4.32 1.5.0 1.6.0
@@ -123,8 +129,13 @@ const readTable = (text: string): Answers[] =>
     .map((line) => {
       const [about, ...columns] = line.split('|');
       const [cve, product] = about!.trim().split(' ') as [string, string];
-      const [affected, possible, safe] = columns.map((column) => column.trim().split(' ').filter(Boolean));
-      return { cve, product, affected: affected ?? [], possible: possible ?? [], safe: safe ?? [] };
+      const [affected, possible, safe, anyVersion] = columns.map((column) =>
+        column.trim().split(' ').filter(Boolean),
+      );
+      return {
+        ...{ cve, product, affected: affected ?? [], possible: possible ?? [], safe: safe ?? [] },
+        any_version: anyVersion ?? [],
+      };
     });
 
 export const answers: readonly Answers[] = readTable(table);

@@ -35,13 +35,33 @@ interface Literal {
   isOpposite: boolean;
 }
 
+export interface Answer {
+  outcome: Outcome;
+  /** Nothing but facts that name every version make it so. */
+  isOfAnyVersion: boolean;
+}
+
 /** What the alternatives say of the service at this place of the list; 1 true, 0 false, 0.5 not known. */
-export function evaluatePlainly(alternatives: readonly Tree[], place: number): Outcome {
+export function evaluatePlainly(alternatives: readonly Tree[], place: number): Answer {
+  const outcome = evaluateThrough(alternatives, place, (fact) => !namesEveryVersion(fact));
+  if (outcome > 0) return { outcome, isOfAnyVersion: false };
+  return { outcome: evaluateThrough(alternatives, place, () => true), isOfAnyVersion: true };
+}
+
+const namesEveryVersion = ({ kind, range, exact }: Fact): boolean =>
+  kind === 'own' && exact === null && (range?.from ?? range?.to ?? null) === null;
+
+function evaluateThrough(
+  alternatives: readonly Tree[],
+  place: number,
+  isReason: (fact: Fact) => boolean,
+): Outcome {
   let best: Outcome = 0;
   for (const tree of alternatives) {
     for (const literals of writeOut(tree, false)) {
       // A finding needs a vulnerable criterion of the product itself among its facts.
-      if (!literals.some(({ fact }) => fact.kind !== 'other' && fact.isVulnerable)) continue;
+      if (!literals.some(({ fact }) => fact.kind !== 'other' && fact.isVulnerable && isReason(fact)))
+        continue;
       const worst = Math.min(...literals.map((literal) => truthOfLiteral(literal, place))) as Outcome;
       if (worst > best) best = worst;
     }
@@ -68,12 +88,13 @@ function truthOfLiteral({ fact, isOpposite }: Literal, place: number): Outcome {
 
 function truthOf(fact: Fact, place: number): Outcome {
   if (fact.kind === 'other') return 0.5;
+  // A service whose version is known is not the one "without version".
+  if (fact.kind === 'own_no_version') return 0;
   const { range, exact } = fact;
   if (range) {
     if (range.from !== null && (range.includesFrom ? place < range.from : place <= range.from)) return 0;
     if (range.to !== null && (range.includesTo ? place > range.to : place >= range.to)) return 0;
   }
-  if (fact.kind === 'own_no_version') return 0.5;
   if (exact !== null && exact !== place) return 0;
   return fact.qualifier === 'none' ? 1 : 0.5;
 }

@@ -1,6 +1,6 @@
 /** Tables of one server's potential vulnerabilities: findings and ignores. */
 import type { FastifyRequest } from 'fastify';
-import type { Finding, Ignore, ServiceWithFindings } from '#monitor/vulnerabilities/index.ts';
+import type { ApartFinding, Finding, Ignore, ServiceWithFindings } from '#monitor/vulnerabilities/index.ts';
 import {
   actionButton,
   age,
@@ -14,7 +14,7 @@ import {
 import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import { addressHref } from '../parts/address-link.ts';
-import { ratingBadge, remarks, softwareText } from './finding-text.ts';
+import { apartText, ratingBadge, remarks, softwareText } from './finding-text.ts';
 import { cveHref, ignoreHref, serverHref } from './paths.ts';
 
 /** Of each table. */
@@ -125,6 +125,57 @@ export function findingTable(
       title: 'No active potential vulnerability',
       text: 'Records of the database that fit the version of a service appear here. Services that can not be assessed have none.',
     },
+  });
+}
+
+/** A finding that is shown apart, with the service that it is of. */
+export interface ApartLine extends ApartFinding {
+  service: ServiceWithFindings;
+}
+
+export const apartLines = (services: readonly ServiceWithFindings[]): ApartLine[] =>
+  services.flatMap((service) => service.apart.map((one) => ({ ...one, service })));
+
+export function apartTable(
+  request: FastifyRequest,
+  { siteId }: ServerTables,
+  rows: readonly ApartLine[],
+): Content {
+  return dataTable<ApartLine>(request, {
+    ...pagedRows(request, 'apart', rows, rowsShown),
+    caption: 'Shown apart',
+    card: { line: ['severity', 'service'] },
+    isStacked: true,
+    columns: [
+      {
+        key: 'cve',
+        header: 'CVE',
+        cell: ({ finding }) => nvdLink(finding.cve),
+        value: ({ finding }) => finding.cve,
+      },
+      {
+        key: 'severity',
+        header: 'Severity',
+        cell: ({ finding }) => ratingBadge(finding),
+        value: ({ finding }) => finding.severity?.rating ?? null,
+      },
+      {
+        key: 'service',
+        header: 'Service',
+        cell: ({ service }) => html`${code(portText(service))} ${softwareText(service)}`,
+        value: ({ service }) => `${portText(service)} ${softwareText(service)}`,
+      },
+      addressColumn(siteId, ({ service }) => service.address),
+      { key: 'why', header: 'Why', kind: 'prose', cell: apartText, value: ({ why }) => why },
+      {
+        key: 'summary',
+        header: 'Summary',
+        kind: 'prose',
+        cell: ({ finding }) => finding.summary,
+        value: ({ finding }) => finding.summary,
+      },
+    ],
+    empty: { title: 'None', text: 'Records that say nothing certain of a version appear here.' },
   });
 }
 

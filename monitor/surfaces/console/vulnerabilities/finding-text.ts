@@ -1,6 +1,6 @@
 /** Words of potential vulnerabilities on pages. A finding is never more than potential (NET-2.6.1). */
 import { freshnessOf } from '#monitor/scans/index.ts';
-import type { AssessedService, Finding, UnableReason } from '#monitor/vulnerabilities/index.ts';
+import type { ApartFinding, AssessedService, Finding, UnableReason } from '#monitor/vulnerabilities/index.ts';
 import { age, badge, type Content, formatCount, html, severityBadge } from '#service-kit/pages/index.ts';
 
 const unableTexts: Readonly<Record<UnableReason, string>> = {
@@ -22,8 +22,11 @@ const doubtTexts: Readonly<Record<Finding['incomplete'][number], string>> = {
   platform: 'the operating system or another product decides',
   edition: 'the edition decides',
   version: 'a part of the version that is not shown decides',
-  all_versions: 'the record names no versions',
+  all_versions: 'any version, says the record',
 };
+
+/** Why a finding is shown apart. */
+export const apartText = (_: ApartFinding): string => doubtTexts.all_versions;
 
 /** What makes a finding incomplete; empty where the version alone decides. */
 export const doubtText = ({ incomplete }: Pick<Finding, 'incomplete'>): string =>

@@ -21,6 +21,8 @@ import { nvdNotice } from '../parts/nvd-notice.ts';
 import type { OperationsLink } from '../parts/operations-link.ts';
 import { activeOf } from './counted-tables.ts';
 import {
+  apartLines,
+  apartTable,
   findingLines,
   findingTable,
   ignoredTable,
@@ -46,6 +48,7 @@ export function serverFindingsPage(request: FastifyRequest, page: ServerFindings
   const tables: ServerTables = { siteId: site.id, services, open, viewer, nowMs };
   const lines = findingLines(services);
   const ignored = lines.filter(({ ignore }) => ignore !== null);
+  const apart = apartLines(services);
   const past = ignores.filter((one) => !isInForce(one));
   const leftOut = services.reduce((sum, service) => sum + service.leftOut, 0);
   return [
@@ -83,6 +86,15 @@ export function serverFindingsPage(request: FastifyRequest, page: ServerFindings
             'An ignore is of one address, port, software and CVE: another version or another owner of the address does not inherit it. Operations does not list it for the customer. Customers have ignores of their own.',
         },
         ignoredTable(request, tables, ignored),
+      ),
+    apart.length > 0 &&
+      section(
+        {
+          id: 'apart',
+          title: 'Shown apart',
+          description: 'These are not active, not counted and not delivered to operations.',
+        },
+        apartTable(request, tables, apart),
       ),
     section(
       {

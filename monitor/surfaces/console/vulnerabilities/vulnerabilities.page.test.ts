@@ -92,6 +92,19 @@ test('findings name their evidence, and what a record or a service writes is sho
   assert.match((await viewer.get(`${path}/cves/CVE-2024-6387`)).text, /&lt;img src=x/);
 });
 
+test('NET-2.6.1: a record that names every version is shown apart, with why', async () => {
+  const apart = await rows(serverPath(1), 'apart');
+  assert.deepEqual(
+    apart.map(({ cve, why }) => [cve, why]),
+    [['CVE-2007-2768', 'any_version']],
+  );
+  assert.match((await viewer.get(serverPath(1))).text, /any version, says the record/);
+  assert.equal(
+    (await rows(serverPath(1), 'findings')).filter(({ cve }) => cve === 'CVE-2007-2768').length,
+    0,
+  );
+});
+
 test('by CVE: what a record touches, known exploited ones first', async () => {
   const list = await rows(`${path}?view=cves`, 'cves');
   assert.equal(list[0]!.known_exploited, true);

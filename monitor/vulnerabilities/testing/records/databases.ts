@@ -186,7 +186,7 @@ export const redisRecords: readonly NvdRecord[] = [
     '2022-02-18',
     '3.1 10.0',
     'Packages of Debian let Lua scripts out of the sandbox.',
-    [runningOn([redis], ['o:canonical:ubuntu_linux:20.04', 'o:debian:debian_linux:11.0'])],
+    [runningOn([`${redis}:-`], ['o:canonical:ubuntu_linux:20.04', 'o:debian:debian_linux:11.0'])],
     { exploited: '2022-03-28' },
   ),
   record(

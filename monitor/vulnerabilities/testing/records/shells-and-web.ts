@@ -120,7 +120,7 @@ export const sshRecords: readonly NvdRecord[] = [
     '2007-05-21',
     '2.0 4.3',
     'With OPIE in PAM, sshd tells which users exist.',
-    [anyOf(`${ssh}:-`)],
+    [anyOf(ssh)],
     {
       status: 'Deferred',
     },

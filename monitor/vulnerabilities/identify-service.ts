@@ -66,6 +66,7 @@ export function identifyService(evidence: ServiceEvidence): Identification {
   const product = findProduct(evidence);
   if (product === 'ambiguous') return unable('ambiguous_product');
   if (product === null) return unable('unknown_product');
+  if (isOfPart(evidence, product)) return unable('ambiguous_version', product);
   const { version: text } = evidence;
   if (text === null || text.trim() === '') return unable('no_version', product);
   if (hasPackageMark(evidence)) {
@@ -96,6 +97,15 @@ function findProduct({ product, version, cpe }: ServiceEvidence): Product | 'amb
   if (found[0]?.key === 'mysql' && /mariadb/i.test(version ?? ''))
     return products.find(({ key }) => key === 'mariadb') ?? null;
   return found[0] ?? null;
+}
+
+/**
+ * Whether a scan's title names a part or a variant of the product, whose version is not the product's: nmap gives the version of
+ * "ProFTPD mod_sftp" and "MySQL instance manager" with the CPE name of the server.
+ */
+function isOfPart({ product: title }: ServiceEvidence, { key, scanTitles }: Product): boolean {
+  const text = title?.trim().toLowerCase() ?? '';
+  return text !== '' && !scanTitles.includes(text) && !(key === 'mariadb' && text === 'mysql');
 }
 
 const isText = (value: Parameters<typeof matchesText>[0], text: string) =>

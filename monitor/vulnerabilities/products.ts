@@ -18,7 +18,7 @@ export interface Product {
   scanNames: readonly (readonly [vendor: string, product: string])[];
   /** Software editions of CPE names with versions of their own: what is said of them is about another product. */
   otherEditions?: readonly string[];
-  /** Names of products without a CPE in a scan, in lower case. */
+  /** Titles of the product itself in scans, in lower case: they name it where a scan has no CPE. */
   scanTitles: readonly string[];
 }
 
@@ -116,7 +116,7 @@ export const products: readonly Product[] = [
     numbersMin: 3,
     names: [['mongodb', 'mongodb']],
     scanNames: [['mongodb', 'mongodb']],
-    scanTitles: ['mongodb'],
+    scanTitles: ['mongodb', 'mongodb http console', 'mongodb simple rest interface'],
   },
   {
     key: 'memcached',

@@ -38,7 +38,7 @@ test(
       });
     };
     const oldReleases = [
-      '22 OpenSSH 8.9p1 openssh null',
+      '22 OpenSSH 8.9 openssh null',
       '25 Postfix smtpd null no product unknown_product',
       '3306 MySQL 5.7.40 mysql null',
       '6379 Redis key-value store 6.0.15 redis null',

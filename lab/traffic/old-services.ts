@@ -33,7 +33,7 @@ type Services = readonly (readonly [port: number, server: Server])[];
 
 const makeServices: Readonly<Record<ServiceSet, () => Services>> = {
   old_releases: () => [
-    [22, greet('SSH-2.0-OpenSSH_8.9p1\r\n')],
+    [22, greet('SSH-2.0-OpenSSH_8.9\r\n')],
     [25, smtp('220 mail.example.edu ESMTP Postfix\r\n')],
     [3306, mysql('5.7.40')],
     [6379, redis('6.0.15')],

@@ -21,8 +21,8 @@ beforeEach(async () => {
   await world.copyRecords();
 });
 
-const vulnerable = openssh('9.6p1');
-const mended = openssh('10.0p2');
+const vulnerable = openssh('9.6');
+const mended = openssh('10.0');
 const unidentified: typeof vulnerable = {
   ...{ ...vulnerable, product: null, version: null, method: 'table', confidence: 3, cpe: [] },
 };
@@ -62,7 +62,7 @@ test('an alert ends with its findings, and opens again when they come back', asy
   const [open] = await world.rows<{ details: { first: string; found: number } }>(
     'select details from alert_episodes where resolved_at is null',
   );
-  assert.match(open!.details.first, /^CVE-\d+-\d+ at tcp\/22 \(OpenSSH 9\.6p1\)$/);
+  assert.match(open!.details.first, /^CVE-\d+-\d+ at tcp\/22 \(OpenSSH 9\.6\)$/);
   assert.ok(open!.details.found > 0);
 });
 

@@ -60,7 +60,7 @@ function describe(one: Assessed, copied: readonly CopiedProduct[], nowMs: number
         ? 'no potential vulnerability'
         : `${count} potential ${count === 1 ? 'vulnerability' : 'vulnerabilities'}`;
     return [
-      `${head}: ${found} in ${result.compared} records${age}`,
+      `${head}: ${found} in ${result.compared} records${age}${mayBePackage(one) ? ". It may be a distribution's package: not confirmed" : ''}`,
       ...result.findings.flatMap(describeFinding),
       ...describeApart(result.apartFindings),
     ];
@@ -74,6 +74,10 @@ function describe(one: Assessed, copied: readonly CopiedProduct[], nowMs: number
     ...upstream.flatMap(describeFinding),
   ];
 }
+
+/** Some packages show no mark, so what a service shows of itself never confirms an original. */
+const mayBePackage = ({ evidence, result }: Assessed) =>
+  result.reason === null && evidence.method === 'probed';
 
 function describeApart(apart: readonly ApartFinding[]): string[] {
   if (apart.length === 0) return [];
@@ -97,11 +101,8 @@ function describeFinding(finding: Finding): string[] {
 }
 
 /** The form of `--json`. */
-export function toJson(
-  { address, transport, port, evidence, result }: Assessed,
-  copied: readonly CopiedProduct[],
-  nowMs: number,
-) {
+export function toJson(one: Assessed, copied: readonly CopiedProduct[], nowMs: number) {
+  const { address, transport, port, evidence, result } = one;
   const product = copied.find((entry) => entry.product === result.product?.key);
   const refreshedAtMs = product?.refreshedAtMs ?? null;
   return {
@@ -117,6 +118,7 @@ export function toJson(
     },
     assessment: result.assessment,
     reason: result.reason,
+    may_be_package: mayBePackage(one),
     findings: result.findings.map(findingJson),
     upstream_findings: result.upstreamFindings.map(findingJson),
     apart_findings: result.apartFindings.map(({ why, finding }) => ({ why, ...findingJson(finding) })),

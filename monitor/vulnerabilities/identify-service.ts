@@ -5,17 +5,18 @@
  * faults: such a service is never assessed as its original.
  */
 
-import { matchesText, parseCpeUri } from './matcher/cpe.ts';
+import { type CpeValue, matchesText, parseCpeUri } from './matcher/cpe.ts';
 import type { KnownService } from './matcher/match-criterion.ts';
 import { parseVersion } from './matcher/version.ts';
+import { originalPlatforms, packageMarks, packagingVendors } from './package-marks.ts';
 import { type Product, products } from './products.ts';
 
-/** What a scan knows of a service, as sensors report it. */
+/** What a scan knows of a service, as sensors report it. `stated`: a person names product and version, which are no banner. */
 export interface ServiceEvidence {
   product: string | null;
   version: string | null;
   extraInfo: string | null;
-  method: 'probed' | 'table';
+  method: 'probed' | 'table' | 'stated';
   /** nmap's, 0 to 10. */
   confidence: number;
   /** CPE 2.2 names. */
@@ -48,20 +49,34 @@ export interface Identification {
 
 const confidenceMin = 10;
 
-/** Names of distributions, and how they mark versions of packages. */
-const packageMarks =
-  /ubuntu|debian|raspbian|[-+~.]deb\d|red ?hat|rhel|centos|alma ?linux|rocky|fedora|[-.]el\d|\.fc\d|suse|amazon linux|[-.]amzn|oracle linux|gentoo|arch ?linux|alpine|freebsd|netbsd|pgdg|maria~|dfsg|sury/i;
-
-/** Whether the evidence names a distribution. */
-export function hasPackageMark({
-  version,
-  extraInfo,
-}: Pick<ServiceEvidence, 'version' | 'extraInfo'>): boolean {
-  return packageMarks.test(`${version ?? ''} ${extraInfo ?? ''}`);
+/** Whether the evidence shows a package of a distribution or a hosting panel. */
+export function hasPackageMark(evidence: ServiceEvidence): boolean {
+  const { version, extraInfo, cpe } = evidence;
+  const text = `${version ?? ''} ${extraInfo ?? ''}`;
+  if (packageMarks.some(({ pattern }) => pattern.test(text))) return true;
+  const isOfPackager = cpe.some((uri) => {
+    const name = parseCpeUri(uri);
+    return name?.part.is === 'text' && name.part.text === 'o' && packagingVendors.has(textOf(name.vendor));
+  });
+  return isOfPackager || isBuiltByPackager(evidence);
 }
 
+/** Whether a banner shows what its original never does. Only products of the list are known so well. */
+function isBuiltByPackager(evidence: ServiceEvidence): boolean {
+  if (evidence.method === 'stated') return false;
+  const product = findProduct(evidence);
+  if (product === null || product === 'ambiguous') return false;
+  // The banner of the original has no level of the portable release: `OpenSSH_9.2`, of packages `OpenSSH_9.2p1`.
+  if (product.key === 'openssh') return /^\d+(\.\d+)+p\d/i.test(evidence.version ?? '');
+  if (product.key !== 'httpd') return false;
+  const platform = /^\s*\(([^)]*)\)/.exec(evidence.extraInfo ?? '')?.[1];
+  return platform !== undefined && !originalPlatforms.has(platform.trim().toLowerCase());
+}
+
+const textOf = (value: CpeValue) => (value.is === 'text' ? value.text : '');
+
 export function identifyService(evidence: ServiceEvidence): Identification {
-  if (evidence.method !== 'probed') return unable('not_probed');
+  if (evidence.method === 'table') return unable('not_probed');
   if (evidence.confidence < confidenceMin) return unable('low_confidence');
   const product = findProduct(evidence);
   if (product === 'ambiguous') return unable('ambiguous_product');

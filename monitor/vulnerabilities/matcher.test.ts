@@ -48,7 +48,8 @@ function checkAnswers(expected: readonly Answers[], known: readonly Advisory[]):
     assert.ok(advisory, cve);
     for (const [result, versions] of Object.entries(results)) {
       for (const version of versions) {
-        const { reason, findings, apartFindings } = assess(evidenceOf(product, version), [advisory]);
+        const evidence = evidenceOf(product, version, { method: 'stated' });
+        const { reason, findings, apartFindings } = assess(evidence, [advisory]);
         assert.equal(reason, null, `${product} ${version}`);
         const found = findings[0]?.result ?? apartFindings[0]?.why ?? 'safe';
         assert.equal(found, result, `${cve} of ${product} ${version}`);
@@ -110,7 +111,8 @@ test('NET-2.6.1: of a version that can not be read its numbers decide; another p
 
 test('NET-2.6.2: what depends on platform, edition or an unknown version is marked as incomplete', () => {
   const incomplete = (product: string, version: string, cve: string) => {
-    const finding = assess(evidenceOf(product, version)).findings.find((one) => one.cve === cve)!;
+    const evidence = evidenceOf(product, version, { method: 'stated' });
+    const finding = assess(evidence).findings.find((one) => one.cve === cve)!;
     return [finding.result, ...finding.incomplete];
   };
   assert.deepEqual(incomplete('httpd', '2.4.59', 'CVE-2024-38472'), ['possible', 'platform']);
@@ -144,21 +146,27 @@ test('NET-2.6.2: a record that names every version is shown apart, and one of no
 });
 
 test('NET-2.6.2: what can not be known stays unable to assess, with the reason', () => {
-  const reasons: [Partial<ServiceEvidence> & { key?: string }, Assessment['reason']][] = [
+  const reasons: (readonly [Partial<ServiceEvidence> & { key?: string }, Assessment['reason']])[] = [
     [{ version: '9.6p1 Ubuntu 3ubuntu13.5' }, 'distribution_package'],
     [{ version: '9.2p1 Debian 2+deb12u3' }, 'distribution_package'],
     [{ version: '9.6', extraInfo: 'FreeBSD 20240806; protocol 2.0' }, 'distribution_package'],
-    [{ version: '9.6p1', extraInfo: 'protocol 2.0' }, null],
+    [{ version: '9.6', extraInfo: 'protocol 2.0' }, null],
+    [{ version: '9.2p1', extraInfo: 'protocol 2.0' }, 'distribution_package'],
+    [{ version: '9.2p1', method: 'stated' }, null],
+    [
+      { version: '8.7', cpe: ['cpe:/a:openbsd:openssh:8.7', 'cpe:/o:redhat:enterprise_linux'] },
+      'distribution_package',
+    ],
     [{ version: 'for_Windows_8.1' }, 'ambiguous_version'],
-    [{ version: '9.6p1', method: 'table' }, 'not_probed'],
-    [{ version: '9.6p1', confidence: 8 }, 'low_confidence'],
+    [{ version: '9.6', method: 'table' }, 'not_probed'],
+    [{ version: '9.6', confidence: 8 }, 'low_confidence'],
     [{ version: null }, 'no_version'],
     [{ version: ' ' }, 'no_version'],
-    [{ version: '9.6p1', cpe: ['cpe:/a:openbsd:openssh:9.7p1'] }, 'ambiguous_version'],
-    [{ version: '9.6p1', cpe: ['cpe:/a:openbsd:openssh:9.6p1', 'cpe:/o:linux:linux_kernel'] }, null],
+    [{ version: '9.6', cpe: ['cpe:/a:openbsd:openssh:9.7'] }, 'ambiguous_version'],
+    [{ version: '9.6', cpe: ['cpe:/a:openbsd:openssh:9.6', 'cpe:/o:linux:linux_kernel'] }, null],
     [{ version: '9.6p1', cpe: ['cpe:/a:dropbear:dropbear'] }, 'unknown_product'],
     [{ version: '9.6p1', cpe: ['cpe:/a:openbsd:openssh', 'cpe:/a:apache:http_server'] }, 'ambiguous_product'],
-    [{ version: '9.6p1', cpe: [], product: 'OpenSSH' }, null],
+    [{ version: '9.6', cpe: [], product: 'OpenSSH' }, null],
     [{ version: '9.6p1', cpe: [], product: 'OpenSSH server' }, 'unknown_product'],
     [{ version: '9.6p1', cpe: [], product: null }, 'unknown_product'],
     [{ key: 'proftpd', version: '0.9.9', product: 'ProFTPD mod_sftp' }, 'ambiguous_version'],
@@ -177,6 +185,19 @@ test('NET-2.6.2: what can not be known stays unable to assess, with the reason',
     [{ key: 'httpd', version: '2.4' }, 'incomplete_version'],
     [{ key: 'httpd', version: '2.4.57', extraInfo: '(Debian)' }, 'distribution_package'],
     [{ key: 'httpd', version: '2.4.57', extraInfo: '(Unix) OpenSSL/3.0.2' }, null],
+    [{ key: 'httpd', version: '2.4.57', extraInfo: '(Win64) PHP/8.2.0' }, null],
+    ...[
+      '(Amazon)',
+      '(CloudLinux) OpenSSL/1.1.1k',
+      '(openEuler)',
+      '(AlmaLinux)',
+      '()',
+      '(A distribution of 2031)',
+    ].map((extraInfo) => [{ key: 'httpd', version: '2.4.57', extraInfo }, 'distribution_package'] as const),
+    [{ key: 'nginx', version: '1.20.1', extraInfo: 'CloudLinux' }, 'distribution_package'],
+    [{ key: 'mariadb', version: '10.6.16-MariaDB-cll-lve' }, 'distribution_package'],
+    [{ key: 'mariadb', version: '11.4.2-MariaDB-ubu2404' }, 'distribution_package'],
+    [{ key: 'mysql', version: '8.0.36-1.el9' }, 'distribution_package'],
     [{ key: 'mysql', version: '8.0.36-0ubuntu0.22.04.1' }, 'distribution_package'],
     [{ key: 'mysql', version: '5.5.5-10.11.6-MariaDB-0+deb12u1' }, 'distribution_package'],
     [{ key: 'mysql', version: '5.5.5-10.11.6-MariaDB-1:10.11.6+maria~ubu2204' }, 'distribution_package'],
@@ -203,6 +224,18 @@ test('a package shows what its original would have, apart; its neighbours withou
   assert.ok(!ssh!.upstreamFindings.some(({ cve }) => cve === 'CVE-2023-48795'), 'fixed in 9.6');
   assert.equal(nginx!.reason, 'likely_packaged');
   assert.ok(nginx!.upstreamFindings.some(({ cve }) => cve === 'CVE-2023-44487'));
+  // A service of no known product is a package too, and so says its operating system.
+  for (const change of [{ extraInfo: '(Debian)' }, { cpe: ['cpe:/o:canonical:ubuntu_linux'] }]) {
+    const services = [
+      evidenceOf('nginx', '1.24.0'),
+      evidenceOf('vsftpd', null, { product: 'Dovecot', ...change }),
+    ];
+    assert.equal(
+      assessServices(services, () => advisories)[0]!.reason,
+      'likely_packaged',
+      JSON.stringify(change),
+    );
+  }
   const [alone] = assessServices([evidenceOf('nginx', '1.24.0')], () => advisories);
   assert.ok(alone!.findings.some(({ cve }) => cve === 'CVE-2023-44487'));
 });
@@ -231,7 +264,7 @@ test('findings are sorted: known exploited first, then by score, of the newest C
 });
 
 test('a record that another product makes true is no finding of the service', () => {
-  const { findings } = assess(evidenceOf('openssh', '9.9p2'));
+  const { findings } = assess(evidenceOf('openssh', '9.9p2', { method: 'stated' }));
   // Both records are also about operating systems, which are not known here.
   assert.ok(!findings.some(({ cve }) => ['CVE-2024-6387', 'CVE-2023-38408'].includes(cve)));
 });

@@ -30,7 +30,7 @@ export function readCpeEvidence(text: string): ServiceEvidence | null {
     product: null,
     version: name.version.is === 'pattern' ? '*' : joined(name.version, name.update),
     extraInfo: null,
-    method: 'probed',
+    method: 'stated',
     confidence: 10,
     cpe: isApplication ? [`cpe:/a:${vendor}:${title}`] : [],
   };

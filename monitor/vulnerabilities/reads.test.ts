@@ -9,7 +9,7 @@ before(async () => {
   world = await startAssessWorld(3);
   await world.copyRecords();
   await world.scan(addressOf(1), [nginx('1.18.0')]);
-  await world.scan(addressOf(2), [openssh('9.6p1'), nginx('1.18.0', { port: 8080 })]);
+  await world.scan(addressOf(2), [openssh('9.6'), nginx('1.18.0', { port: 8080 })]);
   await world.scan(addressOf(3), [{ port: 25, product: 'Exim smtpd', version: '4.96', cpe: [] }]);
   await world.assess();
 });

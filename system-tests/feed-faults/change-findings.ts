@@ -6,7 +6,7 @@ import { copyRecords, nginx, openssh } from '#monitor/vulnerabilities/testing/as
 import { records } from '#monitor/vulnerabilities/testing/records/index.ts';
 import type { Pair } from './pair.ts';
 
-const versions = ['7.2p2', '8.5p1', '9.6p1', '9.8p1'];
+const versions = ['7.2', '8.5', '9.6', '9.8'];
 const nginxVersions = ['1.14.0', '1.20.1', '1.25.3'];
 
 export interface FindingChanges {

@@ -14,7 +14,7 @@ import type { KnownService } from '../matcher/match-criterion.ts';
 import { products } from '../products.ts';
 
 /** Raise it when products, versions, reasons or the matcher answer otherwise than before: everything is assessed again. */
-export const assessmentRules = 4;
+export const assessmentRules = 5;
 
 /** A product in one version, as it is compared. */
 export interface SoftwareName {

@@ -25,7 +25,7 @@ const servers = 6;
 const livesMax = 3;
 const worker = fileURLToPath(new URL('./killed-assessor.ts', import.meta.url));
 const versions = {
-  openssh: ['8.2p1', '9.3p1', '9.6p1', '9.8p1', '9.6p1 Ubuntu 3ubuntu13.5'],
+  openssh: ['8.2', '9.3', '9.6', '9.8', '9.6p1 Ubuntu 3ubuntu13.5'],
   nginx: ['1.14.0', '1.18.0', '1.20.0', '1.25.3'],
 };
 

@@ -32,6 +32,9 @@ export const apartText = (_: ApartFinding): string => doubtTexts.all_versions;
 export const doubtText = ({ incomplete }: Pick<Finding, 'incomplete'>): string =>
   incomplete.map((doubt) => doubtTexts[doubt]).join('; ');
 
+/** Of a service that is assessed as its original: some packages show no mark at all. */
+export const notConfirmed = "may be a distribution's package: not confirmed";
+
 export const findingMeaning =
   'A potential vulnerability: the version that a scan read is in the range of a public record. It is not confirmed that the server can be attacked, and not known whether it is patched.';
 

@@ -14,7 +14,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
 import { addressColumn, nvdLink, portText, rowsShown, type ServerTables } from './finding-tables.ts';
-import { evidenceAge, ratingBadge, softwareText, unableText } from './finding-text.ts';
+import { evidenceAge, notConfirmed, ratingBadge, softwareText, unableText } from './finding-text.ts';
 
 /** Findings of a package's original, which are read one step away. */
 const originalsShown = 20;
@@ -104,7 +104,8 @@ function countColumn(
 }
 
 function assessmentCell(request: FastifyRequest, service: ServiceWithFindings): Content {
-  if (service.reason === null) return badge('good', 'assessed');
+  if (service.reason === null)
+    return html`${badge('good', 'assessed')} <span class="hint">${notConfirmed}</span>`;
   const count = service.findings.length;
   const href = `${withQuery(request.url, { open: keyOf(service) })}#services`;
   return html`${badge('neutral', 'unable')} ${unableText(service.reason)}${

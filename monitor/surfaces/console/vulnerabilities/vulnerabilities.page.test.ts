@@ -23,7 +23,7 @@ before(async () => {
   const told = structuredClone(records);
   told.find(({ cve }) => cve.id === 'CVE-2024-6387')!.cve.descriptions[1]!.value = hostile;
   await world.copyRecords(told);
-  await world.scan(addressOf(1), [openssh('8.9p1'), nginx('1.18.0', { extra_info: hostile })]);
+  await world.scan(addressOf(1), [openssh('8.9'), nginx('1.18.0', { extra_info: hostile })]);
   await world.scan(addressOf(2), [packaged, nginx('1.24.0')]);
   await world.assess();
   [operator, viewer] = [await world.signIn('operator'), await world.signIn('viewer')];
@@ -81,7 +81,7 @@ test('NET-2.6.2: packages are unable to be assessed; what their originals have i
 test('findings name their evidence, and what a record or a service writes is shown as text', async () => {
   const found = await rows(serverPath(1), 'findings');
   const race = found.find(({ cve }) => cve === 'CVE-2024-6387')!;
-  assert.deepEqual([race.severity, race.score, race.service], ['high', 8.1, 'tcp/22 OpenSSH 8.9p1']);
+  assert.deepEqual([race.severity, race.score, race.service], ['high', 8.1, 'tcp/22 OpenSSH 8.9']);
   assert.match(String(race.scan_id), /^[0-9a-f-]{36}$/);
   for (const page of [path, `${path}?view=cves`, serverPath(1), `${path}/cves/CVE-2024-6387`]) {
     const { status, text } = await operator.get(page);

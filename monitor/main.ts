@@ -87,7 +87,10 @@ function addVulnerabilityCommands(program: Command): void {
     .command('refresh_vulnerabilities')
     .description('fetch records of the vulnerability database for the products that are due, once')
     .option('--loop', 'repeat until Ctrl-C, beside serve with SVC_VULNERABILITY_SYNC=0')
-    .option('--from <folder>', 'read the feed files (.json, .json.gz) of a folder instead')
+    .option(
+      '--from <folder>',
+      "read feed files and files of distributions' trackers in a folder, or one at a URL, instead",
+    )
     .action(async (options: { loop?: boolean; from?: string }) => {
       const { refreshVulnerabilities } = await import('./commands/refresh-vulnerabilities.ts');
       const chosen = { isLoop: options.loop ?? false, folder: options.from ?? null };

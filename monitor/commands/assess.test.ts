@@ -108,6 +108,29 @@ test('feed files of a folder fill the copy, packed or not; assess reads it', asy
   assert.match(packed.out, /not endorsed or certified by the NVD/);
 });
 
+test("a package is assessed by its distribution's tracker, read from a folder", async () => {
+  const releases = { bookworm: { status: 'resolved', fixed_version: '1:9.2p1-2+deb12u3', repositories: {} } };
+  const path = makeFeed(
+    'trackers',
+    'tracker.json',
+    JSON.stringify({ openssh: { 'CVE-2024-6387': { releases } } }),
+  );
+  const imported = await monitor(['refresh_vulnerabilities', '--from', path]);
+  assert.match(imported.out, /Security tracker of debian: 1 file, 1 statements/);
+  assert.match(imported.out, /Tracker of debian +1 statements, 0 min old/);
+  const of = ['assess', '--product', 'OpenSSH', '--product-version'];
+  const affected = await monitor([...of, '9.2p1 Debian 2+deb12u2']);
+  assert.match(affected.out, /1 potential vulnerability, as the tracker of debian says of this package/);
+  assert.match(affected.out, /CVE-2024-6387 .*affected package, fixed in 1:9\.2p1-2\+deb12u3/);
+  const { assessment, findings, apart_findings, ...fixed } = JSON.parse(
+    (await monitor([...of, '9.2p1 Debian 2+deb12u3', '--json'])).out,
+  );
+  assert.deepEqual([assessment, findings, fixed.may_be_package], ['assessed', [], false]);
+  assert.deepEqual(fixed.package, { distribution: 'debian', version: '9.2p1-2+deb12u3' });
+  const race = apart_findings.find(({ cve }: { cve: string }) => cve === 'CVE-2024-6387');
+  assert.deepEqual([race.why, race.fixed_in_package], ['fixed_in_package', '1:9.2p1-2+deb12u3']);
+});
+
 test('a file of nmap is assessed by address, and its neighbours judge one another', async () => {
   const port = (number: number, service: string) =>
     `<port protocol="tcp" portid="${number}"><state state="open"/>${service}</port>`;

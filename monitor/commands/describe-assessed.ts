@@ -32,6 +32,15 @@ const doubts: Readonly<Record<Finding['incomplete'][number], string>> = {
   all_versions: 'any version, says the record',
 };
 
+const packageText = ({ fixedIn }: NonNullable<Finding['package']>) =>
+  fixedIn === null ? 'affected package, no fix yet' : `affected package, fixed in ${fixedIn}`;
+
+function apartText({ why, fixedIn }: ApartFinding): string {
+  if (why === 'any_version') return doubts.all_versions;
+  if (why === 'not_in_tracker') return "the distribution's tracker says nothing certain";
+  return fixedIn ? `fixed in this package, since ${fixedIn}` : 'the package was never affected';
+}
+
 /** Terms of the database ask for it. */
 const notice = 'This product uses the NVD API but is not endorsed or certified by the NVD.';
 
@@ -60,7 +69,7 @@ function describe(one: Assessed, copied: readonly CopiedProduct[], nowMs: number
         ? 'no potential vulnerability'
         : `${count} potential ${count === 1 ? 'vulnerability' : 'vulnerabilities'}`;
     return [
-      `${head}: ${found} in ${result.compared} records${age}${mayBePackage(one) ? ". It may be a distribution's package: not confirmed" : ''}`,
+      `${head}: ${found}${result.packaged ? `, as the tracker of ${result.packaged.distribution} says of this package,` : ''} in ${result.compared} records${age}${mayBePackage(one) ? ". It may be a distribution's package: not confirmed" : ''}`,
       ...result.findings.flatMap(describeFinding),
       ...describeApart(result.apartFindings),
     ];
@@ -77,11 +86,14 @@ function describe(one: Assessed, copied: readonly CopiedProduct[], nowMs: number
 
 /** Some packages show no mark, so what a service shows of itself never confirms an original. */
 const mayBePackage = ({ evidence, result }: Assessed) =>
-  result.reason === null && evidence.method === 'probed';
+  result.reason === null && result.packaged === null && evidence.method === 'probed';
 
 function describeApart(apart: readonly ApartFinding[]): string[] {
   if (apart.length === 0) return [];
-  return ['  Shown apart (not active):', ...apart.flatMap(({ finding }) => describeFinding(finding))];
+  return [
+    '  Shown apart (not active):',
+    ...apart.flatMap((one) => [`   ${apartText(one)}:`, ...describeFinding(one.finding)]),
+  ];
 }
 
 function describeFinding(finding: Finding): string[] {
@@ -91,6 +103,7 @@ function describeFinding(finding: Finding): string[] {
     severity ? `${severity.rating} ${severity.score.toFixed(1)} (CVSS ${severity.version})` : 'not scored',
     ...(finding.isKnownExploited ? ['known exploited'] : []),
     ...(finding.isDisputed ? ['disputed'] : []),
+    ...(finding.package ? [packageText(finding.package)] : []),
     ...finding.incomplete.map((doubt) => doubts[doubt]),
   ];
   return [
@@ -118,10 +131,14 @@ export function toJson(one: Assessed, copied: readonly CopiedProduct[], nowMs: n
     },
     assessment: result.assessment,
     reason: result.reason,
+    package: result.packaged,
     may_be_package: mayBePackage(one),
     findings: result.findings.map(findingJson),
     upstream_findings: result.upstreamFindings.map(findingJson),
-    apart_findings: result.apartFindings.map(({ why, finding }) => ({ why, ...findingJson(finding) })),
+    apart_findings: result.apartFindings.map(({ why, finding, fixedIn }) => ({
+      ...{ why, ...findingJson(finding) },
+      ...(fixedIn === undefined ? {} : { fixed_in_package: fixedIn }),
+    })),
     findings_limited: result.isLimited,
     database: {
       refreshed_at: refreshedAtMs === null ? null : new Date(refreshedAtMs).toISOString(),
@@ -140,6 +157,7 @@ function findingJson(finding: Finding) {
   return {
     ...{ cve, result, incomplete, severity },
     ...{ known_exploited: finding.isKnownExploited, disputed: finding.isDisputed, summary },
+    ...(finding.package ? { fixed_in_package: finding.package.fixedIn } : {}),
     ...{ published_at: finding.publishedAt, modified_at: finding.modifiedAt, matched },
   };
 }

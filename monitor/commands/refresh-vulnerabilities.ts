@@ -7,7 +7,7 @@ import type { CopiedProduct } from '../vulnerabilities/index.ts';
 
 export interface RefreshOptions {
   isLoop: boolean;
-  /** A folder with feed files; null asks the database. */
+  /** A folder with feed files and files of trackers, or a URL of one; null asks the database. */
   folder: string | null;
 }
 
@@ -31,6 +31,10 @@ export async function refreshVulnerabilities(
         : await vulnerabilities.importFiles(folder, report);
     for (const product of await vulnerabilities.listProducts())
       report(describeProduct(product, clock.nowMs()));
+    for (const { distribution, fixes, importedAtMs } of await vulnerabilities.listTrackers())
+      report(
+        `Tracker of ${distribution.padEnd(9)} ${fixes} statements, ${describeAge(clock.nowMs() - importedAtMs)} old`,
+      );
     const assessed = await vulnerabilities.assessor.runOnce();
     if (assessed !== null)
       report(`Assessed again: ${assessed.servers} ${assessed.servers === 1 ? 'server' : 'servers'}.`);

@@ -9,6 +9,7 @@ import { type CpeValue, matchesText, parseCpeUri } from './matcher/cpe.ts';
 import type { KnownService } from './matcher/match-criterion.ts';
 import { parseVersion } from './matcher/version.ts';
 import { originalPlatforms, packageMarks, packagingVendors } from './package-marks.ts';
+import { readRevision } from './packages/read-revision.ts';
 import { type Product, products } from './products.ts';
 
 /** What a scan knows of a service, as sensors report it. `stated`: a person names product and version, which are no banner. */
@@ -144,5 +145,7 @@ function contradicts({ cpe }: ServiceEvidence, product: Product, text: string): 
 function readUpstream(product: Product, text: string): KnownService | null {
   const original = /^(?:5\.5\.5-(?=1[01]\.))?([0-9][0-9a-z.]*)/i.exec(text.trim())?.[1] ?? '';
   const version = parseVersion(product.scheme, original);
-  return version && version.numbers.length >= product.numbersMin ? { product, version } : null;
+  if (!version || version.numbers.length < product.numbersMin) return null;
+  const packaged = readRevision(text);
+  return { product, version, ...(packaged ? { packaged } : {}) };
 }

@@ -14,15 +14,15 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type Assessment, assessServices, type Finding } from './assess-service.ts';
+import { type Assessment, assessServices, type Finding, type ProductKnowledge } from './assess-service.ts';
 import { type Assessor, createAssessor } from './assessing/assessor.ts';
 import type { AssessorDeps } from './assessing/deps.ts';
 import { type CopyAge, describeAge } from './copy-age.ts';
 import { identifyService, type ServiceEvidence } from './identify-service.ts';
 import { createIgnores, type Ignores } from './ignores/index.ts';
 import { type ImportResult, importFiles } from './import-files.ts';
-import type { Advisory } from './matcher/advisory.ts';
 import { createNvdClient, type NvdSource } from './nvd/client.ts';
+import { listTrackers, readFixes, type StoredTracker } from './packages/fix-store.ts';
 import { listPortFindings, type PortFindings } from './port-count-store.ts';
 import { products } from './products.ts';
 import * as projections from './projection-store.ts';
@@ -40,6 +40,7 @@ export { type CopyAge, oldCopySeconds, overdueSeconds } from './copy-age.ts';
 export type { ServiceEvidence, UnableReason } from './identify-service.ts';
 export { type Ignore, type IgnoredFinding, type IgnoreInput, ignoreReasonMax } from './ignores/index.ts';
 export { keptVulnerabilities } from './kept.ts';
+export type { StoredTracker } from './packages/fix-store.ts';
 export type { PortFindings } from './port-count-store.ts';
 export type { AnsweredPlace, DeliverablePlace } from './projection-store.ts';
 export { readCpeEvidence, readNmapEvidence, type ServiceAt } from './read-evidence.ts';
@@ -118,10 +119,12 @@ export interface Vulnerabilities extends Ignores, AssessmentReads, AssessmentExc
   loop: LeasedLoop;
   /** One pass over the products that are due; `held` while another process makes one. */
   refresh(report: (line: string) => void, signal?: AbortSignal): Promise<RefreshResult | 'held'>;
-  /** Adds records of feed files in a folder. Throws `vulnerabilities.feed`. */
+  /** Adds records of feed files and of distributions' trackers in a folder. Throws `vulnerabilities.feed`. */
   importFiles(folder: string, report: (line: string) => void): Promise<ImportResult>;
   /** Every known product, with the age of its records. */
   listProducts(): Promise<CopiedProduct[]>;
+  /** Distributions whose trackers were read. */
+  listTrackers(): Promise<StoredTracker[]>;
   /** What the copy says of services of one server, in their order. */
   assess(services: readonly ServiceEvidence[]): Promise<Assessment[]>;
 }
@@ -157,6 +160,7 @@ export function createVulnerabilities(deps: VulnerabilitiesDeps): Vulnerabilitie
     refresh: refresher.runOnce,
     importFiles: (folder, report) => importFiles(db(), folder, report),
     listProducts: () => listProducts(db()),
+    listTrackers: () => listTrackers(db()),
     assess: (services) => assess(db(), services),
   };
 }
@@ -190,7 +194,8 @@ async function listProducts(db: Queryable): Promise<CopiedProduct[]> {
 
 async function assess(db: Queryable, services: readonly ServiceEvidence[]): Promise<Assessment[]> {
   const keys = new Set(services.flatMap((service) => identifyService(service).product?.key ?? []));
-  const known = new Map<string, Advisory[] | null>();
-  for (const key of keys) known.set(key, await store.readAdvisories(db, key));
-  return assessServices(services, (key) => known.get(key) ?? null);
+  const known = new Map<string, ProductKnowledge>();
+  for (const key of keys)
+    known.set(key, { advisories: await store.readAdvisories(db, key), fixes: await readFixes(db, key) });
+  return assessServices(services, (key) => known.get(key)!);
 }

@@ -18,6 +18,8 @@ export interface Product {
   scanNames: readonly (readonly [vendor: string, product: string])[];
   /** Software editions of CPE names with versions of their own: what is said of them is about another product. */
   otherEditions?: readonly string[];
+  /** Names of its source packages in distributions. */
+  packages: RegExp;
   /** Titles of the product itself in scans, in lower case: they name it where a scan has no CPE. */
   scanTitles: readonly string[];
 }
@@ -30,6 +32,7 @@ export const products: readonly Product[] = [
     numbersMin: 2,
     names: [['openbsd', 'openssh']],
     scanNames: [['openbsd', 'openssh']],
+    packages: /^openssh$/,
     scanTitles: ['openssh'],
   },
   {
@@ -49,6 +52,7 @@ export const products: readonly Product[] = [
       ['f5', 'nginx'],
     ],
     otherEditions: ['plus', 'open_source_subscription'],
+    packages: /^nginx$/,
     scanTitles: ['nginx'],
   },
   {
@@ -58,6 +62,7 @@ export const products: readonly Product[] = [
     numbersMin: 3,
     names: [['apache', 'http_server']],
     scanNames: [['apache', 'http_server']],
+    packages: /^(apache2|httpd)$/,
     scanTitles: ['apache httpd', 'apache http server'],
   },
   {
@@ -74,6 +79,7 @@ export const products: readonly Product[] = [
       ['mysql', 'mysql'],
       ['oracle', 'mysql'],
     ],
+    packages: /^mysql(-?\d+\.\d+)?$/,
     scanTitles: ['mysql'],
   },
   {
@@ -83,6 +89,7 @@ export const products: readonly Product[] = [
     numbersMin: 3,
     names: [['mariadb', 'mariadb']],
     scanNames: [['mariadb', 'mariadb']],
+    packages: /^mariadb(-?\d+(\.\d+)?)?$/,
     scanTitles: ['mariadb'],
   },
   {
@@ -92,6 +99,7 @@ export const products: readonly Product[] = [
     numbersMin: 2,
     names: [['postgresql', 'postgresql']],
     scanNames: [['postgresql', 'postgresql']],
+    packages: /^postgresql(-?\d+(\.\d+)?)?$/,
     scanTitles: ['postgresql', 'postgresql db'],
   },
   {
@@ -107,6 +115,7 @@ export const products: readonly Product[] = [
       ['redislabs', 'redis'],
       ['redis', 'redis'],
     ],
+    packages: /^redis\d*$/,
     scanTitles: ['redis', 'redis key-value store'],
   },
   {
@@ -116,6 +125,7 @@ export const products: readonly Product[] = [
     numbersMin: 3,
     names: [['mongodb', 'mongodb']],
     scanNames: [['mongodb', 'mongodb']],
+    packages: /^mongodb$/,
     scanTitles: ['mongodb', 'mongodb http console', 'mongodb simple rest interface'],
   },
   {
@@ -128,6 +138,7 @@ export const products: readonly Product[] = [
       ['memcachedb', 'memcached'],
     ],
     scanNames: [['memcached', 'memcached']],
+    packages: /^memcached$/,
     scanTitles: ['memcached'],
   },
   {
@@ -140,6 +151,7 @@ export const products: readonly Product[] = [
       ['beasts', 'vsftpd'],
     ],
     scanNames: [['vsftpd', 'vsftpd']],
+    packages: /^vsftpd$/,
     scanTitles: ['vsftpd'],
   },
   {
@@ -152,6 +164,7 @@ export const products: readonly Product[] = [
       ['proftpd_project', 'proftpd'],
     ],
     scanNames: [['proftpd', 'proftpd']],
+    packages: /^proftpd(-dfsg)?$/,
     scanTitles: ['proftpd'],
   },
 ];

@@ -120,13 +120,16 @@ export interface AssessedService {
   databaseAtMs: number | null;
   /** Findings that are not listed. */
   leftOut: number;
+  /** A package, by the security tracker of its distribution. */
+  isJudged: boolean;
 }
 
 const serviceRow = sql`v.cluster_id as "clusterId", v.vm_id as "vmId", host(v.address) as address, v.transport, v.port,
   v.scan_id as "scanId", ${ms('v.first_observed_at')} as "firstObservedAtMs", ${ms('v.observed_at')} as "observedAtMs",
   ${ms('v.common_at')} as "commonAtMs", ${ms('v.full_at')} as "fullAtMs", v.service, v.product, v.version,
   v.extra_info as "extraInfo", v.fingerprint, v.product_key as "productKey", v.software_id as "softwareId",
-  ${reasonOf} as reason, ${ms('w.database_at')} as "databaseAtMs", coalesce(w.left_out, 0) as "leftOut"`;
+  ${reasonOf} as reason, ${ms('w.database_at')} as "databaseAtMs", coalesce(w.left_out, 0) as "leftOut",
+  coalesce(w.is_judged, false) as "isJudged"`;
 const serviceTables = sql`vulnerability_services v left join vulnerability_software w on w.id = v.software_id`;
 
 /** Of a server, by address and port. */
@@ -195,7 +198,7 @@ export async function listCves(
       from used u join vulnerability_findings f on f.software_id = u.software_id
       join vulnerability_software w on w.id = u.software_id
       group by f.cve order by 5 desc, 6 desc nulls last, 2 desc, 1 limit ${page.limit} offset ${page.offset})
-    select t.cve, t.products, t.services, f.finding, (
+    select t.cve, t.products, t.services, f.finding - 'package' as finding, (
       select count(*)::int from vulnerability_ignores i join vulnerability_services v on ${isOfIgnore}
       join vulnerability_servers s on s.cluster_id = v.cluster_id and s.vm_id = v.vm_id
       where i.cve = t.cve and ${isOpenIgnore} and v.reason is null
@@ -230,10 +233,10 @@ export async function listTouched(
   return rows;
 }
 
-/** A finding by its number, of any software that has it. */
+/** A finding by its number, of any software that has it, without what a distribution says of one package. */
 export async function findFinding(db: Queryable, cve: string): Promise<Finding | null> {
   const { rows } = await sql<{ finding: Finding }>`
-    select f.finding from vulnerability_findings f where f.cve = ${cve} order by f.software_id limit 1`.execute(
+    select f.finding - 'package' as finding from vulnerability_findings f where f.cve = ${cve} order by f.software_id limit 1`.execute(
     db,
   );
   return rows[0]?.finding ?? null;

@@ -4,6 +4,7 @@ export const tables = [
   'vulnerability_findings',
   'vulnerability_ignores',
   'vulnerability_noted',
+  'vulnerability_package_fixes',
   'vulnerability_products',
   'vulnerability_projections',
   'vulnerability_servers',
@@ -11,6 +12,7 @@ export const tables = [
   'vulnerability_severe',
   'vulnerability_software',
   'vulnerability_source',
+  'vulnerability_trackers',
   'vulnerability_uses',
   'vulnerability_uses_state',
 ] as const;

@@ -11,10 +11,11 @@ import {
   type UnableReason,
 } from '../identify-service.ts';
 import type { KnownService } from '../matcher/match-criterion.ts';
+import type { Distribution } from '../packages/read-revision.ts';
 import { products } from '../products.ts';
 
 /** Raise it when products, versions, reasons or the matcher answer otherwise than before: everything is assessed again. */
-export const assessmentRules = 5;
+export const assessmentRules = 6;
 
 /** A product in one version, as it is compared. */
 export interface SoftwareName {
@@ -63,18 +64,30 @@ function identify(evidence: ServiceEvidenceAt): Identified {
   return made;
 }
 
-function nameSoftware({ product, version }: KnownService): SoftwareName {
-  return { product: product.key, version: `${version.numbers.join('.')} ${version.stage} ${version.step}` };
+function nameSoftware({ product, version, packaged }: KnownService): SoftwareName {
+  const words = [version.numbers.join('.'), version.stage, version.step];
+  return {
+    product: product.key,
+    version: [...words, ...(packaged ? [packaged.distribution, packaged.version] : [])].join(' '),
+  };
 }
 
 /** The reverse; null for a product that is not known any more. */
 export function readSoftware({ product: key, version }: SoftwareName): KnownService | null {
   const product = products.find((one) => one.key === key);
-  const [numbers, stage, step] = version.split(' ') as [string, string, string];
-  return product
-    ? {
-        product,
-        version: { numbers: numbers.split('.').map(Number), stage: Number(stage), step: Number(step) },
-      }
-    : null;
+  const [numbers, stage, step, distribution, revision] = version.split(' ') as [
+    string,
+    string,
+    string,
+    string?,
+    string?,
+  ];
+  if (!product) return null;
+  return {
+    product,
+    version: { numbers: numbers.split('.').map(Number), stage: Number(stage), step: Number(step) },
+    ...(revision === undefined
+      ? {}
+      : { packaged: { distribution: distribution as Distribution, version: revision } }),
+  };
 }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { underLease } from '#service-kit/leases/index.ts';
 import { findAll, nothing } from '../assess-service.ts';
+import { readFixes } from '../packages/fix-store.ts';
+import type { PackageFix } from '../packages/judge-package.ts';
 import * as records from '../store.ts';
 import { assessmentRules, readSoftware } from './bind-services.ts';
 import type { AssessorDeps } from './deps.ts';
@@ -11,6 +13,7 @@ const pageSize = 100;
 
 interface HeldRecords extends records.ProductRecords {
   product: string;
+  fixes: readonly PackageFix[];
 }
 
 /**
@@ -30,15 +33,19 @@ export async function checkSoftware(
     // Read again in every page: the records may have changed since.
     const revision = await records.readRevision(db(), product);
     if (held?.product !== product || held.revision !== revision)
-      held = { ...(await records.readRecords(db(), product)), product };
-    const { advisories, refreshedAtMs } = held;
+      held = {
+        ...(await records.readRecords(db(), product)),
+        fixes: await readFixes(db(), product),
+        product,
+      };
+    const { advisories, fixes, refreshedAtMs } = held;
     const verdicts = stale
       .filter((one) => one.product === product)
       .map((one): store.Verdict => {
         const service = readSoftware(one);
-        const found = service && advisories ? findAll(service, advisories) : nothing;
+        const found = service && advisories ? findAll(service, advisories, fixes) : nothing;
         const digest = createHash('sha256').update(JSON.stringify(found)).digest('base64url');
-        return { id: one.id, ...found, digest, isChanged: digest !== one.digest };
+        return { id: one.id, ...found, digest, isChanged: digest !== one.digest, wasJudged: one.isJudged };
       });
     const compared = { rules: assessmentRules, severe, revision: held.revision, refreshedAtMs };
     await underLease(db(), turn.lease, (trx) => store.writeVerdicts(trx, verdicts, compared));

@@ -8,18 +8,26 @@ export interface Software extends SoftwareName {
   id: number;
   /** Of its stored findings. */
   digest: string;
+  /** A package that the tracker of its distribution knows. */
+  isJudged: boolean;
 }
 
-/** Ids of this software; what is new is stored, not compared yet. */
-export async function ensureSoftware(db: Queryable, names: readonly SoftwareName[]): Promise<Software[]> {
-  if (names.length === 0) return [];
-  const given = sql`jsonb_to_recordset(${JSON.stringify(names)}::jsonb) as g(product text, version text)`;
+const given = (names: readonly SoftwareName[]) =>
+  sql`jsonb_to_recordset(${JSON.stringify(names)}::jsonb) as g(product text, version text)`;
+
+/** What is new of this software is stored, not compared yet. */
+export async function ensureSoftware(db: Queryable, names: readonly SoftwareName[]): Promise<void> {
+  if (names.length === 0) return;
   await sql`insert into vulnerability_software (product, version)
-    select g.product, g.version from ${given} where not exists (
+    select g.product, g.version from ${given(names)} where not exists (
       select from vulnerability_software s where s.product = g.product and s.version = g.version)
     order by 1, 2 on conflict do nothing`.execute(db);
+}
+
+export async function listSoftware(db: Queryable, names: readonly SoftwareName[]): Promise<Software[]> {
+  if (names.length === 0) return [];
   const { rows } = await sql<Software>`
-    select s.id, s.product, s.version, s.digest from ${given}
+    select s.id, s.product, s.version, s.digest, s.is_judged as "isJudged" from ${given(names)}
     join vulnerability_software s on s.product = g.product and s.version = g.version`.execute(db);
   return rows;
 }
@@ -27,7 +35,7 @@ export async function ensureSoftware(db: Queryable, names: readonly SoftwareName
 /** Software that was not compared with the present records by the present rules, product by product. */
 export async function listStale(db: Queryable, rules: number, limit: number): Promise<Software[]> {
   const { rows } = await sql<Software>`
-    select s.id, s.product, s.version, s.digest from vulnerability_software s
+    select s.id, s.product, s.version, s.digest, s.is_judged as "isJudged" from vulnerability_software s
     left join vulnerability_products p on p.product = s.product
     where s.rules <> ${rules} or s.revision <> coalesce(p.revision, 0)
     order by s.product, s.id limit ${limit}`.execute(db);
@@ -40,6 +48,7 @@ export interface Verdict extends FoundList {
   digest: string;
   /** Other findings than those that are stored. */
   isChanged: boolean;
+  wasJudged: boolean;
 }
 
 export interface ComparedRecords {
@@ -57,6 +66,7 @@ export async function writeVerdicts(
   { rules, severe, revision, refreshedAtMs }: ComparedRecords,
 ): Promise<void> {
   const ids = verdicts.map(({ id }) => id);
+  await turnReasons(trx, verdicts);
   await writeFindings(
     trx,
     verdicts.filter(({ isChanged }) => isChanged),
@@ -64,9 +74,10 @@ export async function writeVerdicts(
   await sql`
     update vulnerability_software s set rules = ${rules}, revision = ${revision}, checked_at = svc_now(),
       database_at = to_timestamp(${refreshedAtMs}::float8 / 1000), critical = g.critical, high = g.high, medium = g.medium,
-      low = g.low, unrated = g.unrated, left_out = g.left_out, digest = g.digest, apart = g.apart
+      low = g.low, unrated = g.unrated, left_out = g.left_out, digest = g.digest, apart = g.apart,
+      is_judged = g.is_judged
     from jsonb_to_recordset(${JSON.stringify(verdicts.map(countVerdict))}::jsonb) as g(id bigint, critical integer,
-      high integer, medium integer, low integer, unrated integer, left_out integer, digest text, apart jsonb)
+      high integer, medium integer, low integer, unrated integer, left_out integer, digest text, apart jsonb, is_judged boolean)
     where s.id = g.id`.execute(trx);
   await numberSevere(trx, ids, severe);
   await sql`
@@ -74,6 +85,16 @@ export async function writeVerdicts(
       select v.cluster_id, v.vm_id from vulnerability_services v where v.software_id = any(${ids}::bigint[]))`.execute(
     trx,
   );
+}
+
+/** Services that run a package can be assessed from the moment on at which its distribution's tracker knows it, and the reverse. */
+async function turnReasons(trx: Queryable, verdicts: readonly Verdict[]): Promise<void> {
+  const turned = verdicts.filter(({ isJudged, wasJudged }) => isJudged !== wasJudged);
+  if (turned.length === 0) return;
+  await sql`update vulnerability_services v set reason = case when g."isJudged" then null else 'distribution_package' end
+    from jsonb_to_recordset(${JSON.stringify(turned.map(({ id, isJudged }) => ({ id, isJudged })))}::jsonb)
+      as g(id bigint, "isJudged" boolean) where v.software_id = g.id`.execute(trx);
+  await outdateUses(trx);
 }
 
 async function writeFindings(trx: Queryable, verdicts: readonly Verdict[]): Promise<void> {
@@ -129,13 +150,13 @@ function toRow(softwareId: number, finding: Finding, place: number) {
   };
 }
 
-function countVerdict({ id, listed, apart, leftOut, digest }: Verdict) {
+function countVerdict({ id, listed, apart, isJudged, leftOut, digest }: Verdict) {
   const of = (rating: string) => listed.filter(({ severity }) => severity?.rating === rating);
   const [critical, high, medium, low] = ['critical', 'high', 'medium', 'low'].map(
     (rating) => of(rating).length,
   );
   return {
-    ...{ id, critical, high, medium, low, left_out: leftOut, digest, apart },
+    ...{ id, critical, high, medium, low, left_out: leftOut, digest, apart, is_judged: isJudged },
     unrated: listed.length - critical! - high! - medium! - low!,
   };
 }

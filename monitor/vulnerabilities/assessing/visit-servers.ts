@@ -8,7 +8,7 @@ import type { AssessorDeps, FoundOfServer } from './deps.ts';
 import * as noted from './noted-store.ts';
 import type { DueServer } from './queue-store.ts';
 import * as store from './server-store.ts';
-import { ensureSoftware, outdateUses } from './software-store.ts';
+import { ensureSoftware, listSoftware, outdateUses, type Software } from './software-store.ts';
 import type { Turn } from './turn.ts';
 
 /**
@@ -41,19 +41,22 @@ async function bind(deps: AssessorDeps, turn: Turn, servers: readonly DueServer[
   const byServer = Map.groupBy(evidence, ({ clusterId, vmId }) => `${clusterId} ${vmId}`);
   const bound = [...byServer.values()].flatMap(bindServices);
   const named = new Map(bound.flatMap(({ software }) => (software ? [[nameOf(software), software]] : [])));
-  const known = await ensureSoftware(deps.db(), [...named.values()]);
+  await ensureSoftware(deps.db(), [...named.values()]);
   await checkSoftware(deps, turn);
-  const ids = new Map(known.map((one) => [nameOf(one), one.id]));
-  return bound.map((service) => toRow(service, ids));
+  const known = await listSoftware(deps.db(), [...named.values()]);
+  const byName = new Map(known.map((one) => [nameOf(one), one]));
+  return bound.map((service) => toRow(service, byName));
 }
 
 const nameOf = ({ product, version }: { product: string; version: string }) => `${product} ${version}`;
 
 function toRow(
   { software, method: _, confidence: __, cpe: ___, ...service }: BoundService,
-  ids: ReadonlyMap<string, number>,
+  known: ReadonlyMap<string, Software>,
 ): store.ServiceRow {
-  return { ...service, softwareId: software && ids.get(nameOf(software))! };
+  if (software === null) return { ...service, softwareId: null };
+  const { id, isJudged } = known.get(nameOf(software))!;
+  return { ...service, softwareId: id, reason: isJudged ? null : service.reason };
 }
 
 /** Servers of which severe services expired or can't be assessed any more. */

@@ -1,3 +1,4 @@
+import type { ShownPackage } from '../packages/read-revision.ts';
 import type { Product } from '../products.ts';
 import type { Criterion } from './advisory.ts';
 import { type CpeName, type CpeValue, matchesText, parseCpe } from './cpe.ts';
@@ -16,6 +17,8 @@ import {
 export interface KnownService {
   product: Product;
   version: Version;
+  /** The package of a distribution that was made of this version, where a service shows its whole revision. */
+  packaged?: ShownPackage;
 }
 
 export interface CriterionValue extends Value {

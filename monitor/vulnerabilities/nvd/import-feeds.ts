@@ -1,14 +1,9 @@
 /**
- * Reads the NVD's yearly feed files (`nvdcve-2.0-2024.json`, also packed with gzip) from a folder, for networks from which the API
- * can't be reached. Records are added to what is stored; a rejected one is removed.
+ * Reads the NVD's yearly feed files (`nvdcve-2.0-2024.json`), for networks from which the API can't be reached. Records are added
+ * to what is stored; a rejected one is removed.
  */
-import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Advisory, Condition, Criterion } from '../matcher/advisory.ts';
 import { parseCpe } from '../matcher/cpe.ts';
 import { type Product, products } from '../products.ts';
@@ -26,32 +21,16 @@ export interface FeedFile {
   rejected: readonly string[];
 }
 
-const fileBytesMax = 500 * 1024 * 1024;
-const unpack = promisify(gunzip);
 const checkFeed = Compile(
   Type.Object({ timestamp: Type.String(), vulnerabilities: Type.Array(Type.Unknown()) }),
 );
 
-/** Feed files of a folder, one after the other, in the order of their names. Throws `vulnerabilities.feed`. */
-export async function* readFeedFiles(folder: string): AsyncGenerator<FeedFile> {
-  const names = await attempt(folder, () => readdir(folder));
-  const files = names.filter((name) => /\.json(\.gz)?$/.test(name)).sort();
-  if (files.length === 0) throw refused(folder, 'has no .json or .json.gz file');
-  for (const name of files) yield await readFeedFile(join(folder, name), name);
-}
-
-async function readFeedFile(path: string, name: string): Promise<FeedFile> {
-  const { size } = await attempt(path, () => stat(path));
-  if (size > fileBytesMax) throw refused(path, 'is larger than 500 MiB');
-  const feed = await attempt(path, async () => {
-    const bytes = await readFile(path);
-    const text = name.endsWith('.gz') ? await unpack(bytes, { maxOutputLength: fileBytesMax }) : bytes;
-    return JSON.parse(text.toString('utf8')) as unknown;
-  });
-  if (!checkFeed.Check(feed)) throw refused(path, 'is no feed file of the CVE API 2.0');
-  const madeAtMs = Date.parse(/z$/i.test(feed.timestamp) ? feed.timestamp : `${feed.timestamp}Z`);
-  if (Number.isNaN(madeAtMs)) throw refused(path, 'does not say when it was made');
-  return { name, madeAtMs, ...sortRecords(feed.vulnerabilities) };
+/** Null for a file of another kind. Throws `Error` for one that does not say when it was made. */
+export function readFeed(name: string, file: unknown): FeedFile | null {
+  if (!checkFeed.Check(file)) return null;
+  const madeAtMs = Date.parse(/z$/i.test(file.timestamp) ? file.timestamp : `${file.timestamp}Z`);
+  if (Number.isNaN(madeAtMs)) throw new Error('it does not say when it was made');
+  return { name, madeAtMs, ...sortRecords(file.vulnerabilities) };
 }
 
 function sortRecords(records: readonly unknown[]) {
@@ -79,16 +58,4 @@ function namesOf(part: Condition | Criterion): string[] {
   return name?.vendor.is === 'text' && name.product.is === 'text'
     ? [`${name.vendor.text}:${name.product.text}`]
     : [];
-}
-
-async function attempt<T>(path: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw refused(path, `can't be read (${describeError(error)})`);
-  }
-}
-
-function refused(path: string, why: string): CodedError {
-  return new CodedError('vulnerabilities.feed', `${path} ${why}. Nothing of it was stored.`);
 }

@@ -26,7 +26,15 @@ const doubtTexts: Readonly<Record<Finding['incomplete'][number], string>> = {
 };
 
 /** Why a finding is shown apart. */
-export const apartText = (_: ApartFinding): string => doubtTexts.all_versions;
+export function apartText({ why, fixedIn }: ApartFinding): string {
+  if (why === 'any_version') return doubtTexts.all_versions;
+  if (why === 'not_in_tracker') return "the distribution's tracker says nothing certain of this package";
+  return fixedIn ? `fixed in this package, since ${fixedIn}` : 'this package was never affected';
+}
+
+/** What a distribution says of its package. */
+const packageText = ({ fixedIn }: NonNullable<Finding['package']>): string =>
+  fixedIn === null ? 'the package is affected, no fix yet' : `the package is affected, fixed in ${fixedIn}`;
 
 /** What makes a finding incomplete; empty where the version alone decides. */
 export const doubtText = ({ incomplete }: Pick<Finding, 'incomplete'>): string =>
@@ -34,6 +42,9 @@ export const doubtText = ({ incomplete }: Pick<Finding, 'incomplete'>): string =
 
 /** Of a service that is assessed as its original: some packages show no mark at all. */
 export const notConfirmed = "may be a distribution's package: not confirmed";
+
+/** Of a package that its distribution's security tracker knows. */
+export const byTracker = "by the security tracker of the package's distribution";
 
 export const findingMeaning =
   'A potential vulnerability: the version that a scan read is in the range of a public record. It is not confirmed that the server can be attacked, and not known whether it is patched.';
@@ -48,6 +59,7 @@ export function remarks(finding: Finding): Content {
   return [
     finding.isKnownExploited && html`${badge('bad', 'known exploited')} `,
     finding.isDisputed && html`${badge('neutral', 'disputed')} `,
+    finding.package && html`<span class="hint">${packageText(finding.package)}</span> `,
     doubt !== '' && html`${badge('info', 'incomplete')} <span class="hint">${doubt}</span>`,
   ];
 }

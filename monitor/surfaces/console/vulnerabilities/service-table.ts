@@ -14,7 +14,14 @@ import {
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
 import { addressColumn, nvdLink, portText, rowsShown, type ServerTables } from './finding-tables.ts';
-import { evidenceAge, notConfirmed, ratingBadge, softwareText, unableText } from './finding-text.ts';
+import {
+  byTracker,
+  evidenceAge,
+  notConfirmed,
+  ratingBadge,
+  softwareText,
+  unableText,
+} from './finding-text.ts';
 
 /** Findings of a package's original, which are read one step away. */
 const originalsShown = 20;
@@ -105,7 +112,7 @@ function countColumn(
 
 function assessmentCell(request: FastifyRequest, service: ServiceWithFindings): Content {
   if (service.reason === null)
-    return html`${badge('good', 'assessed')} <span class="hint">${notConfirmed}</span>`;
+    return html`${badge('good', 'assessed')} <span class="hint">${service.isJudged ? byTracker : notConfirmed}</span>`;
   const count = service.findings.length;
   const href = `${withQuery(request.url, { open: keyOf(service) })}#services`;
   return html`${badge('neutral', 'unable')} ${unableText(service.reason)}${

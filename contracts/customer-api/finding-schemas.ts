@@ -42,7 +42,10 @@ export const Finding = Type.Object(
     cve_id: cveId,
     state: OneOf(['active', 'ignored'], '`ignored`: by your choice.'),
     severity: Nullable(
-      OneOf(findingSeverities, 'Rating by the newest version of CVSS in the record. Null: not rated.'),
+      OneOf(
+        findingSeverities,
+        'Rating of the database itself, else another of the record, by the newest version of CVSS. Null: not rated.',
+      ),
     ),
     score: Nullable(Type.Number({ minimum: 0, maximum: 10, description: 'CVSS score.', examples: [8.1] })),
     cvss_version: text('Version of CVSS.', '3.1'),

@@ -140,7 +140,7 @@ test('a file of nmap is assessed by address, and its neighbours judge one anothe
     '<service name="http" product="nginx" version="1.24.0" method="probed" conf="10"><cpe>cpe:/a:igor_sysoev:nginx:1.24.0</cpe></service>';
   const ssh =
     '<service name="ssh" product="OpenSSH" version="9.6p1 Ubuntu 3" method="probed" conf="10"><cpe>cpe:/a:openbsd:openssh:9.6p1</cpe></service>';
-  const xml = `<?xml version="1.0"?><nmaprun>${host('203.0.113.1', port(80, nginx))}${host('203.0.113.2', `${port(22, ssh)}${port(80, nginx)}<port protocol="tcp" portid="81"><state state="closed"/></port>`)}</nmaprun>`;
+  const xml = `<?xml version="1.0"?><nmaprun>${host('203.0.113.1', port(80, nginx))}${host('203.0.113.2', `${port(22, ssh)}${port(80, nginx)}<port protocol="tcp" portid="81"><state state="closed"/></port>${port(0, nginx)}${port(65_536, nginx)}`)}</nmaprun>`;
   const file = join(folder, 'scan.xml');
   writeFileSync(file, xml);
   const { out } = await monitor(['assess', '--nmap', file, '--json']);

@@ -44,7 +44,7 @@ function joined(version: CpeValue, update: CpeValue): string | null {
 }
 
 /**
- * Open ports with what they said of themselves, by address. Entities are never expanded. Throws an `Error` for a file that is no
+ * Open ports (1 to 65535) with what they said of themselves, by address. Entities are never expanded. Throws an `Error` for a file that is no
  * well-formed output of nmap.
  */
 export function readNmapEvidence(xml: string): ServiceAt[] {
@@ -80,7 +80,7 @@ export function readNmapEvidence(xml: string): ServiceAt[] {
     path.pop();
     if (name === 'cpe' && port && cpe.length < 8) cpe.push(text.slice(0, textMax));
     if (name !== 'port' || !port) return;
-    if (port.isOpen && found.length < servicesMax)
+    if (port.isOpen && isPort(port.number) && found.length < servicesMax)
       found.push({
         address,
         transport: port.transport,
@@ -92,6 +92,9 @@ export function readNmapEvidence(xml: string): ServiceAt[] {
   parser.write(xml).close();
   return found;
 }
+
+/** As in scans of sensors: 0 is reserved, and no service is there. */
+const isPort = (number: number) => Number.isInteger(number) && number >= 1 && number <= 65_535;
 
 function toEvidence(service: Record<string, string>, cpe: readonly string[]): ServiceEvidence {
   return {

@@ -301,7 +301,7 @@ export type Finding = {
   cve_id: string;
   /** `ignored`: by your choice. */
   state: 'active' | 'ignored';
-  /** Rating by the newest version of CVSS in the record. Null: not rated. */
+  /** Rating of the database itself, else another of the record, by the newest version of CVSS. Null: not rated. */
   severity: 'none' | 'low' | 'medium' | 'high' | 'critical' | null;
   /** CVSS score. */
   score: number | null;

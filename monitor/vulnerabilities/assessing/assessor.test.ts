@@ -183,12 +183,12 @@ test('NET-2.6.4: new evidence is assessed, a new version by its own records, and
   await world.scan(first, [openssh('9.6'), nginx('1.18.0')], { endedAgo: 300 });
   await world.assess();
   const old = (await read()).services[0]!;
-  await world.scan(first, [openssh('9.8')], { endedAgo: 100 });
+  await world.scan(first, [openssh('9.9')], { endedAgo: 100 });
   assert.equal(await world.assess(), 1);
   const { services } = await read();
   assert.deepEqual(
     services.map(({ port, version }) => [port, version]),
-    [[22, '9.8']],
+    [[22, '9.9']],
     'port 80 is closed',
   );
   assert.notEqual(services[0]!.fingerprint, old.fingerprint);
@@ -210,14 +210,14 @@ test('NET-2.6.4: a result that arrives while its server is assessed has it asses
       async listEvidence(servers) {
         const found = await scans.listEvidence(servers);
         reads += 1;
-        if (reads === 1) await world.scan(first, [openssh('9.8')], { endedAgo: 10 });
+        if (reads === 1) await world.scan(first, [openssh('9.9')], { endedAgo: 10 });
         return found;
       },
     },
   });
   await assessor.runOnce();
   assert.equal(reads, 2);
-  assert.equal((await read()).services[0]!.version, '9.8');
+  assert.equal((await read()).services[0]!.version, '9.9');
   await assessor.loop.stop();
 });
 

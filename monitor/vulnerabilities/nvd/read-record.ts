@@ -12,7 +12,8 @@ const vectorPattern = /^[A-Za-z0-9:./]{1,512}$/;
 const ratings = ['none', 'low', 'medium', 'high', 'critical'] as const;
 
 /** A record as it is kept; `rejected` for one that its database took back, null for one that can't be read. */
-export function readRecord(record: unknown): Advisory | 'rejected' | null {
+export function readRecord(given: unknown): Advisory | 'rejected' | null {
+  const record = withoutNulls(given);
   if (!checkRecord.Check(record)) return null;
   const { cve } = record;
   if (cve.vulnStatus?.toLowerCase() === 'rejected') return 'rejected';
@@ -30,6 +31,15 @@ export function readRecord(record: unknown): Advisory | 'rejected' | null {
     isDisputed: cve.cveTags?.some(({ tags }) => tags.includes('disputed')) ?? false,
     configurations: (cve.configurations ?? []).map(readConfiguration),
   };
+}
+
+/** A field that is null is one that is absent: a record of the database has both. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, inner]) => (inner === null ? [] : [[name, withoutNulls(inner)]])),
+  );
 }
 
 /** Times of the database are UTC without saying so. */
@@ -50,7 +60,7 @@ function cleanSummary(text: string): string {
     .replace(/[\ud800-\udbff]$/, '');
 }
 
-/** The newest version of CVSS that scored it; of several scores that of the database itself (`Primary`). */
+/** The database's own score (`Primary`) before that of another (`Secondary`), each by the newest version of CVSS. */
 function readSeverity(metrics: NonNullable<WireRecord['cve']['metrics']>): Severity | null {
   const versions = [
     ['4.0', metrics.cvssMetricV40],
@@ -58,14 +68,13 @@ function readSeverity(metrics: NonNullable<WireRecord['cve']['metrics']>): Sever
     ['3.0', metrics.cvssMetricV30],
     ['2.0', metrics.cvssMetricV2],
   ] as const;
-  for (const [version, scored] of versions) {
-    const metric = scored?.find(({ type }) => type === 'Primary') ?? scored?.[0];
-    if (!metric) continue;
-    const { baseScore: score, vectorString = '' } = metric.cvssData;
-    const vector = vectorPattern.test(vectorString) ? { vector: vectorString } : {};
-    return { version, score, rating: readRating(metric), ...vector };
-  }
-  return null;
+  const all = versions.flatMap(([version, scored = []]) => scored.map((metric) => ({ version, metric })));
+  const chosen = all.find(({ metric }) => metric.type === 'Primary') ?? all[0];
+  if (!chosen) return null;
+  const { version, metric } = chosen;
+  const { baseScore: score, vectorString = '' } = metric.cvssData;
+  const vector = vectorPattern.test(vectorString) ? { vector: vectorString } : {};
+  return { version, score, rating: readRating(metric), ...vector };
 }
 
 function readRating({ cvssData, baseSeverity }: WireMetric): Severity['rating'] {

@@ -11,6 +11,10 @@ const cached = 'memcached:memcached';
 const branches = (name: string, ...ranges: [first: string, fixed: string][]) =>
   ranges.map(([first, fixed]) => `${name} >=${first} <${fixed}`);
 
+/** Single versions of a branch. */
+const exactly = (name: string, branch: string, last: string) =>
+  last.split(' ').map((one) => `${name}:${branch}.${one}`);
+
 export const mysqlRecords: readonly NvdRecord[] = [
   record(
     'CVE-2012-2122',
@@ -18,12 +22,15 @@ export const mysqlRecords: readonly NvdRecord[] = [
     '2.0 5.1',
     'A wrong password is accepted about once in 256 attempts.',
     [
-      anyOf(...branches(mysql, ['5.1.0', '5.1.63'], ['5.5.0', '5.5.24'], ['5.6.0', '5.6.6'])),
-      anyOf(
-        ...branches(maria, ['5.1.0', '5.1.62'], ['5.2.0', '5.2.12'], ['5.3.0', '5.3.6'], ['5.5.0', '5.5.23']),
-      ),
+      anyOf(...exactly(mysql, '5.1', '51 52 52:sp1 53 54 55 56 57 58 59 60 61')),
+      anyOf(...exactly(mysql, '5.5', '10 11 12 13 14 15 16 17 18 19 20 21')),
+      anyOf(...exactly(mysql, '5.6', '2 3 4 5')),
+      anyOf(...exactly(maria, '5.1', '41 42 44 47 49 50 51 53 55 60 61')),
+      anyOf(...exactly(maria, '5.2', '0 1 2 3 4 5 6 7 8 9 10 11')),
+      anyOf(...exactly(maria, '5.3', '0 1 2 3 4 5 6')),
+      anyOf(...exactly(maria, '5.5', '20 21')),
     ],
-    { status: 'Deferred' },
+    { status: 'Modified' },
   ),
   record(
     'CVE-2016-6662',
@@ -186,7 +193,18 @@ export const redisRecords: readonly NvdRecord[] = [
     '2022-02-18',
     '3.1 10.0',
     'Packages of Debian let Lua scripts out of the sandbox.',
-    [runningOn([`${redis}:-`], ['o:canonical:ubuntu_linux:20.04', 'o:debian:debian_linux:11.0'])],
+    [
+      runningOn(
+        [`${redis}:-`],
+        [
+          ...[
+            'cpe:2.3:o:canonical:ubuntu_linux:20.04:*:*:*:lts:*:*:*',
+            'cpe:2.3:o:canonical:ubuntu_linux:21.10:*:*:*:-:*:*:*',
+          ],
+          ...['9.0', '10.0', '11.0'].map((release) => `o:debian:debian_linux:${release}`),
+        ],
+      ),
+    ],
     { exploited: '2022-03-28' },
   ),
   record(
@@ -275,6 +293,13 @@ export const mongoRecords: readonly NvdRecord[] = [
 ];
 
 export const memcachedRecords: readonly NvdRecord[] = [
+  record(
+    'CVE-2016-8704',
+    '2017-01-06',
+    '3.0 9.8',
+    'Appending to a value overflows a number and then the heap.',
+    [anyOf(`${cached} <=1.4.31`)],
+  ),
   record(
     'CVE-2011-4971',
     '2013-12-12',

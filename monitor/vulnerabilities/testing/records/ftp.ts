@@ -38,7 +38,7 @@ export const ftpRecords: readonly NvdRecord[] = [
   record('CVE-2015-3306', '2015-05-18', '2.0 10.0', 'mod_copy lets anyone read and write files.', [
     anyOf(`${pro}:1.3.5`),
   ]),
-  record('CVE-2019-12815', '2019-07-19', '3.0 9.8', 'mod_copy copies files in spite of limits.', [
+  record('CVE-2019-12815', '2019-07-19', '3.1 9.8', 'mod_copy copies files in spite of limits.', [
     anyOf(`${pro} <=1.3.5b`),
   ]),
   record(
@@ -46,7 +46,14 @@ export const ftpRecords: readonly NvdRecord[] = [
     '2019-10-21',
     '3.1 7.5',
     'A request to an overlong header ends in an endless loop.',
-    [anyOf(`${pro} <1.3.6`, `${pro}:1.3.6:-`, `${pro}:1.3.6:a`, `${pro}:1.3.7:rc1`)],
+    [
+      anyOf(
+        `${pro} <=1.3.5`,
+        ...['1.3.6:-', '1.3.6:a', '1.3.6:rc1', '1.3.6:rc2', '1.3.6:rc3', '1.3.6:rc4', '1.3.7:rc1'].map(
+          (version) => `${pro}:${version}`,
+        ),
+      ),
+    ],
   ),
   record('CVE-2010-4221', '2010-11-09', '2.0 10.0', 'TELNET IAC sequences overflow a buffer on the stack.', [
     anyOf(`${pro}:1.3.2:rc3`, `${pro}:1.3.2`, `${pro}:1.3.3`, `${pro}:1.3.3:a`, `${pro}:1.3.3:b`),

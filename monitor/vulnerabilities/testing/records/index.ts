@@ -1,6 +1,6 @@
 /**
- * Records of the vulnerability database for tests, in its format: a selection from public knowledge, with the numbers and versions
- * of the real ones as far as the products are concerned. Summaries are ours, other products are left out, and times of change
+ * Records of the vulnerability database for tests and the demo, in its format: a selection from public knowledge, with the numbers
+ * and criteria of the real ones as far as the products are concerned. Summaries are ours, other products are left out, and times
  * are made up. They are no source of facts about vulnerabilities.
  */
 import {

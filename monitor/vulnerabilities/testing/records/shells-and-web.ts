@@ -3,8 +3,8 @@ import { anyOf, type NvdRecord, record, runningOn } from './make-record.ts';
 
 const ssh = 'openbsd:openssh';
 const apache = 'apache:http_server';
-const openSource = (range: string) => `cpe:2.3:a:f5:nginx:*:*:*:*:open_source:*:*:* ${range}`;
-const plus = (range: string) => `cpe:2.3:a:f5:nginx:*:*:*:*:plus:*:*:* ${range}`;
+const nginxOf = (edition: string, version: string, range = '') =>
+  `cpe:2.3:a:f5:nginx:${version}:*:*:*:${edition}:*:*:*${range && ` ${range}`}`;
 
 export const sshRecords: readonly NvdRecord[] = [
   record(
@@ -13,7 +13,7 @@ export const sshRecords: readonly NvdRecord[] = [
     '3.1 8.1',
     'A race of the signal handler of sshd lets an unauthenticated attacker run code (regreSSHion).',
     [
-      anyOf(`${ssh} <4.4`, `${ssh} >=8.6 <9.8`, `${ssh}:4.4:-`, `${ssh}:8.5:p1`),
+      anyOf(`${ssh} <4.4`, `${ssh} >=8.6 <9.8`, `${ssh}:4.4:-`, `${ssh}:8.5:p1`, `${ssh}:9.8:-`),
       anyOf('o:debian:debian_linux:12.0', 'o:redhat:enterprise_linux:9.0'),
     ],
     { status: 'Modified' },
@@ -160,7 +160,16 @@ export const nginxRecords: readonly NvdRecord[] = [
     [anyOf('f5:nginx >=0.6.18 <1.20.1', 'openresty:openresty <1.19.3.2')],
   ),
   record('CVE-2022-41741', '2022-10-19', '3.1 7.8', 'A crafted MP4 file corrupts the memory of a worker.', [
-    anyOf(openSource('>=1.1.3 <=1.22.0'), openSource('>=1.23.0 <=1.23.1'), plus('>=r22 <r27')),
+    anyOf(
+      nginxOf('open_source', '*', '>=1.1.3 <=1.22.0'),
+      nginxOf('plus', '*', '>=r22 <=r27'),
+      nginxOf('open_source', '1.23.0'),
+      nginxOf('open_source', '1.23.1'),
+      nginxOf('open_source_subscription', 'r1'),
+      nginxOf('open_source_subscription', 'r2'),
+      'f5:nginx_ingress_controller >=1.9.0 <=1.12.4',
+      'f5:nginx_ingress_controller >=2.0.0 <=2.4.0',
+    ),
   ]),
   record(
     'CVE-2023-44487',
@@ -196,6 +205,22 @@ export const nginxRecords: readonly NvdRecord[] = [
 ];
 
 export const httpdRecords: readonly NvdRecord[] = [
+  record(
+    'CVE-1999-0289',
+    '1999-12-12',
+    '2.0 5.0',
+    'On Windows a dot behind a file name shows its source.',
+    [runningOn([`${apache}:-`], ['cpe:2.3:o:microsoft:windows:-:*:*:*:*:*:x86:*'])],
+    { status: 'Modified' },
+  ),
+  record(
+    'CVE-2007-0086',
+    '2007-01-05',
+    '2.0 7.8',
+    'Range headers with many ranges use much bandwidth.',
+    [anyOf(`${apache}:-`)],
+    { status: 'Deferred', tags: ['disputed'] },
+  ),
   record(
     'CVE-2021-41773',
     '2021-10-05',

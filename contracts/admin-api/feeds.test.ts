@@ -123,6 +123,9 @@ test('NET-4.d: a projection fits its contract within the bounds of its lists, an
   assert.equal(fits(withService({ findings: many(finding, findingsMax) })), true);
   assert.equal(fits(withService({ findings: many(finding, findingsMax + 1) })), false);
   assert.equal(fits({ database_at: null }), true);
+  const ofPackage = (fixed_in: unknown) =>
+    fits(withService({ findings: [{ ...finding, package: { fixed_in } }] }));
+  assert.deepEqual([ofPackage('1:9.2p1-2+deb12u3'), ofPackage(null), ofPackage(7)], [true, true, false]);
   assert.equal(fits(withService({ assessment: 'unable', reason: 'distribution_package' })), true);
   for (const changes of [
     { sources: [] },

@@ -57,6 +57,16 @@ export const ProjectedFinding = Type.Object(
     }),
     disputed: Type.Boolean(),
     known_exploited: Type.Boolean(),
+    package: Type.Optional(
+      Type.Object(
+        { fixed_in: Nullable(Type.String({ minLength: 1, maxLength: 256 })) },
+        {
+          ...strict,
+          description:
+            "Of a package that the security tracker of its distribution calls affected: the first version of the package with the fix, null where there is none yet. Absent: the record's versions decide.",
+        },
+      ),
+    ),
   },
   strict,
 );

@@ -64,6 +64,19 @@ export const Finding = Type.Object(
       description: 'True: in the catalog of known exploited vulnerabilities of CISA.',
       examples: [false],
     }),
+    package: Nullable(
+      Type.Object(
+        {
+          fixed_in: text(
+            'The first version of the package with the fix. Null: none yet.',
+            '1:9.2p1-2+deb12u3',
+          ),
+        },
+        {
+          description: 'The security tracker of the distribution calls this version of its package affected.',
+        },
+      ),
+    ),
     first_found_at: Nullable(time('First check that found it for this version.', '2026-11-20T04:00:00.000Z')),
     checked_at: time('Newest check of the address.', '2026-11-22T11:00:00.000Z'),
     ignore: Nullable(

@@ -34,6 +34,8 @@ export interface FindingRow {
   incomplete: 'platform' | 'bounded' | null;
   isDisputed: boolean;
   isKnownExploited: boolean;
+  /** Of a package that its distribution calls affected; `fixed_in` is null where there is no fix yet. */
+  package: { fixed_in: string | null } | null;
   /** First delivery of this finding for this version; null of the original of a package. */
   firstFoundAt: Date | null;
   state: FindingState;
@@ -105,6 +107,7 @@ export const findingColumns = sql`
   s.scan_id as "scanId", s.observed_at as "observedAt", p.checked_at as "checkedAt", f.cve_id as "cveId", f.severity, f.score,
   f.cvss_version as "cvssVersion", f.cvss_vector as "cvssVector", f.summary, f.published_at as "publishedAt",
   f.modified_at as "modifiedAt", f.incomplete, f.is_disputed as "isDisputed", f.is_known_exploited as "isKnownExploited",
+  f.package,
   (select k.first_at from known_findings k where k.server_id = p.server_id and k.tenant_id = p.tenant_id
     and k.transport = f.transport and k.port = f.port and k.fingerprint = f.fingerprint and k.cve_id = f.cve_id) as "firstFoundAt",
   case when i.id is null then 'active' else 'ignored' end as state,

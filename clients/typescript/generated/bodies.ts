@@ -321,6 +321,11 @@ export type Finding = {
   disputed: boolean;
   /** True: in the catalog of known exploited vulnerabilities of CISA. */
   known_exploited: boolean;
+  /** The security tracker of the distribution calls this version of its package affected. */
+  package: {
+    /** The first version of the package with the fix. Null: none yet. */
+    fixed_in: string | null;
+  } | null;
   /** First check that found it for this version. */
   first_found_at: string | null;
   /** Newest check of the address. */

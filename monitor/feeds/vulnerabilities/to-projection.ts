@@ -80,6 +80,7 @@ function toWire({ cve, severity, summary, publishedAt, modifiedAt, ...finding }:
     incomplete: doubtOf(finding),
     disputed: finding.isDisputed,
     known_exploited: finding.isKnownExploited,
+    ...(finding.package ? { package: { fixed_in: finding.package.fixedIn } } : {}),
   };
 }
 

@@ -127,18 +127,19 @@ async function putFindings(
     with sent as (
       select g.* from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(transport text, port int, cve_id text,
         fingerprint text, is_upstream boolean, severity text, score float8, cvss_version text, cvss_vector text, summary text,
-        published_at timestamptz, modified_at timestamptz, incomplete text, is_disputed boolean, is_known_exploited boolean)),
+        published_at timestamptz, modified_at timestamptz, incomplete text, is_disputed boolean, is_known_exploited boolean,
+        package jsonb)),
     gone as (
       delete from findings f where allocation_id = ${allocationId} and not exists (
         select 1 from sent where (sent.transport, sent.port, sent.cve_id) = (f.transport, f.port, f.cve_id)))
     insert into findings as f (allocation_id, transport, port, cve_id, fingerprint, is_upstream, severity, score, cvss_version,
-      cvss_vector, summary, published_at, modified_at, incomplete, is_disputed, is_known_exploited)
+      cvss_vector, summary, published_at, modified_at, incomplete, is_disputed, is_known_exploited, package)
     select ${allocationId}, sent.* from sent
     on conflict (allocation_id, transport, port, cve_id) do update set fingerprint = excluded.fingerprint,
       is_upstream = excluded.is_upstream, severity = excluded.severity, score = excluded.score,
       cvss_version = excluded.cvss_version, cvss_vector = excluded.cvss_vector, summary = excluded.summary,
       published_at = excluded.published_at, modified_at = excluded.modified_at, incomplete = excluded.incomplete,
-      is_disputed = excluded.is_disputed, is_known_exploited = excluded.is_known_exploited
+      is_disputed = excluded.is_disputed, is_known_exploited = excluded.is_known_exploited, package = excluded.package
     where f is distinct from excluded
     returning transport, port, fingerprint, cve_id as "cveId", severity, is_upstream as "isUpstream"`.execute(
     tx,

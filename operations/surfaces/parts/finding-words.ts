@@ -30,6 +30,12 @@ export function incompleteText(incomplete: 'platform' | 'bounded' | null): strin
   return '';
 }
 
+/** What a distribution says of its package, as a sentence. */
+export const packageText = ({ fixed_in }: { fixed_in: string | null }): string =>
+  fixed_in === null
+    ? 'The distribution calls this version of its package affected, and has no fix yet.'
+    : `The distribution fixed it in version ${fixed_in} of its package. Upgrade the package.`;
+
 /** What the terms of the database require. */
 export const nvdNotice = 'This product uses the NVD API but is not endorsed or certified by the NVD.';
 

@@ -13,6 +13,7 @@ export {
   incompleteText,
   isDatabaseOld,
   nvdNotice,
+  packageText,
   readFindingCursor,
   recordHref,
   softwareOf,

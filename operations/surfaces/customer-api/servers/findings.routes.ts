@@ -182,6 +182,7 @@ function showFinding(finding: FindingRow): schemas.Finding {
     incomplete: finding.incomplete,
     disputed: finding.isDisputed,
     known_exploited: finding.isKnownExploited,
+    package: finding.package,
     first_found_at: finding.firstFoundAt?.toISOString() ?? null,
     checked_at: finding.checkedAt.toISOString(),
     ignore:

@@ -30,6 +30,7 @@ interface Listed {
   cve_id: string;
   fingerprint: string;
   state: string;
+  package: { fixed_in: string | null } | null;
 }
 
 /** A customer with a server that is two days old. */
@@ -112,7 +113,7 @@ test('NET-2.6.1: findings are listed with severity, evidence and ages, active an
     ...{ observed_at: observed, cve_id: 'CVE-2023-38408', state: 'active', severity: 'critical', score: 9.8 },
     ...{ cvss_version: '3.1', cvss_vector: 'CVSS:3.1/AV:N/AC:H/PR:N/UI:N/S:U/C:H/I:H/A:H' },
     ...{ published_at: '2024-07-01T13:15:00.000Z', modified_at: '2025-09-30T13:52:00.000Z' },
-    ...{ incomplete: null, disputed: false, known_exploited: false, ignore: null },
+    ...{ incomplete: null, disputed: false, known_exploited: false, package: null, ignore: null },
   });
   assert.deepEqual(body.counts, { active: 1, ignored: 1, unable: 1, truncated: 0 });
   assert.deepEqual(
@@ -122,6 +123,21 @@ test('NET-2.6.1: findings are listed with severity, evidence and ages, active an
   const { created_at, created_by, ...ignore } = body.findings[1].ignore;
   assert.deepEqual(ignore, { reason: 'Behind our firewall', until: null, by_key: true });
   assert.ok(created_at > checked_at && first_found_at > checked_at);
+});
+
+test('a finding of a package names the version in which its distribution fixed it', async () => {
+  const reader = await createReader('Packages');
+  const fix = { fixed_in: '1:9.2p1-2+deb12u3' };
+  const findings = [findingOf('CVE-2024-6387', { package: fix }), findingOf('CVE-2023-38408')];
+  await reader.deliver({ services: [projectedService({ findings })] });
+  const { body } = await reader.read();
+  assert.deepEqual(
+    body.findings.map((one: Listed) => [one.cve_id, one.package]),
+    [
+      ['CVE-2023-38408', null],
+      ['CVE-2024-6387', fix],
+    ],
+  );
 });
 
 test('pages follow each other without a gap or a repetition, and filters are kept', async () => {

@@ -227,6 +227,25 @@ test('an ignore without a reason, or with one that is no line of text, is refuse
   assert.match(await reader.text(), /4 active/);
 });
 
+test('NET-2.6.1: a finding of a package says in which version its distribution fixed it', async () => {
+  const reader = await createReader('Packages');
+  const findings = [
+    findingOf(cves[0], { package: { fixed_in: '1:9.2p1-2+deb12u3' } }),
+    findingOf(cves[1], { package: { fixed_in: null } }),
+    findingOf(cves[2]),
+  ];
+  const version = '9.2p1 Debian 2+deb12u2';
+  await deliver(projectionOf(reader.first, { services: [projectedService({ version, findings })] }));
+  assert.match(await reader.text(), /3 active/);
+  const of = (cve: string) => reader.text(`${reader.ssh}/${cve}`);
+  assert.match(
+    await of(cves[0]),
+    /fixed it in version 1:9\.2p1-2\+deb12u3 of its package\. Upgrade the package\./,
+  );
+  assert.match(await of(cves[1]), /calls this version of its package affected, and has no fix yet/);
+  assert.doesNotMatch(await of(cves[2]), /of its package/);
+});
+
 test('one click ignores a finding at IPv4 and IPv6', async () => {
   const reader = await createReader('Twice');
   assert.equal(reader.allocations.length, 2);

@@ -36,6 +36,13 @@ function factsUrlSetting(name: string, sentence: string): Setting<FactsPlace | n
   };
 }
 
+/** Paths and URLs, separated by commas. */
+const readList = (text: string | undefined): string[] =>
+  (text ?? '')
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
+
 export const secretsKeyPrefix = 'SVC_MONITOR_SECRETS_KEY';
 
 export const monitorSettings = {
@@ -205,11 +212,7 @@ export const monitorSettings = {
     sentence:
       "Files in MaxMind's format with the AS or the country of networks, such as GeoLite2-ASN.mmdb and GeoLite2-Country.mmdb, separated by commas. The console names networks by them, and the explorer filters and groups peers by country and AS; they are read again when they change.",
     defaultText: 'unset: networks have neither AS nor country',
-    parse: (text: string | undefined) =>
-      (text ?? '')
-        .split(',')
-        .map((path) => path.trim())
-        .filter((path) => path !== ''),
+    parse: readList,
   },
   ...evidenceSettings,
   macVendorLookupUrl: httpUrlSetting(
@@ -229,6 +232,13 @@ export const monitorSettings = {
     'The CVE API 2.0 of the NVD or of a mirror of it. It receives names of server products, such as openbsd:openssh, and nothing else. Empty: nothing is fetched; a demo world asks a database of its own machine only; "./svc monitor refresh_vulnerabilities --from FOLDER" reads the NVD\'s feed files.',
     { emptyIsNone: true },
   ),
+  packageTrackers: {
+    name: 'SVC_PACKAGE_TRACKERS',
+    sentence:
+      "Where files of distributions' security trackers are, separated by commas: folders into which others put them, and https URLs of single files, such as https://security-tracker.debian.org/tracker/data/json. They are read once in 24 hours. Nothing is sent but the request.",
+    defaultText: 'unset: none',
+    parse: readList,
+  },
   vulnerabilityAlerts: choiceSetting(
     'SVC_VULNERABILITY_ALERTS',
     ['off', 'critical', 'high'],

@@ -162,7 +162,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
   const severe = alertedSeverities[config.vulnerabilityAlerts];
   const vulnerabilities = createVulnerabilities({
     ...{ ...base, scans, source: nvdSource(config), isDemo: config.isDemoWorld },
-    severe,
+    ...{ severe, trackers: config.packageTrackers },
     onChecked: createFindingAlerts(severe, events),
   });
   const devices = createDevices({ db, events, vendors });

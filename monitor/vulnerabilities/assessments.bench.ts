@@ -73,6 +73,7 @@ function create(database: TestDatabase): Vulnerabilities {
     scans,
     source: null,
     isDemo: false,
+    trackers: [],
     severe: ['high', 'critical'],
     onChecked: async () => {},
   });

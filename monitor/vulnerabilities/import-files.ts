@@ -35,10 +35,11 @@ export async function importFiles(
   db: Queryable,
   source: string,
   report: (line: string) => void,
+  signal?: AbortSignal,
 ): Promise<ImportResult> {
   const result: ImportResult = { files: 0, records: 0, stored: 0, unreadable: 0 };
   const trackers: TrackerFile[] = [];
-  for await (const { name, path, file } of readFiles(source)) {
+  for await (const { name, path, file } of readFiles(source, signal)) {
     const read = await attempt(path, async () => readTracker(file) ?? readFeed(name, file));
     if (read === null)
       throw refused(path, "is no feed file of the CVE API 2.0 and no file of a distribution's tracker");
@@ -101,9 +102,9 @@ interface ReadFile {
 }
 
 /** One after the other, in the order of their names. Throws `vulnerabilities.feed`. */
-async function* readFiles(source: string): AsyncGenerator<ReadFile> {
+async function* readFiles(source: string, signal?: AbortSignal): AsyncGenerator<ReadFile> {
   if (/^https?:/i.test(source)) {
-    yield { name: source, path: source, file: await attempt(source, () => fetchFile(source)) };
+    yield { name: source, path: source, file: await attempt(source, () => fetchFile(source, signal)) };
     return;
   }
   const names = await attempt(source, () => readdir(source, { recursive: true }));
@@ -123,11 +124,12 @@ async function readJson(path: string): Promise<unknown> {
 }
 
 /** Nothing but the URL is sent. */
-async function fetchFile(url: string): Promise<unknown> {
+async function fetchFile(url: string, signal?: AbortSignal): Promise<unknown> {
   const { protocol, hostname } = new URL(url);
   if (protocol !== 'https:' && !['127.0.0.1', '[::1]', 'localhost'].includes(hostname))
     throw new Error('it is not encrypted: name an https URL');
-  const response = await fetch(url, { signal: AbortSignal.timeout(fetchTimeoutMs), redirect: 'error' });
+  const signals = [AbortSignal.timeout(fetchTimeoutMs), ...(signal ? [signal] : [])];
+  const response = await fetch(url, { signal: AbortSignal.any(signals), redirect: 'error' });
   if (!response.ok || !response.body) throw new Error(`the answer was ${response.status}`);
   const pieces: Uint8Array[] = [];
   let bytes = 0;

@@ -136,6 +136,8 @@ export interface VulnerabilitiesDeps extends AssessorDeps {
   /** Null: nothing is fetched. */
   source: NvdSource | null;
   isDemo: boolean;
+  /** Folders and URLs of files of distributions' security trackers. */
+  trackers: readonly string[];
 }
 
 export function createVulnerabilities(deps: VulnerabilitiesDeps): Vulnerabilities {
@@ -152,7 +154,7 @@ export function createVulnerabilities(deps: VulnerabilitiesDeps): Vulnerabilitie
     ...createIgnores(db),
     ...createReads(db, source !== null),
     assessor,
-    parts: [...(source === null ? [] : [refresher.loop]), assessor.loop],
+    parts: [...(source === null && deps.trackers.length === 0 ? [] : [refresher.loop]), assessor.loop],
     listDeliverable: (...asked) => projections.listDeliverable(db(), ...asked),
     readProjections,
     noteAnswers: projections.noteAnswers,

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { createReporter } from '#common/reporter/index.ts';
 import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
+import { readFixes } from './packages/fix-store.ts';
 import type { RefreshResult } from './refresh.ts';
 import * as store from './store.ts';
 import { type NvdRecord, records } from './testing/records/index.ts';
@@ -69,6 +73,33 @@ test('NET-2.6.3: every product is fetched once in 24 hours, and only names of pr
   assert.deepEqual(await world.nvd.asked(), []);
   await world.pass(400_001);
   assert.equal((await refresh()).refreshed.length, 11);
+});
+
+test('trackers of distributions are read once in 24 hours; one that can not be read is tried again after an hour', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-trackers-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const write = (status: string) =>
+    writeFileSync(
+      join(folder, 'debian.json'),
+      JSON.stringify({
+        openssh: { 'CVE-2024-6387': { releases: { bookworm: { status, fixed_version: '1:9.2p1-3' } } } },
+      }),
+    );
+  const passWith = async (seconds: number) => {
+    await world.pass(seconds * 1_000);
+    await refresh({ trackers: [folder] });
+    return (await readFixes(world.database.db, 'openssh')).map((fix) => `${fix.status} ${fix.fixedIn}`);
+  };
+  write('resolved');
+  assert.deepEqual(await passWith(0), ['fixed 1:9.2p1-3']);
+  write('open');
+  assert.deepEqual(await passWith(86_000), ['fixed 1:9.2p1-3'], 'not due');
+  assert.deepEqual(await passWith(401), ['affected null']);
+  writeFileSync(join(folder, 'debian.json'), '{');
+  assert.deepEqual(await passWith(86_401), ['affected null'], 'what was read before stays');
+  write('resolved');
+  assert.deepEqual(await passWith(3_000), ['affected null']);
+  assert.deepEqual(await passWith(700), ['fixed 1:9.2p1-3']);
 });
 
 test('NET-2.6.4: without a key no two requests are within 6 seconds, also over restarts; with one, within 0.6', async () => {

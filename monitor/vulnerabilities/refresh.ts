@@ -6,10 +6,12 @@
  * pass and doubles the pause before the next request.
  */
 import type { Clock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Backoff, backoffMs } from '#common/retry/index.ts';
 import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { importFiles } from './import-files.ts';
 import { type NvdClient, NvdFailure, type NvdPage } from './nvd/client.ts';
 import { fetchProduct } from './nvd/fetch-product.ts';
 import { type Product, products } from './products.ts';
@@ -21,6 +23,8 @@ export interface RefreshDeps {
   reporter: Reporter;
   /** Null keeps the copy as it is. */
   client: NvdClient | null;
+  /** Folders and URLs of files of distributions' security trackers. */
+  trackers: readonly string[];
 }
 
 /** What one pass did. */
@@ -40,6 +44,7 @@ export interface Refresher {
 
 const leaseName = 'refresh_vulnerabilities';
 const refreshSeconds = 86_400;
+const trackerRetrySeconds = 3_600;
 /** Between two looks whether a product is due. */
 const intervalMs = 60_000;
 const leaseSeconds = 300;
@@ -64,12 +69,12 @@ export function createRefresher(deps: RefreshDeps): Refresher {
       },
     });
   return {
-    loop: createLoop((held) => refreshDue(deps, held, () => {})),
+    loop: createLoop((held) => runPass(deps, held, () => {})),
     async runOnce(report, signal) {
       let result: RefreshResult | 'held' = 'held';
       const once = createLoop(async (held) => {
         const ending = signal ? AbortSignal.any([held.signal, signal]) : held.signal;
-        result = await refreshDue(deps, { ...held, signal: ending }, report);
+        result = await runPass(deps, { ...held, signal: ending }, report);
       });
       try {
         await once.runOnce();
@@ -85,6 +90,36 @@ interface Held {
   lease: Lease;
   renew: () => Promise<boolean>;
   signal: AbortSignal;
+}
+
+async function runPass(
+  deps: RefreshDeps,
+  held: Held,
+  report: (line: string) => void,
+): Promise<RefreshResult> {
+  await readTrackers(deps, held, report);
+  return refreshDue(deps, held, report);
+}
+
+/** Reads the trackers' files where they are due. One that can't be read leaves what was read before. */
+async function readTrackers(
+  { db, reporter, trackers }: RefreshDeps,
+  held: Held,
+  report: (line: string) => void,
+): Promise<void> {
+  if (trackers.length === 0 || !(await store.claimTrackers(db(), refreshSeconds))) return;
+  for (const source of trackers) {
+    if (held.signal.aborted || !(await held.renew())) return store.retryTrackers(db(), 0);
+    try {
+      await importFiles(db(), source, report, held.signal);
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      await store.retryTrackers(db(), trackerRetrySeconds);
+      report(error.message);
+      if (!held.signal.aborted)
+        reporter.warn('security tracker can not be read', { source, error: error.message });
+    }
+  }
 }
 
 async function refreshDue(

@@ -114,6 +114,21 @@ export async function noteFailure(db: Queryable, claim: number, pauseSeconds: nu
     not_before = svc_now() + make_interval(secs => ${pauseSeconds}) where claim = ${claim}`.execute(db);
 }
 
+/** Whether the trackers of distributions are to be read now, which one process may do; the next time comes after the pause. */
+export async function claimTrackers(db: Queryable, pauseSeconds: number): Promise<boolean> {
+  const { rows } = await sql`
+    update vulnerability_source set trackers_after = svc_now() + make_interval(secs => ${pauseSeconds})
+    where trackers_after <= svc_now() returning 1`.execute(db);
+  return rows.length > 0;
+}
+
+/** Some could not be read: all of them are read again after this pause. */
+export async function retryTrackers(db: Queryable, pauseSeconds: number): Promise<void> {
+  await sql`update vulnerability_source set trackers_after = svc_now() + make_interval(secs => ${pauseSeconds})`.execute(
+    db,
+  );
+}
+
 /** Failed requests in a row. */
 export async function countFailures(db: Queryable): Promise<number> {
   const { rows } = await sql<{ failures: number }>`select failures from vulnerability_source`.execute(db);

@@ -125,7 +125,7 @@ function readOsv(file: {
   // Packages of Ubuntu Pro (`Ubuntu:Pro:…`) are others.
   const affected = file.affected.filter(({ package: { ecosystem } }) => releasePattern.test(ecosystem));
   const cves = cvesOf(file);
-  if (affected.length === 0 && !/^(UBUNTU-CVE|USN)-/.test(file.id)) return null;
+  if (affected.length === 0 && !/^(UBUNTU-CVE|USN|LSN)-/.test(file.id)) return null;
   const fixes = affected.flatMap((one): ProductFix[] => {
     const product = productOf(one.package.name);
     if (product === undefined || file.withdrawn !== undefined) return [];

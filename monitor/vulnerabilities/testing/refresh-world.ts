@@ -25,6 +25,7 @@ export interface RefresherOptions {
   /** Of one request; real time. */
   timeoutMs?: number;
   reporter?: Reporter;
+  trackers?: readonly string[];
   /** Around each request. */
   around?: (fetch: () => ReturnType<NvdClient['fetchPage']>) => ReturnType<NvdClient['fetchPage']>;
 }
@@ -52,10 +53,16 @@ export async function createRefreshWorld(): Promise<RefreshWorld> {
     nvd,
     clock,
     pass,
-    createRefresher({ apiKey = null, timeoutMs = 60_000, reporter = silentReporter, around } = {}) {
+    createRefresher({
+      apiKey = null,
+      timeoutMs = 60_000,
+      reporter = silentReporter,
+      trackers = [],
+      around,
+    } = {}) {
       const client = createNvdClient({ url: nvd.url, apiKey }, timeoutMs);
       return createRefresher({
-        ...{ db: () => database.db, clock, reporter },
+        ...{ db: () => database.db, clock, reporter, trackers },
         client: around
           ? { ...client, fetchPage: (...asked) => around(() => client.fetchPage(...asked)) }
           : client,

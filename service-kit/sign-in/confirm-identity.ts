@@ -3,7 +3,8 @@
  * in the last fifteen minutes. A borrowed browser alone moves no money and makes no operators.
  *
  * The page that asks carries the whole refused form with it, so that nothing typed is lost and no script is needed.
- * People with a second factor prove it; everyone else gives the password.
+ * People with a second factor prove it or give a recovery code; the password serves only people without one. A stolen
+ * password and a borrowed browser together change nothing of theirs, on a bare address either.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sourceBucket } from '#service-kit/http/index.ts';
@@ -44,7 +45,7 @@ export async function confirmIdentity(
   if (!request.routeOptions.config.isSensitive || session.isConfirmed) return true;
   const body = (request.body ?? {}) as Record<string, unknown>;
   const state = await deps.factors.stateOf(person.id);
-  const kind = state.hasTotp ? 'code' : 'password';
+  const kind = state.hasAny ? 'code' : 'password';
   const site = state.passkeys > 0 ? siteOf(request, deps.publicUrl) : null;
   const passkey = site !== null && typeof body.confirm_passkey === 'string' ? body.confirm_passkey : '';
   const fault =
@@ -63,7 +64,9 @@ export async function confirmIdentity(
   const fields = [carriedFields(body), site && passkeyField()];
   const options = { action: request.url, csrfToken: session.csrfToken, submit: 'Confirm', fields, ...fault };
   const content =
-    kind === 'code' ? codeForm({ ...options, name: 'confirm_code' }) : passwordForm(person, options);
+    kind === 'code'
+      ? codeForm({ ...options, name: 'confirm_code', hasTotp: state.hasTotp })
+      : passwordForm(person, options);
   sendPage(reply, alone(area, 'Confirm that it is you', content), fault.error === undefined ? 403 : 401);
   return false;
 }

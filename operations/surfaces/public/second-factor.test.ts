@@ -191,6 +191,28 @@ test('who has an app is asked for its code instead, so the password and the brow
   await moveWorldClock(world.database, '0');
 });
 
+test('with a passkey alone the password does not confirm either: the passkey or a recovery code does', async () => {
+  const { email, owner } = await world.createCustomer('Step up by passkey');
+  const browser = openBrowser();
+  await browser.post('/sign-in', { email, password });
+  await world.database.pool.query(
+    `insert into passkeys (credential_id, person_id, public_key, sign_count, transports, name)
+     values ('passkey-of-this-test', $1, '\\x00', 0, '{}', 'Key')`,
+    [owner.id],
+  );
+  const [recovery = ''] = await world.factors.renewRecoveryCodes(owner.id);
+  await moveWorldClock(world.database, '16 minutes');
+  const remove = (fields: Record<string, string>) =>
+    browser.send('/client/account/passkeys/remove', { passkey: 'passkey-of-this-test', ...fields });
+  const asked = await remove({ confirm_password: password });
+  assert.equal(asked.status, 403);
+  assert.doesNotMatch(asked.text, /confirm_password/);
+  assert.equal((await remove({ confirm_code: password })).status, 401);
+  assert.equal((await world.factors.listPasskeys(owner.id)).length, 1);
+  assert.equal((await remove({ confirm_code: recovery })).to, '/client/account/?done=passkey_removed');
+  await moveWorldClock(world.database, '0');
+});
+
 test('staff who must have a second factor reach nothing but its page until they have one', async () => {
   await using strict = await createWorld({ requireSecondFactor: true, clockStartMs: worldStartMs });
   const email = 'operator@svc.test';

@@ -1,13 +1,13 @@
 /**
- * Step-up: an action on money, people, tokens or passwords asks a person to prove who they are again, unless they did so
- * in the last fifteen minutes. A borrowed browser alone moves no money and makes no operators.
+ * Step-up: a sensitive route (`step-up.ts`) asks a person to prove who they are again, unless they did so in the last
+ * fifteen minutes. A borrowed browser alone moves no money and makes no operators.
  *
  * The page that asks carries the whole refused form with it, so that nothing typed is lost and no script is needed.
  * People with a second factor prove it or give a recovery code; the password serves only people without one. A stolen
  * password and a borrowed browser together change nothing of theirs, on a bare address either.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { sourceBucket } from '#service-kit/http/index.ts';
+import { HttpError, sourceBucket } from '#service-kit/http/index.ts';
 import { type Content, field, form, hiddenField, sendPage } from '#service-kit/pages/index.ts';
 import type { PasskeySite } from '#service-kit/second-factors/index.ts';
 import type { Session } from '#service-kit/sessions/index.ts';
@@ -17,13 +17,7 @@ import { passkeyButton, passkeyOptionsPath, siteOf } from './passkey-button.ts';
 import type { SignInPerson } from './people.ts';
 import { alone } from './reset.page.ts';
 import { mailRecoveryUse } from './second-step.routes.ts';
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The route changes money, people, tokens or passwords. */
-    isSensitive?: boolean;
-  }
-}
+import { stepUpOf } from './step-up.ts';
 
 const answerFields = ['confirm_password', 'confirm_code', 'confirm_passkey'] as const;
 
@@ -42,9 +36,11 @@ export async function confirmIdentity(
   person: SignInPerson,
   session: Session,
 ): Promise<boolean> {
-  if (!request.routeOptions.config.isSensitive || session.isConfirmed) return true;
+  const stepUp = stepUpOf.get(request.routeOptions.url ?? '');
+  if (stepUp === 'never' || session.isConfirmed) return true;
   const body = (request.body ?? {}) as Record<string, unknown>;
   const state = await deps.factors.stateOf(person.id);
+  if (stepUp === 'with_factor' && !state.hasAny) return true;
   const kind = state.hasAny ? 'code' : 'password';
   const site = state.passkeys > 0 ? siteOf(request, deps.publicUrl) : null;
   const passkey = site !== null && typeof body.confirm_passkey === 'string' ? body.confirm_passkey : '';
@@ -61,6 +57,11 @@ export async function confirmIdentity(
     for (const name of answerFields) delete body[name];
     return true;
   }
+  if (request.url.startsWith('/api/'))
+    throw new HttpError(403, {
+      code: 'confirmation_required',
+      message: `${fault.error ?? 'This session is older than 15 minutes.'} Sign in again, or send confirm_${kind} beside the other fields.`,
+    });
   const fields = [carriedFields(body), site && passkeyField()];
   const options = { action: request.url, csrfToken: session.csrfToken, submit: 'Confirm', fields, ...fault };
   const content =
@@ -137,7 +138,7 @@ function passwordForm(
       kind: 'password',
       name: 'confirm_password',
       label: `Password of ${person.email}`,
-      hint: 'You are asked again before money, people, tokens and passwords are changed.',
+      hint: 'Sensitive changes ask for it when you last gave it more than 15 minutes ago.',
       required: true,
       autocomplete: 'current-password',
       autofocus: true,

@@ -16,7 +16,7 @@ const PasskeyForm = Type.Object({
   passkey: Type.String({ maxLength: 20_000 }),
 });
 const RemoveForm = Type.Object({ passkey: Type.String({ maxLength: 2_000 }) });
-const config = { isOwn: true, isSensitive: true };
+const config = { isOwn: true };
 
 export function registerFactors(app: App, options: AccountPagesOptions): void {
   const { path, base, factors } = options;

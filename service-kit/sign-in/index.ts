@@ -16,3 +16,4 @@ export type { OwnOperation, SignInPeople, SignInPerson } from './people.ts';
 export { alone } from './reset.page.ts';
 export { proceedSignIn } from './second-step.routes.ts';
 export { registerSignIn } from './sign-in.routes.ts';
+export { requireStepUp, stepUpOf } from './step-up.ts';

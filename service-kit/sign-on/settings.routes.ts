@@ -56,7 +56,6 @@ export function registerSignOnSettings<Actor extends AuditActor>(
   options: SignOnSettingsOptions<Actor>,
 ): void {
   const { path, base, signOn, visitorOf } = options;
-  const config = { isSensitive: true };
   const done = (reply: FastifyReply, outcome: string) => reply.redirect(`${base}/?done=${outcome}`, 303);
 
   const Query = Type.Object({ done: Type.Optional(Type.String()) });
@@ -64,12 +63,12 @@ export function registerSignOnSettings<Actor extends AuditActor>(
     show(options, request, reply, 200, { done: request.query.done }),
   );
 
-  scope.post(`${path}/key`, { config }, async (request, reply) => {
+  scope.post(`${path}/key`, async (request, reply) => {
     await signOn.createKey(visitorOf(request).actor);
     return done(reply, 'key');
   });
 
-  scope.post(`${path}/peer`, { config, schema: { body: PeerForm } }, async (request, reply) => {
+  scope.post(`${path}/peer`, { schema: { body: PeerForm } }, async (request, reply) => {
     const { address, public_key: publicKey, is_accepted, is_offered } = request.body;
     const peer = {
       address,
@@ -83,7 +82,7 @@ export function registerSignOnSettings<Actor extends AuditActor>(
   });
 
   const LinkForm = Type.Object({ subject: id, person: id });
-  scope.post(`${path}/link`, { config, schema: { body: LinkForm } }, async (request, reply) => {
+  scope.post(`${path}/link`, { schema: { body: LinkForm } }, async (request, reply) => {
     const link = { subjectId: Number(request.body.subject), personId: Number(request.body.person) };
     const refused = await faultOf(() => signOn.linkAccount(visitorOf(request).actor, link));
     if (refused) return show(options, request, reply, 422, { refused });
@@ -91,7 +90,7 @@ export function registerSignOnSettings<Actor extends AuditActor>(
   });
 
   const UnlinkForm = Type.Object({ subject: id });
-  scope.post(`${path}/unlink`, { config, schema: { body: UnlinkForm } }, async (request, reply) => {
+  scope.post(`${path}/unlink`, { schema: { body: UnlinkForm } }, async (request, reply) => {
     await signOn.unlinkAccount(visitorOf(request).actor, Number(request.body.subject));
     return done(reply, 'unlinked');
   });

@@ -84,7 +84,7 @@ export function registerSignOnPages<Actor extends AuditActor>(
   });
 
   // One's own account: also for people who only read.
-  const config = { isOwn: true, isSensitive: true };
+  const config = { isOwn: true };
   scope.post(linkPath, { config }, async (request, reply) => {
     const { answer, ticket } = await answerOf(options, request);
     if (answer === null) return nothingToLink(options, reply);

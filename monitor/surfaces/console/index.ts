@@ -9,7 +9,7 @@ import type { FastifyRequest } from 'fastify';
 import type { App, ErrorFields } from '#service-kit/http/index.ts';
 import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
-import { registerSignIn } from '#service-kit/sign-in/index.ts';
+import { registerSignIn, requireStepUp } from '#service-kit/sign-in/index.ts';
 import { registerSignOn } from '#service-kit/sign-on/index.ts';
 import { registerAccount } from './account/account.routes.ts';
 import { registerAudit } from './account/audit.routes.ts';
@@ -65,6 +65,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
   await app.register(async (plugin) => {
     const scope = plugin as unknown as App;
     scope.addHook('preValidation', guardConsole(deps));
+    requireStepUp(scope);
     registerOverview(scope, deps);
     registerLive(scope, deps);
     registerTraffic(scope, deps);

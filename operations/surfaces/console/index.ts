@@ -34,6 +34,7 @@ import type { Limits } from '#service-kit/limits/index.ts';
 import { type Post, registerCaughtMail } from '#service-kit/mail/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import { requireStepUp } from '#service-kit/sign-in/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 import type { ApiFacts } from '../parts/index.ts';
 import { registerAttacks } from './attacks/attacks.routes.ts';
@@ -142,6 +143,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
 function watchOver(routes: App, deps: ConsoleDeps): App {
   // Before the fields are validated: a form without permission gets no field errors.
   routes.addHook('preValidation', guardConsole(deps));
+  requireStepUp(routes);
   routes.setErrorHandler((error) => {
     if (!hasCode(error, 'accounts.forbidden')) throw error;
     throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });

@@ -33,6 +33,7 @@ import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import { requireStepUp } from '#service-kit/sign-in/index.ts';
 import type { ApiFacts } from '../parts/index.ts';
 import { registerAccount } from './account/account.routes.ts';
 import { registerActivity } from './account/activity.routes.ts';
@@ -99,6 +100,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       const routes = scope as unknown as App;
       // Before the fields are validated: a form without permission gets no field errors.
       routes.addHook('preValidation', guardPortal(deps));
+      requireStepUp(routes);
       routes.setErrorHandler((error) => {
         if (!hasCode(error, 'accounts.forbidden')) throw error;
         throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });

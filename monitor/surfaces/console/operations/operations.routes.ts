@@ -45,7 +45,7 @@ export function registerOperations(app: App, deps: ConsoleDeps): void {
     ['/operations/connection', true],
     ['/operations/connection/untested', false],
   ] as const) {
-    app.post(path, { config: { isSensitive: true }, schema: { body: Connection } }, (request, reply) => {
+    app.post(path, { schema: { body: Connection } }, (request, reply) => {
       const { base_url: baseUrl, token, is_enabled, is_sync_automatic } = request.body;
       const typed = {
         baseUrl,
@@ -93,7 +93,7 @@ export function registerOperations(app: App, deps: ConsoleDeps): void {
       }),
   );
 
-  app.post('/operations/notice-secret', { config: { isSensitive: true } }, async (request, reply) => {
+  app.post('/operations/notice-secret', async (request, reply) => {
     if ((await deps.connection.noticeStatus()) && !isConfirmed(request.body, secretName)) {
       const message = `Nothing was changed: type “${secretName}” to confirm.`;
       throw new HttpError(422, { code: 'not_confirmed', message });

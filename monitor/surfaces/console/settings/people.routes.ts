@@ -30,49 +30,37 @@ export function registerPeople(app: App, deps: ConsoleDeps): void {
       showPeople(deps, request, reply, request.query.saved ? { toast: toast('good', 'Saved.') } : {}),
   );
 
-  app.post(
-    '/settings/people',
-    { config: { isSensitive: true }, schema: { body: Person } },
-    async (request, reply) => {
-      const { email, name = '', role } = request.body;
-      try {
-        const invited = await deps.operators.invite(viewerOf(request).actor, { email, name, role });
-        // Rendered here instead of a redirect: without a mail server only this answer contains the link.
-        return await showPeople(deps, request, reply, { invited });
-      } catch (error) {
-        const fault = faultText(error, 'operators.invalid', 'operators.email_taken');
-        return showPeople(deps, request, reply, { invite: { email, name, role, fault } });
-      }
-    },
+  app.post('/settings/people', { schema: { body: Person } }, async (request, reply) => {
+    const { email, name = '', role } = request.body;
+    try {
+      const invited = await deps.operators.invite(viewerOf(request).actor, { email, name, role });
+      // Rendered here instead of a redirect: without a mail server only this answer contains the link.
+      return await showPeople(deps, request, reply, { invited });
+    } catch (error) {
+      const fault = faultText(error, 'operators.invalid', 'operators.email_taken');
+      return showPeople(deps, request, reply, { invite: { email, name, role, fault } });
+    }
+  });
+
+  app.post('/settings/people/:operatorId', { schema: { params: Params, body: Change } }, (request, reply) =>
+    changePerson(deps, request, reply, request.params.operatorId, request.body),
   );
 
-  app.post(
-    '/settings/people/:operatorId',
-    { config: { isSensitive: true }, schema: { params: Params, body: Change } },
-    (request, reply) => changePerson(deps, request, reply, request.params.operatorId, request.body),
+  app.post('/settings/people/:operatorId/factors', { schema: { params: Params } }, (request, reply) =>
+    removeFactors(deps, request, reply, request.params.operatorId),
   );
 
-  app.post(
-    '/settings/people/:operatorId/factors',
-    { config: { isSensitive: true }, schema: { params: Params } },
-    (request, reply) => removeFactors(deps, request, reply, request.params.operatorId),
-  );
-
-  app.post(
-    '/settings/people/:operatorId/link',
-    { config: { isSensitive: true }, schema: { params: Params } },
-    async (request, reply) => {
-      try {
-        const { actor } = viewerOf(request);
-        const invited = await deps.operators.sendAccessLink(actor, request.params.operatorId);
-        if (!invited) throw unknownPerson();
-        return await showPeople(deps, request, reply, { invited });
-      } catch (error) {
-        if (error instanceof HttpError) throw error;
-        return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own') });
-      }
-    },
-  );
+  app.post('/settings/people/:operatorId/link', { schema: { params: Params } }, async (request, reply) => {
+    try {
+      const { actor } = viewerOf(request);
+      const invited = await deps.operators.sendAccessLink(actor, request.params.operatorId);
+      if (!invited) throw unknownPerson();
+      return await showPeople(deps, request, reply, { invited });
+    } catch (error) {
+      if (error instanceof HttpError) throw error;
+      return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own') });
+    }
+  });
 }
 
 /** For a person who lost every second factor. */

@@ -23,7 +23,7 @@ export function registerReadTokens(app: App, deps: ConsoleDeps): void {
   const Body = Type.Object({ name: Type.String({ maxLength: 200 }), days: Type.String({ maxLength: 20 }) });
   app.post(
     '/sites/:siteId/read-tokens',
-    { config: { isSensitive: true }, schema: { params: SiteParams, body: Body } },
+    { schema: { params: SiteParams, body: Body } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
       try {

@@ -67,7 +67,7 @@ export function registerSettings(app: App, deps: ConsoleDeps): void {
 
   app.post(
     '/sites/:siteId/settings/enrolment-tokens',
-    { config: { isSensitive: true }, schema: { params: SiteParams, body: Type.Optional(NodeBody) } },
+    { schema: { params: SiteParams, body: Type.Optional(NodeBody) } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
       const { actor } = viewerOf(request);

@@ -32,7 +32,7 @@ export function registerCustomerChanges(app: App, deps: CustomersDeps): void {
 function registerMoney(app: App, deps: CustomersDeps): void {
   app.post(
     '/customers/:id/credit',
-    { config: { isSensitive: true }, schema: { params: CustomerParams, body: CreditForm } },
+    { schema: { params: CustomerParams, body: CreditForm } },
     async (request, reply) => {
       const { id } = request.params;
       const { amount, reference } = request.body;
@@ -54,7 +54,7 @@ function registerMoney(app: App, deps: CustomersDeps): void {
 
   app.post(
     '/customers/:id/adjust',
-    { config: { isSensitive: true }, schema: { params: CustomerParams, body: AdjustForm } },
+    { schema: { params: CustomerParams, body: AdjustForm } },
     async (request, reply) => {
       const { id } = request.params;
       const { amount, reason, form_id: formId } = request.body;
@@ -74,27 +74,23 @@ function registerMoney(app: App, deps: CustomersDeps): void {
 function registerStatus(app: App, deps: CustomersDeps): void {
   app.post(
     '/customers/:id/status',
-    { config: { isSensitive: true }, schema: { params: CustomerParams, body: StatusForm } },
+    { schema: { params: CustomerParams, body: StatusForm } },
     (request, reply) => setStatus(deps, request, reply, request.params.id, request.body.status),
   );
 
-  app.post(
-    '/customers/:id/close',
-    { config: { isSensitive: true }, schema: { params: CustomerParams } },
-    async (request, reply) => {
-      const { id } = request.params;
-      const tenant = await findCustomer(deps, id);
-      if (!isConfirmed(request.body, tenant.name))
-        return showCustomer(deps, request, reply, id, { closeError: 'Type the name of the account.' }, 422);
-      return setStatus(deps, request, reply, id, 'CLOSED');
-    },
-  );
+  app.post('/customers/:id/close', { schema: { params: CustomerParams } }, async (request, reply) => {
+    const { id } = request.params;
+    const tenant = await findCustomer(deps, id);
+    if (!isConfirmed(request.body, tenant.name))
+      return showCustomer(deps, request, reply, id, { closeError: 'Type the name of the account.' }, 422);
+    return setStatus(deps, request, reply, id, 'CLOSED');
+  });
 }
 
 function registerMembers(app: App, deps: CustomersDeps): void {
   app.post(
     '/customers/:id/members/active',
-    { config: { isSensitive: true }, schema: { params: CustomerParams, body: ActiveForm } },
+    { schema: { params: CustomerParams, body: ActiveForm } },
     async (request, reply) => {
       const { id } = request.params;
       const isActive = request.body.active === 'yes';
@@ -106,7 +102,7 @@ function registerMembers(app: App, deps: CustomersDeps): void {
 
   app.post(
     '/customers/:id/members/factors',
-    { config: { isSensitive: true }, schema: { params: CustomerParams, body: LinkForm } },
+    { schema: { params: CustomerParams, body: LinkForm } },
     async (request, reply) => {
       const { id } = request.params;
       const member = await findMember(deps, id, request.body.person);
@@ -118,7 +114,7 @@ function registerMembers(app: App, deps: CustomersDeps): void {
   // Answered here instead of redirected to: without a mail server this answer alone holds the link.
   app.post(
     '/customers/:id/members/link',
-    { config: { isSensitive: true }, schema: { params: CustomerParams, body: LinkForm } },
+    { schema: { params: CustomerParams, body: LinkForm } },
     async (request, reply) => {
       const { id } = request.params;
       const member = await findMember(deps, id, request.body.person);

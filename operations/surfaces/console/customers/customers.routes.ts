@@ -68,24 +68,20 @@ export function registerCustomers(app: App, deps: CustomersDeps): void {
     return sendPage(reply, newCustomerPage({ staff }));
   });
 
-  app.post(
-    '/customers/',
-    { config: { isSensitive: true }, schema: { body: NewForm } },
-    async (request, reply) => {
-      const staff = request.staff!;
-      try {
-        const { tenant, delivery } = await deps.accounts.createCustomer(staff.actor, request.body);
-        // Without a mail server this answer alone holds the link, so it is no redirect.
-        if (delivery !== null && delivery.kind !== 'mailed')
-          return showCustomer(deps, request, reply, String(tenant.id), { toast: outcomes.made, delivery });
-        return reply.redirect(`/console/customers/${tenant.id}?done=${delivery ? 'mailed' : 'made'}`, 303);
-      } catch (error) {
-        if (!(error instanceof CodedError) || error.code !== 'accounts.invalid') throw error;
-        const fault = { field: String(error.details.field), message: error.message };
-        return sendPage(reply, newCustomerPage({ staff, given: request.body, fault }), 422);
-      }
-    },
-  );
+  app.post('/customers/', { schema: { body: NewForm } }, async (request, reply) => {
+    const staff = request.staff!;
+    try {
+      const { tenant, delivery } = await deps.accounts.createCustomer(staff.actor, request.body);
+      // Without a mail server this answer alone holds the link, so it is no redirect.
+      if (delivery !== null && delivery.kind !== 'mailed')
+        return showCustomer(deps, request, reply, String(tenant.id), { toast: outcomes.made, delivery });
+      return reply.redirect(`/console/customers/${tenant.id}?done=${delivery ? 'mailed' : 'made'}`, 303);
+    } catch (error) {
+      if (!(error instanceof CodedError) || error.code !== 'accounts.invalid') throw error;
+      const fault = { field: String(error.details.field), message: error.message };
+      return sendPage(reply, newCustomerPage({ staff, given: request.body, fault }), 422);
+    }
+  });
 
   app.get(
     '/customers/:id',

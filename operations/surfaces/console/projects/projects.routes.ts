@@ -45,59 +45,47 @@ const HandOverForm = Type.Object({
 export function registerProjects(app: App, deps: ProjectsDeps): void {
   app.get('/projects/', async (request, reply) => showProjects(deps, request.staff!, reply, {}));
 
-  app.post(
-    '/projects/',
-    { config: { isSensitive: true }, schema: { body: ProjectForm } },
-    async (request, reply) => {
-      const staff = request.staff!;
-      try {
-        const project = await deps.adminProjects.create(staff.actor, readProject(request.body));
-        return reply.redirect(`/console/projects/${project.id}`, 303);
-      } catch (error) {
-        return showProjects(deps, staff, reply, { error: sentenceOf(error), name: request.body.name });
-      }
-    },
-  );
+  app.post('/projects/', { schema: { body: ProjectForm } }, async (request, reply) => {
+    const staff = request.staff!;
+    try {
+      const project = await deps.adminProjects.create(staff.actor, readProject(request.body));
+      return reply.redirect(`/console/projects/${project.id}`, 303);
+    } catch (error) {
+      return showProjects(deps, staff, reply, { error: sentenceOf(error), name: request.body.name });
+    }
+  });
 
   app.get('/projects/:id', { schema: { params: Id } }, async (request, reply) =>
     showProject(deps, request.staff!, reply, request.params.id, {}),
   );
 
-  app.post(
-    '/projects/:id',
-    { config: { isSensitive: true }, schema: { params: Id, body: ProjectForm } },
-    async (request, reply) => {
-      const { id } = request.params;
-      try {
-        await deps.adminProjects.update(request.staff!.actor, id, readProject(request.body));
-        return reply.redirect(`/console/projects/${id}`, 303);
-      } catch (error) {
-        return showProject(deps, request.staff!, reply, id, { error: sentenceOf(error) });
-      }
-    },
-  );
+  app.post('/projects/:id', { schema: { params: Id, body: ProjectForm } }, async (request, reply) => {
+    const { id } = request.params;
+    try {
+      await deps.adminProjects.update(request.staff!.actor, id, readProject(request.body));
+      return reply.redirect(`/console/projects/${id}`, 303);
+    } catch (error) {
+      return showProject(deps, request.staff!, reply, id, { error: sentenceOf(error) });
+    }
+  });
 
   // The token is in the answer to this very request and in no other page: there is no redirect.
-  app.post(
-    '/projects/:id/tokens',
-    { config: { isSensitive: true }, schema: { params: Id, body: TokenForm } },
-    async (request, reply) => {
-      const { id } = request.params;
-      const staff = request.staff!;
-      const expiresAt = expiryOf(request.body.days, deps.clock.nowMs());
-      if (expiresAt === undefined) {
-        const tokenError = 'Give a whole number of days, or nothing for a token that does not expire.';
-        return showProject(deps, staff, reply, id, { tokenError });
-      }
-      if (!(await deps.adminProjects.find(staff.actor, id))) throw noSuchPage();
-      const { token } = await deps.adminProjects.issueToken(staff.actor, id, expiresAt);
-      return showProject(deps, staff, reply, id, { token });
-    },
-  );
+  app.post('/projects/:id/tokens', { schema: { params: Id, body: TokenForm } }, async (request, reply) => {
+    const { id } = request.params;
+    const staff = request.staff!;
+    const expiresAt = expiryOf(request.body.days, deps.clock.nowMs());
+    if (expiresAt === undefined) {
+      const tokenError = 'Give a whole number of days, or nothing for a token that does not expire.';
+      return showProject(deps, staff, reply, id, { tokenError });
+    }
+    if (!(await deps.adminProjects.find(staff.actor, id))) throw noSuchPage();
+    const { token } = await deps.adminProjects.issueToken(staff.actor, id, expiresAt);
+    return showProject(deps, staff, reply, id, { token });
+  });
 
   app.post(
     '/projects/:id/sources',
-    { config: { isSensitive: true }, schema: { params: Id, body: HandOverForm } },
+    { schema: { params: Id, body: HandOverForm } },
     async (request, reply) => {
       const { id } = request.params;
       const { site_id, owner_site_id, owner_project_id } = request.body;
@@ -111,16 +99,12 @@ export function registerProjects(app: App, deps: ProjectsDeps): void {
     },
   );
 
-  app.post(
-    '/projects/:id/revoke',
-    { config: { isSensitive: true }, schema: { params: Id, body: RevokeForm } },
-    async (request, reply) => {
-      const { id } = request.params;
-      if (!(await deps.adminProjects.revokeToken(request.staff!.actor, id, request.body.token_id)))
-        throw noSuchPage();
-      return reply.redirect(`/console/projects/${id}`, 303);
-    },
-  );
+  app.post('/projects/:id/revoke', { schema: { params: Id, body: RevokeForm } }, async (request, reply) => {
+    const { id } = request.params;
+    if (!(await deps.adminProjects.revokeToken(request.staff!.actor, id, request.body.token_id)))
+      throw noSuchPage();
+    return reply.redirect(`/console/projects/${id}`, 303);
+  });
 }
 
 async function showProjects(

@@ -34,64 +34,48 @@ export function registerStaff(app: App, deps: StaffDeps): void {
     return show(deps, request, reply, text === undefined ? {} : { toast: { tone: 'good', text } });
   });
 
-  app.post(
-    '/staff/',
-    { config: { isSensitive: true }, schema: { body: CreateForm } },
-    async (request, reply) => {
-      try {
-        const { delivery } = await deps.accounts.inviteStaff(request.staff!.actor, request.body);
-        return show(deps, request, reply, { delivery });
-      } catch (error) {
-        return refuse(deps, request, reply, error, request.body);
-      }
-    },
-  );
+  app.post('/staff/', { schema: { body: CreateForm } }, async (request, reply) => {
+    try {
+      const { delivery } = await deps.accounts.inviteStaff(request.staff!.actor, request.body);
+      return show(deps, request, reply, { delivery });
+    } catch (error) {
+      return refuse(deps, request, reply, error, request.body);
+    }
+  });
 
-  app.post(
-    '/staff/active',
-    { config: { isSensitive: true }, schema: { body: ActiveForm } },
-    async (request, reply) => {
-      const { actor } = request.staff!;
-      const isActive = request.body.active === 'yes';
-      const personId = await findColleague(deps, actor, request.body.person);
-      if (personId === actor.personId) {
-        const error = 'You cannot deactivate yourself. Ask another operator.';
-        return show(deps, request, reply, { error }, 422);
-      }
-      await deps.accounts.setPersonActive(actor, personId, isActive);
-      return back(reply, isActive ? 'let_in' : 'kept_out');
-    },
-  );
+  app.post('/staff/active', { schema: { body: ActiveForm } }, async (request, reply) => {
+    const { actor } = request.staff!;
+    const isActive = request.body.active === 'yes';
+    const personId = await findColleague(deps, actor, request.body.person);
+    if (personId === actor.personId) {
+      const error = 'You cannot deactivate yourself. Ask another operator.';
+      return show(deps, request, reply, { error }, 422);
+    }
+    await deps.accounts.setPersonActive(actor, personId, isActive);
+    return back(reply, isActive ? 'let_in' : 'kept_out');
+  });
 
-  app.post(
-    '/staff/factors',
-    { config: { isSensitive: true }, schema: { body: LinkForm } },
-    async (request, reply) => {
-      const { actor } = request.staff!;
-      const personId = await findColleague(deps, actor, request.body.person);
-      if (personId === actor.personId) {
-        const error = 'Change your own second factors on the page of your account.';
-        return show(deps, request, reply, { error }, 422);
-      }
-      await deps.accounts.removeSecondFactors(actor, personId);
-      return back(reply, 'factors');
-    },
-  );
+  app.post('/staff/factors', { schema: { body: LinkForm } }, async (request, reply) => {
+    const { actor } = request.staff!;
+    const personId = await findColleague(deps, actor, request.body.person);
+    if (personId === actor.personId) {
+      const error = 'Change your own second factors on the page of your account.';
+      return show(deps, request, reply, { error }, 422);
+    }
+    await deps.accounts.removeSecondFactors(actor, personId);
+    return back(reply, 'factors');
+  });
 
   // Answered here instead of redirected to: without a mail server this answer alone holds the link.
-  app.post(
-    '/staff/link',
-    { config: { isSensitive: true }, schema: { body: LinkForm } },
-    async (request, reply) => {
-      const { actor } = request.staff!;
-      const personId = await findColleague(deps, actor, request.body.person);
-      try {
-        return show(deps, request, reply, { delivery: await deps.accounts.sendAccessLink(actor, personId) });
-      } catch (error) {
-        return refuse(deps, request, reply, error);
-      }
-    },
-  );
+  app.post('/staff/link', { schema: { body: LinkForm } }, async (request, reply) => {
+    const { actor } = request.staff!;
+    const personId = await findColleague(deps, actor, request.body.person);
+    try {
+      return show(deps, request, reply, { delivery: await deps.accounts.sendAccessLink(actor, personId) });
+    } catch (error) {
+      return refuse(deps, request, reply, error);
+    }
+  });
 }
 
 const back = (reply: FastifyReply, done: string) => reply.redirect(`/console/staff/?done=${done}`, 303);

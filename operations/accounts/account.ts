@@ -1,4 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
+import { isPlainLine } from '#common/text/index.ts';
 import type { TenantStatus } from '#operations/views/index.ts';
 import {
   type BreachedPasswords,
@@ -85,10 +86,25 @@ export async function checkPassword(
   if (fault !== null) throw invalid(fault, 'password');
 }
 
-/** A name without surrounding space; throws `accounts.invalid` when nothing or too much is left. */
+/**
+ * A name without surrounding space; throws `accounts.invalid` when nothing or too much is left, or characters that are not
+ * seen.
+ */
 export function parseName(text: string, what: string): string {
   const name = text.trim();
   if (name.length === 0 || name.length > 120) throw invalid(`${what} must have 1 to 120 characters.`);
+  if (!isPlainLine(name)) throw invalid(`${what} must be one line without control characters.`);
+  return name;
+}
+
+/**
+ * As `parseName`. An organization invites people by mail, whose programs make links of addresses: a name with one would
+ * let a customer mail links of their own to strangers.
+ */
+export function parseOrganizationName(text: string): string {
+  const name = parseName(text, 'The name of an organization');
+  if (/:\/\/|@|\bwww\.|[\p{L}\p{N}-][.。]\p{L}{2,}/iu.test(name.normalize('NFKC')))
+    throw invalid('The name of an organization must not have a web or mail address in it.');
   return name;
 }
 

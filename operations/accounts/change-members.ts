@@ -1,7 +1,7 @@
 /** What an organization's owner or an operator changes of it: its name, its members, its open invitations. */
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
-import { parseName } from './account.ts';
+import { parseOrganizationName } from './account.ts';
 import { type Actor, requireOwnerOrOperator } from './actor.ts';
 import * as store from './store.ts';
 
@@ -70,7 +70,7 @@ export async function renameOrganization(
   given: string,
 ): Promise<void> {
   requireOwnerOrOperator(actor, organizationId);
-  const name = parseName(given, 'The name of an organization');
+  const name = parseOrganizationName(given);
   await inTransaction(db, async (trx) => {
     const before = await store.findOrganization(trx, organizationId);
     await store.updateOrganizationName(trx, organizationId, name);

@@ -4,7 +4,7 @@ import { record } from '#service-kit/audit/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { addedAsOwnerMail } from '#service-kit/sign-in/index.ts';
-import { invalid, type Person, parseEmail, parseName } from './account.ts';
+import { invalid, type Person, parseEmail, parseName, parseOrganizationName } from './account.ts';
 import { type Actor, requireOperator } from './actor.ts';
 import { type CreateOrganizationResult, insertOrganization } from './create-organization.ts';
 import { type RevokeKeysOf, resetPerson } from './reset-person.ts';
@@ -42,7 +42,7 @@ export async function createCustomer(
   input: CreateCustomerInput,
 ): Promise<CreateCustomerResult> {
   requireOperator(actor);
-  const name = asField('organization', () => parseName(input.organization, 'The name of an organization'));
+  const name = asField('organization', () => parseOrganizationName(input.organization));
   const email = asField('email', () => parseEmail(input.email));
   try {
     const made = await deps.db.transaction().execute(async (tx) => {

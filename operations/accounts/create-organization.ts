@@ -1,6 +1,13 @@
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { invalid, type Organization, parseName, slugOf, type Tenant } from './account.ts';
+import {
+  invalid,
+  type Organization,
+  parseName,
+  parseOrganizationName,
+  slugOf,
+  type Tenant,
+} from './account.ts';
 import { type Actor, requireOperator, requireOwnerOrOperator } from './actor.ts';
 import * as store from './store.ts';
 
@@ -23,7 +30,7 @@ export async function createOrganization(
   input: CreateOrganizationInput,
 ): Promise<CreateOrganizationResult> {
   requireOperator(actor);
-  const name = parseName(input.name, 'The name of an organization');
+  const name = parseOrganizationName(input.name);
   return db.transaction().execute(async (transaction) => {
     if (!(await store.findPerson(transaction, input.ownerId))) throw invalid('There is no such owner.');
     const made = await insertOrganization(transaction, name, input.ownerId, input.tenantName);

@@ -9,7 +9,14 @@ import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.t
 import type { BreachedPasswords } from '#service-kit/sessions/index.ts';
 import { endSessions, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
 import { invitationMail } from '#service-kit/sign-in/index.ts';
-import { checkPassword, invalid, type Person, parseEmail, parseName } from './account.ts';
+import {
+  checkPassword,
+  invalid,
+  type Person,
+  parseEmail,
+  parseName,
+  parseOrganizationName,
+} from './account.ts';
 import { type Actor, requireOwnerOrOperator } from './actor.ts';
 import type { Invitation } from './invitation.ts';
 import { actorOfPerson } from './note-own.ts';
@@ -17,11 +24,14 @@ import { type RevokeKeysOf, resetPerson } from './reset-person.ts';
 import * as store from './store.ts';
 
 const invitationDays = 7;
+/** Mails to people who have not asked for them: of one organization, and to one address, in 24 hours. */
+const perOrganizationMax = 20;
+const perAddressMax = 3;
 
 /**
  * The owner or an operator. The link goes to the address and to no page: a person who could read it could take the
  * address over. An older invitation of the address stops working. Throws `accounts.invalid`, also when no mail can be
- * sent.
+ * sent, or when the organization or others have invited too many in a day.
  */
 export async function inviteMember(
   deps: { db: Queryable; post: Post },
@@ -43,6 +53,16 @@ export async function inviteMember(
   const secret = randomBytes(32).toString('base64url');
   const invitedBy = actor.kind === 'customer' || actor.kind === 'staff' ? actor.personId : null;
   const invitation = await db.transaction().execute(async (tx) => {
+    await store.lockOrganization(tx, organizationId);
+    const counts = await store.countInvitationsOfDay(tx, organizationId, email);
+    if (counts.ofOrganization >= perOrganizationMax)
+      throw invalid(
+        `An organization invites at most ${perOrganizationMax} people in a day. Try again tomorrow.`,
+      );
+    if (counts.toAddress >= perAddressMax)
+      throw invalid('This address was invited several times today. Try again tomorrow.', 'email');
+    // Names that were given before this rule.
+    parseOrganizationName((await store.findOrganization(tx, organizationId))?.name ?? '');
     await store.revokeInvitationsOf(tx, organizationId, email);
     const made = await store.insertInvitation(tx, {
       organizationId,
@@ -56,7 +76,7 @@ export async function inviteMember(
     return made;
   });
   const url = post.linkTo(`/join/${secret}`);
-  const reason = await post.send(invitationMail(email, invitation.organizationName, url));
+  const reason = await post.send(invitationMail(email, 'Virtual servers', invitation.organizationName, url));
   if (reason === null) return invitation;
   await store.revokeInvitation(db, organizationId, invitation.id);
   throw invalid(`The invitation was not sent: ${reason}. Try again, or ask support.`, 'email');

@@ -299,6 +299,24 @@ export async function insertInvitation(
   return rows[0]!;
 }
 
+/**
+ * The invitations of the last 24 hours: of an organization, whose row is locked, and to an address by all organizations. Of
+ * two transactions that count an address the second waits for the first.
+ */
+export async function countInvitationsOfDay(
+  tx: Queryable,
+  organizationId: number,
+  email: string,
+): Promise<{ ofOrganization: number; toAddress: number }> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('invitations ' || ${email}, 0))`.execute(tx);
+  const { rows } = await sql<{ ofOrganization: number; toAddress: number }>`
+    select (select count(*)::int from invitations
+        where organization_id = ${organizationId} and created_at > svc_now() - interval '1 day') as "ofOrganization",
+      (select count(*)::int from invitations
+        where email = ${email} and created_at > svc_now() - interval '1 day') as "toAddress"`.execute(tx);
+  return rows[0]!;
+}
+
 /** Ends the open invitations of an address. */
 export async function revokeInvitationsOf(
   db: Queryable,

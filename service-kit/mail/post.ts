@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { catchMail } from './catch-mail.ts';
-import { type SmtpSettings, sendBySmtp } from './send-by-smtp.ts';
+import { plainMail, type SmtpSettings, sendBySmtp } from './send-by-smtp.ts';
 
 export interface Mail {
   to: string;
@@ -54,7 +54,8 @@ export function createPost(options: PostOptions): Post {
 
   const send = async (mail: Mail): Promise<string | null> => {
     const { id = randomUUID(), ...content } = mail;
-    if (folder !== null) return catchMail(folder, { at: new Date().toISOString(), ...content });
+    if (folder !== null)
+      return catchMail(folder, { at: new Date().toISOString(), ...content, ...plainMail(mail) });
     if (smtp === null) return 'no mail server is set up (SVC_SMTP_URL)';
     return sendBySmtp(smtp, { ...content, to: [mail.to], id });
   };

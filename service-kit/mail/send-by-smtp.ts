@@ -1,4 +1,5 @@
 import { createTransport } from 'nodemailer';
+import { oneLine } from '#common/text/index.ts';
 
 /** The mail server and the sender of mails. */
 export interface SmtpSettings {
@@ -36,8 +37,7 @@ export async function sendBySmtp(settings: SmtpSettings, mail: SmtpMail): Promis
       from: settings.from,
       // As objects: the text of an address is never read as a list of addresses.
       to: mail.to.map((address) => ({ name: '', address })),
-      subject: mail.subject,
-      text: mail.text,
+      ...plainMail(mail),
       messageId: `<${mail.id}@${domainOf(settings.from)}>`,
       headers: { 'Auto-Submitted': 'auto-generated', ...mail.headers },
     });
@@ -47,6 +47,14 @@ export async function sendBySmtp(settings: SmtpSettings, mail: SmtpMail): Promis
   } finally {
     transport.close();
   }
+}
+
+/**
+ * A mail's subject in one line, and its text, both without characters that are not seen or turn the direction of writing:
+ * names of people, hosts and services stand in them.
+ */
+export function plainMail({ subject, text }: { subject: string; text: string }) {
+  return { subject: oneLine(subject), text: text.split('\n').map(oneLine).join('\n') };
 }
 
 function domainOf(from: string): string {

@@ -1,4 +1,5 @@
 /** What people are mailed about their account. Plain text; the link stands alone on its line. */
+import { oneLine } from '#common/text/index.ts';
 import type { Mail } from '#service-kit/mail/index.ts';
 import { formatTime } from '#service-kit/pages/index.ts';
 
@@ -7,14 +8,15 @@ interface Reader {
   name: string;
 }
 
-function mailOf(to: string, subject: string, paragraphs: readonly string[]): Mail {
-  return { to, subject, text: `${paragraphs.join('\n\n')}\n` };
+/** Subjects are ours alone: a name in one would let its owner write the first thing that a stranger reads. */
+function mailOf(reader: Reader, subject: string, paragraphs: readonly string[]): Mail {
+  const greeting = reader.name === '' ? 'Hello,' : `Hello ${oneLine(reader.name)},`;
+  return { to: reader.email, subject, text: `${[greeting, ...paragraphs].join('\n\n')}\n` };
 }
 
 /** For a person whose account an operator made, or who is to get a new password. */
 export function accessLinkMail(reader: Reader, url: string, lifetime: string): Mail {
-  return mailOf(reader.email, 'Set your password', [
-    `Hello ${reader.name},`,
+  return mailOf(reader, 'Set your password', [
     `set the password of your account by this link. It works once, for ${lifetime}:`,
     url,
     'If you did not expect this mail, ignore it.',
@@ -22,34 +24,31 @@ export function accessLinkMail(reader: Reader, url: string, lifetime: string): M
 }
 
 export function resetMail(reader: Reader, url: string): Mail {
-  return mailOf(reader.email, 'Reset your password', [
-    `Hello ${reader.name},`,
+  return mailOf(reader, 'Reset your password', [
     'a new password was requested for your account. Set it by this link. It works once, for one hour:',
     url,
     'If you did not request it, ignore this mail. Your password stays as it is.',
   ]);
 }
 
-export function invitationMail(email: string, organization: string, url: string): Mail {
-  return mailOf(email, `Join ${oneLine(organization)}`, [
-    'Hello,',
-    `you are invited to join ${oneLine(organization)}. Accept by this link. It works once, for seven days:`,
+/** To an address that a customer typed. `product` is ours, the organization's name is the customer's. */
+export function invitationMail(email: string, product: string, organization: string, url: string): Mail {
+  return mailOf({ email, name: '' }, `Invitation to ${product}`, [
+    `you are invited to join the organization “${oneLine(organization)}” at ${product}. Accept by this link. It works once, for seven days:`,
     url,
     'If you do not know this organization, ignore this mail.',
   ]);
 }
 
 export function addedAsOwnerMail(reader: Reader, organization: string, url: string): Mail {
-  return mailOf(reader.email, `You own ${oneLine(organization)}`, [
-    `Hello ${reader.name},`,
-    `you are now the owner of the organization ${oneLine(organization)}. Sign in with the password that you have:`,
+  return mailOf(reader, 'You are the owner of an organization', [
+    `you are now the owner of the organization “${oneLine(organization)}”. Sign in with the password that you have:`,
     url,
   ]);
 }
 
 export function passwordChangedMail(reader: Reader, resetUrl: string, nowMs: number): Mail {
-  return mailOf(reader.email, 'Your password was changed', [
-    `Hello ${reader.name},`,
+  return mailOf(reader, 'Your password was changed', [
     `the password of your account was changed at ${formatTime(nowMs)}. Other sessions were ended.`,
     'If this was not you, set a new password now:',
     resetUrl,
@@ -61,8 +60,7 @@ export function newBrowserMail(
   from: { browser: string; source: string; atMs: number },
   resetUrl: string,
 ): Mail {
-  return mailOf(reader.email, 'New sign-in to your account', [
-    `Hello ${reader.name},`,
+  return mailOf(reader, 'New sign-in to your account', [
     `your account was used from a browser that is new to us: ${oneLine(from.browser)}, address ${from.source}, ${formatTime(from.atMs)}.`,
     'If this was you, no action is needed. If not, set a new password now. That ends all sessions:',
     resetUrl,
@@ -70,8 +68,7 @@ export function newBrowserMail(
 }
 
 export function recoveryUsedMail(reader: Reader, left: number, resetUrl: string): Mail {
-  return mailOf(reader.email, 'A recovery code was used', [
-    `Hello ${reader.name},`,
+  return mailOf(reader, 'A recovery code was used', [
     `one of your recovery codes was used to sign in or to confirm an action. ${left === 1 ? 'One is' : `${left} are`} left.`,
     'If this was not you, set a new password now:',
     resetUrl,
@@ -79,13 +76,9 @@ export function recoveryUsedMail(reader: Reader, left: number, resetUrl: string)
 }
 
 export function factorsChangedMail(reader: Reader, what: string, resetUrl: string): Mail {
-  return mailOf(reader.email, 'Your second factor was changed', [
-    `Hello ${reader.name},`,
+  return mailOf(reader, 'Your second factor was changed', [
     `${what}.`,
     'If this was not you, set a new password now. That ends all sessions:',
     resetUrl,
   ]);
 }
-
-/** Names come from people; a line break in one would be a paragraph of its own, or a header. */
-const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim();

@@ -14,7 +14,7 @@ import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type ClaimedMail, claimMail, type MailOrder, recordAttempt } from './store.ts';
 
-export { oneLine, writeAlertMail } from './write-alert-mail.ts';
+export { writeAlertMail } from './write-alert-mail.ts';
 
 export interface AlertMailKind<Due extends DueAlertMail> {
   /** The name of the loop, such as `attack mails`. */

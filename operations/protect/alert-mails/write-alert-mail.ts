@@ -1,3 +1,4 @@
+import { oneLine } from '#common/text/index.ts';
 import type { DueAlertMail } from '#operations/views/index.ts';
 import type { Mail } from '#service-kit/mail/index.ts';
 
@@ -17,6 +18,3 @@ export function writeAlertMail(
     ].join('\n\n')}\n`,
   };
 }
-
-/** Names come from people and from servers; a line break in one would be a paragraph of its own, or a header. */
-export const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim();

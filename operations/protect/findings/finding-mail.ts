@@ -1,8 +1,9 @@
 /** What people are mailed about potential vulnerabilities. */
+import { oneLine } from '#common/text/index.ts';
 import { type DueFindingMail, findDueFindingMail } from '#operations/views/index.ts';
 import type { Mail } from '#service-kit/mail/index.ts';
 import { formatCount, formatTime } from '#service-kit/pages/index.ts';
-import { type AlertMailKind, oneLine, writeAlertMail } from '../alert-mails/index.ts';
+import { type AlertMailKind, writeAlertMail } from '../alert-mails/index.ts';
 
 /** Findings in one mail; the page has all. */
 const linesMax = 20;

@@ -6,6 +6,7 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
+import { isPlainLine } from '#common/text/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { type Actor, type CustomerActor, forbidden } from '#operations/accounts/index.ts';
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
@@ -36,9 +37,6 @@ export interface IgnoreFindingResult {
 
 const reasonMax = schemas.findingReasonMax;
 const yearsMax = 5;
-/** Control characters, line separators and what turns the direction of writing. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
-const unseen = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
 /**
  * Throws `protect_findings.invalid` (details: `fields`), `protect_findings.not_found` (the server),
@@ -149,7 +147,7 @@ function checkInput({ reason, until }: IgnoreFindingInput, nowMs: number): strin
     fields.push({ path: 'reason', message: 'is required: say why the finding can be ignored' });
   else if (text.length > reasonMax)
     fields.push({ path: 'reason', message: `must have at most ${reasonMax} characters` });
-  else if (unseen.test(text) || !text.isWellFormed())
+  else if (!isPlainLine(text) || !text.isWellFormed())
     fields.push({ path: 'reason', message: 'must be one line of text without control characters' });
   if (until !== null && Number.isNaN(until.getTime()))
     fields.push({ path: 'until', message: 'must be a date' });

@@ -1,8 +1,9 @@
 /** What people are mailed about newly open ports. */
+import { oneLine } from '#common/text/index.ts';
 import { type DuePortMail, findDuePortMail } from '#operations/views/index.ts';
 import type { Mail } from '#service-kit/mail/index.ts';
 import { formatCount, formatTime } from '#service-kit/pages/index.ts';
-import { type AlertMailKind, oneLine, writeAlertMail } from '../alert-mails/index.ts';
+import { type AlertMailKind, writeAlertMail } from '../alert-mails/index.ts';
 
 /** Ports in one mail; the page has all. */
 const listedMax = 20;

@@ -83,7 +83,7 @@ test('a customer created for a verified person keeps their password, and they ar
     name: 'ignored',
   });
   assert.equal(delivery, null);
-  assert.equal((await world.mailsTo(email))[0]!.subject, 'You own Second of Keeping');
+  assert.equal((await world.mailsTo(email))[0]!.subject, 'You are the owner of an organization');
   assert.equal((await send('/sign-in', { email, password })).status, 303);
 });
 

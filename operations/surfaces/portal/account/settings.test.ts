@@ -78,6 +78,56 @@ test('an owner invites a person by a link that is mailed to them, works once and
   assert.ok(!JSON.stringify(rows).includes(second.slice(6)), 'no link stands in the database');
 });
 
+test('invitations are bounded by day, organization and address, and their mail says nothing that the organization chose but its name', async () => {
+  const { email, tenant } = await world.createCustomer('Mailing');
+  const owner = await visit(email);
+  const other = await world.createCustomer('Also mailing');
+  const stranger = await visit(other.email);
+  const organization = String(tenant.organizationId);
+  const asked = async (by: typeof owner, of: { organizationId: number }, to: string) => {
+    const fields = { organization: String(of.organizationId), email: to };
+    return (await by.post('/client/settings/invitations', fields)).status;
+  };
+  for (const name of [
+    ...['Pay at https://evil.example/x', 'www.evil.example', 'Pay now: evil.example', 'pay@evil.example'],
+    ...['Evil\u202eelpmaxe', 'Two\nlines', 'evil\uff0eexample'],
+  ])
+    assert.equal(
+      (await owner.post('/client/settings/organization', { organization, name })).status,
+      422,
+      name,
+    );
+  const named = { organization, name: 'Müller & Söhne A/S, Inc. of St. Gallen B.V.' };
+  assert.equal((await owner.post('/client/settings/organization', named)).status, 303);
+
+  for (let i = 0; i < 3; i += 1)
+    assert.equal(
+      await asked(i === 0 ? stranger : owner, i === 0 ? other.tenant : tenant, 'x@often.test'),
+      303,
+    );
+  for (const one of [owner, stranger])
+    assert.equal(await asked(one, one === owner ? tenant : other.tenant, 'X@often.test'), 422, 'one address');
+  const [mail] = await world.mailsTo('x@often.test');
+  assert.equal(mail!.subject, 'Invitation to Virtual servers');
+  assert.match(
+    mail!.text,
+    /join the organization “Müller & Söhne A\/S, Inc\. of St\. Gallen B\.V\.” at Virtual/,
+  );
+
+  const many = await Promise.all(
+    Array.from({ length: 20 }, (_, i) => asked(owner, tenant, `person${i}@mailing.test`)),
+  );
+  assert.equal(many.filter((status) => status === 303).length, 18, 'twenty of one organization');
+  await moveWorldClock(world.database, '1 day 1 minute');
+  const later = await visit(email);
+  assert.equal(await asked(later, tenant, 'x@often.test'), 303, 'the next day');
+  await world.database.pool.query("update organizations set name = 'evil.example' where id = $1", [
+    tenant.organizationId,
+  ]);
+  assert.equal(await asked(later, tenant, 'y@often.test'), 422, 'a name of before this rule');
+  await moveWorldClock(world.database, '0');
+});
+
 test('a person with an account joins another organization with their own password only, on the same page as all others', async () => {
   const inviting = await world.createCustomer('Second home');
   const known = await world.createCustomer('First home');

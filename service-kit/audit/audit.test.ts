@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
+import pg from 'pg';
+import { giveObjects } from '#service-kit/postgres/access.ts';
 import { createTestDatabase, moveDatabaseClock, type TestDatabase } from '#service-kit/testing/index.ts';
 import { type AuditActor, type AuditEntry, record } from './index.ts';
 import { readEntries, streamEntries } from './read-entries.ts';
@@ -97,6 +100,71 @@ test('the database refuses to change, delete or truncate entries, and to backdat
      values ('2001-01-01', 'thing.backdated', 'system', 'thing', '1')`,
   );
   assert.equal(await deleteExpired(database.db, 100), 0);
+});
+
+test('once audit.sql was run the program’s role inserts and reads entries, and neither changes the trail nor what keeps it', async (t) => {
+  const own = await createTestDatabase('service-kit');
+  const { rows } = await own.pool.query<{ name: string }>('select current_database() as name');
+  const [name, program, keeper] = [rows[0]!.name, `${rows[0]!.name}_program`, `${rows[0]!.name}_audit`];
+  const admin = new pg.Client({ connectionString: own.url });
+  await admin.connect();
+  const script = (file: string) =>
+    readFileSync(new URL(`../../packaging/postgres/${file}`, import.meta.url), 'utf8');
+  await assert.rejects(admin.query(script('audit.sql')), /The program works as the superuser/);
+  await admin.query(
+    `create role ${program} login; create role ${name}_reader; alter database ${name} owner to ${program}`,
+  );
+  await giveObjects(admin, program);
+  const open = async () => {
+    const client = new pg.Client({ connectionString: own.url.replace(/\/\/\w+@/, `//${program}@`) });
+    await client.connect();
+    return client;
+  };
+  const client = await open();
+  t.after(async () => {
+    await client.end();
+    await admin.end();
+    await own.drop();
+    await database.pool.query(`drop role ${program}, ${keeper}, ${name}_reader`);
+  });
+  // At the first start, and again.
+  for (let i = 0; i < 2; i += 1) await admin.query(script('audit.sql'));
+
+  await client.query(`insert into audit_entries (occurred_at, operation, actor_kind, subject_kind, subject_id)
+    values ('2001-01-01', 'thing.kept', 'system', 'thing', '1')`);
+  for (const statement of [
+    ...["update audit_entries set operation = 'x'", 'delete from audit_entries', 'truncate audit_entries'],
+    'alter table audit_entries disable trigger all',
+    'drop trigger audit_entries_append_only on audit_entries',
+    'create trigger mine before insert on audit_entries for each row execute function audit_entries_refuse()',
+    'create rule mine as on insert to audit_entries do instead nothing',
+    ...['drop table audit_entries', 'drop schema public cascade', 'alter schema public rename to other'],
+    ...['alter table audit_entries rename to other', `alter table audit_entries owner to ${program}`],
+    'create or replace function svc_now() returns timestamptz language sql as $$select now()$$',
+    'create or replace function audit_entries_refuse() returns trigger language plpgsql as $$begin return old; end$$',
+    ...['drop function audit_entries_stamp() cascade', `set role ${keeper}`],
+    'set session_replication_role = replica',
+  ])
+    await assert.rejects(client.query(statement), /permission denied|must be (able to|owner)/, statement);
+  const expire = async (by: pg.Client) =>
+    (await by.query<{ count: number }>('select audit_entries_expire(100) as count')).rows[0]!.count;
+  assert.equal(await expire(client), 0, 'backdated, and stamped anew');
+  // Objects of its own come before those of PostgreSQL here: the functions of the trail do not look there.
+  await client.query(`set search_path = public, pg_catalog;
+    create function later(timestamptz, timestamptz) returns boolean language sql as 'select true';
+    create operator public.< (leftarg = timestamptz, rightarg = timestamptz, function = later)`);
+  assert.equal(await expire(client), 0);
+  await client.query('reset search_path; drop operator public.< (timestamptz, timestamptz)');
+
+  // What the program does besides: migrations, dumps, the readers' grants.
+  await client.query('create table further (n int); create view seen as select count(*) from audit_entries');
+  await client.query('select last_value from audit_entries_id_seq');
+  await client.query(script('readers.sql'));
+  await client.query('drop view seen; drop table further');
+  assert.equal((await client.query('select 1 from audit_entries')).rowCount, 1);
+  await admin.query(`alter database ${name} set svc.clock_offset = '366 days'`);
+  const later = await open();
+  assert.equal(await expire(later).finally(() => later.end()), 1, 'after its year');
 });
 
 test('entries are found by person, subject, operation, time and owner; a batch stream holds them all', async () => {

@@ -6,6 +6,7 @@
  * no superuser, so that no statement of it can read a file or run a program of the host. `svc`, the superuser, is used
  * for backups and to prepare the rest.
  */
+import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -54,26 +55,38 @@ export async function prepareDatabase(socketDir: string, name: string): Promise<
   await withAdmin(socketDir, name, (client) => giveObjects(client, name));
 }
 
-/** One transaction: either the role owns everything or, after a kill, the next start gives it again. */
-async function giveObjects(client: pg.Client, role: string): Promise<void> {
+/**
+ * Takes the audit trail from the program's role, by what an operator runs on a PostgreSQL of their own. After the
+ * migrations, which make it.
+ */
+export async function protectAudit(socketDir: string, name: string): Promise<void> {
+  const script = readFileSync(new URL('../../packaging/postgres/audit.sql', import.meta.url), 'utf8');
+  await withAdmin(socketDir, name, async (client) => void (await client.query(script)));
+}
+
+/**
+ * Gives the role what the superuser owns, in one transaction: either it owns everything or, after a kill, the next start
+ * gives it again. The audit trail's owner keeps what is theirs.
+ */
+export async function giveObjects(client: pg.Client, role: string): Promise<void> {
   const { rows } = await client.query<{ statement: string }>(
     `select format('alter %s %s owner to %I', kind, name, $1::text) as statement from (
        select 'schema' as kind, quote_ident(nspname) as name from pg_namespace
-         where nspname = 'public' and nspowner <> $1::regrole
+         where nspname = 'public' and nspowner = $2::regrole
        union all
        select 'table', c.oid::regclass::text from pg_class c
-         where c.relnamespace = 'public'::regnamespace and c.relowner <> $1::regrole and c.relkind in ('r', 'p', 'v', 'm', 'S')
+         where c.relnamespace = 'public'::regnamespace and c.relowner = $2::regrole and c.relkind in ('r', 'p', 'v', 'm', 'S')
            -- A column's sequence goes with its table.
            and not exists (select 1 from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid
              and c.relkind = 'S' and d.deptype in ('a', 'i'))
        union all
        select 'routine', p.oid::regprocedure::text from pg_proc p
-         where p.pronamespace = 'public'::regnamespace and p.proowner <> $1::regrole
+         where p.pronamespace = 'public'::regnamespace and p.proowner = $2::regrole
        union all
        select 'type', t.oid::regtype::text from pg_type t
-         where t.typnamespace = 'public'::regnamespace and t.typowner <> $1::regrole and t.typtype in ('e', 'd')
+         where t.typnamespace = 'public'::regnamespace and t.typowner = $2::regrole and t.typtype in ('e', 'd')
      ) as owned order by kind, name`,
-    [role],
+    [role, adminRole],
   );
   if (rows.length === 0) return;
   await client.query(`begin;${rows.map((row) => `${row.statement};`).join('')}commit`);

@@ -172,6 +172,7 @@ export function createDatabase(options: DatabaseOptions): Database {
       }
       try {
         await prepare(url, options);
+        await embedded?.protectAudit();
       } catch (error) {
         await embedded?.stop();
         throw error;
@@ -207,9 +208,21 @@ async function prepare(url: string, options: DatabaseOptions): Promise<void> {
     await checkServer(client, options.urlSetting);
     const applied = await applyMigrations(client, [kitMigrations, options.migrations]);
     if (applied.length > 0) options.reporter.info('migrations applied', { count: applied.length });
+    if (options.url !== null) await checkAudit(client, options);
   } finally {
     await client.end();
   }
+}
+
+/** Says where the role that the program works as can change the audit trail: the operator's PostgreSQL is theirs to set up. */
+async function checkAudit(client: pg.Client, { reporter }: DatabaseOptions): Promise<void> {
+  const { rows } = await client.query<{ owns: boolean }>(
+    "select pg_has_role(relowner, 'usage') as owns from pg_class where oid = 'audit_entries'::regclass",
+  );
+  if (rows[0]?.owns)
+    reporter.warn("the program's own role can change and delete the audit trail", {
+      advice: 'run packaging/postgres/audit.sql as the administrator of the database',
+    });
 }
 
 /** Acknowledged must mean durable, so a server with the safety off is refused. */

@@ -17,6 +17,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createDatabase } from './index.ts';
 import { embeddedIn, query } from './testing/embedded-server.ts';
 
 test('a stop while the killed server is started again leaves none behind, so that the program can end', async (t) => {
@@ -192,6 +195,25 @@ test('the program works as a role that is no superuser: it reads no file of the 
   ])
     await assert.rejects(query(server.url, attempt), /permission denied|must have|must be/, attempt);
   await query(server.url, 'create table mine (n int)');
+});
+
+test('the audit trail belongs to a role that the program is not, from the first start on and after each', async (t) => {
+  const programDir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
+  t.after(() => rmSync(programDir, { recursive: true }));
+  const database = createDatabase({
+    ...{ program: 'operations', urlSetting: 'X', url: null, programDir, reporter: silentReporter },
+    migrations: fileURLToPath(new URL('../../operations/migrations', import.meta.url)),
+  });
+  for (let start = 0; start < 2; start += 1) {
+    await database.start();
+    const entry = `insert into audit_entries (operation, actor_kind, subject_kind, subject_id)
+      values ('thing.make', 'system', 'thing', '1')`;
+    await database.pool.query(entry);
+    for (const statement of ['delete from audit_entries', 'alter table audit_entries disable trigger all'])
+      await assert.rejects(database.pool.query(statement), /permission denied|must be owner/, statement);
+    await database.pool.query('create table further (n int); drop table further');
+    await database.stop();
+  }
 });
 
 test(

@@ -12,7 +12,7 @@ import { join, resolve } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { adminRole, prepareDatabase, writeAccessFiles } from './access.ts';
+import { adminRole, prepareDatabase, protectAudit, writeAccessFiles } from './access.ts';
 import { initialise, makeFolder, makeSocketFolder, socketFolder } from './cluster.ts';
 import { stopOrphan } from './orphan.ts';
 import { prepareRuntime } from './runtime.ts';
@@ -33,6 +33,8 @@ export interface EmbeddedPostgres extends Part {
   readonly url: string;
   /** The same as the superuser, for backups. */
   readonly adminUrl: string;
+  /** Takes the audit trail from the program's role, once the migrations have made it. */
+  protectAudit(): Promise<void>;
 }
 
 export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): EmbeddedPostgres {
@@ -77,6 +79,7 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
         throw error;
       }
     },
+    protectAudit: () => protectAudit(socketDir(), options.databaseName),
     async stop() {
       await server?.stop();
       await new Promise<void>((done) => (lock ? lock.close(() => done()) : done()));

@@ -126,7 +126,7 @@ export {
   type TableOptions,
   table,
 } from './table.ts';
-export { type DataField, type DataValue, isoTime, tableCsv, tableValues } from './table-data.ts';
+export { csvLines, type DataField, type DataValue, isoTime, tableCsv, tableValues } from './table-data.ts';
 export {
   age,
   type CodeBlockOptions,

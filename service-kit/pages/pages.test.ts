@@ -180,6 +180,7 @@ const noMarkup = new Set([
   'assetUrl',
   'chartJson',
   'coloursOf',
+  'csvLines',
   'isConfirmed',
   'isLocalPath',
   'isRefresh',

@@ -21,10 +21,14 @@ test('a file holds bare numbers under names with units, and leaves empty what is
 
 test('no text of a stranger is a formula in a spreadsheet, breaks a line or closes its quotes', () => {
   const cell = (name: string) => tableCsv(fields, [{ name }]).slice('name,in_bytes\r\n'.length, -3);
-  for (const formula of ['=1+1', '+1', '-1', '@sum(a)', ' =1', '\u00a0=1', '＝1']) {
+  for (const formula of ['=1+1', '+1', '-1+1', '-1.', '@sum(a)', ' =1', '\u00a0=1', '＝1']) {
     assert.equal(cell(formula), `'${formula}`);
   }
-  assert.equal(cell('\t=1'), '"\'\t=1"');
+  assert.equal(cell('\t=1'), `"'\t'=1"`);
+  // Where lists are separated by semicolons the quote stands in the middle of a cell, and does not quote.
+  assert.equal(cell('a;=cmd|x'), `"a;'=cmd|x"`);
+  assert.equal(cell('a; =1\t-cmd\n@x'), `"a;' =1\t'-cmd\n'@x"`);
+  assert.equal(cell('-1.50'), '-1.50', 'a number');
   assert.equal(cell('a,"b"\r\nc'), '"a,""b""\r\nc"');
   assert.equal(tableCsv(fields, [{ name: 'x', bytes: -5 }]).split('\r\n')[1], 'x,-5');
 });

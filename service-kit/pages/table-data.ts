@@ -14,21 +14,30 @@ export interface DataField<Row> {
   value: (row: Row) => DataValue;
 }
 
-/** RFC 4180 with a header line. Names come from strangers, so what a spreadsheet would run as a formula is quoted. */
+/** RFC 4180 with a header line of the fields' names. */
 export function tableCsv<Row>(fields: readonly DataField<Row>[], rows: readonly Row[]): string {
-  const header = fields.map((field) => field.field).join(',');
-  const lines = rows.map((row) => fields.map((field) => csvCell(field.value(row))).join(','));
-  return `${[header, ...lines].join('\r\n')}\r\n`;
+  return csvLines([
+    fields.map(({ field }) => field),
+    ...rows.map((row) => fields.map((field) => field.value(row))),
+  ]);
 }
+
+/** Lines of RFC 4180. Names come from strangers, so nothing in them is a formula for a spreadsheet. */
+export function csvLines(rows: readonly (readonly DataValue[])[]): string {
+  return rows.map((row) => `${row.map(csvCell).join(',')}\r\n`).join('');
+}
+
+// A spreadsheet skips spaces and control characters before it looks for a formula. Where lists are separated by semicolons or
+// tabs it ends a cell at each of them, also inside quotes that stand further on in its cell: what comes then begins anew.
+const formula = /(?<=^|[;\t\r\n])(?=[\s\p{Cc}]*[=+\-@＝＋－＠])/gu;
+const number = /^-?\d+(\.\d+)?$/;
 
 function csvCell(value: DataValue): string {
   if (value === null || value === undefined) return '';
-  if (typeof value !== 'string') return String(value);
-  // Spreadsheets skip leading spaces and control characters before they look for a formula.
+  if (typeof value !== 'string' || number.test(value)) return String(value);
+  const text = value.replace(formula, "'");
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  const text = /^[\u0000-\u0020\u00a0]*[=+\-@＝＋－＠]/.test(value) ? `'${value}` : value;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  return /[",\u0000-\u001f]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return /[",;\u0000-\u001f]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** The rows as objects; what is not known is `null`. */

@@ -3,6 +3,7 @@ import type { schemas } from '#contracts/customer-api/index.ts';
 import type { KeyFacts, Principal } from '#operations/api-keys/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
 import type { AccountUsage, OveragePrice } from '#operations/metering/index.ts';
+import { csvLines } from '#service-kit/pages/index.ts';
 
 export function showKey(
   principal: Principal,
@@ -63,18 +64,9 @@ function groupUsage(usage: AccountUsage, groupBy: UsageGrouping): NonNullable<sc
 
 /** A line for each day or key, below the names of its columns (RFC 4180). */
 export function writeUsageCsv(usage: AccountUsage, groupBy: UsageGrouping): string {
-  const lines =
+  return csvLines(
     groupBy === 'day'
       ? [['date', 'count'], ...usage.days.map(({ date, count }) => [date, count])]
-      : [
-          ['key_id', 'name', 'count'],
-          ...usage.keys.map(({ keyId, name, count }) => [keyId ?? '', name, count]),
-        ];
-  return lines.map((cells) => `${cells.map(writeCell).join(',')}\r\n`).join('');
-}
-
-function writeCell(value: string | number): string {
-  // A key's name is its owner's text: with a quote before it, no spreadsheet takes it for a formula.
-  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+      : [['key_id', 'name', 'count'], ...usage.keys.map(({ keyId, name, count }) => [keyId, name, count])],
+  );
 }

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import { formatQuanta, parseMoney } from '#operations/billing/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import type { Tone } from '#service-kit/pages/index.ts';
+import { csvLines, type Tone } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
 import { labelOf } from './billing-ledger.ts';
 import { registerCards } from './cards.routes.ts';
@@ -53,20 +53,15 @@ function registerLedger(app: App, deps: BillingRoutesDeps): void {
     const { tenant } = await choose(deps, visitor, request.query.tenant);
     const filter = filterOf(request.query);
     const entries = await deps.billing.listEntries(visitor.actor, tenant.id, { ...filter, limit: csvMax });
-    const lines = entries.map((entry) =>
-      [
-        entry.id,
-        entry.createdAt.toISOString(),
-        entry.metadata.source,
-        labelOf(entry.metadata.source),
-        quote(entry.description),
-        formatQuanta(entry.amountQuanta),
-        tenant.currency,
-      ].join(','),
-    );
     const name = `ledger-${tenant.slug}${filter.period ? `-${filter.period}` : ''}.csv`;
-    const header = 'id,time,source,what_for,description,amount,currency';
-    return sendCsv(reply, name, `${[header, ...lines].join('\r\n')}\r\n`);
+    const text = csvLines([
+      ['id', 'time', 'source', 'what_for', 'description', 'amount', 'currency'],
+      ...entries.map(({ id, createdAt, metadata, description, amountQuanta }) => [
+        ...[id, createdAt.toISOString(), metadata.source, labelOf(metadata.source), description],
+        ...[formatQuanta(amountQuanta), tenant.currency],
+      ]),
+    ]);
+    return sendCsv(reply, name, text);
   });
 }
 
@@ -85,9 +80,4 @@ function registerCredit(app: App, deps: BillingRoutesDeps): void {
       return showBilling(deps, visitor, reply, { tenant: String(tenant.id) }, { error: error.message }, 422);
     }
   });
-}
-
-/** A CSV cell; what a spreadsheet would take for a formula is told apart by an apostrophe. */
-function quote(text: string): string {
-  return `"${text.replace(/^[=+\-@]/, "'$&").replaceAll('"', '""')}"`;
 }

@@ -30,7 +30,7 @@ test('a customer saves a card, adds credit with it once, and sees both in the le
   assert.match(await again.text(), /sent before; nothing was charged again/);
   assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 1_000_000 + 255_000);
   const csv = await me.page(`/client/billing/ledger.csv?source=deposit`);
-  assert.match(csv, /Credit paid by card",25\.50,USD/);
+  assert.match(csv, /Credit paid by card,25\.50,USD/);
   for (const amount of ['4.99', '10000.01', '-5', 'x', '5.001'])
     assert.equal((await me.post('/client/billing/credit', { ...credit, amount })).status, 422, amount);
 });

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Accounts, Tenant } from '#operations/accounts/index.ts';
 import type { AccountUsage, Metering } from '#operations/metering/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { sendPage } from '#service-kit/pages/index.ts';
+import { csvLines, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage, sendCsv } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
 import { usagePage } from './usage.page.ts';
@@ -27,9 +27,12 @@ export function registerUsage(app: App, deps: UsageDeps): void {
 
   app.get('/developer/usage.csv', { schema: { querystring: UsageQuery } }, async (request, reply) => {
     const { tenant, usage } = await find(deps, request.visitor!, request.query);
-    const lines = usage.days.map((day) => `${day.date},${day.count}`);
     const name = `api-usage-${tenant.slug}-${usage.period}.csv`;
-    return sendCsv(reply, name, `date,requests\r\n${lines.map((line) => `${line}\r\n`).join('')}`);
+    return sendCsv(
+      reply,
+      name,
+      csvLines([['date', 'requests'], ...usage.days.map((day) => [day.date, day.count])]),
+    );
   });
 }
 

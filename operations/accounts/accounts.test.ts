@@ -57,7 +57,7 @@ test('the password is stored as argon2id and is in no answer', async () => {
 test('two people can not have one e-mail address', async () => {
   const ada = await person();
   await assert.rejects(
-    accounts.createPerson(systemActor, { email: ada.email, name: 'Eve', password: 'another password' }),
+    accounts.createPerson(systemActor, { email: ada.email, name: 'Eve', password: 'quite another one' }),
     (error) => hasCode(error, 'accounts.email_taken'),
   );
 });

@@ -105,7 +105,7 @@ test('API-1.S6: every form of the console is refused to support with any content
     action: 'stop',
     person,
     active: 'no',
-    password: 'another password',
+    password: 'quite another one',
     vcpus: '1',
     memory_gib: '1',
     disk_gb: '1',

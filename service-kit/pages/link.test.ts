@@ -98,6 +98,8 @@ describe('link', () => {
       'https://evil.example',
       '/\\evil.example',
       '/a\tb',
+      '/client/\u2028',
+      '/client/é',
       '',
       undefined,
       3,

@@ -64,6 +64,6 @@ export function signInPage(options: SignInPageOptions): Html {
 
 /** True for a path on this server, so that `next` can't lead to a stranger. */
 export function isLocalPath(path: unknown): path is string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  return typeof path === 'string' && /^\/(?!\/)/.test(path) && !/[\u0000-\u0020\\]/.test(path);
+  // Visible ASCII, as a browser writes a path: a header holds nothing else.
+  return typeof path === 'string' && /^\/(?!\/)[\x21-\x7e]*$/.test(path) && !path.includes('\\');
 }

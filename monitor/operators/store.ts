@@ -1,9 +1,13 @@
 import { sql } from 'kysely';
+import { endAccessLinks } from '#service-kit/access-links/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { endSteps } from '#service-kit/second-factors/index.ts';
+import { endSessions } from '#service-kit/sessions/index.ts';
 import type { Operator } from './operator.ts';
 
+/** Adds a person, or gives the one with this email a new password, which ends sessions and links. */
 export async function upsertOperator(
-  db: Queryable,
+  tx: Queryable,
   person: Omit<Operator, 'id'>,
   passwordHash: string,
 ): Promise<Operator> {
@@ -12,8 +16,12 @@ export async function upsertOperator(
     values (${person.email}, ${person.name}, ${person.role}, ${passwordHash})
     on conflict (lower(email)) do update set
       name = excluded.name, role = excluded.role, password_hash = excluded.password_hash, disabled_at = null
-    returning id, email, name, role`.execute(db);
-  return rows[0]!;
+    returning id, email, name, role`.execute(tx);
+  const operator = rows[0]!;
+  await endAccessLinks(tx, operator.id);
+  await endSteps(tx, operator.id);
+  await endSessions(tx, operator.id);
+  return operator;
 }
 
 /**
@@ -57,15 +65,18 @@ export async function findPasswordHash(db: Queryable, id: number): Promise<strin
   return rows[0]?.passwordHash ?? null;
 }
 
+/** Sets a password. Links that would set another, and sign-ins that were begun with the former one, end. */
 export async function updatePassword(
-  db: Queryable,
+  tx: Queryable,
   id: number,
   passwordHash: string,
 ): Promise<Operator | null> {
   const { rows } = await sql<Operator>`
     update operators set password_hash = ${passwordHash} where id = ${id} returning id, email, name, role`.execute(
-    db,
+    tx,
   );
+  await endAccessLinks(tx, id);
+  await endSteps(tx, id);
   return rows[0] ?? null;
 }
 

@@ -1,7 +1,9 @@
 /** Every statement on people, organizations, memberships, tenants and billing profiles. */
 import { sql } from 'kysely';
 import { asWordQuery } from '#operations/views/index.ts';
+import { endAccessLinks } from '#service-kit/access-links/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { endSteps } from '#service-kit/second-factors/index.ts';
 import type {
   BillingProfile,
   Membership,
@@ -61,8 +63,11 @@ export async function lockPersonByEmail(tx: Queryable, email: string): Promise<P
   return rows[0] ?? null;
 }
 
-export async function updatePassword(db: Queryable, personId: number, passwordHash: string): Promise<void> {
-  await sql`update people set password_hash = ${passwordHash} where id = ${personId}`.execute(db);
+/** Sets a password. Links that would set another, and sign-ins that were begun with the former one, end. */
+export async function updatePassword(tx: Queryable, personId: number, passwordHash: string): Promise<void> {
+  await sql`update people set password_hash = ${passwordHash} where id = ${personId}`.execute(tx);
+  await endAccessLinks(tx, personId);
+  await endSteps(tx, personId);
 }
 
 /** Leaves a person without a password and without the proof that the address is theirs. */

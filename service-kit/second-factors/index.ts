@@ -6,7 +6,7 @@
  * the last one deletes them.
  */
 
-import { totpSecret } from './store.ts';
+import { deleteSteps, totpSecret } from './store.ts';
 
 export type { PasskeySummary } from './passkey-store.ts';
 export { type PasskeySite, passkeySite } from './passkeys.ts';
@@ -17,6 +17,9 @@ export {
   type SecondFactors,
   type SecondFactorsDeps,
 } from './second-factors.ts';
+
+/** Ends sign-ins of a person that wait for the second factor, within the transaction of what makes them invalid. */
+export const endSteps = deleteSteps;
 
 /** Where second factors keep sealed secrets. */
 export const factorSecrets = [totpSecret] as const;

@@ -42,7 +42,8 @@ export function factorSection(view: FactorView): Html {
     {
       title: 'Second factor',
       id: 'factors',
-      description: 'A second proof beside the password, at sign-in and before sensitive changes.',
+      description:
+        'A second proof beside the password, at sign-in and before sensitive changes. Adding one ends your sessions in other browsers.',
     },
     [
       isRequired &&

@@ -116,6 +116,7 @@ async function addPasskey(
   const added = site && (await factors.addPasskey(site, person.id, name, given.passkey));
   if (added === null)
     return showNewPasskey(options, request, reply, 'This passkey was not accepted. Try again.');
+  await endOtherSessions(options, request, person);
   await tell(options, request, person, 'second_factor.add_passkey', 'A passkey was added');
   if (added.codes === null) return reply.redirect(`${base}/?done=passkey`, 303);
   const content = recoveryCodesPage({ base, codes: added.codes });
@@ -138,10 +139,20 @@ async function confirmApp(
     const content = newAppPage({ base, csrfToken: person.csrfToken, ...pending, error });
     return options.send(request, reply, { title: 'Authenticator app', content, status: 422 });
   }
+  await endOtherSessions(options, request, person);
   await tell(options, request, person, 'second_factor.add_app', 'An authenticator app was added');
   if (confirmed.codes === null) return reply.redirect(`${base}/?done=app`, 303);
   const content = recoveryCodesPage({ base, codes: confirmed.codes });
   return options.send(request, reply, { title: 'Recovery codes', content, status: 200 });
+}
+
+/** A session that the password alone has opened, in another browser, would go on without the factor. */
+function endOtherSessions(
+  { sessions }: AccountPagesOptions,
+  request: FastifyRequest,
+  person: SignInPerson,
+): Promise<void> {
+  return sessions.endOthers(person.id, request.headers.cookie);
 }
 
 async function tell(

@@ -213,6 +213,47 @@ test('with a passkey alone the password does not confirm either: the passkey or 
   await moveWorldClock(world.database, '0');
 });
 
+test('a first factor ends the sessions that the password alone has opened in other browsers', async () => {
+  const { email } = await world.createCustomer('Elsewhere');
+  const [here, elsewhere] = [openBrowser(), openBrowser()];
+  for (const browser of [here, elsewhere]) await browser.post('/sign-in', { email, password });
+  const page = (await here.send('/client/account/app/new')).text;
+  const secret = /<code>((?:[A-Z2-7]{4} ?)+)<\/code>/.exec(page)![1]!.replaceAll(' ', '');
+  const totp = new TOTP({ secret: Secret.fromBase32(secret) });
+  assert.equal((await elsewhere.get('/client/')).status, 200, 'not in use yet');
+  await here.send('/client/account/app/confirm', {
+    code: totp.generate({ timestamp: world.testClock.nowMs() }),
+  });
+  assert.equal((await here.get('/client/')).status, 200);
+  assert.equal((await elsewhere.get('/client/')).status, 303);
+});
+
+test('a changed password ends mailed links and a sign-in that was begun with the former one', async () => {
+  const { email, browser, code } = await withApp('Former password');
+  const [begun, mailed] = [openBrowser(), openBrowser()];
+  await begun.post('/sign-in', { email, password });
+  await mailed.post('/reset-password', { email });
+  const reset = (await world.mailsTo(email)).find((mail) => mail.subject === 'Reset your password')!;
+  const link = /http\S+(\/set-password\/\S+)/.exec(reset.text)![1]!;
+  assert.equal((await mailed.get(link)).status, 200);
+  const changed = await browser.send('/client/account/password', {
+    current: password,
+    next: 'entirely another one',
+  });
+  assert.equal(changed.to, '/client/account/?done=password');
+  later();
+  assert.equal((await begun.post('/sign-in/code', { code: code() })).to, '/sign-in');
+  assert.equal((await begun.get('/client/')).status, 303);
+  assert.equal((await mailed.get(link)).status, 404);
+  assert.equal((await mailed.post(link, { password: 'the one of a stranger' })).status, 404);
+});
+
+test('a path to go on to that no header can hold is left out', async () => {
+  const { email } = await world.createCustomer('Further');
+  const answer = await openBrowser().post('/sign-in', { email, password, next: '/client/\u2028' });
+  assert.deepEqual([answer.status, answer.to], [303, '/client/']);
+});
+
 test('staff who must have a second factor reach nothing but its page until they have one', async () => {
   await using strict = await createWorld({ requireSecondFactor: true, clockStartMs: worldStartMs });
   const email = 'operator@svc.test';

@@ -70,6 +70,21 @@ test('errors have one body: code, message and request id, and never the inside o
   assert.equal(nothing.json().error.code, 'not_found');
 });
 
+test('no answer is kept by a cache or read as another type, unless its route says so', async () => {
+  const { app } = await makeServer();
+  const ask = async (url: string, payload?: object) =>
+    (await app.inject({ url, ...(payload && { method: 'POST', payload }) })).headers;
+  for (const headers of [
+    ...[await ask('/things', { name: 'a' }), await ask('/things', {}), await ask('/broken')],
+    ...[await ask('/nothing'), await ask('/%'), await ask('/conflict')],
+  ])
+    assert.deepEqual(
+      [headers['cache-control'], headers['x-content-type-options']],
+      ['no-store', 'nosniff'],
+      String(headers['x-request-id']),
+    );
+});
+
 test('bodies that are ambiguous, of another type or too large are refused with what to do', async () => {
   const { app } = await makeServer();
   const post = (payload: string, type = 'application/json') =>

@@ -65,6 +65,8 @@ const connectionsMaxDefault = 8_192;
 const connectionsPerAddressMax = 1_024;
 const hstsSeconds = 31_536_000;
 const problemType = 'application/problem+json';
+/** Of every answer that says nothing else: it is kept nowhere, and is what its type says. */
+const usualHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const app = makeApp(options);
@@ -110,7 +112,7 @@ function makeApp(options: HttpServerOptions): App {
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
     clientErrorHandler: (error, socket) => refuseUnreadable(error, socket),
     frameworkErrors: (error, request, reply) => {
-      reply.header('x-request-id', request.id);
+      reply.header('x-request-id', request.id).headers(usualHeaders);
       const { status, fields } = translate(error);
       return answer(options, request, reply as unknown as FastifyReply, status, fields);
     },
@@ -136,7 +138,7 @@ function makeApp(options: HttpServerOptions): App {
   limitConnections(app, options);
   const guardHost = createHostGuard(options.host, options.hosts);
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id);
+    reply.header('x-request-id', request.id).headers(usualHeaders);
     if (options.isHttps) reply.header('strict-transport-security', `max-age=${hstsSeconds}`);
     // Two names leave it open which site was asked: a proxy in front may have judged the other one (RFC 9112, 3.2).
     if (countHeader(request.raw.rawHeaders, 'host') > 1) {
@@ -218,7 +220,7 @@ function refuseUnreadable(error: Error & { code?: string }, socket: Socket): voi
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     `X-Request-Id: ${requestId}`,
-    'Cache-Control: no-store',
+    ...Object.entries(usualHeaders).map((header) => header.join(': ')),
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',

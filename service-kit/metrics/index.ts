@@ -115,7 +115,7 @@ export function registerMetrics(app: App, options: MetricsRouteOptions): void {
       );
     }
     const text = await options.render();
-    return reply.header('content-type', contentType).header('cache-control', 'no-store').send(text);
+    return reply.header('content-type', contentType).send(text);
   });
 }
 

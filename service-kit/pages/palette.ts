@@ -21,8 +21,5 @@ export const PALETTE_TEXT_MAX = 100;
 /** Sends the hits in their order. */
 export function sendPaletteHits(reply: FastifyReply, hits: readonly PaletteHit[]): FastifyReply {
   const checked = hits.map((hit) => ({ ...hit, href: safeHref(hit.href) }));
-  return reply
-    .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
-    .type('application/json; charset=utf-8')
-    .send(JSON.stringify(checked));
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(checked));
 }

@@ -25,7 +25,6 @@ export function registerPasskeySignIn(app: App, deps: SignInDeps): void {
       throw new HttpError(403, { code: 'forbidden', message: 'Passkeys work on our own pages only.' });
     if (!(await deps.sessions.countUse(`passkey:${sourceBucket(request.ip)}`, challengesMax)))
       throw new HttpError(429, { code: 'rate_limited', message: 'Too many attempts. Wait ten minutes.' });
-    reply.header('cache-control', 'no-store');
     return reply.send(await deps.factors.beginPasskeySignIn(site));
   });
 

@@ -151,7 +151,7 @@ export function sendWantedFile(
     const rows = tableValues(data.fields, data.rows);
     return reply
       .type('application/json; charset=utf-8')
-      .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+
       .send(JSON.stringify({ table: data.id, is_complete: isComplete, rows }));
   }
   if (!isComplete) reply.header('x-more-rows', 'true');

@@ -26,7 +26,7 @@ export function readSession(
  */
 export function askToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (isRefresh(request)) {
-    return reply.code(401).header('cache-control', 'no-store').type('text/plain').send('Sign in first.\n');
+    return reply.code(401).type('text/plain').send('Sign in first.\n');
   }
   const next = request.method === 'GET' ? `?next=${encodeURIComponent(request.url)}` : '';
   return reply.redirect(`/sign-in${next}`, 303);

@@ -18,10 +18,7 @@ export function registerHealth(app: App, deps: HealthRouteDeps): void {
   app.get('/healthz', async () => ({ status: 'alive' }));
   app.get('/readyz', async (_request, reply) => {
     const { isReady, checks } = await health.check();
-    return reply
-      .code(isReady ? 200 : 503)
-      .header('cache-control', 'no-store')
-      .send({ status: isReady ? 'ready' : 'not ready', checks });
+    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ready' : 'not ready', checks });
   });
   if (deps.metricsToken === null) return;
   meters.watch(app);

@@ -30,10 +30,7 @@ export function registerSiteMetrics(app: App, deps: SiteMetricsDeps): void {
         code: 'not_found',
         message: 'This token reads another site, or none has this id.',
       });
-    return reply
-      .type(contentType)
-      .header('cache-control', 'no-store')
-      .send(await renderMetrics(deps, siteId));
+    return reply.type(contentType).send(await renderMetrics(deps, siteId));
   });
 }
 

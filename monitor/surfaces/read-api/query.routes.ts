@@ -19,7 +19,6 @@ export function registerQuery(app: App, deps: { explorer: Explorer }): void {
   ) => {
     const format = formatOf(request, values.format);
     const answer = await ask(deps.explorer, siteOf(request), values);
-    reply.header('cache-control', 'no-store');
     if (format === 'csv') return sendCsv(reply, 'traffic.csv', answerCsv(answer));
     return reply.send(format === 'series' ? answerPoints(answer) : answerJson(answer));
   };

@@ -19,13 +19,10 @@ export function registerCredential(app: FastifyInstance, deps: SensorApiDeps): v
       const rotated = await deps.sensors.rotateCredential(sensorOf(request), originOf(request));
       switch (rotated.outcome) {
         case 'issued':
-          return reply
-            .code(201)
-            .header('cache-control', 'no-store')
-            .send({
-              credential: rotated.credential,
-              expires_at: new Date(rotated.expiresAtMs).toISOString(),
-            });
+          return reply.code(201).send({
+            credential: rotated.credential,
+            expires_at: new Date(rotated.expiresAtMs).toISOString(),
+          });
         case 'not_due':
           throw new HttpError(409, {
             code: 'rotation_not_due',

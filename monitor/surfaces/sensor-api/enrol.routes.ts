@@ -24,7 +24,7 @@ export function registerEnrol(app: FastifyInstance, deps: SensorApiDeps): void {
             'This enrolment token is unknown, used, or older than an hour. Create a new one in the site’s settings.',
         });
       }
-      return reply.code(201).header('cache-control', 'no-store').send(enrolled);
+      return reply.code(201).send(enrolled);
     },
   );
 }

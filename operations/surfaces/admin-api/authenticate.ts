@@ -1,13 +1,11 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
 import { hasAuthorization, readBearer } from '#service-kit/credentials/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 
 /** A hook that puts the caller's project on the request, or refuses: every refusal is the same 401. */
 export function authenticateProject(adminProjects: AdminProjects) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    // What is answered here is about one caller; no shared cache may keep it.
-    reply.header('cache-control', 'no-store');
+  return async (request: FastifyRequest): Promise<void> => {
     const { rawHeaders } = request.raw;
     const verdict = await adminProjects.verify({
       token: readBearer(rawHeaders),

@@ -55,7 +55,6 @@ export function registerUnrouted(app: App): void {
       async (scope) => {
         scope.addHook('onRequest', async (request, reply) => {
           addCommonHeaders(request as FastifyRequest, reply as unknown as FastifyReply);
-          reply.header('cache-control', 'no-store');
           const path = request.url.split(/[?#]/, 1)[0]!;
           throw refusal(known.find(({ pattern }) => pattern.test(path))?.allow);
         });

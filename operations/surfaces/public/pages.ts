@@ -37,7 +37,6 @@ export function registerPublicPages(app: App, deps: PublicPagesDeps): void {
     reply.header('content-security-policy', CONTENT_SECURITY_POLICY);
     reply.header('x-content-type-options', 'nosniff');
     reply.header('referrer-policy', 'same-origin');
-    reply.header('cache-control', 'no-store');
   });
   registerFrontPage(app);
   registerSignIn(app, { ...deps, people: deps.accounts.people, area: 'Virtual servers' });

@@ -43,13 +43,13 @@ export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerPl
   app.get(`${path}chart.json`, { schema }, async (request, reply) => {
     const { explored, view } = await open(deps, place, request);
     const data = exploreChartData(view, await readChart(explored, view, flagSource(deps, place, request)));
-    return reply.header('cache-control', 'no-store').send(chartJson(chartUnit(view), data));
+    return reply.send(chartJson(chartUnit(view), data));
   });
 
   app.get(`${path}complete`, { schema }, async (request, reply) => {
     const { explored } = await open(deps, place, request, { q: '' });
     const found = await completeFilter(explored, place, request.query.q ?? '');
-    return reply.header('cache-control', 'no-store').send(found);
+    return reply.send(found);
   });
 
   registerViews(app, deps, place, path);

@@ -78,9 +78,7 @@ export function registerFindings(app: App, deps: FindingPagesDeps): void {
       deps.protectFindings.read(visitor.actor, subject),
       deps.protectFindings.list(visitor.actor, subject, { limit: fileMax }),
     ]);
-    return reply
-      .header('cache-control', 'no-store')
-      .send({ findings: findings.map(findingToWire), unable: unable.map(unableToWire) });
+    return reply.send({ findings: findings.map(findingToWire), unable: unable.map(unableToWire) });
   });
 
   app.get(`${path}/:address/:service`, { schema: { params: ServiceId } }, async (request, reply) => {

@@ -69,9 +69,7 @@ export function registerIncidents(app: App, deps: IncidentPagesDeps): void {
         deps.protectIncidents.list(visitor.actor, subject, { severity, limit: listedMax }),
       ),
     );
-    return reply
-      .header('cache-control', 'no-store')
-      .send({ incidents: attacks!.map(toWire), information: information!.map(toWire) });
+    return reply.send({ incidents: attacks!.map(toWire), information: information!.map(toWire) });
   });
 }
 

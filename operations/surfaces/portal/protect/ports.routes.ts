@@ -52,9 +52,11 @@ export function registerPorts(app: App, deps: PortPagesDeps): void {
   app.get(`${path}/ports.json`, { schema: { params: Id } }, async (request, reply) => {
     const { visitor, subject } = await findProtectedOf(deps, request);
     const { open, closed, scans } = await deps.protectScans.read(visitor.actor, subject);
-    return reply
-      .header('cache-control', 'no-store')
-      .send({ ports: open.map(portToWire), closed: closed.map(closedToWire), scans: scans.map(scanToWire) });
+    return reply.send({
+      ports: open.map(portToWire),
+      closed: closed.map(closedToWire),
+      scans: scans.map(scanToWire),
+    });
   });
 
   app.get(`${path}/scans/:scan`, { schema: { params: ScanId } }, async (request, reply) => {

@@ -58,7 +58,7 @@ export function registerAllTraffic(app: App, deps: ExplorerDeps): void {
   for (const name of ['servers', 'applications'] as const) {
     app.get(`/traffic/${name}.json`, { schema }, async (request, reply) => {
       const { range, rows } = await readRows(deps, request, name);
-      return reply.header('cache-control', 'no-store').send({
+      return reply.send({
         from: new Date(range.fromMs).toISOString(),
         to: new Date(range.toMs).toISOString(),
         [name]: rows,

@@ -33,13 +33,13 @@ export function registerLive(app: App, deps: LivePagesDeps): void {
     app.get(`${path}/live.json`, { schema }, async (request, reply) => {
       const found = await findProtectedOf(deps, request);
       const { rows } = await readLive(deps, found, request.query.address);
-      return reply.header('cache-control', 'no-store').send({ buckets: rows.map(toWire) });
+      return reply.send({ buckets: rows.map(toWire) });
     });
 
     app.get(`${path}/live-chart.json`, { schema }, async (request, reply) => {
       const found = await findProtectedOf(deps, request);
       const view = await readLive(deps, found, request.query.address);
-      return reply.header('cache-control', 'no-store').send(chartJson('bit/s', liveChartData(view)));
+      return reply.send(chartJson('bit/s', liveChartData(view)));
     });
   }
 }

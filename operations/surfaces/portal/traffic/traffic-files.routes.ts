@@ -29,12 +29,12 @@ const dayMs = 86_400_000;
 export function registerTrafficFiles(app: App, deps: TrafficDeps): void {
   for (const path of ['/servers/:id/traffic', '/servers/:id/protect']) {
     app.get(`${path}/chart.json`, { schema }, async (request, reply) =>
-      reply.header('cache-control', 'no-store').send(await readChart(deps, request)),
+      reply.send(await readChart(deps, request)),
     );
 
     app.get(`${path}/minutes.json`, { schema }, async (request, reply) => {
       const { server, range, minutes } = await readExactMinutes(deps, request);
-      return reply.header('cache-control', 'no-store').send({
+      return reply.send({
         server_id: server.id,
         from: new Date(range.fromMs).toISOString(),
         to: new Date(range.toMs).toISOString(),
@@ -50,7 +50,7 @@ export function registerTrafficFiles(app: App, deps: TrafficDeps): void {
     app.get(`${path}/applications.json`, { schema }, async (request, reply) => {
       const found = await findProtectedOf(deps, request);
       const applications = await readShown(deps, request, found);
-      return reply.header('cache-control', 'no-store').send({
+      return reply.send({
         server_id: found.server.id,
         applications: applications.map((each) => ({
           name: each.name,

@@ -5,7 +5,7 @@
  * or a quotation mark stands in quotation marks, in which a backslash takes the next character as it is.
  */
 import { canonicalAddress } from '#common/ip/index.ts';
-import { type Dimension, dimensions, type Filter, filtersMax, filterValuesMax } from './query.ts';
+import { type Dimension, dimensions, type Filter, filterValuesMax } from './query.ts';
 import { parseDimension, parseValue } from './values.ts';
 
 /** A part of the text that could not be read. */
@@ -21,6 +21,8 @@ export interface ParsedText {
 }
 
 const textMax = 20_000;
+/** Faults that are told; who has more has pasted something else. */
+const faultsMax = 20;
 
 interface Token {
   raw: string;
@@ -29,7 +31,7 @@ interface Token {
   values: string[];
 }
 
-/** Reads what it can; the rest is in `faults`, each with what to write instead. */
+/** Reads what it can; the rest is in `faults`, each with what to write instead, up to a bound of each. */
 export function parseQueryText(text: string): ParsedText {
   const faults: TextFault[] = [];
   if (text.length > textMax)
@@ -39,6 +41,7 @@ export function parseQueryText(text: string): ParsedText {
     };
   const parts: { dimension: Dimension; is: boolean; value: string }[] = [];
   for (const token of readTokens(text)) {
+    if (parts.length > filterValuesMax || faults.length > faultsMax) break;
     const dimension = dimensionOf(token);
     if (typeof dimension !== 'string') {
       faults.push({ text: token.raw, message: dimension.fault });
@@ -50,12 +53,14 @@ export function parseQueryText(text: string): ParsedText {
       else parts.push({ dimension, is: token.is, value: parsed.value });
     }
   }
-  const filters = uniteFilters(parts.map(({ value, ...one }) => ({ ...one, values: [value] })));
-  if (filters.some((one) => one.values.length > filterValuesMax))
-    faults.push({ text: '', message: `A dimension has at most ${filterValuesMax} values.` });
-  if (filters.length > filtersMax)
-    faults.push({ text: '', message: `A query has at most ${filtersMax} filters.` });
-  return { filters, faults };
+  if (parts.length > filterValuesMax)
+    faults.unshift({
+      text: '',
+      message: `A query has at most ${filterValuesMax} filter values. The others are left out.`,
+    });
+  const kept = parts.slice(0, filterValuesMax);
+  const filters = uniteFilters(kept.map(({ value, ...one }) => ({ ...one, values: [value] })));
+  return { filters, faults: faults.slice(0, faultsMax) };
 }
 
 /** A bare address means itself: it is what people paste. */

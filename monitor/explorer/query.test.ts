@@ -37,6 +37,20 @@ test('what can not be read says what to write, and the rest is read', () => {
   for (const { message } of faults) assert.match(message, /Write|Use|zero/);
 });
 
+test('15 KB of filters are a hundred values and twenty faults', () => {
+  const many = Array.from({ length: 1_000 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
+  const { filters, faults } = parseQueryText(`port:22 peer:${many.join(',')} ${many.slice(0, 50).join(' ')}`);
+  assert.equal(
+    filters.reduce((count, { values }) => count + values.length, 0),
+    100,
+  );
+  assert.match(faults[0]!.message, /at most 100 filter values/);
+  const wrong = parseQueryText('x '.repeat(7_000));
+  assert.deepEqual([wrong.filters.length, wrong.faults.length], [0, 20]);
+  const one = parseQueryText(`port:${Array.from({ length: 2_000 }, () => 'x').join(',')} app:a`);
+  assert.equal(one.faults.length, 20);
+});
+
 test('values have one spelling', () => {
   const spelled = [
     ['address', '2001:DB8:0::1', '2001:db8::1'],

@@ -63,8 +63,8 @@ export const lastSecondsDefault = 86_400;
 export const rangeSecondsMax = 100 * 86_400;
 /** Steps of one answer, so that a chart stays a chart. */
 export const stepsMax = 1_500;
+/** Values of all filters together: each has links on the page, which carry all of them. */
 export const filterValuesMax = 100;
-export const filtersMax = 20;
 
 /** Bytes to and from the local addresses, or packets both ways; null: not known. */
 export interface Amount {

@@ -257,6 +257,10 @@ test('what is not understood is said with its text, escaped, and the rest is ans
   assert.match(page.text, /99999 is no port/);
   assert.doesNotMatch(page.text, /colour:<b>/);
   assert.match(page.text, /large\.example/);
+  const ports = Array.from({ length: 3_000 }, (_, i) => i).join(',');
+  const { text: long } = await visitor.get(`${path}&q=port:${ports}`);
+  assert.match(long, /at most 100 filter values/);
+  assert.ok(long.length < 1_000_000, `15 KB of filters make a page of ${long.length} characters`);
 });
 
 test('an empty range says to choose another one, and to remove a filter only where there is one', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { sql } from 'kysely';
 import { Type } from 'typebox';
@@ -250,6 +251,27 @@ test('an address holds so many connections and no more, and refusals are logged 
   } finally {
     await server.stop();
   }
+});
+
+test('the connections of a /64 count together, those of each IPv4 address by themselves', async () => {
+  const { app } = await createHttpServer({ ...options, connectionsPerAddressMax: 2, routes() {} });
+  const open = (remoteAddress: string) => {
+    const socket = Object.assign(new PassThrough(), { remoteAddress });
+    app.server.emit('connection', socket);
+    return socket;
+  };
+  const first = open('2001:db8::1');
+  assert.equal(open('2001:db8::2').destroyed, false);
+  assert.equal(open('2001:db8::ffff:3').destroyed, true, 'the third of one /64');
+  assert.equal(open('2001:db8:0:1::1').destroyed, false);
+  for (const each of ['192.0.2.1', '192.0.2.2', '::ffff:192.0.2.1'])
+    assert.equal(open(each).destroyed, false);
+  assert.equal(open('192.0.2.1').destroyed, true, 'the mapped address is the same');
+  const closed = once(first, 'close');
+  first.destroy();
+  await closed;
+  assert.equal(open('2001:db8::4').destroyed, false, 'one was closed');
+  await app.close();
 });
 
 test('a request has 15 seconds for its headers, and then its connection', async () => {

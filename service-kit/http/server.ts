@@ -21,6 +21,7 @@ import { type ErrorFields, errorBody, HttpError, problemBody } from './errors.ts
 import { preferredType } from './preferred-type.ts';
 import { createRefusalLog, refusalCodes } from './refusal-log.ts';
 import { newRequestId } from './request-id.ts';
+import { sourceBucket } from './source.ts';
 import { parseStrictJson } from './strict-json.ts';
 
 export type App = FastifyInstance<Server, IncomingMessage, ServerResponse, never, TypeBoxTypeProvider>;
@@ -37,7 +38,7 @@ export interface HttpServerOptions {
   hosts?: HostRules;
   /** Served by https, here or by a proxy: browsers are told to use nothing else (HSTS). */
   isHttps?: boolean;
-  /** Connections that one client address may hold at a time; trusted proxies hold any number. */
+  /** Connections that one client may hold at a time, an IPv4 address or a /64 of IPv6; trusted proxies hold any number. */
   connectionsPerAddressMax?: number;
   /** Connections in all. */
   connectionsMax?: number;
@@ -195,12 +196,14 @@ function limitConnections(app: App, options: HttpServerOptions): void {
   app.server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? '';
     if (isProxy(address)) return;
-    const count = (held.get(address) ?? 0) + 1;
-    held.set(address, count);
+    // A host of IPv6 has as many addresses as it wants, all in its /64.
+    const source = sourceBucket(address);
+    const count = (held.get(source) ?? 0) + 1;
+    held.set(source, count);
     socket.once('close', () => {
-      const left = held.get(address)! - 1;
-      if (left === 0) held.delete(address);
-      else held.set(address, left);
+      const left = held.get(source)! - 1;
+      if (left === 0) held.delete(source);
+      else held.set(source, left);
     });
     if (count > perAddress) socket.destroy();
   });

@@ -71,7 +71,7 @@ export const monitorSettings = {
   ),
   trustedProxies: prefixListSetting(
     'SVC_MONITOR_TRUSTED_PROXIES',
-    'Reverse proxies in front of the monitor, such as 127.0.0.1 or 10.0.0.0/8, separated by commas. Only their X-Forwarded-For is trusted.',
+    'Reverse proxies in front of the monitor, such as 127.0.0.1, separated by commas. Only their X-Forwarded-For is trusted, so name nothing wider than the proxies.',
   ),
   connectionsMax: integerSetting(
     'SVC_MONITOR_CONNECTIONS_MAX',

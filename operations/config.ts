@@ -52,7 +52,7 @@ export const operationsSettings = {
   ),
   trustedProxies: prefixListSetting(
     'SVC_OPERATIONS_TRUSTED_PROXIES',
-    'Reverse proxies in front of operations, such as 127.0.0.1 or 10.0.0.0/8, separated by commas. Only their X-Forwarded-For header is used for the caller’s address.',
+    'Reverse proxies in front of operations, such as 127.0.0.1, separated by commas. Only their X-Forwarded-For header is used for the caller’s address, so name nothing wider than the proxies.',
   ),
   databaseUrl: databaseUrlSetting(
     'SVC_OPERATIONS_DATABASE_URL',

@@ -24,6 +24,7 @@ export interface ComposeFile {
   services: Record<string, ComposeService>;
   secrets: Record<string, { file: string }>;
   volumes: Record<string, unknown>;
+  networks: Record<string, { ipam?: { config: { subnet: string; gateway: string }[] } } | null>;
 }
 
 /** The file with its merge keys resolved and variables in the place of `${NAME:?…}`; throws where one is missing. */

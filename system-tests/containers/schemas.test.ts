@@ -145,6 +145,16 @@ test('references between manifests lead somewhere: config maps, secrets, ports o
   );
 });
 
+test('no container is trusted to name another caller’s address: the manifests trust none, the compose file’s page one gateway', () => {
+  for (const { kind, metadata, data } of manifests.filter((one) => one.kind === 'ConfigMap'))
+    for (const [name, value] of Object.entries(data as Record<string, string>))
+      if (name.endsWith('_TRUSTED_PROXIES')) assert.equal(value, '', `${kind} ${metadata.name}`);
+  const [network] = compose.networks.outside!.ipam!.config;
+  const page = readFileSync(new URL('../../docs/operating/containers.md', import.meta.url), 'utf8');
+  const trusted = [...page.matchAll(/_TRUSTED_PROXIES=([^\\']*)/g)].map(([, value]) => value);
+  assert.deepEqual(trusted, [network!.gateway, network!.gateway]);
+});
+
 test('the image has the Node.js that the project pins, and the compose file its PostgreSQL', () => {
   const { optionalDependencies } = JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),

@@ -9,6 +9,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
@@ -119,7 +120,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     find: (episodeId) => readEpisode(db(), episodeId),
     async acknowledge(actor, episodeId, by, note) {
       requireOperator(actor);
-      const told = note.trim().slice(0, noteLengthMax);
+      const told = oneLine(note).slice(0, noteLengthMax);
       return recorded(
         db(),
         actor,

@@ -1,5 +1,6 @@
 /** Changes of channels and episodes by operators. */
 import { CodedError } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -35,7 +36,7 @@ export async function addChannel(
   input: ChannelInput,
 ): Promise<{ secret: string | null }> {
   requireOperator(actor);
-  const name = input.name.trim();
+  const name = oneLine(input.name);
   if (name.length === 0 || name.length > 80) throw invalid("A channel's name has 1 to 80 characters.");
   const isMail = input.kind === 'email';
   const secret = isMail ? null : mintSecret();

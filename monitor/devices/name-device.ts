@@ -1,4 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
@@ -19,12 +20,9 @@ export async function nameDevice(
   requireOperator(actor);
   const device = await findDevice(db, input.siteId, input.deviceId);
   if (!device) return false;
-  const name = input.name.trim();
-  if (name.length > nameLengthMax || /\p{Cc}/u.test(name)) {
-    throw new CodedError(
-      'devices.invalid',
-      `A device's name has at most ${nameLengthMax} printable characters.`,
-    );
+  const name = oneLine(input.name);
+  if (name.length > nameLengthMax) {
+    throw new CodedError('devices.invalid', `A device's name has at most ${nameLengthMax} characters.`);
   }
   await inTransaction(db, async (trx) => {
     if (name === '') await deleteName(trx, device.mac);

@@ -1,6 +1,7 @@
 /** Rules of hand-off: what operators write, and which attacks a rule is for. */
 import { CodedError } from '#common/errors/index.ts';
 import { canonicalAddress, parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import type { Incident } from '#monitor/incidents/index.ts';
 import { parsePrefixes, parseRate } from '#monitor/protection/index.ts';
 import { parseEndpointUrl, type TargetRules } from '#service-kit/webhooks/index.ts';
@@ -95,7 +96,7 @@ export function parseRule(input: RuleInput, allowed: HandOffRules): RuleSettings
       return null;
     }
   };
-  const name = input.name.trim();
+  const name = oneLine(input.name);
   if (name === '' || name.length > ruleNameMax)
     fields.name = `A rule's name has 1 to ${ruleNameMax} characters.`;
   const kind = ruleKinds.find((known) => known === input.kind) ?? null;

@@ -1,4 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
@@ -18,7 +19,7 @@ export function parsePerson<Person extends { email: string; name: string }>(inpu
   if (email.length > 254 || !/^[^\s@<>()[\]\\,;:"\p{Cc}]+@[^\s@<>()[\]\\,;:"\p{Cc}]+$/u.test(email)) {
     throw new CodedError('operators.invalid', `"${email}" is not an email address.`);
   }
-  return { ...input, email, name: input.name.trim() || email };
+  return { ...input, email, name: oneLine(input.name) || email };
 }
 
 /** Throws `operators.invalid` for a password that is too short or easily guessed. */

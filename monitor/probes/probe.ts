@@ -1,6 +1,7 @@
 /** Probes and their valid targets. */
 import { CodedError } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
+import { oneLine } from '#common/text/index.ts';
 
 export const probeKinds = ['icmp', 'tcp', 'http', 'dns'] as const;
 export type ProbeKind = (typeof probeKinds)[number];
@@ -60,7 +61,7 @@ export function parseProbe(input: ProbeInput): Omit<Probe, 'id' | 'siteId' | 'is
 
 /** Validated name, interval and timeout. */
 export function parseCadence(input: Pick<ProbeInput, 'name' | 'intervalSeconds' | 'timeoutMs'>) {
-  const name = input.name.trim();
+  const name = oneLine(input.name);
   if (name.length === 0 || name.length > nameLengthMax)
     throw invalid(`A probe's name has 1 to ${nameLengthMax} characters.`);
   const { intervalSeconds, timeoutMs } = input;

@@ -3,6 +3,7 @@
  * filled in with an older version, and leaves an entry in the audit trail with what was and what is.
  */
 import { CodedError } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { additionalCidrsMax } from '#contracts/sensor-api/detection.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { lockSite } from '#monitor/sites/index.ts';
@@ -157,7 +158,7 @@ export async function saveGroup(
 }
 
 function parseGroup(input: GroupInput) {
-  const name = input.name.trim();
+  const name = oneLine(input.name);
   if (name === '' || name.length > groupNameMax) {
     const message = `A group's name has 1 to ${groupNameMax} characters.`;
     throw new CodedError('protection.invalid', message, { fields: { name: message } });

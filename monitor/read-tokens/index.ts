@@ -5,6 +5,7 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import { expiryOf, mintCredential, parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
@@ -49,7 +50,7 @@ export function createReadTokens(deps: {
     list: (siteId) => store.listTokens(db(), siteId),
     async create(actor, siteId, input) {
       requireOperator(actor);
-      const name = input.name.replace(/\p{Cc}/gu, ' ').trim();
+      const name = oneLine(input.name);
       if (name === '' || name.length > nameMax)
         throw new CodedError(
           'read_tokens.invalid',

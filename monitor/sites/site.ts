@@ -1,5 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
 import { formatPrefix, parsePrefix } from '#common/ip/index.ts';
+import { oneLine } from '#common/text/index.ts';
 
 /** Local prefixes of one site (NET-8). */
 export const localCidrsMax = 128;
@@ -7,7 +8,7 @@ const nameLengthMax = 80;
 
 /** A site's name, trimmed. */
 export function parseSiteName(text: string): string {
-  const name = text.trim();
+  const name = oneLine(text);
   if (name.length === 0 || name.length > nameLengthMax) {
     throw new CodedError('sites.invalid', `A site's name has 1 to ${nameLengthMax} characters.`);
   }

@@ -6,6 +6,7 @@
  * token (NET-5.1).
  */
 import { CodedError } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
@@ -141,7 +142,7 @@ function parseProject(
   permissions: string[];
   clusterIds: number[] | null;
 } {
-  const name = input.name.trim();
+  const name = oneLine(input.name);
   if (name.length === 0 || name.length > 120)
     throw invalid('The name of a project must have 1 to 120 characters.');
   const clusterIds = input.clusterIds === null ? null : [...new Set(input.clusterIds)];

@@ -1,4 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { type Actor, forbidden, requireOperator } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
@@ -25,7 +26,7 @@ export async function issueKey(db: Queryable, actor: Actor, input: IssueKeyInput
     if (!actor.ownedOrganizationIds.includes(input.organizationId) || actor.personId !== input.personId)
       throw forbidden('Only the owner of the organization may create keys.');
   } else requireOperator(actor);
-  const name = input.name.trim();
+  const name = oneLine(input.name);
   if (name.length === 0 || name.length > 100)
     throw new CodedError('api_keys.invalid', 'The name of a key has 1 to 100 characters.');
   if (input.tenantIds?.length === 0)

@@ -6,6 +6,7 @@
  */
 import type pg from 'pg';
 import { CodedError } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { type Actor, forbidden, reachesTenant, requireOperator } from '#operations/accounts/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -120,7 +121,7 @@ export function createBilling(deps: BillingDeps): Billing {
     },
     async adjustCredit(actor, tenantId, { amountQuanta, reason, formId }) {
       requireOperator(actor);
-      const told = reason.trim();
+      const told = oneLine(reason);
       if (amountQuanta === 0 || told === '' || told.length > 200)
         throw new CodedError('billing.invalid', 'An adjustment has an amount and a reason.');
       const by = actor.kind === 'staff' ? actor.personId : null;

@@ -5,6 +5,7 @@
  * have them. A new price is the price of later orders. What is withdrawn can't be ordered any more and stays readable.
  */
 import { CodedError } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#operations/accounts/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
@@ -103,7 +104,7 @@ function parseSlug(text: string): string {
 }
 
 function parseName(text: string): string {
-  const name = text.trim();
+  const name = oneLine(text);
   if (name === '' || name.length > 120) throw invalid('name', 'A name has 1 to 120 characters.');
   return name;
 }

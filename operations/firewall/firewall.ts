@@ -1,6 +1,7 @@
 /** A server's firewall: types, and the rules by which what a person typed is understood. */
 import { createHash } from 'node:crypto';
 import { formatPrefix, parsePrefix } from '#common/ip/index.ts';
+import { oneLine } from '#common/text/index.ts';
 
 export type Direction = 'inbound' | 'outbound';
 export type Verdict = 'accept' | 'drop';
@@ -87,7 +88,7 @@ export function checkRule(rule: Rule): Rule | { field: keyof Rule; message: stri
       };
     peers.push(formatPrefix(prefix));
   }
-  const description = rule.description.trim();
+  const description = oneLine(rule.description);
   if (description.length > descriptionMax)
     return { field: 'description', message: `Use at most ${descriptionMax} characters.` };
   return { ...rule, ports, peers: [...new Set(peers)], description };

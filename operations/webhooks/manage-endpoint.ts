@@ -1,5 +1,6 @@
 /** What the owner of an organization does with its endpoints. A key does none of it. */
 import { CodedError, hasCode } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { testEvent } from '#contracts/customer-api/index.ts';
 import { type Actor, type CustomerActor, forbidden } from '#operations/accounts/index.ts';
 import { recordTestEvent } from '#operations/events/index.ts';
@@ -223,7 +224,7 @@ function requireEnabled(endpoint: Endpoint): void {
 }
 
 function check(rules: TargetRules, input: EndpointInput): EndpointInput {
-  const description = input.description.trim();
+  const description = oneLine(input.description);
   if (description.length > 200) throw invalidWebhook('A description has at most 200 characters.');
   return {
     url: parseEndpointUrl(input.url, rules),

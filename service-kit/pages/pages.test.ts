@@ -236,6 +236,25 @@ describe('components', () => {
     });
   }
 
+  test('no name in a page turns the direction of what follows it', () => {
+    let sent = '';
+    const reply: object = {
+      ...{
+        request: { method: 'GET', headers: {} },
+        code: () => reply,
+        headers: () => reply,
+        type: () => reply,
+      },
+      send: (text: string) => {
+        sent = text;
+        return reply;
+      },
+    };
+    const name = 'invoice\u202etxt.\u2066exe\u200f';
+    pages.sendPage(reply as Parameters<typeof pages.sendPage>[0], pages.html`<p title="${name}">${name}</p>`);
+    assert.equal(sent, '<p title="invoicetxt.exe\u200f">invoicetxt.exe\u200f</p>');
+  });
+
   test('the checker itself finds what it looks for', () => {
     for (const bad of [
       '<p onclick="x">',

@@ -34,7 +34,8 @@ export function isRefresh(request: FastifyRequest): boolean {
 
 /** Sends a page; returns the reply, for `return sendPage(reply, …)` in a route. */
 export function sendPage(reply: FastifyReply, page: Html, status = 200): FastifyReply {
-  const text = String(page);
+  // Names of hosts and strangers stand in pages: none of them turns the direction of what follows it.
+  const text = String(page).replace(/[\u202a-\u202e\u2066-\u2069]/g, '');
   reply.code(status).headers(PAGE_HEADERS).type('text/html; charset=utf-8');
   if (status === 200 && isRefresh(reply.request)) {
     const tag = tagOf(text);

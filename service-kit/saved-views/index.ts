@@ -5,6 +5,7 @@
  * takes its place, and what the audit trail has of it is the same in both.
  */
 import { CodedError } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { type AuditActor, recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
@@ -66,7 +67,7 @@ export function createViewKeeper({
   return {
     queryOf,
     prepare(given) {
-      const name = given.name.replace(/[\p{Cc}\p{Cs}]/gu, ' ').trim();
+      const name = oneLine(given.name.toWellFormed());
       if (name === '' || name.length > nameMax)
         throw invalid(`Give the view a name of at most ${nameMax} characters.`);
       const query = queryOf(given.query);

@@ -6,6 +6,7 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import { parseAddress } from '#common/ip/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { listAddressGenerations } from '#monitor/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
@@ -51,7 +52,7 @@ export function createIgnores(db: () => Queryable): Ignores {
 
 async function ignore(db: Queryable, actor: Actor, input: IgnoreInput): Promise<number> {
   requireOperator(actor);
-  const reason = input.reason.replace(/[\p{Cc}\s]+/gu, ' ').trim();
+  const reason = oneLine(input.reason);
   if (reason === '' || reason.length > ignoreReasonMax)
     throw new CodedError(
       'vulnerabilities.invalid',

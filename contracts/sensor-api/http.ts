@@ -67,6 +67,16 @@ export const PlanProbe = Type.Object({
 });
 export type PlanProbe = Static<typeof PlanProbe>;
 
+/** Who may send from an address. */
+export const PlanOwners = Type.Object({
+  address: Type.String({ description: 'Canonical text.' }),
+  macs: Type.Array(Type.String(), {
+    maxItems: 8,
+    description: 'MACs of every interface of the site that has it: lower-case pairs joined by colons.',
+  }),
+});
+export type PlanOwners = Static<typeof PlanOwners>;
+
 /** What a sensor should do, fetched with read-only authentication. */
 export const SensorPlan = Type.Object({
   plan_version: Type.Literal(1),
@@ -86,6 +96,10 @@ export const SensorPlan = Type.Object({
   protected_targets_left_out: Type.Optional(
     Type.Integer({ minimum: 1, description: 'Targets that found no place; missing when all did.' }),
   ),
+  owners_version: Type.Optional(
+    Type.Literal(1, { description: 'The monitor takes spoofed traffic; missing from older ones.' }),
+  ),
+  owners: Type.Optional(Type.Array(PlanOwners, { maxItems: 4096 })),
   probes_version: Type.Optional(
     Type.Literal(1, { description: 'The monitor takes results of probes; missing from older ones.' }),
   ),

@@ -20,6 +20,7 @@ import {
   interfacesMax,
   neighboursMax,
   probeResultsMax,
+  spoofedRowsMax,
   usageRowsMax,
 } from './telemetry.ts';
 import { TelemetryUploadSchema } from './telemetry_pb.js';
@@ -53,6 +54,7 @@ export const uploadBounds = compileBounds(TelemetryUploadSchema, {
   // Two addresses and a name for each row.
   'UsageColumns.texts': { max: 3 * usageRowsMax, label: 'usage.texts' },
   ...columnsOf('UsageColumns', usageColumns, usageRowsMax, 'usage'),
+  ...columnsOf('SpoofedColumns', ['device_key', 'address', 'bytes', 'packets'], spoofedRowsMax, 'spoofed'),
   'HostInventory.interfaces': { max: interfacesMax, label: 'inventory.interfaces', plainBytes: 224 },
   'HostInventory.neighbours': { max: neighboursMax, label: 'inventory.neighbours', plainBytes: 128 },
   'HostInterface.addresses': { max: interfaceAddressesMax, label: 'inventory.interfaces.addresses' },

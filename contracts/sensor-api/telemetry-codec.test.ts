@@ -63,11 +63,16 @@ const wholeMinute: TelemetryMinute = {
   usage: [row, { ...row, protocol: 47, serverPort: null, evidence: 'ip_protocol', clientLastSentMs: 0 }],
 };
 
+const spoofed = [
+  { deviceKey: 'br0.7|52:54:00:00:00:01', address: '2001:db8::2', bytes: 2 ** 40, packets: 7 },
+  { deviceKey: '', address: '', bytes: 1500, packets: 1 },
+];
+
 const upload: TelemetryUpload = {
   spoolId,
   sequence: 812,
   sensorVersion: '0.1.0',
-  minutes: [wholeMinute, { ...wholeMinute, capture: 'br0', role: 'bridge', usage: [], hosts: [] }],
+  minutes: [wholeMinute, { ...wholeMinute, capture: 'br0', role: 'bridge', usage: [], hosts: [], spoofed }],
   gaps: [{ fromMinute: minute - 600, toMinute: minute - 60, capture: '', reason: 'sensor_down' }],
   inventory: {
     observedAtMs: minute * 1000 + 5,
@@ -236,6 +241,8 @@ test('what no sensor of this contract sends is refused with a sentence', () => {
     ['address of usage', withMinute({ usage: [{ ...row, client: '2001:DB8::1' }] })],
     ['port of usage', withMinute({ usage: [{ ...row, serverPort: 70_000 }] })],
     ['NET-8.6', withMinute({ usage: new Array(usageRowsMax + 1).fill(row) })],
+    ['spoofed.address', withMinute({ spoofed: [{ ...spoofed[0]!, address: '2001:DB8::2' }] })],
+    ['spoofed holds more than 64', withMinute({ spoofed: new Array(65).fill(spoofed[0]!) })],
     ['gap ends', withGap({ fromMinute: minute, toMinute: minute - 60 })],
     ['gap reason', withGap({ reason: 'holiday' })],
   ];
@@ -313,6 +320,15 @@ test('columns of different length and texts that are not there are refused', () 
   for (const offence of offences) {
     assert.throws(() => decodeUpload(bytesOf(usageOf(offence))), { code: 'telemetry.malformed' });
   }
+});
+
+test('columns of spoofed traffic that do not fit together are refused', () => {
+  const message = fromBinary(TelemetryUploadSchema, encodeUpload(upload));
+  message.minutes[1]!.spoofed!.packets.pop();
+  assert.throws(
+    () => decodeUpload(toBinary(TelemetryUploadSchema, message)),
+    /spoofed traffic differ in length/,
+  );
 });
 
 test('columns of probes that do not fit together are refused', () => {

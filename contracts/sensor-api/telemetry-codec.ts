@@ -40,6 +40,7 @@ import {
 import { decodeIncidents, encodeIncident } from './telemetry-incidents.ts';
 import { decodeInventory, encodeInventory } from './telemetry-inventory.ts';
 import { decodeProbes, encodeProbes } from './telemetry-probes.ts';
+import { decodeSpoofed, encodeSpoofed } from './telemetry-spoofed.ts';
 import { arePlausible, decodeTotals, encodeTotals } from './telemetry-totals.ts';
 import { decodeUsage, encodeUsage } from './telemetry-usage.ts';
 import {
@@ -162,6 +163,7 @@ function encodeMinute(minute: TelemetryMinute): CaptureMinuteMessage {
       ),
     usage: encodeUsage(minute.usage, minute.minute * 1000),
     ...(minute.detector ? { detector: encodeDetectorMinute(minute.detector) } : {}),
+    ...(minute.spoofed?.length ? { spoofed: encodeSpoofed(minute.spoofed) } : {}),
   });
 }
 
@@ -207,8 +209,10 @@ function* decodeMinute(
   // What an application exchanged is known in part only.
   totals.detailTruncated += leftOut.rows;
   const detector = message.detector && (yield* decodeDetectorMinute(message.detector, slice));
+  const spoofed = message.spoofed && decodeSpoofed(message.spoofed);
   const { observedMs } = message;
-  return { minute, capture, role, observedMs, totals, hosts, usage, ...(detector && { detector }) };
+  const observed: TelemetryMinute = { minute, capture, role, observedMs, totals, hosts, usage };
+  return { ...observed, ...(detector && { detector }), ...(spoofed && { spoofed }) };
 }
 
 function isHostPlausible(point: MetricPointMessage, hasMergedFrames: boolean): boolean {

@@ -24,6 +24,8 @@ export const neighboursMax = 4096;
 export const interfaceAddressesMax = 64;
 /** Results of one upload: 32 probes over an hour without a minute committed. */
 export const probeResultsMax = 2048;
+/** Rows of spoofed traffic of one capture minute. */
+export const spoofedRowsMax = 64;
 /** Characters of a capture's name. */
 export const captureNameMax = 64;
 
@@ -72,6 +74,19 @@ export interface TelemetryMinute {
   usage: TelemetryUsageRow[];
   /** Missing from older sensors, and where nothing is protected. */
   detector?: DetectorMinute;
+  /** What MACs sent from addresses of others: in the totals, on no address. Missing where there is none. */
+  spoofed?: SpoofedTraffic[];
+}
+
+/** Both texts are blank in the row of all that found no row of its own. */
+export interface SpoofedTraffic {
+  /** `segment|MAC` of the sender. */
+  deviceKey: string;
+  /** The source address, in canonical text. */
+  address: string;
+  /** IP total lengths. */
+  bytes: number;
+  packets: number;
 }
 
 type WireTotals = Omit<InterfaceTotals, keyof Message>;

@@ -144,6 +144,13 @@ export declare type CaptureMinute = Message<"svc.sensor.v1.CaptureMinute"> & {
    * @generated from field: svc.sensor.v1.DetectorMinute detector = 8;
    */
   detector?: DetectorMinute | undefined;
+
+  /**
+   * What MACs sent from addresses of others. Missing from older sensors, and where there is none.
+   *
+   * @generated from field: svc.sensor.v1.SpoofedColumns spoofed = 9;
+   */
+  spoofed?: SpoofedColumns | undefined;
 };
 
 /**
@@ -246,6 +253,43 @@ export declare type MetricPoint = Message<"svc.sensor.v1.MetricPoint"> & {
  * Use `create(MetricPointSchema)` to create a new message.
  */
 export declare const MetricPointSchema: GenMessage<MetricPoint>;
+
+/**
+ * One row: a MAC and the address that it sent from without owning it. In the totals, and not on the address.
+ *
+ * @generated from message svc.sensor.v1.SpoofedColumns
+ */
+export declare type SpoofedColumns = Message<"svc.sensor.v1.SpoofedColumns"> & {
+  /**
+   * "segment|MAC" of the sender, and the address in RFC 5952 text; both blank in the row of all that found no row of its own.
+   *
+   * @generated from field: repeated string device_key = 1;
+   */
+  deviceKey: string[];
+
+  /**
+   * @generated from field: repeated string address = 2;
+   */
+  address: string[];
+
+  /**
+   * IP total lengths.
+   *
+   * @generated from field: repeated uint64 bytes = 3;
+   */
+  bytes: bigint[];
+
+  /**
+   * @generated from field: repeated uint64 packets = 4;
+   */
+  packets: bigint[];
+};
+
+/**
+ * Describes the message svc.sensor.v1.SpoofedColumns.
+ * Use `create(SpoofedColumnsSchema)` to create a new message.
+ */
+export declare const SpoofedColumnsSchema: GenMessage<SpoofedColumns>;
 
 /**
  * One row: a client, a server, a service, a name.

@@ -1,3 +1,4 @@
+import type { AddressOwners } from './address-guard.ts';
 import type { OwnScan } from './own-scans.ts';
 import type { PacketTap } from './packet-tap.ts';
 import type { CaptureRole, MinuteReport, WindowReport } from './reports/minute-report.ts';
@@ -6,6 +7,8 @@ import type { CaptureRole, MinuteReport, WindowReport } from './reports/minute-r
 export interface LocalScope {
   prefixes: readonly string[];
   addresses: readonly string[];
+  /** Who may send from which address; bridges count what others send from it as spoofed. None by default. */
+  owners?: readonly AddressOwners[];
 }
 
 export interface CaptureOptions {

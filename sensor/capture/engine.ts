@@ -5,6 +5,7 @@
  * at the end of the minute or when it leaves the table. So bytes from before a name was known go to that name.
  */
 
+import { AddressGuard } from './address-guard.ts';
 import type { CaptureOptions } from './capture.ts';
 import { decodeFrame } from './decode/decode-link.ts';
 import { Fragments, hasPorts } from './decode/fragments.ts';
@@ -21,6 +22,7 @@ import {
   Meaning,
   noteMac,
   noteState,
+  withoutSpoofed,
 } from './flows/flow-record.ts';
 import { FlowTable } from './flows/flow-table.ts';
 import { KnownPackets } from './flows/known-packets.ts';
@@ -49,7 +51,6 @@ export class Engine {
   offsetMs = 1;
   now = 0;
 
-  readonly #options: CaptureOptions;
   readonly #names: NameTable;
   readonly #flowExport: FlowExport | null;
   readonly #accounting: FlowAccounting;
@@ -59,7 +60,8 @@ export class Engine {
   readonly #packet = new Packet();
   readonly #inner = Array.from({ length: tunnelDepthMax }, () => new Packet());
   readonly #tunnels: TunnelPaths;
-  #local: LocalRanges;
+  #local!: LocalRanges;
+  #guard: AddressGuard | null = null;
   #sweptAt = 0;
   /** The side that sent the last counted packet. */
   #side = 0;
@@ -80,12 +82,10 @@ export class Engine {
     key: readonly [number, number],
     tunnels = new TunnelPaths(),
   ) {
-    this.#options = options;
     this.#key = key;
     this.#names = names;
     this.#flowExport = flowExport;
     this.#tunnels = tunnels;
-    this.#local = compileLocalScope(options.local);
     this.#keepsOwners = options.role === 'bridge';
     this.ledger = new Ledger(names, key[0], sizes.remoteHostsMax, sizes.usageRowsMax, sizes.noiseRowsMax);
     this.flows = new FlowTable({
@@ -119,26 +119,18 @@ export class Engine {
         knowsGuests: this.#keepsOwners && options.linkType === ethernet,
         flush: (base) => this.#account(base, false),
         restart: (base) => this.#restart(base),
-        onTruncated: () => this.#onNameTruncated(),
+        onTruncated: () => {
+          if (flowExport !== null) flowExport.cut.names += 1;
+          this.#onTruncated(1);
+        },
       },
       this.#packet,
     );
+    this.#setScope(options.local);
   }
 
-  /** Counts one frame; the caller has set `now` and `offsetMs`. */
+  /** Counts one frame; the caller has set `now` and `offsetMs`. Interfaces of one file may have several link types. */
   observe(
-    bytes: Uint8Array,
-    offset: number,
-    capturedLength: number,
-    wireLength: number,
-    vlanTci: number,
-    segments: number,
-  ): void {
-    this.observeLink(this.#options.linkType, bytes, offset, capturedLength, wireLength, vlanTci, segments);
-  }
-
-  /** Counts a frame of another link type, for files with several interfaces. */
-  observeLink(
     linkType: number,
     bytes: Uint8Array,
     offset: number,
@@ -176,6 +168,10 @@ export class Engine {
     if (vlanTci >= 0 && (vlanTci & 0xfff) !== 0) p.vlan = vlanTci & 0xfff;
     totals.ipPackets += packets;
     totals.ipBytes += p.ipLength;
+    if (this.#guard?.count(p, packets, this.now)) {
+      this.#tap?.packet(p, packets, segments === 0, 0);
+      return;
+    }
     if (this.#ownScans?.count(p, packets, this.now)) return;
     if (!p.isFragment) this.#count(p, p.ipLength, packets, segments !== 0);
     const exchange = p.isFragment ? 0 : this.#exchange;
@@ -201,11 +197,18 @@ export class Engine {
     this.#ownScans = OwnScans.of(scans, this.flows, this.#keepsOwners, (base) => this.#judgeSides(base));
   }
 
+  #setScope(local: CaptureOptions['local']): void {
+    this.#local = compileLocalScope(local);
+    const judgeSides = (base: number) => this.#judgeSides(base);
+    const parts = { flows: this.flows, ledger: this.ledger, seed: this.#key[0], judgeSides };
+    this.#guard = this.#keepsOwners ? AddressGuard.of(local.owners ?? [], parts) : null;
+  }
+
   /** Replaces the local scope. */
   setLocal(local: CaptureOptions['local']): void {
     // The counters so far belong to the old scope.
     this.flushAll();
-    this.#local = compileLocalScope(local);
+    this.#setScope(local);
     for (let base = 0; base < this.flows.highWater; base += flowWords) {
       if ((this.flows.words[base + Field.flags]! & Flag.alive) !== 0) this.#judgeSides(base);
     }
@@ -357,8 +360,9 @@ export class Engine {
     const words = this.flows.words;
     const version = (words[base + Field.meta]! >> 8) & 0xff;
     const flags = words[base + Field.flags]! & ~(Flag.lowerIsLocal | Flag.higherIsLocal);
+    const sides = withoutSpoofed(words, base, this.#local.sides(version, words, base));
     // The two flags are adjacent, like the two bits.
-    words[base + Field.flags] = flags | (this.#local.sides(version, words, base) * Flag.lowerIsLocal);
+    words[base + Field.flags] = flags | (sides * Flag.lowerIsLocal);
   }
 
   /** A new connection between the same two sockets. */
@@ -387,11 +391,6 @@ export class Engine {
     if (this.#flowExport === null) return;
     const { words, sums, serials } = this.flows;
     this.#flowExport.addFlow(words, sums, base, serials[base / flowWords]!);
-  }
-
-  #onNameTruncated(): void {
-    if (this.#flowExport !== null) this.#flowExport.cut.names += 1;
-    this.#onTruncated(1);
   }
 
   #onTruncated(packets: number): void {

@@ -13,6 +13,7 @@
 import type { Capture, CaptureOptions } from './capture.ts';
 import { MinuteCapture } from './minute-capture.ts';
 
+export type { AddressOwners } from './address-guard.ts';
 export type { Capture, CaptureOptions, LocalScope } from './capture.ts';
 
 export type {
@@ -21,6 +22,7 @@ export type {
   HostCounters,
   MinuteReport,
   NameEvidence,
+  SpoofedRow,
   UsageDirection,
   UsageRow,
   WindowApplication,

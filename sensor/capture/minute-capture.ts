@@ -94,7 +94,7 @@ export class MinuteCapture implements Capture {
     const offsetSeconds = Math.max(0, second - this.#minute);
     engine.now = second;
     engine.offsetMs = offsetSeconds * 1000 + ((nanoseconds / 1_000_000) | 0) + 1;
-    engine.observe(bytes, offset, capturedLength, wireLength, vlanTci, segments);
+    engine.observe(this.#options.linkType, bytes, offset, capturedLength, wireLength, vlanTci, segments);
   }
 
   setTap(tap: PacketTap | null): void {
@@ -241,6 +241,7 @@ export class MinuteCapture implements Capture {
       hosts,
       routerMacs,
       usage: rows,
+      spoofed: engine.ledger.spoofed.rows(this.#options.name),
     });
     this.#tapMissed += engine.totals.ipPackets - this.#tapKnows;
     this.#tapKnows = 0;

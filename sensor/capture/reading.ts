@@ -121,7 +121,7 @@ export function createReading(options: ReadingOptions): Reading {
         // Times in a file may have any value. The engine's times are 32-bit integers, of which it takes differences.
         engine.now = Math.max(-nowMax, Math.min(nowMax, Math.floor(seconds - startSeconds)));
       }
-      engine.observeLink(linkType, bytes, offset, capturedLength, wireLength, -1, 1);
+      engine.observe(linkType, bytes, offset, capturedLength, wireLength, -1, 1);
     },
     finish() {
       engine.flushAll();

@@ -139,7 +139,7 @@ class Group implements CaptureGroup {
 
   setLocal(local: LocalAddresses): void {
     this.#local = local;
-    this.#reports.setProtected(local.addresses);
+    this.#reports.follow(local);
     if (this.#isOpen) for (const member of this.#members) this.#begin(member, local);
   }
 

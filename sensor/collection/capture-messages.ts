@@ -1,16 +1,13 @@
 /** Messages between a capture's thread and the sensor's main thread. */
 import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
 import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
-import type { MinuteReport, OwnScan, WindowReport } from '#sensor/capture/index.ts';
+import type { LocalScope, MinuteReport, OwnScan, WindowReport } from '#sensor/capture/index.ts';
 import type { CaptureMethod, SourceSpec } from '#sensor/packet-source/index.ts';
 import type { RecordedPackets, WantedRecording } from '#sensor/recording/index.ts';
 import type { CaptureRole } from './capture-spec.ts';
 
-/** Local addresses, as canonical text. */
-export interface LocalAddresses {
-  prefixes: readonly string[];
-  addresses: readonly string[];
-}
+/** Local addresses and their owners. */
+export type LocalAddresses = LocalScope;
 
 /** Task of a thread: one member of one capture. */
 export interface WorkerInput {

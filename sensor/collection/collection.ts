@@ -17,6 +17,7 @@ import {
   type MinuteCollector,
   type MinuteCollectorOptions,
 } from './minute-collector.ts';
+import { UplinkSettler } from './settle-uplinks.ts';
 
 const tickMs = 500;
 /** Number of captures with full tables; more captures divide the limit of the process (NET-8.6). */
@@ -67,6 +68,14 @@ export function createCollection(options: CollectionOptions): Collection {
   const stopping = new AbortController();
   let plan: SensorPlan | null = null;
   let ticking: Promise<void> = Promise.resolve();
+  const settler = new UplinkSettler({
+    bridges: () =>
+      groups.flatMap((group) => {
+        const { name, role, isListening } = group.state();
+        return role === 'bridge' && isListening ? [name] : [];
+      }),
+    onWindow: (window) => options.onWindow?.(window),
+  });
   const collector = createMinuteCollector({
     captures: options.captures.map((spec) => spec.name),
     spool,
@@ -74,14 +83,16 @@ export function createCollection(options: CollectionOptions): Collection {
     bootId: hostTime.bootId,
     onCommitted: options.onCommitted,
     records: options.records ?? [],
+    settle: (minutes) => settler.settle(minutes),
   });
-  const groups = createGroups(options, clock, collector, (minute) =>
+  const groups = createGroups(options, clock, collector, settler, (minute) =>
     plan ? downgradeForMonitor(minute, plan) : minute,
   );
 
   async function tick(): Promise<void> {
     while (!stopping.signal.aborted) {
       collector.tick(hostTime.read());
+      settler.tick();
       await clock.wait(tickMs, stopping.signal);
     }
   }
@@ -108,7 +119,9 @@ export function createCollection(options: CollectionOptions): Collection {
     },
     follow(next) {
       plan = next;
-      const local = { prefixes: next.localPrefixes, addresses: next.protectedAddresses };
+      settler.follow(next);
+      const { localPrefixes: prefixes, protectedAddresses: addresses, owners } = next;
+      const local = { prefixes, addresses, owners };
       for (const group of groups) group.setLocal(local);
     },
     setOwnScans(scans) {
@@ -124,6 +137,7 @@ function createGroups(
   options: CollectionOptions,
   clock: Clock,
   collector: MinuteCollector,
+  settler: UplinkSettler,
   downgrade: (minute: TelemetryMinute) => TelemetryMinute,
 ): CaptureGroup[] {
   const { captures, reporter } = options;
@@ -134,7 +148,7 @@ function createGroups(
       share: share / (spec.members ?? 1),
       windowMs: options.windowMs ?? liveWindowMs,
       foreignMacs: options.foreignMacs ?? (() => noMacs),
-      onWindow: (window) => options.onWindow?.(window),
+      onWindow: (window) => settler.offer(window),
       clock,
       reporter,
       detection: options.detection?.of(spec.name),

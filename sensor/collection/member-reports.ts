@@ -1,6 +1,6 @@
 /** Joins what the members of one capture report of the same minute, and of the same live window. */
 import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
-import type { WindowReport } from '#sensor/capture/index.ts';
+import type { LocalScope, WindowReport } from '#sensor/capture/index.ts';
 import type { CaptureDetection } from '#sensor/detection/index.ts';
 import type { MemberMinute } from './capture-messages.ts';
 import type { CaptureSpec } from './capture-spec.ts';
@@ -26,13 +26,15 @@ export class MemberReports {
   readonly #minutes = new Map<number, MemberMinute[]>();
   readonly #windows = new Map<number, WindowReport[]>();
   #protectedAddresses: ReadonlySet<string> = new Set();
+  #serverMacs: ReadonlySet<string> = new Set();
 
   constructor(deps: MemberReportsDeps) {
     this.#deps = deps;
   }
 
-  setProtected(addresses: readonly string[]): void {
+  follow({ addresses, owners = [] }: LocalScope): void {
     this.#protectedAddresses = new Set(addresses);
+    this.#serverMacs = new Set(owners.flatMap(({ macs }) => macs));
   }
 
   takeMinutes(reports: readonly MemberMinute[]): void {
@@ -65,7 +67,7 @@ export class MemberReports {
     const parts = this.#minutes.get(minute)!;
     this.#minutes.delete(minute);
     const reports = parts.map((part) => part.minute);
-    const merged = mergeMembers(reports, spec.role, foreignMacs());
+    const merged = mergeMembers(reports, spec.role, foreignMacs(), this.#serverMacs);
     const reason = parts.find((part) => part.reason)?.reason ?? null;
     // Without a member's report, the minute lacks that member's flows.
     const isShort = parts.length < membersNow();

@@ -4,12 +4,13 @@
  */
 import { type DetectorMinute, type DetectorRow, detectorRowsMax } from '#contracts/sensor-api/detection.ts';
 import type {
+  SpoofedTraffic,
   TelemetryHost,
   TelemetryMinute,
   TelemetryTotals,
   TelemetryUsageRow,
 } from '#contracts/sensor-api/telemetry.ts';
-import { usageRowsMax } from '#contracts/sensor-api/telemetry.ts';
+import { spoofedRowsMax, usageRowsMax } from '#contracts/sensor-api/telemetry.ts';
 import type { MinuteReport } from '#sensor/capture/index.ts';
 import type { CaptureRole } from './capture-spec.ts';
 
@@ -27,12 +28,14 @@ export function addTotals<T extends TelemetryTotals>(parts: readonly T[]): T {
 /**
  * Merges the reports of a capture's members for one minute. The owner of an address is decided over all members: a
  * member that never saw it send has no vote, but one that saw two MACs, or knows the MAC as a router's, overrules the
- * others. `foreignMacs` are MACs of this host and of its routers, which own no address (NET-2.2.9).
+ * others. `foreignMacs` are MACs of this host and of its routers, which own no address (NET-2.2.9): what they pass on for
+ * another is not spoofed, unless the plan names them as a server's (`serverMacs`).
  */
 export function mergeMembers(
   members: readonly MinuteReport[],
   role: CaptureRole,
   foreignMacs: ReadonlySet<string>,
+  serverMacs: ReadonlySet<string> = new Set(),
 ): TelemetryMinute {
   const { minute, capture } = members[0]!;
   const strangers = new Set(foreignMacs);
@@ -55,6 +58,8 @@ export function mergeMembers(
     return contested.has(address) || strangers.has(macOf(key)) ? '' : key;
   };
   const hosts = addHosts(rows, (host) => ownerOf(host.address));
+  const isForwarder = (mac: string) => strangers.has(mac) && !serverMacs.has(mac);
+  const spoofed = members.flatMap((member) => member.spoofed);
   return {
     minute,
     capture,
@@ -62,6 +67,7 @@ export function mergeMembers(
     observedMs: Math.min(...members.map((member) => member.observedMs)),
     hosts,
     ...addDetail(members),
+    ...addSpoofed(spoofed.filter((row) => !isForwarder(macOf(row.deviceKey)))),
   };
 }
 
@@ -75,7 +81,14 @@ export function joinParts(first: TelemetryMinute, second: TelemetryMinute): Tele
   });
   const observedMs = Math.min(first.observedMs + second.observedMs, 59_999);
   const detector = joinDetectors(first.detector, second.detector);
-  return { ...first, observedMs, hosts, ...addDetail([first, second]), ...(detector && { detector }) };
+  return {
+    ...first,
+    observedMs,
+    hosts,
+    ...addDetail([first, second]),
+    ...(detector && { detector }),
+    ...addSpoofed([...(first.spoofed ?? []), ...(second.spoofed ?? [])]),
+  };
 }
 
 /** What the detector says of two parts of a minute. */
@@ -126,8 +139,35 @@ function addHosts(rows: readonly TelemetryHost[], keyOf: (host: TelemetryHost) =
   return [...hosts.values()];
 }
 
+/** One row for each sender and address, the largest; the others are in one without either. Nothing where there is none. */
+function addSpoofed(parts: readonly SpoofedTraffic[]): { spoofed?: SpoofedTraffic[] } {
+  const rows = new Map<string, SpoofedTraffic>();
+  const add = (row: SpoofedTraffic) => {
+    const key = `${row.deviceKey} ${row.address}`;
+    const { bytes = 0, packets = 0 } = rows.get(key) ?? {};
+    rows.set(key, { ...row, bytes: bytes + row.bytes, packets: packets + row.packets });
+  };
+  for (const row of parts) add(row);
+  const named = [...rows.values()].filter((row) => row.deviceKey !== '');
+  for (const row of named.sort((a, b) => b.bytes - a.bytes).slice(spoofedRowsMax - 1)) {
+    rows.delete(`${row.deviceKey} ${row.address}`);
+    add({ ...row, deviceKey: '', address: '' });
+  }
+  return rows.size === 0 ? {} : { spoofed: [...rows.values()] };
+}
+
+export const noTotals: TelemetryTotals = {
+  packets: 0,
+  ipPackets: 0,
+  ipBytes: 0,
+  nonIpPackets: 0,
+  parserDropped: 0,
+  kernelDropped: 0,
+  detailTruncated: 0,
+};
+
 /** Totals and the largest usage rows. Packets of the other rows count as truncated. */
-function addDetail(parts: readonly Pick<TelemetryMinute, 'totals' | 'usage'>[]): {
+export function addDetail(parts: readonly Pick<TelemetryMinute, 'totals' | 'usage'>[]): {
   totals: TelemetryTotals;
   usage: TelemetryUsageRow[];
 } {

@@ -7,6 +7,8 @@ import { addTotals } from './merge-minutes.ts';
 /** A window as shown on this host: includes applications, which are not sent live to the monitor. */
 export interface LocalWindow extends LiveWindow {
   applications: WindowApplication[];
+  /** Addresses that others sent from in this minute up to the window's end. */
+  spoofed: string[];
 }
 
 /** Addresses of allocations come first, then the busiest. Other addresses are counted, but their traffic is not. */
@@ -37,6 +39,7 @@ export function mergeWindows(
     hosts: ranked.slice(0, liveHostsMax),
     hostsLeftOut: Math.max(0, ranked.length - liveHostsMax),
     applications: addApplications(members.flatMap((member) => member.applications)),
+    spoofed: [...new Set(members.flatMap((member) => member.spoofed))],
   };
 }
 

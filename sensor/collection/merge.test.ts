@@ -32,6 +32,7 @@ function member(hosts: HostCounters[], routerMacs: string[] = [], usage: UsageRo
     hosts,
     routerMacs,
     usage,
+    spoofed: [],
   };
 }
 
@@ -116,6 +117,7 @@ test('NET-8: a live window has at most 1,000 host rows, allocations first, then 
     totals,
     hosts: part,
     applications: [{ name: 'example.com', protocol: 6, serverPort: 443, clientBytes: 5, serverBytes: 6 }],
+    spoofed: [],
   });
   const members = [window(hosts), window(hosts.slice(0, 3))];
   const merged = mergeWindows(members, { name: 'br0', role: 'bridge' }, (address) => address === '10.0.0.1');
@@ -125,4 +127,27 @@ test('NET-8: a live window has at most 1,000 host rows, allocations first, then 
   assert.equal(merged.hosts[1]!.address, hosts.at(-1)!.address);
   assert.equal(merged.totals.parserDropped, 2, 'NET-2.2.6: parser loss is on live totals too');
   assert.equal(merged.applications[0]!.serverBytes, 12);
+});
+
+test('spoofed traffic adds over members and parts; what a router or this host passes on is none, unless its MAC is a server’s', () => {
+  const row = (mac: string, bytes: number) => ({
+    ...{ deviceKey: `br0|${mac}`, address: '192.0.2.1', bytes, packets: 1 },
+  });
+  const router = '00:00:5e:00:01:01';
+  const members = [
+    { ...member([], [router]), spoofed: [row(guest, 100), row(router, 7)] },
+    { ...member([]), spoofed: [row(guest, 50), row(other, 9)] },
+  ];
+  const merged = mergeMembers(members, 'bridge', new Set([other]), new Set([other]));
+  assert.deepEqual(merged.spoofed, [{ ...row(guest, 150), packets: 2 }, row(other, 9)]);
+  const quiet = mergeMembers([member([])], 'bridge', noMacs);
+  assert.equal('spoofed' in quiet, false);
+  assert.deepEqual(joinParts(quiet, merged).spoofed, merged.spoofed);
+  const many = Array.from({ length: 100 }, (_, i) => row(`06:00:00:00:00:${10 + i}`, 1000 - i));
+  const { spoofed } = mergeMembers([{ ...member([]), spoofed: many }], 'bridge', noMacs);
+  assert.equal(spoofed!.length, 64);
+  assert.equal(
+    spoofed!.reduce((sum, one) => sum + one.bytes, 0),
+    many.reduce((sum, one) => sum + one.bytes, 0),
+  );
 });

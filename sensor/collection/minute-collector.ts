@@ -36,6 +36,8 @@ export interface MinuteCollectorOptions {
   reporter: Reporter;
   /** Id of the kernel boot that the uptime belongs to; absent when stamps need not outlive the process. */
   bootId?: string;
+  /** What is committed of the reports of one minute; all of it by default. */
+  settle?(minutes: TelemetryMinute[]): TelemetryMinute[];
   /** Records of other parts for the next commit. */
   records?: readonly AnyRecordSource[];
   /** Called after each commit. */
@@ -92,6 +94,7 @@ class Collector implements MinuteCollector {
       commits: this.#commits,
       bootId,
       captures: [...this.#progress.keys()],
+      settle: (minutes) => options.settle?.(minutes) ?? minutes,
       isFirstMinute: (minute) => minute === this.#firstMinute,
     });
     this.#downtime = new Downtime({ spool, reporter, bootId, commits: this.#timelineCommits });

@@ -1,5 +1,5 @@
 /** Commits the minutes of a timeline, and the gaps between them, stamped by its clock. */
-import type { GapReason, TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { type MinuteRange, missingBetween } from '#sensor/spool/index.ts';
 import { type Commit, type Commits, gapOf } from './commits.ts';
 import type { Reported, Timeline } from './timelines.ts';
@@ -9,6 +9,8 @@ export interface TimelineCommitsDeps {
   /** Id of the kernel boot; empty when stamps need not outlive the process. */
   bootId: string;
   captures: readonly string[];
+  /** What is committed of the reports of one minute. */
+  settle(minutes: TelemetryMinute[]): TelemetryMinute[];
   /** True for the minute in which the sensor started. */
   isFirstMinute(minute: number): boolean;
 }
@@ -22,9 +24,10 @@ export class TimelineCommits {
 
   /** `since`: the first minute of the timeline's clock. */
   commit(timeline: Timeline, one: Omit<Commit, 'stampedBy'>, since = timeline.since): void {
-    const { bootId, commits } = this.#deps;
+    const { bootId, commits, settle } = this.#deps;
     const stampedBy = { bootId, offsetMs: timeline.offsetMs, since };
-    commits.commit(bootId === '' ? one : { ...one, stampedBy });
+    const settled = { ...one, minutes: settle(one.minutes) };
+    commits.commit(bootId === '' ? settled : { ...settled, stampedBy });
   }
 
   /** Commits a gap of all captures. */

@@ -43,6 +43,7 @@ function localWindow(capture: string, bytes: number): LocalWindow {
       { name: 'example.com', protocol: 6, serverPort: 443, clientBytes: 1000, serverBytes: 9_000_000 },
       { name: 'evil\x1b[2Jname', protocol: 47, serverPort: null, clientBytes: 10, serverBytes: 0 },
     ],
+    spoofed: [],
   };
 }
 

@@ -131,6 +131,7 @@ async function captureHere(
   collection.follow({
     localPrefixes: prefixes.length > 0 ? prefixes : ['0.0.0.0/0', '::/0'],
     protectedAddresses: [],
+    owners: [],
     takesUsage: true,
     takesProtocolNames: true,
     takesLive: false,

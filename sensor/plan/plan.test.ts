@@ -61,6 +61,7 @@ test('the plan is fetched with the credential, and again with its ETag; what has
       takesProtocolNames: true,
       takesLive: false,
       detection: null,
+      owners: [],
       probes: [],
       omissions: [],
     },
@@ -113,6 +114,22 @@ test('entries that are no addresses are left out, addresses are made canonical, 
     { section: 'site', ignored: 3, leftOut: 73 },
     { section: 'protection', ignored: 1, leftOut: 0 },
   ]);
+});
+
+test('who owns an address is believed as a whole or not at all, and only of a monitor that takes spoofed traffic', () => {
+  const mac = '52:54:00:00:00:01';
+  const owners = [
+    { address: '2001:DB8::1', macs: [mac] },
+    { address: '192.0.2.1', macs: [] },
+    { address: '192.0.2.2', macs: [mac, '52-54-00-00-00-02'] },
+    { address: '192.0.2.3', macs: new Array(9).fill(mac) },
+    { address: 'x', macs: [mac] },
+    null,
+  ];
+  const parsed = parsePlan({ ...plan, owners_version: 1, owners });
+  assert.deepEqual(parsed?.owners, [{ address: '2001:db8::1', macs: [mac] }]);
+  assert.deepEqual(parsed?.omissions, [{ section: 'owners', ignored: 5, leftOut: 0 }]);
+  assert.deepEqual(parsePlan({ ...plan, owners })?.owners, []);
 });
 
 test('NET-9.4: an older monitor is sent only what it understands', () => {

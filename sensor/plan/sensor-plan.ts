@@ -5,6 +5,7 @@
 import { type CaptureSection, readCapture } from './sections/capture.ts';
 import { type DetectionSection, readDetection } from './sections/detection.ts';
 import { type LiveSection, readLive } from './sections/live.ts';
+import { type OwnersSection, readOwners } from './sections/owners.ts';
 import { type ProbesSection, readProbes } from './sections/probes.ts';
 import { type ProtectionSection, readProtection } from './sections/protection.ts';
 import type { PlanFields } from './sections/section.ts';
@@ -24,6 +25,7 @@ export interface SensorPlan
     CaptureSection,
     LiveSection,
     ProtectionSection,
+    OwnersSection,
     ProbesSection,
     DetectionSection {
   /** Of the sections that have any. */
@@ -47,9 +49,10 @@ export function parsePlan(body: unknown): SensorPlan | null {
   const capture = readCapture(fields);
   const live = readLive(fields);
   const protection = readProtection(fields);
+  const owners = readOwners(fields);
   const probes = readProbes(fields);
   const detection = readDetection(fields);
-  const omissions = Object.entries({ site, capture, live, protection, probes, detection }).flatMap(
+  const omissions = Object.entries({ site, capture, live, protection, owners, probes, detection }).flatMap(
     ([section, { ignored, leftOut }]) => (ignored + leftOut > 0 ? [{ section, ignored, leftOut }] : []),
   );
   return {
@@ -57,6 +60,7 @@ export function parsePlan(body: unknown): SensorPlan | null {
     ...capture.values,
     ...live.values,
     ...protection.values,
+    ...owners.values,
     ...probes.values,
     ...detection.values,
     omissions,

@@ -152,6 +152,7 @@ async function collect(): Promise<unknown> {
   collection.follow({
     localPrefixes: ['10.9.0.0/16'],
     protectedAddresses: ['2001:db8::1'],
+    owners: [],
     takesUsage: true,
     takesProtocolNames: true,
     takesLive: true,

@@ -8,7 +8,7 @@
 
 import type { Ledger } from '../reports/ledger.ts';
 import { usageInput } from '../reports/usage-table.ts';
-import { evidenceOf, Field, Flag } from './flow-record.ts';
+import { evidenceOf, Field, Flag, isSpoofed } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
 
 export interface FlowAccountingOptions {
@@ -62,10 +62,11 @@ export class FlowAccounting {
       isNoise,
     );
     if (keepsOwners) this.#noteOwners(version, base, lowerIsLocal, higherIsLocal);
-    // The sensor's own scans are no application.
-    const isOwnScan = (flags & Flag.ownScan) !== 0;
-    const mayHaveRow = isOwnScan || !isNoise || ledger.usage.count < noiseRowsMax;
-    if (mayHaveRow && !isOwnScan) {
+    // The sensor's own scans are no application, and a spoofed sender's packets are one to a local receiver only.
+    const isForeign = !lowerIsLocal && !higherIsLocal;
+    const hasNoRow = (flags & Flag.ownScan) !== 0 || (isForeign && isSpoofed(words, base));
+    const mayHaveRow = hasNoRow || !isNoise || ledger.usage.count < noiseRowsMax;
+    if (mayHaveRow && !hasNoRow) {
       this.#fillShare(base, up, down, packets);
       ledger.usage.add();
     }
@@ -103,7 +104,8 @@ export class FlowAccounting {
     isNoise: boolean,
   ): boolean {
     const { ledger } = this.#options;
-    if (isSameAddress(words, base)) {
+    // Of a spoofed packet to its own source address only the receiver is local.
+    if (lowerIsLocal === higherIsLocal && isSameAddress(words, base)) {
       return (
         ledger.hosts.add(lowerIsLocal, version, words, base, up + down, up + down, packets, isNoise) ||
         !lowerIsLocal

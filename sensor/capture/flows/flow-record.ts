@@ -27,6 +27,20 @@ export const Field = {
   mac: 28,
 } as const;
 
+/**
+ * In place of a tunnel, which has at most 255: flows of packets whose source is spoofed, by the side that it is on (`address-guard.ts`).
+ */
+export const spoofedPath = 256;
+
+export function isSpoofed(words: Int32Array, base: number): boolean {
+  return words[base + Field.meta]! >>> 16 >= spoofedPath;
+}
+
+/** Of the sides in `sides` (bit 0: the lower one) those that are not spoofed. */
+export function withoutSpoofed(words: Int32Array, base: number, sides: number): number {
+  return isSpoofed(words, base) ? sides & ~(1 << ((words[base + Field.meta]! >>> 16) - spoofedPath)) : sides;
+}
+
 /** Position of the name's evidence in the flags. */
 const evidenceShift = 20;
 const evidenceMask = 7 << evidenceShift;

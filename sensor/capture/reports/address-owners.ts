@@ -33,6 +33,11 @@ export function deviceKey(
   const high = table.words[base]!;
   const low = table.words[base + 1]!;
   if (routers.has(`${high & 0xffff}|${low}`)) return '';
+  return deviceKeyText(segment, high, low);
+}
+
+/** `segment|MAC`, or `segment.VLAN|MAC`; `high`: the VLAN above the MAC's first two bytes. */
+export function deviceKeyText(segment: string, high: number, low: number): string {
   const vlan = high >>> 16;
   return `${segment}${vlan > 0 ? `.${vlan}` : ''}|${macText(high & 0xffff, low)}`;
 }

@@ -25,6 +25,7 @@ export interface WindowCounters {
   totals: CaptureTotals;
   hosts: WindowHost[];
   applications: WindowApplication[];
+  spoofed: string[];
 }
 
 export class LiveWindows {
@@ -54,7 +55,12 @@ export class LiveWindows {
       totals[field] = counted[field] - this.#totals[field];
     }
     this.#totals = { ...counted };
-    const window = { totals, hosts: this.#hostDifferences(), applications: this.#applicationDifferences() };
+    const window = {
+      totals,
+      hosts: this.#hostDifferences(),
+      applications: this.#applicationDifferences(),
+      spoofed: this.#engine.ledger.spoofed.addresses(),
+    };
     const spare = this.#before;
     this.#before = this.#now;
     this.#now = spare;
@@ -83,12 +89,13 @@ export class LiveWindows {
       const version = (words[base + Field.meta]! >> 8) & 0xff;
       const up = sums[(base + Field.bytes) >> 1]!;
       const down = sums[((base + Field.bytes) >> 1) + 1]!;
-      const isLoop = isSameAddress(words, base);
-      if ((flags & Flag.lowerIsLocal) !== 0) {
+      const isLowerLocal = (flags & Flag.lowerIsLocal) !== 0;
+      const isHigherLocal = (flags & Flag.higherIsLocal) !== 0;
+      const isLoop = isLowerLocal && isHigherLocal && isSameAddress(words, base);
+      if (isLowerLocal) {
         this.#add(words, base, version, isLoop ? up + down : down, isLoop ? up + down : up, packets);
       }
-      if ((flags & Flag.higherIsLocal) !== 0 && !isLoop)
-        this.#add(words, base + 4, version, up, down, packets);
+      if (isHigherLocal && !isLoop) this.#add(words, base + 4, version, up, down, packets);
     }
   }
 

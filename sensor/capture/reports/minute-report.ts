@@ -43,6 +43,18 @@ export interface MinuteReport {
   routerMacs: string[];
   /** The 4,096 largest rows at most (NET-8.6). Packets without a row are in `totals.detailTruncated`. */
   usage: UsageRow[];
+  /** What MACs sent from addresses of others; at most 64 rows. It is in the totals, and not on these addresses. */
+  spoofed: SpoofedRow[];
+}
+
+/** Both texts are blank in the row of what found no other one. */
+export interface SpoofedRow {
+  /** `segment|MAC` of the sender. */
+  deviceKey: string;
+  /** The source address, whose owners have other MACs. */
+  address: string;
+  bytes: number;
+  packets: number;
 }
 
 export interface HostCounters {
@@ -69,6 +81,8 @@ export interface WindowReport {
   hosts: WindowHost[];
   /** The largest applications, most bytes first; empty unless requested. */
   applications: WindowApplication[];
+  /** Addresses that others sent from in this minute up to the window's end. */
+  spoofed: string[];
 }
 
 export interface WindowHost {

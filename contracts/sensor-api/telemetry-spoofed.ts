@@ -1,0 +1,33 @@
+/** Spoofed traffic of a capture's minute on the wire. */
+import { create } from '@bufbuild/protobuf';
+import type { SpoofedTraffic } from './telemetry.ts';
+import { type SpoofedColumns, SpoofedColumnsSchema } from './telemetry_pb.js';
+import {
+  canonicalAddressText,
+  cleanText,
+  countOf,
+  malformed,
+  plainText,
+  textMax,
+} from './telemetry-values.ts';
+
+export function encodeSpoofed(rows: readonly SpoofedTraffic[]): SpoofedColumns {
+  return create(SpoofedColumnsSchema, {
+    deviceKey: rows.map((row) => cleanText(row.deviceKey)),
+    address: rows.map((row) => row.address),
+    bytes: rows.map((row) => BigInt(row.bytes)),
+    packets: rows.map((row) => BigInt(row.packets)),
+  });
+}
+
+/** The rows of this message. Throws `telemetry.malformed`. */
+export function decodeSpoofed({ deviceKey, address, bytes, packets }: SpoofedColumns): SpoofedTraffic[] {
+  if ([address, bytes, packets].some((column) => column.length !== deviceKey.length))
+    throw malformed('the columns of spoofed traffic differ in length');
+  return deviceKey.map((key, i) => ({
+    deviceKey: plainText(key, textMax, 'spoofed.device_key'),
+    address: address[i] === '' ? '' : canonicalAddressText(address[i]!, 'spoofed.address'),
+    bytes: countOf(bytes[i]!, 'spoofed.bytes'),
+    packets: countOf(packets[i]!, 'spoofed.packets'),
+  }));
+}

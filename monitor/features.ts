@@ -51,6 +51,7 @@ import { createSearch, type Search } from './search/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSetAsides, type SetAsides } from './set-asides/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
+import { createSpoofing, type Spoofing } from './spoofing/index.ts';
 import { captureSection, createTraffic, type Traffic } from './traffic/index.ts';
 import { createVendors, type Vendors } from './vendors/index.ts';
 import { createVulnerabilities, noteEvidence, type Vulnerabilities } from './vulnerabilities/index.ts';
@@ -84,6 +85,7 @@ interface Observation {
 /** What sensors are asked for, and what becomes of what they send. */
 interface Reception {
   probes: Probes;
+  spoofing: Spoofing;
   protection: Protection;
   sensors: Sensors;
   intake: Intake;
@@ -243,6 +245,7 @@ function createReception(platform: Platform, observation: Observation, overrides
   const { facts, incidents, detection, feeds, setAsides, devices, events, sites } = observation;
   const { liveStore, meters, scans } = observation;
   const probes = createProbes({ db, reader });
+  const spoofing = createSpoofing({ db, reader, events });
   const protection = createProtection({
     ...{ db, reader, sites, clock, reporter },
     takesEvidence: config.takesEvidence,
@@ -256,6 +259,7 @@ function createReception(platform: Platform, observation: Observation, overrides
       feeds.protection,
       protection.section,
       scans.section,
+      spoofing.section,
       probes.section,
     ],
     onPlaced: rejudgeWith(facts, incidents),
@@ -274,6 +278,7 @@ function createReception(platform: Platform, observation: Observation, overrides
       detection.consumer,
       probes.consumer,
       setAsides.consumer,
+      spoofing.consumer,
       sensors.inventoryConsumer,
       incidents.consumer,
       devices.consumer,
@@ -288,7 +293,7 @@ function createReception(platform: Platform, observation: Observation, overrides
     noteSetAside: (sensorId, rows) => setAsides.noteLive(sensorId, rows),
     checkAddresses: (spoken) => checkAddresses(db(), spoken),
   });
-  return { probes, protection, sensors, intake, inbox, live };
+  return { probes, spoofing, protection, sensors, intake, inbox, live };
 }
 
 function createCare(known: Platform & Observation & Reception): Care {

@@ -18,6 +18,7 @@ import type { KeptTable, Sweep } from './retention/index.ts';
 import { keptScans } from './scans/index.ts';
 import { keptNames } from './search/index.ts';
 import { keptSetAsides } from './set-asides/index.ts';
+import { keptSpoofing } from './spoofing/index.ts';
 import { keptVulnerabilities } from './vulnerabilities/index.ts';
 
 /** Retention times of all tables. */
@@ -29,6 +30,7 @@ export const keptTables = [
   ...keptProtection,
   ...keptAlerts,
   ...keptSetAsides,
+  ...keptSpoofing,
   ...keptDevices,
   ...keptPlacements,
   ...keptNames,

@@ -75,6 +75,7 @@ test('a sensor’s page shows its lists, what they leave out, and when its serve
     { list: 'protected addresses', entries: 0, max: 4096, left_out: 0 },
     { list: 'groups of thresholds', entries: 0, max: 512, left_out: 0 },
     { list: 'port scan targets', entries: 0, max: 4096, left_out: 0 },
+    { list: 'addresses guarded against spoofing', entries: 0, max: 4096, left_out: 0 },
     { list: 'probes', entries: 0, max: 32, left_out: 0 },
   ]);
   assert.deepEqual(await file('servers'), [

@@ -3,6 +3,7 @@
  * feature, so that any feature may use them.
  */
 
+export { type AddressOwners, countOwnedAddresses, listAddressOwners } from './address-owner-store.ts';
 export { type AddressServer, listServersOfAddresses } from './address-servers-store.ts';
 export { type AddressGeneration, listAddressGenerations } from './allocation-generation-store.ts';
 export { readConnectionRevision } from './connection-revision-store.ts';
@@ -69,4 +70,5 @@ export {
 } from './server-address-store.ts';
 export { listServerChanges, type ServerChange, type ServerChangesAsked } from './server-history-store.ts';
 export { nameSites } from './site-name-store.ts';
+export { listSpoofedTraffic, type SpoofedSum } from './spoofed-traffic-store.ts';
 export { listToldChanges, type ToldChange } from './vm-change-store.ts';

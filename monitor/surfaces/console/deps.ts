@@ -25,6 +25,7 @@ import type { Search } from '#monitor/search/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { SetAsides } from '#monitor/set-asides/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
+import type { Spoofing } from '#monitor/spoofing/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import type { Vendors } from '#monitor/vendors/index.ts';
 import type { Vulnerabilities } from '#monitor/vulnerabilities/index.ts';
@@ -74,6 +75,7 @@ export interface ConsoleDeps {
   search: Search;
   scans: Scans;
   setAsides: Pick<SetAsides, 'listOfSensor'>;
+  spoofing: Pick<Spoofing, 'listOfSensor'>;
   vendors: Pick<Vendors, 'registryHost'>;
   vulnerabilities: Vulnerabilities;
   health: Health;

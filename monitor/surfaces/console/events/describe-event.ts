@@ -22,6 +22,8 @@ export function describeEvent(event: MonitorEvent): Content {
     : '';
   if (kind === 'ip_conflict_opened' && address !== undefined)
     return html`${addressLink(siteId, address, segment)} is claimed by${holders}`;
+  if (kind === 'spoofed_traffic' && address !== undefined)
+    return html`Another MAC sends from ${addressLink(siteId, address, '')}:${holders}. It does not count for the address.`;
   if (kind === 'ip_conflict_resolved' && address !== undefined)
     return html`${addressLink(siteId, address, segment)} was claimed by${holders}; ${endings[textOf(reason)] ?? textOf(reason)}`;
   return Object.entries(details).map(([name, value], index) => {

@@ -18,6 +18,7 @@ const eventKinds: Readonly<Record<string, string>> = {
   telemetry_rejected: 'upload rejected',
   ip_conflict_opened: 'address in conflict',
   ip_conflict_resolved: 'conflict resolved',
+  spoofed_traffic: 'spoofed traffic',
   server_state_changed: 'server switched on or off',
 };
 

@@ -11,6 +11,7 @@ const dayMs = 86_400_000;
 const gapsMax = 500;
 const setAsideMax = 20;
 const foreignMax = 100;
+const spoofedMax = 100;
 
 /** What is known of one sensor, and of its site as far as the sensor's page needs it. */
 export type SensorData = Awaited<ReturnType<typeof readSensor>>;
@@ -18,19 +19,21 @@ export type SensorData = Awaited<ReturnType<typeof readSensor>>;
 export async function readSensor(deps: ConsoleDeps, sensor: SensorState, nowMs: number) {
   const { siteId, id } = sensor;
   const { sensors, traffic } = deps;
-  const [conditions, captures, rates, hosts, gaps, nodes, foreign, setAside, servers] = await Promise.all([
-    sensors.listConditions(siteId),
-    traffic.listCaptures(siteId),
-    ratesOf(deps.live, siteId),
-    sensors.listInterfaces(siteId),
-    traffic.listGaps(siteId, nowMs - dayMs, nowMs, gapsMax),
-    sensors.listNodes(siteId),
-    traffic.listForeign(siteId, nowMs - dayMs, nowMs, id, foreignMax),
-    deps.setAsides.listOfSensor(siteId, id, setAsideMax),
-    readNodeServers(deps, sensor),
-  ]);
+  const [conditions, captures, rates, hosts, gaps, nodes, foreign, setAside, spoofed, servers] =
+    await Promise.all([
+      sensors.listConditions(siteId),
+      traffic.listCaptures(siteId),
+      ratesOf(deps.live, siteId),
+      sensors.listInterfaces(siteId),
+      traffic.listGaps(siteId, nowMs - dayMs, nowMs, gapsMax),
+      sensors.listNodes(siteId),
+      traffic.listForeign(siteId, nowMs - dayMs, nowMs, id, foreignMax),
+      deps.setAsides.listOfSensor(siteId, id, setAsideMax),
+      deps.spoofing.listOfSensor(siteId, id, nowMs - dayMs, spoofedMax),
+      readNodeServers(deps, sensor),
+    ]);
   const facts = await stateFactsOf(deps, siteId, rates);
-  return { conditions, captures, rates, hosts, gaps, nodes, foreign, setAside, servers, facts };
+  return { conditions, captures, rates, hosts, gaps, nodes, foreign, setAside, spoofed, servers, facts };
 }
 
 /** Servers in the clusters that its node may belong to. */

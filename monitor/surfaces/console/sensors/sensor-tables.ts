@@ -1,16 +1,19 @@
-/** Tables of one sensor's page: the network of its host, and addresses of other nodes. */
+/** Tables of one sensor's page: the network of its host, addresses of other nodes, and spoofed traffic. */
 import type { FastifyRequest } from 'fastify';
 import type { HostInterfaces } from '#monitor/sensors/index.ts';
+import type { SpoofedSum } from '#monitor/spoofing/index.ts';
 import type { ForeignRow } from '#monitor/traffic/index.ts';
 import {
   badge,
   code,
   formatAge,
+  formatBytes,
   formatCount,
   formatTime,
   html,
   isoTime,
   link,
+  moment,
   section,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
@@ -107,3 +110,71 @@ export function foreignTable(request: FastifyRequest, siteId: number, rows: read
     empty: { title: 'None', text: 'All reported addresses belong to its node or to no server.' },
   });
 }
+
+/** What was sent from addresses of others, by sender and address. */
+export function spoofedTable(
+  request: FastifyRequest,
+  siteId: number,
+  rows: readonly SpoofedSum[],
+  nowMs: number,
+) {
+  return dataTable<SpoofedSum>(request, {
+    id: 'spoofed',
+    caption: 'Spoofed traffic',
+    card: { line: ['address', 'bytes', 'last'] },
+    rows,
+    columns: [
+      {
+        key: 'sender',
+        header: 'Sender',
+        cell: (row) => (row.mac === '' ? 'other MACs' : html`${code(row.mac)} ${namesOf(row.senders)}`),
+        field: 'mac',
+        value: (row) => row.mac || null,
+      },
+      {
+        key: 'capture',
+        header: 'Segment',
+        cell: (row) => row.segment,
+        field: 'segment',
+        value: (row) => row.segment,
+      },
+      {
+        key: 'address',
+        header: 'Sent from',
+        cell: (row) =>
+          row.address === null
+            ? 'other addresses'
+            : html`${link(`/sites/${siteId}/addresses/${encodeURIComponent(row.address)}`, code(row.address))} ${namesOf(row.owners)}`,
+        value: (row) => row.address,
+      },
+      {
+        key: 'bytes',
+        header: 'Bytes',
+        kind: 'figure',
+        cell: (row) => formatBytes(row.bytes),
+        value: (row) => row.bytes,
+      },
+      {
+        key: 'packets',
+        header: 'Packets',
+        kind: 'figure',
+        cell: (row) => formatCount(row.packets),
+        value: (row) => row.packets,
+      },
+      {
+        key: 'last',
+        header: 'Last minute',
+        cell: (row) => moment(row.lastMinuteMs, nowMs),
+        field: 'last_minute',
+        value: (row) => isoTime(row.lastMinuteMs),
+      },
+    ],
+    fields: [
+      { field: 'senders', value: (row) => row.senders.join(' ') },
+      { field: 'owners', value: (row) => row.owners.join(' ') },
+    ],
+    empty: { title: 'None', text: 'Every guarded address was used by its own server only.' },
+  });
+}
+
+const namesOf = (servers: readonly string[]) => (servers.length > 0 ? `(${servers.join(', ')})` : '');

@@ -26,7 +26,7 @@ import type { SensorData } from './read-sensor.ts';
 import { credentialRotation, nodeChoice, removal } from './sensor-actions.ts';
 import { captureTable, diskShareOf, freshCondition, gapTable, spoolShareOf } from './sensor-parts.ts';
 import { type SensorTrouble, troublesOf } from './sensor-state.ts';
-import { foreignTable, interfaceSection } from './sensor-tables.ts';
+import { foreignTable, interfaceSection, spoofedTable } from './sensor-tables.ts';
 import { setAsideTable } from './set-aside-table.ts';
 
 export interface SensorPage extends SensorData {
@@ -120,6 +120,15 @@ function collectionSections(request: FastifyRequest, page: SensorPage): Content 
           'Traffic of the last 24 hours for addresses of servers on other nodes. It is stored but not counted.',
       },
       foreignTable(request, sensor.siteId, page.foreign),
+    ),
+    section(
+      {
+        id: 'spoofed',
+        title: 'Spoofed traffic',
+        description:
+          'What MACs sent in the last 24 hours from addresses that the inventory gives to other servers. It counts for no address.',
+      },
+      spoofedTable(request, sensor.siteId, page.spoofed, nowMs),
     ),
   ];
 }

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Value } from 'typebox/value';
+import { SensorPlan } from '#contracts/sensor-api/http.ts';
+import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { captureMinute, createSpool, host, testMinute } from '#monitor/testing/index.ts';
+import { startMonitorServer } from '#monitor/testing/server.ts';
+
+const began = testMinute - 7200;
+const mac = (n: number) => `52:54:00:00:00:0${n}`;
+
+/** A site with cluster 7, and the sensor of its node hv-1, which captures a bridge. */
+async function startStage() {
+  const server = await startMonitorServer();
+  const { monitor, siteId, database } = server;
+  await monitor.sites.mapCluster(systemActor, 7, siteId);
+  const { token } = await monitor.sensors.createToken(systemActor, siteId);
+  const names = { host_name: 'host-1', node: 'hv-1', sensor_version: '0.1.0' };
+  const made = (await monitor.sensors.enrol({ token, ...names }))!;
+  const sensor = (await monitor.sensors.authenticate(made.credential))!;
+  return {
+    ...server,
+    sensor,
+    readPlan: () => monitor.sensors.readPlan(siteId, sensor.id),
+    /** What the inventory lists from now on. */
+    async list(
+      servers: { vmId: number; node: string; mac: string; addresses: string[]; cluster?: number }[],
+    ) {
+      await database.pool.query('truncate vm_placements, inventory_vms cascade');
+      for (const { vmId, node, addresses, cluster = 7, ...one } of servers) {
+        await database.pool.query(
+          `insert into inventory_vms (cluster_id, vm_id, node, name, state, updated_at)
+           values ($1, $2, $3, $4, 'running', svc_now())`,
+          [cluster, vmId, node, `server-${vmId}`],
+        );
+        await database.pool.query(
+          `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
+           select $1, $2, $3, $4, 'br0', address, not address <<= '10.0.0.0/8', '-infinity' from unnest($5::inet[]) address`,
+          [cluster, vmId, node, one.mac, addresses],
+        );
+      }
+    },
+    async apply(...uploads: ReturnType<ReturnType<typeof createSpool>['upload']>[]) {
+      for (const upload of uploads)
+        await monitor.inbox.receive(sensor, compressUpload(encodeUpload(upload)), 'zstd');
+      await monitor.inbox.drain();
+    },
+    listSpoofed: () => monitor.spoofing.listOfSensor(siteId, sensor.id, (began - 3600) * 1000, 100),
+  };
+}
+
+test('NET-9.4: a plan names the owners of its node’s addresses: every MAC of the site that has one, and no private address', async () => {
+  await using stage = await startStage();
+  assert.deepEqual((await stage.readPlan()).owners, []);
+  const moving = { mac: mac(4), addresses: ['203.0.113.14'] };
+  await stage.list([
+    { vmId: 1, node: 'hv-1', mac: mac(1), addresses: ['203.0.113.10', '10.0.0.5', '2001:db8:113::10'] },
+    // Two servers have one MAC, and two have one address, of which one is on another node.
+    { vmId: 2, node: 'hv-1', mac: mac(1), addresses: ['203.0.113.11'] },
+    { vmId: 3, node: 'hv-2', mac: mac(3), addresses: ['203.0.113.11', '203.0.113.12'] },
+    { vmId: 4, node: 'hv-2', ...moving },
+    { vmId: 5, node: 'hv-1', mac: mac(5), addresses: ['203.0.113.15'], cluster: 8 },
+  ]);
+  const plan = await stage.readPlan();
+  assert.ok(Value.Check(SensorPlan, plan));
+  assert.equal(plan.owners_version, 1);
+  assert.deepEqual(plan.owners, [
+    { address: '203.0.113.10', macs: [mac(1)] },
+    { address: '203.0.113.11', macs: [mac(1), mac(3)] },
+    { address: '2001:db8:113::10', macs: [mac(1)] },
+  ]);
+  const health = (await stage.monitor.sensors.listHealth()).find(({ id }) => id === stage.sensor.id)!;
+  assert.equal(health.plan.find(({ section }) => section === 'owners')!.entries, 3);
+  await stage.list([{ vmId: 4, node: 'hv-1', ...moving }]);
+  assert.deepEqual((await stage.readPlan()).owners, [{ address: '203.0.113.14', macs: [mac(4)] }]);
+});
+
+test('NET-2.4.2: spoofed traffic is stored once, listed with both servers, an event when it begins, and on no address', async () => {
+  await using stage = await startStage();
+  await stage.list([
+    { vmId: 1, node: 'hv-1', mac: mac(1), addresses: ['203.0.113.10'] },
+    { vmId: 2, node: 'hv-1', mac: mac(2), addresses: ['203.0.113.11'] },
+  ]);
+  const row = { deviceKey: `br0.7|${mac(1)}`, address: '203.0.113.11', bytes: 1000, packets: 2 };
+  const minuteOf = (minute: number, spoofed = [row]) =>
+    captureMinute({
+      ...{ minute, capture: 'br0', role: 'bridge', spoofed },
+      hosts: [host('203.0.113.11', 5, 6, `br0.7|${mac(2)}`)],
+    });
+  const spool = createSpool();
+  const first = spool.upload([minuteOf(began), minuteOf(began + 60)]);
+  const rest = { deviceKey: '', address: '', bytes: 9, packets: 1 };
+  await stage.apply(first, first, spool.upload([minuteOf(began + 120, [row, rest])]));
+  const listed = await stage.listSpoofed();
+  const sum = { capture: 'br0', lastMinuteMs: (began + 120) * 1000 };
+  assert.deepEqual(listed, [
+    {
+      ...{ ...sum, segment: 'br0.7', mac: mac(1), address: '203.0.113.11', bytes: 3000, packets: 6 },
+      ...{ senders: ['server-1'], owners: ['server-2'] },
+    },
+    { ...sum, segment: '', mac: '', address: null, bytes: 9, packets: 1, senders: [], owners: [] },
+  ]);
+  const { siteId, monitor, sensor } = stage;
+  const range = [siteId, '203.0.113.11', began, began + 180] as const;
+  const minutes = await monitor.traffic.readAddressMinutes(...range);
+  assert.deepEqual(
+    minutes.map((one) => !one.isGap && [one.rxBytes, one.txBytes]),
+    [5, 5, 5].map(() => [5, 6]),
+  );
+  const events = () => monitor.events.list(siteId, 10, { kind: 'spoofed_traffic' });
+  const [event, ...others] = await events();
+  assert.deepEqual(others, []);
+  assert.deepEqual(event!.details, {
+    ...{ address: '203.0.113.11', mac_addresses: [mac(1)], segment: 'br0.7', bytes: 2000, packets: 4 },
+  });
+  // It began again after an hour without; another address begins by itself.
+  await stage.apply(
+    spool.upload([minuteOf(testMinute - 60)]),
+    spool.upload([
+      minuteOf(testMinute, [row, { ...row, address: '203.0.113.10', deviceKey: `br0|${mac(2)}` }]),
+    ]),
+  );
+  assert.deepEqual(
+    (await events()).map(({ details }) => details.address),
+    ['203.0.113.10', '203.0.113.11', '203.0.113.11'],
+  );
+  const visitor = await stage.signIn('viewer');
+  const page = await visitor.get(`/sites/${siteId}/sensors/${sensor.id}`);
+  assert.ok(/Spoofed traffic.*52:54:00:00:00:01.{0,40}\(server-1\)/s.test(page.text));
+  const file = await visitor.get(`/sites/${siteId}/sensors/${sensor.id}?format=json&table=spoofed`);
+  assert.equal(JSON.parse(file.text).rows[0].owners, 'server-2');
+  const told = await visitor.get(`/sites/${siteId}/events`);
+  assert.ok(/Another MAC sends from .*203\.0\.113\.11.*52:54:00:00:00:01/s.test(told.text));
+});

@@ -1,0 +1,65 @@
+/** Every statement on spoofed traffic. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+/** What a MAC sent from an address of another in one minute of a capture. */
+export interface SpoofedMinute {
+  siteId: number;
+  sensorId: number;
+  /** Start of the minute, seconds since 1970. */
+  minute: number;
+  capture: string;
+  segment: string;
+  /** With the address blank in the row of what found no row of its own. */
+  mac: string;
+  address: string | null;
+  bytes: number;
+  packets: number;
+}
+
+export interface BegunSpoofing {
+  siteId: number;
+  sensorId: number;
+  address: string;
+  segment: string;
+  macs: string[];
+  bytes: number;
+  packets: number;
+}
+
+/** Adds minutes to their hours. Rows in the order of their key, so that two transactions can't deadlock. */
+export async function addMinutes(trx: Queryable, minutes: readonly SpoofedMinute[]): Promise<void> {
+  await sql`
+    insert into spoofed_traffic as kept (sensor_id, hour, capture, segment, mac, address, site_id, first_minute, last_minute, bytes,
+      packets)
+    select "sensorId", date_bin('1 hour', to_timestamp(minute), timestamptz 'epoch') as hour, capture, segment, mac, address,
+      "siteId", to_timestamp(min(minute)), to_timestamp(max(minute)), sum(bytes), sum(packets)
+    from ${given(minutes)}
+    group by "siteId", "sensorId", hour, capture, segment, mac, address
+    order by "sensorId", hour, capture, segment, mac, address
+    on conflict (sensor_id, hour, capture, segment, mac, address) do update set
+      first_minute = least(kept.first_minute, excluded.first_minute),
+      last_minute = greatest(kept.last_minute, excluded.last_minute),
+      bytes = kept.bytes + excluded.bytes, packets = kept.packets + excluded.packets`.execute(trx);
+}
+
+/** Of these minutes, which are not stored yet: addresses that no minute of this sensor named in the hour before, the loudest first. */
+export async function listBegun(
+  trx: Queryable,
+  minutes: readonly SpoofedMinute[],
+  limit: number,
+): Promise<BegunSpoofing[]> {
+  const { rows } = await sql<BegunSpoofing>`
+    select "siteId", "sensorId", host(address) as address, min(segment) as segment, array_agg(distinct mac order by mac) as macs,
+      sum(bytes)::float8 as bytes, sum(packets)::float8 as packets
+    from ${given(minutes)}
+    where address is not null and not exists (select 1 from spoofed_traffic kept
+      where kept.sensor_id = "sensorId" and kept.address = given.address
+        and kept.hour >= to_timestamp(minute) - interval '2 hours' and kept.last_minute >= to_timestamp(minute) - interval '1 hour')
+    group by "siteId", "sensorId", address order by bytes desc, address limit ${limit}`.execute(trx);
+  return rows;
+}
+
+const given = (minutes: readonly SpoofedMinute[]) => sql`
+  jsonb_to_recordset(${JSON.stringify(minutes)}::jsonb) as given("siteId" bigint, "sensorId" bigint, minute float8, capture text,
+    segment text, mac text, address inet, bytes bigint, packets bigint)`;

@@ -77,7 +77,9 @@ async function readNmapFile(path: string): Promise<ServiceAt[]> {
   try {
     const { size } = await stat(path);
     if (size > fileBytesMax) throw new Error('it is larger than 64 MiB');
-    return readNmapEvidence(await readFile(path, 'utf8'));
+    return readNmapEvidence(await readFile(path, 'utf8'), (count) =>
+      process.stderr.write(`${path} has ${count} characters that XML forbids; each was replaced.\n`),
+    );
   } catch (error) {
     throw new CodedError('command.invalid', `${path} can't be read as XML of nmap: ${describeError(error)}.`);
   }

@@ -1,5 +1,6 @@
 /** Evidence of services from a CPE name, and from a file that nmap wrote with `-sV -oX`. */
 import { SaxesParser } from 'saxes';
+import { XmlCharacters } from '#common/xml-characters/index.ts';
 import type { ServiceEvidence } from './identify-service.ts';
 import { type CpeValue, parseCpe, parseCpeUri } from './matcher/cpe.ts';
 import { products } from './products.ts';
@@ -44,10 +45,11 @@ function joined(version: CpeValue, update: CpeValue): string | null {
 }
 
 /**
- * Open ports (1 to 65535) with what they said of themselves, by address. Entities are never expanded. Throws an `Error` for a file that is no
- * well-formed output of nmap.
+ * Open ports (1 to 65535) with what they said of themselves, by address. Entities are never expanded. Characters that XML
+ * forbids, which servers sent and nmap wrote, are replaced; `onReplaced` gets their number. Throws an `Error` for a file that is
+ * no well-formed output of nmap otherwise.
  */
-export function readNmapEvidence(xml: string): ServiceAt[] {
+export function readNmapEvidence(xml: string, onReplaced: (count: number) => void = () => {}): ServiceAt[] {
   const found: ServiceAt[] = [];
   const parser = new SaxesParser({ fragment: false });
   const path: string[] = [];
@@ -89,7 +91,9 @@ export function readNmapEvidence(xml: string): ServiceAt[] {
       });
     port = null;
   });
-  parser.write(xml).close();
+  const characters = new XmlCharacters();
+  parser.write(characters.clean(xml)).write(characters.rest()).close();
+  if (characters.replaced > 0) onReplaced(characters.replaced);
   return found;
 }
 

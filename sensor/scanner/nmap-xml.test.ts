@@ -111,6 +111,25 @@ test('answers of servers are one bounded line without control characters; entiti
   assert.deepEqual([bomb.open, bomb.isFinished], [[], false]);
 });
 
+test('NET-2.7.5: a character that XML forbids is replaced and counted, and nothing behind it is lost', () => {
+  // As nmap writes the name that a Samba server gave.
+  const samba =
+    '<service name="netbios-ssn" product="Samba smbd" extrainfo="workgroup: 0M&#xec;&#x1;" method="probed"/>';
+  const text = run(port(`${samba}`)).replace(
+    '<ports>',
+    '<hostnames><hostname name="a\u0001b"/></hostnames><ports>',
+  );
+  for (const size of [1, 7, text.length]) {
+    const report = read(text, 'tcp', size);
+    assert.deepEqual([report.isFinished, report.replaced], [true, 2]);
+    assert.deepEqual(
+      report.open.map(({ product, extraInfo }) => [product, extraInfo]),
+      [['Samba smbd', 'workgroup: 0Mì\ufffd']],
+    );
+  }
+  assert.equal(read(run(port('')), 'tcp').replaced, 0);
+});
+
 test('NET-3.1: a run is finished only with success, one host that has ended, and a state for each port', () => {
   const fine = run(port(''));
   assert.equal(read(fine, 'tcp').isFinished, true);

@@ -2,10 +2,11 @@
  * Reads nmap's XML as it comes.
  *
  * Servers wrote parts of it: their answers are bounded and cleaned, entities of a document type are never expanded, and
- * nothing is fetched. What is no well-formed document is no finished run; what was read before stays. Only
- * `state="open"` is open (NET-2.7.5).
+ * nothing is fetched. A character that XML forbids is replaced. What else is no well-formed document is no finished run; what was
+ * read before stays. Only `state="open"` is open (NET-2.7.5).
  */
 import { SaxesParser } from 'saxes';
+import { XmlCharacters } from '#common/xml-characters/index.ts';
 import type { ScanTransport } from './wire.ts';
 
 /** Output of one run that is read; more is refused (NET-8.3). */
@@ -42,6 +43,8 @@ export interface NmapReport {
   isFinished: boolean;
   /** The run ended by itself without asking a port: nothing has the address on its link, by ARP or neighbour discovery. */
   isHostDown: boolean;
+  /** Characters of servers' answers that XML forbids; each was replaced. */
+  replaced: number;
 }
 
 export interface NmapXmlReader {
@@ -73,6 +76,7 @@ class NmapDocument {
   readonly #transport: ScanTransport;
   readonly #onPercent: (percent: number) => void;
   readonly #parser = new SaxesParser({ fragment: false });
+  readonly #characters = new XmlCharacters();
   readonly #open = new Map<number, ReportedPort>();
   readonly #seen = new Set<number>();
   #asked = 0;
@@ -112,7 +116,7 @@ class NmapDocument {
   write(text: string): void {
     if (!this.isWellFormed) return;
     try {
-      this.#parser.write(text);
+      this.#parser.write(this.#characters.clean(text));
     } catch {
       this.isWellFormed = false;
     }
@@ -121,7 +125,7 @@ class NmapDocument {
   report(): NmapReport {
     if (this.isWellFormed) {
       try {
-        this.#parser.close();
+        this.#parser.write(this.#characters.rest()).close();
       } catch {
         this.isWellFormed = false;
       }
@@ -143,6 +147,7 @@ class NmapDocument {
       silent: this.#silent,
       isFinished,
       isHostDown: this.isWellFormed && this.#isSuccess && this.#hostsUp === 0,
+      replaced: this.#characters.replaced,
     };
   }
 

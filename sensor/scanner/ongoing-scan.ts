@@ -79,6 +79,10 @@ export class OngoingScan {
     return this.#running?.fault() ?? null;
   }
 
+  replacedCharacters(): number {
+    return this.#running?.replacedCharacters() ?? 0;
+  }
+
   started(): ScanStarted {
     return { kind: 'started', ...this.#attempt(), profile: this.#chosen.profile, pool: this.pool };
   }

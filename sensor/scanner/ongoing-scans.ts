@@ -152,11 +152,13 @@ export class OngoingScans {
     this.storeResults();
     this.#deps.onEnded();
     const fault = one.fault();
+    const replaced = one.replacedCharacters();
     const found = { scan: one.scanId, address: one.target.address, state: result.state };
     reporter.info('scan ended', {
       ...found,
       open: result.services.length,
       ...(fault === null ? {} : { why: fault }),
+      ...(replaced === 0 ? {} : { characters_replaced: replaced }),
     });
     const own = { sourceAddress: one.target.source_address, address: one.target.address };
     this.#lingering.add(own);

@@ -50,6 +50,7 @@ class Scan implements RunningScan {
   #ended: EndReason | null = null;
   #fault: string | null = null;
   #isFailed = false;
+  #replaced = 0;
   #enclosure: Enclosure | null = null;
   #runNmap: typeof runNmap | null = null;
   #pace: Pace | null = null;
@@ -65,6 +66,10 @@ class Scan implements RunningScan {
 
   fault(): string | null {
     return this.#fault;
+  }
+
+  replacedCharacters(): number {
+    return this.#replaced;
   }
 
   progress(): ScanProgress {
@@ -198,6 +203,7 @@ class Scan implements RunningScan {
     this.#runs.delete(run);
     if (run.processId !== null) this.#pace?.forget(run.processId);
     this.#open.describe(outcome.report.open, this.#now());
+    this.#replaced += outcome.report.replaced;
     if (outcome.isCut) {
       this.#notes.add('output_cut');
       this.#fail(outcome.fault ?? 'nmap wrote too much');

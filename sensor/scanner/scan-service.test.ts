@@ -51,6 +51,7 @@ class FakeScan implements RunningScan {
     });
   }
   fault = () => null;
+  replacedCharacters = () => 0;
   progress = () => ({
     ...{ step: 'tcp_discovery' as const, percent: 50, open: [{ transport: 'tcp' as const, port: 22 }] },
     ...{ pausedFor: this.pausedFor as 'plan' | null, packets: 700 },

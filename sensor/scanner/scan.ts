@@ -54,6 +54,8 @@ export interface RunningScan {
   readonly findings: Promise<ScanFindings>;
   /** A sentence for people about the first fault, such as a program that did not start; null without one. */
   fault(): string | null;
+  /** Characters of servers' answers that nmap wrote although XML forbids them. */
+  replacedCharacters(): number;
   progress(): ScanProgress;
   /** Stops the probes; the same processes go on after `resume`. */
   pause(reason: ScanPause): void;

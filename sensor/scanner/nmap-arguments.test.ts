@@ -6,7 +6,7 @@ const v4 = { address: '198.51.100.7', interfaceName: 'br0', sourceAddress: '198.
 const v6 = { address: '2001:db8::7', interfaceName: 'br0.12', sourceAddress: '2001:db8::1' };
 const begin = (source: string, name: string) =>
   '-n -Pn -T4 --min-rtt-timeout 50ms --initial-rtt-timeout 100ms --max-rtt-timeout 500ms --max-retries 1 ' +
-  `--max-parallelism 256 --max-rate 7800 --min-rate 500 -S ${source} -e ${name} --privileged --noninteractive -v ` +
+  `--max-parallelism 256 --max-rate 7800 --min-parallelism 32 -S ${source} -e ${name} --privileged --noninteractive -v ` +
   '--stats-every 5s --no-stylesheet -oX /dev/fd/3';
 
 test('NET-2.7.5, NET-2.7.6, NET-2.7.7: the arguments of every phase are these and no others', () => {

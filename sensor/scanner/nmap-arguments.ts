@@ -3,8 +3,9 @@
  * reads them.
  *
  * `--max-rate` is below the ceiling of 8,000 packets a second, because nmap sends a little more than it is told.
- * `--min-rate` is the rate of 256 probes outstanding for 500 ms: without it a host that answers nothing is asked at 99 a
- * second. There is no deadline, and no option that widens what is asked (`-A`, `-O`, `--allports`, `--script`).
+ * `--min-parallelism` keeps so many probes outstanding where nothing answers, some 570 a second: without it such a host is asked at
+ * 99 a second. `--min-rate` would do that too, but nmap owes its packets of a pause then, and sends them at once, however many are
+ * outstanding. There is no deadline, and no option that widens what is asked (`-A`, `-O`, `--allports`, `--script`).
  */
 import { canonicalAddress, parseAddress } from '#common/ip/index.ts';
 import type { ScanTask } from './scan.ts';
@@ -16,7 +17,7 @@ const timing = [
   '-T4',
   ...['--min-rtt-timeout', '50ms', '--initial-rtt-timeout', '100ms', '--max-rtt-timeout', '500ms'],
   ...['--max-retries', '1', '--max-parallelism', '256'],
-  ...['--max-rate', String(packetRateMax), '--min-rate', '500'],
+  ...['--max-rate', String(packetRateMax), '--min-parallelism', '32'],
 ];
 const techniques: Readonly<Record<ScanTransport, readonly string[]>> = {
   tcp: ['-sS', '--defeat-rst-ratelimit'],

@@ -19,6 +19,8 @@ export interface PausingScanInput {
   seed: number;
   /** Stops and continues the processes, and counts nothing. */
   isUncounted: boolean;
+  /** In place of the host's nmap. */
+  program?: string;
 }
 
 /** One line of output. */
@@ -32,7 +34,7 @@ const afterLastMs = 10_000;
 async function main(input: PausingScanInput): Promise<void> {
   const { address, interfaceName, sourceAddress } = input;
   const random = seededRandom(input.seed);
-  const program = findNmap();
+  const program = input.program ?? findNmap();
   const limits = findScanLimits();
   if (program === null || typeof limits === 'string') throw new Error(`no scan is possible: ${limits}`);
   const pacer = input.isUncounted ? uncounted : createPacer();

@@ -202,7 +202,15 @@ test('the inventory lists living servers with their network interfaces and addre
 
 test('a limit over 1,000, an unknown parameter and a crooked cursor are 422', async () => {
   const token = await world.createToken(['protect_telemetry_ingest', 'vm_inventory_read']);
-  for (const query of ['limit=1001', 'limit=0', 'after_id=-1', 'limit=1.5', 'after_id=1e3', 'after_id=x', 'page=2']) {
+  for (const query of [
+    'limit=1001',
+    'limit=0',
+    'after_id=-1',
+    'limit=1.5',
+    'after_id=1e3',
+    'after_id=x',
+    'page=2',
+  ]) {
     assert.equal((await call(`/protect/targets/?${query}`, token)).status, 422, query);
     assert.equal((await call(`/inventory/vms/?${query}`, token)).status, 422, query);
   }

@@ -16,15 +16,19 @@ import { attachNic, detachNic, removeSegment, syncNics } from './private-network
 import { readDomstats } from './read-domstats.ts';
 import { createVirsh, type Virsh } from './run-virsh.ts';
 
+/**
+ * Connections of libvirt that start no program but ssh itself: by ssh, TLS or a socket, without the query parameters that name
+ * a program (`command`, `netcat`) or leave out a check (`no_verify`). No user or host begins like an option.
+ */
 const uriPattern =
-  /^[a-z]+(\+[a-z0-9]+)?:\/\/[A-Za-z0-9@._:[\]-]*\/[A-Za-z0-9/._-]*(\?[A-Za-z0-9_=/.,&+-]*)?$/;
+  /^(qemu(\+(ssh|tls|unix))?|test):\/\/([A-Za-z0-9_][\w.-]*@)?([A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])?(:\d{1,5})?\/[A-Za-z0-9/._-]*(\?((keyfile|known_hosts|pkipath|socket)=[A-Za-z0-9/._-]+(&|$))+)?$/;
 
 /** Makes the driver of a node. `virsh` stands in for the program in tests. */
 export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): HypervisorDriver {
   if (node.uri === null || !uriPattern.test(node.uri)) {
     throw new CodedError(
       'hypervisor.refused',
-      `Node ${node.name} needs a connection URI such as qemu+ssh://svc@${node.name}/system.`,
+      `Node ${node.name} needs a connection URI such as qemu+ssh://svc@${node.name}/system: by ssh, tls or unix, with no parameters but keyfile, known_hosts, pkipath and socket.`,
     );
   }
   const call = virsh ?? createVirsh(node.uri);

@@ -142,7 +142,9 @@ function decodeIncident(message: Incident): IncidentObservation {
 
 function decodeTarget({ targetKind, target }: Incident): IncidentTarget {
   const kind = nameOf(targetKind, targetKinds, 'incidents.target_kind');
-  if (kind === 'host') return { kind, value: canonicalAddressText(target, 'incidents.target') };
+  // Another spelling of an IPv4 address must not be another target.
+  if (kind === 'host')
+    return { kind, value: canonicalAddressText(target, 'incidents.target').replace(/^::ffff:(?=.*\.)/, '') };
   if (kind === 'prefix') return { kind, value: canonicalPrefixText(target, 'incidents.target') };
   return { kind, value: plainText(target, captureNameMax, 'incidents.target') };
 }

@@ -48,6 +48,8 @@ export interface Action {
   /** What the command wrote, or what a dry run would have done. */
   output: string;
   lastError: string | null;
+  /** It waits for an operator. */
+  needsApproval: boolean;
 }
 
 /** The two steps of an action, in FastNetMon's words. */

@@ -11,12 +11,12 @@ const columns = sql`a.id, a.public_id as "publicId", a.site_id as "siteId", a.ru
   a.attack, a.state, ${ms('a.created_at')} as "createdAtMs", ${ms('a.started_at')} as "startedAtMs",
   ${ms('a.released_at')} as "releasedAtMs", ${ms('a.ended_at')} as "endedAtMs", a.stopped_by as "stoppedBy",
   a.was_tried as "wasTried", a.has_failed as "hasFailed", a.attempts, ${ms('a.next_attempt_at')} as "nextAttemptAtMs",
-  a.output, a.last_error as "lastError"`;
+  a.output, a.last_error as "lastError", a.needs_approval as "needsApproval"`;
 const tables = sql`hand_off_actions a join hand_off_rules r on r.id = a.rule_id`;
 
 /** An action has a step to do: its start, its end, or neither any more because the attack ended before. */
 const isDue = sql<boolean>`(
-  a.state in ('waiting', 'ending') and a.next_attempt_at <= svc_now() or a.state = 'waiting' and a.released_at is not null
+  a.state in ('waiting', 'ending') and not a.needs_approval and a.next_attempt_at <= svc_now() or a.state = 'waiting' and a.released_at is not null
   or a.state = 'active' and a.released_at + a.hold_seconds * interval '1 second' <= svc_now())`;
 
 /** The action that waited longest. The end of one comes before the start of the next of its rule and address. */
@@ -57,9 +57,8 @@ export async function nextStep(db: Queryable, { id, term }: Claim): Promise<Acti
   );
   const { rows } = await sql<Action>`
     select ${columns} from ${tables}
-    where a.id = ${id} and a.term = ${term} and a.state in ('waiting', 'ending') and a.next_attempt_at <= svc_now()`.execute(
-    db,
-  );
+    where a.id = ${id} and a.term = ${term} and a.state in ('waiting', 'ending') and not a.needs_approval
+      and a.next_attempt_at <= svc_now()`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -149,6 +148,20 @@ export async function endActions(
     trx,
   );
   return rows.map(({ address }) => address);
+}
+
+/** Starts an action that waits for an operator. Null: it does not. */
+export async function approve(
+  trx: Queryable,
+  siteId: number,
+  id: number,
+): Promise<{ address: string } | null> {
+  const { rows } = await sql<{ address: string }>`
+    update hand_off_actions set needs_approval = false, last_error = null, next_attempt_at = svc_now()
+    where id = ${id} and site_id = ${siteId} and state = 'waiting' and needs_approval returning address`.execute(
+    trx,
+  );
+  return rows[0] ?? null;
 }
 
 /** Addresses of a rule's actions that wait or are active. */

@@ -222,6 +222,17 @@ export function endAction(deps: Deps, actor: Actor, siteId: number, id: number):
   });
 }
 
+/** Starts an action that waits for an operator. False: it does not. */
+export function approveAction(deps: Deps, actor: Actor, siteId: number, id: number): Promise<boolean> {
+  return underLock(deps, actor, siteId, async (trx) => {
+    const found = await actions.approve(trx, siteId, id);
+    if (!found) return false;
+    const subject = { kind: 'hand_off_action', id, name: found.address };
+    await record(trx, actor, { operation: 'hand_off.approve', subject, after: { siteId, ...found } });
+    return true;
+  });
+}
+
 /** Stops trying to end an action, because it was undone by hand. False: its end has not failed. */
 export function giveUpAction(deps: Deps, actor: Actor, siteId: number, id: number): Promise<boolean> {
   return underLock(deps, actor, siteId, async (trx, by) => {

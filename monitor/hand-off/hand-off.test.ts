@@ -261,3 +261,41 @@ test('wrong settings are refused with each wrong field, and nothing is stored', 
     hasCode(error, 'operators.read_only'),
   );
 });
+
+test('by itself a rule acts on servers of the reporting node alone; on others an operator starts it, on hosts it never acts', async () => {
+  const { pool } = stage.world.database;
+  const { siteId } = stage.world;
+  await stage.addRule({ prefixes: ['198.51.100.0/24', '192.0.2.0/24'] });
+  await pool.query(
+    `insert into host_inventories (sensor_id, observed_at, interfaces, interfaces_left_out, neighbours, neighbours_left_out)
+     values ($1, svc_now(), $2, 0, 0, 0)`,
+    [stage.sensor.id, JSON.stringify([{ name: 'br0', addresses: ['192.0.2.1/24', '198.51.100.7/32'] }])],
+  );
+  const passing = stage.attack({ target: '192.0.2.20' });
+  await stage.say(
+    stage.attack({ target: '198.51.100.7' }),
+    stage.attack({ target: '192.0.2.1' }),
+    stage.attack({ target: '192.0.2.30' }),
+    stage.attack({ target: '::ffff:198.51.100.8' }),
+    passing,
+  );
+  await drain();
+  const startedOn = async () => (await stage.started()).map(({ args }) => args[0]).sort();
+  assert.deepEqual(await startedOn(), ['198.51.100.7', '198.51.100.8']);
+  const waiting = (await actions()).filter(({ needsApproval }) => needsApproval);
+  assert.deepEqual(waiting.map(({ address }) => address).sort(), ['192.0.2.20', '192.0.2.30']);
+  assert.match(waiting[0]!.lastError!, /no server on the node that reports the attack has this address/);
+  const unknown = waiting.find(({ address }) => address === '192.0.2.30')!;
+  assert.equal(await stage.handOff.approveAction(systemActor, siteId, unknown.id), true);
+  assert.equal(await stage.handOff.approveAction(systemActor, siteId, unknown.id), false, 'it has started');
+  await drain();
+  assert.deepEqual(await startedOn(), ['192.0.2.30', '198.51.100.7', '198.51.100.8']);
+  // An attack that ends before leaves nothing to start.
+  await stage.say(stage.recovered(passing));
+  await drain();
+  assert.equal(
+    (await stage.states()).find((state) => state.startsWith('192.0.2.20')),
+    '192.0.2.20 ended',
+  );
+  await pool.query('delete from host_inventories');
+});

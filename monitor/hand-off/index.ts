@@ -1,7 +1,8 @@
 /**
  * Hand-off: what the monitor does by itself against an attack, by the rules of a site.
  *
- * A rule acts on exact addresses in its prefixes, when an attack on them reaches its peak. Nothing is on by default: a rule
+ * A rule acts on exact addresses in its prefixes, when an attack on them reaches its peak. By itself it acts only on addresses of
+ * servers on a node whose sensor reports the attack; on a host's own address never; on any other an operator starts the action. Nothing is on by default: a rule
  * begins off, and is a dry run before it can be on. Each action begins with the attack and ends only when the attack has
  * recovered and the hold time has passed, or when an operator ends it. A site has actions for a bounded number of addresses
  * at once. Every step is in the audit trail.
@@ -73,6 +74,8 @@ export interface HandOff {
   switchRule(actor: Actor, siteId: number, id: number, mode: RuleMode, revision: number): Promise<boolean>;
   removeRule(actor: Actor, siteId: number, id: number, revision: number): Promise<Rule | null>;
   setLimit(actor: Actor, siteId: number, text: string, revision: number): Promise<void>;
+  /** Starts an action that waits for an operator. */
+  approveAction(actor: Actor, siteId: number, id: number): Promise<boolean>;
   /** Ends an action now, without its hold time. */
   endAction(actor: Actor, siteId: number, id: number): Promise<boolean>;
   /** Stops trying to end an action. */
@@ -108,6 +111,7 @@ export function createHandOff(deps: HandOffDeps): HandOff {
     switchRule: (...args) => change.switchRule(deps, ...args),
     removeRule: (...args) => change.removeRule(deps, ...args),
     setLimit: (...args) => change.setLimit(deps, ...args),
+    approveAction: (...args) => change.approveAction(deps, ...args),
     endAction: (...args) => change.endAction(deps, ...args),
     giveUpAction: (...args) => change.giveUpAction(deps, ...args),
     listActions: (...args) => actions.listActions(db(), ...args),

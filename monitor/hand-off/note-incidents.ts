@@ -1,8 +1,10 @@
 /**
  * Actions follow incidents, in the transaction that changes the incident: an attack that a rule is for makes an action, and
- * the end of all attacks on its address releases it. Nothing is done to the network here; workers do that.
+ * the end of all attacks on its address releases it. An action on an address that no server of the reporting node has waits for
+ * an operator. Nothing is done to the network here; workers do that.
  */
 import { type IncidentChange, setIncidentActions } from '#monitor/incidents/index.ts';
+import { findAttackedOwners } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { attackOf } from './action.ts';
 import * as store from './note-store.ts';
@@ -37,10 +39,16 @@ export async function noteHandOff(trx: Queryable, changes: readonly IncidentChan
           target: rule.target,
           holdSeconds: rule.holdSeconds,
           attack: attackOf(incident),
+          needsApproval: true,
         }),
       ),
   );
-  if (matches.length === 0) return;
-  const joined = await store.joinActions(trx, matches);
+  const owners = matches.length > 0 ? await findAttackedOwners(trx, matches) : [];
+  // A sensor's word alone must not cut off what no server of its node has, and never a gateway.
+  const allowed = matches.flatMap((match, i) =>
+    owners[i] === 'host' ? [] : [{ ...match, needsApproval: owners[i] !== 'server' && !match.isDryRun }],
+  );
+  if (allowed.length === 0) return;
+  const joined = await store.joinActions(trx, allowed);
   if (joined.length > 0) await setIncidentActions(trx, await store.listTold(trx, joined));
 }

@@ -32,6 +32,8 @@ export interface Match {
   target: RuleTarget;
   holdSeconds: number;
   attack: Attack;
+  /** An operator has to start it. */
+  needsApproval: boolean;
 }
 
 /**
@@ -42,16 +44,21 @@ export async function joinActions(trx: Queryable, matches: readonly Match[]): Pr
   const given = JSON.stringify(matches);
   const wanted = sql`
     select g.* from jsonb_to_recordset(${given}::jsonb) as g("ruleId" bigint, "siteId" bigint, "incidentId" uuid, kind text,
-      "isDryRun" boolean, address text, "targetKey" text, target jsonb, "holdSeconds" int, attack jsonb)
+      "isDryRun" boolean, address text, "targetKey" text, target jsonb, "holdSeconds" int, attack jsonb, "needsApproval" boolean)
     where not exists (
       select 1 from hand_off_incidents j join hand_off_actions a on a.id = j.action_id
       where j.incident_id = g."incidentId" and a.rule_id = g."ruleId" and (a.stopped_by is not null or a.has_failed))`;
   await sql`
-    insert into hand_off_actions (site_id, rule_id, incident_id, kind, is_dry_run, address, target_key, target, hold_seconds, attack)
+    insert into hand_off_actions (site_id, rule_id, incident_id, kind, is_dry_run, address, target_key, target, hold_seconds, attack,
+      needs_approval, last_error)
     select distinct on ("ruleId", "targetKey") "siteId", "ruleId", "incidentId", kind, "isDryRun", address, "targetKey", target,
-      "holdSeconds", attack
-    from (${wanted}) w order by "ruleId", "targetKey", "incidentId"
+      "holdSeconds", attack, "needsApproval", case when "needsApproval" then ${waitsForApproval} end
+    from (${wanted}) w order by "ruleId", "targetKey", "needsApproval", "incidentId"
     on conflict do nothing`.execute(trx);
+  await sql`
+    update hand_off_actions a set needs_approval = false, last_error = null from (${wanted}) w
+    where a.rule_id = w."ruleId" and a.target_key = w."targetKey" and a.state = 'waiting' and a.needs_approval
+      and not w."needsApproval"`.execute(trx);
   const { rows } = await sql<{ incidentId: string }>`
     with joined as (
       insert into hand_off_incidents as held (action_id, incident_id)
@@ -66,6 +73,10 @@ export async function joinActions(trx: Queryable, matches: readonly Match[]): Pr
     where a.started_at is not null and not a.is_dry_run`.execute(trx);
   return rows.map(({ incidentId }) => incidentId);
 }
+
+/** Why an action waits. */
+export const waitsForApproval =
+  'waits for you: no server on the node that reports the attack has this address';
 
 /** Of operations' wire. */
 const toldMax = 8;

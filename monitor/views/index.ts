@@ -6,6 +6,7 @@
 export { type AddressOwners, countOwnedAddresses, listAddressOwners } from './address-owner-store.ts';
 export { type AddressServer, listServersOfAddresses } from './address-servers-store.ts';
 export { type AddressGeneration, listAddressGenerations } from './allocation-generation-store.ts';
+export { type AttackedOwner, findAttackedOwners } from './attacked-address-store.ts';
 export { readConnectionRevision } from './connection-revision-store.ts';
 export { type AddressEpoch, listEpochsOf } from './detector-epoch-store.ts';
 export {

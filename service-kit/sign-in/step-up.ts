@@ -163,6 +163,7 @@ const never = [
   '/sites/:siteId/protection/servers/:clusterId/:vmId',
   '/sites/:siteId/protection/addresses/:address/drills',
   '/sites/:siteId/protection/addresses/:address/drills/:drillId/stop',
+  '/sites/:siteId/protection/hand-off/actions/:actionId/approve',
   '/sites/:siteId/protection/hand-off/actions/:actionId/end',
   '/sites/:siteId/protection/hand-off/actions/:actionId/give-up',
   '/alerts/:episodeId/acknowledge',

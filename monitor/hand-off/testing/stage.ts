@@ -15,6 +15,7 @@ import {
 import { systemActor } from '#monitor/operators/index.ts';
 import { stopDatabaseClock } from '#monitor/testing/still-clock.ts';
 import { createWorld } from '#monitor/testing/world.ts';
+import type { TestDatabase } from '#service-kit/testing/index.ts';
 import type { HandOffDeps } from '../deps.ts';
 import { createHandOff, type RuleInput, type RuleMode } from '../index.ts';
 
@@ -36,6 +37,8 @@ export async function createStage(change: Partial<HandOffDeps> = {}) {
   const { token } = await world.sensors.createToken(systemActor, world.siteId);
   const request = { token, host_name: 'node-1', node: 'node-1', sensor_version: '0.2.0' };
   const sensor = (await world.sensors.authenticate((await world.sensors.enrol(request))!.credential))!;
+  await world.sites.mapCluster(systemActor, 7, world.siteId);
+  await placeServers(world.database.pool);
   const spool = createIncidentSpool();
   const deps: HandOffDeps = {
     ...world,
@@ -138,6 +141,7 @@ export async function createStage(change: Partial<HandOffDeps> = {}) {
       await world.database.pool.query(
         'truncate hand_off_actions, hand_off_rules, hand_off_sites, incidents, incident_observations, leases cascade',
       );
+      await placeServers(world.database.pool);
       await rm(logFile, { force: true });
       log.length = 0;
       await clock.set(Date.now());
@@ -147,6 +151,18 @@ export async function createStage(change: Partial<HandOffDeps> = {}) {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Puts a server with each address that tests attack on the sensor's node. */
+async function placeServers(pool: Pick<TestDatabase['pool'], 'query'>): Promise<void> {
+  const addresses = Array.from({ length: 254 }, (_, i) => `198.51.100.${i + 1}`);
+  await pool.query('truncate vm_placements');
+  await pool.query(
+    `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
+     select 7, n, 'node-1', '52:54:00:00:00:01', 'br0', address::inet, true, '2026-01-01'
+     from unnest($1::text[]) with ordinality as given (address, n)`,
+    [[...addresses, '2001:db8::1', '2001:db8::7', '2001:db8:0:1::1']],
+  );
 }
 
 /** A rule that starts `block.sh` for every attack on 198.51.100.0/24. */

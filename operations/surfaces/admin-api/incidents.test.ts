@@ -136,7 +136,6 @@ test('NET-4.1: interface and CIDR targets, private and foreign addresses are unm
     { kind: 'prefix', value: address.address },
     { kind: 'host', value: '10.0.0.1' },
     { kind: 'host', value: 'not an address' },
-    { kind: 'host', value: 'a\u0000b' },
     { kind: 'host', value: `${address.address}/32` },
   ] as const;
   const outcomes = await send(targets.map((target) => incidentOf('203.0.113.1', { target: { ...target } })));

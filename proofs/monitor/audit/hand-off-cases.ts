@@ -19,11 +19,12 @@ async function addRule({ monitor, siteId, next }: Stage) {
 }
 
 /** An action of a new rule in this state; returns its id. */
-async function addAction(stage: Stage, state: 'active' | 'ending'): Promise<number> {
+async function addAction(stage: Stage, state: 'waiting' | 'active' | 'ending'): Promise<number> {
   const rule = await addRule(stage);
   const { rows } = await stage.server.database.pool.query(
-    `insert into hand_off_actions (site_id, rule_id, kind, is_dry_run, address, target_key, target, hold_seconds, attack, state, attempts)
-     values ($1, $2, 'webhook', false, '192.0.2.7', 'host 192.0.2.7', '{}', 300, '{}', $3, 1) returning id`,
+    `insert into hand_off_actions (site_id, rule_id, kind, is_dry_run, address, target_key, target, hold_seconds, attack, state, attempts,
+       needs_approval)
+     values ($1, $2, 'webhook', false, '192.0.2.7', 'host 192.0.2.7', '{}', 300, '{}', $3, 1, $3 = 'waiting') returning id`,
     [stage.siteId, rule.id, state],
   );
   return rows[0].id as number;
@@ -87,6 +88,13 @@ export const handOffCases: Readonly<Record<string, Case>> = {
         revision: String(revision),
         confirm_name: name,
       });
+    },
+  ],
+  [`POST ${path}/actions/:actionId/approve`]: [
+    'hand_off.approve',
+    async (stage) => {
+      const id = await addAction(stage, 'waiting');
+      return stage.operator.post(`/sites/${stage.siteId}/protection/hand-off/actions/${id}/approve`);
     },
   ],
   [`POST ${path}/actions/:actionId/end`]: [

@@ -102,17 +102,18 @@ function resultOf({ lastError, output, stoppedBy, attempts }: Action, viewer: Vi
 }
 
 function buttonsOf(action: Action, { csrfToken }: Viewer, path: string): Content {
-  if (action.state === 'waiting' || action.state === 'active')
-    return askButton(
-      {
-        id: `end-${action.id}`,
-        label: 'End now',
-        title: `End the action on ${action.address}?`,
-        action: `${path}/end`,
-        csrfToken,
-      },
-      'It is undone without the hold time, also while the attack goes on. The rule does not act on this attack again.',
-    );
+  if (action.needsApproval && action.state === 'waiting')
+    return [
+      askButton(
+        {
+          ...{ id: `approve-${action.id}`, label: 'Start', title: `Act on ${action.address}?` },
+          ...{ action: `${path}/approve`, csrfToken },
+        },
+        'No server on the node that reports the attack has this address. Start it only if you know whose it is.',
+      ),
+      endButton(action, csrfToken, path),
+    ];
+  if (action.state === 'waiting' || action.state === 'active') return endButton(action, csrfToken, path);
   if (action.state === 'ending' && action.attempts > 0)
     return askButton(
       {
@@ -128,3 +129,15 @@ function buttonsOf(action: Action, { csrfToken }: Viewer, path: string): Content
     );
   return '';
 }
+
+const endButton = (action: Action, csrfToken: string, path: string): Content =>
+  askButton(
+    {
+      id: `end-${action.id}`,
+      label: 'End now',
+      title: `End the action on ${action.address}?`,
+      action: `${path}/end`,
+      csrfToken,
+    },
+    'It is undone without the hold time, also while the attack goes on. The rule does not act on this attack again.',
+  );

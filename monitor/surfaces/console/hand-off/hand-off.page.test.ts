@@ -125,7 +125,7 @@ test('the secret of a webhook is shown once', async () => {
   assert.equal((await operator.get(`/sites/${other.id}/protection/hand-off/rules/${id}`)).status, 404);
 });
 
-test('the incident’s page shows what was done in its timeline, and output to operators only; an operator ends it', async () => {
+test('the incident’s page shows what was done in its timeline, and output to operators only; an operator starts and ends it', async () => {
   const { monitor, siteId, database } = server;
   const { token } = await monitor.sensors.createToken(systemActor, siteId);
   const request = { token, host_name: 'host-1', node: 'node-1', sensor_version: '0.2.0' };
@@ -134,6 +134,17 @@ test('the incident’s page shows what was done in its timeline, and output to o
   const flood = observation({ startedAtMs: now - 60_000, lastObservedAtMs: now });
   const upload = compressUpload(encodeUpload(createIncidentSpool()(flood)));
   await monitor.inbox.receiveUrgent(sensor, upload, 'zstd', requireIncidentsAlone);
+  await monitor.handOff.worker.drain();
+  // No server on node-1 has the address.
+  assert.match((await viewer.get(path)).text, /waits for you: no server on the node/);
+  const [waiting] = await monitor.handOff.listActions(siteId, null, 10);
+  const approve = `${path}/actions/${waiting!.id}/approve`;
+  assert.ok(
+    !(await viewer.get(path)).text.includes(approve) && (await operator.get(path)).text.includes(approve),
+  );
+  assert.equal((await viewer.post(approve)).status, 403);
+  assert.equal((await operator.post(approve)).status, 303);
+  assert.equal((await operator.post(approve)).status, 409, 'it has started');
   await monitor.handOff.worker.drain();
   const { rows } = await database.pool.query('select id from incidents');
   const incident = `/sites/${siteId}/incidents/${rows[0].id}`;

@@ -21,6 +21,7 @@ const ActionParams = Type.Object({
 const done: Readonly<Record<string, string>> = {
   saved: 'Saved.',
   removed: 'Rule removed. Its actions end now.',
+  approved: 'The action starts now.',
   ended: 'The action ends now.',
   given_up: 'The action is not tried any more.',
 };
@@ -43,7 +44,11 @@ export function registerHandOff(app: App, deps: ConsoleDeps): void {
     return reply.redirect(`/sites/${site.id}/protection/hand-off?done=saved#limit`, 303);
   });
 
-  const onAction = (name: string, operation: 'endAction' | 'giveUpAction', answer: string) =>
+  const onAction = (
+    name: string,
+    operation: 'approveAction' | 'endAction' | 'giveUpAction',
+    answer: string,
+  ) =>
     app.post(
       `${path}/actions/:actionId/${name}`,
       { schema: { params: ActionParams } },
@@ -62,6 +67,7 @@ export function registerHandOff(app: App, deps: ConsoleDeps): void {
         return reply.redirect(`/sites/${siteId}/protection/hand-off?done=${answer}#actions`, 303);
       },
     );
+  onAction('approve', 'approveAction', 'approved');
   onAction('end', 'endAction', 'ended');
   onAction('give-up', 'giveUpAction', 'given_up');
 }

@@ -11,7 +11,6 @@ import { sourceIsLower } from './flows/flow-hash.ts';
 import { Field, Flag, spoofedPath } from './flows/flow-record.ts';
 import type { FlowTable } from './flows/flow-table.ts';
 import { isFromServer } from './flows/server-ports.ts';
-import { KeyedTable } from './keyed-table.ts';
 import type { Ledger } from './reports/ledger.ts';
 
 /** Canonical address, and MACs as `52:54:00:00:00:01`. */
@@ -20,10 +19,10 @@ export interface AddressOwners {
   macs: readonly string[];
 }
 
-/** Words of a record: the number of MACs, and two words for each. */
+/** Words of a record: the address, its version, the number of MACs, and two words for each. */
+const Owner = { version: 4, macs: 5, first: 6 } as const;
 const macsMax = 8;
-const ownerWords = 1 + 2 * macsMax;
-const addressesMax = 1 << 16;
+const ownerWords = Owner.first + 2 * macsMax;
 /** A filter of 8 KiB: most source addresses are remote, and need no search. */
 const filterFactor = 0x9e3779b1;
 const filterShift = 16;
@@ -31,20 +30,21 @@ const filterShift = 16;
 export interface GuardParts {
   flows: FlowTable;
   ledger: Ledger;
-  seed: number;
   judgeSides(base: number): void;
 }
 
 export class AddressGuard {
   readonly #parts: GuardParts;
-  readonly #owners: KeyedTable;
   readonly #filter = new Int32Array(2048);
+  readonly #words: Int32Array;
+  /** Position of a record in the words by the hash of its address, -1 for none; open addressing, a quarter full at most. */
+  readonly #index: Int32Array;
 
   private constructor(owners: readonly AddressOwners[], parts: GuardParts) {
     this.#parts = parts;
-    const shape = { keyWords: 5, wordCount: ownerWords, sumCount: 0, recordsMax: addressesMax };
-    this.#owners = new KeyedTable(shape, parts.seed);
-    for (const { address, macs } of owners) if (macs.length <= macsMax) this.#add(address, macs);
+    this.#words = new Int32Array(owners.length * ownerWords);
+    this.#index = new Int32Array(2 ** Math.ceil(Math.log2(owners.length * 4))).fill(-1);
+    for (const [i, owner] of owners.entries()) this.#add(owner, i * ownerWords);
   }
 
   /** Null where no address has owners: the packet path then asks nothing. */
@@ -76,38 +76,53 @@ export class AddressGuard {
   }
 
   #isSpoofed(p: Packet): boolean {
-    const bit = Math.imul(p.source3, filterFactor) >>> filterShift;
+    const { source3 } = p;
+    const hash = Math.imul(source3, filterFactor);
+    const bit = hash >>> filterShift;
     if ((this.#filter[bit >> 5]! & (1 << (bit & 31))) === 0 || p.macAt < 0) return false;
-    const owners = this.#owners;
-    const { key, words } = owners;
-    key[0] = p.source0;
-    key[1] = p.source1;
-    key[2] = p.source2;
-    key[3] = p.source3;
-    key[4] = p.version;
-    const at = owners.find() * ownerWords;
-    if (at < 0) return false;
+    const words = this.#words;
+    const index = this.#index;
+    const mask = index.length - 1;
+    let at = bit & mask;
+    let base = index[at]!;
+    while (
+      base >= 0 &&
+      !(
+        words[base + 3] === source3 &&
+        words[base + Owner.version] === p.version &&
+        words[base + 2] === p.source2 &&
+        words[base + 1] === p.source1 &&
+        words[base] === p.source0
+      )
+    ) {
+      at = (at + 1) & mask;
+      base = index[at]!;
+    }
+    if (base < 0) return false;
     const high = p.view.getUint16(p.macAt);
     const low = p.view.getInt32(p.macAt + 2);
-    const end = at + 1 + 2 * words[at]!;
-    for (let mac = at + 1; mac < end; mac += 2)
+    const end = base + Owner.first + 2 * words[base + Owner.macs]!;
+    for (let mac = base + Owner.first; mac < end; mac += 2)
       if (words[mac + 1] === low && words[mac] === high) return false;
     return true;
   }
 
-  #add(address: string, macs: readonly string[]): void {
+  /** An address with too many MACs is not judged: the one that is left out might be the sender. */
+  #add({ address, macs }: AddressOwners, base: number): void {
+    if (macs.length > macsMax) return;
     const { version, words: parsed } = parseWords(address);
-    this.#owners.key.set([...parsed, version]);
-    const at = this.#owners.locate() * ownerWords;
-    if (at < 0) return;
-    const { words } = this.#owners;
-    words[at] = macs.length;
+    const words = this.#words;
+    words.set([...parsed, version, macs.length], base);
     for (const [i, mac] of macs.entries()) {
       const digits = mac.replaceAll(':', '');
-      words[at + 1 + 2 * i] = Number.parseInt(digits.slice(0, 4), 16);
-      words[at + 2 + 2 * i] = Number.parseInt(digits.slice(4), 16);
+      words[base + Owner.first + 2 * i] = Number.parseInt(digits.slice(0, 4), 16);
+      words[base + Owner.first + 2 * i + 1] = Number.parseInt(digits.slice(4), 16);
     }
     const bit = Math.imul(parsed[3]!, filterFactor) >>> filterShift;
     this.#filter[bit >> 5]! |= 1 << (bit & 31);
+    const index = this.#index;
+    let at = bit & (index.length - 1);
+    while (index[at]! >= 0) at = (at + 1) & (index.length - 1);
+    index[at] = base;
   }
 }

@@ -200,7 +200,7 @@ export class Engine {
   #setScope(local: CaptureOptions['local']): void {
     this.#local = compileLocalScope(local);
     const judgeSides = (base: number) => this.#judgeSides(base);
-    const parts = { flows: this.flows, ledger: this.ledger, seed: this.#key[0], judgeSides };
+    const parts = { flows: this.flows, ledger: this.ledger, judgeSides };
     this.#guard = this.#keepsOwners ? AddressGuard.of(local.owners ?? [], parts) : null;
   }
 

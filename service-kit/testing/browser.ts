@@ -5,7 +5,8 @@ import { type Browser, chromium } from 'playwright-core';
 /** Debian's headless shell: the same engine, for a third of the processor time of the whole Chromium. */
 const shell = '/usr/lib/chromium/chromium-headless-shell';
 
-const options = {
+/** Looked for at each launch: a first run installs it. */
+const options = () => ({
   executablePath: existsSync(shell) ? shell : '/usr/bin/chromium',
   // Without a window and without requests of its own.
   args: [
@@ -18,14 +19,14 @@ const options = {
     '--disable-component-update',
     '--disable-sync',
   ],
-};
+});
 
 /** The address of a run's browser, in the environment of its tests. */
 const sharedAddress = 'SVC_TEST_BROWSER';
 
 /** Starts one Chromium for all tests that this process starts. */
 export async function shareBrowser(): Promise<AsyncDisposable> {
-  const server = await chromium.launchServer(options);
+  const server = await chromium.launchServer(options());
   process.env[sharedAddress] = server.wsEndpoint();
   return { [Symbol.asyncDispose]: () => server.close() };
 }
@@ -33,5 +34,5 @@ export async function shareBrowser(): Promise<AsyncDisposable> {
 /** Opens the run's browser, where nothing of another test is seen; Debian's Chromium, started for this test, without one. */
 export function launchBrowser(): Promise<Browser> {
   const address = process.env[sharedAddress];
-  return address ? chromium.connect(address) : chromium.launch(options);
+  return address ? chromium.connect(address) : chromium.launch(options());
 }

@@ -6,8 +6,11 @@ import type { ZxcvbnFactory } from '@zxcvbn-ts/core';
 
 /** A billion guesses: what a slow hash withstands when a database is stolen. */
 const guessesMin = 1e9;
-/** One word with a year and signs around it, of any language: what people make of a rule that asks for all of these. */
-const wordAndYear = /^(?=.*(19|20)\d\d)\P{L}*\p{L}{1,12}\P{L}*$/u;
+/**
+ * One word of any language with a year and a few signs around it: what people make of a rule that asks for all of these. Random
+ * hexadecimal digits, where letters are few and others many, are not that.
+ */
+const wordAndYear = /^(?=.*(19|20)\d\d)(?=\p{L}*(\P{L}\p{L}*){4,8}$)\P{L}*\p{L}{3,12}\P{L}*$/u;
 /** Longer passwords are judged by their beginning, because the time grows with the square of the length. */
 const judgedLengthMax = 64;
 

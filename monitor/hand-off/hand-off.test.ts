@@ -290,6 +290,12 @@ test('by itself a rule acts on servers of the reporting node alone; on others an
   assert.equal(await stage.handOff.approveAction(systemActor, siteId, unknown.id), false, 'it has started');
   await drain();
   assert.deepEqual(await startedOn(), ['192.0.2.30', '198.51.100.7', '198.51.100.8']);
+  // A dry run shows that it would wait.
+  await stage.addRule({ name: 'Rehearsal', prefixes: ['192.0.2.0/24'] }, 'dry_run');
+  await stage.say(stage.attack({ target: '192.0.2.40' }));
+  await drain();
+  const rehearsed = (await actions()).find(({ isDryRun }) => isDryRun)!;
+  assert.deepEqual([rehearsed.needsApproval, rehearsed.output], [true, '']);
   // An attack that ends before leaves nothing to start.
   await stage.say(stage.recovered(passing));
   await drain();

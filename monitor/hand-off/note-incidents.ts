@@ -28,7 +28,7 @@ export async function noteHandOff(trx: Queryable, changes: readonly IncidentChan
     rules
       .filter((rule) => isFor(rule, incident))
       .map(
-        (rule): store.Match => ({
+        (rule): Omit<store.Match, 'needsApproval'> => ({
           ruleId: rule.id,
           siteId: incident.siteId,
           incidentId: incident.id,
@@ -39,14 +39,13 @@ export async function noteHandOff(trx: Queryable, changes: readonly IncidentChan
           target: rule.target,
           holdSeconds: rule.holdSeconds,
           attack: attackOf(incident),
-          needsApproval: true,
         }),
       ),
   );
   const owners = matches.length > 0 ? await findAttackedOwners(trx, matches) : [];
   // A sensor's word alone must not cut off what no server of its node has, and never a gateway.
   const allowed = matches.flatMap((match, i) =>
-    owners[i] === 'host' ? [] : [{ ...match, needsApproval: owners[i] !== 'server' && !match.isDryRun }],
+    owners[i] === 'host' ? [] : [{ ...match, needsApproval: owners[i] !== 'server' }],
   );
   if (allowed.length === 0) return;
   const joined = await store.joinActions(trx, allowed);

@@ -122,7 +122,11 @@ test('NET-2.5: a live window of an uplink waits for the bridges’, and is witho
   for (let tick = 0; tick < 4; tick += 1) one.tick();
   assert.deepEqual(seen(), []);
   one.tick();
-  assert.deepEqual(seen(), [['uplink', 2]], 'not for ever, and the address is its owner’s again');
+  assert.deepEqual(
+    seen(),
+    [['uplink', 2]],
+    'after some ticks it goes without them, and no address is left out any more',
+  );
   one.follow({ owners: [] });
   one.offer(window('uplink', 210));
   assert.deepEqual(seen(), [['uplink', 2]], 'without owners nothing waits');

@@ -120,7 +120,7 @@ test('NET-3.2: attacks of a silent monitor are not said to go on', async () => {
   assert.match(list, /No news of 1 attack\./);
   assert.match(list, /unheard-1/);
   const overview = await read('/console/');
-  assert.match(overview, /One attack has no recent data/);
+  assert.match(overview, /No news of one attack/);
   assert.doesNotMatch(overview, /going on/);
 });
 

@@ -40,7 +40,7 @@ function wordsOf(item: AttentionItem): ItemWords {
       };
     case 'attacks_stale':
       return {
-        title: many(item.count, 'attack has no recent data', 'attacks have no recent data'),
+        title: `No news of ${item.count === 1 ? 'one attack' : `${formatCount(item.count)} attacks`}`,
         text: 'The monitor or its sensors are silent, so whether the attack goes on is unknown.',
         href: '/console/attacks/?state=stale',
       };

@@ -7,7 +7,7 @@ import type { Feed, FeedsDeps } from '#monitor/feeds/index.ts';
 import type { InboxDeps } from '#monitor/inbox/index.ts';
 import type { UploadConsumer } from '#monitor/intake/index.ts';
 import type { PlanSection } from '#monitor/sensors/index.ts';
-import type { Database } from '#service-kit/postgres/index.ts';
+import type { Database, EmbeddedUse } from '#service-kit/postgres/index.ts';
 import type { KeyWrapper } from '#service-kit/secrets/index.ts';
 import type { MonitorRole } from './roles.ts';
 
@@ -18,8 +18,8 @@ export interface Overrides {
   /** Wall time and waiting of the process; the time of SQL is the database's. */
   clock?: Clock;
   database?: Database;
-  /** For a command that may run beside `serve`: it uses the embedded database which that one runs. */
-  mayJoin?: boolean;
+  /** Who runs the embedded database. */
+  embedded?: EmbeddedUse;
   /** The key of the database's secrets. */
   keyWrapper?: KeyWrapper;
   /** Another engine of facts than PostgreSQL. */

@@ -60,7 +60,7 @@ export function createPlatform(config: MonitorConfig, overrides: Overrides): Pla
       readerUrl: config.readerDatabaseUrl,
       programDir: config.programDir,
       migrations,
-      mayJoin: overrides.mayJoin ?? false,
+      ...(overrides.embedded && { embedded: overrides.embedded }),
       reporter,
     });
   const db = () => database.db;

@@ -9,7 +9,12 @@ import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
 import { createLimits, type Limits } from '#service-kit/limits/index.ts';
 import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
-import { createDatabase, type Database, type Queryable } from '#service-kit/postgres/index.ts';
+import {
+  createDatabase,
+  type Database,
+  type EmbeddedUse,
+  type Queryable,
+} from '#service-kit/postgres/index.ts';
 import { createSecondFactors, factorSecrets, type SecondFactors } from '#service-kit/second-factors/index.ts';
 import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secrets/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
@@ -52,7 +57,7 @@ export function programDir(settings: OperationsSettings): string {
 export function createOperationsDatabase(
   settings: OperationsSettings,
   reporter: Reporter,
-  { url = settings.databaseUrl, mayJoin = false }: { url?: string | null; mayJoin?: boolean } = {},
+  { url = settings.databaseUrl, embedded = 'own' }: { url?: string | null; embedded?: EmbeddedUse } = {},
 ): Database {
   return createDatabase({
     program: 'operations',
@@ -62,7 +67,7 @@ export function createOperationsDatabase(
     migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
     // Well beyond any wait of usual work, and short enough that one locked account never holds every connection.
     lockTimeoutMs: 5_000,
-    mayJoin,
+    embedded,
     reporter,
   });
 }
@@ -72,7 +77,8 @@ export function createPlatform(settings: OperationsSettings, overrides: Override
   // A process of pages runs the embedded database; others on its machine join it.
   const servesWeb = overrides.roles?.has('web') ?? true;
   const database =
-    overrides.database ?? createOperationsDatabase(settings, reporter, { mayJoin: !servesWeb });
+    overrides.database ??
+    createOperationsDatabase(settings, reporter, { embedded: servesWeb ? 'own' : 'join' });
   const db = () => database.db;
   const pool = () => database.pool;
   const secrets = createSecrets({

@@ -9,7 +9,7 @@ export async function addOperator(
   environment: NodeJS.ProcessEnv,
   person: { email: string; name: string; role: OperatorRole },
 ): Promise<number> {
-  const monitor = compose(readConfig(environment), { mayJoin: true });
+  const monitor = compose(readConfig(environment), { embedded: 'existing' });
   if (process.stdin.isTTY) process.stderr.write('Password, then Ctrl-D: ');
   const password = (await text(process.stdin)).replace(/\r?\n$/, '');
   const stop = await startParts([monitor.database], monitor.reporter);

@@ -4,7 +4,9 @@ import { compose } from '../composition.ts';
 import { readConfig } from '../config.ts';
 
 export async function applyUploads(environment: NodeJS.ProcessEnv): Promise<number> {
-  const { database, factEngine, inbox, reporter } = compose(readConfig(environment), { mayJoin: true });
+  const { database, factEngine, inbox, reporter } = compose(readConfig(environment), {
+    embedded: 'existing',
+  });
   const stop = await startParts([database, factEngine.part], reporter);
   try {
     await inbox.drain();

@@ -34,7 +34,7 @@ export async function assess(environment: NodeJS.ProcessEnv, options: AssessOpti
     throw new CodedError('command.invalid', 'Give one of --cpe, --nmap, --address and --product.');
   // Faults of the command line and of files are told before the database starts.
   const read = options.address === undefined ? await readGiven(options) : null;
-  const monitor = compose(readConfig(environment), { mayJoin: true });
+  const monitor = compose(readConfig(environment), { embedded: 'existing' });
   const stop = await startParts([monitor.database], monitor.reporter);
   try {
     const services = read ?? (await readStored(monitor, options.address!));

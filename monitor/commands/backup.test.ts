@@ -34,6 +34,8 @@ test('a restored monitor continues: nothing is applied twice, waiting uploads ar
   const first = open('first');
   await first.monitor.database.start();
   t.after(() => first.monitor.database.stop());
+  const file = join(folder, 'monitor.backup');
+  await assert.rejects(backUp(first.target, file), /is empty\. Is SVC_DATA_DIR right\?/);
   const site = await first.monitor.sites.create(systemActor, 'Site');
   const { token } = await first.monitor.sensors.createToken(systemActor, site.id);
   const { credential } = (await first.monitor.sensors.enrol({
@@ -49,7 +51,6 @@ test('a restored monitor continues: nothing is applied twice, waiting uploads ar
   await deliver(first, applied);
   await first.monitor.inbox.drain();
   await deliver(first, waiting);
-  const file = join(folder, 'monitor.backup');
   await backUp(first.target, file);
   await deliver(first, later);
 

@@ -4,7 +4,7 @@ import { compose } from '../composition.ts';
 import { readConfig } from '../config.ts';
 
 export async function maintainMetrics(environment: NodeJS.ProcessEnv): Promise<number> {
-  const { database, retention, reporter } = compose(readConfig(environment), { mayJoin: true });
+  const { database, retention, reporter } = compose(readConfig(environment), { embedded: 'existing' });
   const stop = await startParts([database], reporter);
   try {
     const counts = await retention.runOnce();

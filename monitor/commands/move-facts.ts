@@ -24,7 +24,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 export async function moveFacts(environment: NodeJS.ProcessEnv, to: string): Promise<number> {
   const side = parseFactsSide(to, '--to');
   const config = readConfig(environment);
-  const { database, factEngine, inbox, db, clock, reporter } = compose(config, { mayJoin: true });
+  const { database, factEngine, inbox, db, clock, reporter } = compose(config, { embedded: 'existing' });
   const stopping = new AbortController();
   const stop = await startParts([database, factEngine.part], reporter);
   const onSignal = () => {
@@ -58,7 +58,7 @@ function describeSwitch(to: FactsSide): string {
 
 /** Gives a move up. */
 export async function cancelFactMove(environment: NodeJS.ProcessEnv): Promise<number> {
-  const { database, db, clock, reporter } = compose(readConfig(environment), { mayJoin: true });
+  const { database, db, clock, reporter } = compose(readConfig(environment), { embedded: 'existing' });
   const stop = await startParts([database], reporter);
   try {
     const had = await cancelMove(db, clock);
@@ -76,7 +76,7 @@ export async function cancelFactMove(environment: NodeJS.ProcessEnv): Promise<nu
 /** Deletes the facts of an engine that is not in use. */
 export async function deleteOtherFacts(environment: NodeJS.ProcessEnv, from: string): Promise<number> {
   const side = parseFactsSide(from, '--from');
-  const { database, db, reporter } = compose(readConfig(environment), { mayJoin: true });
+  const { database, db, reporter } = compose(readConfig(environment), { embedded: 'existing' });
   const stop = await startParts([database], reporter);
   try {
     say((await deleteFacts(db, side)) ? 'Deleted.' : 'There are no facts.');

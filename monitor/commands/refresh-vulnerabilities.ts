@@ -16,7 +16,9 @@ export async function refreshVulnerabilities(
   { isLoop, folder }: RefreshOptions,
 ): Promise<number> {
   if (isLoop && folder !== null) throw new CodedError('command.invalid', 'Use --loop or --from, not both.');
-  const { database, vulnerabilities, reporter, clock } = compose(readConfig(environment), { mayJoin: true });
+  const { database, vulnerabilities, reporter, clock } = compose(readConfig(environment), {
+    embedded: 'existing',
+  });
   if (isLoop)
     return runUntilSignal([database, ...vulnerabilities.parts], reporter, () => reporter.info('ready'));
   const stop = await startParts([database], reporter);

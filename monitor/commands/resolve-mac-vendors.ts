@@ -11,7 +11,7 @@ export async function resolveMacVendors(
   environment: NodeJS.ProcessEnv,
   options: { limit: number; isOffline: boolean },
 ): Promise<number> {
-  const { database, devices, vendors, reporter } = compose(readConfig(environment), { mayJoin: true });
+  const { database, devices, vendors, reporter } = compose(readConfig(environment), { embedded: 'existing' });
   const stop = await startParts([database], reporter);
   const interrupt = new AbortController();
   const onSignal = () => interrupt.abort();

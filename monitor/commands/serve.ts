@@ -15,7 +15,7 @@ export async function serve(
   if (only && config.isDemoWorld)
     throw new CodedError('config.invalid', 'A demo world runs in one process: leave out --only.');
   // A process with the console runs the embedded database; others on its machine join it.
-  const monitor = compose(config, only ? { roles: only, mayJoin: !only.has('web') } : {});
+  const monitor = compose(config, only ? { roles: only, embedded: only.has('web') ? 'own' : 'join' } : {});
   const server = await monitor.createServer();
   const parts = [monitor.database, monitor.secrets.part, monitor.factEngine.part, server, ...monitor.loops];
   if (config.isDemoWorld) parts.push(createDemoWorld(config, monitor));

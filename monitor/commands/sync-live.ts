@@ -6,7 +6,7 @@ import { live, type TickResult } from '../feeds/index.ts';
 import { describeState } from './sync-traffic.ts';
 
 export async function syncLive(environment: NodeJS.ProcessEnv, isLoop: boolean): Promise<number> {
-  const monitor = compose(readConfig(environment), { mayJoin: true });
+  const monitor = compose(readConfig(environment), { embedded: 'existing' });
   const { database, secrets, feeds, reporter } = monitor;
   const { loop, runOnce, state } = feeds.find(live.name);
   // Windows may be in a store of their own.

@@ -8,7 +8,7 @@ import { readConfig } from '../config.ts';
 import { type FeedState, incidents, minutes, type TickResult } from '../feeds/index.ts';
 
 export async function syncTraffic(environment: NodeJS.ProcessEnv, isLoop: boolean): Promise<number> {
-  const monitor = compose(readConfig(environment), { mayJoin: true });
+  const monitor = compose(readConfig(environment), { embedded: 'existing' });
   const { database, secrets, factEngine, feeds, reporter } = monitor;
   const [attacks, traffic] = [feeds.find(incidents.name), feeds.find(minutes.name)];
   if (isLoop) {

@@ -7,7 +7,7 @@ import { readConfig, secretsKeyPrefix } from '../config.ts';
 /** Opens the database for work on the keys of its secrets; running processes may continue. */
 export async function withSecrets(work: (target: SecretsTarget) => Promise<void>): Promise<void> {
   const config = readConfig(process.env);
-  const { database, secrets, reporter } = compose(config, { mayJoin: true });
+  const { database, secrets, reporter } = compose(config, { embedded: 'existing' });
   const stop = await startParts([database, secrets.part], reporter);
   try {
     await work({

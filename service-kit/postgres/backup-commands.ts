@@ -17,10 +17,11 @@ export function addBackupCommands(program: Command, readTarget: () => Promise<Ba
     .command('backup')
     .description('Copy the embedded database into one file, also while the program runs.')
     .argument('<file>', 'a new file; it holds secrets, so keep it as carefully as the database')
-    .action((file: string) =>
+    .option('--allow-empty', 'also a database in which nothing was done yet')
+    .action((file: string, { allowEmpty = false }: { allowEmpty?: boolean }) =>
       run(async (target) => {
         const { backUp } = await import('./backup.ts');
-        const { bytes, manifest } = await backUp(target, file);
+        const { bytes, manifest } = await backUp(target, file, { mayBeEmpty: allowEmpty });
         return `${file}: ${(bytes / 1e6).toFixed(1)} MB, everything committed before ${manifest.finishedAt}`;
       }),
     );

@@ -33,6 +33,7 @@ import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
 import pg from 'pg';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { refuseElsewhere } from './database-place.ts';
 import { createEmbeddedPostgres } from './embedded.ts';
 import { prepareRuntime } from './runtime.ts';
 
@@ -75,20 +76,25 @@ const leftOut = [
 const manifestName = 'svc-backup.json';
 
 /**
- * Writes a backup into `file`, beside a running program or without one. Throws `backup.external` with a database URL and
- * `backup.exists` where the file is there already.
+ * Writes a backup into `file`, beside a running program or without one. Throws `backup.external` with a database URL,
+ * `backup.exists` where the file is there already, and `backup.empty` where nothing was ever done in the database.
  */
 export async function backUp(
   target: BackupTarget,
   file: string,
+  { mayBeEmpty = false }: { mayBeEmpty?: boolean } = {},
 ): Promise<{ bytes: number; manifest: BackupManifest }> {
-  refuseExternal(target, `pg_dump --format=custom --file=${target.program}.dump "$${target.urlSetting}"`);
+  await refuseExternal(
+    target,
+    `pg_dump --format=custom --file=${target.program}.dump "$${target.urlSetting}"`,
+  );
   const path = resolve(file);
   if (await exists(path))
     throw new CodedError('backup.exists', `${path} exists already; a backup is never overwritten.`);
   if (!(await exists(dirname(path))))
     throw new CodedError('backup.no_folder', `There is no folder ${dirname(path)}.`);
   return withServer(target, async (url, dataDir) => {
+    if (!mayBeEmpty) await refuseEmpty(target, url);
     const part = `${path}.part`;
     const scratch = await mkdtemp(`${path}.work-`);
     try {
@@ -110,7 +116,7 @@ export async function backUp(
  * nothing was changed.
  */
 export async function restore(target: BackupTarget, file: string): Promise<BackupManifest> {
-  refuseExternal(target, `pg_restore --dbname="$${target.urlSetting}" ${target.program}.dump`);
+  await refuseExternal(target, `pg_restore --dbname="$${target.urlSetting}" ${target.program}.dump`);
   const dir = resolve(target.programDir, 'postgres');
   const dataDir = join(dir, 'data');
   if (await exists(dataDir)) {
@@ -137,8 +143,27 @@ export async function restore(target: BackupTarget, file: string): Promise<Backu
   }
 }
 
-function refuseExternal(target: BackupTarget, command: string): void {
-  if (target.url === null) return;
+/** A new database has nothing but what its migrations wrote: it is hardly the one that was meant. */
+async function refuseEmpty(target: BackupTarget, url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ is_used: boolean }>(
+      'select exists (select from audit_entries) as is_used',
+    );
+    if (!rows[0]!.is_used)
+      throw new CodedError(
+        'backup.empty',
+        `The database in ${target.programDir} is empty. Is SVC_DATA_DIR right? With --allow-empty it is copied all the same.`,
+      );
+  } finally {
+    await client.end();
+  }
+}
+
+async function refuseExternal(target: BackupTarget, command: string): Promise<void> {
+  if (target.url === null) return await refuseElsewhere(target);
   throw new CodedError(
     'backup.external',
     `${target.urlSetting} names a PostgreSQL of your own, which its own tools copy: ${command}`,

@@ -7,6 +7,7 @@ import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { speakCopy } from './copy.ts';
+import { checkPlace, type EmbeddedUse } from './database-place.ts';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 import { applyMigrations, findMissingMigrations } from './migrations.ts';
 import type { Queryable } from './queryable.ts';
@@ -28,8 +29,8 @@ export interface DatabaseOptions {
   lockTimeoutMs?: number;
   /** Another URL for connections that only read, as a role that may do nothing else; the same URL when absent. */
   readerUrl?: string | null;
-  /** Use the embedded server that another process of this program runs already, instead of failing; for commands. */
-  mayJoin?: boolean;
+  /** `own` when absent. */
+  embedded?: EmbeddedUse;
   reporter: Reporter;
 }
 
@@ -155,6 +156,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     },
     async start() {
       let url = options.url;
+      await checkPlace(options);
       if (url === null) {
         embedded = createEmbeddedPostgres({
           dir: `${options.programDir}/postgres`,
@@ -167,7 +169,7 @@ export function createDatabase(options: DatabaseOptions): Database {
           await embedded.start();
         } catch (error) {
           embedded = null;
-          if (!options.mayJoin || !hasCode(error, 'postgres.in_use')) throw error;
+          if ((options.embedded ?? 'own') === 'own' || !hasCode(error, 'postgres.in_use')) throw error;
         }
       }
       try {

@@ -8,7 +8,13 @@
 
 export { asColumns, type Columns, fromColumns } from './columns.ts';
 export { copyRows, copyText, readLines } from './copy.ts';
-export { createDatabase, type Database, type DatabaseOptions, listMissingMigrations } from './database.ts';
+export {
+  createDatabase,
+  type Database,
+  type DatabaseOptions,
+  listMissingMigrations,
+} from './database.ts';
+export type { EmbeddedUse } from './database-place.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 export { isConnectionFailure, isLockTimeout, isUniqueViolation } from './failures.ts';
 export type { Queryable } from './queryable.ts';

@@ -68,7 +68,7 @@ test('an upload to serve is applied by another process and read through the API,
     await using serve = await startServe('web,loops', settings);
     await using _worker = await startServe('inbox', { ...settings, SVC_MONITOR_HEALTH_PORT: '0' });
     // This process makes the tokens and waits for the inbox.
-    const here = compose(readConfig(settings), { mayJoin: true, reporter: silentReporter });
+    const here = compose(readConfig(settings), { embedded: 'existing', reporter: silentReporter });
     await here.database.start();
     await using _here = { [Symbol.asyncDispose]: () => here.database.stop() };
     const siteId = (await here.sites.create(systemActor, 'Test site')).id;

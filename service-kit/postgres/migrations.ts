@@ -36,7 +36,10 @@ export async function readMigrations(folders: readonly string[]): Promise<Migrat
   return migrations;
 }
 
-/** Applies what is missing; returns the names applied. Throws `migrations.changed` when an applied file was edited. */
+/**
+ * Applies what is missing; returns the names applied. Throws `migrations.changed` when an applied file was edited, and
+ * `migrations.newer` when a newer version of the program has brought the database further.
+ */
 export async function applyMigrations(client: pg.ClientBase, folders: readonly string[]): Promise<string[]> {
   const migrations = await readMigrations(folders);
   await client.query('select pg_advisory_lock($1)', [lockKey]);
@@ -47,6 +50,7 @@ export async function applyMigrations(client: pg.ClientBase, folders: readonly s
       'select name, checksum from schema_migrations',
     );
     const applied = new Map(rows.map((row) => [row.name, row.checksum]));
+    refuseNewer(migrations, [...applied.keys()]);
     const names: string[] = [];
     for (const migration of migrations) {
       const before = applied.get(migration.name);
@@ -65,6 +69,21 @@ export async function applyMigrations(client: pg.ClientBase, folders: readonly s
   } finally {
     await client.query('select pg_advisory_unlock($1)', [lockKey]);
   }
+}
+
+/** A program that does not know the tables would write into them what the newer one can't read. */
+function refuseNewer(migrations: readonly Migration[], applied: readonly string[]): void {
+  const ownerOf = (name: string) => name.slice(0, name.indexOf('/'));
+  const known = new Set(migrations.map(({ name }) => name));
+  const owners = new Set([...known].map(ownerOf));
+  const unknown = applied.filter((name) => owners.has(ownerOf(name)) && !known.has(name)).sort();
+  if (unknown.length === 0) return;
+  const last = unknown.at(-1)!;
+  const own = [...known].filter((name) => ownerOf(name) === ownerOf(last)).at(-1);
+  throw new CodedError(
+    'migrations.newer',
+    `The database is of a newer version of svc (${last}) than this program (${own}). Start the newer version, or restore a backup from before the upgrade (docs/operating/upgrade.md).`,
+  );
 }
 
 async function applyOne(client: pg.ClientBase, migration: Migration): Promise<void> {

@@ -58,7 +58,7 @@ export interface Payments {
     tenant: Pick<Tenant, 'id' | 'name'> & { email: string | null },
     urls: { returnUrl: string; cancelUrl: string },
   ): Promise<string>;
-  /** Saves the card and makes it the default. Throws `payments.no_card`. */
+  /** Saves the card and makes it the default. Throws `payments.no_card`, `payments.unavailable`. */
   finishCardSetup(actor: Actor, tenantId: number, setupReference: string): Promise<number>;
   /** False when the card is not one of the tenant's. */
   makeCardDefault(actor: Actor, tenantId: number, cardId: number): Promise<boolean>;

@@ -1,5 +1,5 @@
 /** Cards: given to the gateway on its own page, kept here by name only. */
-import { CodedError } from '#common/errors/index.ts';
+import { CodedError, describeError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant, type Tenant } from '#operations/accounts/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -27,8 +27,24 @@ export async function startCardSetup(
   urls: { returnUrl: string; cancelUrl: string },
 ): Promise<string> {
   requireSpender(actor, tenant.id);
-  const customerReference = await customerOf(deps, tenant);
-  return (await deps.gateway.startCardSetup({ customerReference, ...urls })).url;
+  const { url } = await ask(deps, async () =>
+    deps.gateway.startCardSetup({ customerReference: await customerOf(deps, tenant), ...urls }),
+  );
+  return url;
+}
+
+/** What the gateway says. Throws `payments.unavailable` where it says nothing or refuses us, and tells operators why. */
+async function ask<T>({ gateway, reporter }: PaymentsDeps, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    reporter.error('the payment gateway did not take a call about a card', {
+      gateway: gateway.name,
+      error: describeError(error),
+    });
+    const message = 'Payments are not available right now. Nothing was changed; try again later.';
+    throw new CodedError('payments.unavailable', message, {}, error);
+  }
 }
 
 async function customerOf(
@@ -43,7 +59,7 @@ async function customerOf(
 
 /**
  * Saves the card of a finished set-up and makes it the one that is charged. Doing it again changes nothing. Throws
- * `payments.no_card` for a set-up that is not finished or not this tenant's.
+ * `payments.no_card` for a set-up that is not finished or not this tenant's, and `payments.unavailable`.
  */
 export async function finishCardSetup(
   deps: PaymentsDeps,
@@ -53,7 +69,7 @@ export async function finishCardSetup(
 ): Promise<number> {
   requireSpender(actor, tenantId);
   const customer = await store.findCustomer(deps.db(), tenantId, deps.gateway.name);
-  const card = await deps.gateway.finishCardSetup(setupReference, customer);
+  const card = await ask(deps, () => deps.gateway.finishCardSetup(setupReference, customer));
   if (card === null) throw new CodedError('payments.no_card', 'No card was saved. Add it again.');
   return saveCard(deps, actor, tenantId, card);
 }

@@ -38,6 +38,9 @@ async function makeServer() {
       app.get('/broken', async () => {
         throw new Error('select password from people');
       });
+      app.get('/library', async () => {
+        throw Object.assign(new Error('Invalid API Key provided'), { statusCode: 401 });
+      });
       app.get('/database', async () => {
         throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
       });
@@ -63,6 +66,8 @@ test('errors have one body: code, message and request id, and never the inside o
   assert.equal(broken.statusCode, 500);
   assert.equal(broken.json().error.code, 'internal_error');
   assert.ok(!broken.body.includes('password'));
+  const library = await app.inject('/library');
+  assert.equal(library.statusCode, 500, 'what another service answered is not the caller’s fault');
   const database = await app.inject('/database');
   assert.equal(database.statusCode, 503);
   assert.equal(database.headers['retry-after'], '2');

@@ -318,7 +318,8 @@ function translate(error: FastifyError | HttpError, bodyLimit = bodyBytesMax): T
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return as(400, { code: 'bad_request', message: 'Content-Length does not fit the body.' });
   }
-  const status = error.statusCode ?? 500;
+  // Libraries put the status of an answer that they were given there too; only the server's own is the caller's.
+  const status = error.code?.startsWith('FST_') ? (error.statusCode ?? 500) : 500;
   if (status >= 400 && status < 500)
     return as(status, { code: 'bad_request', message: 'The request is malformed.' });
   return as(500, {

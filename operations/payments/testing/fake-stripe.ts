@@ -1,7 +1,7 @@
 /**
  * A process that speaks Stripe's wire format and keeps its own books, with the ways in which a gateway lets one down.
  *
- * Run as `fake-stripe.ts`; it prints its port. Beside Stripe's own paths it has `POST /testing/plan` for how the charge
+ * Run as `fake-stripe.ts`; it prints its port, and takes no key but `sk_test_x`. Beside Stripe's own paths it has `POST /testing/plan` for how the charge
  * of the next orders behaves, `GET /testing/books` for what it holds to be true, `GET /testing/heard` for all that it was told, and `POST /testing/late` to let the
  * late ones succeed now. Behaviour belongs to the intent, by its `charge_key` or the plan at its creation.
  */
@@ -76,6 +76,12 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   heard.push(`${request.method} ${request.url}\n${text}`);
   const path = request.url!.split('?')[0]!;
   if (path.startsWith('/testing/')) return testing(path, text, response);
+  if (request.headers.authorization !== 'Bearer sk_test_x')
+    return send(
+      response,
+      401,
+      problem(401, 'invalid_request_error', '', 'Invalid API Key provided: sk_test_****').body,
+    );
   const form = new URLSearchParams(text);
   const key = request.headers['idempotency-key'] as string | undefined;
   const known = key === undefined ? undefined : answers.get(key);

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
+import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
+import { startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { visit as visitSurface } from '#operations/testing/visit.ts';
@@ -156,4 +158,26 @@ test('a card is saved by a form with the session’s token, never by a GET', asy
   assert.deepEqual(await cards(), []);
   assert.equal((await post('/client/billing/cards/return', form)).status, 303);
   assert.equal((await cards())[0]?.last4, '4242');
+});
+
+test('with a wrong key at the gateway, and with none that answers, a customer reads that payments are not available', async () => {
+  const stripe = await startFakeStripe();
+  const gateway = createStripeGateway({
+    secretKey: 'sk_test_wrong',
+    apiUrl: stripe.url,
+    callbackSecret: null,
+  });
+  await using other = await createWorld({ gateway: () => gateway });
+  const { email, tenant } = await other.createCustomer('Unserved');
+  const { post } = await visitSurface(other, email, '/client/');
+  const form = { tenant: String(tenant.id), setup: 'cs_test_1' };
+  const refusal = async (path: string) => {
+    const answer = await post(`/client/billing/cards/${path}`, form);
+    assert.equal(answer.status, 503);
+    assert.match(await answer.text(), /Payments are not available right now\. Nothing was changed/);
+  };
+  await refusal('new');
+  await refusal('return');
+  await stripe[Symbol.asyncDispose]();
+  await refusal('new');
 });

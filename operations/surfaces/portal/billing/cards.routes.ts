@@ -1,7 +1,7 @@
 /** `/client/billing/cards/`: saving, choosing and removing the cards that are charged. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { CodedError } from '#common/errors/index.ts';
+import { describeError, hasCode } from '#common/errors/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
@@ -19,15 +19,19 @@ export function registerCards(app: App, deps: BillingRoutesDeps): void {
     const { tenant } = await choose(deps, visitor, request.body.tenant);
     const profile = await deps.accounts.billingProfileOf(tenant.id);
     const base = deps.publicUrl ?? `${request.protocol}://${request.host}`;
-    const url = await deps.payments.startCardSetup(
-      visitor.actor,
-      { ...tenant, email: profile?.email ?? null },
-      {
-        returnUrl: `${base}/client/billing/cards/return?tenant=${tenant.id}`,
-        cancelUrl: `${base}/client/billing/?tenant=${tenant.id}`,
-      },
-    );
-    return sendPage(reply, gatewayPage(visitor, url));
+    try {
+      const url = await deps.payments.startCardSetup(
+        visitor.actor,
+        { ...tenant, email: profile?.email ?? null },
+        {
+          returnUrl: `${base}/client/billing/cards/return?tenant=${tenant.id}`,
+          cancelUrl: `${base}/client/billing/?tenant=${tenant.id}`,
+        },
+      );
+      return sendPage(reply, gatewayPage(visitor, url));
+    } catch (error) {
+      return showRefusal(deps, request, reply, tenant.id, error);
+    }
   });
 
   // The gateway sends the customer back here with a GET, which changes nothing: the card is saved by the form that this
@@ -78,7 +82,27 @@ async function saveCard(
     await deps.payments.finishCardSetup(visitor.actor, tenant.id, setup);
     return back(reply, tenant, 'card');
   } catch (error) {
-    if (!(error instanceof CodedError) || error.code !== 'payments.no_card') throw error;
-    return showBilling(deps, visitor, reply, { tenant: String(tenant.id) }, { error: error.message }, 422);
+    return showRefusal(deps, request, reply, tenant.id, error);
   }
+}
+
+/** The page Billing with why no card was saved; throws every other error. */
+function showRefusal(
+  deps: BillingRoutesDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  tenantId: number,
+  error: unknown,
+): Promise<FastifyReply> {
+  const isUnavailable = hasCode(error, 'payments.unavailable');
+  if (!isUnavailable && !hasCode(error, 'payments.no_card')) throw error;
+  const why = { error: describeError(error) };
+  return showBilling(
+    deps,
+    request.visitor!,
+    reply,
+    { tenant: String(tenantId) },
+    why,
+    isUnavailable ? 503 : 422,
+  );
 }

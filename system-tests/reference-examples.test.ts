@@ -1,10 +1,11 @@
 // Slow: runs every example of the reference in order, and waits for what each begins.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { createClient } from '#clients/typescript/index.ts';
+import { answerOf, createClient } from '#clients/typescript/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { ensureImage, ensurePlan } from '#operations/catalog/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
@@ -132,7 +133,7 @@ async function runAsTypeScript(code: string, key: string): Promise<void> {
   const AsyncFunction = (async () => {}).constructor as new (
     ...given: string[]
   ) => (...given: unknown[]) => Promise<void>;
-  await new AsyncFunction('api', body)(api);
+  await new AsyncFunction('api', 'answerOf', 'console', body)(api, answerOf, { log() {} });
 }
 
 test('every curl command of the reference works as copied, with the reader’s key and ids', async () => {
@@ -165,6 +166,21 @@ test('every TypeScript example of the reference runs with the client, with valid
     for (const [, from] of code.matchAll(/from '([^']+)'/g)) assert.equal(from, 'svc-client', page);
     await assert.doesNotReject(runAsTypeScript(named(code), key), `${page} ${operation}: ${code}`);
   }
+});
+
+test('the first example of the client’s README runs from the order to the list', async () => {
+  const readme = readFileSync(new URL('../clients/typescript/README.md', import.meta.url), 'utf8');
+  const code = /```ts\n([\s\S]*?)```/.exec(readme)![1]!;
+  const customer = await world.createCustomer('README');
+  await runAsTypeScript(code, await world.createKey(customer));
+  const servers = await world.servers.listServers(systemActor, customer.tenant.id, {
+    limit: 9,
+    order: 'name',
+  });
+  assert.deepEqual(
+    servers.map(({ name }) => name),
+    ['web-2'],
+  );
 });
 
 test('the answer of a create call is shown with a descriptive name', () => {

@@ -79,6 +79,7 @@ export function createGate(deps: GateDeps): Gate {
         tenant: principal.tenants[0]!,
         budgetRemaining: allowance.remaining,
         counted: null,
+        changeablePart: '',
         authenticateAgain: () => authenticateAgain(request),
       };
     },

@@ -15,6 +15,8 @@ export interface Call {
   budgetRemaining: number;
   /** The call's number in its account's month; null while it is not to be counted, or when that failed. */
   counted: Promise<number | null> | null;
+  /** The first part of the answer's tag. */
+  changeablePart: string;
   /** Throws what a new call with this key for this workspace would be refused with. For calls that take long. */
   authenticateAgain(): Promise<void>;
 }

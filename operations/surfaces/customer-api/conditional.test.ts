@@ -117,6 +117,36 @@ test('the tag of a read, a list that has it, and * let a change through; a weak 
   assert.equal((await send('DELETE', path, await tag())).status, 202);
 });
 
+test('what the platform does meanwhile is no change: tags of a queued server and of a network that is not synced yet let changes through', async () => {
+  const { key, path: other, send, tag } = await customerWithServer('Meanwhile');
+  const made = await call('POST', '/api/v2/servers', { key, body: { plan: 'small', image: 'debian-12' } });
+  const network = await call('POST', '/api/v2/networks', { key, body: { name: 'back' } });
+  const [server, back] = [`/api/v2/servers/${made.body.id}`, `/api/v2/networks/${network.body.id}`];
+  await world.jobs.drain();
+  assert.equal((await call('GET', server, { key })).body.status, 'running');
+  assert.equal((await call('GET', back, { key })).body.sync.state, 'synced');
+  for (const [answer, path] of [
+    [made, server],
+    [network, back],
+  ] as const) {
+    const first = answer.headers.get('etag')!;
+    assert.notEqual(first, await tag(path), 'a read that has the first version gets the new one');
+    assert.equal((await send('PATCH', path, first, { name: 'renamed' })).status, 200, path);
+    assert.equal((await send('PATCH', path, first, { name: 'again' })).status, 412, path);
+  }
+  const [alone, empty] = [await tag(other), await tag(back)];
+  await call('POST', `${other}/networks`, { key, body: { network_id: network.body.id } });
+  assert.equal((await send('DELETE', other, alone)).status, 412, 'another caller attached a network');
+  assert.equal((await send('PATCH', back, empty, { name: 'third' })).status, 412);
+  await world.jobs.drain();
+  const both = await tag(other);
+  await call('DELETE', `${other}/networks/${network.body.id}`, { key });
+  assert.equal((await send('PATCH', other, both, { name: 'third' })).status, 412, 'it is being detached');
+  const detaching = await tag(other);
+  await world.jobs.drain();
+  assert.equal((await send('PATCH', other, detaching, { name: 'third' })).status, 200, 'it is detached');
+});
+
 test('of many changes under one tag one happens', async () => {
   const { path, tag, send } = await customerWithServer('One of many');
   const current = await tag();

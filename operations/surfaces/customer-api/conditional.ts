@@ -1,18 +1,42 @@
 /**
  * Conditional requests (RFC 9110, section 13): what an `ETag` is made of, and what `If-None-Match` and `If-Match` compare.
  *
- * A tag is a digest of the representation that a read answers with. A read compares both headers with its answer. A change compares `If-Match` inside its own
- * transaction, with the row locked: of two changes under one tag only the first one happens.
+ * A tag is a digest of the representation that a read answers with. A server's and a network's has another one before it, of what callers
+ * can change. A read compares both headers with its answer. A change compares the first part of `If-Match` inside its own transaction,
+ * with the row locked: of two changes under one tag only the first one happens, and a server that runs by now is still the one that
+ * its caller has seen when it was queued.
  */
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
+import { schemas } from '#contracts/customer-api/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-/** The strong tag of this representation. */
-export function entityTag(payload: string): string {
-  return `"${createHash('sha1').update(payload).digest('base64url')}"`;
+const digestOf = (text: string) => createHash('sha1').update(text).digest('base64url');
+
+/** The strong tag of this representation; `changeable` is what `changeablePart` gives for it. */
+export function entityTag(payload: string, changeable: string): string {
+  return `"${changeable}${digestOf(payload)}"`;
+}
+
+/** Networks or servers that a caller has attached; those that are being detached are not any more. */
+function attached<T extends { ip: string; state: string }>(all: readonly T[], idOf: (one: T) => number) {
+  return all.filter(({ state }) => state !== 'detaching').map((one) => [idOf(one), one.ip]);
+}
+
+/** The first part of the tag with its dot; empty for what no call changes under `If-Match`. */
+export function changeablePart(schema: TSchema | undefined, shown: unknown): string {
+  if (schema === schemas.Server) {
+    const { name, hostname, labels, private_networks, firewall } = shown as schemas.Server;
+    const networks = attached(private_networks, ({ network_id }) => network_id);
+    const { enabled, rule_count } = firewall;
+    return `${digestOf(JSON.stringify([name, hostname, labels, networks, enabled, rule_count]))}.`;
+  }
+  if (schema !== schemas.Network) return '';
+  const { name, description, labels, members } = shown as schemas.Network;
+  const servers = attached(members, ({ server_id }) => server_id);
+  return `${digestOf(JSON.stringify([name, description, labels, servers]))}.`;
 }
 
 interface TagList {
@@ -43,13 +67,12 @@ export function isKnown(header: string | undefined, tag: string): boolean {
 }
 
 /** `If-Match` compares strongly: a weak tag never matches. */
-function isMatch(list: TagList, tag: string): boolean {
-  return list.isAny || list.tags.some(({ isWeak, opaque }) => !isWeak && opaque === tag);
+function isMatch(list: TagList, isSame: (opaque: string) => boolean): boolean {
+  return list.isAny || list.tags.some(({ isWeak, opaque }) => !isWeak && isSame(opaque));
 }
 
 export interface Conditions<T> {
   request: FastifyRequest;
-  reply: FastifyReply;
   /** The schema with which reads answer. */
   schema: TSchema;
   /** What a read would answer now; null when there is nothing. */
@@ -62,7 +85,6 @@ export interface Conditions<T> {
  */
 export function preconditionOf<T>({
   request,
-  reply,
   schema,
   read,
 }: Conditions<T>): ((tx: Queryable) => Promise<void>) | undefined {
@@ -70,7 +92,10 @@ export function preconditionOf<T>({
   if (list === null) return undefined;
   return async (tx) => {
     const found = await read(tx);
-    if (found !== null && isMatch(list, tagOf(reply, schema, found))) return;
+    if (found !== null) {
+      const part = `"${changeablePart(schema, found)}`;
+      if (isMatch(list, (opaque) => opaque.startsWith(part))) return;
+    }
     throw new HttpError(412, {
       code: 'precondition_failed',
       reason: 'etag_mismatch',
@@ -87,7 +112,7 @@ export function requireMatch(request: FastifyRequest, readTag: () => string | nu
   const list = readIfMatch(request);
   if (list === null || list.isAny) return;
   const tag = readTag();
-  if (tag !== null && isMatch(list, tag)) return;
+  if (tag !== null && isMatch(list, (opaque) => opaque === tag)) return;
   throw new HttpError(412, {
     code: 'precondition_failed',
     reason: 'etag_mismatch',
@@ -108,7 +133,8 @@ type Json = Record<string, unknown>;
 
 /** The tag that a read of this would carry. */
 export function tagOf(reply: FastifyReply, schema: TSchema, shown: unknown): string {
-  return entityTag(reply.compileSerializationSchema(schema as Json)(shown as Json));
+  const payload = reply.compileSerializationSchema(schema as Json)(shown as Json);
+  return entityTag(payload, changeablePart(schema, shown));
 }
 
 /** For calls that have nothing to compare: ignored, the header would promise what is not kept. */

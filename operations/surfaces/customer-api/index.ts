@@ -32,7 +32,7 @@ import { tenantHandlers } from './account/tenants.routes.ts';
 import { usageHandlers } from './account/usage.routes.ts';
 import { createGate, type Gate } from './authenticate.ts';
 import type { Handler, Version } from './call.ts';
-import { entityTag, isKnown, refuseIfMatch, requireMatch, tagOf } from './conditional.ts';
+import { changeablePart, entityTag, isKnown, refuseIfMatch, requireMatch, tagOf } from './conditional.ts';
 import { networkHandlers } from './networks/networks.routes.ts';
 import { addCommonHeaders, registerPreflights, registerUnrouted, routePath } from './other-requests.ts';
 import { addRefusedBudget } from './rate-headers.ts';
@@ -122,9 +122,10 @@ function registerEndpoint(
   version: Version,
   handler: Handler,
 ): void {
+  const tagged = taggedStatuses(endpoint);
   api.route({
     method: endpoint.method,
-    config: { taggedStatuses: taggedStatuses(endpoint) },
+    config: { taggedStatuses: tagged },
     url: routePath(version, endpoint.path),
     schema: {
       response: Object.fromEntries(
@@ -145,11 +146,11 @@ function registerEndpoint(
         if (endpoint.query === undefined) checkNoQuery(request.query);
         if (endpoint.method !== 'GET' && !endpoint.headers?.includes('If-Match')) refuseIfMatch(request);
         const answer = await handler(request.call!, request, reply);
-        if (endpoint.method === 'GET') {
-          const status = reply.statusCode;
-          const schema = taggedStatuses(endpoint).has(status) ? endpoint.responses[status]!.schema! : null;
+        const { statusCode } = reply;
+        const schema = tagged.has(statusCode) ? endpoint.responses[statusCode]!.schema : undefined;
+        request.call!.changeablePart = changeablePart(schema, answer);
+        if (endpoint.method === 'GET')
           requireMatch(request, () => (schema ? tagOf(reply, schema, answer) : null));
-        }
         return answer;
       } catch (error) {
         addRefusedBudget(reply, error);
@@ -178,7 +179,9 @@ async function finishAnswer(
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   const tagged = (request.routeOptions.config as { taggedStatuses?: ReadonlySet<number> }).taggedStatuses;
   const isTagged = tagged?.has(reply.statusCode) === true && typeof payload === 'string';
-  const tag = (reply.getHeader('etag') as string | undefined) ?? (isTagged ? entityTag(payload) : null);
+  const tag =
+    (reply.getHeader('etag') as string | undefined) ??
+    (isTagged ? entityTag(payload, request.call?.changeablePart ?? '') : null);
   if (tag !== null) reply.header('etag', tag);
   reply.header('cache-control', isRead && tag !== null ? 'private, no-cache' : 'no-store');
   if (!isRead || tag === null || !isKnown(request.headers['if-none-match'], tag)) return payload;

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
+import { endpoints } from '#contracts/customer-api/endpoints.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { hostileBodies } from '#service-kit/testing/hostile-bodies.ts';
 import { type Call, type CallOptions, createApiClient } from './testing/client.ts';
 
 let world: World;
@@ -15,6 +17,9 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
+/** 20,000 take some minutes. */
+const hostileRequests = Number(process.env.SVC_TEST_HOSTILE_REQUESTS ?? 130);
+const headers = { 'content-type': 'application/json' };
 const order = { plan: 'small', image: 'debian-12', dry_run: true };
 
 /** The faults of a 422, as `path:code`. */
@@ -91,17 +96,26 @@ test('API-4.9: names are one line of visible text, keys are keys, user data is c
       200,
       name,
     );
+  const body = 'AAAAC3NzaC1lZDI1NTE5AAAAIIcvEZ6PfU56tmbpZIWoyu5t5wHpTWVHJabI5CqJAZxo';
+  const good = `ssh-ed25519 ${body} Jürgen at home`;
   const keys = [
     'not a key at all, friends',
     'ssh-ed25519 AAAAAAAAAAAAAAAA\nssh-rsa BBBB',
     '-----BEGIN OPENSSH PRIVATE KEY-----',
+    // Cut by a terminal or a form, within a string and where one ends.
+    good.slice(0, 60),
+    `ssh-ed25519 ${body.slice(0, 20)}`,
+    good.replace('ed25519', 'rsa'),
   ];
   for (const text of keys)
     assert.deepEqual(await faultsOf('POST', '/api/v2/servers', { body: { ...order, ssh_keys: [text] } }), [
       'ssh_keys.0:pattern',
     ]);
-  const good = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBh3 Jürgen at home';
-  const fits = { ...order, ssh_keys: [good], user_data: 'é'.repeat(32_768) };
+  const others = [
+    'ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABgQC59tjmeni1kzFyBa3L85mAIB3B8gEsyk9Nd2fnbVTpuYvBfGSb+x7EZysiwNxFaRnvmO6KOLllR82hp0vDTteSlVObjP7wiPvRJHkrhWHaoU73wKQ1UD0d/sy3D7HquRB53imE87URideEPzXmD0GkUbmJXs0VvIYZww6LDNgN2jspb8zmPr1IFPYOGautt6lO8gKyQsSVqLwuVCb59KlyogQ4o16fOnhilzf137/xBDIzdrubyPtB6bQ8/K8EcjipKdKICHOkPAEZmoc+UleJ/jzE5uN25GFFv8qw5vysKbI4jSw/0Du8+RGUBaka9I6kFp1A6GkaPIqSpIWQt0SgUrsjJ8Bl5FSTsdTRatpjy40DxwUn1LV72cOIw6RE3DnTNeKwjeJpmiCXtl3YZzsHnVVGIeWap4L4nrCSOcGJaW1salFHQHuOtD9lUSE7WkCmmL+2PiLimnavVkeuhLtU18VefBuYrzbQVl/zVJIXR3Epo6Mi3hCFjj2NSjAVPXc= me@home',
+    'ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBDjBw6hlC39lZOJyVyFHRz04JALLno+f1WRiHzEujkzFQbrhAHPVJ7eiQ42nKgQZnXU0k7vz/Iv/YgDNc1r+zno= me@home',
+  ];
+  const fits = { ...order, ssh_keys: [`${good}\n`, ...others], user_data: 'é'.repeat(32_768) };
   assert.equal((await call('POST', '/api/v2/servers', { key, body: fits })).status, 200);
   const userData = { ...order, user_data: 'é'.repeat(32_769) };
   assert.deepEqual(await faultsOf('POST', '/api/v2/servers', { body: userData }), ['user_data:maxLength']);
@@ -283,4 +297,55 @@ test('API-4: the actions of a server come in pages that hold all of them', async
   );
   const foreign = Buffer.from('networks:1').toString('base64url');
   assert.equal((await call('GET', `/api/v2/servers/${id}/actions?cursor=${foreign}`, { key })).status, 400);
+});
+
+test(`API-7: no value of JSON is a fault of the server, as a body or in any place of one, in ${hostileRequests} requests`, async () => {
+  const customer = await world.createCustomer('Hostile');
+  const hostile = await world.createKey(customer);
+  const { serverId } = await world.deploy(customer.tenant, 'hostile-1');
+  const network = await call('POST', '/api/v2/networks', { key: hostile, body: { name: 'hostile' } });
+  await world.jobs.drain();
+  const finding = { address: '203.0.113.10', transport: 'tcp', port: 443, fingerprint: 'a' };
+  const valid: Record<string, object> = {
+    createServer: {
+      ...{
+        ...order,
+        hostname: 'a.example',
+        labels: { a: 'b' },
+        ssh_keys: [],
+        user_data: '',
+        public_ip: true,
+      },
+      ...{ network_id: network.body.id, network_ip: '10.0.0.9', name: 'a', location: 'fra' },
+    },
+    updateServer: { name: 'a', hostname: 'a.example', labels: { a: 'b' } },
+    actOnServer: { action: 'shutdown', timeout_s: 5, on_timeout: 'stop' },
+    createNetwork: { name: 'a', cidr: '10.9.0.0/24', location: 'fra', description: 'a', labels: { a: 'b' } },
+    changeNetwork: { name: 'a', description: 'a', labels: { a: 'b' } },
+    attachServer: { network_id: network.body.id, ip: '10.0.0.9' },
+    ignoreServerFinding: { ...finding, reason: 'a', until: '2027-01-01T00:00:00Z' },
+  };
+  const taking = endpoints.filter((one) => 'body' in one);
+  // What removes things comes last.
+  const inOrder = taking.toSorted((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'));
+  const of = { server: serverId, network: network.body.id } as Record<string, number>;
+  for (const { id, method, path, params } of inOrder) {
+    const kinds: Record<string, string> = params;
+    const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(of[kinds[name]!]));
+    const count = Math.ceil(hostileRequests / taking.length);
+    for (const body of [
+      ...[null, true, 1e308, 'a', [], [null]],
+      ...hostileBodies(valid[id] ?? { tenant: 'a' }, count, 12),
+    ]) {
+      const answer = await call(method, `/api/v2${url}`, {
+        key: hostile,
+        raw: JSON.stringify(body),
+        headers,
+      });
+      const sent = JSON.stringify(body).slice(0, 2000);
+      assert.ok(answer.status < 500, `${answer.status} ${id} ${sent}: ${answer.text}`);
+      if (typeof body !== 'object' || body === null || Array.isArray(body))
+        assert.ok([404, 422].includes(answer.status), `${answer.status} ${id} ${sent}: ${answer.text}`);
+    }
+  }
 });

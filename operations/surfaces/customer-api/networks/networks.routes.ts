@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import {
@@ -119,10 +119,9 @@ function itemHandlers(
     if (network === null) throw notFound();
     return network;
   };
-  const precondition = (call: Call, request: FastifyRequest, reply: FastifyReply) =>
+  const precondition = (call: Call, request: FastifyRequest) =>
     preconditionOf({
       request,
-      reply,
       schema: schemas.Network,
       async read(tx) {
         const found = await networks.findNetworkIn(tx, call.actor, call.tenant.id, idOf(request));
@@ -132,21 +131,22 @@ function itemHandlers(
   return {
     readNetwork: async (call, request) => show(call, await find(call, request)),
 
-    async changeNetwork(call, request, reply) {
+    async changeNetwork(call, request) {
       const { id } = await find(call, request);
-      const body = bodyOf(call, request) as Record<string, unknown>;
-      for (const field of immutableFields) if (Object.hasOwn(body, field)) throw immutableField(field);
+      const body = bodyOf(call, request);
+      for (const field of immutableFields)
+        if (Object.hasOwn(Object(body), field)) throw immutableField(field);
       checkChange(body);
       const { name, description, labels } = body as schemas.ChangeNetworkRequest;
       const change = { name, description, labels };
-      const condition = precondition(call, request, reply);
+      const condition = precondition(call, request);
       return show(call, await networks.changeNetwork(call.actor, call.tenant.id, id, change, condition));
     },
 
     async deleteNetwork(call, request, reply) {
       const { id } = await find(call, request);
       checkSelection(bodyOf(call, request));
-      await networks.deleteNetwork(call.actor, call.tenant.id, id, precondition(call, request, reply));
+      await networks.deleteNetwork(call.actor, call.tenant.id, id, precondition(call, request));
       return reply.code(204).send();
     },
 
@@ -154,7 +154,7 @@ function itemHandlers(
       const { id } = await find(call, request);
       checkSelection(bodyOf(call, request));
       reply.code(202);
-      const condition = precondition(call, request, reply);
+      const condition = precondition(call, request);
       return show(call, await networks.syncNetwork(call.actor, call.tenant.id, id, condition));
     },
   };
@@ -180,7 +180,7 @@ function serverNetworkHandlers(
       checkAttach(body);
       const { network_id: networkId, ip } = body as schemas.AttachRequest;
       const input = { serverId, networkId, ip };
-      const precondition = serverPrecondition(servers, call, [request, reply]);
+      const precondition = serverPrecondition(servers, call, request);
       const { attachment, wasThere } = await networks.attachServer(
         call.actor,
         call.tenant.id,
@@ -197,7 +197,7 @@ function serverNetworkHandlers(
       if (!nics.some((nic) => nic.networkId === input.networkId)) throw notFound();
       checkSelection(bodyOf(call, request));
       reply.code(202);
-      const precondition = serverPrecondition(servers, call, [request, reply]);
+      const precondition = serverPrecondition(servers, call, request);
       return showAttachment(await networks.detachServer(call.actor, call.tenant.id, input, precondition));
     },
   };

@@ -75,7 +75,7 @@ export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
       if (typeof named === 'string') commandOf(named);
       checkAction(body);
       const wish = readWish(body as schemas.ActionRequest);
-      const precondition = serverPrecondition(servers, call, [request, reply]);
+      const precondition = serverPrecondition(servers, call, request);
       const action = await idempotent(deps.idempotency, {
         call,
         request,

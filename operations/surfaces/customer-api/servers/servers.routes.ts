@@ -41,21 +41,21 @@ export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
     listServers: (call, request, reply) => listServers(servers, call, request, reply),
     createServer: (call, request, reply) => createServer(deps, call, request, reply),
     readServer: (call, request, reply) => readServer(deps, call, request, reply),
-    async updateServer(call, request, reply) {
+    async updateServer(call, request) {
       const id = idOf(request);
       const body = bodyOf(call, request);
       // A missing server is a 404 before the body is validated, so that a body reveals nothing about another's server.
       await findServer(servers, call, id);
       checkUpdate(body);
       const { name, hostname, labels } = body as schemas.UpdateServerRequest;
-      const precondition = serverPrecondition(servers, call, [request, reply]);
+      const precondition = serverPrecondition(servers, call, request);
       await servers.describeServer(call.actor, call.tenant.id, id, { name, hostname, labels }, precondition);
       return showServer(await findServer(servers, call, id), call.tenant.currency);
     },
 
     async destroyServer(call, request, reply) {
       checkSelection(bodyOf(call, request));
-      const precondition = serverPrecondition(servers, call, [request, reply]);
+      const precondition = serverPrecondition(servers, call, request);
       const action = await servers.destroyServer(call.actor, call.tenant.id, idOf(request), { precondition });
       reply.code(202);
       return showAction(action);
@@ -144,12 +144,11 @@ async function readServer(deps: ServerRouteDeps, call: Call, request: FastifyReq
 export function serverPrecondition(
   servers: Servers,
   call: Call,
-  [request, reply]: [FastifyRequest, FastifyReply],
+  request: FastifyRequest,
 ): ReturnType<typeof preconditionOf> {
   const id = idOf(request);
   return preconditionOf({
     request,
-    reply,
     schema: schemas.Server,
     async read(tx) {
       const server = await servers.findServerIn(tx, call.actor, call.tenant.id, id);
@@ -166,7 +165,8 @@ function orderOf(call: Call, wanted: Omit<schemas.CreateServerRequest, 'dry_run'
     location: wanted.location,
     name: wanted.name,
     hostname: wanted.hostname,
-    sshKeys: wanted.ssh_keys,
+    // A file of a key ends with a new line.
+    sshKeys: wanted.ssh_keys?.map((key) => key.trim()),
     userData: wanted.user_data,
     labels: wanted.labels,
     networkId: wanted.network_id,

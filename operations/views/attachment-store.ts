@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Attachment, AttachmentState, NetworkMember } from './network-store.ts';
 import type { Scope } from './scope.ts';
+import { isLastInterface } from './server-store.ts';
 
 /** The same without a lock. */
 export async function hasServer(db: Queryable, scope: Scope, id: number): Promise<boolean> {
@@ -24,9 +25,7 @@ export async function listAttachments(db: Queryable, serverIds: readonly number[
   const { rows } = await sql<Attachment>`
     select a.server_id as "serverId", a.network_id as "networkId", n.name, n.cidr::text as cidr, host(a.ip) as ip,
       a.mac_address as "macAddress", a.state, a.error, a.requires_reboot as "requiresReboot",
-      not s.has_public_ip and a.state <> 'detaching' and not exists (
-        select 1 from network_attachments o where o.server_id = a.server_id and o.id <> a.id and o.state <> 'detaching')
-        as "isLastInterface",
+      ${sql.raw(isLastInterface)} as "isLastInterface",
       to_char(a.attached_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "attachedAt"
     from network_attachments a join private_networks n on n.id = a.network_id join servers s on s.id = a.server_id
     where a.server_id = any(${[...serverIds]}::bigint[]) order by a.server_id, a.id`.execute(db);

@@ -22,10 +22,9 @@ const addresses = `
       'reverseDns', a.reverse_dns) order by a.is_primary desc, a.id)
   from allocations a where a.server_id = s.id and a.released_at is null`;
 
-/** True for the one network interface of a server without a public address. */
-const isLastInterface = `not s.has_public_ip and a.state <> 'detaching' and not exists (
-    select 1 from network_attachments o
-    where o.server_id = s.id and o.id <> a.id and o.state <> 'detaching')`;
+/** True for the interface `a` of the server `s` where nothing else leads to it: one that is being attached may fail yet. */
+export const isLastInterface = `not s.has_public_ip and a.state <> 'detaching' and not exists (
+    select 1 from network_attachments o where o.server_id = s.id and o.id <> a.id and o.state = 'attached')`;
 
 /** Network interfaces of the server `s` on private networks. */
 const privateNetworks = `

@@ -156,6 +156,11 @@ test('API-4.7: a private-only server keeps its last interface, also when both ar
     'last_interface',
   ]);
   await call('POST', `${path}/networks`, { key, body: { network_id: two.id } });
+  assert.deepEqual(
+    errorOf(await call('DELETE', `${path}/networks/${one.id}`, { key })),
+    [409, 'last_interface'],
+    'the other is not attached yet',
+  );
   await world.jobs.drain();
   const nics = (await call('GET', path, { key })).body.private_networks;
   assert.deepEqual(

@@ -87,7 +87,9 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   sources: [['0.0.0.0/0', '::/0']],
   destinations: [[]],
   position: [1],
-  ssh_keys: [['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBh3 you@example.net']],
+  ssh_keys: [
+    ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIcvEZ6PfU56tmbpZIWoyu5t5wHpTWVHJabI5CqJAZxo you@example.net'],
+  ],
   user_data: ['#cloud-config\n'],
 };
 /** Mostly null in real answers, so null in the example. */

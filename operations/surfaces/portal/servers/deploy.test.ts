@@ -84,7 +84,8 @@ test('API-1.2: what the operation refuses stands at its field, nothing is ordere
   const network = await createNetwork(tenant, 'mine', '10.21.0.0/24');
   const theirs = await createNetwork(other.tenant, 'network of another', '10.22.0.0/24');
   const me = await visit(email);
-  const typed = { ...order, name: 'kept "words"', ssh_key: 'ssh-ed25519 AAAAC3Nza me@home' };
+  const keyBody = 'AAAAC3NzaC1lZDI1NTE5AAAAIIcvEZ6PfU56tmbpZIWoyu5t5wHpTWVHJabI5CqJAZxo';
+  const typed = { ...order, name: 'kept "words"', ssh_key: `ssh-ed25519 ${keyBody} me@home` };
   await me.post(path, { ...order, network, network_ip: '10.21.0.9' });
   const before = await serversOf(tenant);
   const cases: [Record<string, string>, string, RegExp][] = [
@@ -106,7 +107,7 @@ test('API-1.2: what the operation refuses stands at its field, nothing is ordere
     assert.equal(refused.status, 422, field);
     assert.match(errorAt(refused.text, field) ?? 'no error at the field', message);
     if (fields.name === undefined) assert.match(refused.text, /value="kept &quot;words&quot;"/);
-    if (fields.ssh_key === undefined) assert.match(refused.text, /ssh-ed25519 AAAAC3Nza me@home/);
+    if (fields.ssh_key === undefined) assert.ok(refused.text.includes(keyBody));
     if (fields.network_ip) assert.ok(refused.text.includes(`value="${fields.network_ip}"`));
     if (fields.private_only) assert.match(refused.text, /name="private_only"[^>]* checked/);
     assert.doesNotMatch(refused.text, /network of another/, 'nothing of another customer is named');

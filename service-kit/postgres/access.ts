@@ -6,36 +6,26 @@
  * no superuser, so that no statement of it can read a file or run a program of the host. `svc`, the superuser, is used
  * for backups and to prepare the rest.
  */
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
-import type { PostgresRuntime } from './runtime.ts';
+import { spawnInside } from '#common/folders/index.ts';
 
 /** The superuser of every embedded server. */
 export const adminRole = 'svc';
 
-/** Writes who is let in; the server reads it when it starts. */
-export async function writeAccessFiles(dataDir: string, runtime: PostgresRuntime): Promise<void> {
+/** Writes who is let in, as the server's user; the server reads it when it starts. */
+export async function writeAccessFiles(dataDir: string): Promise<void> {
   const people = [...new Set(['root', userInfo().username])];
-  await replace(
-    join(dataDir, 'pg_hba.conf'),
-    runtime,
-    'local all all peer map=svc\nlocal replication all peer map=svc\n',
-  );
+  const methods = 'local all all peer map=svc\nlocal replication all peer map=svc\n';
   // The map's last column is a role: these users may be any.
-  await replace(
-    join(dataDir, 'pg_ident.conf'),
-    runtime,
-    people.map((name) => `svc "${name}" all\n`).join(''),
-  );
-}
-
-async function replace(file: string, runtime: PostgresRuntime, text: string): Promise<void> {
-  if ((await readFile(file, 'utf8').catch(() => null)) === text) return;
-  await writeFile(file, text, { mode: 0o600 });
-  await runtime.giveFolder(file);
+  const map = people.map((name) => `svc "${name}" all\n`).join('');
+  const script =
+    'umask 077; rm -rf pg_hba.conf pg_ident.conf; printf %s "$1" > pg_hba.conf && printf %s "$2" > pg_ident.conf';
+  const writer = spawnInside(dataDir, ['sh', '-c', script, 'sh', methods, map], { stdio: 'ignore' });
+  const [code] = await once(writer, 'exit');
+  if (code !== 0) throw new Error(`the access files in ${dataDir} can't be written`);
 }
 
 /** Makes the program's role and database, and gives the role what is in it: servers of before had the superuser alone. */

@@ -1,9 +1,19 @@
 // Slow: makes and restores a whole server, beside a program that writes.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import {
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { zstdDecompressSync } from 'node:zlib';
 import pg from 'pg';
 import { silentReporter } from '#common/reporter/index.ts';
 import { type BackupTarget, backUp, restore } from './backup.ts';
@@ -78,6 +88,27 @@ test('a backup beside a writing program restores to one moment: all that was com
   assert.equal(both, a);
   assert.equal(unlogged, 0);
   assert.ok(a! >= before && a! <= after, `${before} ≤ ${a} ≤ ${after}`);
+});
+
+test('a backup by root holds no file that a link in the data names, and overwrites none beside its own', {
+  skip: process.getuid?.() === 0 ? false : 'needs root',
+}, async (t) => {
+  const target = targetIn('linked');
+  const server = serverOf(target);
+  await server.start();
+  t.after(() => server.stop());
+  const secret = randomBytes(16).toString('hex');
+  const aim = join(folder, 'secret');
+  writeFileSync(aim, secret, { mode: 0o600 });
+  const file = join(folder, 'linked.backup');
+  symlinkSync(aim, join(target.programDir, 'postgres/data/pg_wal/00000009.history'));
+  symlinkSync(aim, `${file}.part`);
+  await backUp(target, file);
+  assert.equal(zstdDecompressSync(readFileSync(file)).includes(secret), false);
+  assert.equal(readFileSync(aim, 'utf8'), secret);
+  const restored = targetIn('unlinked');
+  await restore(restored, file);
+  assert.notEqual(statSync(join(restored.programDir, 'postgres/data')).uid, 0);
 });
 
 test('what is cut, flipped or of another program is refused, and nothing stays of it', async () => {

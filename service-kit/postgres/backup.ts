@@ -6,17 +6,16 @@
  * is told, the files are copied while they change, and the log of that time goes with them, so that the restored server
  * recovers to one consistent moment. A temporary slot keeps the server from recycling that log meanwhile.
  *
- * The file is two tar archives, one after the other, in one zstd stream with a checksum; the last entry is a manifest, so
- * a file that was cut is never taken for whole. It holds every secret of the database: mode 0600.
+ * The file is tar archives, one after the other, in one zstd stream with a checksum; the last entry is a manifest, so
+ * a file that was cut is never taken for whole. It holds every secret of the database: mode 0600. What lies in the data
+ * folder is read and written as the server's user, so that no link in there leads root elsewhere.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import {
   access,
   chmod,
-  copyFile,
-  mkdir,
   mkdtemp,
   open,
   readdir,
@@ -26,16 +25,19 @@ import {
   stat,
   writeFile,
 } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
 import pg from 'pg';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
+import { makeFolderOf, removeTree, spawnInside } from '#common/folders/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { keepFolder } from './cluster.ts';
 import { refuseElsewhere } from './database-place.ts';
 import { createEmbeddedPostgres } from './embedded.ts';
-import { prepareRuntime } from './runtime.ts';
+import { chooseIdentity } from './identity.ts';
 
 export interface BackupTarget {
   /** `operations` or `monitor`: the database's name, and what a restore compares. */
@@ -96,8 +98,10 @@ export async function backUp(
   return withServer(target, async (url, dataDir) => {
     if (!mayBeEmpty) await refuseEmpty(target, url);
     const part = `${path}.part`;
-    const scratch = await mkdtemp(`${path}.work-`);
+    const scratch = await mkdtemp(join(tmpdir(), 'svc-backup-'));
     try {
+      // Of a backup that was killed, or of another user, where the folder is shared.
+      await rm(part, { force: true });
       const manifest = await copyServer(target, { url, dataDir, part, scratch });
       await syncFile(part);
       await rename(part, path);
@@ -125,21 +129,19 @@ export async function restore(target: BackupTarget, file: string): Promise<Backu
       `${dataDir} exists already. Stop the program and move that folder away first; nothing was changed.`,
     );
   }
-  await mkdir(dir, { recursive: true });
-  const runtime = await prepareRuntime(join(dir, 'runtime'));
+  keepFolder(dir, target.urlSetting);
   const fresh = `${dataDir}.restoring`;
-  await rm(fresh, { recursive: true, force: true });
-  await mkdir(fresh, { mode: 0o700 });
+  removeTree(fresh);
+  makeFolderOf(fresh, chooseIdentity());
   try {
     await unpack(file, fresh);
     const manifest = await readManifest(fresh, target);
     await rm(join(fresh, manifestName));
-    await runtime.giveTree(fresh);
     await chmod(fresh, 0o700);
     await rename(fresh, dataDir);
     return manifest;
   } finally {
-    await rm(fresh, { recursive: true, force: true });
+    removeTree(fresh);
   }
 }
 
@@ -215,7 +217,9 @@ async function copyServer(
     const { file: firstLog, version } = begun.rows[0]!;
     const excluded = leftOut.map((pattern) => `--exclude=${pattern}`);
     const sink = createSink(at.part);
-    await sink.add(tar(['-c', '-C', at.dataDir, '--numeric-owner', ...excluded, '.']));
+    // What changes or vanishes meanwhile is the rule here, and made good by the log.
+    const moving = ['--warning=no-file-changed', '--warning=no-file-removed', '--ignore-failed-read'];
+    await sink.add(tar(at.dataDir, ['-c', '--numeric-owner', ...moving, ...excluded, '.']));
     const ended = await client.query<{ label: string; file: string; at: Date }>(
       `select labelfile as label, pg_walfile_name(lsn) as file, now() as at from pg_backup_stop(wait_for_archive => false)`,
     );
@@ -226,10 +230,11 @@ async function copyServer(
       postgres: version,
       finishedAt: finishedAt.toISOString(),
     };
-    await copyLog(join(at.dataDir, 'pg_wal'), join(at.scratch, 'pg_wal'), firstLog, lastLog);
+    const segments = await logSegments(join(at.dataDir, 'pg_wal'), firstLog, lastLog);
+    await sink.add(tar(at.dataDir, ['-c', '--numeric-owner', ...segments.map((name) => `./pg_wal/${name}`)]));
     await writeFile(join(at.scratch, 'backup_label'), label);
     await writeFile(join(at.scratch, manifestName), `${JSON.stringify(manifest)}\n`);
-    await sink.add(tar(['-c', '-C', at.scratch, './backup_label', './pg_wal', `./${manifestName}`]));
+    await sink.add(tar(at.scratch, ['-c', './backup_label', `./${manifestName}`]));
     await sink.end();
     return manifest;
   } finally {
@@ -238,17 +243,16 @@ async function copyServer(
 }
 
 /** Segments of the log from the backup's beginning to its end, and the histories of time lines. */
-async function copyLog(from: string, to: string, first: string, last: string): Promise<void> {
-  await mkdir(to);
+async function logSegments(folder: string, first: string, last: string): Promise<string[]> {
   const isNeeded = (name: string) =>
     name.endsWith('.history') || (/^[0-9A-F]{24}$/.test(name) && name >= first && name <= last);
-  for (const name of (await readdir(from)).filter(isNeeded)) await copyFile(join(from, name), join(to, name));
+  return (await readdir(folder)).filter(isNeeded);
 }
 
 /** A compressed file that tar archives are added to, one after the other. */
 function createSink(path: string) {
   const compress = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } });
-  const written = pipeline(compress, createWriteStream(path, { mode: 0o600, flags: 'w' }));
+  const written = pipeline(compress, createWriteStream(path, { mode: 0o600, flags: 'wx' }));
   written.catch(() => {});
   return {
     async add(archive: ChildProcess): Promise<void> {
@@ -257,7 +261,7 @@ function createSink(path: string) {
         if (!compress.write(piece)) await Promise.race([once(compress, 'drain'), written]);
       }
       const [code] = (await ended) as [number | null];
-      // 1: a file changed while it was read. That is the rule here, and what the log makes good.
+      // 1: a file changed while it was read.
       if (code !== 0 && code !== 1) throw new CodedError('backup.tar', `tar ended with exit code ${code}.`);
     },
     async end(): Promise<void> {
@@ -267,10 +271,9 @@ function createSink(path: string) {
   };
 }
 
-/** GNU tar; what it says about files that change or vanish meanwhile, or about a damaged archive, is said by us. */
-function tar(args: readonly string[]): ChildProcess {
-  const quiet = ['--warning=no-file-changed', '--warning=no-file-removed', '--ignore-failed-read'];
-  return spawn('tar', [...quiet, ...args], { stdio: ['pipe', 'pipe', 'ignore'] });
+/** GNU tar in a folder, as the folder's owner; what it says of a damaged archive is said by us. */
+function tar(folder: string, args: readonly string[]): ChildProcess {
+  return spawnInside(folder, ['tar', ...args], { stdio: ['pipe', 'pipe', 'ignore'] });
 }
 
 async function unpack(file: string, folder: string): Promise<void> {
@@ -281,7 +284,7 @@ async function unpack(file: string, folder: string): Promise<void> {
       {},
       error,
     );
-  const archive = tar(['-x', '--ignore-zeros', '--no-same-owner', '-C', folder]);
+  const archive = tar(folder, ['-x', '--ignore-zeros', '--no-same-owner']);
   const ended = once(archive, 'close');
   try {
     await pipeline(createReadStream(file), createZstdDecompress(), archive.stdin!);

@@ -3,14 +3,17 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmodSync, existsSync, lchownSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { open, readFile, rename } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { CodedError, describeError } from '#common/errors/index.ts';
-import { makeFolders } from '#common/folders/index.ts';
-import { adminRole } from './access.ts';
+import { giveTree, makeFolderOf, makeFolders, removeTree } from '#common/folders/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { adminRole, writeAccessFiles } from './access.ts';
 import { isPassable } from './identity.ts';
-import { dataFolder, type PostgresRuntime } from './runtime.ts';
+import { stopOrphan } from './orphan.ts';
+import { dataFolder, type PostgresRuntime, prepareRuntime } from './runtime.ts';
 
 export function serverSettings(socketDir: string): Record<string, string> {
   return {
@@ -37,7 +40,34 @@ export function socketFolder(dir: string): string {
   return `/tmp/svc-postgres-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}`;
 }
 
-export async function makeFolder(dir: string, urlSetting: string): Promise<void> {
+/**
+ * Prepares the folder of a cluster for the start of its server. The server's user has the folders `data` and `socket` in it
+ * and can exchange neither. In earlier versions it owned the folder above them too: what it may have put there, other than
+ * data, is removed.
+ */
+export async function prepareCluster(
+  dir: string,
+  urlSetting: string,
+  reporter: Reporter,
+): Promise<PostgresRuntime> {
+  const dataDir = join(dir, 'data');
+  const logFile = join(dir, 'server.log');
+  keepFolder(dir, urlSetting);
+  refuseForeignLink(dataDir);
+  const runtime = await prepareRuntime(join(dir, 'runtime'));
+  const socketDir = socketFolder(dir);
+  makeSocketFolder(dir, socketDir, runtime);
+  removeTree(logFile);
+  await initialise(runtime, dataDir, logFile);
+  // An earlier version's server, which may still run, had another user.
+  await stopOrphan(dataDir, socketDir, reporter);
+  giveTree(realpathSync(dataDir), runtime);
+  await writeAccessFiles(dataDir);
+  return runtime;
+}
+
+/** Makes the folder of a cluster, whose names no lesser user than the program's own can exchange. */
+export function keepFolder(dir: string, urlSetting: string): void {
   try {
     makeFolders(dir);
   } catch (error) {
@@ -48,33 +78,47 @@ export async function makeFolder(dir: string, urlSetting: string): Promise<void>
       error,
     );
   }
-}
-
-/** The socket is the only way in, and its folder admits the owner alone. A folder of another user is refused. */
-export async function makeSocketFolder(socketDir: string, runtime: PostgresRuntime): Promise<void> {
-  await mkdir(socketDir, { recursive: true, mode: 0o700 });
-  await runtime.giveFolder(socketDir);
-  const facts = await lstat(socketDir);
-  if (!facts.isDirectory() || facts.uid !== runtime.uid) {
+  if (process.getuid?.() !== 0) return;
+  const { uid } = statSync(dirname(dir));
+  if (uid !== 0) {
     throw new CodedError(
-      'postgres.socket_folder',
-      `${socketDir} belongs to another user. Remove it and start again.`,
+      'data_dir.foreign',
+      `${dirname(dir)} belongs to user ${uid}, who could lead root to any other file. Run this as that user (setpriv --reuid=${uid} …), or give the folder to root.`,
     );
   }
-  await chmod(socketDir, 0o700);
+  const place = realpathSync(dir);
+  lchownSync(place, 0, 0);
+  // The server's user passes it on its way to the socket.
+  chmodSync(place, 0o755);
+}
+
+/** An operator may keep the data elsewhere, by a link; the server's user may not say where root works. */
+function refuseForeignLink(dataDir: string): void {
+  const facts = lstatSync(dataDir, { throwIfNoEntry: false });
+  if (!facts?.isSymbolicLink() || process.getuid?.() !== 0 || facts.uid === 0) return;
+  throw new CodedError(
+    'postgres.foreign_link',
+    `${dataDir} is a link to ${readlinkSync(dataDir)} that root did not make. Put the data back in its place, or remove the link and make it again as root.`,
+  );
+}
+
+/** The socket is the only way in, and its folder admits the owner alone. */
+function makeSocketFolder(dir: string, socketDir: string, runtime: PostgresRuntime): void {
+  if (makeFolderOf(socketDir, runtime)) return;
+  if (socketDir === join(dir, 'socket')) removeTree(socketDir);
+  if (makeFolderOf(socketDir, runtime)) return;
+  throw new CodedError(
+    'postgres.socket_folder',
+    `${socketDir} is a link or belongs to another user. Remove it and start again.`,
+  );
 }
 
 /** initdb into a folder beside, then a rename: a crash in between leaves nothing that looks finished. */
-export async function initialise(runtime: PostgresRuntime, dataDir: string, logFile: string): Promise<void> {
-  const isThere = await readFile(join(dataDir, 'PG_VERSION'), 'utf8').then(
-    () => true,
-    () => false,
-  );
-  if (isThere) return;
+async function initialise(runtime: PostgresRuntime, dataDir: string, logFile: string): Promise<void> {
+  if (existsSync(join(dataDir, 'PG_VERSION'))) return;
   const fresh = `${dataDir}.new`;
-  await rm(fresh, { recursive: true, force: true });
-  await mkdir(fresh, { mode: 0o700 });
-  await runtime.giveFolder(fresh);
+  removeTree(fresh);
+  makeFolderOf(fresh, runtime);
   const log = await open(logFile, 'a', 0o600);
   const args = [
     '-D',

@@ -3,13 +3,17 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   chownSync,
   existsSync,
+  lstatSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   realpathSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -19,6 +23,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { silentReporter } from '#common/reporter/index.ts';
+import { asUser, findUser } from '#common/system-users/index.ts';
 import { createDatabase } from './index.ts';
 import { embeddedIn, query } from './testing/embedded-server.ts';
 
@@ -28,6 +33,7 @@ test('a stop while the killed server is started again leaves none behind, so tha
     import { readFileSync } from 'node:fs';
     import { createEmbeddedPostgres } from '#service-kit/postgres/index.ts';
     import { silentReporter } from '#common/reporter/index.ts';
+import { asUser, findUser } from '#common/system-users/index.ts';
     const ended = Promise.withResolvers();
     const reporter = { ...silentReporter, warn: ended.resolve };
     const server = createEmbeddedPostgres({ dir: process.argv[1], databaseName: 'operations', urlSetting: 'X', reporter });
@@ -62,6 +68,7 @@ async function startOwner(dir: string) {
   const script = `
     import { createEmbeddedPostgres } from '#service-kit/postgres/index.ts';
     import { silentReporter } from '#common/reporter/index.ts';
+import { asUser, findUser } from '#common/system-users/index.ts';
     const server = createEmbeddedPostgres({ dir: process.argv[1], databaseName: 'operations', urlSetting: 'X', reporter: silentReporter });
     await server.start();
     console.log(server.url);
@@ -251,5 +258,70 @@ test(
     await query(again.url, "insert into kept (m) values ('bad')");
     assert.notEqual(statSync(data).uid, otherUser);
     assert.match(readFileSync(join(data, 'pg_hba.conf'), 'utf8'), /peer/);
+  },
+);
+
+test(
+  "links that the server's user puts where root works change none of what they name; the data's are refused",
+  needsRoot,
+  async (t) => {
+    const above = mkdtempSync(join(tmpdir(), 'svc-pg-'));
+    t.after(() => rmSync(above, { recursive: true }));
+    // So that the socket is inside.
+    chmodSync(above, 0o755);
+    const dir = join(above, 'postgres');
+    const first = embeddedIn(dir);
+    await first.start();
+    assert.equal(statSync(dir).uid, 0);
+    await query(first.url, 'create table kept (n int); insert into kept values (7)');
+    await first.stop();
+    const user = findUser('svc-postgres')!;
+    const asServer = (...command: string[]) => {
+      const [program, ...words] = [...asUser(user), ...command];
+      const { status, stderr } = spawnSync(program!, words, { encoding: 'utf8' });
+      assert.equal(status, 0, stderr);
+    };
+    assert.throws(() => asServer('ln', '-s', '/etc/passwd', join(dir, 'planted')), /Permission denied/);
+
+    // In earlier versions the folder was the server's.
+    chownSync(dir, user.uid, user.gid);
+    const aims = join(above, 'aims');
+    mkdirSync(aims);
+    const places = ['server.log', 'data/pg_hba.conf', 'data/pg_ident.conf', 'socket', 'runtime', 'data.new'];
+    for (const [i, place] of places.entries()) {
+      const aim = join(aims, String(i));
+      if (place.includes('.') && place !== 'data.new') writeFileSync(aim, `text ${i}`, { mode: 0o640 });
+      else mkdirSync(aim, { mode: 0o750 });
+      asServer('sh', '-c', '[ ! -e "$0" ] || mv "$0" "$0.moved"', join(dir, place));
+      asServer('ln', '-s', aim, join(dir, place));
+    }
+    const facts = () =>
+      ['.', ...readdirSync(aims)].map((name) => {
+        const { uid, gid, mode, size, mtimeMs } = lstatSync(join(aims, name));
+        const inside =
+          mode & 0o040000 ? readdirSync(join(aims, name)) : readFileSync(join(aims, name), 'utf8');
+        return { name, uid, gid, mode, size, mtimeMs, inside };
+      });
+    const before = facts();
+    const again = embeddedIn(dir);
+    await again.start();
+    t.after(() => again.stop());
+    assert.deepEqual(await query(again.url, 'select n from kept'), [{ n: 7 }]);
+    assert.deepEqual(facts(), before);
+    assert.equal(lstatSync(dir).uid, 0, "the folder is root's from then on");
+    await again.stop();
+
+    chownSync(dir, user.uid, user.gid);
+    asServer('mv', join(dir, 'data'), join(dir, 'moved'));
+    asServer('ln', '-s', aims, join(dir, 'data'));
+    const refused = embeddedIn(dir);
+    await assert.rejects(refused.start(), /is a link to .*\/aims that root did not make\. Put the data back/);
+    assert.deepEqual(facts(), before);
+    rmSync(join(dir, 'data'));
+    renameSync(join(dir, 'moved'), join(dir, 'data'));
+    const last = embeddedIn(dir);
+    await last.start();
+    t.after(() => last.stop());
+    assert.deepEqual(await query(last.url, 'select n from kept'), [{ n: 7 }]);
   },
 );

@@ -6,16 +6,13 @@
  * behind.
  */
 import { createHash } from 'node:crypto';
-import { truncate } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join, resolve } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { adminRole, prepareDatabase, protectAudit, writeAccessFiles } from './access.ts';
-import { initialise, makeFolder, makeSocketFolder, socketFolder } from './cluster.ts';
-import { stopOrphan } from './orphan.ts';
-import { prepareRuntime } from './runtime.ts';
+import { adminRole, prepareDatabase, protectAudit } from './access.ts';
+import { prepareCluster, socketFolder } from './cluster.ts';
 import { createServerProcess, type ServerProcess } from './server-process.ts';
 
 export interface EmbeddedPostgresOptions {
@@ -62,17 +59,7 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
       lock = await takeLock(dir);
       server = createServerProcess({ dataDir, logFile, socketDir, settings, reporter });
       try {
-        await makeFolder(dir, options.urlSetting);
-        const runtime = await prepareRuntime(join(dir, 'runtime'));
-        await runtime.giveFolder(dir);
-        await makeSocketFolder(socketDir(), runtime);
-        await initialise(runtime, dataDir, logFile);
-        // An earlier version's server, which may still run, had another user.
-        await stopOrphan(dataDir, socketDir(), reporter);
-        await runtime.giveTree(dataDir);
-        await writeAccessFiles(dataDir, runtime);
-        await truncate(logFile, 0).catch(() => {});
-        await server.launch(runtime);
+        await server.launch(await prepareCluster(dir, options.urlSetting, reporter));
         await prepareDatabase(socketDir(), options.databaseName);
       } catch (error) {
         await this.stop();

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -31,4 +39,19 @@ test('a dead server that its parent has not collected yet is waited for, not tak
   parent.kill();
   await stopped;
   assert.ok(isGone);
+});
+
+test("a server of another user is none of the folder's: its user has root end nothing that it may not end itself", {
+  skip: process.getuid?.() === 0 ? false : 'needs root',
+}, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'svc-orphan-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  copyFileSync('/bin/sleep', join(dir, 'postgres'));
+  const server = spawn(join(dir, 'postgres'), ['600'], { stdio: 'ignore' });
+  t.after(() => server.kill('SIGKILL'));
+  await once(server, 'spawn');
+  writeFileSync(join(dir, 'postmaster.pid'), `${server.pid}\n`);
+  chownSync(dir, 65_534, 65_534);
+  await stopOrphan(dir, join(dir, 'socket'), silentReporter);
+  assert.match(readFileSync(`/proc/${server.pid}/stat`, 'utf8'), /\(postgres\) [SRD]/);
 });

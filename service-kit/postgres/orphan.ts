@@ -3,8 +3,8 @@
  * deleted or replaced, and still holds our socket. It is stopped and waited for, never worked around: deleting its pid file
  * would let two servers write the same files.
  */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 
@@ -13,7 +13,8 @@ const collectedWithinMs = 10_000;
 
 /**
  * Stops the servers that `postmaster.pid` and the lock of the socket name, when they are alive, and waits until their numbers
- * are free: a server that starts while the dead one is still a zombie takes it for a living rival and refuses.
+ * are free: a server that starts while the dead one is still a zombie takes it for a living rival and refuses. Only a server
+ * of the folder's own user counts: that user writes these files, and may not have root end the server of another.
  */
 export async function stopOrphan(dataDir: string, socketDir: string, reporter: Reporter): Promise<void> {
   for (const file of [join(dataDir, 'postmaster.pid'), join(socketDir, '.s.PGSQL.5432.lock')])
@@ -24,11 +25,12 @@ async function stopNamed(pidFile: string, reporter: Reporter): Promise<void> {
   const lines = (await readFile(pidFile, 'utf8').catch(() => '')).split('\n');
   const pid = Number(lines[0]);
   if (!Number.isInteger(pid) || pid <= 1) return;
-  if ((await stateOf(pid)) === 'running') {
+  const { uid } = await stat(dirname(pidFile));
+  if ((await stateOf(pid, uid)) === 'running') {
     reporter.warn('stopping a postgresql that an earlier run left behind', { pid });
-    await stopRunning(pid);
+    await stopRunning(pid, uid);
   }
-  if (!(await waitFor(async () => (await stateOf(pid)) === 'gone', collectedWithinMs))) {
+  if (!(await waitFor(async () => (await stateOf(pid, uid)) === 'gone', collectedWithinMs))) {
     throw new CodedError(
       'postgres.orphan',
       `A dead PostgreSQL of an earlier run (process ${pid}) is not collected by its parent. End that process first.`,
@@ -36,7 +38,7 @@ async function stopNamed(pidFile: string, reporter: Reporter): Promise<void> {
   }
 }
 
-async function stopRunning(pid: number): Promise<void> {
+async function stopRunning(pid: number, uid: number): Promise<void> {
   for (const [signal, patienceMs] of [
     ['SIGINT', 10_000],
     ['SIGQUIT', 5_000],
@@ -46,7 +48,7 @@ async function stopRunning(pid: number): Promise<void> {
     } catch {
       return;
     }
-    if (await waitFor(async () => (await stateOf(pid)) !== 'running', patienceMs)) return;
+    if (await waitFor(async () => (await stateOf(pid, uid)) !== 'running', patienceMs)) return;
   }
   throw new CodedError(
     'postgres.orphan',
@@ -63,10 +65,10 @@ async function waitFor(isDone: () => Promise<boolean>, patienceMs: number): Prom
   }
 }
 
-/** `gone` also for something else that got the number. */
-async function stateOf(pid: number): Promise<'running' | 'dead' | 'gone'> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  const match = /^\d+ \((.*)\) (.)/s.exec(stat);
-  if (match?.[1] !== 'postgres') return 'gone';
-  return match[2] === 'Z' || match[2] === 'X' ? 'dead' : 'running';
+/** `gone` also for something else that got the number, and for the server of another user. */
+async function stateOf(pid: number, uid: number): Promise<'running' | 'dead' | 'gone'> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const of = (name: string) => new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(status)?.[1];
+  if (of('Name') !== 'postgres' || Number(of('Uid')) !== uid) return 'gone';
+  return of('State') === 'Z' || of('State') === 'X' ? 'dead' : 'running';
 }

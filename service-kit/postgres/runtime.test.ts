@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { makeFolderOf } from '#common/folders/index.ts';
 import { copyBinaries, dataFolder, prepareRuntime } from './runtime.ts';
 
 test('the packaged binaries run from below a folder that only its owner may enter, for root too', async (t) => {
@@ -24,8 +25,7 @@ test('the packaged binaries run from below a folder that only its owner may ente
   cpSync(fileURLToPath(packaged), binaries, { recursive: true, verbatimSymlinks: true });
   const runtime = await prepareRuntime(join(base, 'runtime'), binaries);
   const data = join(base, 'data');
-  mkdirSync(data, { mode: 0o700 });
-  await runtime.giveFolder(data);
+  makeFolderOf(data, runtime);
   const args = ['-D', dataFolder, '--username=svc', '--auth=peer', '--no-sync', '--no-instructions'];
   const initdb = runtime.spawn('initdb', data, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';

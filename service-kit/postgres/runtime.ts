@@ -5,20 +5,21 @@
  * them; ours runs none), so we make them in a folder of our own. Where the package lies below a folder that only root may
  * enter, the server's user could not read it: then it runs a copy.
  */
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { chown, cp, mkdir, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
+import { removeTree, spawnInside } from '#common/folders/index.ts';
+import type { SystemUser } from '#common/system-users/index.ts';
 import { chooseIdentity, isPassable } from './identity.ts';
 
-export interface PostgresRuntime {
-  /** User id that the server runs as. */
-  readonly uid: number;
+/** How the server's programs are run, and as whom. */
+export interface PostgresRuntime extends SystemUser {
   /**
-   * Runs a program with `dataDir` as its working directory, to be named as `dataFolder` in its arguments: the server's
-   * user need not be able to pass the folders above it.
+   * Runs a program with `dataDir`, a folder of the server's user, as its working directory, to be named as `dataFolder` in its
+   * arguments: the user need not be able to pass the folders above it.
    */
   spawn(
     program: 'postgres' | 'initdb',
@@ -26,10 +27,6 @@ export interface PostgresRuntime {
     args: readonly string[],
     options: SpawnOptions,
   ): ChildProcess;
-  /** Hands a folder to the server's user. */
-  giveFolder(folder: string): Promise<void>;
-  /** Hands over a folder with all that is in it, where it is another user's. */
-  giveTree(folder: string): Promise<void>;
 }
 
 /** The data folder as the server's processes name it: their own working directory. */
@@ -40,7 +37,7 @@ const copiesFolder = '/var/lib/svc-postgres';
 
 /** Makes the library names in `folder`; the binaries are the package's, or those of another folder for a test. */
 export async function prepareRuntime(folder: string, packaged = findBinaries()): Promise<PostgresRuntime> {
-  const identity = await chooseIdentity();
+  const identity = chooseIdentity();
   const isReadable = isPassable(packaged) && isPassable(folder);
   const copy = join(copiesFolder, createHash('sha256').update(packaged).digest('hex').slice(0, 16));
   const native = isReadable ? packaged : await copyBinaries(packaged, join(copy, 'package'));
@@ -48,30 +45,11 @@ export async function prepareRuntime(folder: string, packaged = findBinaries()):
     ? folder
     : join(copy, `names-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`);
   await makeLibraryNames(native, names);
-  const environment = {
-    PATH: process.env.PATH,
-    LD_LIBRARY_PATH: `${names}:${join(native, 'lib')}`,
-    LC_ALL: 'C.UTF-8',
-    TZ: 'UTC',
-  };
-  const give = async (path: string) => {
-    // What we make is ours already unless we are root, and a hardened service may not even ask.
-    if (process.getuid?.() === 0) await chown(path, identity.uid, identity.gid);
-  };
+  const env = { LD_LIBRARY_PATH: `${names}:${join(native, 'lib')}` };
   return {
-    uid: identity.uid,
-    spawn(program, dataDir, args, options) {
-      const command = [...identity.prefix, join(native, 'bin', program), ...args];
-      return spawn(command[0]!, command.slice(1), { ...options, cwd: dataDir, env: environment });
-    },
-    giveFolder: give,
-    async giveTree(path) {
-      if ((await stat(path)).uid === identity.uid) return;
-      for (const entry of await readdir(path, { recursive: true, withFileTypes: true }))
-        await give(join(entry.parentPath, entry.name));
-      // Last, so that a hand-over that was cut off is begun again.
-      await give(path);
-    },
+    ...identity,
+    spawn: (program, dataDir, args, options) =>
+      spawnInside(dataDir, [join(native, 'bin', program), ...args], { ...options, env }),
   };
 }
 
@@ -140,7 +118,7 @@ async function isRenamed(folder: string, target: string): Promise<boolean> {
 
 async function makeLibraryNames(native: string, folder: string): Promise<void> {
   // Made anew at every start: the packages may have moved since.
-  await rm(folder, { recursive: true, force: true });
+  removeTree(folder);
   await mkdir(folder, { recursive: true, mode: 0o755 });
   const links = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8')) as {
     source: string;

@@ -93,7 +93,11 @@ function stoppedMeanwhile(): CodedError {
   return new CodedError('postgres.stopped', 'PostgreSQL was stopped while it started.');
 }
 
-async function spawnServer(options: ServerProcessOptions, runtime: PostgresRuntime): Promise<ChildProcess> {
+/** Starts the server's process; it may not answer yet. */
+export async function spawnServer(
+  options: Omit<ServerProcessOptions, 'reporter'>,
+  runtime: PostgresRuntime,
+): Promise<ChildProcess> {
   const log = await open(options.logFile, 'a', 0o600);
   const settings = { ...serverSettings(options.socketDir()), ...options.settings };
   const args = [

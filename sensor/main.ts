@@ -39,6 +39,11 @@ const scanHelp = `
 Progress goes to standard error. Ctrl-C ends the scan and keeps what was found. Exit code: 0 complete, 1 not scanned,
 2 wrong arguments, 3 partial. What is sent, and how to read the result: docs/port-scans.md.`;
 
+/** Where root started a command, it goes on without root's rights (`commands/drop-root.ts`). */
+async function dropRoot(name: string, files: readonly (string | undefined)[] = [], isAlone = false) {
+  await (await import('./commands/drop-root.ts')).dropRoot(name, files, isAlone);
+}
+
 /** Adds the commands that read capture files. */
 function addFileCommands(program: Command): void {
   const read = program
@@ -56,6 +61,7 @@ function addFileCommands(program: Command): void {
     // As for other invalid options.
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .action(async (files: string[], options: ReadOptions) => {
+      await dropRoot('read', files);
       process.exitCode = await (await import('./commands/read.ts')).read(files, options);
     });
   program
@@ -73,6 +79,7 @@ function addFileCommands(program: Command): void {
     .addHelpText('after', detectExamples)
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .action(async (file: string, options: DetectOptions) => {
+      await dropRoot('detect', [file, options.thresholds]);
       process.exitCode = await (await import('./commands/detect.ts')).detect(file, options);
     });
 }
@@ -85,7 +92,7 @@ export function addCommands(program: Command): void {
     .description('Listen on the interfaces of SVC_SENSOR_CAPTURES and report every minute to the monitor')
     .addHelpText('after', runSettings)
     .action(async () => {
-      await (await import('./commands/drop-root.ts')).dropRoot(process.env);
+      await dropRoot('run');
       process.exitCode = await (await import('./commands/run.ts')).run(process.env);
     });
   program
@@ -100,6 +107,7 @@ export function addCommands(program: Command): void {
     )
     .option('--count <windows>', 'end after this many windows', (text) => Number(text))
     .action(async (options: { interface?: string; local: string[]; count?: number }) => {
+      await dropRoot('top', [], options.interface !== undefined);
       process.exitCode = await (await import('./commands/top.ts')).top(options, process.env);
     });
   program
@@ -115,6 +123,7 @@ export function addCommands(program: Command): void {
     .addHelpText('after', scanHelp)
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .action(async (address: string, options: { profile: 'common' | 'full'; json?: boolean }) => {
+      await dropRoot('scan');
       process.exitCode = await (await import('./commands/scan.ts')).scan(address, options);
     });
   program
@@ -123,6 +132,7 @@ export function addCommands(program: Command): void {
     .option('--interface <name>', 'check this interface instead of those in SVC_SENSOR_CAPTURES')
     .option('--json', 'print everything as JSON')
     .action(async (options: { interface?: string; json?: boolean }) => {
+      await dropRoot('check');
       process.exitCode = await (await import('./commands/check.ts')).check(options, process.env);
     });
   program
@@ -134,6 +144,7 @@ export function addCommands(program: Command): void {
     .option('--token <token>', 'the token itself; other users of the host can see it while the command runs')
     .option('--node <name>', "the hypervisor node's name in operations (default: SVC_SENSOR_NODE)")
     .action(async (options: { token?: string; tokenFile?: string; node?: string }) => {
+      await dropRoot('enrol', [options.tokenFile]);
       await (await import('./commands/enrol.ts')).enrolCommand(options, process.env);
     });
   program

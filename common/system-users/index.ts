@@ -58,6 +58,8 @@ export function asUser({ uid, gid }: SystemUser, capabilities: readonly string[]
     `--inh-caps=${kept}`,
     `--ambient-caps=${kept}`,
     `--bounding-set=${kept}`,
+    // Otherwise access(2), which Node.js and SQLite call, judges without the capabilities.
+    ...(capabilities.length > 0 ? ['--securebits=+no_setuid_fixup'] : []),
     '--no-new-privs',
   ];
 }

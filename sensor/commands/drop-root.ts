@@ -1,25 +1,40 @@
 import { createReporter } from '#common/reporter/index.ts';
-import { readSensorConfig } from '#sensor/config.ts';
-import { loadRing } from '#sensor/packet-source/index.ts';
-import { dropPrivileges } from '#sensor/privileges/index.ts';
-import { findScanLimits } from '#sensor/scanner/index.ts';
+import { captureCapabilities, leaveRoot } from '#sensor/privileges/index.ts';
 
-/** Called before `run` opens anything: reduces a sensor that root started to the capabilities for capturing. */
-export async function dropRoot(environment: Readonly<Record<string, string | undefined>>): Promise<void> {
+/**
+ * Called before a command opens anything: where root started it, it goes on as the user of the sensor, with no more than
+ * capturing takes. `files` are those that it was given; one that is alone captures by itself and needs no running sensor.
+ */
+export async function dropRoot(
+  name: string,
+  files: readonly (string | undefined)[] = [],
+  isAlone = false,
+): Promise<void> {
   if (process.getuid?.() !== 0) return;
-  const config = readSensorConfig(environment);
-  const { stateDirectory, captures, replayFile, logFormat: format, logLevel: level } = config;
-  if (captures.length === 0) return;
-  const methods = captures.flatMap(({ source }) => (source.kind === 'live' ? [source.method ?? 'auto'] : []));
-  const usesTcpdump =
-    methods.includes('tcpdump') || (methods.includes('auto') && typeof (await loadRing()) === 'string');
-  // Makes the groups that scans get theirs below, while this is still allowed.
-  if (config.scans.isOn) findScanLimits();
-  const authority = environment.NODE_EXTRA_CA_CERTS;
-  dropPrivileges({
+  const given = files.filter((file) => file !== undefined);
+  if (name === 'read' || name === 'detect') {
+    const reporter = createReporter({ program: 'sensor', level: 'warn' });
+    leaveRoot({ stateDirectory: null, state: 'ignores', capabilities: [], files: given, reporter });
+    return;
+  }
+  // Reading a file does without these modules.
+  const { readSensorConfig } = await import('#sensor/config.ts');
+  const { stateDirectory, captures, replayFile, scans, logFormat, logLevel } = readSensorConfig(process.env);
+  // It has nothing to do, and says so.
+  if (name === 'run' && captures.length === 0) return;
+  const { giveScanLimits } = await import('#sensor/scanner/index.ts');
+  const settings = Object.entries(process.env).flatMap(([setting, value]) =>
+    value !== undefined && (setting === 'NODE_EXTRA_CA_CERTS' || /^SVC_.*_FILE$/.test(setting))
+      ? [value]
+      : [],
+  );
+  const needsGroups = (name === 'run' && scans.isOn) || name === 'scan' || name === 'check';
+  leaveRoot({
     stateDirectory,
-    files: [...(replayFile ? [replayFile] : []), ...(authority ? [authority] : [])],
-    usesTcpdump,
-    reporter: createReporter({ program: 'sensor', format, level }),
+    state: name === 'scan' || isAlone ? 'ignores' : name === 'top' ? 'reads' : 'makes',
+    capabilities: captureCapabilities,
+    files: [...given, ...(replayFile ? [replayFile] : []), ...settings],
+    reporter: createReporter({ program: 'sensor', format: logFormat, level: logLevel }),
+    ...(needsGroups ? { giveMore: giveScanLimits } : {}),
   });
 }

@@ -81,6 +81,7 @@ export function lookAtArguments(args: readonly string[]): { files: string[]; opt
 export async function readAtOnce(args: readonly string[]): Promise<boolean> {
   const found = lookAtArguments(args);
   if (!found) return false;
+  if (process.getuid?.() === 0) await (await import('./drop-root.ts')).dropRoot('read', found.files);
   process.exitCode = await (await import('./read.ts')).read(found.files, found.options);
   return true;
 }

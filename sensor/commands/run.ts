@@ -14,7 +14,7 @@ import { compose } from '#sensor/composition.ts';
 import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { enrol, readIdentity, type SensorIdentity } from '#sensor/enrolment/index.ts';
 import type { MonitorClient } from '#sensor/monitor-client/index.ts';
-import { keptCapabilities } from '#sensor/privileges/index.ts';
+import { heldCapabilities } from '#sensor/privileges/index.ts';
 import { sensorVersion } from '#sensor/version.ts';
 
 /** The monitor may start at the same time as the sensor. The first enrolment waits for it at most this long. */
@@ -40,8 +40,9 @@ export async function run(environment: Readonly<Record<string, string | undefine
     // Write the cache now, so that the next start after a kill needs no compilation.
     flushCompileCache();
     const captures = config.captures.map((capture) => `${capture.role}:${capture.name}`).join(',');
-    const kept = keptCapabilities();
-    if (kept !== null) reporter.info('runs as root with these capabilities alone', { kept });
+    const held = heldCapabilities();
+    if (held !== null)
+      reporter.info('runs without the rights of root', { user: process.getuid?.(), capabilities: held });
     reporter.info('sensor runs', { monitor: config.monitor.url, site: identity.siteName, captures });
     if (config.replayFile) {
       reporter.warn('this is not live traffic: a recorded capture is replayed, shifted to now', {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { collect, ended, insideAddresses, openToolLink, spawnTool } from '#sensor/testing/tool-link.ts';
@@ -17,6 +17,30 @@ createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.6p1\\r\\n')).listen(22, '
   dns.bind(53, '::', () => console.log('ready'));
 });`;
 
+/** What the kernel says of an nmap that a process started; waits for one as long as the process runs. */
+async function statusOfNmap(processId: number): Promise<string> {
+  const isOurs = (status: string) =>
+    /^Name:\s+nmap$/m.test(status) && new RegExp(`^PPid:\\s+${processId}$`, 'm').test(status);
+  while (!/^State:\s+Z/m.test(readText(`/proc/${processId}/status`))) {
+    const statuses = readdirSync('/proc').map((entry) =>
+      /^\d+$/.test(entry) ? readText(`/proc/${entry}/status`) : '',
+    );
+    const found = statuses.find(isOurs);
+    if (found !== undefined) return found;
+    if (!existsSync(`/proc/${processId}`)) return '';
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return '';
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 /** True where nmap and namespaces can be had. On the build machine they must be. */
 function canScan(t: TestContext): boolean {
   const can = process.getuid?.() === 0 && existsSync('/usr/bin/nmap') && existsSync('/usr/sbin/ip');
@@ -25,7 +49,7 @@ function canScan(t: TestContext): boolean {
   return can;
 }
 
-test('NET-2.7.5: nmap finds and identifies services of a real host by IPv4 and IPv6, and the packets are counted', async (t) => {
+test("NET-2.7.5: nmap finds and identifies services of a real host by IPv4 and IPv6, without root's rights, and the packets are counted", async (t) => {
   if (!canScan(t)) return;
   const link = openToolLink();
   const services = spawnTool([...link.inside, process.execPath, '-e', listeners]);
@@ -48,8 +72,15 @@ test('NET-2.7.5: nmap finds and identifies services of a real host by IPv4 and I
       text += piece;
     });
     const said = collect({ stdout: scan.stderr, stderr: scan.stderr } as never);
-    const [code] = await once(scan, 'close');
+    const closed = once(scan, 'close');
+    // It says which address it scans before it starts nmap.
+    await Promise.race([once(scan.stderr, 'data'), closed]);
+    const status = await statusOfNmap(scan.pid!);
+    const [code] = await closed;
     assert.equal(code, 0, said());
+    assert.match(status, /^Uid:(\s+[1-9]\d*){4}$/m);
+    assert.match(status, /^CapBnd:\s+0000000000002000$/m);
+    assert.match(status, /^NoNewPrivs:\s+1$/m);
     const findings = JSON.parse(text) as ScanFindings;
     assert.deepEqual([findings.state, findings.notes.includes('interrupted')], ['complete', false]);
     const found = findings.services.map((one) => [one.transport, one.port, one.product, one.version]);

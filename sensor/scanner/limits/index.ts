@@ -7,9 +7,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { describeError } from '#common/errors/index.ts';
+import type { SystemUser } from '#common/system-users/index.ts';
 import type { GroupPlace, ScanLimits } from './group-files.ts';
-import { findVersion1 } from './version1.ts';
-import { findVersion2 } from './version2.ts';
+import { findVersion1, giveVersion1 } from './version1.ts';
+import { findVersion2, giveVersion2 } from './version2.ts';
 
 export type { Enclosure, GroupPlace, ScanLimits } from './group-files.ts';
 
@@ -29,6 +30,21 @@ export function findScanLimits(place: GroupPlace = ownPlace()): ScanLimits | str
     }
   }
   return `CPU, memory and tasks of scans can not be limited by control groups: ${faults.join('; ')}.`;
+}
+
+/**
+ * Makes the group that those of scans come below and gives it to the user that root goes on as, who may not make it. Where
+ * that fails there is nothing to scan with, and `findScanLimits` of that user says why.
+ */
+export function giveScanLimits(user: SystemUser, place: GroupPlace = ownPlace()): void {
+  const limits = findScanLimits(place);
+  if (typeof limits === 'string') return;
+  try {
+    if (limits.version === 2) giveVersion2(place, user);
+    else giveVersion1(place, user);
+  } catch {
+    // As above.
+  }
 }
 
 function ownPlace(): GroupPlace {

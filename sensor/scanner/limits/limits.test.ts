@@ -8,13 +8,14 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { findScanLimits, type GroupPlace } from './index.ts';
+import { findScanLimits, type GroupPlace, giveScanLimits } from './index.ts';
 
 /** A folder in place of the kernel's: it has the files that the kernel would show. */
 function standIn(t: TestContext, membership: string, files: Record<string, string>): GroupPlace {
@@ -148,6 +149,61 @@ for (const { version, membership, files, folder } of versions)
     );
     assert.ok(existsSync(join(path, 'svc-other')));
   });
+
+const needsRoot = { skip: process.getuid?.() === 0 ? false : 'changing owners takes root' };
+const lesser = { uid: 65_534, gid: 65_534 };
+
+test(
+  'NET-8.3: root gives the user that it goes on as a group of version 2 with the sensor in it, and no limits',
+  needsRoot,
+  (t) => {
+    // As the kernel shows it once the sensor has made room.
+    const place = standIn(t, service, {
+      ...delegated,
+      [`${base}/cgroup.subtree_control`]: 'cpu io memory pids\n',
+      [`${base}/svc-sensor/cgroup.procs`]: '700\n',
+    });
+    const owner = (...path: string[]) => statSync(join(place.root, base, ...path)).uid;
+    giveScanLimits(lesser, place);
+    assert.equal(read(place, base, 'svc-sensor/svc-sensor/cgroup.procs'), '700');
+    assert.equal(read(place, base, 'svc-sensor/cgroup.subtree_control'), '+cpu +memory +pids +io');
+    const groups = [
+      '.',
+      'cgroup.procs',
+      'svc-sensor',
+      'svc-sensor/cgroup.procs',
+      'svc-sensor/cgroup.subtree_control',
+    ];
+    assert.deepEqual(
+      groups.map((path) => owner(path)),
+      [0, 0, lesser.uid, lesser.uid, 0],
+    );
+    // As the kernel shows the lowered sensor's group.
+    writeFileSync(join(place.root, base, 'svc-sensor/cgroup.controllers'), 'cpu io memory pids\n');
+    writeFileSync(join(place.root, base, 'svc-sensor/cgroup.subtree_control'), 'cpu io memory pids\n');
+    const lowered = { ...place, membership: `${service.trim()}/svc-sensor/svc-sensor\n` };
+    const limits = findScanLimits(lowered);
+    assert.ok(typeof limits !== 'string', String(limits));
+    const { procsFiles } = limits.enclose('1');
+    assert.deepEqual(procsFiles, [join(place.root, base, 'svc-sensor', group, 'cgroup.procs')]);
+    // A start of root's from there, such as of a demo's sensor that died.
+    giveScanLimits(lesser, lowered);
+    assert.equal(existsSync(join(place.root, base, 'svc-sensor/svc-sensor/svc-sensor')), false);
+  },
+);
+
+test(
+  'NET-8.3: root gives the user that it goes on as the groups of version 1 in which those of scans are',
+  needsRoot,
+  (t) => {
+    const place = standIn(t, membership1, version1);
+    giveScanLimits(lesser, place);
+    for (const path of ['cpu', 'memory/box', 'pids']) {
+      assert.equal(statSync(join(place.root, path)).uid, 0);
+      assert.equal(statSync(join(place.root, path, 'svc-sensor')).uid, lesser.uid, path);
+    }
+  },
+);
 
 test('NET-8.3: a second process leaves the group of a running scan alone, and removes it once that process is killed', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('control groups take root');

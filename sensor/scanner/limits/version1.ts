@@ -2,9 +2,10 @@
  * Control groups of version 1: a group in each of the hierarchies cpu, memory and pids, and where there is one, blkio.
  * Version 1 has no `memory.high`; its soft limit stands for it. It takes root, because nothing delegates it.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, lchownSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeError } from '#common/errors/index.ts';
+import type { SystemUser } from '#common/system-users/index.ts';
 import {
   cpuPeriodUs,
   type GroupLimit,
@@ -23,7 +24,7 @@ import {
 /** CPU weight 10 of 100, in shares of 1,024. */
 const cpuShares = '102';
 const required = ['cpu', 'memory', 'pids'] as const;
-/** Made by root before it drops its capabilities: the kernel's own folders take more than to be their owner. */
+/** Made by root, and given to the user that it goes on as. */
 const ownGroup = 'svc-sensor';
 
 /** In the order in which they must be set: the sum with swap is never below the memory. */
@@ -74,6 +75,11 @@ export function findVersion1(place: GroupPlace): ScanLimits | string {
       return { procsFiles: made.map((folder) => join(folder, 'cgroup.procs')), remove };
     },
   };
+}
+
+/** Gives the user the groups that those of scans come below; their limits stay root's. */
+export function giveVersion1(place: GroupPlace, { uid, gid }: SystemUser): void {
+  for (const folder of ownGroups(place).values()) lchownSync(folder, uid, gid);
 }
 
 /** A group below each of this process's, by controller. */

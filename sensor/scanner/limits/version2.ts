@@ -5,9 +5,10 @@
  * same group, move to a group `svc-sensor` below first. Where the group has other processes too, it was not made for the
  * sensor, and nothing is changed.
  */
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, lchownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeError } from '#common/errors/index.ts';
+import type { SystemUser } from '#common/system-users/index.ts';
 import {
   cpuPeriodUs,
   type GroupLimit,
@@ -41,10 +42,8 @@ const limits: readonly GroupLimit[] = [
 
 /** Limits by version 2, or why not. */
 export function findVersion2(place: GroupPlace): ScanLimits | string {
-  const own = /^0::(\/.*)$/m.exec(place.membership)?.[1];
-  if (own === undefined || !existsSync(join(place.root, 'cgroup.controllers')))
-    return 'version 2 is not mounted';
-  const base = join(place.root, own.endsWith(`/${ownGroup}`) ? own.slice(0, -ownGroup.length - 1) : own);
+  const base = baseOf(place);
+  if (base === null || !existsSync(join(place.root, 'cgroup.controllers'))) return 'version 2 is not mounted';
   const offered = readWords(join(base, 'cgroup.controllers'));
   const lacking = required.filter((name) => !offered.includes(name));
   if (lacking.length > 0) return `version 2 has no controller ${lacking.join(', ')} here; ${advice}`;
@@ -66,6 +65,34 @@ export function findVersion2(place: GroupPlace): ScanLimits | string {
   };
 }
 
+/**
+ * Gives the user a group below, with this process and the groups of scans in it: a process may only be moved by who has
+ * the group above both places. Call it after `findVersion2` has found limits. The limits of that group stay root's.
+ */
+export function giveVersion2(place: GroupPlace, { uid, gid }: SystemUser): void {
+  const base = baseOf(place)!;
+  if (statSync(base).uid === uid) return;
+  const folder = join(base, ownGroup);
+  const inner = join(folder, ownGroup);
+  for (const one of [folder, inner]) makeGroup(one);
+  const inside = new Set([...readWords(join(folder, 'cgroup.procs')), String(place.processId)]);
+  for (const processId of inside) writeFileSync(join(inner, 'cgroup.procs'), processId);
+  openControllers(folder, readWords(join(base, 'cgroup.subtree_control')));
+  for (const one of [folder, join(folder, 'cgroup.procs')]) lchownSync(one, uid, gid);
+}
+
+/** The group that those of scans come below. */
+function baseOf({ root, membership }: GroupPlace): string | null {
+  const own = /^0::(\/.*)$/m.exec(membership)?.[1];
+  if (own === undefined) return null;
+  return join(root, own.endsWith(`/${ownGroup}`) ? own.slice(0, -ownGroup.length - 1) : own);
+}
+
+function openControllers(group: string, offered: readonly string[]): void {
+  const wanted = [...required, 'io'].filter((name) => offered.includes(name));
+  writeFileSync(join(group, 'cgroup.subtree_control'), wanted.map((name) => `+${name}`).join(' '));
+}
+
 /** Gives the children of the group their controllers. Returns why not, or null. */
 function openSubtree(base: string, offered: readonly string[], place: GroupPlace): string | null {
   const given = readWords(join(base, 'cgroup.subtree_control'));
@@ -81,8 +108,7 @@ function openSubtree(base: string, offered: readonly string[], place: GroupPlace
       makeGroup(join(base, ownGroup));
       for (const processId of inside) writeFileSync(join(base, ownGroup, 'cgroup.procs'), String(processId));
     }
-    const wanted = [...required, 'io'].filter((name) => offered.includes(name));
-    writeFileSync(join(base, 'cgroup.subtree_control'), wanted.map((name) => `+${name}`).join(' '));
+    openControllers(base, offered);
     return null;
   } catch (error) {
     return `version 2: ${describeError(error)}; ${advice}`;

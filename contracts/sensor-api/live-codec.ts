@@ -28,7 +28,15 @@ import { captureNameMax } from './telemetry.ts';
 import { CaptureRole } from './telemetry_pb.js';
 import { liveBounds } from './telemetry-bounds.ts';
 import { arePlausible, decodeTotals, encodeTotals } from './telemetry-totals.ts';
-import { canonicalAddressText, countOf, malformed, plainText, uuidShape } from './telemetry-values.ts';
+import {
+  canonicalAddressText,
+  countOf,
+  malformed,
+  momentOf,
+  plainText,
+  smallCountOf,
+  uuidShape,
+} from './telemetry-values.ts';
 
 export * from './live.ts';
 
@@ -117,10 +125,10 @@ function encodeCondition(condition: SensorCondition): SensorConditionMessage {
 
 function decodeCondition(message: SensorConditionMessage): SensorCondition {
   return {
-    observedAtMs: countOf(message.observedAt, 'condition.observed_at'),
+    observedAtMs: momentOf(message.observedAt, 'condition.observed_at'),
     spoolPendingBytes: countOf(message.spoolPendingBytes, 'condition.spool_pending_bytes'),
     spoolBytesMax: countOf(message.spoolBytesMax, 'condition.spool_bytes_max'),
-    spoolPendingUploads: message.spoolPendingUploads,
+    spoolPendingUploads: smallCountOf(message.spoolPendingUploads, 'condition.spool_pending_uploads'),
     diskFreeBytes: countOf(message.diskFreeBytes, 'condition.disk_free_bytes'),
     diskBytes: countOf(message.diskBytes, 'condition.disk_bytes'),
     isPaused: message.isPaused,
@@ -161,7 +169,7 @@ function decodeWindow(message: LiveWindowMessage, setAside: LiveSetAside | null)
     observedMs: message.observedMs,
     totals: decodeTotals(message.totals),
     hosts,
-    hostsLeftOut: message.hostsLeftOut + leftOut,
+    hostsLeftOut: smallCountOf(message.hostsLeftOut + leftOut, 'hosts_left_out'),
   };
 }
 

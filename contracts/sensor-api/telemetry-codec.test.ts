@@ -5,6 +5,7 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { formatAddress } from '#common/ip/index.ts';
 import { uploadBytesMax } from './http.ts';
+import { decodeLive, encodeLive, type LiveUpload } from './live-codec.ts';
 import { TelemetryUploadSchema } from './telemetry_pb.js';
 import {
   compressUpload,
@@ -381,4 +382,35 @@ test('a small body that would become a huge one is refused before it does', () =
   assert.throws(() => decompressUpload(Uint8Array.of(1, 2, 3), 'br'), {
     code: 'telemetry.encoding_unsupported',
   });
+});
+
+test('a number that the database has no room for is malformed, and is not acknowledged first', () => {
+  const { inventory } = upload;
+  for (const more of [
+    { interfacesLeftOut: 2 ** 31 },
+    { neighboursLeftOut: 2 ** 32 - 1 },
+    { observedAtMs: Date.parse('+010000-01-01') },
+  ])
+    assert.throws(
+      () => decodeUpload(encodeUpload({ ...upload, inventory: { ...inventory!, ...more } })),
+      /Malformed telemetry: inventory\.\w+ is out of range/,
+    );
+  const { totals } = wholeMinute;
+  const window = {
+    capture: 'eth0',
+    role: 'uplink',
+    startedAtMs: minute * 1000,
+    observedMs: 10_000,
+    totals,
+  } as const;
+  const bytes = { spoolPendingBytes: 1, spoolBytesMax: 2, diskFreeBytes: 3, diskBytes: 4 };
+  const condition = { observedAtMs: minute * 1000, spoolPendingUploads: 1, isPaused: false, ...bytes };
+  const live = (hostsLeftOut: number, spoolPendingUploads: number): LiveUpload => ({
+    ...{ runId: spoolId, sensorVersion: '0.1.0', windows: [{ ...window, hosts: [], hostsLeftOut }] },
+    condition: { ...condition, spoolPendingUploads },
+  });
+  const largest = live(2 ** 31 - 1, 2 ** 31 - 1);
+  assert.deepEqual(decodeLive(encodeLive(largest)), largest);
+  for (const one of [live(2 ** 31, 1), live(0, 2 ** 31)])
+    assert.throws(() => decodeLive(encodeLive(one)), /Malformed telemetry: .* is out of range/);
 });

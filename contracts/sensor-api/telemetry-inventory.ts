@@ -10,7 +10,14 @@ import {
   type Neighbour as NeighbourMessage,
   NeighbourSchema,
 } from './telemetry_pb.js';
-import { canonicalAddressText, cleanText, countOf, malformed, plainText } from './telemetry-values.ts';
+import {
+  canonicalAddressText,
+  cleanText,
+  malformed,
+  momentOf,
+  plainText,
+  smallCountOf,
+} from './telemetry-values.ts';
 
 const macShape = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/;
 
@@ -66,11 +73,11 @@ export function* decodeInventory(message: HostInventoryMessage, slice: Slice): S
     neighbours.push(decodeNeighbour(one));
   }
   return {
-    observedAtMs: countOf(message.observedAt, 'inventory.observed_at'),
+    observedAtMs: momentOf(message.observedAt, 'inventory.observed_at'),
     interfaces,
     neighbours,
-    interfacesLeftOut: message.interfacesLeftOut,
-    neighboursLeftOut: message.neighboursLeftOut,
+    interfacesLeftOut: smallCountOf(message.interfacesLeftOut, 'inventory.interfaces_left_out'),
+    neighboursLeftOut: smallCountOf(message.neighboursLeftOut, 'inventory.neighbours_left_out'),
   };
 }
 

@@ -44,6 +44,12 @@ export function countOf(value: bigint, field: string): number {
   return count;
 }
 
+/** A counter that a database holds in 32 bits with a sign. */
+export function smallCountOf(count: number, field: string): number {
+  if (count > 2 ** 31 - 1) throw malformed(`${field} is out of range`);
+  return count;
+}
+
 /** An address in canonical text. */
 export function canonicalAddressText(text: string, field: string): string {
   if (canonicalAddress(text) !== text) throw malformed(`${field} is not an address in canonical text`);

@@ -72,7 +72,10 @@ export const TelemetryApplication = Type.Object(
 );
 export type TelemetryApplication = Static<typeof TelemetryApplication>;
 
-/** Why the attack values of a minute are unknown: its detector did not watch all of it, no epoch covered the address, or an attack can't be assigned. */
+/**
+ * Why the attack values of a minute are unknown: its detector did not watch all of it, no epoch covered the address, or an attack
+ * can't be assigned. Where they are known, `detector_incomplete` says why the coverage is not (NET-2.4.3).
+ */
 export const unknownReasons = ['detector_incomplete', 'no_epoch', 'unassignable'] as const;
 /**
  * Why a minute is not a full one. `not_finished`: a sensor that listens has not delivered it yet; a later request has it.

@@ -38,7 +38,7 @@ const trafficReasons = [
   'not_finished',
   'expired',
 ] as const;
-/** Why an attack value is unknown, where the traffic is known. */
+/** Why an attack value, or the coverage of an attack, is unknown, where the traffic is known. */
 export const attackReasons = ['detector_incomplete', 'no_epoch', 'unassignable'] as const;
 const reasons = [...trafficReasons, ...attackReasons] as const;
 
@@ -80,7 +80,7 @@ const TrafficPoint = Type.Object(
     ),
     reason: Type.Union([OneOf(reasons), Type.Null()], {
       description:
-        'Why a value of the point is unknown, where the cause is known; of several causes one. `detector_incomplete`, `no_epoch` and `unassignable`: of the attack rates alone.',
+        'Why a value of the point is unknown, where the cause is known; of several causes one. `no_epoch` and `unassignable`: of the attack rates alone. `detector_incomplete`: of the attack rates or, where those are known, of the coverage.',
       examples: [null],
     }),
     observed_minutes: Type.Integer({

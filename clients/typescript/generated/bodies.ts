@@ -1010,7 +1010,7 @@ export type TrafficPoint = {
   attack_pps: number | null;
   /** Observed part of the observed minutes. Null: not known, for example after packet loss. */
   coverage: number | null;
-  /** Why a value of the point is unknown, where the cause is known; of several causes one. `detector_incomplete`, `no_epoch` and `unassignable`: of the attack rates alone. */
+  /** Why a value of the point is unknown, where the cause is known; of several causes one. `no_epoch` and `unassignable`: of the attack rates alone. `detector_incomplete`: of the attack rates or, where those are known, of the coverage. */
   reason: 'sensor_down' | 'capture_failed' | 'packets_lost' | 'clock' | 'not_finished' | 'expired' | 'detector_incomplete' | 'no_epoch' | 'unassignable' | null;
   /** Minutes of the step with an observation. */
   observed_minutes: number;

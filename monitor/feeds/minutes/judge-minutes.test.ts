@@ -50,10 +50,14 @@ test('NET-2.4.5: attack traffic is what was counted for incidents of this very a
   assert.equal(judge({ attack: { ...attack, bytes: 0 } }, [own]).ddosBytes, 0);
 });
 
-test('NET-2.4.3: an attack minute that its own source did not check has no coverage', () => {
+test('NET-2.4.3: an attack minute that its own source did not check has no coverage, with its reason', () => {
   const attack = { bytes: 500, packets: 10, captureId: 4 };
-  assert.equal(judge({ attack, isComplete: false }, [own]).isChecked, false);
-  assert.equal(judge({ attack: { ...attack, captureId: 5 } }, [own]).isChecked, false);
+  const unchecked = {
+    ...{ ddosBytes: 500, ddosPackets: 10, isChecked: false, reason: 'detector_incomplete' },
+    isHealthy: false,
+  };
+  assert.deepEqual(judge({ attack, isComplete: false }, [own]), unchecked);
+  assert.deepEqual(judge({ attack: { ...attack, captureId: 5 } }, [own]), unchecked);
 });
 
 test('NET-2.4.5: a minute that overlaps an attack which can not be assigned is unknown, those beside it are not', () => {

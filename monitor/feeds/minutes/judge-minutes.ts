@@ -3,8 +3,9 @@
  *
  * Attack traffic is what detectors counted for incidents of this very address, at the capture that counts or else at the one
  * that saw most of it. Zero is said only where the capture that counts watched the whole minute inside one epoch that covers the
- * address; everything else is unknown, with its reason (NET-2.4.5). Expected traffic is the mean of at least five minutes of the
- * same allocation in the thirty before, observed as a whole and known to be without attacks (NET-2.4.6).
+ * address; everything else is unknown, with its reason (NET-2.4.5). An attack minute that the capture that counts did not check has
+ * its reason too (NET-2.4.3). Expected traffic is the mean of at least five minutes of the same allocation in the thirty before,
+ * observed as a whole and known to be without attacks (NET-2.4.6).
  */
 import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
 import type { AttackPeriods, UnassignablePeriod } from '#monitor/incidents/index.ts';
@@ -100,11 +101,12 @@ function judgeAttack(
   if (attack && attack.bytes > 0) {
     // The sensor counted for an incident that the monitor did not find to be this address's.
     if (concerns.length === 0) return unknown('unassignable');
+    const isChecked = isComplete && attack.captureId === captureId;
     return {
       ddosBytes: attack.bytes,
       ddosPackets: packets === null ? null : attack.packets,
-      isChecked: isComplete && attack.captureId === captureId,
-      reason: null,
+      isChecked,
+      reason: isChecked ? null : 'detector_incomplete',
     };
   }
   if (!isComplete) return unknown('detector_incomplete');

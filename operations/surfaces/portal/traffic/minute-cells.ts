@@ -20,6 +20,12 @@ const attackReasons: Readonly<Partial<Record<MinuteReason, { short: string; long
   },
 };
 
+/** Why the coverage of a minute is unknown whose attack is known (NET-2.4.3). */
+const unchecked = {
+  short: 'attack not checked',
+  long: 'The attack detector did not watch the whole minute, so the attack may be larger than shown.',
+};
+
 function attackOf({ ddosBps, reason }: MinuteRow): Content {
   if (ddosBps !== null) return formatBitRate(ddosBps);
   const known = reason === null ? undefined : (attackReasons[reason] ?? lossReasons[reason]);
@@ -27,8 +33,9 @@ function attackOf({ ddosBps, reason }: MinuteRow): Content {
   return html`<span class="unknown" title="${known.long}">unknown: ${known.short}</span>`;
 }
 
-function coverageOf({ coverage, reason }: MinuteRow): Content {
-  const lost = reason === null ? undefined : lossReasons[reason];
+function coverageOf({ coverage, ddosBps, reason }: MinuteRow): Content {
+  const isUnchecked = coverage === null && ddosBps !== null && reason === 'detector_incomplete';
+  const lost = isUnchecked ? unchecked : reason === null ? undefined : lossReasons[reason];
   const share = coverage === null ? null : formatPercent(coverage);
   if (!lost) return share;
   if (coverage === 0) return html`<span class="unknown" title="${lost.long}">${lost.short}</span>`;

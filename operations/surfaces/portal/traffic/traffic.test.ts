@@ -173,6 +173,14 @@ test('NET-2.4.3: a minute that was not observed says why in the table, the files
   assert.match(list, /40\.0 bit\/s|40 bit\/s/, 'the newest observed minute');
 });
 
+test('NET-2.4.3: a minute of an attack that was not checked says so in place of its coverage', async () => {
+  const reader = await createReader('Unchecked');
+  const attack = { ddos_bps: 8, ddos_pps: 1, coverage: null, reason: 'detector_incomplete' } as const;
+  await deliverMinutes(world, token, reader.first, [[minutesAgo(3), { in: 600, out: 60, ...attack }]]);
+  const page = await (await reader.get('?range=15m')).text();
+  assert.match(page, /may be larger than shown\.">attack not checked</);
+});
+
 test('a server’s addresses are summed in the chart, and each can be looked at alone', async () => {
   const reader = await createReader('Sums');
   await deliver(reader.first, { 5: { in: 750, out: 75 } });

@@ -31,8 +31,8 @@ export async function refreshVulnerabilities(
       folder === null
         ? await vulnerabilities.refresh(report, interrupt.signal)
         : await vulnerabilities.importFiles(folder, report);
-    for (const product of await vulnerabilities.listProducts())
-      report(describeProduct(product, clock.nowMs()));
+    const products = await vulnerabilities.listProducts();
+    for (const product of products) report(describeProduct(product, clock.nowMs()));
     for (const { distribution, fixes, importedAtMs } of await vulnerabilities.listTrackers())
       report(
         `Tracker of ${distribution.padEnd(9)} ${fixes} statements, ${describeAge(clock.nowMs() - importedAtMs)} old`,
@@ -43,7 +43,7 @@ export async function refreshVulnerabilities(
     if (result === 'held')
       report('Another process refreshes the records (serve, or the loop); this one did nothing.');
     if (result === 'held' || !('error' in result) || result.error === null) return 0;
-    report(result.error);
+    if (!products.some(({ error }) => error === result.error)) report(result.error);
     return 1;
   } finally {
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal);

@@ -27,14 +27,12 @@ function describeTick(result: TickResult | 'held' | 'idle'): string {
   if (result === 'held')
     return 'Another process delivers already (serve, or the loop); this one did nothing.';
   if (result === 'idle') return 'No connection to operations is enabled; nothing was sent.';
-  const { counts, error } = result;
-  const lines = [
+  const { counts } = result;
+  return [
     `Allocations   ${counts.targets} known, ${counts.unsupported} unsupported, ${counts.unmapped} in unmapped clusters`,
     `This tick     ${counts.visited} visited: ${counts.points} ten-second buckets sent, ${counts.empty} allocations without data`,
     `Receipts      ${counts.accepted} accepted, ${counts.unchanged} unchanged, ${counts.unmatched} unmatched, ${counts.source_conflict} in conflict`,
     `Failed        ${counts.failed}`,
     `Reads         ${counts.source_limited} reached a limit of the live source`,
-  ];
-  if (error !== null) lines.push(`Error         ${error}`);
-  return lines.join('\n');
+  ].join('\n');
 }

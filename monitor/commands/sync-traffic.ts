@@ -39,32 +39,28 @@ const idleTexts = {
   idle: 'No connection to operations is enabled; nothing was sent.',
 } as const;
 
-/** The result of a tick of incidents, as text. */
+/** The result of a tick of incidents, as text; its error is the last one of the feed's state. */
 export function describeIncidents(result: TickResult | 'held' | 'idle'): string {
   if (typeof result === 'string') return `Incidents     ${idleTexts[result]}`;
-  const { counts, error } = result;
-  const lines = [
+  const { counts } = result;
+  return [
     `Incidents     ${counts.due} changed or active, ${counts.visited} sent`,
     `Outcomes      ${counts.applied} applied, ${counts.unchanged} unchanged, ${counts.unmatched} unmatched, ${counts.identity_conflict} in conflict, ${counts.terminal} terminal`,
     `Failed        ${counts.failed}, ${counts.refused} that operations refused`,
-  ];
-  if (error !== null) lines.push(`Error         ${error}`);
-  return lines.join('\n');
+  ].join('\n');
 }
 
-/** The result of a tick, as text. */
+/** The same of a tick of minutes. */
 export function describeTick(result: TickResult | 'held' | 'idle'): string {
   if (typeof result === 'string') return idleTexts[result];
-  const { counts, error } = result;
-  const lines = [
+  const { counts } = result;
+  return [
     `Allocations   ${counts.targets} known, ${counts.unsupported} unsupported, ${counts.unmapped} in unmapped clusters`,
     `This tick     ${counts.visited} visited: ${counts.points} minutes sent, ${counts.empty} without data, ${counts.waiting} without a whole minute yet`,
     `Receipts      ${counts.accepted} accepted, ${counts.unchanged} unchanged, ${counts.unmatched} unmatched, ${counts.source_conflict} in conflict`,
     `Failed        ${counts.failed}, ${counts.refused} with minutes that operations refused`,
     `Set aside     ${counts.set_aside} minutes`,
-  ];
-  if (error !== null) lines.push(`Error         ${error}`);
-  return lines.join('\n');
+  ].join('\n');
 }
 
 /** A feed's state, after the last run of any process (NET-2.9). */

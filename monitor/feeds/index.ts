@@ -135,6 +135,8 @@ function createFeed(deps: FeedsDeps, sources: FeedSources, feed: Feed): RunningF
     async run(lease, renew, signal) {
       const turn: Turn = { lease, renew, signal };
       lastResult = await (isOneTick ? runTick(runDeps, turn) : runPasses(runDeps, turn));
+      // The caller of one tick gets its error.
+      if (isOneTick) return;
       const error = lastResult?.error ?? null;
       // The same fault every few seconds is one fact.
       if (error !== null && error !== lastError)

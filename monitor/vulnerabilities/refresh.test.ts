@@ -262,10 +262,15 @@ test('the key is in no line of the log and in no table', async () => {
     },
   });
   await world.nvd.plan({ kind: 'status', status: 403 });
-  await refresh({ apiKey: key, reporter });
+  const runLoop = async (apiKey: string) => {
+    const { loop } = world.createRefresher({ apiKey, reporter });
+    await loop.runOnce();
+    await loop.stop();
+  };
+  await runLoop(key);
   assert.match(log, /vulnerability database can not be read/);
   await world.pass(4_000_000);
-  await refresh({ apiKey: 'wrong-key-0000', reporter });
+  await runLoop('wrong-key-0000');
   assert.ok(!log.includes(key) && !log.includes('wrong-key-0000'));
   const { rows } = await world.database.pool.query('select * from vulnerability_products');
   assert.ok(!JSON.stringify(rows).includes('wrong-key'));

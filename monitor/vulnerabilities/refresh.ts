@@ -7,7 +7,7 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
+import { type Reporter, silentReporter } from '#common/reporter/index.ts';
 import { type Backoff, backoffMs } from '#common/retry/index.ts';
 import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -70,11 +70,13 @@ export function createRefresher(deps: RefreshDeps): Refresher {
     });
   return {
     loop: createLoop((held) => runPass(deps, held, () => {})),
+    // What fails is in the report and the result, not in the log too.
     async runOnce(report, signal) {
+      const quiet = { ...deps, reporter: silentReporter };
       let result: RefreshResult | 'held' = 'held';
       const once = createLoop(async (held) => {
         const ending = signal ? AbortSignal.any([held.signal, signal]) : held.signal;
-        result = await runPass(deps, { ...held, signal: ending }, report);
+        result = await runPass(quiet, { ...held, signal: ending }, report);
       });
       try {
         await once.runOnce();

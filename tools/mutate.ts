@@ -24,6 +24,7 @@ import { mutationsOfEvidence } from './mutations/of-evidence.ts';
 import { mutationsOfFindings } from './mutations/of-findings.ts';
 import { mutationsOfIncidents } from './mutations/of-incidents.ts';
 import { mutationsOfNet } from './mutations/of-net.ts';
+import { mutationsOfNumbers } from './mutations/of-numbers.ts';
 import { mutationsOfScanRequests } from './mutations/of-scan-requests.ts';
 import { mutationsOfScanTargets } from './mutations/of-scan-targets.ts';
 import { mutationsOfScanWires } from './mutations/of-scan-wires.ts';
@@ -147,6 +148,7 @@ async function main(): Promise<number> {
     ...mutationsOfAssessments,
     ...mutationsOfIncidents,
     ...mutationsOfEvidence,
+    ...mutationsOfNumbers,
   ].filter(isChosen);
   if (mutations.length === 0) {
     console.error('no mutation of such a rule; see --list');

@@ -20,9 +20,8 @@ import {
   type ScanResult,
   type ScanTarget,
   scanReportBytesMax,
-  scanTargetsMax,
 } from '#contracts/sensor-api/port-scans.ts';
-import { portsAsked, type ScanService, scanServicesMax } from './index.ts';
+import { portsAsked, type ScanService } from './index.ts';
 
 const at = '2026-11-23T08:00:00Z';
 const id = '0193a1f0-0000-7000-8000-000000000001';
@@ -93,7 +92,7 @@ test('NET-4.k: a report of a scan is one of three kinds, and unknown fields and 
   assert.equal(fits(ScanReport, { ...heartbeat, percent: 101 }), false);
   assert.equal(fits(ScanReport, { ...heartbeat, paused_for: 'tea' }), false);
   assert.equal(fits(ScanReport, { ...result, target_id: "1'; drop" }), false);
-  const full = Array.from({ length: scanServicesMax }, () => service);
+  const full = Array.from({ length: 4096 }, () => service);
   assert.equal(fits(ScanReport, { ...result, services: full }), true);
   assert.equal(fits(ScanReport, { ...result, services: [...full, service] }), false);
   assert.ok(JSON.stringify({ ...result, services: full }).length < scanReportBytesMax);
@@ -120,10 +119,10 @@ test('NET-8.5: a plan has at most 4,096 targets and as many requests', () => {
     requests: Array(requests).fill(request),
     withdrawn: [id],
   });
-  assert.equal(fits(ScanPlan, plan(scanTargetsMax, scanTargetsMax)), true);
+  assert.equal(fits(ScanPlan, plan(4096, 4096)), true);
   assert.equal(fits(ScanPlan, { ...plan(1, 0), scan_policy: undefined }), true, 'NET-2.7.4: optional');
-  assert.equal(fits(ScanPlan, plan(scanTargetsMax + 1, 0)), false);
-  assert.equal(fits(ScanPlan, plan(0, scanTargetsMax + 1)), false);
+  assert.equal(fits(ScanPlan, plan(4097, 0)), false);
+  assert.equal(fits(ScanPlan, plan(0, 4097)), false);
 });
 
 test('NET-4.e, NET-4.f: requests, what became of them, and results fit their contracts', () => {

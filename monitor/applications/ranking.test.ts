@@ -2,16 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestClock, systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
+import { readConfig } from '#monitor/config.ts';
 import { captureMinute, createMonitorWorld, createSpool, usageRow } from '#monitor/testing/index.ts';
 import { createApplications, createRankingLoop } from './index.ts';
 
-test('NET-8.8: the 24-hour ranking is the last computed one, cached for the configured time', async () => {
+test('NET-8.8: the 24-hour ranking is the last computed one, cached for 90 seconds by default', async () => {
   await using world = await createMonitorWorld();
   const clock = createTestClock(0);
   const { facts, siteId } = world;
   const db = () => world.database.db;
   const loop = createRankingLoop({ db, facts, clock: systemClock, reporter: silentReporter });
-  const applications = createApplications({ db, facts, clock, rankingHoldSeconds: 90 });
+  const { rankingHoldSeconds } = readConfig({});
+  const applications = createApplications({ db, facts, clock, rankingHoldSeconds });
   const bytes = async () => (await applications.ranking(siteId, 'outbound'))?.use.bytes;
   const spool = createSpool();
   assert.equal(await bytes(), undefined, 'not computed yet, and not cached');
@@ -34,6 +36,28 @@ test('NET-8.8: the 24-hour ranking is the last computed one, cached for the conf
   await clock.advance(2_000);
   assert.equal(await bytes(), 6200, 'read again');
   await loop.stop();
+});
+
+test('NET-8.8: rankings are computed every five minutes', async () => {
+  await using world = await createMonitorWorld();
+  const clock = createTestClock(0);
+  const times: number[] = [];
+  const facts = {
+    newestMinutes: async () => {
+      times.push(clock.monotonicMs());
+      return new Map<number, number>();
+    },
+    rankApplications: () => assert.fail(),
+  };
+  const db = () => world.database.db;
+  const loop = createRankingLoop({ db, facts, clock, reporter: silentReporter });
+  await loop.start();
+  for (const ms of [0, 299_999, 1]) {
+    await clock.advance(ms);
+    while (clock.waiting() === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  await loop.stop();
+  assert.deepEqual(times, [0, 300_000]);
 });
 
 test('NET-8.R3: a range around the last day has the top connections of the stored ranking, unless it is too old', async () => {

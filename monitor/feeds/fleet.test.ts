@@ -97,6 +97,7 @@ test('NET-4.3: ticks of 50 follow one another while allocations are due, one req
   await feed.loop.stop();
   const gaps = [...visits.values()].map(([first, second]) => second! - first!);
   assert.equal(visits.size, fleet);
+  assert.equal(Math.max(...ticks), 50, 'allocations of a tick');
   assert.ok(mostUnderWay <= 4, `${mostUnderWay} requests at a time`);
   assert.ok(Math.max(...gaps) <= 120_000, `${Math.max(...gaps)} ms between two visits`);
   assert.ok(

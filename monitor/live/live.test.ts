@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { encodeLive, type LiveWindow } from '#contracts/sensor-api/live-codec.ts';
 import { compressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { readConfig } from '#monitor/config.ts';
 import { addSensor } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
 import { createLive, createPostgresStore, type Live } from './index.ts';
@@ -95,6 +96,47 @@ test('NET-8: the live history has no expired window, and at most its length, the
   );
   await world.database.pool.query("update live_windows set started_at = started_at - interval '1 hour'");
   assert.equal(await live.prune(), 5, 'a site whose sensors are silent');
+});
+
+test('NET-8.7: by default windows are kept for 3,600 seconds, and 20,000 of a site', async () => {
+  await emptied();
+  const bounds = readConfig({});
+  const live = liveOf(bounds.liveHistorySeconds, bounds.liveHistoryMax);
+  const receipt = await post(live, [liveWindow(3_500), liveWindow(3_700)]);
+  assert.deepEqual([receipt.stored, receipt.too_old], [1, 1]);
+  await emptied();
+  await world.database.pool.query(
+    `insert into live_windows (site_id, sensor_id, run_id, capture, role, started_at, observed_ms, packets, ip_bytes,
+       parser_dropped, kernel_dropped, merged_frames, addresses, rx_bytes, tx_bytes, host_packets, hosts_left_out)
+     select $1, $2, gen_random_uuid(), 'eth0', 'uplink', to_timestamp($3), 9000, 1, 1, 0, 0, 0, '{}', '{}', '{}', '{}', 0
+     from generate_series(1, 20001)`,
+    [sensor.siteId, sensor.id, (nowMs - 20_000) / 1000],
+  );
+  const store = createPostgresStore(() => world.database.db, {
+    historySeconds: bounds.liveHistorySeconds,
+    historyMax: bounds.liveHistoryMax,
+  });
+  const range = { siteId: sensor.siteId, sinceMs: 0, limit: 1e6, hostsMax: 1e6, bytesMax: 1e9 };
+  assert.equal((await store.list(range)).windows.length, 20_000);
+});
+
+test('NET-2.5.3, NET-8: a read has 100,000 host rows, and of one more the oldest windows are left out', async () => {
+  await emptied();
+  const live = liveOf(3600, 1000);
+  const hosts = Array.from({ length: 1000 }, (_, i) => ({
+    ...{ address: `203.0.${100 + (i >> 8)}.${i & 255}`, rxBytes: 1, txBytes: 1, packets: 1 },
+  }));
+  const full = (age: number) => ({ ...liveWindow(age), hosts });
+  for (let age = 20; age < 1020; age += 250)
+    await post(
+      live,
+      Array.from({ length: 25 }, (_, i) => full(age + 10 * i)),
+    );
+  const read = () => live.listWindows(sensor.siteId, 0, 1000);
+  const whole = await read();
+  assert.deepEqual([whole.windows.length, whole.isLimited], [100, false]);
+  await post(live, [{ ...full(1020), hosts: hosts.slice(0, 1) }]);
+  assert.equal((await read()).isLimited, true);
 });
 
 test('NET-2.5.3: a limited read has every capture of a bucket or none', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import type { PoolClient } from 'pg';
-import { systemClock } from '#common/clock/index.ts';
+import { createTestClock, systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { cursorsKeptMs } from '#monitor/feeds/index.ts';
 import { addMinutes, addSensor, minutesAgo } from '#monitor/testing/facts.ts';
@@ -239,6 +239,23 @@ test('NET-8.R1, NET-8.R2, NET-8.R3, NET-8.R4: pairs of endpoints and tokens are 
     const expected = isAttack ? '1 year' : short;
     assert.deepEqual([table, only, keptFor], [table, only, expected]);
   }
+});
+
+test('NET-8: expired data is deleted every hour', async () => {
+  const clock = createTestClock(0);
+  const times: number[] = [];
+  const run = async () => {
+    times.push(clock.monotonicMs());
+    return 0;
+  };
+  const { loop } = createOf(world, { clock, tables: [], sweeps: [{ name: 'seen', run }] });
+  await loop.start();
+  for (const ms of [0, 3_599_999, 1]) {
+    await clock.advance(ms);
+    while (clock.waiting() === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  await loop.stop();
+  assert.deepEqual(times, [0, 3_600_000]);
 });
 
 test('NET-2.9: unused cursors are kept for two days', async () => {

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { Command } from 'commander';
 import { systemClock } from '#common/clock/index.ts';
 import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { labelDevice } from '#monitor/devices/index.ts';
+import { addCommands } from '#monitor/main.ts';
 import { minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
@@ -175,6 +177,16 @@ test('NET-2.1.5: --limit limits the lookups, --offline and an empty setting make
   assert.match(busy.result.ended!, /failed 3 times in a row/);
   const down = await pass({ url: 'http://127.0.0.1:9' });
   assert.equal(down.result.failed, 3);
+});
+
+test('NET-2.1.5, NET-8: by default a pass of the command makes at most 200 lookups', () => {
+  const program = new Command();
+  addCommands(program);
+  const command = program.commands.find((one) => one.name() === 'resolve_mac_vendors')!;
+  assert.match(
+    command.helpInformation(),
+    /--limit <count> +maximum number of registry lookups \(default: "200"\)/,
+  );
 });
 
 test('NET-2.1.5: the offline pass names a backlog that was stored without the table', async () => {

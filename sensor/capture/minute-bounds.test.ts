@@ -1,8 +1,9 @@
 // Own process: it measures the memory of captures.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { MinuteReport } from '#sensor/capture/index.ts';
-import { offer, testCapture, testMinute } from '#sensor/testing/captures.ts';
+import { createCapture, type MinuteReport } from '#sensor/capture/index.ts';
+import { tableShare } from '#sensor/collection/collection.ts';
+import { offer, testCapture, testDomain, testMinute } from '#sensor/testing/captures.ts';
 import {
   ascii,
   clientHello,
@@ -188,6 +189,49 @@ test('months of new names and flows stay within the tables, and an old flow keep
   }
   assert.equal(truncated, 0);
   assert.ok(names.has('lasting.example'));
+});
+
+test('NET-8.6: a capture knows 32,768 flows; one more displaces another', () => {
+  const local = { prefixes: ['192.0.2.0/24'], addresses: [] };
+  const ofUplink = { name: 'eth0', role: 'uplink', linkType: 1 } as const;
+  const capture = createCapture({ ...ofUplink, registrableDomain: testDomain, local });
+  let minute = 0;
+  const hello = clientHello({ host: 'www.example.com' });
+  const [syn, answer, named, late] = [
+    tcp(outbound, Tcp.syn, 1),
+    tcp(reverse(outbound), Tcp.syn | Tcp.ack, 1),
+    tcp(outbound, Tcp.ack, 2, hello),
+    tcp(outbound, Tcp.ack, 2 + hello.length, ascii('still here')),
+  ].map((packet) => ethernet(packet));
+  const offerAs = (frame: Uint8Array, portAt: number, port: number) => {
+    frame[portAt] = port >> 8;
+    frame[portAt + 1] = port & 255;
+    offer(capture, frame, 60 * minute + 1);
+  };
+  const [sourcePort, targetPort] = [34, 36];
+  const connect = (port: number) => {
+    offerAs(syn!, sourcePort, port);
+    offerAs(answer!, targetPort, port);
+    offerAs(named!, sourcePort, port);
+  };
+  const ports = Array.from({ length: 32_768 }, (_, i) => 2000 + i);
+  for (const port of ports) connect(port);
+  /** Packets of the minute's rows with and without a name, when each of the connections has sent another one. */
+  const endMinute = () => {
+    for (const port of ports) offerAs(late!, sourcePort, port);
+    const [report] = capture.closeMinutes(endMs + minute * 60_000);
+    minute += 1;
+    return ['tls_sni', 'none'].map((evidence) =>
+      report!.usage.reduce((sum, row) => sum + (row.evidence === evidence ? row.packets : 0), 0),
+    );
+  };
+  assert.deepEqual(endMinute(), [4 * 32_768, 0]);
+  connect(1999);
+  assert.notEqual(endMinute()[1], 0, 'the packet of a displaced connection has no name');
+});
+
+test('NET-8.6: a process has the tables of four captures, 131,072 flows, however many it has', () => {
+  for (const captures of [4, 5, 8, 16]) assert.equal(captures * tableShare(captures) * 32_768, 131_072);
 });
 
 test('NET-8.6: four full captures fit into 32 MiB', async () => {

@@ -132,6 +132,11 @@ export function createCollection(options: CollectionOptions): Collection {
   };
 }
 
+/** Fraction of one capture's tables that each of so many captures has: a process has those of four (NET-8.6). */
+export function tableShare(captures: number): number {
+  return Math.min(1, capturesMax / Math.max(1, captures));
+}
+
 /** A group for each capture, which reports to the collector. `downgrade`: a minute as the monitor understands it. */
 function createGroups(
   options: CollectionOptions,
@@ -141,7 +146,7 @@ function createGroups(
   downgrade: (minute: TelemetryMinute) => TelemetryMinute,
 ): CaptureGroup[] {
   const { captures, reporter } = options;
-  const share = Math.min(1, capturesMax / Math.max(1, captures.length));
+  const share = tableShare(captures.length);
   return captures.map((spec) =>
     createCaptureGroup({
       spec,

@@ -53,6 +53,16 @@ test('NET-8.2: two of customers, eight daily and two hourly, on twelve addresses
   );
 });
 
+test('NET-8.2: no scan begins while twelve addresses are scanned, of any pool', () => {
+  const running = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ pool: 'daily' as const, address: `198.51.100.${i}` }));
+  assert.deepEqual(choose({ plan: plan(40, [30, 31]), running: running(11) }), ['customer t30 r30']);
+  assert.deepEqual(choose({ plan: plan(40, [30, 31]), running: running(12) }), []);
+  const { scan_policy, ...hourlyAlone } = plan(40);
+  assert.ok(scan_policy);
+  assert.equal(choose({ plan: hourlyAlone }).length, 2);
+});
+
 test('NET-2.7.3, NET-2.7.9: a request runs once, and its stale copy does not hold up the hourly scan', () => {
   assert.deepEqual(choose({ plan: plan(1, [0]) }, { 't0 full': now }, ['r0']), ['hourly t0']);
   assert.deepEqual(choose({ plan: plan(1, [0], [0]) }, { 't0 full': now, 't0 common': now }), []);

@@ -8,7 +8,11 @@ import type { ScanPause } from './wire.ts';
 export const sampleEveryMs = 5000;
 const healthyMs = 30_000;
 const gapMaxMs = 10_000;
-const gibibyte = 1024 ** 3;
+const memoryAvailableMin = 1024 ** 3;
+/** Part of the memory that is available at least. */
+const memoryPartMin = 0.1;
+const memoryFullPercent = 1;
+const diskFreeMin = 1024 ** 3;
 
 /** From where scans stop. */
 export interface PressureLimits {
@@ -63,9 +67,10 @@ export class HostPressure {
     const busy = before === null ? 0 : sample.cpuBusy - before.cpuBusy;
     if (time > 0 && (100 * busy) / time >= cpuPercent) return 'cpu';
     if (sample.cpuSome !== null && sample.cpuSome >= cpuWaitPercent) return 'cpu';
-    if (sample.memoryAvailable < Math.max(gibibyte, sample.memoryTotal / 10)) return 'memory';
-    if (sample.memoryFull !== null && sample.memoryFull >= 1) return 'memory';
-    return sample.diskFree < gibibyte ? 'disk' : null;
+    const availableMin = Math.max(memoryAvailableMin, sample.memoryTotal * memoryPartMin);
+    if (sample.memoryAvailable < availableMin) return 'memory';
+    if (sample.memoryFull !== null && sample.memoryFull >= memoryFullPercent) return 'memory';
+    return sample.diskFree < diskFreeMin ? 'disk' : null;
   }
 }
 

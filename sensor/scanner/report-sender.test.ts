@@ -59,6 +59,7 @@ test('NET-2.7.9, NET-8.5: a report stays until a receipt for it, waits 45 s for 
   ledger.begin(started, result);
   ledger.end(result);
   const naps = new EventTarget();
+  let napMs = 0;
   const stop = new AbortController();
   const sender = createReportSender({
     ...{ client, ledger, reporter: silentReporter },
@@ -66,6 +67,7 @@ test('NET-2.7.9, NET-8.5: a report stays until a receipt for it, waits 45 s for 
       ...clock,
       // It rests after each failed attempt, and when nothing waits.
       wait(ms, signal) {
+        napMs = ms;
         naps.dispatchEvent(new Event('nap'));
         return clock.wait(ms, signal);
       },
@@ -92,6 +94,7 @@ test('NET-2.7.9, NET-8.5: a report stays until a receipt for it, waits 45 s for 
   }
   assert.equal(ledger.pending().count, 0);
   assert.deepEqual([...timeouts], [45_000]);
+  assert.equal(napMs, 5000, 'nothing waits: it looks every five seconds');
   stop.abort();
   await running;
   ledger.close();

@@ -127,6 +127,14 @@ test('NET-8.3: more than 8 MiB of output end the program and the result is parti
   }
 });
 
+test('NET-8.3: 8 MiB of output are read, and one byte more is too much', async (t) => {
+  for (const more of [0, 1]) {
+    const { deps } = standIn(t, `head -c ${8 * 1024 * 1024 + more} /dev/zero >&2; exit 1`);
+    const { notes } = await startScan(deps, task).findings;
+    assert.equal(notes.includes('output_cut'), more === 1, String(more));
+  }
+});
+
 test('NET-8.3: the program runs with nice 15 and idle I/O', async (t) => {
   const { deps, folder } = standIn(t, 'nice > "$folder/priority"; ionice >> "$folder/priority"; exit 1');
   await startScan(deps, task).findings;

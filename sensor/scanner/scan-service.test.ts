@@ -262,6 +262,24 @@ test('NET-8.4: pressure of the host holds new scans up and pauses those that run
   await service.stop();
 });
 
+test('NET-8.4: the host is measured every five seconds', async (t) => {
+  const { state, clock, create, until } = await begin(t);
+  const times: number[] = [];
+  const get = () => {
+    times.push(clock.monotonicMs());
+    return healthy;
+  };
+  Object.defineProperty(state, 'host', { get });
+  const service = create();
+  await service.start();
+  await until('four measurements', () => times.length > 3);
+  assert.deepEqual(
+    times.slice(1, 4),
+    [1, 2, 3].map((n) => times[0]! + n * 5000),
+  );
+  await service.stop();
+});
+
 test('NET-2.7.9: a result that the monitor does not take waits, also over the end of the sensor, which ends its scans', async (t) => {
   const { state, results, scans, create, until } = await begin(t);
   state.takes = false;

@@ -181,8 +181,8 @@ export const mutationsOfApi: readonly Mutation[] = [
     rule: 'API-8.a',
     what: 'the limit store counts by the calendar minute',
     file: 'service-kit/limits/take-script.ts',
-    find: "'-inf', text(now - window)",
-    replace: "'-inf', text(now - now % window)",
+    find: 'local outside = text(now - window)',
+    replace: 'local outside = text(now - now % window)',
     tests: ['service-kit/limits/shared-log.test.ts'],
   },
   {

@@ -1,4 +1,4 @@
-/** Ways to break the rules of incidents (NET-2.9, 3.2, 4.1, 4.2, 4.6, 6, 8.R2), and who may speak for whom. */
+/** Ways to break the rules of incidents (NET-1.6, 2.9, 3.2, 4.1, 4.2, 4.6, 6, 8.R2), and who may speak for whom. */
 import type { Mutation } from './mutation.ts';
 
 const correlate = 'monitor/incidents/correlate.ts';
@@ -11,6 +11,14 @@ const delivery = ['monitor/feeds/incidents/incident-feed.test.ts'];
 const pages = ['monitor/surfaces/console/incidents/incidents.page.test.ts'];
 
 export const mutationsOfIncidents: readonly Mutation[] = [
+  {
+    rule: 'NET-1.6',
+    what: 'a mail about an attack that was queued is sent while the views are off',
+    file: 'operations/views/alert-mail-store.ts',
+    find: 'coalesce(c.views_on and c.attack_mail, true)',
+    replace: 'coalesce(c.attack_mail, true)',
+    tests: ['operations/protect/incidents/alerts.test.ts'],
+  },
   {
     rule: 'NET-2.9',
     what: 'a lower revision of an observation stands for a higher one',

@@ -6,6 +6,7 @@ const points = 'monitor/feeds/minutes/build-points.ts';
 const visits = 'monitor/feeds/minutes/plan-visit.ts';
 const notice = 'contracts/destroy-notice/index.ts';
 const generation = 'operations/protect/generation.ts';
+const verdicts = ['monitor/feeds/minutes/verdicts.test.ts'];
 
 export const mutationsOfNet: readonly Mutation[] = [
   {
@@ -100,6 +101,22 @@ export const mutationsOfNet: readonly Mutation[] = [
     find: '    if (!hasPoint(entry, withReason)) continue;\n',
     replace:
       "    if (!hasPoint(entry, withReason)) { points.push({ ...gapPoint(entry.minute, 'not_finished'), inbound_bps: 0, outbound_bps: 0, pps: 0, coverage: 1 }); continue; }\n",
+  },
+  {
+    rule: 'NET-2.4.3',
+    what: 'an attack minute that was not checked has no reason',
+    file: 'monitor/feeds/minutes/judge-minutes.ts',
+    find: "reason: isChecked ? null : 'detector_incomplete',",
+    replace: 'reason: null,',
+    tests: verdicts,
+  },
+  {
+    rule: 'NET-2.4.5',
+    what: 'an epoch that began within the minute covers all of it',
+    file: 'monitor/views/detector-report-store.ts',
+    find: 'e.since <= a.minute,',
+    replace: "e.since <= a.minute + interval '1 minute',",
+    tests: verdicts,
   },
   {
     rule: 'NET-2.4.4',

@@ -172,6 +172,24 @@ test('NET-2.4.5: without a complete report, an epoch or an assignable attack the
   assert.equal(points.get(13)!.coverage, 1);
 });
 
+test('NET-2.4.5: a minute in which the epoch began is unknown, the next one is known', async () => {
+  world.operations.targets = [target(address, { assignedAt: ago(50) })];
+  await report(range(20, 2));
+  await world.database.pool.query(
+    "update detector_epochs set since = to_timestamp($1) + interval '1 second'",
+    [minutesAgo(10)],
+  );
+  const points = await deliver();
+  assert.deepEqual(
+    [11, 10, 9].map((count) => [points.get(count)!.ddos_bps, points.get(count)!.reason]),
+    [
+      [null, 'no_epoch'],
+      [null, 'no_epoch'],
+      [0, undefined],
+    ],
+  );
+});
+
 test('NET-9.1: a receiver that does not know reasons gets none', async () => {
   const { protect_telemetry_reason: _, ...older } = world.operations.capabilities;
   world.operations.capabilities = older;

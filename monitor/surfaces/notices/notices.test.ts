@@ -143,6 +143,14 @@ test('NET-2.8: at most 100 machines, at most 64 KiB, and only a valid body after
   }
 });
 
+test('NET-5.4, NET-8: a notice is taken within five minutes of the monitor’s clock, and not a second further away', async () => {
+  const body = notice([{ id: 6900 }]);
+  const statusAt = async (seconds: number) =>
+    (await send(body, signed(body, String(nowSeconds + seconds)))).status;
+  const statuses = await Promise.all([-301, -300, 300, 301].map(statusAt));
+  assert.deepEqual(statuses, [401, 200, 200, 401]);
+});
+
 test('NET-4.7: a notice for a cluster that was never imported is acknowledged', async () => {
   const body = notice([{ id: 7001 }], 99);
   const { status, body: answer } = await send(body, signed(body));

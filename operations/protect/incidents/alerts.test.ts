@@ -197,6 +197,15 @@ test('NET-1.6: with the views off nothing is told; an attack that began before i
   assert.deepEqual((await toldTo(target)).events, ['server.attack_started']);
 });
 
+test('NET-1.6: a mail that waits while the views are switched off is not sent, nor when they are on again', async () => {
+  const target = await createTarget('Queued');
+  await deliver(incidentOf(target.address));
+  await choose(target, { viewsOn: false });
+  assert.deepEqual((await toldTo(target)).mails, []);
+  await choose(target, {});
+  assert.deepEqual((await toldTo(target)).mails, []);
+});
+
 test('NET-1.6: each channel is chosen by itself, and an end goes only where the start went', async () => {
   const target = await createTarget('Chosen');
   await choose(target, { attackMail: false });

@@ -95,7 +95,12 @@ test('NET-3.1: an interrupted scan ends partial; a running request outlives its 
   const requests = await stage.request(reader);
   const { id } = requests[0]!;
   await stage.say(id, 'running', startedNow());
-  await stage.later('26 hours', async () => {
+  await stage.later('23 hours 59 minutes', async () => {
+    await stage.keep();
+    const states = await statesOf(reader);
+    assert.deepEqual(states.toSorted(), [...requests.slice(1).map(() => 'queued'), 'running']);
+  });
+  await stage.later('24 hours 1 minute', async () => {
     await stage.keep();
     const { scans } = await stage.world.protectScans.read(systemActor, reader.subject);
     const running = scans.find((scan) => scan.id === id)!;

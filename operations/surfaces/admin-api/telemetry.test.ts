@@ -135,12 +135,13 @@ test('NET-2.4.0: what is over a bound or has an unknown field is refused whole, 
     transport: 'tcp',
     server_port: 1,
   };
+  const applications = Array.from({ length: 20 }, (_, i) => ({ ...application, name: `a${i}.example` }));
   const good = point(at, { in: 1, out: 1 });
   const refusals: Record<string, unknown> = {
     '61 points': sender.request([sender.target(many(61))]),
     '51 targets': sender.request(Array.from({ length: 51 }, () => sender.target([]))),
     '21 applications': sender.request([
-      sender.target([{ ...good, applications: new Array(21).fill(application) }]),
+      sender.target([{ ...good, applications: [...applications, application] }]),
     ]),
     'an unknown field': sender.request([{ ...sender.target([good]), mac_address: '02:00:00:00:00:01' }]),
     'an unknown field of a point': sender.request([sender.target([{ ...good, bytes: 1 } as TelemetryPoint])]),
@@ -170,7 +171,8 @@ test('NET-2.4.0: what is over a bound or has an unknown field is refused whole, 
     );
   }
   assert.deepEqual(await sender.stored(), []);
-  assert.equal((await sender.receiptsOf(sender.request([sender.target(many(60))])))[0], 'accepted');
+  const largest = many(60).map((each, i) => (i === 59 ? { ...each, applications } : each));
+  assert.equal((await sender.receiptsOf(sender.request([sender.target(largest)])))[0], 'accepted');
 });
 
 test('a body over the bound is 413, and without the permission nothing of it is read', async () => {

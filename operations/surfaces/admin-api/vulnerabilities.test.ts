@@ -271,6 +271,7 @@ test('NET-8.R4: evidence older than seven days is neither stored nor shown, and 
     await deliver([projectionOf((await createReader('Late')).first, { checkedSecondsAgo: 7 * 86_400 + 60 })]),
     ['unchanged'],
   );
+  await later('6 days 23 hours', async () => assert.equal((await reader.list()).length, 1));
   await later('7 days 1 second', async () => {
     assert.deepEqual(await reader.list(), []);
     const { summary, unable } = await reader.read();

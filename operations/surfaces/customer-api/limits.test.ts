@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readOperationsSettings } from '#operations/config.ts';
 import { createWorld } from '#operations/testing/dated-world.ts';
 import { moveWorldClock, worldStartMs } from '#operations/testing/world-time.ts';
 import { createApiClient } from './testing/client.ts';
@@ -38,6 +39,37 @@ test('API-8.b: the deploy limit is exact under concurrent creates, typos take no
     201,
     'an hour later it is free',
   );
+});
+
+test('API-8.a, API-8.b: by default a key makes 120 requests a minute, and an account deploys 100 servers an hour', async () => {
+  const { requestsPerMinute, deploysPerHour } = readOperationsSettings({});
+  await using world = await createWorld({ requestsPerMinute, deploysPerHour, clockStartMs: worldStartMs });
+  const call = createApiClient(world.url);
+  const customer = await world.createCustomer('Usual');
+  const busy = await world.createKey(customer);
+  const ask = () => call('GET', '/api/v2/tenants', { key: busy });
+  const answers = [];
+  for (let i = 0; i < 121; i += 1) answers.push((await ask()).status);
+  assert.deepEqual([answers.indexOf(429), answers[119]], [120, 200]);
+  assert.equal((await ask()).headers.get('retry-after'), '60');
+  await world.testClock.advance(59_000);
+  assert.equal((await ask()).status, 429);
+  await world.testClock.advance(1_000);
+  assert.equal((await ask()).status, 200);
+
+  const key = await world.createKey(customer);
+  /** The limit, and what is left of it after another order. */
+  const order = async () => {
+    const { headers } = await call('POST', '/api/v2/servers', { key, body });
+    const [, limit, seconds] = /"deploy";q=(\d+);w=(\d+)$/.exec(headers.get('ratelimit-policy')!)!;
+    const [, left] = /"deploy";r=(\d+)/.exec(headers.get('ratelimit')!)!;
+    return [limit, seconds, left].map(Number);
+  };
+  assert.deepEqual(await order(), [100, 3_600, 99]);
+  await moveWorldClock(world.database, '59 minutes');
+  assert.deepEqual(await order(), [100, 3_600, 98]);
+  await moveWorldClock(world.database, '61 minutes');
+  assert.deepEqual(await order(), [100, 3_600, 98], 'the first one left the hour');
 });
 
 test('API-8.a: Retry-After of a key’s 429 is never earlier than t, and after it the key works', async () => {

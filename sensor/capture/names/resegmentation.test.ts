@@ -179,3 +179,16 @@ test('NET-2.4.2: bytes and packets are the sums of the sent ones, for any segmen
     { numRuns: 50, seed: 1 },
   );
 });
+
+test('NET-8.6: 4,096 bytes of a client are kept for what comes before them, and not one more', () => {
+  const withoutPadding = clientHello({ host: 'www.example.com', before: 1 }).length - 1;
+  const namesAt = (length: number) => {
+    const data = clientHello({ host: 'www.example.com', before: length - withoutPadding });
+    assert.equal(data.length, length);
+    // The last segment comes first.
+    const cuts = Array.from({ length: Math.ceil(length / 64) }, (_, i) => ({ from: 64 * i, length: 64 }));
+    return namesOf(connection(data, cuts.reverse()));
+  };
+  assert.deepEqual(namesAt(4096), ['www.example.com']);
+  assert.deepEqual(namesAt(4097), []);
+});

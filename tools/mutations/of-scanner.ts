@@ -294,14 +294,6 @@ export const mutationsOfScanner: readonly Mutation[] = [
   },
   {
     rule: 'NET-8.4',
-    what: 'scans fill the disk to the last half GiB',
-    file: pressure,
-    find: 'sample.diskFree < gibibyte ?',
-    replace: 'sample.diskFree < gibibyte / 2 ?',
-    tests: test('host-pressure'),
-  },
-  {
-    rule: 'NET-8.4',
     what: 'the host is measured every half minute',
     file: pressure,
     find: 'sampleEveryMs = 5000',

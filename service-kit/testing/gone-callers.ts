@@ -64,7 +64,10 @@ export async function leaveWhileFrozen({
       }),
     );
     await until(() => watched.seen.length === requests.length);
-    await until(() => isWaiting(freezer));
+    // A route that reads none of the tables has answered, or has begun to.
+    await until(
+      async () => watched.seen.every(({ response }) => response.headersSent) || (await isWaiting(freezer)),
+    );
     for (const socket of sockets) socket.destroy();
     await until(() => watched.seen.every(({ socket }) => socket.closed));
   } finally {

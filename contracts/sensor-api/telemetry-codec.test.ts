@@ -4,12 +4,15 @@ import { gzipSync } from 'node:zlib';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { formatAddress } from '#common/ip/index.ts';
+import { runAtOnce } from './decode-slices.ts';
 import { uploadBytesMax } from './http.ts';
 import { decodeLive, encodeLive, type LiveUpload } from './live-codec.ts';
+import { createSetAside } from './set-aside.ts';
 import { TelemetryUploadSchema } from './telemetry_pb.js';
 import {
   compressUpload,
   decodeUpload,
+  decodeUploadSliced,
   decompressUpload,
   encodeUpload,
   gapReasons,
@@ -58,6 +61,7 @@ const wholeMinute: TelemetryMinute = {
       rxBytes: 53_000,
       txBytes: 1200,
       packets: 61,
+      ownScan: { rxBytes: 6_000, txBytes: 400, packets: 20 },
       deviceKey: 'eth0|52:54:00:00:00:01',
     },
   ],
@@ -320,6 +324,33 @@ test('columns of different length and texts that are not there are refused', () 
   ];
   for (const offence of offences) {
     assert.throws(() => decodeUpload(bytesOf(usageOf(offence))), { code: 'telemetry.malformed' });
+  }
+});
+
+test('own scans are a part of an address’s counters: more than these, or bytes without packets, are set aside with the row', () => {
+  const whole = { ownScanRxBytes: 53_000n, ownScanTxBytes: 1200n, ownScanPackets: 61n };
+  const bytesOf = (part: Partial<typeof whole>) => {
+    const message = fromBinary(TelemetryUploadSchema, encodeUpload(upload));
+    Object.assign(message.minutes[0]!.hosts[0]!, whole, part);
+    return toBinary(TelemetryUploadSchema, message);
+  };
+  assert.deepEqual(decodeUpload(bytesOf({})).minutes[0]!.hosts[0]!.ownScan, {
+    ...{ rxBytes: 53_000, txBytes: 1200, packets: 61 },
+  });
+  const none = bytesOf({ ownScanRxBytes: 0n, ownScanTxBytes: 0n, ownScanPackets: 0n });
+  assert.equal('ownScan' in decodeUpload(none).minutes[0]!.hosts[0]!, false, 'as an older sensor sends it');
+  for (const part of [
+    { ownScanRxBytes: 53_001n },
+    { ownScanTxBytes: 1201n },
+    { ownScanPackets: 62n },
+    { ownScanPackets: 0n },
+    { ownScanRxBytes: 2n ** 64n - 1n },
+  ]) {
+    assert.throws(() => decodeUpload(bytesOf(part)), /own scans of hosts/);
+    const setAside = createSetAside();
+    const [told] = runAtOnce((slice) => decodeUploadSliced(bytesOf(part), slice, setAside)).minutes;
+    assert.deepEqual(told!.hosts, []);
+    assert.deepEqual(setAside.hosts, [{ minute, capture: 'eth0', address: '192.0.2.10' }]);
   }
 });
 

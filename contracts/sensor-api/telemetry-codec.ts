@@ -158,6 +158,11 @@ function encodeMinute(minute: TelemetryMinute): CaptureMinuteMessage {
           rxBytes: BigInt(host.rxBytes),
           txBytes: BigInt(host.txBytes),
           packets: BigInt(host.packets),
+          ...(host.ownScan && {
+            ownScanRxBytes: BigInt(host.ownScan.rxBytes),
+            ownScanTxBytes: BigInt(host.ownScan.txBytes),
+            ownScanPackets: BigInt(host.ownScan.packets),
+          }),
           hostDeviceKey: cleanText(host.deviceKey),
         }),
       ),
@@ -217,16 +222,32 @@ function* decodeMinute(
 
 function isHostPlausible(point: MetricPointMessage, hasMergedFrames: boolean): boolean {
   const bytes = [looseCount(point.rxBytes), looseCount(point.txBytes)] as const;
-  return isPlausible(bytes, looseCount(point.packets), hasMergedFrames);
+  return isPlausible(bytes, looseCount(point.packets), hasMergedFrames) && isOwnScanPart(point);
 }
 
+/** Own scans are a part of what the address exchanged. */
+const isOwnScanPart = (point: MetricPointMessage): boolean =>
+  point.ownScanRxBytes <= point.rxBytes &&
+  point.ownScanTxBytes <= point.txBytes &&
+  point.ownScanPackets <= point.packets &&
+  (point.ownScanPackets > 0n || point.ownScanRxBytes + point.ownScanTxBytes === 0n);
+
 function decodeHost(point: MetricPointMessage): TelemetryHost {
+  if (!isOwnScanPart(point))
+    throw malformed('own scans of hosts are more than the counters that they are a part of');
   return {
     address: canonicalAddressText(point.address, 'hosts.address'),
     isLocal: true,
     rxBytes: countOf(point.rxBytes, 'hosts.rx_bytes'),
     txBytes: countOf(point.txBytes, 'hosts.tx_bytes'),
     packets: countOf(point.packets, 'hosts.packets'),
+    ...(point.ownScanPackets > 0n && {
+      ownScan: {
+        rxBytes: countOf(point.ownScanRxBytes, 'hosts.own_scan_rx_bytes'),
+        txBytes: countOf(point.ownScanTxBytes, 'hosts.own_scan_tx_bytes'),
+        packets: countOf(point.ownScanPackets, 'hosts.own_scan_packets'),
+      },
+    }),
     deviceKey: plainText(point.hostDeviceKey, 255, 'hosts.host_device_key'),
   };
 }

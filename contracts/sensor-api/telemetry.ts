@@ -105,6 +105,14 @@ type Counters<Wire> = { [Name in keyof Wire]: number };
 export type TelemetryTotals = Counters<Pick<WireTotals, FirstTotal>> &
   Partial<Counters<Omit<WireTotals, FirstTotal>>>;
 
+/** The part of an address's counters that the sensor's own port scans caused. */
+export interface OwnScanCounters {
+  /** IP total lengths. */
+  rxBytes: number;
+  txBytes: number;
+  packets: number;
+}
+
 export interface TelemetryHost {
   /** Canonical text (RFC 5952). */
   address: string;
@@ -113,6 +121,8 @@ export interface TelemetryHost {
   rxBytes: number;
   txBytes: number;
   packets: number;
+  /** Absent where there is none, and from older sensors. */
+  ownScan?: OwnScanCounters;
   /** `segment|MAC`, or blank (NET-2.2.9). */
   deviceKey: string;
 }

@@ -241,6 +241,23 @@ export declare type MetricPoint = Message<"svc.sensor.v1.MetricPoint"> & {
   packets: bigint;
 
   /**
+   * The part of these counters that the sensor's own port scans caused. Missing from older sensors.
+   *
+   * @generated from field: uint64 own_scan_rx_bytes = 5;
+   */
+  ownScanRxBytes: bigint;
+
+  /**
+   * @generated from field: uint64 own_scan_tx_bytes = 6;
+   */
+  ownScanTxBytes: bigint;
+
+  /**
+   * @generated from field: uint64 own_scan_packets = 7;
+   */
+  ownScanPackets: bigint;
+
+  /**
    * Visible local "segment|MAC" of the window; blank when unknown or contradictory.
    *
    * @generated from field: string host_device_key = 15;

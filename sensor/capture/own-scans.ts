@@ -1,12 +1,12 @@
 /**
  * Traffic of the sensor's own port scans: packets between a source address of the host and an address that it scans now.
  *
- * They count in the capture's totals and on their addresses, in one flow of each pair and protocol, whose ports are zero. They
- * are no application, and the tap is not told of them.
+ * They count in the capture's totals and on their addresses, where they are named as a part, in one flow of each pair and
+ * protocol: a flow of its own, whose ports are zero. They are no application, and the tap is not told of them.
  */
 import { parseWords } from './address-words.ts';
 import type { Packet } from './decode/packet.ts';
-import { Field, Flag, noteMac } from './flows/flow-record.ts';
+import { Field, noteMac, ownScanPath } from './flows/flow-record.ts';
 import type { FlowTable } from './flows/flow-table.ts';
 
 /** Two canonical addresses of the same family. */
@@ -57,12 +57,9 @@ export class OwnScans {
     if (!this.#has(p)) return false;
     stripPorts(p);
     const flows = this.#flows;
-    const base = flows.locate(p, 0, now);
+    const base = flows.locate(p, ownScanPath, now);
     const { words, sums, side } = flows;
-    if (flows.isNew) {
-      this.#judgeSides(base);
-      words[base + Field.flags]! |= Flag.ownScan;
-    }
+    if (flows.isNew) this.#judgeSides(base);
     if (this.#keepsOwners && p.macAt >= 0) noteMac(words, base, side, p);
     sums[((base + Field.bytes) >> 1) + side]! += p.ipLength;
     words[base + Field.packets + side]! += packets;

@@ -4,6 +4,7 @@
  */
 import { type DetectorMinute, type DetectorRow, detectorRowsMax } from '#contracts/sensor-api/detection.ts';
 import type {
+  OwnScanCounters,
   SpoofedTraffic,
   TelemetryHost,
   TelemetryMinute,
@@ -45,9 +46,10 @@ export function mergeMembers(
   const rows: TelemetryHost[] = [];
   for (const host of members.flatMap((member) => member.hosts)) {
     if (!host.isLocal) continue;
-    const { address, isLocal, rxBytes, txBytes, packets, deviceKey } = host;
-    rows.push({ address, isLocal, rxBytes, txBytes, packets, deviceKey });
-    if (host.isContested) contested.add(address);
+    const { isContested, ...counted } = host;
+    const { address, deviceKey } = host;
+    rows.push(counted);
+    if (isContested) contested.add(address);
     if (deviceKey === '') continue;
     const known = owners.get(address);
     if (known !== undefined && known !== deviceKey) contested.add(address);
@@ -134,10 +136,17 @@ function addHosts(rows: readonly TelemetryHost[], keyOf: (host: TelemetryHost) =
     host.rxBytes += row.rxBytes;
     host.txBytes += row.txBytes;
     host.packets += row.packets;
+    if (row.ownScan) host.ownScan = addOwnScans(host.ownScan, row.ownScan);
     host.deviceKey = keyOf(row);
   }
   return [...hosts.values()];
 }
+
+const addOwnScans = (one: OwnScanCounters | undefined, other: OwnScanCounters): OwnScanCounters => ({
+  rxBytes: (one?.rxBytes ?? 0) + other.rxBytes,
+  txBytes: (one?.txBytes ?? 0) + other.txBytes,
+  packets: (one?.packets ?? 0) + other.packets,
+});
 
 /** One row for each sender and address, the largest; the others are in one without either. Nothing where there is none. */
 function addSpoofed(parts: readonly SpoofedTraffic[]): { spoofed?: SpoofedTraffic[] } {

@@ -129,6 +129,28 @@ test('NET-8: a live window has at most 1,000 host rows, allocations first, then 
   assert.equal(merged.applications[0]!.serverBytes, 12);
 });
 
+test('own scans add over members and parts, and an address that one of them scanned keeps its part', () => {
+  const ip = '192.0.2.1';
+  const scan = (rxBytes: number): HostCounters => ({
+    ...counters(ip, guest),
+    ownScan: { rxBytes, txBytes: 1, packets: 2 },
+  });
+  const merged = mergeMembers(
+    [member([counters(ip, guest)]), member([scan(30)]), member([scan(7)])],
+    'bridge',
+    noMacs,
+  );
+  assert.deepEqual(merged.hosts[0]!.ownScan, { rxBytes: 37, txBytes: 2, packets: 4 });
+  assert.equal(merged.hosts[0]!.rxBytes, 300);
+  const joined = joinParts(merged, mergeMembers([member([scan(5)])], 'bridge', noMacs));
+  assert.deepEqual(joined.hosts[0]!.ownScan, { rxBytes: 42, txBytes: 3, packets: 6 });
+  assert.deepEqual(
+    merged.hosts[0]!.ownScan,
+    { rxBytes: 37, txBytes: 2, packets: 4 },
+    'the parts stay as they were',
+  );
+});
+
 test('spoofed traffic adds over members and parts; what a router or this host passes on is none, unless its MAC is a server’s', () => {
   const row = (mac: string, bytes: number) => ({
     ...{ deviceKey: `br0|${mac}`, address: '192.0.2.1', bytes, packets: 1 },

@@ -8,7 +8,7 @@
 
 import type { Ledger } from '../reports/ledger.ts';
 import { usageInput } from '../reports/usage-table.ts';
-import { evidenceOf, Field, Flag, isSpoofed } from './flow-record.ts';
+import { evidenceOf, Field, Flag, isOwnScan, isSpoofed } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
 
 export interface FlowAccountingOptions {
@@ -64,7 +64,10 @@ export class FlowAccounting {
     if (keepsOwners) this.#noteOwners(version, base, lowerIsLocal, higherIsLocal);
     // The sensor's own scans are no application, and a spoofed sender's packets are one to a local receiver only.
     const isForeign = !lowerIsLocal && !higherIsLocal;
-    const hasNoRow = (flags & Flag.ownScan) !== 0 || (isForeign && isSpoofed(words, base));
+    const isOwn = isOwnScan(words, base);
+    if (isOwn && lowerIsLocal) ledger.hosts.nameOwnScan(version, words, base, down, up, packets);
+    if (isOwn && higherIsLocal) ledger.hosts.nameOwnScan(version, words, base + 4, up, down, packets);
+    const hasNoRow = isOwn || (isForeign && isSpoofed(words, base));
     const mayHaveRow = hasNoRow || !isNoise || ledger.usage.count < noiseRowsMax;
     if (mayHaveRow && !hasNoRow) {
       this.#fillShare(base, up, down, packets);

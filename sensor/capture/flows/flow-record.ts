@@ -31,9 +31,16 @@ export const Field = {
  * In place of a tunnel, which has at most 255: flows of packets whose source is spoofed, by the side that it is on (`address-guard.ts`).
  */
 export const spoofedPath = 256;
+/** The same for the flow of the sensor's own scan of an address (`own-scans.ts`): it counts on its addresses and has no usage row. */
+export const ownScanPath = spoofedPath + 2;
 
 export function isSpoofed(words: Int32Array, base: number): boolean {
-  return words[base + Field.meta]! >>> 16 >= spoofedPath;
+  const path = words[base + Field.meta]! >>> 16;
+  return path >= spoofedPath && path < ownScanPath;
+}
+
+export function isOwnScan(words: Int32Array, base: number): boolean {
+  return words[base + Field.meta]! >>> 16 === ownScanPath;
 }
 
 /** Of the sides in `sides` (bit 0: the lower one) those that are not spoofed. */
@@ -85,8 +92,6 @@ export const Flag = {
   data: 262144,
   /** The fast path counted it since the tap was told; only with a tap. */
   touched: 524288,
-  /** Traffic of the sensor's own scans: it counts on its addresses and has no usage row. */
-  ownScan: 8388608,
   /** Data or an acknowledgement: neither an opening, nor a reset, nor a fragment. The second is for the higher side. */
   said: 16777216,
   /** Answered the opening of a TCP connection. The second is for the higher side. */

@@ -7,6 +7,10 @@ import { KeyedTable, mixHash } from '../keyed-table.ts';
 import { deviceKey, hostKeyWords, hostWords, macOfKey, Owner, routerMacs } from './address-owners.ts';
 import type { HostCounters } from './minute-report.ts';
 
+/** Bytes to and from an address, and packets: of everything, then of own scans. */
+const hostSums = 6;
+const ownScanAt = 3;
+
 /** Enough for every local address of a site. */
 const localHostsMax = 1 << 20;
 /**
@@ -32,7 +36,7 @@ export class HostTable {
     const seenBits = 2 ** Math.ceil(Math.log2(wanted));
     this.#seen = new Int32Array(seenBits >> 5);
     this.#seenMask = seenBits - 1;
-    const host = { keyWords: hostKeyWords, wordCount: hostWords, sumCount: 3 };
+    const host = { keyWords: hostKeyWords, wordCount: hostWords, sumCount: hostSums };
     this.#local = new KeyedTable({ ...host, recordsMax: localHostsMax }, seed);
     this.#remote = new KeyedTable({ ...host, recordsMax: remoteHostsMax }, seed);
   }
@@ -55,10 +59,28 @@ export class HostTable {
     const record = this.#record(isLocal, version, source, at, mayAdd);
     if (record < 0) return false;
     const { sums } = this.#table(isLocal);
-    sums[record * 3]! += rxBytes;
-    sums[record * 3 + 1]! += txBytes;
-    sums[record * 3 + 2]! += packets;
+    sums[record * hostSums]! += rxBytes;
+    sums[record * hostSums + 1]! += txBytes;
+    sums[record * hostSums + 2]! += packets;
     return true;
+  }
+
+  /** Names a part of what a local address has by now as own scans. */
+  nameOwnScan(
+    version: number,
+    source: Int32Array,
+    at: number,
+    rxBytes: number,
+    txBytes: number,
+    packets: number,
+  ): void {
+    const record = this.#record(true, version, source, at, false);
+    if (record < 0) return;
+    const { sums } = this.#local;
+    const base = record * hostSums + ownScanAt;
+    sums[base]! += rxBytes;
+    sums[base + 1]! += txBytes;
+    sums[base + 2]! += packets;
   }
 
   /** Records the source MAC of an address; `isConflict` when one flow already saw several. */
@@ -89,7 +111,7 @@ export class HostTable {
   ): void {
     const { keys, sums, count } = this.#local;
     for (let record = 0; record < count; record += 1) {
-      const at = record * 3;
+      const at = record * hostSums;
       visit(keys, record * hostKeyWords, sums[at]!, sums[at + 1]!, sums[at + 2]!);
     }
   }
@@ -101,12 +123,12 @@ export class HostTable {
     for (const isLocal of [true, false]) {
       const table = this.#table(isLocal);
       for (let record = 0; record < table.count; record += 1) {
+        const at = record * hostSums;
         rows.push({
           address: addressText(table.keys, record * hostKeyWords),
           isLocal,
-          rxBytes: table.sums[record * 3]!,
-          txBytes: table.sums[record * 3 + 1]!,
-          packets: table.sums[record * 3 + 2]!,
+          ...countersAt(table.sums, at),
+          ...(table.sums[at + ownScanAt + 2]! > 0 && { ownScan: countersAt(table.sums, at + ownScanAt) }),
           deviceKey: isLocal && withOwners ? deviceKey(table, record, segment, routers) : '',
           isContested: withOwners && table.words[record * hostWords + 2] === Owner.conflict,
         });
@@ -155,6 +177,12 @@ export class HostTable {
     return record;
   }
 }
+
+const countersAt = (sums: Float64Array, at: number) => ({
+  rxBytes: sums[at]!,
+  txBytes: sums[at + 1]!,
+  packets: sums[at + 2]!,
+});
 
 function addressText(keys: Int32Array, at: number): string {
   return formatWords(keys[at + 4]!, keys[at]!, keys[at + 1]!, keys[at + 2]!, keys[at + 3]!);

@@ -9,7 +9,7 @@
 
 import { formatWords } from '../address-words.ts';
 import type { Engine } from '../engine.ts';
-import { Field, Flag, flowWords } from '../flows/flow-record.ts';
+import { Field, Flag, flowWords, isOwnScan } from '../flows/flow-record.ts';
 import { KeyedTable } from '../keyed-table.ts';
 import type { NameTable } from '../names/name-table.ts';
 import { type CaptureTotals, emptyTotals } from '../totals.ts';
@@ -171,7 +171,7 @@ export class LiveWindows {
       if ((flags & Flag.alive) === 0) continue;
       const up = sums[(base + Field.bytes) >> 1]!;
       const down = sums[((base + Field.bytes) >> 1) + 1]!;
-      if (up + down === 0) continue;
+      if (up + down === 0 || isOwnScan(words, base)) continue;
       const meta = words[base + Field.meta]!;
       const protocol = meta & 0xff;
       const version = (meta >> 8) & 0xff;

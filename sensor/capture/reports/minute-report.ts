@@ -65,6 +65,8 @@ export interface HostCounters {
   txBytes: number;
   /** Both directions together; directional packets are never estimated (NET-2.4.2). */
   packets: number;
+  /** The part of these counters that the sensor's own scans of the address caused; absent where there is none. */
+  ownScan?: { rxBytes: number; txBytes: number; packets: number };
   /** `segment|MAC` of the local owner in this minute; blank when unknown or contradictory (NET-2.2.9). */
   deviceKey: string;
   /** Two MACs sent from it in this minute, so it has no owner. */

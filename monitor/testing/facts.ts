@@ -1,7 +1,7 @@
 /** Facts as from a sensor's uploads, for tests. */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import type { TelemetryMinute, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
+import type { OwnScanCounters, TelemetryMinute, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
 import type { Monitor } from '#monitor/composition.ts';
 import { openScope } from '#monitor/facts/index.ts';
 import type { TestDatabase } from '#service-kit/testing/index.ts';
@@ -38,6 +38,7 @@ export interface MinuteInput {
   rxBytes?: number;
   txBytes?: number;
   packets?: number;
+  ownScan?: OwnScanCounters;
   deviceKey?: string;
   capture?: string;
   role?: 'uplink' | 'bridge';
@@ -64,7 +65,8 @@ export async function addMinutes(
 }
 
 function toMinute(input: MinuteInput): TelemetryMinute {
-  const { rxBytes = 0, txBytes = 0, packets = 0, deviceKey = '' } = input;
+  const { rxBytes = 0, txBytes = 0, packets = 0, deviceKey = '', ownScan } = input;
+  const part = ownScan && { ownScan };
   return {
     minute: input.minute,
     capture: input.capture ?? 'uplink0',
@@ -79,7 +81,7 @@ function toMinute(input: MinuteInput): TelemetryMinute {
       kernelDropped: 0,
       detailTruncated: 0,
     },
-    hosts: [{ address: input.address, isLocal: true, rxBytes, txBytes, packets, deviceKey }],
+    hosts: [{ address: input.address, isLocal: true, rxBytes, txBytes, packets, deviceKey, ...part }],
     usage: (input.usage ?? []).map((row) => ({
       client: input.address,
       server: '198.51.100.9',

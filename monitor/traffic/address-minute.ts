@@ -1,3 +1,4 @@
+import type { OwnScanCounters } from '#contracts/sensor-api/telemetry.ts';
 import type { CaptureGap, Listening, Sighting } from '#monitor/facts/index.ts';
 
 /** Traffic of an exact address in a minute, or a gap. */
@@ -23,6 +24,8 @@ export interface ObservedMinute {
   txBytes: number;
   /** Both directions together; null when offload merged an unknown number of packets. */
   packets: number | null;
+  /** The part of it that the sensor's own port scans caused; absent where there is none. */
+  ownScan?: OwnScanCounters;
   /**
    * Part of the minute that the chosen capture listened (NET-2.4.3), below 1 for a partial one. Null: the parser lost
    * packets, no single capture has both directional maxima, or a gap has an unknown size.
@@ -86,7 +89,7 @@ export function joinMinutes(input: {
     const seen = sightings.get(minute);
     if (seen) {
       known = input.capturesSeen.get(minute) ?? [seen.captureId];
-      const { captureId, rxBytes, txBytes, packets } = seen;
+      const { captureId, rxBytes, txBytes, packets, ownScan } = seen;
       minutes.push({
         isGap: false,
         minute,
@@ -94,6 +97,7 @@ export function joinMinutes(input: {
         rxBytes,
         txBytes,
         packets,
+        ...(ownScan && { ownScan }),
         ...judge(seen),
       });
       continue;

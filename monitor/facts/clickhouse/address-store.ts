@@ -2,7 +2,7 @@
 import { readCertainUntil } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { vantageOf } from '../contract/codes.ts';
-import type * as facts from '../contract/facts.ts';
+import * as facts from '../contract/facts.ts';
 import { findCaptureGaps } from '../control/gap-store.ts';
 import { findPlaces } from '../control/silent-store.ts';
 import type { Engine } from './engine-store.ts';
@@ -55,9 +55,12 @@ export async function readAddresses(
   }));
 }
 
-interface SightingRow extends facts.Sighting {
+interface SightingRow extends Omit<facts.Sighting, 'ownScan'> {
   hex: string;
   segment: string;
+  ownRx: number;
+  ownTx: number;
+  ownPackets: number;
 }
 
 interface SeenRow {
@@ -81,7 +84,8 @@ async function readTold(sources: Sources, siteId: number, ranges: readonly facts
     with ${hosts(scope, addresses)}, ${strongest}
     select hex(address) as hex, segment, toUnixTimestamp(minute) as minute, best_id as captureId,
       toFloat64(best_rx) as rxBytes, toFloat64(best_tx) as txBytes, if(best_merged = 0, toFloat64(best_packets), null) as packets,
-      toFloat64(best_observed) as observedMs, ${coverage} as coverage
+      toFloat64(best_observed) as observedMs, ${coverage} as coverage, toFloat64(best_own_rx) as ownRx,
+      toFloat64(best_own_tx) as ownTx, toFloat64(best_own_packets) as ownPackets
     from strongest where ${inRanges} order by minute, rxBytes + txBytes desc, segment`);
   const seen = await engine.rows<SeenRow>(ch`
     select hex(address) as hex, toUnixTimestamp(minute) as minute, capture_id as captureId, max(toString(segment)) as own
@@ -121,7 +125,10 @@ function isWithin(ranges: readonly facts.AddressRange[]) {
 function firstOfEachMinute(rows: readonly SightingRow[]): facts.Sighting[] {
   return rows
     .filter((row, i) => row.minute !== rows[i - 1]?.minute)
-    .map(({ hex: _, segment: __, ...sighting }) => sighting);
+    .map(({ hex: _, segment: __, ownRx, ownTx, ownPackets, ...sighting }) => ({
+      ...sighting,
+      ...facts.ownScanOf(ownRx, ownTx, ownPackets),
+    }));
 }
 
 /** The captures that saw each address in its last minute before the range, at most a day earlier. */

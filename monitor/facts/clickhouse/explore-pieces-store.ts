@@ -98,7 +98,8 @@ async function basePieces(sources: Sources, asked: Exploration): Promise<Fragmen
     return ch`${hosts(judging, null)}, ${strongest},
     base as (
       select minute, address as local, segment, device_key as device, '' as name, 0 as port, 0 as protocol, 0 as direction,
-        best_sensor as sensor, best_vantage as vantage, '' as peer, best_rx as inbound, best_tx as outbound, best_packets as packets
+        best_sensor as sensor, best_vantage as vantage, '' as peer, best_rx as inbound, best_tx as outbound, best_packets as packets,
+        ${plain(asked.measure === 'packets' ? 'best_own_packets' : 'best_own_rx + best_own_tx')} as own_scans
       from strongest)`;
   const isOwned = usesDimension(asked, 'device');
   const isPairs = asked.source === 'pairs';
@@ -108,7 +109,7 @@ async function basePieces(sources: Sources, asked: Exploration): Promise<Fragmen
     base as (
       select j.minute as minute, j.local as local, j.segment as segment, ${plain(isOwned ? 'o.device' : "''")} as device, name, server_port as port,
         protocol, j.direction as direction, sensor_id as sensor, vantage, ${plain(isPairs ? 'if(j.direction = 2, client, server)' : "''")} as peer,
-        inbound, outbound, packets
+        inbound, outbound, packets, 0 as own_scans
       from ${plain(isPairs ? 'judged_pairs' : 'owned_facts')} j
       ${plain(isOwned ? 'left join owned_at o on o.address = j.local and o.minute = j.minute and o.segment = j.segment' : '')}
       ${plain(isPairs ? 'where owns' : '')})`;

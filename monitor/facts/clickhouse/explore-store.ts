@@ -27,6 +27,7 @@ interface SumRow extends AmountRow {
   k2: string | null;
   /** How many keys there are. */
   groups: number;
+  ownScans: number;
   /** A row's own: time, bytes in and out, packets. */
   steps: [number, number, number, number][];
 }
@@ -67,6 +68,7 @@ export async function explore(sources: Sources, asked: Exploration, limitMs: num
     })),
     groups: by.length === 0 ? 0 : (total?.groups ?? 0),
     total: amountOf(total ?? { inBytes: 0, outBytes: 0, sent: 0 }),
+    ownScans: asked.source === 'addresses' ? (total?.ownScans ?? 0) : null,
     steps: steps.map((one) => ({ timeMs: one.timeMs, row: one.row, ...amountOf(one) })),
     observed: stepSeconds === null ? [] : await listObserved(sources, asked, stepSeconds, limitMs),
     grains: ['minutes'],
@@ -85,21 +87,23 @@ async function readSums(
     ch`
     with ${read},
     cells as (
-      select ${step} as step, ${plain(columns)}, sum(inbound) as inbound, sum(outbound) as outbound, sum(packets) as packets
+      select ${step} as step, ${plain(columns)}, sum(inbound) as inbound, sum(outbound) as outbound, sum(packets) as packets,
+        sum(own_scans) as own_scans
       from pieces group by ${plain(columns)}),
     keyed as (
       select step, step as at, ${keyColumn(asked.by[0])} as k1, ${keyColumn(asked.by[1])} as k2, sum(inbound) as inbound,
-        sum(outbound) as outbound, sum(packets) as packets
+        sum(outbound) as outbound, sum(packets) as packets, sum(own_scans) as own_scans
       from cells ${joinsOf(asked)} group by step, k1, k2),
     summed as (
-      select step, k1, k2, ${sums}, multiIf(grouping(step) = 0, 'step', grouping(k1) = 0, 'row', 'total') as kind,
+      select step, k1, k2, ${sums}, toFloat64(sum(own_scans)) as ownScans,
+        multiIf(grouping(step) = 0, 'step', grouping(k1) = 0, 'row', 'total') as kind,
         groupArray((toFloat64(at), toFloat64(inbound), toFloat64(outbound), toFloat64(packets))) as own
       from keyed group by grouping sets ((), (step), (k1, k2))),
     placed as (
       select *, row_number() over (partition by kind order by ${orderOf(asked)} desc, isNull(k1), k1, isNull(k2), k2) as place,
         toFloat64(countIf(kind = 'row') over ()) as groups
       from summed)
-    select kind, toFloat64(step) as timeMs, k1, k2, inBytes, outBytes, sent, groups,
+    select kind, toFloat64(step) as timeMs, k1, k2, inBytes, outBytes, sent, groups, ownScans,
       if(kind = 'row' and ${plain(hasSteps ? '1' : '0')}, arraySort(own), []) as steps
     from placed where kind != 'row' or ${wantedRows(asked)} order by kind, if(kind = 'step', timeMs, toFloat64(place))`,
     limitMs,

@@ -56,7 +56,8 @@ export function hosts(scope: Scope, addresses: readonly string[] | null = null):
   return ch`${captured(scope)},
 told_hosts as (
   select address, minute, capture_id, ${limited('rx_bytes')} as rx, ${limited('tx_bytes')} as tx, ${limited('packets')} as sent,
-    ${limited('lan_rx_bytes')} as lan_rx, ${limited('lan_tx_bytes')} as lan_tx, min(toString(device_key)) as device_first,
+    ${limited('lan_rx_bytes')} as lan_rx, ${limited('lan_tx_bytes')} as lan_tx, ${limited('own_scan_rx_bytes')} as own_rx,
+    ${limited('own_scan_tx_bytes')} as own_tx, ${limited('own_scan_packets')} as own_sent, min(toString(device_key)) as device_first,
     max(toString(device_key)) as device_last, max(toString(segment)) as own
   from host_minutes where ${isAsked} group by address, minute, capture_id),
 host_segments as (
@@ -65,7 +66,8 @@ host_segments as (
   group by address, minute),
 hosts as (
   select t.address as address, t.minute as minute, capture_id, if(own != '', own, only) as segment, rx, tx, sent, lan_rx, lan_tx,
-    if(device_first = device_last, device_first, '') as device, device_first != device_last as is_disputed, of_sensor, of_vantage,
+    own_rx, own_tx, own_sent, if(device_first = device_last, device_first, '') as device,
+    device_first != device_last as is_disputed, of_sensor, of_vantage,
     observed, all_packets, lost_kernel, lost_parser, merged, ${strengthOf('rx', 'tx', '3 - of_vantage')} as strength,
     ${strengthOf('lan_rx', 'lan_tx', '0')} as lan_strength
   from told_hosts t inner join captured using (minute, capture_id)
@@ -96,7 +98,7 @@ export const strongest = ch`strongest as (
         packets: 'sent',
       },
       ...{ observed: 'observed', all_packets: 'all_packets', kernel: 'lost_kernel', parser: 'lost_parser' },
-      merged: 'merged',
+      ...{ merged: 'merged', own_rx: 'own_rx', own_tx: 'own_tx', own_packets: 'own_sent' },
     },
     'strength',
   )},

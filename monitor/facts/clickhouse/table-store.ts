@@ -80,6 +80,10 @@ export const migrations: readonly (readonly string[])[] = [
     'alter table peer_minutes add column if not exists minutes UInt64 codec(T64, ZSTD)',
     'create table if not exists store_identity (id UUID) engine = MergeTree order by tuple()',
   ],
+  // Rows of before have none.
+  ['own_scan_rx_bytes', 'own_scan_tx_bytes', 'own_scan_packets'].map(
+    (name) => `alter table host_minutes add column if not exists ${counter(name)}`,
+  ),
 ];
 
 const all = [

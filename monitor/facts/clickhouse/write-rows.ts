@@ -82,6 +82,9 @@ const hostColumns: Column<RowOf<Host>>[] = [
   counter('packets', (host) => host.packets),
   counter('lan_rx_bytes', (host) => host.lanRxBytes),
   counter('lan_tx_bytes', (host) => host.lanTxBytes),
+  counter('own_scan_rx_bytes', ({ ownScan }) => ownScan?.rxBytes ?? 0),
+  counter('own_scan_tx_bytes', ({ ownScan }) => ownScan?.txBytes ?? 0),
+  counter('own_scan_packets', ({ ownScan }) => ownScan?.packets ?? 0),
 ];
 
 const factColumns: Column<RowOf<ApplicationFact>>[] = [

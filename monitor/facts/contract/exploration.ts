@@ -96,6 +96,8 @@ export interface Explored {
   /** How many keys there are. */
   groups: number;
   total: ExploredAmount;
+  /** The part of the total that the sensors' own port scans are, in the measure, both directions; null: the source has none. */
+  ownScans: number | null;
   /** Of everything (`row: null`) and of each row by its place, in that order by time; steps without traffic are left out. */
   steps: (ExploredAmount & { timeMs: number; row: number | null })[];
   /** Minutes of each step in which a capture that could see it listened; empty without steps. */

@@ -2,7 +2,12 @@
  * What goes into a fact store and what comes out of it. Minutes are the second at which they start, since 1970; ranges
  * include their first minute and exclude their last; counters are whole numbers that a double holds exactly.
  */
-import type { TelemetryEvidence, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type {
+  OwnScanCounters,
+  TelemetryEvidence,
+  TelemetryGap,
+  TelemetryMinute,
+} from '#contracts/sensor-api/telemetry.ts';
 
 /** An upload's origin. */
 export interface FactOrigin {
@@ -55,10 +60,16 @@ export interface Sighting {
   txBytes: number;
   /** Both directions together; null where offload merged packets that can't be counted. */
   packets: number | null;
+  /** The part of these counters that the sensor's own port scans caused; absent where there is none. */
+  ownScan?: OwnScanCounters;
   observedMs: number;
   /** NET-2.4.3; null: the parser lost packets, or no single capture holds both directional maxima. */
   coverage: number | null;
 }
+
+/** The part of a row's counters that own scans are; nothing where there is none. */
+export const ownScanOf = (rxBytes: number, txBytes: number, packets: number): Pick<Sighting, 'ownScan'> =>
+  packets > 0 ? { ownScan: { rxBytes, txBytes, packets } } : {};
 
 /** That a capture listened in a minute at all. */
 export interface Listening {

@@ -1,5 +1,10 @@
 /** Uploads as they came, and the rows that they add up to. */
-import type { TelemetryMinute, TelemetryTotals, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
+import type {
+  OwnScanCounters,
+  TelemetryMinute,
+  TelemetryTotals,
+  TelemetryUsageRow,
+} from '#contracts/sensor-api/telemetry.ts';
 import { zeroTotals } from '#contracts/sensor-api/telemetry-totals.ts';
 import { wholeMinutes, withoutObserved } from '#contracts/sensor-api/unobserved-gaps.ts';
 import { vantageCode } from '../contract/codes.ts';
@@ -32,6 +37,7 @@ export interface HostRow {
   isDisputed: boolean;
   lanRxBytes: number;
   lanTxBytes: number;
+  ownScan: OwnScanCounters;
 }
 
 export interface UsageFact extends TelemetryUsageRow {
@@ -120,7 +126,7 @@ function addHosts({ hosts }: MemoryState, capture: CaptureRowOfMinute, minute: T
     let row = hosts.get(key);
     if (!row) {
       const known = { deviceKey, isDisputed: false, segments: new Set<string>() };
-      row = { address, minute: minute.minute, capture, ...known, ...noBytes };
+      row = { address, minute: minute.minute, capture, ...known, ...noBytes, ownScan: { ...noScan } };
       hosts.set(key, row);
     }
     if (row.isDisputed || row.deviceKey !== deviceKey) {
@@ -131,6 +137,9 @@ function addHosts({ hosts }: MemoryState, capture: CaptureRowOfMinute, minute: T
     row.rxBytes += host.rxBytes;
     row.txBytes += host.txBytes;
     row.packets += host.packets;
+    row.ownScan.rxBytes += host.ownScan?.rxBytes ?? 0;
+    row.ownScan.txBytes += host.ownScan?.txBytes ?? 0;
+    row.ownScan.packets += host.ownScan?.packets ?? 0;
     row.lanRxBytes += sum('client', 'serverBytes') + sum('server', 'clientBytes');
     row.lanTxBytes += sum('client', 'clientBytes') + sum('server', 'serverBytes');
   }
@@ -199,4 +208,5 @@ function trimGaps(state: MemoryState, uploads: readonly facts.FactUpload[]): fac
   return trimmed;
 }
 
+const noScan: OwnScanCounters = { rxBytes: 0, txBytes: 0, packets: 0 };
 const noBytes = { rxBytes: 0, txBytes: 0, packets: 0, lanRxBytes: 0, lanTxBytes: 0 };

@@ -26,6 +26,8 @@ interface Piece {
   inBytes: number;
   outBytes: number;
   packets: number;
+  /** The part that own scans are: bytes of both directions, and packets. */
+  ownScan: { bytes: number; packets: number };
 }
 
 function addressPieces(rows: MemoryRows, range: Exploration): Piece[] {
@@ -43,6 +45,7 @@ function addressPieces(rows: MemoryRows, range: Exploration): Piece[] {
     inBytes: one.rxBytes,
     outBytes: one.txBytes,
     packets: one.packets,
+    ownScan: { bytes: one.ownScan.rxBytes + one.ownScan.txBytes, packets: one.ownScan.packets },
   }));
 }
 
@@ -67,6 +70,7 @@ function usagePieces(rows: MemoryRows, range: Exploration): Piece[] {
       inBytes: one.inboundBytes,
       outBytes: one.outboundBytes,
       packets: one.packets,
+      ownScan: { bytes: 0, packets: 0 },
     }));
 }
 
@@ -144,6 +148,7 @@ export function explore(rows: MemoryRows, asked: Exploration): Explored {
     rows: wanted.map(({ of: _, ...row }) => row),
     groups: ranked.length,
     total: amountOf(pieces),
+    ownScans: asked.source === 'addresses' ? sumOf(pieces, ({ ownScan }) => ownScan[measure]) : null,
     steps: [...stepsOf(pieces, null), ...wanted.flatMap(({ of }, row) => stepsOf(of, row))],
     observed: stepSeconds === null ? [] : observed(rows, asked, stepSeconds),
     grains: [],

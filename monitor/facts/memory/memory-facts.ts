@@ -8,7 +8,7 @@ import type { NameApplication } from '../contract/collect-facts.ts';
 import type { ControlScope } from '../contract/control-scope.ts';
 import { explainRows } from '../contract/explain-rows.ts';
 import type { FactStore } from '../contract/fact-store.ts';
-import type * as facts from '../contract/facts.ts';
+import * as facts from '../contract/facts.ts';
 import type { HostRow } from './memory-append.ts';
 import * as applications from './memory-applications.ts';
 import { explore } from './memory-explore.ts';
@@ -128,7 +128,9 @@ function readAddress(rows: MemoryRows, range: facts.AddressRange): facts.Address
       const { rxBytes, txBytes } = chosen;
       const packets = totals.mergedFrames > 0 ? null : chosen.packets;
       const coverage = coverageOf(chosen, all);
-      return [{ minute, captureId, rxBytes, txBytes, packets, observedMs, coverage }];
+      const { ownScan } = chosen;
+      const part = facts.ownScanOf(ownScan.rxBytes, ownScan.txBytes, ownScan.packets);
+      return [{ minute, captureId, rxBytes, txBytes, packets, observedMs, coverage, ...part }];
     }),
     seen: inRange
       .map(({ minute, capture }) => ({ minute, captureId: capture.captureId }))

@@ -18,6 +18,10 @@ export interface CopiedDay {
 const place = ['site_id', 'minute', 'capture_id', 'sensor_id', 'capture'];
 const verdict = ['segment', 'is_foreign', 'verdict_epoch'];
 const service = ['vantage', 'direction', 'name', 'protocol', 'server_port', 'evidence', 'is_attributed'];
+const hostCounters = [
+  ...['rx_bytes', 'tx_bytes', 'packets', 'lan_rx_bytes', 'lan_tx_bytes'],
+  ...['own_scan_rx_bytes', 'own_scan_tx_bytes', 'own_scan_packets'],
+];
 const captureTotals = [
   ...['packets', 'ip_packets', 'ip_bytes', 'non_ip_packets', 'parser_dropped', 'kernel_dropped'],
   ...['detail_truncated', 'merged_frames'],
@@ -90,13 +94,10 @@ function addressTables(day: CopiedDay): CopiedTable[] {
   return [
     {
       table: 'host_minutes',
-      columns: [
-        ...[...place, 'address', ...verdict, 'device_key'],
-        ...['rx_bytes', 'tx_bytes', 'packets', 'lan_rx_bytes', 'lan_tx_bytes'],
-      ],
+      columns: [...[...place, 'address', ...verdict, 'device_key'], ...hostCounters],
       fields: [
         ...[...placed, bytesOf(sql`f.address`), ...judged, textOf(sql`f.device_key`)],
-        ...same('rx_bytes', 'tx_bytes', 'packets', 'lan_rx_bytes', 'lan_tx_bytes'),
+        ...same(...hostCounters),
       ],
       from: from('host_minutes'),
     },

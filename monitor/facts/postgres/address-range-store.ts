@@ -8,7 +8,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { readCertainUntil } from '#monitor/views/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { directionOf, evidenceOf } from '../contract/codes.ts';
-import type * as facts from '../contract/facts.ts';
+import * as facts from '../contract/facts.ts';
 import { byRange, capturesOf, findCaptureGaps } from '../control/gap-store.ts';
 import { preferHashing } from './span-store.ts';
 
@@ -64,12 +64,12 @@ async function findSightings(db: Queryable, ranges: readonly facts.AddressRange[
   const short = [...ranges.entries()].filter(([, one]) => !isLong(one));
   const found = new Map<number, facts.Sighting[]>();
   if (short.length > 0) {
-    const { rows } = await sql<facts.Sighting & { n: number }>`
+    const { rows } = await sql<SightingRow & { n: number }>`
       select q.n, s.* from ${rowsOf(short.map(([, one]) => one))} cross join lateral (${sightingsOf({
         ...{ siteId: sql`q.site_id`, address: sql`q.address`, segment: sql`q.segment` },
         ...{ from: sql`q.from_minute`, to: sql`q.to_minute` },
       })}) s order by q.n, s.minute`.execute(db);
-    for (const [n, sightings] of byRange(rows)) found.set(short[n]![0], sightings);
+    for (const [n, seen] of byRange(rows)) found.set(short[n]![0], seen.map(toSighting));
   }
   for (const [n, range] of ranges.entries())
     if (isLong(range)) found.set(n, await findLongSightings(db, range));
@@ -89,15 +89,32 @@ function findLongSightings(db: Queryable, range: facts.AddressRange): Promise<fa
       },
       ...{ from: sql`to_timestamp(${fromMinute}::float8)`, to: sql`to_timestamp(${toMinute}::float8)` },
     }).execute(trx);
-    return rows;
+    return rows.map(toSighting);
   });
 }
 
+interface SightingRow extends Omit<facts.Sighting, 'ownScan'> {
+  ownScanRxBytes: number;
+  ownScanTxBytes: number;
+  ownScanPackets: number;
+}
+
+const toSighting = ({
+  ownScanRxBytes,
+  ownScanTxBytes,
+  ownScanPackets,
+  ...sighting
+}: SightingRow): facts.Sighting => ({
+  ...sighting,
+  ...facts.ownScanOf(ownScanRxBytes, ownScanTxBytes, ownScanPackets),
+});
+
 /** What counts of an address, by minute. */
 function sightingsOf(of: Record<'siteId' | 'address' | 'segment' | 'from' | 'to', RawBuilder<unknown>>) {
-  return sql<facts.Sighting>`
+  return sql<SightingRow>`
     select distinct on (s.minute) ${seconds('s.minute')} as minute, capture_id as "captureId", rx_bytes as "rxBytes",
-      tx_bytes as "txBytes", case when merged_frames = 0 then packets end as packets, observed_ms as "observedMs", coverage
+      tx_bytes as "txBytes", case when merged_frames = 0 then packets end as packets, observed_ms as "observedMs", coverage,
+      own_scan_rx_bytes as "ownScanRxBytes", own_scan_tx_bytes as "ownScanTxBytes", own_scan_packets as "ownScanPackets"
     from strongest_host_minutes(${of.siteId}, ${of.from}, ${of.to}) s
     where s.address = ${of.address} and (${of.segment} is null or s.segment = ${of.segment})
     order by s.minute, rx_bytes + tx_bytes desc, s.segment collate "C"`;

@@ -23,7 +23,8 @@ const counterMax = Number.MAX_SAFE_INTEGER;
 
 const hostColumns = [
   ...['site_id', 'minute', 'capture_id', 'address', 'rx_bytes', 'tx_bytes', 'packets', 'device_key'],
-  ...['lan_rx_bytes', 'lan_tx_bytes', 'is_foreign', 'segment'],
+  ...['lan_rx_bytes', 'lan_tx_bytes', 'own_scan_rx_bytes', 'own_scan_tx_bytes', 'own_scan_packets'],
+  ...['is_foreign', 'segment'],
 ];
 const factColumns = [
   ...[
@@ -170,6 +171,9 @@ function writeHosts(
     to.text(host.deviceKey);
     to.bigint(internal?.rxBytes ?? 0);
     to.bigint(internal?.txBytes ?? 0);
+    to.bigint(host.ownScan?.rxBytes ?? 0);
+    to.bigint(host.ownScan?.txBytes ?? 0);
+    to.bigint(host.ownScan?.packets ?? 0);
     to.boolean(place.isForeign(host.address));
     to.text(place.segmentOf(host.address));
   }

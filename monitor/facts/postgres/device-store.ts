@@ -25,13 +25,16 @@ export function deviceMinutes(
   const { siteId, spans } = coverage;
   const ofAddresses = addresses === null ? sql`true` : sql`address = any(${[...addresses]}::inet[])`;
   const nothing = sql`select null::inet as address, null::timestamptz as minute, null::text as device_key, null::bigint as rx,
-    null::bigint as tx, null::bigint as packets, null::bigint as lan_rx, null::bigint as lan_tx, null::text as segment where false`;
+    null::bigint as tx, null::bigint as packets, null::bigint as lan_rx, null::bigint as lan_tx, null::text as segment,
+    null::bigint as own_scan_bytes, null::bigint as own_scan_packets where false`;
   const parts = spans.flatMap((span) => {
     const call = sql`(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to})) where ${ofAddresses}`;
     return [
-      sql`select address, minute, device_key, rx_bytes as rx, tx_bytes as tx, packets, null::bigint as lan_rx, null::bigint as lan_tx, segment
+      sql`select address, minute, device_key, rx_bytes as rx, tx_bytes as tx, packets, null::bigint as lan_rx, null::bigint as lan_tx, segment,
+          own_scan_rx_bytes + own_scan_tx_bytes as own_scan_bytes, own_scan_packets
         from strongest_host_minutes${call}`,
-      sql`select address, minute, device_key, null, null, null, rx_bytes, tx_bytes, segment from strongest_lan_minutes${call}`,
+      sql`select address, minute, device_key, null, null, null, rx_bytes, tx_bytes, segment, null, null
+        from strongest_lan_minutes${call}`,
     ];
   });
   return sql`device_minutes as (${parts.length === 0 ? nothing : unionAll(parts)})`;

@@ -107,7 +107,7 @@ export function piecesOf(coverage: Coverage, asked: Reading & ExploredView): Pie
     const locals = asked.isDirect || asked.by.length > 0 ? null : excludedLocals(asked.filters);
     const isFine = asked.stepSeconds !== null && asked.stepSeconds % tenSeconds !== 0;
     return locals !== null && isFine && onlyOfAddress(asked)
-      ? sitePiecesWithout(coverage, locals)
+      ? sitePiecesWithout(coverage, asked, locals)
       : addressPieces(coverage, asked);
   }
   if (asked.source === 'pairs')
@@ -155,6 +155,11 @@ const addressOnly = ['address', 'server', 'customer', 'device', 'sensor', 'scope
 const isByName = (asked: Exploration): boolean =>
   asked.source === 'applications' && asked.measure === 'bytes' && !usesDimension(asked, ...addressOnly);
 
+/** Own scans in the measure. Sums have bytes of both directions together, minutes of each. */
+const ownScansOf = ({ measure }: Exploration, bytes = sql`own_scan_bytes`) =>
+  measure === 'packets' ? sql`own_scan_packets` : bytes;
+const ofBothDirections = sql`own_scan_rx_bytes + own_scan_tx_bytes`;
+
 /** A site's sums by minute and hour. Quiet ones, in which captures listened and saw no address, hold no row of any address. */
 function sitePieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
@@ -163,10 +168,10 @@ function sitePieces(coverage: Coverage, asked: Exploration): Pieces {
   return {
     kind: 'site',
     before: sql``,
-    columns: ['start', ...amounts],
+    columns: ['start', ...addressAmounts],
     parts: [
-      sql`select minute, rx_bytes, tx_bytes, packets from site_minutes where ${ofSite} and ${inSpans(parts.spans)}`,
-      sql`select hour, rx_bytes, tx_bytes, packets from site_hours where ${ofSite} and ${inHours(parts.hours)}`,
+      sql`select minute, rx_bytes, tx_bytes, packets, ${ownScansOf(asked)} from site_minutes where ${ofSite} and ${inSpans(parts.spans)}`,
+      sql`select hour, rx_bytes, tx_bytes, packets, ${ownScansOf(asked)} from site_hours where ${ofSite} and ${inHours(parts.hours)}`,
     ],
     filters: asked.filters,
     grains: grainsOf(parts),
@@ -176,25 +181,28 @@ function sitePieces(coverage: Coverage, asked: Exploration): Pieces {
 const onlyOfAddress = ({ filters }: Asked) => filters.every(({ dimension }) => dimension === 'address');
 
 /** The minutes of a site without some addresses: its sums minus theirs, which an index finds; those of changed minutes from all counters. */
-function sitePiecesWithout(coverage: Coverage, locals: readonly string[]): Pieces {
+function sitePiecesWithout(coverage: Coverage, asked: Exploration, locals: readonly string[]): Pieces {
   const { siteId } = coverage;
   const { judged, unjudged } = withoutHours(coverage);
+  const minuteScans = ownScansOf(asked, ofBothDirections);
   const isLeftOut = sql`address = any(${[...locals]}::inet[])`;
   const minutesOf = (spans: readonly Span[], where: RawBuilder<unknown>) =>
     spans.map(
-      (span) => sql`select minute, rx_bytes, tx_bytes, packets
+      (span) => sql`select minute, rx_bytes, tx_bytes, packets, ${minuteScans} as own_scans
         from strongest_host_minutes(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to})) s where ${where}`,
     );
   const ofPart = minutesOf(uniteSpans(judged, []), isLeftOut);
-  const nothing = sql`select null::timestamptz as minute, 0 as rx_bytes, 0 as tx_bytes, 0 as packets where false`;
+  const nothing = sql`select null::timestamptz as minute, 0 as rx_bytes, 0 as tx_bytes, 0 as packets, 0 as own_scans where false`;
   return {
     kind: 'site without addresses',
     before: sql`part as materialized (
-      select minute, sum(rx_bytes) as rx_bytes, sum(tx_bytes) as tx_bytes, sum(packets) as packets, count(*) as addresses
+      select minute, sum(rx_bytes) as rx_bytes, sum(tx_bytes) as tx_bytes, sum(packets) as packets, sum(own_scans) as own_scans,
+        count(*) as addresses
       from (${sql.join([nothing, ...ofPart], sql` union all `)}) s group by minute),`,
-    columns: ['start', ...amounts],
+    columns: ['start', ...addressAmounts],
     parts: [
-      sql`select k.minute, k.rx_bytes - coalesce(p.rx_bytes, 0), k.tx_bytes - coalesce(p.tx_bytes, 0), k.packets - coalesce(p.packets, 0)
+      sql`select k.minute, k.rx_bytes - coalesce(p.rx_bytes, 0), k.tx_bytes - coalesce(p.tx_bytes, 0), k.packets - coalesce(p.packets, 0),
+          ${ownScansOf(asked)} - coalesce(p.own_scans, 0)
         from site_minutes k left join part p on p.minute = k.minute
         where site_id = ${siteId} and ${inSpans(judged, 'k.minute')} and k.addresses > coalesce(p.addresses, 0)`,
       ...minutesOf(unjudged, sql`not ${isLeftOut}`),
@@ -215,7 +223,7 @@ function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
   const minutes = parts.spans.map((span) => {
     const call = sql`(select * from strongest_host_minutes(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to}))
       where ${isLocal}) s`;
-    const sums = sql`rx_bytes, tx_bytes, s.packets`;
+    const sums = sql`rx_bytes, tx_bytes, s.packets, ${ownScansOf(asked, ofBothDirections)}`;
     return needsCapture
       ? sql`select s.minute, ${shared}, s.capture_id, m.vantage, ${sums} from ${call}
           join capture_minutes m on m.site_id = ${siteId} and m.minute = s.minute and m.capture_id = s.capture_id
@@ -225,11 +233,11 @@ function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
   return {
     kind: needsCapture ? 'addresses of captures' : 'addresses',
     before: sql``,
-    columns: ['start', 'local', 'segment', 'device_key', 'capture_id', 'vantage', ...amounts],
+    columns: ['start', 'local', 'segment', 'device_key', 'capture_id', 'vantage', ...addressAmounts],
     parts: [
-      sql`select start, ${shared}, capture_id, vantage, rx_bytes, tx_bytes, packets from address_tens
+      sql`select start, ${shared}, capture_id, vantage, rx_bytes, tx_bytes, packets, ${ownScansOf(asked)} from address_tens
         where site_id = ${siteId} and ${inStarts(parts.tens, tenSeconds, 'start')} and ${isLocal}`,
-      sql`select hour, ${shared}, null::bigint, null::smallint, rx_bytes, tx_bytes, packets from address_hours
+      sql`select hour, ${shared}, null::bigint, null::smallint, rx_bytes, tx_bytes, packets, ${ownScansOf(asked)} from address_hours
         where site_id = ${siteId} and ${inHours(parts.hours)} and rx_bytes is not null and ${isLocal}`,
       ...minutes,
     ],
@@ -238,8 +246,9 @@ function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
   };
 }
 
-/** The last columns of each part. */
+/** The last columns of each part; those of addresses tell the own scans among them. */
 const amounts = ['inbound', 'outbound', 'packets'];
+const addressAmounts = [...amounts, 'own_scans'];
 /** Those of usage and of connections. */
 const usageColumns = ['local', 'segment', 'device_key', 'name', 'protocol', 'server_port', 'direction'];
 

@@ -84,8 +84,9 @@ interface MadeHour {
 
 async function sumSite(trx: Queryable, { siteId, spans, start, site }: MadeHour): Promise<void> {
   await sql`
-    insert into site_hours (site_id, hour, rx_bytes, tx_bytes, packets, addresses, minutes)
-    select ${site}, ${start}, sum(rx_bytes), sum(tx_bytes), sum(packets), max(addresses), count(*)
+    insert into site_hours (site_id, hour, rx_bytes, tx_bytes, packets, addresses, minutes, own_scan_bytes, own_scan_packets)
+    select ${site}, ${start}, sum(rx_bytes), sum(tx_bytes), sum(packets), max(addresses), count(*), sum(own_scan_bytes),
+      sum(own_scan_packets)
     from site_minutes where site_id = ${siteId} and ${inSpans(spans)} having count(*) > 0`.execute(trx);
 }
 
@@ -93,9 +94,10 @@ async function sumSite(trx: Queryable, { siteId, spans, start, site }: MadeHour)
 async function sumAddresses(trx: Queryable, { siteId, spans, start, site }: MadeHour): Promise<void> {
   await sql`
     with ${deviceMinutes({ siteId, spans }, null)}
-    insert into address_hours (hour, site_id, address, segment, device_key, rx_bytes, tx_bytes, packets, last_minute, lan_rx_bytes, lan_tx_bytes)
+    insert into address_hours (hour, site_id, address, segment, device_key, rx_bytes, tx_bytes, packets, last_minute, lan_rx_bytes,
+      lan_tx_bytes, own_scan_bytes, own_scan_packets)
     select ${start}, ${site}, address, segment, device_key, sum(rx), sum(tx), sum(packets), max(minute) filter (where rx is not null),
-      sum(lan_rx), sum(lan_tx)
+      sum(lan_rx), sum(lan_tx), coalesce(sum(own_scan_bytes), 0), coalesce(sum(own_scan_packets), 0)
     from device_minutes group by address, segment, device_key`.execute(trx);
 }
 

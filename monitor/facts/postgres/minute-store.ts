@@ -48,14 +48,17 @@ export async function recomputeSiteMinutes(
   minutes: readonly number[],
 ): Promise<void> {
   await sql`
-    insert into site_minutes (site_id, minute, rx_bytes, tx_bytes, packets, addresses)
+    insert into site_minutes (site_id, minute, rx_bytes, tx_bytes, packets, addresses, own_scan_bytes, own_scan_packets)
     select ${siteId}::bigint, marked.minute, least(coalesce(sum(seen.rx_bytes), 0), ${counterMax}),
-      least(coalesce(sum(seen.tx_bytes), 0), ${counterMax}), least(coalesce(sum(seen.packets), 0), ${counterMax}), count(seen.address)
+      least(coalesce(sum(seen.tx_bytes), 0), ${counterMax}), least(coalesce(sum(seen.packets), 0), ${counterMax}), count(seen.address),
+      least(coalesce(sum(seen.own_scan_rx_bytes + seen.own_scan_tx_bytes), 0), ${counterMax}),
+      least(coalesce(sum(seen.own_scan_packets), 0), ${counterMax})
     from (select to_timestamp(minute) as minute from unnest(${[...minutes]}::float8[]) minute) marked
     left join lateral strongest_host_minutes(${siteId}, marked.minute, marked.minute + interval '1 minute') seen on true
     group by marked.minute
     on conflict (site_id, minute) do update set rx_bytes = excluded.rx_bytes, tx_bytes = excluded.tx_bytes,
-      packets = excluded.packets, addresses = excluded.addresses`.execute(trx);
+      packets = excluded.packets, addresses = excluded.addresses, own_scan_bytes = excluded.own_scan_bytes,
+      own_scan_packets = excluded.own_scan_packets`.execute(trx);
 }
 
 /**

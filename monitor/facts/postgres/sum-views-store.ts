@@ -33,6 +33,8 @@ interface SumRow {
   outBytes: number;
   packets: number | null;
   groups: number;
+  /** Of the total. */
+  ownScans: number | null;
 }
 
 export interface SummedView extends ExploredView {
@@ -52,7 +54,7 @@ export async function sumViews(
   reading: Reading,
   views: readonly SummedView[],
 ): Promise<Sums[]> {
-  const { measure } = reading;
+  const { measure, source } = reading;
   const { stepSeconds } = views[0]!;
   const pieces = piecesOf(coverage, { ...reading, ...views[0]! });
   const step =
@@ -62,7 +64,9 @@ export async function sumViews(
   // Whole numbers below 2^63: sums of numerics would take three times as long.
   const sumOf = (column: string) => sql`sum(${sql.ref(column)}::bigint)::bigint`;
   const packets = measure === 'packets' ? sumOf('packets') : sql`null::bigint`;
-  const sums = sql`${sumOf('inbound')} as inbound, ${sumOf('outbound')} as outbound, ${packets} as packets`;
+  const ownScans = source === 'addresses' ? sumOf('own_scans') : sql`null::bigint`;
+  const sums = sql`${sumOf('inbound')} as inbound, ${sumOf('outbound')} as outbound, ${packets} as packets,
+    ${ownScans} as own_scans`;
   const amounts = sql`coalesce(inbound, 0)::float8 as "inBytes", coalesce(outbound, 0)::float8 as "outBytes",
     ${measure === 'packets' ? sql`coalesce(packets, 0)::float8` : sql`null::float8`} as packets`;
   const named = sql.join(pieces.columns.map((one) => sql.ref(one)));
@@ -72,7 +76,6 @@ export async function sumViews(
     (part) => sql`select ${sql.join(raw)}, ${sums}
       from (${part}) b(${named}) where ${wanted} group by ${sql.join(raw.map((_, i) => sql.lit(i + 1)))}`,
   );
-  const selects = { sums, amounts };
   const { rows } = await sql<SumRow>`
     with ${pieces.before}
     -- Texts and names are made of sums, not of every row.
@@ -83,11 +86,11 @@ export async function sumViews(
     )},
     total as materialized (select ${sums} from ${tableOf('by_step', 0)})
     ${sql.join(
-      views.map((view, i) => selectView({ ...reading, ...view }, i, selects)),
+      views.map((view, i) => selectView({ ...reading, ...view }, i, amounts)),
       sql` union all `,
     )}
     union all
-    select 0, 'step', null, null, null, ${timeMs('step')}, ${amounts}, 0
+    select 0, 'step', null, null, null, ${timeMs('step')}, ${amounts}, 0, null
     from (select step, ${sums} from ${tableOf('by_step', 0)} group by step) t where step is not null
     ${selectEmptied(pieces)}
     order by 1, 2, 3 nulls first, 6`.execute(db);
@@ -104,7 +107,7 @@ const selectEmptied = ({ emptied }: Pieces) =>
     ? sql``
     : sql`union all
       select -1, 'emptied', null, encode(string_agg(locals, ''::bytea), 'hex'), null, null, 0, 0, null,
-        (count(*) filter (where length(locals) = 0))::int
+        (count(*) filter (where length(locals) = 0))::int, null
       from (${emptied}) e having count(*) > 0`;
 
 /** Whether a row that was taken out may be of others than those that are left out. */
@@ -140,18 +143,19 @@ function groupView(
 
 /** The total with the number of groups, the rows and their steps. */
 function selectView(
-  { measure }: Exploration,
+  { measure, source }: Exploration,
   view: number,
-  { amounts }: { amounts: RawBuilder<unknown> },
+  amounts: RawBuilder<unknown>,
 ): RawBuilder<unknown> {
   return sql`
     select ${sql.lit(view)}::int as view, 'total' as kind, null::int as place, null as k1, null as k2, null::float8 as "timeMs", ${amounts},
-      coalesce((select max(groups) from ${tableOf('keys', view)}), 0) as groups
+      coalesce((select max(groups) from ${tableOf('keys', view)}), 0) as groups,
+      ${source === 'addresses' ? sql`coalesce(own_scans, 0)::float8` : sql`null::float8`} as "ownScans"
     from total
     union all
-    select ${sql.lit(view)}, 'row', place, k1, k2, null, ${amounts}, 0 from ${tableOf('ranked', view)}
+    select ${sql.lit(view)}, 'row', place, k1, k2, null, ${amounts}, 0, null from ${tableOf('ranked', view)}
     union all
-    select ${sql.lit(view)}, 'step', r.place, null, null, ${timeMs('s.step')}, ${stepAmounts(measure)}, 0
+    select ${sql.lit(view)}, 'step', r.place, null, null, ${timeMs('s.step')}, ${stepAmounts(measure)}, 0, null
     from ${tableOf('by_step', view)} s join ${tableOf('ranked', view)} r on ${isSame('k1')} and ${isSame('k2')}
     where s.step is not null`;
 }
@@ -186,6 +190,7 @@ function toSums(rows: readonly SumRow[], view: number, width: number): Omit<Sums
     rows: found.map((row) => ({ key: [row.k1, row.k2].slice(0, width), ...amountOf(row) })),
     groups: total.groups,
     total: amountOf(total),
+    ownScans: total.ownScans,
     steps: [...ofAll, ...ofRows].map((row) => ({
       timeMs: row.timeMs!,
       row: row.place === null ? null : placeOf.get(row.place)!,

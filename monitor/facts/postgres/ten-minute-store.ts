@@ -48,8 +48,10 @@ export async function recomputeBucket(
       min(seen), max(last_sent_at), string_agg(locals, ''::bytea)
     from name_minutes where ${ofSite} group by ${key}`.execute(trx);
   await sql`
-    insert into address_tens (start, site_id, address, segment, device_key, capture_id, vantage, rx_bytes, tx_bytes, packets)
-    select ${at}, ${site}, s.address, s.segment, s.device_key, s.capture_id, m.vantage, sum(s.rx_bytes), sum(s.tx_bytes), sum(s.packets)
+    insert into address_tens (start, site_id, address, segment, device_key, capture_id, vantage, rx_bytes, tx_bytes, packets,
+      own_scan_bytes, own_scan_packets)
+    select ${at}, ${site}, s.address, s.segment, s.device_key, s.capture_id, m.vantage, sum(s.rx_bytes), sum(s.tx_bytes), sum(s.packets),
+      sum(s.own_scan_rx_bytes + s.own_scan_tx_bytes), sum(s.own_scan_packets)
     from strongest_host_minutes(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to})) s
     join capture_minutes m on m.site_id = ${siteId} and m.minute = s.minute and m.capture_id = s.capture_id
       and ${inSpans([span], 'm.minute')}

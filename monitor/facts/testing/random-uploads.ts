@@ -89,14 +89,17 @@ function randomMinute(random: Random, minute: number): Omit<TelemetryMinute, 'ca
       detailTruncated: random(3),
       mergedFrames: random(6) === 0 ? 1 : 0,
     },
-    hosts: addresses.map((address) => ({
-      address,
-      isLocal: true,
-      rxBytes: random(5),
-      txBytes: random(5),
-      packets: random(9),
-      deviceKey: pick([...macs, '']),
-    })),
+    hosts: addresses.map((address) => {
+      const [rxBytes, txBytes, packets] = [random(5), random(5), random(9)];
+      const ownScan = {
+        rxBytes: random(rxBytes + 1),
+        txBytes: random(txBytes + 1),
+        packets: 1 + random(packets),
+      };
+      const hasOwnScan = packets > 0 && random(3) === 0;
+      const counted = { rxBytes, txBytes, packets, ...(hasOwnScan && { ownScan }) };
+      return { address, isLocal: true, ...counted, deviceKey: pick([...macs, '']) };
+    }),
     usage: Array.from({ length: random(5) }, () => randomUsage(random, minute)),
   };
 }

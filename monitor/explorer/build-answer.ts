@@ -73,6 +73,7 @@ export function buildAnswer(
   | 'rows'
   | 'rest'
   | 'total'
+  | 'ownScans'
   | 'previousTotal'
   | 'timesMs'
   | 'series'
@@ -105,6 +106,7 @@ export function buildAnswer(
     rows,
     rest: restOf(now, before, rows, total, shareOf),
     total: amountOf(explored.total),
+    ownScans: explored.ownScans,
     previousTotal: before ? amountOf(before.explored.total) : null,
     timesMs,
     series: {

@@ -145,6 +145,8 @@ export interface Answer {
   rows: readonly Row[];
   rest: Rest | null;
   total: Amount;
+  /** The part of the total that the sensors' own port scans are, in the measure; null where the source is not of addresses. */
+  ownScans: number | null;
   /** Of the period before; null where it was not asked for, or no capture listened. */
   previousTotal: Amount | null;
   /** Starts of the steps, unix milliseconds; empty without steps. */

@@ -9,6 +9,8 @@ export interface AddressPoint {
   outBps: number | null;
   inBytes: number;
   outBytes: number;
+  /** The part of these bytes that the sensors' own port scans caused. */
+  ownScan: { inBytes: number; outBytes: number };
   /** Null when offload merged an unknown number of packets. */
   packets: number | null;
   observed: number;
@@ -32,6 +34,7 @@ export function pointsOf(minutes: readonly AddressMinute[], range: Range, nowMs:
       outBps: null,
       inBytes: 0,
       outBytes: 0,
+      ownScan: { inBytes: 0, outBytes: 0 },
       packets: 0,
       observed: 0,
       gaps: 0,
@@ -58,6 +61,8 @@ function addMinute(point: AddressPoint, minute: AddressMinute, mayArrive: boolea
   point.observed += 1;
   point.inBytes += minute.rxBytes;
   point.outBytes += minute.txBytes;
+  point.ownScan.inBytes += minute.ownScan?.rxBytes ?? 0;
+  point.ownScan.outBytes += minute.ownScan?.txBytes ?? 0;
   point.packets = point.packets === null || minute.packets === null ? null : point.packets + minute.packets;
   point.coverage =
     point.coverage === null || minute.coverage === null ? null : Math.min(point.coverage, minute.coverage);

@@ -14,7 +14,10 @@ test('NET-2.2.10: every number of a site links to its addresses, and each addres
   const made = await monitor.sensors.enrol({ token, host_name: 'hv-1', node: 'n1', sensor_version: '0.1.0' });
   const sensor = (await monitor.sensors.authenticate(made!.credential))!;
   const hosts = [
-    host('192.0.2.10', 7_500_000, 750_000, 'br0|52:54:00:00:00:01'),
+    {
+      ...host('192.0.2.10', 7_500_000, 750_000, 'br0|52:54:00:00:00:01'),
+      ownScan: { rxBytes: 1_500_000, txBytes: 250_000, packets: 100 },
+    },
     host('2001:db8::a', 6_000, 1_000),
   ];
   const minutes = [0, 60].flatMap((after) => [
@@ -73,6 +76,7 @@ test('NET-2.2.10: every number of a site links to its addresses, and each addres
   );
   const { text } = await visitor.get(page);
   assert.match(text, /owned by 52:54:00:00:00:01/);
+  assert.match(text, /3\.00 MB of it port scans by the sensors[\s\S]*500 kB of it port scans by the sensors/);
   const explored = await visitor.get(follow(text, /href="([^"]*\/explore\?[^"]*)"/));
   assert.match(explored.text, /address:192\.0\.2\.10/);
   assert.match(explored.text, /15\.0 MB/, 'the explorer has the bytes of the address in the same range');

@@ -220,12 +220,19 @@ function addressStats(request: FastifyRequest, points: readonly AddressPoint[], 
   const source = last
     ? html`${formatTime(last.timeMs).slice(11)}, ${link(originHref(request, last.timeMs, range.stepSeconds), 'sources')}`
     : 'nothing in this range';
-  const total = (bytes: number) => (observed === 0 ? undefined : formatBytes(bytes));
+  const total = (label: string, name: 'inBytes' | 'outBytes') => {
+    const scans = sum((point) => point.ownScan[name]);
+    return stat({
+      label,
+      value: observed === 0 ? undefined : formatBytes(sum((point) => point[name])),
+      source: scans === 0 ? 'observed minutes' : `${formatBytes(scans)} of it port scans by the sensors`,
+    });
+  };
   return stats(
     stat({ label: 'In', value: last && formatBitRate(last.inBps), source }),
     stat({ label: 'Out', value: last && formatBitRate(last.outBps), source }),
-    stat({ label: 'In, all', value: total(sum((point) => point.inBytes)), source: 'observed minutes' }),
-    stat({ label: 'Out, all', value: total(sum((point) => point.outBytes)), source: 'observed minutes' }),
+    total('In, all', 'inBytes'),
+    total('Out, all', 'outBytes'),
     stat({
       label: 'Minutes observed',
       value: formatCount(observed),

@@ -25,7 +25,10 @@ async function seed(options: Parameters<typeof startMonitorServer>[1] = {}) {
   const usage = (name: string, serverBytes: number) =>
     usageRow({ client: local, serverBytes, clientBytes: 100, name });
   const minute = captureMinute({
-    hosts: [host(local, 900_000, 200, deviceKey), host(sender, 100, 5000)],
+    hosts: [
+      { ...host(local, 900_000, 200, deviceKey), ownScan: { rxBytes: 3000, txBytes: 100, packets: 6 } },
+      { ...host(sender, 100, 5000), ownScan: { rxBytes: 40, txBytes: 60, packets: 2 } },
+    ],
     usage: [usage('large.example', 800_000), usage('small.example', 100_000)],
   });
   await monitor.inbox.receive(sensor, compressUpload(encodeUpload(createSpool().upload([minute]))), 'zstd');
@@ -159,30 +162,28 @@ test('NET-2.4.2: the explorer has the numbers of the page that led to it', async
   }
 });
 
-test('a page with applications says that own port scans are none, and how much more addresses counted', async () => {
+test('the explorer says how much the sensors’ own port scans are, and nothing that was not counted', async () => {
   const { server, path, visitor } = await seed();
   await using _server = server;
   const note = async (query: string) => {
     const { status, text } = await visitor.get(`${path}&${query}`);
     assert.equal(status, 200);
-    return /Port scans by the sensors themselves[^<]*/.exec(text)?.[0];
+    return /Port scans by the sensors[^<]*/.exec(text)?.[0];
   };
-  const sentence = 'Port scans by the sensors themselves are no application';
-  // Counters of both addresses: 905,300 bytes; usage: 900,200.
-  const more = `${sentence}: the counters of addresses hold 5.10 kB more, with internal traffic at both its ends.`;
-  assert.equal(await note('by=application&tables=server,customer'), more);
-  assert.equal(
-    await note('by=server&tables=application,customer'),
-    more,
-    'also where a table is by application',
-  );
-  assert.equal(await note('by=server&tables=customer,address'), undefined, 'addresses count them');
+  const counted = (amount: string) =>
+    `Port scans by the sensors are ${amount} of the counters of addresses. They are no application.`;
+  // Counters of both addresses hold 5,100 bytes more than applications.
+  assert.equal(await note('by=application&tables=server,customer'), counted('3.20 kB'));
+  assert.equal(await note('by=server&tables=customer,address'), counted('3.20 kB'));
+  assert.equal(await note('by=server&tables=customer,address&measure=packets'), counted('8 packets'));
+  assert.equal(await note(`q=address:${local}&by=application&tables=port,server`), counted('3.10 kB'));
+  assert.equal(await note(`q=-address:${local}&by=none&tables=server`), counted('100 B'));
   assert.equal(
     await note('q=app:large.example&by=server&tables=port,peer'),
-    `${sentence}.`,
-    'counters of addresses know no application',
+    'Port scans by the sensors are no application; the counters of addresses hold them.',
+    'applications alone were read',
   );
-  assert.equal(await note(`q=address:${local}&by=application&tables=port,server`), `${sentence}.`, 'no more');
+  assert.equal(await note('q=address:192.0.2.99&by=server&tables=address'), undefined, 'none was counted');
 });
 
 test('the period before is read once, also where both directions are drawn beside it', async () => {

@@ -107,20 +107,18 @@ function limitBanners({ answer, tables, flows }: ExplorePage): Content {
 }
 
 /**
- * Why sums of applications are less than those of servers beside them: addresses count the sensors' own port scans. How much that is comes
- * from the answers of the page, where one of them is of addresses; nothing is read for it.
+ * Counters of addresses hold the sensors' own port scans, sums of applications do not. How much that is comes from the answers of the page,
+ * where one of them is of addresses; nothing is read for it.
  */
 function ownScansNote({ answer, tables, flows }: ExplorePage): Content {
   const all = [answer, ...tables.map((one) => one.answer), ...(flows ? [flows.left] : [])];
-  const usage = all.find((one) => one.source !== 'addresses');
-  if (!usage) return '';
-  const isPackets = usage.measure === 'packets';
   const counters = all.find((one) => one.source === 'addresses');
-  const more = counters ? sizeOf(counters.total, isPackets) - sizeOf(usage.total, isPackets) : 0;
-  const amount = isPackets ? `${formatCount(more)} packets` : formatBytes(more);
-  const rest =
-    more > 0 ? `: the counters of addresses hold ${amount} more, with internal traffic at both its ends` : '';
-  return html`<p class="hint">Port scans by the sensors themselves are no application${rest}.</p>`;
+  if (!counters)
+    return html`<p class="hint">Port scans by the sensors are no application; the counters of addresses hold them.</p>`;
+  const amount = counters.ownScans ?? 0;
+  if (amount === 0) return '';
+  const text = counters.measure === 'packets' ? `${formatCount(amount)} packets` : formatBytes(amount);
+  return html`<p class="hint">Port scans by the sensors are ${text} of the counters of addresses. They are no application.</p>`;
 }
 
 const sources = {

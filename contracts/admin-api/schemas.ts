@@ -106,6 +106,13 @@ export const TelemetryPoint = Type.Object(
     coverage: Nullable(Type.Number({ minimum: 0, maximum: 1 })),
     applications: Type.Array(TelemetryApplication, { maxItems: 20 }),
     reason: Type.Optional(MinuteReason),
+    /** The part of the rates that the provider's own port scans caused; absent where there is none. */
+    own_scan: Type.Optional(
+      Type.Object(
+        { inbound_bps: Type.Number({ minimum: 0 }), outbound_bps: Type.Number({ minimum: 0 }) },
+        { additionalProperties: false },
+      ),
+    ),
   },
   { additionalProperties: false },
 );
@@ -179,6 +186,8 @@ export const minutesContract = {
     protect_application_identity_version: 1,
     protect_telemetry_reason: true,
     protect_telemetry_reason_version: 1,
+    protect_telemetry_own_scan: true,
+    protect_telemetry_own_scan_version: 1,
   },
   path: '/protect/telemetry/',
   request: TelemetryRequest,

@@ -14,7 +14,8 @@ export async function sumMinutes(db: Queryable): Promise<void> {
         coalesce(sum(inbound_bytes), 0), coalesce(sum(outbound_bytes), 0),
         coalesce(bit_or(${bit}) filter (where inbound_bps is not null), 0),
         coalesce(bit_or(${bit}) filter (where outbound_bps is not null), 0),
-        coalesce(sum(round(pps * 60)::bigint), 0), coalesce(bit_or(${bit}) filter (where pps is not null), 0)
+        coalesce(sum(round(pps * 60)::bigint), 0), coalesce(bit_or(${bit}) filter (where pps is not null), 0),
+        sum(own_scan_inbound_bytes), sum(own_scan_outbound_bytes)
       from protect_minutes where inbound_bps is not null or outbound_bps is not null
       group by 1, 2 order by 2, 1`.execute(db);
   }

@@ -8,7 +8,7 @@ import { OperationsError } from '#monitor/operations-client/index.ts';
 import type { StoredTarget } from '../allocations/index.ts';
 import type { Parcel } from '../feed.ts';
 import type { SetAside } from '../round.ts';
-import { buildPoints, hasPoint } from './build-points.ts';
+import { buildPoints, hasPoint, type PointFields } from './build-points.ts';
 import { dividePoints, setAsideOf } from './divide-points.ts';
 import {
   advanceCursor,
@@ -22,7 +22,7 @@ import {
 import type { RangeContent, ReadRange, VisitRange } from './read-ahead.ts';
 
 /** Where an allocation's minutes are read and sent. */
-export interface VisitContext {
+export interface VisitContext extends PointFields {
   read: ReadRange;
   siteId: number;
   /** All clusters of the site. */
@@ -30,9 +30,6 @@ export interface VisitContext {
   completeUntil: number;
   /** Minutes of an allocation that operations does not take as they were. */
   setAsideOf(target: StoredTarget): readonly SetAside[];
-  /** The receiver takes transport and port; and why attack values are unknown. */
-  withIdentity: boolean;
-  withReason: boolean;
 }
 
 const assignedFromOf = (target: Pick<StoredTarget, 'assignedAt'>) =>

@@ -103,7 +103,11 @@ test('NET-2.4.0: every point fits the contract and its bytes come back exactly',
         { isGap: false as const, minute, ...counted },
       ];
       const content = { minutes, applications: rows, verdicts: new Map() };
-      const [point, ...more] = buildPoints(content, { withIdentity: true, withReason: true });
+      const [point, ...more] = buildPoints(content, {
+        withIdentity: true,
+        withReason: true,
+        withOwnScan: true,
+      });
       assert.equal(more.length, 0, 'a gap without a known reason makes no point');
       assert.ok(Point.Check(point));
       assert.equal(Math.round((point!.inbound_bps! * 60) / 8), rx);
@@ -141,7 +145,7 @@ test('NET-2.4.3: a minute that was not observed as a whole says why, and a gap i
     { isGap: true as const, minute: minute + 300, loss: null },
   ];
   const content = { minutes, applications: [], verdicts: new Map() };
-  const points = buildPoints(content, { withIdentity: true, withReason: true });
+  const points = buildPoints(content, { withIdentity: true, withReason: true, withOwnScan: true });
   assert.deepEqual(
     points.map((point) => [point.inbound_bps, point.coverage, point.reason]),
     [
@@ -153,7 +157,7 @@ test('NET-2.4.3: a minute that was not observed as a whole says why, and a gap i
     ],
   );
   assert.ok(points.every((point) => Point.Check(point)));
-  const older = buildPoints(content, { withIdentity: true, withReason: false });
+  const older = buildPoints(content, { withIdentity: true, withReason: false, withOwnScan: false });
   assert.deepEqual(
     older.map((point) => [point.inbound_bps, 'reason' in point]),
     [

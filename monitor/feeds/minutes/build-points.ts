@@ -6,6 +6,7 @@
  * those of the minute's verdict (NET-2.4.5, NET-2.4.6).
  */
 import type { MinuteReason, TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
+import type { OwnScanCounters } from '#contracts/sensor-api/telemetry.ts';
 import type { AddressApplication } from '#monitor/applications/index.ts';
 import type { AddressMinute, MinuteLoss } from '#monitor/traffic/index.ts';
 import type { RangeContent } from './read-ahead.ts';
@@ -50,10 +51,17 @@ export function hasPoint(entry: AddressMinute, withReason: boolean): boolean {
   return !entry.isGap || (withReason && entry.loss !== null);
 }
 
+/** What the receiver takes: transport and port; why values are unknown; the part that our own port scans are. */
+export interface PointFields {
+  withIdentity: boolean;
+  withReason: boolean;
+  withOwnScan: boolean;
+}
+
 /** A point for each minute that was observed, and for each gap whose reason the receiver takes, in order. */
 export function buildPoints(
   { minutes, applications, verdicts }: RangeContent,
-  { withIdentity, withReason }: { withIdentity: boolean; withReason: boolean },
+  { withIdentity, withReason, withOwnScan }: PointFields,
 ): TelemetryPoint[] {
   const byMinute = Map.groupBy(applications, (row) => row.minute);
   const points: TelemetryPoint[] = [];
@@ -80,6 +88,7 @@ export function buildPoints(
       coverage: verdict?.isChecked === false ? null : entry.coverage,
       applications: withIdentity ? listIdentities(rows) : listNames(rows),
       ...(withReason && reason !== null ? { reason } : {}),
+      ...(withOwnScan && entry.ownScan ? { own_scan: ownScanOf(entry.ownScan) } : {}),
     });
   }
   return points;
@@ -92,6 +101,11 @@ function gapPoint(minute: number, reason: MinuteReason): TelemetryPoint {
     ...{ ddos_bps: null, ddos_pps: null, coverage: 0, applications: [], reason },
   };
 }
+
+const ownScanOf = ({ rxBytes, txBytes }: OwnScanCounters) => ({
+  inbound_bps: (rxBytes * 8) / 60,
+  outbound_bps: (txBytes * 8) / 60,
+});
 
 const rateOf = (amount: number | null | undefined, times: number) =>
   amount === null || amount === undefined ? null : (amount * times) / 60;

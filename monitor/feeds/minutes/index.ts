@@ -101,6 +101,7 @@ function createContexts(
         completeUntil: until,
         withIdentity: takes(round.capabilities, minutesContract, 'protect_application_identity'),
         withReason,
+        withOwnScan: takes(round.capabilities, minutesContract, 'protect_telemetry_own_scan'),
         setAsideOf,
       };
     })();

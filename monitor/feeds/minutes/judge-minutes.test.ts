@@ -126,6 +126,28 @@ test('NET-2.4.6: expected is the mean of at least five healthy minutes of the th
   assert.deepEqual(expect(minute, [...four, uncounted]), { expectedBps: 96, expectedPps: null });
 });
 
+test('NET-2.4.6: our own port scans are nothing to expect: a server of 20,000 bit/s stays one', () => {
+  const usual = { rxBytes: 100_000, txBytes: 50_000, packets: 300 };
+  const scan = { rxBytes: 1_800_000, txBytes: 1_394_000, packets: 60_000 };
+  const before = [1, 2, 3, 4, 5].map((offset) => {
+    const isScanned = offset % 2 === 0;
+    const own = isScanned && {
+      rxBytes: usual.rxBytes + scan.rxBytes,
+      txBytes: usual.txBytes + scan.txBytes,
+      packets: usual.packets + scan.packets,
+      ownScan: scan,
+    };
+    return judgeMinute({ ...observed, minute: minute - offset * 60, ...usual, ...own }, complete, []);
+  });
+  assert.deepEqual(expect(minute, before), { expectedBps: 20_000, expectedPps: 5 });
+  const unknown = judgeMinute(
+    { ...observed, packets: null, ownScan: scan, rxBytes: 2e6, txBytes: 2e6 },
+    complete,
+    [],
+  );
+  assert.equal(unknown.packets, null, 'packets that can’t be counted stay unknown');
+});
+
 test('NET-2.4.6: a minute that was observed in part, or whose packets were lost, is not healthy', () => {
   assert.equal(judge({}, [], { coverage: 0.98 }).isHealthy, false);
   assert.equal(judge({}, [], { coverage: null }).isHealthy, false);

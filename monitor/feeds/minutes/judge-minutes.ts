@@ -5,7 +5,7 @@
  * that saw most of it. Zero is said only where the capture that counts watched the whole minute inside one epoch that covers the
  * address; everything else is unknown, with its reason (NET-2.4.5). An attack minute that the capture that counts did not check has
  * its reason too (NET-2.4.3). Expected traffic is the mean of at least five minutes of the same allocation in the thirty before,
- * observed as a whole and known to be without attacks (NET-2.4.6).
+ * observed as a whole and known to be without attacks (NET-2.4.6). Our own port scans are no traffic to expect: they are left out.
  */
 import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
 import type { AttackPeriods, UnassignablePeriod } from '#monitor/incidents/index.ts';
@@ -24,7 +24,7 @@ export interface Verdict {
   minute: number;
   /** What it was judged by. */
   input: string;
-  /** Both directions together. */
+  /** What expected values are made of: both directions together, without our own port scans. */
   bytes: number;
   packets: number | null;
   isHealthy: boolean;
@@ -51,7 +51,7 @@ type Judged = Pick<Verdict, 'ddosBytes' | 'ddosPackets' | 'isChecked' | 'reason'
 
 /** Everything that a verdict depends on besides the minutes before it, as text. */
 function inputOf(minute: ObservedMinute, report: DetectorReport, concerns: readonly Concern[]): string {
-  const { rxBytes, txBytes, packets, coverage, captureId } = minute;
+  const { rxBytes, txBytes, packets, ownScan, coverage, captureId } = minute;
   const { isComplete, isCovered, attack } = report;
   const ids = during(minute.minute, report, concerns).map(
     ({ incidentId, isOwn }) => `${incidentId}${isOwn ? '' : '?'}`,
@@ -66,6 +66,7 @@ function inputOf(minute: ObservedMinute, report: DetectorReport, concerns: reado
     isCovered,
     attack,
     ids.sort(),
+    ...(ownScan ? [ownScan] : []),
   ]);
 }
 
@@ -75,13 +76,13 @@ export function judgeMinute(
   report: DetectorReport,
   concerns: readonly Concern[],
 ): Omit<Verdict, 'expectedBps' | 'expectedPps'> {
-  const { rxBytes, txBytes, packets, coverage } = minute;
+  const { rxBytes, txBytes, packets, ownScan, coverage } = minute;
   const judged = judgeAttack(minute, report, during(minute.minute, report, concerns));
   return {
     minute: minute.minute,
     input: inputOf(minute, report, concerns),
-    bytes: rxBytes + txBytes,
-    packets,
+    bytes: rxBytes + txBytes - (ownScan ? ownScan.rxBytes + ownScan.txBytes : 0),
+    packets: packets === null ? null : packets - (ownScan?.packets ?? 0),
     isHealthy: judged.ddosBytes === 0 && coverage !== null && coverage >= healthyCoverage,
     ...judged,
   };

@@ -94,6 +94,34 @@ test('NET-2.4.5, NET-2.4.6: minutes with complete reports have zero attack traff
   );
 });
 
+test('NET-2.4.6, NET-9.2: a scan in the history changes no expected value, and a receiver that takes it is told which part it was', async () => {
+  world.operations.targets = [target(address, { assignedAt: ago(50) })];
+  await report(range(40, 2));
+  const ownScan = { rxBytes: 3_000_000, txBytes: 1_200_000, packets: 60_000 };
+  // Uploads of one minute add.
+  await addMinutes(
+    world,
+    sensor,
+    range(12, 10).map((at) => ({ minute: minutesAgo(at), address, ...ownScan, ownScan })),
+  );
+  const older = await deliver();
+  assert.equal('own_scan' in older.get(11)!, false, 'an older receiver would refuse it');
+  assert.deepEqual([older.get(11)!.inbound_bps, older.get(5)!.expected_bps], [(3_000_600 * 8) / 60, 80]);
+  const known = world.operations.capabilities;
+  world.operations.capabilities = {
+    ...known,
+    ...{ protect_telemetry_own_scan: true, protect_telemetry_own_scan_version: 1 },
+  };
+  await world.connection.check();
+  await world.database.pool.query('delete from feed_cursors');
+  const points = await deliver();
+  assert.deepEqual(points.get(11)!.own_scan, { inbound_bps: 400_000, outbound_bps: 160_000 });
+  assert.equal('own_scan' in points.get(13)!, false, 'no scan, no field');
+  assert.deepEqual([points.get(5)!.expected_bps, points.get(5)!.expected_pps], [80, 1]);
+  world.operations.capabilities = known;
+  await world.connection.check();
+});
+
 test('NET-2.4.5, NET-2.4.3: an attack minute has its own amounts, and the sweep sends the same again', async () => {
   world.operations.targets = [target(address, { assignedAt: ago(50) })];
   await report(range(40, 2));

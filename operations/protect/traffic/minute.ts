@@ -8,6 +8,9 @@ export interface StoredMinute {
   outboundBytes: number | null;
   inboundBps: number | null;
   outboundBps: number | null;
+  /** The part of the bytes that the provider's own port scans caused. */
+  ownScanInboundBytes: number;
+  ownScanOutboundBytes: number;
   pps: number | null;
   expectedBps: number | null;
   expectedPps: number | null;
@@ -38,6 +41,8 @@ export function isStale(latestMinuteMs: number, nowMs: number): boolean {
 }
 
 /** Bytes of a minute out of its rate: the inverse of `bytes * 8 / 60`, which is exact below 2^50 bytes. */
+export function bytesOfRate(bitsPerSecond: number): number;
+export function bytesOfRate(bitsPerSecond: number | null): number | null;
 export function bytesOfRate(bitsPerSecond: number | null): number | null {
   return bitsPerSecond === null ? null : Math.round((bitsPerSecond * 60) / 8);
 }
@@ -49,6 +54,8 @@ export function toStoredMinute(point: TelemetryPoint): StoredMinute {
     outboundBytes: bytesOfRate(point.outbound_bps),
     inboundBps: point.inbound_bps,
     outboundBps: point.outbound_bps,
+    ownScanInboundBytes: bytesOfRate(point.own_scan?.inbound_bps ?? 0),
+    ownScanOutboundBytes: bytesOfRate(point.own_scan?.outbound_bps ?? 0),
     pps: point.pps,
     expectedBps: point.expected_bps,
     expectedPps: point.expected_pps,

@@ -21,22 +21,26 @@ export async function upsertMinutes(
     minutes.map(({ minuteMs, ...rest }) => ({ ...rest, minute: new Date(minuteMs).toISOString() })),
   );
   const { rows } = await sql<WrittenMinute>`
-    insert into protect_minutes (allocation_id, minute, inbound_bytes, outbound_bytes, inbound_bps,
-      outbound_bps, pps, expected_bps, expected_pps, ddos_bps, ddos_pps, coverage, applications, reason)
-    select ${allocationId}, sent.minute, "inboundBytes", "outboundBytes", "inboundBps", "outboundBps", sent.pps,
-           "expectedBps", "expectedPps", "ddosBps", "ddosPps", sent.coverage, sent.applications, sent.reason
+    insert into protect_minutes (allocation_id, minute, inbound_bytes, outbound_bytes, own_scan_inbound_bytes,
+      own_scan_outbound_bytes, inbound_bps, outbound_bps, pps, expected_bps, expected_pps, ddos_bps, ddos_pps, coverage,
+      applications, reason)
+    select ${allocationId}, sent.minute, "inboundBytes", "outboundBytes", "ownScanInboundBytes", "ownScanOutboundBytes",
+           "inboundBps", "outboundBps", sent.pps, "expectedBps", "expectedPps", "ddosBps", "ddosPps", sent.coverage,
+           sent.applications, sent.reason
     from jsonb_to_recordset(${payload}::jsonb) as sent(minute timestamptz, "inboundBytes" bigint,
-      "outboundBytes" bigint, "inboundBps" double precision, "outboundBps" double precision, pps double precision,
+      "outboundBytes" bigint, "ownScanInboundBytes" bigint, "ownScanOutboundBytes" bigint,
+      "inboundBps" double precision, "outboundBps" double precision, pps double precision,
       "expectedBps" double precision, "expectedPps" double precision, "ddosBps" double precision,
       "ddosPps" double precision, coverage double precision, applications jsonb, reason text)
     left join protect_minutes held on held.allocation_id = ${allocationId} and held.minute = sent.minute
     where held.minute is null
       or (held.inbound_bps, held.outbound_bps, held.pps, held.expected_bps, held.expected_pps, held.ddos_bps, held.ddos_pps,
-          held.coverage, held.applications, held.reason)
+          held.coverage, held.applications, held.reason, held.own_scan_inbound_bytes, held.own_scan_outbound_bytes)
         is distinct from ("inboundBps", "outboundBps", sent.pps, "expectedBps", "expectedPps", "ddosBps", "ddosPps",
-          sent.coverage, sent.applications, sent.reason)
+          sent.coverage, sent.applications, sent.reason, "ownScanInboundBytes", "ownScanOutboundBytes")
     on conflict (allocation_id, minute) do update set
       inbound_bytes = excluded.inbound_bytes, outbound_bytes = excluded.outbound_bytes,
+      own_scan_inbound_bytes = excluded.own_scan_inbound_bytes, own_scan_outbound_bytes = excluded.own_scan_outbound_bytes,
       inbound_bps = excluded.inbound_bps, outbound_bps = excluded.outbound_bps, pps = excluded.pps,
       expected_bps = excluded.expected_bps, expected_pps = excluded.expected_pps, ddos_bps = excluded.ddos_bps,
       ddos_pps = excluded.ddos_pps, coverage = excluded.coverage, applications = excluded.applications,
@@ -63,6 +67,10 @@ export interface SeriesRow {
 
 /** A minute without values is one that the monitor knows the reason of: nothing was observed in it. */
 const isObserved = sql`(inbound_bps is not null or outbound_bps is not null)`;
+
+/** Of bytes that are not known no part is known. */
+const ownScanInbound = sql`case when inbound_bytes is not null then own_scan_inbound_bytes end`;
+const ownScanOutbound = sql`case when outbound_bytes is not null then own_scan_outbound_bytes end`;
 
 const seriesOf = (scope: SeriesScope) => sql`
   server_id = ${scope.serverId} and tenant_id = ${scope.tenantId}
@@ -97,6 +105,9 @@ export interface MinuteRow {
   minute: Date;
   inboundBytes: number | null;
   outboundBytes: number | null;
+  /** The part of the bytes that the provider's own port scans caused; null where the bytes are unknown. */
+  ownScanInboundBytes: number | null;
+  ownScanOutboundBytes: number | null;
   inboundBps: number | null;
   outboundBps: number | null;
   pps: number | null;
@@ -117,7 +128,8 @@ export async function listMinutes(
 ): Promise<MinuteRow[]> {
   const { rows } = await sql<MinuteRow>`
     select allocation_id as "allocationId", address, minute, inbound_bytes as "inboundBytes",
-           outbound_bytes as "outboundBytes", inbound_bps as "inboundBps", outbound_bps as "outboundBps", pps,
+           outbound_bytes as "outboundBytes", ${ownScanInbound} as "ownScanInboundBytes",
+           ${ownScanOutbound} as "ownScanOutboundBytes", inbound_bps as "inboundBps", outbound_bps as "outboundBps", pps,
            expected_bps as "expectedBps", expected_pps as "expectedPps", ddos_bps as "ddosBps",
            ddos_pps as "ddosPps", coverage, reason, applications
     from protect_series join protect_minutes using (allocation_id)
@@ -130,6 +142,8 @@ export interface StepRow {
   at: Date;
   inboundBytes: number | null;
   outboundBytes: number | null;
+  ownScanInboundBytes: number | null;
+  ownScanOutboundBytes: number | null;
   inboundBps: number | null;
   outboundBps: number | null;
   pps: number | null;
@@ -161,6 +175,7 @@ export async function listSteps(
   const { rows } = await sql<StepRow>`
     with by_minute as (
       select minute, sum(inbound_bytes)::bigint as inbound_bytes, sum(outbound_bytes)::bigint as outbound_bytes,
+             sum(${ownScanInbound}) as own_scan_inbound, sum(${ownScanOutbound}) as own_scan_outbound,
              sum(inbound_bps) as inbound_bps, sum(outbound_bps) as outbound_bps, sum(pps) as pps,
              case when count(expected_bps) = count(*) then sum(expected_bps) end as expected_bps,
              case when count(expected_pps) = count(*) then sum(expected_pps) end as expected_pps,
@@ -173,6 +188,7 @@ export async function listSteps(
       group by minute)
     select date_bin(make_interval(secs => ${range.stepSeconds}), minute, 'epoch') as at,
            sum(inbound_bytes)::bigint as "inboundBytes", sum(outbound_bytes)::bigint as "outboundBytes",
+           sum(own_scan_inbound)::bigint as "ownScanInboundBytes", sum(own_scan_outbound)::bigint as "ownScanOutboundBytes",
            avg(inbound_bps) as "inboundBps", avg(outbound_bps) as "outboundBps", avg(pps) as pps,
            avg(expected_bps) as "expectedBps", avg(expected_pps) as "expectedPps",
            case when count(ddos_bps) = count(*) or sum(ddos_bps) > 0 then avg(ddos_bps) end as "ddosBps",

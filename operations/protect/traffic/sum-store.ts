@@ -53,22 +53,25 @@ async function sumBuckets(
     const bit = sql`1::bigint << (extract(epoch from minute - bucket.at)::int / 60)`;
     return sql`
       insert into ${sql.table(table)} (allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes, outbound_minutes,
-        packets, packet_minutes)
+        packets, packet_minutes, own_scan_inbound_bytes, own_scan_outbound_bytes)
       select ${allocationId}, bucket.at, coalesce(sum(inbound_bytes), 0), coalesce(sum(outbound_bytes), 0),
         coalesce(bit_or(${bit}) filter (where inbound_bps is not null), 0),
         coalesce(bit_or(${bit}) filter (where outbound_bps is not null), 0),
-        coalesce(sum(packets), 0), coalesce(bit_or(${bit}) filter (where packets is not null), 0)
+        coalesce(sum(packets), 0), coalesce(bit_or(${bit}) filter (where packets is not null), 0),
+        coalesce(sum(own_scan_inbound_bytes), 0), coalesce(sum(own_scan_outbound_bytes), 0)
       from (select to_timestamp(start) as at from unnest(${startsOf(seconds)}::bigint[]) as start) bucket
       left join observed on minute >= bucket.at and minute < bucket.at + make_interval(secs => ${seconds})
       group by bucket.at order by bucket.at
       on conflict (allocation_id, at) do update set inbound_bytes = excluded.inbound_bytes,
         outbound_bytes = excluded.outbound_bytes, inbound_minutes = excluded.inbound_minutes,
         outbound_minutes = excluded.outbound_minutes, packets = excluded.packets,
-        packet_minutes = excluded.packet_minutes`;
+        packet_minutes = excluded.packet_minutes, own_scan_inbound_bytes = excluded.own_scan_inbound_bytes,
+        own_scan_outbound_bytes = excluded.own_scan_outbound_bytes`;
   };
   await sql`
     with observed as materialized (
-      select minute, inbound_bytes, outbound_bytes, inbound_bps, outbound_bps, ${packetsOfMinute} as packets
+      select minute, inbound_bytes, outbound_bytes, own_scan_inbound_bytes, own_scan_outbound_bytes, inbound_bps, outbound_bps,
+        ${packetsOfMinute} as packets
       from unnest(${startsOf(hourSeconds)}::bigint[]) as start
       join protect_minutes on allocation_id = ${allocationId} and minute >= to_timestamp(start)
         and minute < to_timestamp(start + ${hourSeconds})

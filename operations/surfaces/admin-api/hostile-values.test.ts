@@ -38,8 +38,12 @@ function bodiesOf(allocation: Allocation): Record<string, object> {
   const application = {
     ...{ name: 'example.com', inbound_bytes: 600, outbound_bytes: 60, transport: 'tcp', server_port: 443 },
   };
-  const minute = point(minutesAgo(15), { in: 600, out: 60 }, { applications: [application] });
-  const { applications: _, ...rates } = minute;
+  const minute = point(
+    minutesAgo(15),
+    { in: 600, out: 60 },
+    { applications: [application], own_scan: { inbound_bps: 8, outbound_bps: 1 } },
+  );
+  const { applications: _, own_scan: __, ...rates } = minute;
   const bucketMs = Math.floor(world.clock.nowMs() / 10_000) * 10_000 - 20_000;
   const bucket = { ...rates, timestamp: new Date(bucketMs).toISOString(), observed_seconds: 10 };
   const request = { id: '7d444840-9dc0-41d1-b245-5ffdce74fad2', state: 'claimed' };

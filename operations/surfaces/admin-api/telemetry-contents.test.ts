@@ -139,3 +139,44 @@ test('NET-2.4.5, NET-2.4.6: expected and attack rates are stored as sent, with w
     ],
   );
 });
+
+test('NET-2.4.2, NET-9.2: the part that our own port scans are is stored beside the whole; without one it is zero, and a changed one replaces', async () => {
+  await sender.freshAllocation('Own scans');
+  const at = minutesAgo(6);
+  const parts = async () =>
+    (await sender.stored()).map((row) => [
+      row.inboundBytes,
+      row.ownScanInboundBytes,
+      row.ownScanOutboundBytes,
+    ]);
+  const send = async (own_scan?: TelemetryPoint['own_scan']) =>
+    sender.receiptsOf(
+      sender.request([sender.target([point(at, { in: 6_000, out: 600 }, own_scan ? { own_scan } : {})])]),
+    );
+  assert.deepEqual(await send(), ['accepted'], 'as an older monitor sends it');
+  assert.deepEqual(await parts(), [[6_000, 0, 0]]);
+  assert.deepEqual(await send({ inbound_bps: (4_501 * 8) / 60, outbound_bps: (307 * 8) / 60 }), ['accepted']);
+  assert.deepEqual(await send({ inbound_bps: (4_501 * 8) / 60, outbound_bps: (307 * 8) / 60 }), [
+    'unchanged',
+  ]);
+  assert.deepEqual(await parts(), [[6_000, 4_501, 307]]);
+});
+
+test('NET-2.4.2: a minute whose own port scans are more than all of it is set aside, and the others are stored', async () => {
+  await sender.freshAllocation('More than all');
+  const series = [
+    point(minutesAgo(9), { in: 60, out: 60 }, { own_scan: { inbound_bps: 8.1, outbound_bps: 0 } }),
+    point(minutesAgo(8), { in: null, out: 60 }, { own_scan: { inbound_bps: 1, outbound_bps: 0 } }),
+    point(minutesAgo(7), { in: 60, out: 60 }, { own_scan: { inbound_bps: 8, outbound_bps: 8 } }),
+  ];
+  const answer = await sender.post(sender.request([sender.target(series)]));
+  const { set_aside } = (await answer.json()) as { set_aside: { timestamp: string }[] };
+  assert.deepEqual(
+    set_aside.map(({ timestamp }) => Date.parse(timestamp)),
+    [minutesAgo(9), minutesAgo(8)],
+  );
+  assert.deepEqual(
+    (await sender.stored()).map(({ minute }) => minute.getTime()),
+    [minutesAgo(7)],
+  );
+});

@@ -17,7 +17,18 @@ export const BandwidthRow = Type.Object(
     inbound_bytes: Bytes,
     outbound_bytes: Bytes,
     total_bytes: Bytes,
-    pool_bytes: Type.Integer({ minimum: 0, description: 'Bytes that count against the account’s pool.' }),
+    provider_scan_inbound_bytes: Type.Integer({
+      minimum: 0,
+      description: 'Part of `inbound_bytes` that port scans by the provider caused.',
+    }),
+    provider_scan_outbound_bytes: Type.Integer({
+      minimum: 0,
+      description: 'Part of `outbound_bytes` that port scans by the provider caused.',
+    }),
+    pool_bytes: Type.Integer({
+      minimum: 0,
+      description: 'Bytes that count against the account’s pool; those of port scans by the provider do not.',
+    }),
     pool_share: Type.Number({
       minimum: 0,
       maximum: 1,

@@ -60,8 +60,16 @@ const TrafficPoint = Type.Object(
     pps: rate('Packets per second, both directions together.', 2_641.5),
     inbound_bytes: bytes('Exact bytes of IP packets in the observed minutes.', 138_000_000),
     outbound_bytes: bytes('Exact bytes of IP packets in the observed minutes.', 17_628_000),
+    provider_scan_inbound_bytes: bytes(
+      'Part of `inbound_bytes` that port scans by the provider caused.',
+      48_000,
+    ),
+    provider_scan_outbound_bytes: bytes(
+      'Part of `outbound_bytes` that port scans by the provider caused.',
+      41_000,
+    ),
     expected_bps: rate(
-      'Usual rate before this time, both directions together. Null until enough minutes were observed.',
+      'Usual rate before this time, both directions together, without port scans by the provider. Null until enough minutes were observed.',
       19_875_200,
     ),
     expected_pps: rate('Usual packets per second.', 2_580),

@@ -2,7 +2,8 @@
  * Bandwidth: which server used how much of the account's pool. It is attribution, not a cap: no server has an allowance
  * of its own.
  *
- * Use comes from the hypervisors' counters or from the monitor's minutes, as the settings say; the two are never added.
+ * Use comes from the hypervisors' counters or from the monitor's minutes, as the settings say; the two are never added. What the
+ * provider's own port scans caused is in the use and does not count against the pool.
  * Every figure says when it was last sampled, and one that never was is told apart from a real zero. Days are UTC days.
  */
 import type { Actor } from '#operations/accounts/index.ts';
@@ -40,10 +41,10 @@ export interface Bandwidth {
 }
 
 export function createBandwidth(deps: BandwidthDeps): Bandwidth {
-  // Use comes from one source alone, so only the loop of that source runs.
-  const loop = deps.source === 'hypervisor' ? createReadingLoop(deps) : createRollupLoop(deps);
+  // Use comes from one source alone: counters are not read where minutes say it.
+  const readings = deps.source === 'hypervisor' ? [createReadingLoop(deps)] : [];
   return {
-    work: { parts: [loop] },
+    work: { parts: [...readings, createRollupLoop(deps)] },
     source: deps.source,
     poolCounts: deps.poolCounts,
     readHistory: (actor, tenantId, serverId, query) => readHistory(deps, actor, tenantId, serverId, query),

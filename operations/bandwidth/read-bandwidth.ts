@@ -16,6 +16,9 @@ export interface BandwidthRow {
   period: Period;
   inboundBytes: number;
   outboundBytes: number;
+  /** The part of it that the provider's own port scans caused: it does not count against the pool. */
+  ownScanInboundBytes: number;
+  ownScanOutboundBytes: number;
   /** What of it counts against the pool, by the rule of the settings. */
   poolBytes: number;
   /** Its part of what all servers of the account used of the pool in this period. */
@@ -174,6 +177,8 @@ function toRow(
     period,
     inboundBytes: use?.inboundBytes ?? 0,
     outboundBytes: use?.outboundBytes ?? 0,
+    ownScanInboundBytes: use?.ownScanInboundBytes ?? 0,
+    ownScanOutboundBytes: use?.ownScanOutboundBytes ?? 0,
     poolBytes,
     poolShare: allBytes === 0 ? 0 : poolBytes / allBytes,
     lastSampledAt: use?.lastSampledAt ?? null,
@@ -181,8 +186,10 @@ function toRow(
   };
 }
 
-function countedBytes(deps: BandwidthDeps, use: { inboundBytes: number; outboundBytes: number }): number {
-  return deps.poolCounts === 'outbound' ? use.outboundBytes : use.inboundBytes + use.outboundBytes;
+function countedBytes({ poolCounts }: BandwidthDeps, use: store.UseRow): number {
+  const inbound = Math.max(0, use.inboundBytes - use.ownScanInboundBytes);
+  const outbound = Math.max(0, use.outboundBytes - use.ownScanOutboundBytes);
+  return poolCounts === 'outbound' ? outbound : inbound + outbound;
 }
 
 function poolSum(deps: BandwidthDeps, rows: readonly store.UseRow[]): number {

@@ -11,11 +11,15 @@ const recentDays = 2;
 /** Every so many rounds all days are computed anew. */
 const roundsPerWhole = 60;
 
-/** Adds the monitor's minutes up to days, every minute, on one of the replicas. */
+/**
+ * Adds the monitor's minutes up to days, every minute, on one of the replicas: all of them where they say what a server used, and always
+ * the part that our own port scans caused, which no counter of a hypervisor tells.
+ */
 export function createRollupLoop(deps: {
   db: () => Queryable;
   clock: Clock;
   reporter: Reporter;
+  source: store.Source;
 }): LeasedLoop {
   let round = 0;
   return createLeasedLoop({
@@ -27,7 +31,9 @@ export function createRollupLoop(deps: {
       const days = round % roundsPerWhole === 0 ? wholeDays : recentDays;
       await ifHeld(deps.db(), lease, async (tx) => {
         const today = Math.floor((await readNowMs(tx)) / dayMs) * dayMs;
-        await store.rollMinutes(tx, today - (days - 1) * dayMs);
+        const fromMs = today - (days - 1) * dayMs;
+        if (deps.source === 'telemetry') await store.rollMinutes(tx, fromMs);
+        await store.rollOwnScans(tx, fromMs);
       });
       round += 1;
     },

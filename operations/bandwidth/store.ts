@@ -1,7 +1,7 @@
 /** Statements on readings and daily use. Owners are filtered here. */
 import { sql } from 'kysely';
 import { lockLiving } from '#operations/servers/index.ts';
-import { observedDays } from '#operations/views/index.ts';
+import { observedDays, ownScanDays } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { DayUse, StoredReading } from './reading.ts';
 
@@ -88,4 +88,14 @@ export async function rollMinutes(tx: Queryable, fromMs: number): Promise<void> 
       inbound_bytes = greatest(kept.inbound_bytes, excluded.inbound_bytes),
       outbound_bytes = greatest(kept.outbound_bytes, excluded.outbound_bytes),
       last_sampled_at = greatest(kept.last_sampled_at, excluded.last_sampled_at)`.execute(tx);
+}
+
+/** The same of what the provider's own port scans caused, whichever source says what was used. */
+export async function rollOwnScans(tx: Queryable, fromMs: number): Promise<void> {
+  await sql`insert into bandwidth_own_scans as kept (server_id, day, inbound_bytes, outbound_bytes)
+    select server_id, day, inbound_bytes, outbound_bytes from (${ownScanDays(fromMs)}) observed
+    where true
+    on conflict (server_id, day) do update set
+      inbound_bytes = greatest(kept.inbound_bytes, excluded.inbound_bytes),
+      outbound_bytes = greatest(kept.outbound_bytes, excluded.outbound_bytes)`.execute(tx);
 }

@@ -17,6 +17,9 @@ export interface UseRow {
   period: string;
   inboundBytes: number;
   outboundBytes: number;
+  /** The part of it that the provider's own port scans caused, as far as the monitor counted it. */
+  ownScanInboundBytes: number;
+  ownScanOutboundBytes: number;
   lastSampledAt: Date | null;
   isDeleted: boolean;
 }
@@ -40,8 +43,11 @@ export async function listUse(
       order by server_id, day, source = ${by.source} desc)
     select d.server_id as "serverId", s.name as "serverName", to_char(d.day, ${format}) as period,
       sum(d.inbound_bytes)::bigint as "inboundBytes", sum(d.outbound_bytes)::bigint as "outboundBytes",
+      coalesce(sum(o.inbound_bytes), 0)::bigint as "ownScanInboundBytes",
+      coalesce(sum(o.outbound_bytes), 0)::bigint as "ownScanOutboundBytes",
       max(d.last_sampled_at) as "lastSampledAt", s.provisioning_state = 'deleted' as "isDeleted"
     from days d join servers s on s.id = d.server_id
+    left join bandwidth_own_scans o on o.server_id = d.server_id and o.day = d.day
     group by d.server_id, s.name, s.provisioning_state, 3 order by d.server_id, 3`.execute(db);
   return rows;
 }
@@ -77,6 +83,14 @@ export async function listServersSince(
     life: from === null ? null : { fromMs: from.getTime(), toMs: to?.getTime() ?? null },
   }));
 }
+
+/** What the provider's own port scans caused since then, of each server and UTC day. */
+export const ownScanDays = (fromMs: number): RawBuilder<unknown> => sql`
+  select s.server_id, (h.at at time zone 'utc')::date as day, sum(h.own_scan_inbound_bytes) as inbound_bytes,
+    sum(h.own_scan_outbound_bytes) as outbound_bytes
+  from protect_usage_hours h join protect_series s on s.allocation_id = h.allocation_id
+  where h.at >= ${new Date(fromMs)} and (h.own_scan_inbound_bytes > 0 or h.own_scan_outbound_bytes > 0)
+  group by 1, 2`;
 
 /** What the stored minutes since then say of each server and UTC day. */
 export const observedDays = (fromMs: number): RawBuilder<unknown> => sql`

@@ -46,6 +46,7 @@ export {
   listServersSince,
   listUse,
   observedDays,
+  ownScanDays,
   type PoolServer,
   type ServerLife,
   type UseRow,

@@ -96,6 +96,11 @@ test('operations keeps every row of an earlier installation, its logins and its 
   await using database = await createInstallation('operations');
   const losses = await upgrade(database, { renamed: {}, columns: [] });
   assert.deepEqual(losses, []);
+  const { rows: scans } = await database.pool.query(`
+    select (select count(*) > 0 from protect_minutes) as "hasRows", max(own_scan_inbound_bytes + own_scan_outbound_bytes)::int as scanned
+    from (select own_scan_inbound_bytes, own_scan_outbound_bytes from protect_minutes
+      union all select own_scan_inbound_bytes, own_scan_outbound_bytes from protect_usage_hours) minutes`);
+  assert.deepEqual(scans, [{ hasRows: true, scanned: 0 }], 'nothing is known of scans of before');
   const accounts = createAccounts({ db: () => database.db, post, revokeKeysOf: async () => {} });
   const customer = await accounts.signIn('customer@demo.example', '76b65ce174225e73');
   assert.equal(customer?.email, 'customer@demo.example');
@@ -121,6 +126,10 @@ test('the monitor keeps every row of an earlier installation, its logins and its
     ],
   });
   assert.deepEqual(losses, []);
+  const { rows: scans } = await database.pool.query(
+    'select count(*) > 0 as "hasRows", max(own_scan_rx_bytes + own_scan_tx_bytes + own_scan_packets)::int as scanned from host_minutes',
+  );
+  assert.deepEqual(scans, [{ hasRows: true, scanned: 0 }], 'nothing is known of scans of before');
   const { rows: moved } = await database.pool.query(`
     select item, (position->>'sweptUntil')::bigint = extract(epoch from timestamptz '2026-11-22 22:33Z') as is_same,
       (select latest_acknowledged_at = '2026-11-22 22:36Z' from feed_states) as has_newest,

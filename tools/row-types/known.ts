@@ -25,6 +25,7 @@ export const given: Arguments = {
     [traffic, range, { hasPackets: false }],
     [traffic, range, { hasPackets: true }],
   ],
+  'operations/protect/traffic/explorer-store.ts:sumOwnScans': [[traffic, range]],
   'operations/protect/traffic/explorer-store.ts:listLineSteps': [
     [traffic, range, 'all'],
     [traffic, { ...range, stepSeconds: 7200 }, { servers: [{ id: 1, line: 0 }] }],

@@ -132,7 +132,11 @@ export type BandwidthRow = {
   inbound_bytes: number;
   outbound_bytes: number;
   total_bytes: number;
-  /** Bytes that count against the account’s pool. */
+  /** Part of `inbound_bytes` that port scans by the provider caused. */
+  provider_scan_inbound_bytes: number;
+  /** Part of `outbound_bytes` that port scans by the provider caused. */
+  provider_scan_outbound_bytes: number;
+  /** Bytes that count against the account’s pool; those of port scans by the provider do not. */
   pool_bytes: number;
   /** Part of the account’s pool usage in the period. */
   pool_share: number;
@@ -1000,7 +1004,11 @@ export type TrafficPoint = {
   inbound_bytes: number | null;
   /** Exact bytes of IP packets in the observed minutes. */
   outbound_bytes: number | null;
-  /** Usual rate before this time, both directions together. Null until enough minutes were observed. */
+  /** Part of `inbound_bytes` that port scans by the provider caused. */
+  provider_scan_inbound_bytes: number | null;
+  /** Part of `outbound_bytes` that port scans by the provider caused. */
+  provider_scan_outbound_bytes: number | null;
+  /** Usual rate before this time, both directions together, without port scans by the provider. Null until enough minutes were observed. */
   expected_bps: number | null;
   /** Usual packets per second. */
   expected_pps: number | null;

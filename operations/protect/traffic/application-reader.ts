@@ -83,16 +83,22 @@ async function rankApplications(
   usage: UsageReader,
 ): Promise<Ranking> {
   const isByServer = groupOf[dimension] === 'server';
-  const [rows, whole] = await Promise.all([
+  const { isFiltered, window } = reading;
+  const [rows, whole, ownScans] = await Promise.all([
     listSums(reading, groupOf[dimension], isByServer ? unlimited : options.limit, options),
-    reading.isFiltered || reading.window.isShorter ? null : usage.bytes(),
+    isFiltered || window.isShorter ? null : usage.bytes(),
+    isFiltered ? null : usage.ownScans(window),
   ]);
   const all = {
     inboundBytes: inOf(reading, rows[0]?.allInbound ?? 0),
     outboundBytes: outOf(reading, rows[0]?.allOutbound ?? 0),
   };
   const groups = Map.groupBy(rows, (row) => JSON.stringify(nameOf(reading, row, dimension)));
-  const values = [...groups.values()].map((of) => toValue(reading, dimension, of, whole ?? all));
+  const known = {
+    inboundBytes: all.inboundBytes + (ownScans?.inboundBytes ?? 0),
+    outboundBytes: all.outboundBytes + (ownScans?.outboundBytes ?? 0),
+  };
+  const values = [...groups.values()].map((of) => toValue(reading, dimension, of, whole ?? known));
   if (isByServer) values.sort(rowOrder(options.order ?? 'total', options.isAscending ?? false, 'bytes'));
   const shown = values.slice(0, options.limit);
   const count = isByServer ? values.length : (rows[0]?.groups ?? 0);
@@ -106,9 +112,10 @@ async function rankApplications(
       packets: null,
     },
     unnamed: whole && {
-      inboundBytes: Math.max(0, whole.inboundBytes - all.inboundBytes),
-      outboundBytes: Math.max(0, whole.outboundBytes - all.outboundBytes),
+      inboundBytes: Math.max(0, whole.inboundBytes - known.inboundBytes),
+      outboundBytes: Math.max(0, whole.outboundBytes - known.outboundBytes),
     },
+    ownScans,
   };
   reading.ranked.set(ranking, rows);
   return ranking;

@@ -73,6 +73,8 @@ export interface Ranking {
   others: { count: number; inboundBytes: number; outboundBytes: number; packets: number | null };
   /** Bytes that no value of this dimension is known of, such as those without an application. */
   unnamed: { inboundBytes: number; outboundBytes: number } | null;
+  /** Bytes of the provider's own port scans, which are of no value; null where nothing is said of them. */
+  ownScans: { inboundBytes: number; outboundBytes: number } | null;
 }
 
 /** A line of a chart; values are bits or packets per second, null in a gap. */

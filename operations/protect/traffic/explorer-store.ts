@@ -164,6 +164,28 @@ export async function listAddressSums(
   return toSums(rows[0]!.sums);
 }
 
+/** What the provider's own port scans caused of all that these series exchanged. */
+export async function sumOwnScans(
+  db: Queryable,
+  scope: ExplorerScope,
+  range: UsageRange,
+): Promise<{ inboundBytes: number; outboundBytes: number }> {
+  const rows = (part: RangePart) => {
+    const ofPart =
+      part.grain === 'minutes'
+        ? sql`protect_minutes where ${within(sql`minute`, part)}`
+        : sql`${sql.table(`protect_usage_${part.grain}`)} where ${within(sql`at`, part)}`;
+    return sql`select own_scan_inbound_bytes as inbound, own_scan_outbound_bytes as outbound
+      from ${ofPart} ${onlyChosen(scope)}`;
+  };
+  const parts = splitRange(range, 'hours');
+  if (parts.length === 0) return { inboundBytes: 0, outboundBytes: 0 };
+  const { rows: found } = await sql<{ inboundBytes: number; outboundBytes: number }>`
+    with ${chosen(scope)} select coalesce(sum(inbound), 0)::bigint as "inboundBytes", coalesce(sum(outbound), 0)::bigint as "outboundBytes"
+    from (${unionAll(parts, rows)}) parts`.execute(db);
+  return found[0]!;
+}
+
 /** What is added up to one line: everything, or servers or addresses by the number of their line. */
 export type LinesOf =
   | 'all'

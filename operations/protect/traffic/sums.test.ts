@@ -33,9 +33,11 @@ function createNumbers(seed: number) {
 function someMinute(below: (most: number) => number): DeliveredMinute {
   if (below(8) === 0) return { in: null, out: null, coverage: 0, reason: 'sensor_down' };
   const names = Array.from({ length: below(4) }, (_, i) => `app-${i}.example`);
+  const [inbound, outbound] = [below(9) === 0 ? null : below(1_000_000), below(1_000_000)];
+  const part = (bytes: number | null) => (below((bytes ?? 0) + 1) * 8) / 60;
   return {
-    in: below(9) === 0 ? null : below(1_000_000),
-    out: below(1_000_000),
+    ...{ in: inbound, out: outbound },
+    ...(below(3) === 0 && { own_scan: { inbound_bps: part(inbound), outbound_bps: part(outbound) } }),
     pps: below(6) === 0 ? null : below(50_000) / 60,
     coverage: 1,
     applications: names.map((name, i) => ({
@@ -50,7 +52,7 @@ async function readSums() {
   // A bucket that lost its last observed minute stays as a row of nothing.
   const usage = (table: string) =>
     read(`select allocation_id, at, inbound_bytes, outbound_bytes, inbound_minutes::text, outbound_minutes::text,
-        packets, packet_minutes::text
+        packets, packet_minutes::text, own_scan_inbound_bytes, own_scan_outbound_bytes
       from ${table} where inbound_minutes <> 0 or outbound_minutes <> 0 order by 1, 2`);
   return {
     tens: await usage('protect_usage_tens'),
@@ -108,7 +110,8 @@ test('the explorer counts for any range, from any sums, what the minutes say', a
     const { rows } = await world.database.pool.query(
       `select coalesce(sum(inbound_bytes), 0)::bigint as inbound, coalesce(sum(outbound_bytes), 0)::bigint as outbound,
         count(distinct minute) filter (where inbound_bps is not null or outbound_bps is not null)::int as minutes,
-        sum(round(pps * 60)) filter (where inbound_bps is not null or outbound_bps is not null)::bigint as packets
+        sum(round(pps * 60)) filter (where inbound_bps is not null or outbound_bps is not null)::bigint as packets,
+        coalesce(sum(own_scan_inbound_bytes), 0)::bigint as "scanIn", coalesce(sum(own_scan_outbound_bytes), 0)::bigint as "scanOut"
        from protect_minutes join protect_series using (allocation_id) where tenant_id = $1 and minute >= $2 and minute < $3`,
       [tenant.id, new Date(range.fromMs), new Date(range.toMs)],
     );
@@ -116,6 +119,7 @@ test('the explorer counts for any range, from any sums, what the minutes say', a
       const explored = await world.protectTraffic.explore(systemActor, {
         ...{ ...range, stepSeconds, filters, measure: 'packets' },
       });
+      const { ownScans } = await explored.rank('app', { limit: 5 });
       const [total, course, ranking] = [
         await explored.total(),
         await explored.course(),
@@ -126,6 +130,7 @@ test('the explorer counts for any range, from any sums, what the minutes say', a
         outbound: total.outboundBytes,
         minutes: course.minutes.reduce((sum, each) => sum + each, 0),
         packets: total.packets,
+        ...{ scanIn: ownScans!.inboundBytes, scanOut: ownScans!.outboundBytes },
       };
       assert.deepEqual(found, rows[0], `${from} to ${to} in steps of ${stepSeconds}`);
       const { rows: expected } = await world.database.pool.query<{ rate: number | null; pps: number | null }>(

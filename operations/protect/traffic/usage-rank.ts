@@ -47,6 +47,7 @@ export async function rankUsage(
         allWithPackets > shownWithPackets ? all.packets - sumOf(shown, (row) => row.packets ?? 0) : null,
     },
     unnamed: null,
+    ownScans: null,
   };
 }
 

@@ -24,6 +24,8 @@ export interface UsageReader {
   stepSeconds: number;
   /** All that the filters let pass. */
   bytes(): Promise<{ inboundBytes: number; outboundBytes: number }>;
+  /** What the provider's own port scans caused of it in this part of the range. */
+  ownScans(range: UsageRange): Promise<{ inboundBytes: number; outboundBytes: number }>;
   total(): Promise<ExploredTotal>;
   course(stepSeconds: number): Promise<ExploredCourse>;
   previousCourse(): Promise<ExploredCourse>;
@@ -83,6 +85,13 @@ export function createUsageReader(opened: Opened): UsageReader {
   return {
     stepSeconds,
     bytes: () => readBytes(reading),
+    async ownScans(range) {
+      const { inboundBytes, outboundBytes } = await store.sumOwnScans(db, scope, range);
+      return {
+        inboundBytes: directions.in ? inboundBytes : 0,
+        outboundBytes: directions.out ? outboundBytes : 0,
+      };
+    },
     total: () => readTotal(reading),
     rank: (dimension, options) => rankUsage(reading, dimension, options),
     lines: (ranking, options) => readUsageLines(reading, ranking, options),

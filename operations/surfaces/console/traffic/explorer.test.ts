@@ -49,7 +49,13 @@ before(async () => {
           ago(20),
           { in: bytes, out: bytes / 2, applications: [used(`${name}.example`, 443, bytes / 2, 100)] },
         ],
-        [ago(10), { in: bytes, out: bytes / 2, applications: [used('git.example', 22, 30, 10)] }],
+        [
+          ago(10),
+          {
+            ...{ in: bytes, out: bytes / 2, applications: [used('git.example', 22, 30, 10)] },
+            ...(customer === 'Birch' && { own_scan: { inbound_bps: 800, outbound_bps: 160 } }),
+          },
+        ],
       ]);
     }
   }
@@ -128,8 +134,14 @@ test('applications are those of all servers, of one customer, and by server', as
     ['web.example', 33_000, 200],
     ['db.example', 3_000, 100],
     ['git.example', 90, 30],
-    ['without an application', 107_910, 71_670],
+    ['port scans by the sensors', 6_000, 1_200],
+    ['without an application', 101_910, 70_470],
   ]);
+  assert.deepEqual((await bytes('by=app&q=direction:in', 'app', 'application')).at(-2), [
+    ...['port scans by the sensors', 6_000, 0],
+  ]);
+  const ofAcorn = (await bytes('by=app&q=customer:Acorn', 'app', 'application')).map(([name]) => name);
+  assert.ok(!ofAcorn.includes('port scans by the sensors'), 'another customer’s servers were scanned');
   assert.deepEqual(await bytes('by=app&q=customer:Acorn+-app:git.example', 'app', 'application'), [
     ['db.example', 3_000, 100],
     ['web.example', 3_000, 100],

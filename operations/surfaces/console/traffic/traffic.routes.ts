@@ -28,6 +28,7 @@ export const place: ExplorerPlace = {
   defaultRange: '24h',
   example: 'customer:acme port:443 -server:web-1',
   flowColumns: ['customer', 'server', 'app'],
+  ownScans: 'port scans by the sensors',
   whoOf: (request) => {
     const { actor, csrfToken, canChange } = request.staff!;
     return { actor, csrfToken, canSave: canChange, canShare: canChange };

@@ -15,6 +15,8 @@ export function showBandwidthRow(row: BandwidthRow): schemas.BandwidthRow {
     inbound_bytes: row.inboundBytes,
     outbound_bytes: row.outboundBytes,
     total_bytes: row.inboundBytes + row.outboundBytes,
+    provider_scan_inbound_bytes: row.ownScanInboundBytes,
+    provider_scan_outbound_bytes: row.ownScanOutboundBytes,
     pool_bytes: row.poolBytes,
     pool_share: Math.round(row.poolShare * 1_000_000) / 1_000_000,
     sampled: row.lastSampledAt !== null,

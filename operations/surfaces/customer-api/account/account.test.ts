@@ -7,7 +7,8 @@ import { createReadingLoop } from '#operations/bandwidth/record-readings.ts';
 import { createRollupLoop } from '#operations/bandwidth/roll-telemetry.ts';
 import { singleDriver } from '#operations/hypervisors/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
-import { worldStartMs } from '#operations/testing/world-time.ts';
+import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
+import { worldMinuteMs, worldStartMs } from '#operations/testing/world-time.ts';
 import { type Call, createApiClient } from '../testing/client.ts';
 
 /** What the hypervisor counts, by guest. */
@@ -70,6 +71,8 @@ test('API-2.6, API-4.d: an unsampled current month is zeros that say so, not a 4
       inbound_bytes: 0,
       outbound_bytes: 0,
       total_bytes: 0,
+      provider_scan_inbound_bytes: 0,
+      provider_scan_outbound_bytes: 0,
       pool_bytes: 0,
       pool_share: 0,
       sampled: false,
@@ -167,6 +170,39 @@ test('API-4.d: history by month and day is whole, newest first, and bounded', as
   ])
     assert.equal((await call('GET', `${path}?${query}`, { key })).status, 422, query);
   assert.equal((await call('GET', `${path}?granularity=day&from=2020-01`, { key })).status, 422);
+});
+
+test('API-2.5, API-2.6: port scans by the provider are in what a server used, named, and do not count against the pool', async () => {
+  const { key, serverId } = await customerWithServer('Scanned');
+  const other = await customerWithServer('Unscanned');
+  await world.backdate(serverId, '2 hours');
+  counters.set(`vm-${serverId}`, { received: 1_000_000, sent: 600_000 });
+  await read();
+  counters.clear();
+  const [allocation] = await world.addresses.listAllocationsOfServers([serverId]);
+  const token = await world.createToken(['protect_telemetry_ingest']);
+  const own_scan = { inbound_bps: (300_000 * 8) / 60, outbound_bps: (200_000 * 8) / 60 };
+  const minute = { in: 500_000, out: 400_000, own_scan };
+  await deliverMinutes(world, token, allocation!, [[worldMinuteMs - 5 * 60_000, minute]]);
+  const loop = createRollupLoop({ ...loopDeps(), source: 'hypervisor' });
+  await loop.runOnce();
+  // What retention deletes stays known, and nothing is counted twice.
+  await world.database.pool.query('delete from protect_usage_hours');
+  await loop.runOnce();
+  await loop.stop();
+  const { current } = (await call('GET', `/api/v2/servers/${serverId}/bandwidth`, { key })).body;
+  assert.deepEqual(
+    [current.inbound_bytes, current.outbound_bytes, current.total_bytes],
+    [1_000_000, 600_000, 1_600_000],
+  );
+  assert.deepEqual(
+    [current.provider_scan_inbound_bytes, current.provider_scan_outbound_bytes, current.pool_bytes],
+    [300_000, 200_000, 400_000],
+  );
+  const used = async (of: string) => (await call('GET', '/api/v2/account', { key: of })).body.bandwidth;
+  assert.equal((await used(key)).used_bytes, 400_000);
+  const others = await used(other.key);
+  assert.deepEqual([others.used_bytes, others.servers[0].provider_scan_outbound_bytes], [0, 0]);
 });
 
 test('API-4.2: another account’s, a destroyed and a nonexistent server’s bandwidth are one 404', async () => {
@@ -272,7 +308,9 @@ test('API-4.d: with telemetry as the source, days are the sum of the minutes, an
     );
   await insert(first!.id, 1, 100);
   await insert(second!.id, 1, 10);
-  const loop = createRollupLoop({ db: () => db, clock: systemClock, reporter: silentReporter });
+  const loop = createRollupLoop({
+    ...{ db: () => db, clock: systemClock, reporter: silentReporter, source: 'telemetry' },
+  });
   const client = createApiClient(telemetry.url);
   const current = async () =>
     (await client('GET', `/api/v2/servers/${serverId}/bandwidth`, { key })).body.current;

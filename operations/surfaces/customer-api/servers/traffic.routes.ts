@@ -177,6 +177,8 @@ function showPoint(atMs: number, step: StepRow | undefined): schemas.TrafficPoin
     pps: step?.pps ?? null,
     inbound_bytes: step?.inboundBytes ?? null,
     outbound_bytes: step?.outboundBytes ?? null,
+    provider_scan_inbound_bytes: step?.ownScanInboundBytes ?? null,
+    provider_scan_outbound_bytes: step?.ownScanOutboundBytes ?? null,
     expected_bps: step?.expectedBps ?? null,
     expected_pps: step?.expectedPps ?? null,
     attack_bps: step?.ddosBps ?? null,

@@ -105,6 +105,8 @@ test('NET-2.4.2: a minute that was not observed is a point with null and never w
     pps: null,
     inbound_bytes: null,
     outbound_bytes: null,
+    provider_scan_inbound_bytes: null,
+    provider_scan_outbound_bytes: null,
     expected_bps: null,
     expected_pps: null,
     attack_bps: null,
@@ -128,7 +130,10 @@ test('NET-2.4.2: a minute that was not observed is a point with null and never w
     applications_from: null,
     points: [
       { timestamp: iso(at(8)), ...unknown },
-      { timestamp: iso(at(9)), ...observed, inbound_bps: 80, inbound_bytes: 600, coverage: 0.5 },
+      {
+        ...{ timestamp: iso(at(9)), ...observed, inbound_bps: 80, inbound_bytes: 600 },
+        ...{ provider_scan_inbound_bytes: 0, coverage: 0.5 },
+      },
       { timestamp: iso(at(10)), ...unknown },
       {
         timestamp: iso(at(11)),
@@ -137,6 +142,8 @@ test('NET-2.4.2: a minute that was not observed is a point with null and never w
         outbound_bps: 0,
         inbound_bytes: 0,
         outbound_bytes: 0,
+        provider_scan_inbound_bytes: 0,
+        provider_scan_outbound_bytes: 0,
         pps: 0,
         coverage: 1,
       },
@@ -223,4 +230,29 @@ test('NET-2.4.5: attack traffic is zero only where all addresses and minutes are
     'a known attack shows, an unknown minute is no zero',
   );
   assert.ok(steps[0]!.attack_bps! > 0);
+});
+
+test('a point names the part that port scans by the provider are; its totals have them, and of what is unknown no part is known', async () => {
+  const { read, first, second } = await api.createReader('Scanned');
+  const other = await api.createReader('Unscanned');
+  const part = (inbound: number, outbound: number) => ({
+    own_scan: { inbound_bps: (inbound * 8) / 60, outbound_bps: (outbound * 8) / 60 },
+  });
+  await api.deliver(first, { 3: { in: 1_000, out: 500, ...part(600, 200) }, 4: { in: 70, out: null } });
+  await api.deliver(second, { 3: { in: 10, out: 5 } });
+  await api.deliver(other.first, { 3: { in: 7, out: 7 } });
+  const partsOf = async (of: typeof read, query = wholeHour) =>
+    observedOf((await of(query)).body.points).map((point) => [
+      ...[point.inbound_bytes, point.provider_scan_inbound_bytes],
+      ...[point.outbound_bytes, point.provider_scan_outbound_bytes],
+    ]);
+  assert.deepEqual(await partsOf(read), [
+    [1_010, 600, 505, 200],
+    [70, 0, null, null],
+  ]);
+  assert.deepEqual(await partsOf(read, `${wholeHour}&step=hour`), [[1_080, 600, 505, 200]]);
+  assert.deepEqual(await partsOf(read, `${wholeHour}&address=${second.address}`), [[10, 0, 5, 0]]);
+  assert.deepEqual(await partsOf(other.read), [[7, 0, 7, 0]]);
+  const { points } = (await read(wholeHour)).body;
+  assert.equal(points[0].provider_scan_inbound_bytes, null);
 });

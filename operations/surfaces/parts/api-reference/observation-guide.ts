@@ -32,6 +32,9 @@ for (const point of traffic.points)
   console.log(point.timestamp, point.inbound_bps ?? 'unknown', point.outbound_bps ?? 'unknown');`,
     }),
     paragraph(
+      '`provider_scan_inbound_bytes` and `provider_scan_outbound_bytes` are the part of a point that our own port scans of the server caused. All totals have it; applications, `expected_bps` and the bandwidth pool do not.',
+    ),
+    paragraph(
       'For invoices use `GET /servers/{id}/bandwidth`: it has whole months and days, and says what counts against the pool.',
     ),
   ],

@@ -95,7 +95,7 @@ export function exploreTable(
     url: view.url,
     sort: sortOf(view, number),
     sortParameters: { by: `sort${number}`, direction: `dir${number}` },
-    rows: linesOf(view, measure, ranking, lines, stepMs),
+    rows: linesOf(place, view, measure, ranking, lines, stepMs),
     isComplete: ranking.others.count === 0,
     columns: [
       nameColumn(place, view, dimension, peersOf),
@@ -132,6 +132,7 @@ const measureOf = (view: TrafficView, dimension: RankedDimension): Measure =>
   isOfApplications(dimension) ? 'bytes' : view.measure;
 
 function linesOf(
+  place: ExplorerPlace,
   view: TrafficView,
   measure: Measure,
   ranking: Ranking,
@@ -146,7 +147,8 @@ function linesOf(
   }));
   const { others } = ranking;
   const unnamed = ranking.unnamed && { ...ranking.unnamed, packets: null };
-  const all: Amount[] = [...ranking.rows, others, ...(unnamed === null ? [] : [unnamed])];
+  const ownScans = ranking.ownScans && { ...ranking.ownScans, packets: null };
+  const all: Amount[] = [...ranking.rows, others, ...[unnamed, ownScans].filter((one) => one !== null)];
   const whole = all.reduce((sum, of) => sum + (sizeOf(of, measure) ?? 0), 0);
   const left = (label: string, { inboundBytes, outboundBytes, packets }: Amount): Line[] => {
     const size = sizeOf({ inboundBytes, outboundBytes, packets }, measure);
@@ -158,6 +160,7 @@ function linesOf(
   return [
     ...rows,
     ...(others.count > 0 ? left(`the rest, ${formatCount(others.count)} more`, others) : []),
+    ...(ownScans === null ? [] : left(place.ownScans, ownScans)),
     ...(unnamed === null ? [] : left('without an application', unnamed)),
   ];
 }

@@ -29,6 +29,8 @@ export interface ExplorerPlace {
   defaultRange: '1h' | '24h';
   /** Filters that show how one writes them. */
   example: string;
+  /** What the provider's own port scans are called to its readers. */
+  ownScans: string;
   /** Columns of the picture of flows: the last is `app`. */
   flowColumns: readonly ('customer' | 'server' | 'app')[];
   /** What one does who has no server yet. */

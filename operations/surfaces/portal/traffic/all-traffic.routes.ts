@@ -36,6 +36,7 @@ const place: ExplorerPlace = {
   deploy: { label: 'Deploy a server', href: '/client/servers/new' },
   example: 'server:web-1 port:443 -app:github.com',
   flowColumns: ['server', 'app'],
+  ownScans: 'port scans by your provider',
   whoOf: (request) => ({ ...request.visitor!, canSave: true, canShare: false }),
   frame: (request, title, text, content) =>
     portalFrame(

@@ -101,9 +101,21 @@ function figures({ history, source, poolCounts }: BandwidthOptions): Html {
     stat({
       label: 'Of the pool',
       value: isKnown ? formatBytes(current.poolBytes) : undefined,
-      source: poolCounts === 'outbound' ? 'only what goes out counts' : 'both ways count',
+      source: countsText(current, poolCounts),
     }),
   );
+}
+
+/** What counts against the pool, and how much of the usage does not. */
+function countsText(
+  { ownScanInboundBytes, ownScanOutboundBytes }: BandwidthRow,
+  poolCounts: Bandwidth['poolCounts'],
+): string {
+  const [counts, scans] =
+    poolCounts === 'outbound'
+      ? ['only what goes out counts', ownScanOutboundBytes]
+      : ['both ways count', ownScanInboundBytes + ownScanOutboundBytes];
+  return scans === 0 ? counts : `${counts}, without ${formatBytes(scans)} of port scans by your provider`;
 }
 
 function useChart({ history, source, createdMs, flags, nowMs }: BandwidthOptions): Html {

@@ -67,8 +67,17 @@ export interface ApplicationRank extends Rank {
   hasPort: boolean;
 }
 
+/** The provider's own port scans, as a row of their own: they are no application. */
+const ownScansRow = (bytes: Pick<Rank, 'inboundBytes' | 'outboundBytes'>): ApplicationRank => ({
+  ...{ ...bytes, name: 'Port scans by your provider', value: '', service: '', hasPort: false },
+  ...{ share: null, previousBytes: null, lastSentAt: null },
+});
+/** An application has sent; our scans are no sending. */
+const isOwnScans = (row: ApplicationRank) => row.lastSentAt === null;
+
 export function applicationsTable(
   ranks: readonly ApplicationRank[],
+  ownScans: Pick<Rank, 'inboundBytes' | 'outboundBytes'>,
   context: RankContext,
   files: Pick<TableOptions<ApplicationRank>, 'csvHref' | 'jsonHref'>,
 ): Html {
@@ -77,21 +86,29 @@ export function applicationsTable(
     card: { line: ['in', 'out', 'share', 'service'] },
     refreshSeconds: 60,
     columns: [
-      { key: 'name', header: 'Name', cell: (row) => filterLink(context, 'app', row.name) },
+      {
+        key: 'name',
+        header: 'Name',
+        cell: (row) => (isOwnScans(row) ? row.name : filterLink(context, 'app', row.name)),
+      },
       {
         key: 'service',
         header: 'Service',
         kind: 'code',
         cell: (row) => (row.hasPort ? filterLink(context, 'port', row.service) : row.service),
       },
-      ...bytesColumns<ApplicationRank>(),
+      ...bytesColumns<ApplicationRank>().map((column) =>
+        column.key === 'share' || column.key === 'change'
+          ? { ...column, cell: (row: ApplicationRank) => (isOwnScans(row) ? '' : column.cell(row)) }
+          : column,
+      ),
       {
         key: 'last',
         header: 'Last sent',
-        cell: (row) => age(row.lastSentAt === null ? null : row.lastSentAt.getTime() + 60_000, context.nowMs),
+        cell: (row) => (row.lastSentAt === null ? '' : age(row.lastSentAt.getTime() + 60_000, context.nowMs)),
       },
     ],
-    rows: ranks,
+    rows: bytesOf(ownScans) === 0 ? ranks : [...ranks, ownScansRow(ownScans)],
     ...files,
     empty: {
       title: 'No applications in this range',

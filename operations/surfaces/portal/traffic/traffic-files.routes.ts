@@ -127,6 +127,8 @@ function toWire(row: MinuteRow) {
     address: row.address,
     inbound_bytes: row.inboundBytes,
     outbound_bytes: row.outboundBytes,
+    provider_scan_inbound_bytes: row.ownScanInboundBytes,
+    provider_scan_outbound_bytes: row.ownScanOutboundBytes,
     inbound_bps: row.inboundBps,
     outbound_bps: row.outboundBps,
     pps: row.pps,

@@ -16,6 +16,8 @@ export function minutesCsv(minutes: readonly MinuteRow[]): string {
       { field: 'attack_bps', value: (row) => row.ddosBps },
       { field: 'attack_pps', value: (row) => row.ddosPps },
       { field: 'reason', value: (row) => row.reason },
+      { field: 'provider_scan_inbound_bytes', value: (row) => row.ownScanInboundBytes },
+      { field: 'provider_scan_outbound_bytes', value: (row) => row.ownScanOutboundBytes },
     ],
     minutes,
   );

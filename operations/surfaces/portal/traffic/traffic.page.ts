@@ -4,11 +4,13 @@
  */
 import {
   bytesOf,
+  directionsOf,
   type IncidentRow,
   isStale,
   type LiveStatus,
   type MinuteRow,
   type MinuteStatus,
+  namesApplications,
   type Rank,
   type Traffic,
   writeFilters,
@@ -254,6 +256,7 @@ function applicationsSection(options: TrafficPageOptions, url: string): Html {
     },
     applicationsTable(
       applications,
+      ownScansOf(options),
       { url, filters: ask.filters, nowMs: traffic.nowMs },
       {
         csvHref: fileOf(url, path, 'applications.csv'),
@@ -263,8 +266,23 @@ function applicationsSection(options: TrafficPageOptions, url: string): Html {
   );
 }
 
+/** What the provider's own port scans caused in the time of the applications; nothing where filters name applications. */
+function ownScansOf({ traffic, ask, applicationsFromMs }: TrafficPageOptions) {
+  const steps = namesApplications(ask.filters)
+    ? []
+    : traffic.steps.filter((step) => step.at.getTime() >= (applicationsFromMs ?? 0));
+  const directions = directionsOf(ask.filters);
+  const sum = (isCounted: boolean, of: 'ownScanInboundBytes' | 'ownScanOutboundBytes') =>
+    isCounted ? steps.reduce((all, step) => all + (step[of] ?? 0), 0) : 0;
+  return {
+    inboundBytes: sum(directions.in, 'ownScanInboundBytes'),
+    outboundBytes: sum(directions.out, 'ownScanOutboundBytes'),
+  };
+}
+
 /** How much of the observed traffic the table has, so that its sum is not taken for all of it. */
-function partText({ applications, applicationsFromMs, ask, traffic }: TrafficPageOptions): string {
+function partText(options: TrafficPageOptions): string {
+  const { applications, applicationsFromMs, ask, traffic } = options;
   if (applicationsFromMs !== null || ask.filters.length > 0) return '';
   const named = applications.reduce((sum, each) => sum + bytesOf(each), 0);
   const all = traffic.steps.reduce(
@@ -272,7 +290,11 @@ function partText({ applications, applicationsFromMs, ask, traffic }: TrafficPag
     0,
   );
   if (all === 0 || named > all * 0.99) return '';
-  return ` They are ${formatPercent(named / all, 0)} of all traffic, ${formatBytes(named)} of ${formatBytes(all)}; the rest has no application, such as scans that nothing answers.`;
+  const part = ` They are ${formatPercent(named / all, 0)} of all traffic, ${formatBytes(named)} of ${formatBytes(all)}`;
+  const scans = bytesOf(ownScansOf(options));
+  const own = scans === 0 ? '' : `; port scans by your provider are ${formatBytes(scans)}`;
+  const hasRest = named + scans < all * 0.99;
+  return `${part}${own}${hasRest ? '; the rest has no application, such as scans that nothing answers' : ''}.`;
 }
 
 /** Which address is shown, where the server has or had several. */

@@ -181,6 +181,52 @@ test('NET-2.4.3: a minute of an attack that was not checked says so in place of 
   assert.match(page, /may be larger than shown\.">attack not checked</);
 });
 
+test('port scans by the provider are a row of their own beside the applications, in the page and the files, and the totals keep them', async () => {
+  const [reader, other] = [await createReader('Scanned'), await createReader('Unscanned')];
+  const rate = (bytes: number) => (bytes * 8) / 60;
+  const shop = { name: 'shop.example', transport: 'tcp', server_port: 443 };
+  await deliverMinutes(world, token, reader.first, [
+    [
+      minutesAgo(5),
+      {
+        ...{ in: 98_000, out: 52_000, coverage: 1 },
+        own_scan: { inbound_bps: rate(90_000), outbound_bps: rate(50_000) },
+        applications: [{ ...shop, inbound_bytes: 3_000, outbound_bytes: 2_000 }],
+      },
+    ],
+  ]);
+  await deliver(other.first, { 5: { in: 600, out: 60 } });
+  const rowIn = async (query: string, of = reader) => {
+    const text = await (await of.get(`?range=1h${query}`)).text();
+    const row = /<tr[^>]*>(?:(?!<\/tr>)[\s\S])*Port scans by your provider[\s\S]*?<\/tr>/.exec(text)?.[0];
+    return row?.match(/>[\d,]+(?=<)/g)?.map((figure) => figure.slice(1));
+  };
+  assert.deepEqual(await rowIn(''), ['90,000', '50,000']);
+  assert.deepEqual(await rowIn('&q=direction:in'), ['90,000', '0']);
+  assert.equal(await rowIn('&q=app:shop.example'), undefined, 'they are no application');
+  assert.equal(await rowIn('', other), undefined, 'another customer’s server');
+  const page = await (await reader.get('?range=1h')).text();
+  assert.match(
+    page,
+    /They are 3.% of all traffic, 5\.00 kB of 150 kB; port scans by your provider are 140 kB; the rest has no application/,
+  );
+  assert.match(page, />98,000<\/td>/, 'the minute has all of its bytes');
+  const { minutes } = (await (await reader.get('/minutes.json?range=1h')).json()) as {
+    minutes: Record<string, unknown>[];
+  };
+  assert.deepEqual(
+    minutes.map((row) => [
+      row.inbound_bytes,
+      row.provider_scan_inbound_bytes,
+      row.provider_scan_outbound_bytes,
+    ]),
+    [[98_000, 90_000, 50_000]],
+  );
+  const [header, line] = (await (await reader.get('/minutes.csv?range=1h')).text()).split('\r\n');
+  assert.match(header!, /,provider_scan_inbound_bytes,provider_scan_outbound_bytes$/);
+  assert.match(line!, /,90000,50000$/);
+});
+
 test('a server’s addresses are summed in the chart, and each can be looked at alone', async () => {
   const reader = await createReader('Sums');
   await deliver(reader.first, { 5: { in: 750, out: 75 } });

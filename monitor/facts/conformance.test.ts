@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { openScope } from './index.ts';
+import { type Exploration, openScope } from './index.ts';
 import { createMemoryFacts } from './memory/memory-facts.ts';
 import type { StoreUnderTest } from './testing/conformance.ts';
 import { checkCrashPoints } from './testing/crash-points.ts';
@@ -117,6 +117,41 @@ test('NET-8.8: a process that finds minutes judged by another one makes the room
     [],
   );
   assert.deepEqual(await ask(), before);
+});
+
+test('explore: own scans are the same part of the total, whether hours, ten minutes or minutes are read', async () => {
+  await using world = await createStandingWorld();
+  const store = await postgresUnderTest(world);
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond });
+  const firstHour = Math.floor(standingSecond / 3600) * 3600 - 5 * 3600;
+  const random = seededBelow(4);
+  const minutes = Array.from({ length: 30 }, (_, i) => firstHour + i * 10 * 60);
+  const uploads = Array.from({ length: 40 }, () => randomUpload(random, { origins: store.origins, minutes }));
+  await store.append(uploads);
+  await model.append(uploads);
+  await store.facts.rollUp('all');
+  const [, address] = sampleAddresses;
+  const grains = new Set<string>();
+  for (const { siteId } of store.origins)
+    for (const stepSeconds of [null, 60, 600, 3600])
+      for (const by of [[], ['address'], ['sensor']] as const)
+        for (const filters of [[], [{ dimension: 'address' as const, is: false, values: [address!] }]])
+          for (const measure of ['bytes', 'packets'] as const) {
+            const asked: Exploration = {
+              ...{ siteId, fromMinute: firstHour, toMinute: firstHour + 5 * 3600, source: 'addresses' },
+              ...{ filters, owners: [], networks: [], measure, by, stepSeconds },
+              ...{ order: 'size', rows: { limit: 3 } },
+            };
+            const [found, expected] = [await store.facts.explore(asked), await model.explore(asked)];
+            assert.deepEqual(
+              [found.ownScans, found.total],
+              [expected.ownScans, expected.total],
+              JSON.stringify(asked),
+            );
+            assert.ok(found.ownScans! > 0);
+            for (const grain of found.grains) grains.add(grain);
+          }
+  assert.deepEqual([...grains].sort(), ['hours', 'minutes', 'tens']);
 });
 
 test('explore: rows that hours rank have the sums and steps of one read, alone and beside other views', async () => {

@@ -1,3 +1,4 @@
+// Own process: it sets a variable of its environment.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import {

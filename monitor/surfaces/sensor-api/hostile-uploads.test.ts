@@ -1,4 +1,5 @@
 // Slow: sends hundreds of uploads, some of them large.
+// Own process: it measures the memory of the receivers.
 /** Uploads that no sensor makes: random and changed protobuf, which is answered and costs nothing that stays. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';

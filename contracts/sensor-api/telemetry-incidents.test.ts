@@ -97,6 +97,15 @@ test('an upload with incidents, epochs and a detector minute comes back as it wa
   assert.deepEqual(minutes[0]!.detector, detector);
 });
 
+test('a revision that the database has no room for is malformed', () => {
+  const sent = (revision: number) => encodeUpload(upload({ incidents: [{ ...incident, revision }] }));
+  assert.equal(decodeUpload(sent(2 ** 31 - 1)).incidents![0]!.revision, 2 ** 31 - 1);
+  assert.throws(
+    () => decodeUpload(sent(2 ** 31)),
+    /Malformed telemetry: incidents\.revision is out of range/,
+  );
+});
+
 test('a class of a newer sensor is "other", and its metric is left out', () => {
   const message = encodeIncident({ ...incident, class: 'quic_flood' as never });
   message.thresholdMetric = 'quic_pps';

@@ -19,6 +19,7 @@ import {
   malformed,
   momentOf,
   plainText,
+  smallCountOf,
   uuidOf,
 } from './telemetry-values.ts';
 
@@ -101,7 +102,7 @@ function decodeIncident(message: Incident): IncidentObservation {
   };
   return {
     id: uuidOf(message.id, field('id')),
-    revision: message.revision,
+    revision: smallCountOf(message.revision, field('revision')),
     capture: plainText(message.capture, captureNameMax, field('capture')),
     target: decodeTarget(message),
     direction: nameOf(message.direction, attackDirections, field('direction')),

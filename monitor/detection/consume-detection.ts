@@ -2,12 +2,9 @@
 
 import type { DetectorEpoch } from '#contracts/sensor-api/detection.ts';
 import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
-import type { UploadConsumer } from '#monitor/intake/index.ts';
+import { keptSeconds, type UploadConsumer } from '#monitor/intake/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createPartitionMaker, insertEpochs, insertMinutes, type ReportedMinute } from './store.ts';
-
-/** Three months at their longest; retention would delete older reports within the hour. */
-const keptSeconds = 92 * 86_400;
 
 /** Reports and epochs of one sensor. */
 export interface SensorDetection {

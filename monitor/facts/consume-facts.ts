@@ -2,13 +2,10 @@
 import { describeError, hasCode } from '#common/errors/index.ts';
 import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
-import { ConsumerAway, type UploadConsumer } from '#monitor/intake/index.ts';
+import { ConsumerAway, keptSeconds, type UploadConsumer } from '#monitor/intake/index.ts';
 import { openScope } from './contract/control-scope.ts';
 import type { FactStore } from './contract/fact-store.ts';
 import type { FactUpload } from './contract/facts.ts';
-
-/** Three months at their longest; retention would delete older minutes within the hour. */
-const keptSeconds = 92 * 86_400;
 
 /** Takes `minutes` and `gaps`. A skipped upload becomes a gap over its minutes, so that they never read as zero. */
 export function createFactConsumer(

@@ -26,6 +26,7 @@ export { Throttled } from './throttle.ts';
 export {
   type ArrivedUpload,
   ConsumerAway,
+  keptSeconds,
   type RecordTimes,
   type SkippedUpload,
   type UploadConsumer,

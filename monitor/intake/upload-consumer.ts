@@ -11,6 +11,9 @@ import type { SetAside } from '#contracts/sensor-api/set-aside.ts';
 import type { TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
+/** Three months at their longest, in seconds: retention would delete older records within the hour. */
+export const keptSeconds = 92 * 86_400;
+
 /**
  * What a consumer throws where it can write nothing now, for a reason that is not in the records, such as a server of its own that
  * does not answer. The uploads stay as they are and are applied later; no attempt is counted.

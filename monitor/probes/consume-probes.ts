@@ -1,12 +1,9 @@
 /** Stores probe results from uploads. */
 import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
 import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
-import type { UploadConsumer } from '#monitor/intake/index.ts';
+import { keptSeconds, type UploadConsumer } from '#monitor/intake/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createPartitionMaker, insertResults } from './results-store.ts';
-
-/** Three months at their longest; retention would delete older results within the hour. */
-const keptSeconds = 92 * 86_400;
 
 /** Results of one sensor. */
 export interface SensorResults {

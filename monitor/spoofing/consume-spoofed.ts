@@ -1,11 +1,9 @@
 /** Stores spoofed traffic from uploads, and writes an event when it begins. */
 import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
 import type { Events } from '#monitor/events/index.ts';
-import type { UploadConsumer } from '#monitor/intake/index.ts';
+import { keptSeconds, type UploadConsumer } from '#monitor/intake/index.ts';
 import { addMinutes, listBegun, type SpoofedMinute } from './store.ts';
 
-/** Three months at their longest; retention would delete older minutes within the hour. */
-const keptSeconds = 92 * 86_400;
 /** A sender may use any address: the list has them all. */
 const eventsMax = 5;
 

@@ -29,6 +29,7 @@ test('serve starts the database and its secrets first, the work of every feature
     'loop operations.power_observer',
     'loop operations-change-retention',
     'loop operations.bandwidth_readings',
+    'loop operations.bandwidth_rollup',
     'loop operations.idempotency_retention',
     'attack mails',
     'loop operations-incident-retention',
@@ -66,7 +67,7 @@ test('settings decide which work there is', async () => {
   assert.equal(notices.filter((name) => name === 'jobs').length, 5);
   assert.deepEqual(
     [usual.filter((name) => !telemetry.includes(name)), telemetry.filter((name) => !usual.includes(name))],
-    [['loop operations.bandwidth_readings'], ['loop operations.bandwidth_rollup']],
+    [['loop operations.bandwidth_readings'], []],
   );
 });
 

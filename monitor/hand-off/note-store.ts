@@ -38,7 +38,7 @@ export interface Match {
 
 /**
  * Makes the actions of these matches, one for each rule and address; an action that waits or is active is joined. What an
- * operator ended for this incident, or what failed, is not begun again. Returns incidents that joined a started action.
+ * operator ended for this incident, or what failed, is not begun again. Filters become those of the latest vectors. Returns incidents that joined a started action.
  */
 export async function joinActions(trx: Queryable, matches: readonly Match[]): Promise<string[]> {
   const given = JSON.stringify(matches);
@@ -59,6 +59,16 @@ export async function joinActions(trx: Queryable, matches: readonly Match[]): Pr
     update hand_off_actions a set needs_approval = false, last_error = null from (${wanted}) w
     where a.rule_id = w."ruleId" and a.target_key = w."targetKey" and a.state = 'waiting' and a.needs_approval
       and not w."needsApproval"`.execute(trx);
+  // Filters follow the attack: what is announced is read from here.
+  await sql`
+    update hand_off_actions a
+    set attack = a.attack || jsonb_build_object('class', w.attack -> 'class', 'vectors', w.attack -> 'vectors')
+    from (${wanted}) w
+    where a.rule_id = w."ruleId" and a.target_key = w."targetKey" and a.kind = 'flowspec' and a.state in ('waiting', 'active')
+      and a.attack ->> 'incidentId' = w."incidentId"::text
+      and (a.attack -> 'vectors' is distinct from w.attack -> 'vectors' or a.attack -> 'class' is distinct from w.attack -> 'class')`.execute(
+    trx,
+  );
   const { rows } = await sql<{ incidentId: string }>`
     with joined as (
       insert into hand_off_incidents as held (action_id, incident_id)

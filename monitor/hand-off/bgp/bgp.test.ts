@@ -106,6 +106,14 @@ describe('with gobgpd', { skip: existsSync('/usr/bin/gobgpd') ? false : 'needs g
       ]);
     assert.deepEqual((await told()).flat(), ['filtered']);
     assert.deepEqual(await stage.states(), ['198.51.100.7 active']);
+    const later = [{ class: 'icmp_flood' as const, packetsShare: 1, bytesShare: 1, ports: [] }];
+    await stage.say(stage.next(flood, { revision: 2, class: 'icmp_flood', vectors: later }));
+    await announced('ipv4-flowspec', 1);
+    assert.deepEqual(
+      (await router.routes('ipv4-flowspec')).map(({ prefix }) => prefix),
+      ['[destination: 198.51.100.7/32][protocol: ==icmp]'],
+      'the filters follow the attack',
+    );
     await stage.switchTo((await only()).ruleId, 'off');
     await announced('ipv4-flowspec', 0);
   });

@@ -30,7 +30,7 @@ function create(scope: LocalScope) {
   return { counters, observe };
 }
 
-test('a packet is two-way after the other end has sent, and not before', () => {
+test('a datagram is a reply after the other end of its flow has sent, and not before', () => {
   const { counters, observe } = create({ prefixes: [], addresses: ['192.0.2.7'] });
   counters.open(30);
   const request = ethernet(udp(inbound, new Uint8Array(40)));
@@ -38,9 +38,9 @@ test('a packet is two-way after the other end has sent, and not before', () => {
   for (const frame of [request, request, answer, request]) observe(frame);
   const received = countsOf(counters, seven, 30, Direction.inbound);
   assert.equal(received[Kind.datagram], 2);
-  assert.equal(received[Kind.twoWayDatagram], 1);
+  assert.equal(received[Kind.reply], 1);
   assert.equal(received[Bin.bytes + Kind.datagram], 2 * 68);
-  assert.equal(countsOf(counters, seven, 30, Direction.outbound)[Kind.twoWayDatagram], 1);
+  assert.equal(countsOf(counters, seven, 30, Direction.outbound)[Kind.reply], 1);
 });
 
 test('a handshake counts as opened once, in the second in which it is completed', () => {
@@ -66,7 +66,7 @@ test('both ends of a packet between two protected addresses are counted; others 
   assert.equal(counters.hosts.count, 2);
 });
 
-test('a two-way flow that made room for others in the table goes on as a two-way flow, for 20 seconds at least', () => {
+test('a pair goes on conversing when its flow made room for others in the table', () => {
   const scope: LocalScope = { prefixes: [], addresses: ['192.0.2.7'] };
   const capture = createCapture({
     ...{ name: 'test0', role: 'uplink', linkType: 1, local: scope, flowsMax: 16 },
@@ -85,12 +85,11 @@ test('a two-way flow that made room for others in the table goes on as a two-way
       for (const one of ends) send(second, ethernet(udp(one, new Uint8Array(4))));
     }
   };
-  for (const frame of [request, answer, request, answer]) send(0, frame);
-  push(0, 4);
-  send(19, request);
-  push(19, 1);
-  send(70, request);
-  capture.turnTap((firstSecond + 71) * 1000);
+  for (const second of [0, 1, 3]) {
+    for (const frame of [request, answer]) send(second, frame);
+    push(second, 4);
+  }
+  capture.turnTap((firstSecond + 4) * 1000);
   const twoWay = counters
     .takeSeconds()
     .filter(({ hosts }) => hosts.length > 0)
@@ -102,9 +101,9 @@ test('a two-way flow that made room for others in the table goes on as a two-way
       return [second - firstSecond, (found >> Kind.twoWayDatagram) & 1, (found >> Kind.datagram) & 1];
     });
   assert.deepEqual(twoWay, [
-    [0, 1, 1],
-    [19, 1, 0],
-    [70, 0, 1],
+    [0, 0, 1],
+    [1, 1, 0],
+    [3, 1, 0],
   ]);
 });
 

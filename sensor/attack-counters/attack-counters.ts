@@ -17,9 +17,11 @@ import {
 import type { DetailLimits } from './detail-limits.ts';
 import { Direction } from './direction.ts';
 import { flatLimits, KnownHosts } from './known-hosts.ts';
-import { Entry, entryBytesMax, kindShift, Noted, PacketBatch } from './packet-batch.ts';
+import { Entry, entryBytesMax, Noted, PacketBatch } from './packet-batch.ts';
 import { PacketDetails } from './packet-details.ts';
 import { blockMax, PacketFinder } from './packet-finder.ts';
+import { type Move, Place, placeOf } from './pair-record.ts';
+import { PairTable } from './pair-table.ts';
 import type { PrefixGroups } from './prefix-groups.ts';
 import { ProtectedScope } from './protected-scope.ts';
 import { Sampler } from './sampler.ts';
@@ -55,6 +57,8 @@ export interface AttackCountersOptions {
 export class AttackCounters implements PacketTap {
   readonly hosts: SlotTable;
   readonly prefixes: SlotTable;
+  /** Which traffic is ordinary because both ends converse. */
+  readonly pairs: PairTable;
   /** Packets of protected addresses that had no slot of their own. */
   overflowed = 0;
   /** Addresses that got a slot. */
@@ -95,12 +99,14 @@ export class AttackCounters implements PacketTap {
     this.#pinned = this.hosts.count;
     const { hosts } = this;
     const batch = this.#batch;
+    this.pairs = new PairTable(batch, key[0] ^ key[1], (one) => this.move(one));
     const limits = flatLimits(options.limits);
     this.#finder = new PacketFinder({ batch, scope: this.#scope, hosts });
     this.#known = new KnownHosts({
       batch,
       finder: this.#finder,
       hosts,
+      pairs: this.pairs,
       limits,
       sampler,
       onOverflow: (at) => this.#countOverflow(at),
@@ -126,10 +132,24 @@ export class AttackCounters implements PacketTap {
     return this.limits[table.group(slot)]!;
   }
 
+  /** Counts what waits in the open second, and tells ordinary traffic from the rest: it may be read. */
+  finish(): void {
+    this.settle();
+    this.pairs.close();
+  }
+
+  /** Counts packets of a second that is kept by another kind. */
+  protected move(one: Move): void {
+    const isHost = one.place < Place.prefix;
+    if (isHost) this.hosts.move(one.place - Place.host, one);
+    else this.prefixes.move(one.place - Place.prefix, one);
+  }
+
   /** Opens a later second. What waits belongs to the former one. */
   open(second: number): void {
-    this.settle();
+    this.finish();
     this.#second = this.#details.second = second;
+    this.pairs.open(second);
     this.hosts.open(second);
     this.prefixes.open(second);
     const { count } = this.hosts;
@@ -228,15 +248,23 @@ export class AttackCounters implements PacketTap {
     // Addresses of a prefix, and of everything, get their slots with their first packets.
     if (sides !== 3 && this.#scope.hasPrefixes) sides |= this.#newSides(version, ends);
     if (sides === 0) return;
+    const [isInbound, isOutbound] = [(sides & 2) !== 0, (sides & 1) !== 0];
+    const needsPrefix = isInbound && (target < 0 || this.#watchedPrefixes > 0);
+    const prefix = needsPrefix ? this.#prefixSlot(version, ends, 4) : -1;
+    if (isInbound && target < 0) target = this.#newHost(prefix, version, ends, 4);
+    if (isOutbound && source < 0 && !this.#scope.isOpen)
+      source = this.#newHost(this.#prefixSlot(version, ends, 0), version, ends, 0);
+    const kind = this.pairs.note(
+      at,
+      isOutbound ? placeOf(source, -1) : Place.none,
+      isInbound ? placeOf(target, prefix) : Place.none,
+      this.hasDetails,
+    );
     const packets = words[at + Entry.packets]!;
     const bytes = words[at + Entry.bytes]!;
     const unknown = words[at + Entry.unknown]!;
-    const kind = (meta >> kindShift) & 15;
     const opened = (meta >> Noted.opened) & 1;
-    if ((sides & 2) !== 0) {
-      const needsPrefix = target < 0 || this.#watchedPrefixes > 0;
-      const prefix = needsPrefix ? this.#prefixSlot(version, ends, 4) : -1;
-      if (target < 0) target = this.#newHost(prefix, version, ends, 4);
+    if (isInbound) {
       if (prefix >= 0 && this.prefixes.detail(prefix, 0) !== 0)
         this.#details.addSampled(this.prefixes, prefix, Direction.inbound, at, kind, packets);
       if (target >= 0) this.#add(target, Direction.inbound, at, kind, packets, bytes, unknown, opened);
@@ -245,20 +273,12 @@ export class AttackCounters implements PacketTap {
         if (prefix >= 0) this.prefixes.add(prefix, 0, kind, packets, bytes, unknown, opened);
       }
     }
-    if ((sides & 1) !== 0) {
-      if (source < 0 && !this.#scope.isOpen) {
-        const prefix = this.#prefixSlot(version, ends, 0);
-        source = this.#newHost(prefix, version, ends, 0);
-        if (source < 0) this.overflowed += packets;
-      }
-      if (source >= 0) this.#add(source, Direction.outbound, at, kind, packets, bytes, unknown, opened);
-    }
+    if (!isOutbound) return;
+    if (source >= 0) this.#add(source, Direction.outbound, at, kind, packets, bytes, unknown, opened);
+    else if (!this.#scope.isOpen) this.overflowed += packets;
   }
 
-  /**
-   * Counts a packet whose protected end has no slot, and gets none because all are in use. The usual one of a flood over many
-   * addresses, inbound by IPv4, needs no more than its prefix.
-   */
+  /** Counts a packet whose address finds all slots in use. The usual one, inbound by IPv4, needs no more than its prefix. */
   #countOverflow(at: number): void {
     const { words } = this.#batch;
     const meta = words[at + Entry.meta]!;
@@ -269,11 +289,11 @@ export class AttackCounters implements PacketTap {
     const target = words[at + Entry.target]!;
     if (!this.#scope.hasIpv4(target)) return;
     const packets = words[at + Entry.packets]!;
-    const kind = (meta >> kindShift) & 15;
     const opened = (meta >> Noted.opened) & 1;
     this.overflowed += packets;
     const prefix = this.prefixes.locate(4, 0, 0, 0, target & ~255);
     if (prefix < 0) return;
+    const kind = this.pairs.note(at, Place.none, Place.prefix + prefix, false);
     const bytes = words[at + Entry.bytes]!;
     const unknown = words[at + Entry.unknown]!;
     this.prefixes.add(prefix, 0, kind, packets, bytes, unknown, opened);

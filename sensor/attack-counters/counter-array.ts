@@ -22,6 +22,15 @@ export class CounterArray {
     return sum;
   }
 
+  /** Takes a whole number off, which the counter has at least. */
+  subtract(at: number, amount: number): void {
+    const rest = this.get(at) - amount;
+    const below = rest % range;
+    this.low[at] = below;
+    if (rest > below) this.#high.set(at, rest - below);
+    else this.#high.delete(at);
+  }
+
   /** True when every counter is in `low`: then it may be read instead of asking `get`. */
   get isLow(): boolean {
     return this.#high.size === 0;

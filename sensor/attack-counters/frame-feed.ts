@@ -7,7 +7,6 @@ import {
   exchangeOf,
   Field,
   FlowTable,
-  LeftFlows,
   Meaning,
   noteState,
   Packet,
@@ -23,19 +22,12 @@ export class FrameFeed {
   readonly #tap: Pick<PacketTap, 'packet'>;
   readonly #packet = new Packet();
   readonly #flows: FlowTable;
-  readonly #left: LeftFlows;
   #second = 0;
   #tidiedAt = 0;
 
   constructor(tap: Pick<PacketTap, 'packet'>) {
     this.#tap = tap;
-    const key = randomKey();
-    this.#left = new LeftFlows(key);
-    this.#flows = new FlowTable({
-      flowsMax,
-      key,
-      onRemove: (base) => this.#left.note(this.#flows.words, base, this.#second),
-    });
+    this.#flows = new FlowTable({ flowsMax, key: randomKey(), onRemove: () => {} });
   }
 
   /** Tells of one frame, whose second is not before that of the last one. `segments` as in `Capture.observe`. */
@@ -66,7 +58,6 @@ export class FrameFeed {
     }
     const base = flows.locate(p, 0, second);
     const { words, side } = flows;
-    if (flows.isNew) words[base + Field.flags]! |= this.#left.recall(words, base, second);
     const before = words[base + Field.flags]!;
     words[base + Field.packets + side]! += 1;
     words[base + Field.lastSeen] = second;

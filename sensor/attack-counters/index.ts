@@ -1,11 +1,12 @@
 /**
  * Counts the packets of protected addresses, for the detector: one-second bins for each address, direction and kind.
  *
- * Guarantees: memory is bounded for any traffic, 2.5 MiB in a thread for 4,096 addresses (docs/detection.md has all parts);
+ * Guarantees: memory is bounded for any traffic, 4.1 MiB in a thread for 4,096 addresses (docs/detection.md has all parts);
  * what has no room of its own counts in its prefix and in `overflowed`. Packets come from an engine that decoded them
  * (`PacketTap`), or from the frames of files (`frame-feed.ts`).
  *
- * Packets wait in `packet-batch.ts`, with their kind (`packet-kind.ts`); the engine says whether the other end answers.
+ * Packets wait in `packet-batch.ts`, with their kind (`packet-kind.ts`). `pair-table.ts` tells what is ordinary because both ends
+ * converse.
  * `packet-finder.ts` turns away those of other addresses (`protected-scope.ts`) and finds the slots of the rest.
  * `known-hosts.ts` counts most of them, `attack-counters.ts` the others, in `slot-table.ts`. `traffic-detail.ts` keeps
  * sources and ports of the busiest. `live-counters.ts` hands seconds over, in the rows of `second-rows.ts`.

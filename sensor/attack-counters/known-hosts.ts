@@ -6,8 +6,10 @@
  */
 
 import type { DetailLimits } from './detail-limits.ts';
-import { Entry, kindShift, Noted, type PacketBatch } from './packet-batch.ts';
+import { Entry, Noted, type PacketBatch } from './packet-batch.ts';
 import { bothEnds, type PacketFinder } from './packet-finder.ts';
+import { Place } from './pair-record.ts';
+import type { PairTable } from './pair-table.ts';
 import { type Sampler, sampledFrom, sampleEvery } from './sampler.ts';
 import { binLength, Head, headWords, type SlotTable } from './slot-table.ts';
 
@@ -18,6 +20,7 @@ export interface KnownHostsParts {
   batch: PacketBatch;
   finder: PacketFinder;
   hosts: SlotTable;
+  pairs: PairTable;
   /** By `Limit`. */
   limits: Int32Array;
   sampler: Sampler;
@@ -42,7 +45,7 @@ export class KnownHosts {
    * Over 80 lines: calls that V8 does not inline would cost each packet.
    */
   count(first: number, end: number, second: number): number {
-    const { batch, finder, hosts, limits, sampler } = this.#parts;
+    const { batch, finder, hosts, pairs, limits, sampler } = this.#parts;
     const { words } = batch;
     const { found, slots } = finder;
     const { heads, rowLength, openBin } = hosts;
@@ -67,7 +70,12 @@ export class KnownHosts {
       const limit = (heads[head + Head.version]! >> 8) * Limit.group + direction * Limit.direction;
       const packets = words[at + Entry.packets]!;
       const bytes = words[at + Entry.bytes]!;
-      const kind = (meta >> kindShift) & 15;
+      const place = Place.host + slot;
+      const isBusy = heads[head + Head.details] !== 0;
+      const kind =
+        direction === 0
+          ? pairs.note(at, Place.none, place, isBusy)
+          : pairs.note(at, place, Place.none, isBusy);
       const opened = (meta >> Noted.opened) & 1;
       const counter = bin + kind * 2;
       const inBin = (low[counter]! + packets) | 0;

@@ -9,6 +9,7 @@ import { AttackCounters } from './attack-counters.ts';
 import type { DetailLimits } from './detail-limits.ts';
 import { Direction } from './direction.ts';
 import { kindCount } from './packet-kind.ts';
+import { type Move, Place } from './pair-record.ts';
 import { PrefixGroups } from './prefix-groups.ts';
 import { writeRows } from './second-rows.ts';
 import { Bin, binLength, type SlotTable } from './slot-table.ts';
@@ -42,6 +43,15 @@ export interface MemberSecond {
   hosts: Float64Array;
   prefixes: Float64Array;
   details: SlotDetail[];
+  /** Traffic of the second before that has turned out to be ordinary. */
+  earlier: EarlierMove[];
+}
+
+/** A move of a host's counters. */
+export interface EarlierMove {
+  version: number;
+  words: readonly [number, number, number, number];
+  move: Move;
 }
 
 export interface SlotDetail {
@@ -70,6 +80,7 @@ export class LiveCounters extends AttackCounters {
   #packets = 0;
   #dropped = 0;
   #waiting: MemberSecond[] = [];
+  #earlier: EarlierMove[] = [];
 
   constructor({ number, scope, groups, limits }: CountingOrder) {
     super({ scope, limits, groups: new PrefixGroups(groups), bins: 1 });
@@ -86,8 +97,17 @@ export class LiveCounters extends AttackCounters {
     this.#isBroken = true;
   }
 
+  /** The second before was handed over. */
+  protected override move(one: Move): void {
+    if (one.second === this.second) super.move(one);
+    else if (one.place < Place.prefix) {
+      const slot = one.place - Place.host;
+      this.#earlier.push({ version: this.hosts.version(slot), words: this.hosts.words(slot), move: one });
+    }
+  }
+
   override turn(second: number, packets: number): void {
-    this.settle();
+    this.finish();
     this.#packets = packets;
     const ended = this.second;
     if (ended > 0) {
@@ -123,7 +143,9 @@ export class LiveCounters extends AttackCounters {
       hosts: writeRows(this.hosts, 2, second),
       prefixes: writeRows(this.prefixes, 1, second),
       details: [...this.#detailsOf(this.hosts, 2, second), ...this.#detailsOf(this.prefixes, 1, second)],
+      earlier: this.#earlier,
     };
+    this.#earlier = [];
     this.overflowed = this.mergedFrames = this.#packets = this.#dropped = 0;
     this.#isWhole = !this.#isBroken;
     return ended;
@@ -138,8 +160,7 @@ export class LiveCounters extends AttackCounters {
       for (let direction = 0; direction < directions; direction += 1) {
         const detail = this.detailOf(table, slot, direction);
         if (!detail) continue;
-        const word = (at: number) => table.keyWord(slot, at);
-        const words = [word(0), word(1), word(2), word(3)] as const;
+        const words = table.words(slot);
         const version = table.version(slot);
         details.push({ isPrefix, version, words, direction, summary: detail.summary() });
         const key = `${isPrefix} ${version} ${words.join(' ')} ${direction}`;

@@ -6,7 +6,7 @@
  * addresses lie apart.
  */
 import { Exchange, Field, type Packet, Protocol } from '#sensor/capture/index.ts';
-import { datagramKind, Kind, kindOf, twoWayKindOf } from './packet-kind.ts';
+import { datagramKind, isRefusal, Kind, kindOf, twoWayKindOf } from './packet-kind.ts';
 
 export const batchMax = 1024;
 
@@ -26,8 +26,8 @@ export const Entry = {
 /** One more than there are: two entries fill a line of the cache. */
 export const entryWords = 8;
 export const kindShift = 16;
-/** Above the kind: which ends may be protected (bit 0: the source), and 1 for the packet that completes a handshake. */
-export const Noted = { ends: 20, opened: 22 } as const;
+/** Above the kind: which ends may be protected (bit 0: the source), 1 for the packet that completes a handshake, 1 for an ICMP error. */
+export const Noted = { ends: 20, opened: 22, refusal: 23 } as const;
 /** Words of the two addresses of an entry in `wide`. */
 export const wideWords = 8;
 /** Bytes have 31 bits. */
@@ -53,7 +53,9 @@ export class PacketBatch {
     words[at] = p.source3;
     words[at + Entry.target] = p.target3;
     words[at + Entry.ports] = (p.sourcePort << 16) | p.targetPort;
-    words[at + Entry.meta] = p.protocol | (p.version << 8) | noted(kindOf(p), exchange);
+    const kind = kindOf(p);
+    const refusal = isRefusal(p, kind) ? 1 << Noted.refusal : 0;
+    words[at + Entry.meta] = p.protocol | (p.version << 8) | noted(kind, exchange) | refusal;
     words[at + Entry.packets] = packets;
     words[at + Entry.bytes] = p.ipLength;
     words[at + Entry.unknown] = unknown;

@@ -1,8 +1,8 @@
 /**
  * What a packet is for the attack detector. Every IP packet has exactly one kind, so kinds add up to the total.
  *
- * A packet is two-way when the other end of its flow has sent data or an acknowledgement before, or accepted the connection
- * (`Exchange`). The other end of a spoofed packet never does.
+ * A packet is two-way when its pair of addresses converses (`pair-table.ts`), or when it is a segment of a connection that the other end
+ * accepted (`Exchange`). The other end of a spoofed packet never does either.
  */
 import { type Packet, Protocol } from '#sensor/capture/index.ts';
 
@@ -13,7 +13,7 @@ export const Kind = {
   /** Other TCP segments of one-way flows. */
   segment: 2,
   reset: 3,
-  /** TCP segments, and datagrams, of two-way flows; datagrams include ESP, GRE and other tunnels. */
+  /** TCP segments that are two-way; and all else that established pairs carry: datagrams, fragments, tunnels, pings. */
   twoWaySegment: 4,
   twoWayDatagram: 5,
   /** UDP from a port of a service that is used for amplification, on a one-way flow and on a two-way flow. */
@@ -29,9 +29,11 @@ export const Kind = {
   /** GRE, IP in IP, ESP and AH of one-way flows. */
   tunnel: 12,
   other: 13,
+  /** UDP of a flow in which the other end has sent, from other ports, while the pair is not established. */
+  reply: 14,
 } as const;
 
-export const kindCount = 14;
+export const kindCount = 15;
 
 /**
  * Source ports of amplification: QOTD, CharGEN, DNS, TFTP, portmap, NTP, NetBIOS, SNMP, CLDAP, SLP, RIPv1, OpenVPN,
@@ -45,8 +47,10 @@ const amplificationPorts = [
 const amplificationBits = new Int32Array(65_536 / 32);
 for (const port of amplificationPorts) amplificationBits[port >>> 5]! |= 1 << (port & 31);
 
-const icmpAnswers = new Set([0, 3, 4, 11, 12]);
-const icmp6Answers = new Set([1, 2, 3, 4, 129]);
+const echoReply = 0;
+const echoReply6 = 129;
+const icmpAnswers = new Set([echoReply, 3, 4, 11, 12]);
+const icmp6Answers = new Set([1, 2, 3, 4, echoReply6]);
 
 /** The kinds of TCP packets by their flags. */
 const kindOfFlags = Uint8Array.from({ length: 256 }, (_, flags) => {
@@ -86,11 +90,19 @@ export function datagramKind(sourcePort: number): number {
     : Kind.datagram;
 }
 
-/** The kind of the same packet on a two-way flow; kinds that have none are their own. */
+/** The kind of a packet in whose flow the other end has sent. */
 export const twoWayKindOf = Uint8Array.from({ length: kindCount }, (_, kind) => kind);
 twoWayKindOf[Kind.segment] = Kind.twoWaySegment;
 twoWayKindOf[Kind.reflection] = Kind.twoWayReflection;
-for (const kind of [Kind.datagram, Kind.tunnel, Kind.other]) twoWayKindOf[kind] = Kind.twoWayDatagram;
+twoWayKindOf[Kind.datagram] = Kind.reply;
+
+/** True for ICMP errors, such as port unreachable: they refuse a packet, and are no part of a conversation. */
+export function isRefusal(p: Packet, kind: number): boolean {
+  return (
+    kind === Kind.icmpAnswer &&
+    p.bytes[p.transportAt] !== (p.protocol === Protocol.icmp ? echoReply : echoReply6)
+  );
+}
 
 function isAnswer(p: Packet, types: ReadonlySet<number>): boolean {
   return p.transportAt < p.payloadEnd && types.has(p.bytes[p.transportAt]!);

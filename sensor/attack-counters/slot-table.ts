@@ -7,7 +7,8 @@
  */
 import { formatWords, mixHash } from '#sensor/capture/index.ts';
 import { CounterArray } from './counter-array.ts';
-import { kindCount } from './packet-kind.ts';
+import { Kind, kindCount } from './packet-kind.ts';
+import type { Move } from './pair-record.ts';
 
 /** Layout of the counters that are read: packets by kind, IP bytes by kind, then two more counters. */
 export const Bin = {
@@ -159,6 +160,26 @@ export class SlotTable {
     return at;
   }
 
+  /**
+   * Moves packets and bytes of a kind to another one in a second that is kept, as far as there are so many. Datagrams that are
+   * missing are looked for among the replies.
+   */
+  move(slot: number, one: Move): void {
+    const { direction, second, from, to, packets, bytes } = one;
+    const last = this.lastSecond(slot);
+    if (second > last || second <= last - this.bins || direction >= this.#directions) return;
+    const { counters } = this;
+    const bin = this.binOf(slot, direction, second);
+    const moved = Math.min(packets, counters.get(bin + from * 2));
+    const movedBytes = Math.min(bytes, counters.get(bin + from * 2 + 1));
+    counters.subtract(bin + from * 2, moved);
+    counters.subtract(bin + from * 2 + 1, movedBytes);
+    counters.add(bin + to * 2, moved);
+    counters.add(bin + to * 2 + 1, movedBytes);
+    if (moved < packets && from === Kind.datagram)
+      this.move(slot, { ...one, from: Kind.reply, packets: packets - moved, bytes: bytes - movedBytes });
+  }
+
   /** The slot counts in the open second for the first time: sets the bins since its last second to zero. */
   begin(slot: number): void {
     const second = this.#second;
@@ -271,10 +292,14 @@ export class SlotTable {
     return this.heads[slot * headWords + word]!;
   }
 
+  words(slot: number): [number, number, number, number] {
+    const word = (at: number) => this.keyWord(slot, at);
+    return [word(0), word(1), word(2), word(3)];
+  }
+
   /** The address as text. */
   text(slot: number): string {
-    const word = (at: number) => this.keyWord(slot, at);
-    return formatWords(this.version(slot), word(0), word(1), word(2), word(3));
+    return formatWords(this.version(slot), ...this.words(slot));
   }
 
   /** Removes every slot except these, which are in ascending order and get new numbers in that order. */

@@ -28,9 +28,8 @@ function totalOf(table: SlotTable, direction: number): Float64Array {
   return total;
 }
 
-/** Datagrams of both kinds. */
-const datagramsOf = (counts: Float64Array, of = 0) =>
-  counts[of + Kind.datagram]! + counts[of + Kind.twoWayDatagram]!;
+/** Datagrams, replies among them. */
+const datagramsOf = (counts: Float64Array, of = 0) => counts[of + Kind.datagram]! + counts[of + Kind.reply]!;
 
 const ipv4 = (word: number) => [24, 16, 8, 0].map((shift) => (word >>> shift) & 255).join('.');
 
@@ -63,7 +62,7 @@ test('addresses without room count in their prefix by kind, and those outside of
       const to = ipv4(0x0a010000 + host);
       observe(ethernet(tcp({ ...ends, to }, Tcp.syn, 1)));
       observe(ethernet(udp({ ...ends, to }, new Uint8Array(12))));
-      // The other end has sent before, so the next one is two-way.
+      // The other end has sent before, so the next one is a reply.
       if (host === 64 * 256 - 1) {
         observe(ethernet(udp(reverse({ ...ends, to }), new Uint8Array(12))));
         observe(ethernet(udp({ ...ends, to }, new Uint8Array(12))));
@@ -78,7 +77,7 @@ test('addresses without room count in their prefix by kind, and those outside of
   assert.equal(inPrefixes[Kind.opening], rounds * without);
   // In the second round also the datagram of each round's end.
   assert.equal(datagramsOf(inPrefixes), rounds * (without + 1));
-  assert.ok(inPrefixes[Kind.twoWayDatagram]! >= rounds);
+  assert.ok(inPrefixes[Kind.reply]! >= rounds);
   // Answers of an address without room are in no prefix.
   assert.equal(counters.overflowed, rounds * (2 * without + 2));
   const inHosts = totalOf(counters.hosts, Direction.inbound);

@@ -26,7 +26,6 @@ import {
 } from './flows/flow-record.ts';
 import { FlowTable } from './flows/flow-table.ts';
 import { KnownPackets } from './flows/known-packets.ts';
-import { LeftFlows } from './flows/left-flows.ts';
 import { TouchedFlows } from './flows/touched-flows.ts';
 import { compileLocalScope, type LocalRanges } from './local-scope.ts';
 import { FlowClassifier } from './names/flow-classifier.ts';
@@ -69,9 +68,6 @@ export class Engine {
   #tap: PacketTap | null = null;
   /** What the last counted packet says of its flow, for the tap; `inSum`: the tap gets it with the flow's sum. */
   #exchange = 0;
-  /** Only a tap asks for it. */
-  #left: LeftFlows | null = null;
-  readonly #key: readonly [number, number];
   #ownScans: OwnScans | null = null;
 
   constructor(
@@ -82,7 +78,6 @@ export class Engine {
     key: readonly [number, number],
     tunnels = new TunnelPaths(),
   ) {
-    this.#key = key;
     this.#names = names;
     this.#flowExport = flowExport;
     this.#tunnels = tunnels;
@@ -92,10 +87,7 @@ export class Engine {
       flowsMax: sizes.flowsMax,
       key,
       keepsOrder: flowExport !== null,
-      onRemove: (base) => {
-        this.#left?.note(this.flows.words, base, this.now);
-        this.#end(base);
-      },
+      onRemove: (base) => this.#end(base),
     });
     this.#known = new KnownPackets(this.flows, this.#keepsOwners);
     this.#accounting = new FlowAccounting({
@@ -183,7 +175,6 @@ export class Engine {
   setTap(tap: PacketTap | null): void {
     this.#known.touched?.end();
     this.#tap = tap;
-    this.#left ??= tap && new LeftFlows(this.#key);
     this.#known.touched = tap && new TouchedFlows(this.flows, tap);
   }
 
@@ -294,7 +285,6 @@ export class Engine {
     const { words, sums, side } = flows;
     if (flows.isNew) {
       this.#judgeSides(base);
-      if (this.#left !== null) words[base + Field.flags]! |= this.#left.recall(words, base, this.now);
       this.#classifier.onNewFlow(base, p, side, this.now);
     }
     this.#side = side;

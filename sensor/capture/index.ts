@@ -40,7 +40,6 @@ export { decodeFrame, isSupportedLinkType } from './decode/decode-link.ts';
 export { Packet, Protocol, Verdict } from './decode/packet.ts';
 export { Exchange, exchangeOf, Field, Meaning, noteState } from './flows/flow-record.ts';
 export { FlowTable } from './flows/flow-table.ts';
-export { LeftFlows } from './flows/left-flows.ts';
 export { KeyedTable, mixHash } from './keyed-table.ts';
 export { compileLocalScope, type LocalRanges } from './local-scope.ts';
 export type { OwnScan } from './own-scans.ts';

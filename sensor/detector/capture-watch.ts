@@ -85,7 +85,7 @@ export class CaptureWatch {
     if (!isHot && !judge.hasOpen(target, 'inbound')) return null;
     const rest = new RestOfCapture(seconds, { counters, sets, judge });
     const parts = rest.seconds.map(({ counts, opposite }) =>
-      amountOf(attackPart(counts, opposite, 'inbound', null)),
+      amountOf(attackPart(counts, opposite, 'inbound')),
     );
     const volume = totals.map((total, i) =>
       Math.max(this.#linkRatio(totalOf(total)), volumeRatio(totalOf(rest.seconds[i]!.counts), thresholds)),

@@ -42,7 +42,7 @@ const order: readonly [AttackClass, readonly number[]][] = [
   ['synack_reflection', [Kind.openingAnswer]],
   ['ack_flood', [Kind.segment]],
   ['rst_flood', [Kind.reset]],
-  ['udp_flood', [Kind.datagram, Kind.twoWayDatagram]],
+  ['udp_flood', [Kind.datagram, Kind.reply]],
   ['icmp_flood', [Kind.icmp, Kind.icmpAnswer]],
   ['gre_flood', [Kind.tunnel]],
   ['other', [Kind.other]],

@@ -132,7 +132,7 @@ export class Detector {
   /** Judges the open second. */
   #close(judgedAt: number, isWhole: boolean): void {
     this.#ticks += 1;
-    this.#counters.settle();
+    this.#counters.finish();
     const isQuiet = this.#second - this.#countedSecond >= windowSeconds;
     const total = this.#targets.read(this.#second);
     this.#whole?.count(this.#second, this.#unixSecond, isWhole, total, this.#judge);

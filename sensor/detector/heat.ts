@@ -9,6 +9,7 @@ const lookedAtRatio = 0.2;
 const metricOf: Partial<Record<number, Metric>> = {
   [Kind.opening]: 'syn_pps',
   [Kind.datagram]: 'udp_pps',
+  [Kind.reply]: 'udp_pps',
   [Kind.reflection]: 'udp_pps',
   [Kind.icmp]: 'icmp_pps',
   [Kind.icmpAnswer]: 'icmp_pps',

@@ -55,7 +55,7 @@ export class HostSums {
     const counts = this.read(hosts, host, Direction.inbound, second);
     const opposite = emptyCounts();
     hosts.addBin(host, Direction.outbound, second, opposite);
-    const part = attackPart(counts, opposite, 'inbound', null);
+    const part = attackPart(counts, opposite, 'inbound');
     return largest(attackRatios(part, thresholds.inbound, 1, null));
   }
 

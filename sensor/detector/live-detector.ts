@@ -235,7 +235,7 @@ export class LiveDetector {
     hosts.addBin(slot, own, this.#second, counts);
     hosts.addBin(slot, 1 - own, this.#second, opposite);
     const remotes = this.#counters.detailOf(hosts, slot, own)?.remotes() ?? null;
-    const exact = attackRates(attackPart(counts, opposite, direction, remotes), remotes);
+    const exact = attackRates(attackPart(counts, opposite, direction), remotes);
     return Float64Array.from(metrics, (metric) => exact[metric]);
   }
 

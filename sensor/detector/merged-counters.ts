@@ -74,6 +74,10 @@ export class MergedCounters implements CountedTargets {
       const slot = this.#slotOf(prefixes, row.version, row.w0, row.w1, row.w2, row.w3);
       if (slot >= 0) prefixes.addCounters(slot, 0, row.bits, part.prefixes, row.at);
     });
+    for (const { version, words, move } of part.earlier) {
+      const slot = hosts.find(version, ...words);
+      if (slot >= 0) hosts.move(slot, { ...move, second: second - 1 });
+    }
     for (const one of part.details) this.#join(one);
     return overflowed;
   }

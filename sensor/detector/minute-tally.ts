@@ -173,8 +173,7 @@ function closeTen(sums: Float64Array, first: number): void {
 }
 
 const isUdp = new Uint8Array(kindCount);
-for (const kind of [Kind.datagram, Kind.reflection, Kind.twoWayDatagram, Kind.twoWayReflection])
-  isUdp[kind] = 1;
+for (const kind of [Kind.datagram, Kind.reply, Kind.reflection, Kind.twoWayReflection]) isUdp[kind] = 1;
 /** Used again for each host. */
 const rates = new Float64Array(metrics.length);
 const placeOf = Object.fromEntries(metrics.map((metric, i) => [metric, i])) as Record<Metric, number>;

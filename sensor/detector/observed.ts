@@ -40,7 +40,7 @@ export class Observed {
   /** What of it may be an attack. */
   partAt(i: number): Traffic {
     const { counts, opposite } = this.unassignedAt(i);
-    this.#parts[i] ??= attackPart(counts, opposite, this.window.direction, this.remotes);
+    this.#parts[i] ??= attackPart(counts, opposite, this.window.direction);
     return this.#parts[i];
   }
 
@@ -112,7 +112,7 @@ export function verdictOf(observed: Observed, series: readonly number[]): Verdic
       opposite[at]! += one.opposite[at]!;
     }
   }
-  const part = attackPart(counts, opposite, window.direction, remotes);
+  const part = attackPart(counts, opposite, window.direction);
   const ratios = attackRatios(part, thresholds, Math.max(1, loud.length), remotes);
   return classify(part, ratios, window.direction, window.detail);
 }

@@ -10,7 +10,7 @@ export type Ratios = Readonly<Record<Metric, number>>;
 export function attackRates(part: Traffic, remotes: number | null): Record<Metric, number> {
   const { packets, bytes } = part;
   const total = amountOf(part);
-  const udpKinds = [Kind.datagram, Kind.reflection, Kind.twoWayDatagram, Kind.twoWayReflection];
+  const udpKinds = [Kind.datagram, Kind.reply, Kind.reflection, Kind.twoWayReflection];
   const sumOf = (values: Float64Array) => udpKinds.reduce((sum, kind) => sum + values[kind]!, 0);
   const amplified = (bytes[Kind.reflection]! + bytes[Kind.twoWayReflection]!) * 8;
   return {

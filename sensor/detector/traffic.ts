@@ -1,8 +1,8 @@
 /**
  * The counters of some seconds of one target and direction, and the part of them that may be an attack.
  *
- * Traffic of two-way flows is not part of an attack, because the other end of a flood does not wait for answers. Nor are
- * answers to packets of the opposite direction: a server that answers a SYN flood does not attack its senders.
+ * What established pairs carry is not part of an attack (`sensor/attack-counters/pair-table.ts`), nor are segments of open connections.
+ * Nor are answers to packets of the opposite direction: a server that answers a SYN flood does not attack its senders.
  */
 import { Bin, binLength, Kind, kindCount } from '#sensor/attack-counters/index.ts';
 
@@ -23,10 +23,6 @@ export interface Amount {
   bytes: number;
 }
 
-/** Datagrams of more remote addresses than this are not one transfer. */
-const transferRemotesMax = 4;
-/** A receiver acknowledges at least one packet in a hundred. */
-const acknowledgedMin = 0.01;
 /** Answers that are larger than their requests by this factor, and at least this long on average, are amplified. */
 const amplifiedBy = 4;
 export const amplifiedBytesMin = 200;
@@ -61,16 +57,8 @@ export function amountOf({ packets, bytes }: Traffic): Amount {
   };
 }
 
-/**
- * The part of `counts` that may be an attack. `opposite` has the counters of the same seconds in the opposite direction,
- * `remotes` the number of remote addresses, null when it is not known.
- */
-export function attackPart(
-  counts: Counts,
-  opposite: Counts,
-  direction: 'inbound' | 'outbound',
-  remotes: number | null,
-): Traffic {
+/** The part of `counts` that may be an attack. `opposite` has the counters of the same seconds in the opposite direction. */
+export function attackPart(counts: Counts, opposite: Counts, direction: 'inbound' | 'outbound'): Traffic {
   const packets = counts.slice(Bin.packets, kindCount);
   const bytes = counts.slice(Bin.bytes, Bin.bytes + kindCount);
   const keep = (kind: number, amount: number) => {
@@ -88,23 +76,12 @@ export function attackPart(
   const answeredByIcmp = icmpAnswered.reduce((sum, kind) => sum + other(kind), 0);
   keep(Kind.icmpAnswer, packets[Kind.icmpAnswer]! - answeredByIcmp);
   keep(Kind.twoWaySegment, 0);
-  if (isTransfer(counts, opposite, direction, remotes)) keep(Kind.twoWayDatagram, 0);
+  keep(Kind.twoWayDatagram, 0);
+  // What a server answers is no attack on who asked; it received no more answers than it had asked questions.
+  keep(Kind.reply, direction === 'outbound' ? 0 : packets[Kind.reply]! - other(Kind.datagram));
   if (!isAmplified(counts, opposite, direction)) keep(Kind.twoWayReflection, 0);
   const carried = [counts, opposite].reduce((sum, one) => sum + one[Bin.bytes + Kind.twoWaySegment]!, 0);
   return { packets, bytes, idleConnections: carried < opened * busyConnectionBytes ? opened : 0 };
-}
-
-/** True when two-way datagrams are ordinary: outbound answers, or a transfer between few ends that acknowledge. */
-function isTransfer(
-  counts: Counts,
-  opposite: Counts,
-  direction: 'inbound' | 'outbound',
-  remotes: number | null,
-): boolean {
-  if (direction === 'outbound') return true;
-  const acknowledged = opposite[Kind.twoWayDatagram]! + opposite[Kind.datagram]! + opposite[Kind.tunnel]!;
-  if (acknowledged < counts[Kind.twoWayDatagram]! * acknowledgedMin) return false;
-  return remotes === null || remotes <= transferRemotesMax;
 }
 
 /** True when a server sends large answers to small requests from few ports: it is used to attack others. */
@@ -112,6 +89,9 @@ function isAmplified(counts: Counts, opposite: Counts, direction: 'inbound' | 'o
   if (direction === 'inbound') return false;
   const packets = counts[Kind.twoWayReflection]!;
   const bytes = counts[Bin.bytes + Kind.twoWayReflection]!;
-  const asked = opposite[Bin.bytes + Kind.datagram]! + opposite[Bin.bytes + Kind.twoWayDatagram]!;
+  const asked = [Kind.datagram, Kind.reply, Kind.twoWayDatagram].reduce(
+    (sum, kind) => sum + opposite[Bin.bytes + kind]!,
+    0,
+  );
   return bytes >= packets * amplifiedBytesMin && bytes >= asked * amplifiedBy;
 }

@@ -62,6 +62,8 @@ export class PacketDetails {
     const ports = words[at + Entry.ports]!;
     const isReflection = kind === Kind.reflection || kind === Kind.twoWayReflection;
     const port = isReflection ? ports >>> 16 : ports & 0xffff;
+    // Of other UDP the source's port tells which service reflects.
+    if (kind === Kind.datagram || kind === Kind.reply) detail.addSourcePort(ports >>> 16, weight);
     const end = direction === Direction.inbound ? 0 : 1;
     if (((words[at + Entry.meta]! >> 8) & 0xff) === ipv4)
       detail.add(kind, port, 0, 0, 0, words[at + end]!, weight, this.second);

@@ -24,7 +24,7 @@ export const Kind = {
   icmp: 9,
   /** ICMP that answers another packet: echo replies and errors. */
   icmpAnswer: 10,
-  /** First and later fragments. */
+  /** Fragments, but for the first of an amplified answer. */
   fragment: 11,
   /** GRE, IP in IP, ESP and AH of one-way flows. */
   tunnel: 12,
@@ -61,7 +61,11 @@ const kindOfFlags = Uint8Array.from({ length: 256 }, (_, flags) => {
 
 /** The packet's kind if its flow is one-way. */
 export function kindOf(p: Packet): number {
-  if (p.isFragment) return Kind.fragment;
+  if (p.isFragment) {
+    // The first fragment of an amplified answer says which service sent it.
+    const isAnswer = p.protocol === Protocol.udp && datagramKind(p.sourcePort) === Kind.reflection;
+    return isAnswer ? Kind.reflection : Kind.fragment;
+  }
   if (p.protocol === Protocol.tcp) return p.tcpFlags < 0 ? Kind.segment : kindOfFlags[p.tcpFlags & 0xff]!;
   return p.protocol === Protocol.udp ? datagramKind(p.sourcePort) : kindWithoutPorts(p);
 }

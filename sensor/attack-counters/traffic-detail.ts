@@ -9,6 +9,7 @@ import { formatWords, mixHash } from '#sensor/capture/index.ts';
 
 const prefixesMax = 64;
 const portsMax = 64;
+const sourcePortsMax = 16;
 /** Bits that addresses are hashed to; with more addresses than bits, "many" is all that is known. */
 const addressBits = 1024;
 /** Seconds after which the address bits begin again. */
@@ -26,6 +27,7 @@ export interface DetailSummary {
   weight: number;
   prefixes: HeavySummary;
   ports: HeavySummary;
+  sourcePorts: HeavySummary;
   addresses: Int32Array;
 }
 
@@ -134,6 +136,7 @@ function filterPlace(a: number, b: number): number {
 export class TrafficDetail {
   readonly #prefixes = new HeavyKeys(prefixesMax);
   readonly #ports = new HeavyKeys(portsMax);
+  readonly #sourcePorts = new HeavyKeys(sourcePortsMax);
   readonly #addresses = new Int32Array(addressBits >>> 5);
   readonly #addressesBefore = new Int32Array(addressBits >>> 5);
   #version = 0;
@@ -144,11 +147,17 @@ export class TrafficDetail {
   reset(version: number, second: number): void {
     this.#prefixes.clear();
     this.#ports.clear();
+    this.#sourcePorts.clear();
     this.#addresses.fill(0);
     this.#addressesBefore.fill(0);
     this.#version = version;
     this.#weight = 0;
     this.#countedSince = second;
+  }
+
+  /** How many packets it stands for. */
+  get packets(): number {
+    return this.#weight;
   }
 
   /** Adds a packet that stands for `weight` packets, with its remote address. `port` is 0 for kinds without ports. */
@@ -175,12 +184,18 @@ export class TrafficDetail {
     this.#addresses[bit >>> 5]! |= 1 << (bit & 31);
   }
 
+  /** Adds the source port of UDP that comes from no port of amplification. */
+  addSourcePort(port: number, weight: number): void {
+    this.#sourcePorts.add(port, 0, weight);
+  }
+
   summary(): DetailSummary {
     return {
       version: this.#version,
       weight: this.#weight,
       prefixes: this.#prefixes.summary(),
       ports: this.#ports.summary(),
+      sourcePorts: this.#sourcePorts.summary(),
       addresses: this.#addresses.map((bits, i) => bits | this.#addressesBefore[i]!),
     };
   }
@@ -191,6 +206,7 @@ export class TrafficDetail {
     this.#weight += one.weight;
     this.#prefixes.join(one.prefixes);
     this.#ports.join(one.ports);
+    this.#sourcePorts.join(one.sourcePorts);
     for (let i = 0; i < this.#addresses.length; i += 1) this.#addresses[i]! |= one.addresses[i]!;
   }
 
@@ -217,6 +233,17 @@ export class TrafficDetail {
       .filter(({ share }) => share > 0)
       .sort((a, b) => b.share - a.share || (a.prefix < b.prefix ? -1 : 1))
       .slice(0, max);
+  }
+
+  /** The source ports that have at least `share` of the UDP packets that come from no port of amplification, heaviest first. */
+  sourcePorts(share: number, max: number): number[] {
+    const { first, counts, errors, used } = this.#sourcePorts;
+    const total = counts.subarray(0, used).reduce((sum, count) => sum + count, 0);
+    return Array.from({ length: used }, (_, i) => ({ port: first[i]!, count: counts[i]! - errors[i]! }))
+      .filter(({ port, count }) => port > 0 && count > 0 && count >= share * total)
+      .sort((a, b) => b.count - a.count || a.port - b.port)
+      .slice(0, max)
+      .map(({ port }) => port);
   }
 
   /** The ports that have at least `share` of the packets of these kinds, heaviest first. */

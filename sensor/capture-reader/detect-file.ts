@@ -19,6 +19,7 @@ import type { InstantOfFrame } from './instants.ts';
 import type { ReadScreen } from './read-files.ts';
 import { requireSupported } from './read-frames.ts';
 import { createProgress, type Progress } from './read-progress.ts';
+import { RepeatedPackets } from './repeated-packets.ts';
 import { OutputClosedError } from './text-output.ts';
 
 export interface DetectOptions {
@@ -71,6 +72,7 @@ function replay(path: string, detector: Detector, progress: Progress | null): De
   let firstAt: InstantOfFrame | null = null;
   let lastAt: InstantOfFrame | null = null;
   const unsupported = new Map<number, number>();
+  const repeated = new RepeatedPackets();
   try {
     requireSupported(path, file);
     while (file.next()) {
@@ -82,7 +84,7 @@ function replay(path: string, detector: Detector, progress: Progress | null): De
       else if (!isBefore(file, lastAt)) [lastAt.seconds, lastAt.nanoseconds] = [seconds, nanoseconds];
       if (file.capturedLength < file.wireLength) truncated += 1;
       if (!isSupportedLinkType(linkType)) unsupported.set(linkType, (unsupported.get(linkType) ?? 0) + 1);
-      observe(detector, file);
+      if (!repeated.has(file)) observe(detector, file);
     }
     requireSupported(path, file);
   } finally {
@@ -90,6 +92,7 @@ function replay(path: string, detector: Detector, progress: Progress | null): De
   }
   const result = detector.finish();
   const links = file.linkTypes.length;
+  const hasNoTimes = packets > 1 && lastAt !== null && lastAt.seconds === 0 && lastAt.nanoseconds === 0;
   const problems = [
     ...file.problems,
     ...[...unsupported].map(
@@ -101,12 +104,18 @@ function replay(path: string, detector: Detector, progress: Progress | null): De
           `The file has ${links} interfaces, which were judged together: a packet that several of them recorded counts several times. Judge one interface alone to be exact.`,
         ]
       : []),
+    ...(repeated.count > 0
+      ? [
+          `The file was recorded on several interfaces at once: ${repeated.count} packets that another one had recorded already were not counted again.`,
+        ]
+      : []),
+    ...(hasNoTimes ? ['The packets have no times, so their rates are unknown..'] : []),
     ...(truncated > 0
       ? [`${truncated} packets are truncated; they count with the length that their headers state.`]
       : []),
     ...problemsOf(result),
   ];
-  const isWhole = file.problems.length === 0 && unsupported.size === 0 && links <= 1;
+  const isWhole = file.problems.length === 0 && unsupported.size === 0 && links <= 1 && !hasNoTimes;
   return { packets, firstAt, lastAt, result, isWhole, problems };
 }
 
@@ -116,7 +125,13 @@ function observe(detector: Detector, file: CaptureFile): void {
   detector.observe(bytes, offset, capturedLength, wireLength, seconds, nanoseconds, linkType, segments);
 }
 
-function problemsOf({ gaps, overflowed, mergedFrames, incidentsLost }: DetectorResult): string[] {
+function problemsOf({
+  gaps,
+  overflowed,
+  mergedFrames,
+  seesOneDirection,
+  incidentsLost,
+}: DetectorResult): string[] {
   return [
     gaps > 0
       ? `The times of the packets have ${gaps} gaps of more than 10 seconds or steps back; what happened there is unknown, and no incident recovered in them.`
@@ -126,6 +141,9 @@ function problemsOf({ gaps, overflowed, mergedFrames, incidentsLost }: DetectorR
       : '',
     mergedFrames > 0
       ? `${mergedFrames} frames were merged by offload out of an unknown number of packets: thresholds in bytes were judged, thresholds in packets only by the packets that there were at least. Record with offload disabled: ethtool -K INTERFACE gro off lro off tso off gso off.`
+      : '',
+    seesOneDirection
+      ? 'The file has packets of one direction only for its last minute: floods that are told by missing answers (ack_flood, udp_flood, connection_flood) are of severity info there.'
       : '',
     incidentsLost > 0 ? `${incidentsLost} further incidents are not listed.` : '',
   ].filter((problem) => problem !== '');

@@ -5,10 +5,10 @@ import { formatInstant } from './instants.ts';
 
 /** One JSON object, with a line break at its end. */
 export function detectionJson({ packets, firstAt, lastAt, result, isWhole }: Detection): string {
-  const { complete, ticks, hosts, overflowed, incidents } = result;
+  const { complete, ticks, hosts, overflowed, evictedPairs, incidents } = result;
   const answer = {
     capture: { packets, first_at: formatInstant(firstAt), last_at: formatInstant(lastAt) },
-    detector: { complete: complete && isWhole, ticks, hosts, overflowed },
+    detector: { complete: complete && isWhole, ticks, hosts, overflowed, evicted_pairs: evictedPairs },
     incidents: incidents.map(incidentJson),
   };
   return `${JSON.stringify(answer, null, 2)}\n`;
@@ -20,7 +20,7 @@ function incidentJson(one: Incident) {
     direction: one.direction,
     class: one.class,
     severity: one.severity,
-    vectors: one.vectors,
+    vectors: vectorsOf(one),
     started_at: formatMs(one.startedAt),
     detected_at: formatMs(one.detectedAt),
     recovered_at: one.recoveredAt === null ? null : formatMs(one.recoveredAt),
@@ -32,6 +32,26 @@ function incidentJson(one: Incident) {
       share: Math.round(share * 1e4) / 1e4,
     })),
   };
+}
+
+/** All vectors that it had; those of its latest seconds have shares. */
+function vectorsOf({ class: name, vectors, vectorTimes, startedAt, lastObservedAt, peak }: Incident) {
+  const times = [...vectorTimes];
+  if (name === 'high_volume')
+    times.push({ class: name, startedAt, lastObservedAt, peak, ports: vectors[0]!.ports, sourcePorts: [] });
+  return times.map((one) => {
+    const latest = vectors.find((vector) => vector.class === one.class);
+    return {
+      class: one.class,
+      packets_share: latest?.packets_share ?? 0,
+      bytes_share: latest?.bytes_share ?? 0,
+      ports: one.ports,
+      source_ports: one.sourcePorts,
+      started_at: formatMs(one.startedAt),
+      last_observed_at: formatMs(one.lastObservedAt),
+      peak: { bps: Math.round(one.peak.bps), pps: Math.round(one.peak.pps) },
+    };
+  });
 }
 
 /** Unix milliseconds, with microseconds as a fraction, as text. */

@@ -56,8 +56,13 @@ function* detailLines(one: Incident, look: TextLook): Generator<string> {
   yield paint(`${one.class} ${one.direction}, ${one.target.value}`, 'strong', look);
   for (const vector of one.vectors) {
     const ports = vector.ports.length > 0 ? `, ports ${vector.ports.join(', ')}` : '';
-    yield `  ${vector.class}: ${percent(vector.packets_share)} of packets, ${percent(vector.bytes_share)} of bytes${ports}`;
+    const sources = vector.source_ports.length > 0 ? `, from ports ${vector.source_ports.join(', ')}` : '';
+    yield `  ${vector.class}: ${percent(vector.packets_share)} of packets, ${percent(vector.bytes_share)} of bytes${ports}${sources}`;
   }
+  for (const past of one.vectorTimes.filter(
+    ({ class: name }) => !one.vectors.some((now) => now.class === name),
+  ))
+    yield `  before: ${past.class}, until ${formatMs(past.lastObservedAt).slice(11, 19)}`;
   const sources = sourcesOf(one)
     .filter(({ share }) => share >= shownShareMin)
     .slice(0, sourcesShown)

@@ -14,6 +14,7 @@ import {
   seconds,
   thresholds,
 } from '#sensor/testing/live-attacks.ts';
+import { createOrdinary } from '#sensor/testing/ordinary-traffic.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 
 async function sensor(
@@ -40,6 +41,27 @@ test('NET-1.1: half of a flood at each of two threads is one attack with its who
   const pps = packetsAtThreshold({ class: 'syn_flood', version: 4, direction: 'inbound', ratio: 1 }, divided);
   assert.ok(Math.abs(attack!.peak.pps - pps * 2) <= 2, `${attack!.peak.pps}`);
   assert.deepEqual(attack!.threshold, { metric: 'syn_pps', value: pps });
+  await one.stop();
+});
+
+test('NET-1.1: live, ordinary traffic over a threshold is no attack, its first seconds included; a flood beside it is', async (t) => {
+  const one = await sensor(t);
+  one.follow(plan);
+  const tunnel = createOrdinary('VXLAN between two servers', 4, divided, 1);
+  const hub = createOrdinary('WireGuard hub', 4, divided, 2);
+  await one.play(
+    [
+      { step: tunnel.step, perSecond: tunnel.perSecond * 6, from: 3.2, to: 30 },
+      { step: hub.step, perSecond: hub.perSecond * 6, from: 4.6, to: 30 },
+    ],
+    15,
+  );
+  assert.deepEqual(detected(one), []);
+  await one.play([flood({ class: 'udp_flood' }, 16.4, 30)], 21);
+  assert.deepEqual(
+    detected(one).map(({ class: name }) => name),
+    ['udp_flood'],
+  );
   await one.stop();
 });
 

@@ -3,7 +3,7 @@ import type { AttackClass, Severity } from '#contracts/sensor-api/detection.ts';
 import { Kind, type TrafficDetail } from '#sensor/attack-counters/index.ts';
 import type { Ratios } from './ratios.ts';
 import type { Metric } from './thresholds.ts';
-import { type Amount, amountOf, amplifiedBytesMin, type Traffic } from './traffic.ts';
+import { type Amount, amplifiedBytesMin, type Traffic } from './traffic.ts';
 
 export type { AttackClass, Severity };
 
@@ -12,7 +12,10 @@ export interface Vector {
   /** Shares of the attack, 0 to 1. */
   packets_share: number;
   bytes_share: number;
+  /** Ports of the target; of amplification those of the source. */
   ports: number[];
+  /** Ports from which a UDP flood comes; of all others none. */
+  source_ports: number[];
 }
 
 export interface Verdict {
@@ -33,6 +36,9 @@ const fragmentShareMin = 0.3;
 /** A scan comes from few addresses and asks many ports. */
 const scannersMax = 4;
 const scanPortShareMax = 0.1;
+const scanPacketsMin = 96;
+/** An amplified answer has at most so many fragments; the first one tells its port. */
+const answerFragmentsMax = 8;
 
 /** Classes in the order in which they are considered, with the kinds of their packets. */
 const order: readonly [AttackClass, readonly number[]][] = [
@@ -53,7 +59,7 @@ const classesOf: Partial<Record<Metric, readonly AttackClass[]>> = {
   udp_pps: ['udp_flood', 'amplification'],
   udp_bps: ['udp_flood', 'amplification'],
   icmp_pps: ['icmp_flood'],
-  fragment_pps: ['fragment_flood'],
+  fragment_pps: ['fragment_flood', 'amplification'],
   amplification_bps: ['amplification'],
   amplification_spread_bps: ['amplification'],
 };
@@ -65,61 +71,88 @@ interface Part extends Amount {
   kinds: readonly number[];
 }
 
+/** What else a verdict depends on. */
+interface Circumstances {
+  target: { kind: 'host' | 'prefix' | 'capture' };
+  direction: 'inbound' | 'outbound';
+  detail: TrafficDetail | null;
+}
+
 /** The class of traffic whose ratios are these. */
 export function classify(
   traffic: Traffic,
   ratios: Ratios,
-  direction: 'inbound' | 'outbound',
-  detail: TrafficDetail | null,
+  { target, direction, detail }: Circumstances,
 ): Verdict {
-  const total = amountOf(traffic);
   const parts = partsOf(traffic);
+  const total = totalOf(parts);
   const share = (part: Part) => largestShare(part, total);
   const vectors = parts
     .filter((part) => share(part) >= vectorShareMin)
     .sort((a, b) => share(b) - share(a))
     .slice(0, vectorsMax)
-    .map((part) => vectorOf(part, total, detail));
+    .map((part) => vectorOf(part, total, detail, traffic.reflectedPort));
   const isOverall = ratios.pps >= 1 || ratios.bps >= 1;
   const found = chooseClass(parts, share, ratios);
-  if (found === 'syn_flood' && direction === 'inbound' && !isOverall && isScan(detail))
+  if (found === 'syn_flood' && direction === 'inbound' && !isOverall && isScan(detail, target.kind))
     return { class: 'other', severity: 'info', vectors };
-  if (found === 'connection_flood' && !vectors.some((vector) => vector.class === found))
-    vectors.unshift({
-      class: found,
-      packets_share: 1,
-      bytes_share: 1,
-      ports: detail?.ports(connectionKinds, portShareMin, portsMax) ?? [],
-    });
-  return { class: found, severity: 'attack', vectors: vectors.slice(0, vectorsMax) };
+  return { class: found, severity: 'attack', vectors };
+}
+
+/** The classes of which traffic has at least a twentieth, with their parts of it. */
+export function amountsByClass(traffic: Traffic): (Amount & { class: AttackClass })[] {
+  const parts = partsOf(traffic);
+  const total = totalOf(parts);
+  return parts.filter((part) => largestShare(part, total) >= vectorShareMin);
+}
+
+function totalOf(parts: readonly Amount[]): Amount {
+  const total = { packets: 0, bytes: 0 };
+  for (const part of parts) {
+    total.packets += part.packets;
+    total.bytes += part.bytes;
+  }
+  return total;
 }
 
 /** The verdict on much ordinary traffic. */
 export function highVolume(detail: TrafficDetail | null): Verdict {
   const ports = detail?.ports(Object.values(Kind), portShareMin, portsMax) ?? [];
-  const vector: Vector = { class: 'high_volume', packets_share: 1, bytes_share: 1, ports };
+  const vector: Vector = {
+    ...{ class: 'high_volume', packets_share: 1, bytes_share: 1, ports },
+    source_ports: [],
+  };
   return { class: 'high_volume', severity: 'info', vectors: [vector] };
 }
 
-/** The traffic by class. Small packets from the ports of amplification are an ordinary UDP flood. */
-function partsOf({ packets, bytes }: Traffic): Part[] {
+/**
+ * The traffic by class. Small packets from the ports of amplification are an ordinary UDP flood; fragments among large ones are theirs.
+ * Completed connections that carry next to nothing count as a packet each.
+ */
+function partsOf({ packets, bytes, idleConnections }: Traffic): Part[] {
   const sum = (values: Float64Array, kinds: readonly number[]) =>
     kinds.reduce((all, kind) => all + values[kind]!, 0);
-  const parts = order.map(([name, kinds]) => ({
+  const parts: Part[] = order.map(([name, kinds]) => ({
     class: name,
-    kinds,
+    // Ports of ordinary traffic of the same kind are none of the attack.
+    kinds: kinds.filter((kind) => packets[kind]! > 0),
     packets: sum(packets, kinds),
     bytes: sum(bytes, kinds),
   }));
-  const reflected = parts.find((part) => part.class === 'amplification')!;
-  const datagrams = parts.find((part) => part.class === 'udp_flood')!;
-  if (reflected.bytes < reflected.packets * amplifiedBytesMin) {
-    datagrams.packets += reflected.packets;
-    datagrams.bytes += reflected.bytes;
-    datagrams.kinds = [...datagrams.kinds, ...reflected.kinds];
-    reflected.packets = reflected.bytes = 0;
-  }
+  const partOf = (name: AttackClass) => parts.find((part) => part.class === name)!;
+  const reflected = partOf('amplification');
+  const fragments = partOf('fragment_flood');
+  if (reflected.bytes < reflected.packets * amplifiedBytesMin) moveInto(partOf('udp_flood'), reflected);
+  else if (fragments.packets <= reflected.packets * answerFragmentsMax) moveInto(reflected, fragments);
+  parts.push({ class: 'connection_flood', kinds: connectionKinds, packets: idleConnections, bytes: 0 });
   return parts;
+}
+
+function moveInto(part: Part, other: Part): void {
+  part.packets += other.packets;
+  part.bytes += other.bytes;
+  part.kinds = [...part.kinds, ...other.kinds];
+  other.packets = other.bytes = 0;
 }
 
 function largestShare(part: Amount, total: Amount): number {
@@ -132,7 +165,9 @@ function chooseClass(parts: readonly Part[], share: (part: Part) => number, rati
     Object.entries(classesOf).flatMap(([metric, classes]) => (ratios[metric as Metric] >= 1 ? classes : [])),
   );
   if (exceeded.size === 0 && ratios.connections_per_second >= 1) return 'connection_flood';
-  const candidates = parts.filter((part) => exceeded.size === 0 || exceeded.has(part.class));
+  const candidates = parts.filter((part) =>
+    exceeded.size === 0 ? part.class !== 'connection_flood' : exceeded.has(part.class),
+  );
   const first = candidates.find(
     (part) => share(part) >= (part.class === 'fragment_flood' ? fragmentShareMin : shareMin),
   );
@@ -141,18 +176,25 @@ function chooseClass(parts: readonly Part[], share: (part: Part) => number, rati
   return candidates.reduce((a, b) => (share(b) > share(a) ? b : a)).class;
 }
 
-function vectorOf(part: Part, total: Amount, detail: TrafficDetail | null): Vector {
+function vectorOf(part: Part, total: Amount, detail: TrafficDetail | null, reflectedPort: number): Vector {
+  const ports = detail?.ports(part.kinds, portShareMin, portsMax) ?? [];
+  if (part.class === 'amplification' && reflectedPort > 0) ports.unshift(reflectedPort);
+  const isUdp = part.class === 'udp_flood';
   return {
     class: part.class,
     packets_share: rounded(part.packets / Math.max(1, total.packets)),
     bytes_share: rounded(part.bytes / Math.max(1, total.bytes)),
-    ports: detail?.ports(part.kinds, portShareMin, portsMax) ?? [],
+    ports: ports.slice(0, portsMax),
+    source_ports: (isUdp && detail?.sourcePorts(portShareMin, portsMax)) || [],
   };
 }
 
-/** True when few addresses ask many ports. */
-function isScan(detail: TrafficDetail | null): boolean {
-  if (detail === null || detail.remotes() > scannersMax) return false;
+/** True when few addresses ask many ports, or many addresses of a prefix. */
+function isScan(detail: TrafficDetail | null, target: Circumstances['target']['kind']): boolean {
+  const remotes = detail?.remotes() ?? 0;
+  if (detail === null || remotes > scannersMax) return false;
+  // Of a prefix one packet of 32 is known: each source is to be seen three times.
+  if (target === 'prefix') return remotes > 0 && detail.packets >= remotes * scanPacketsMin;
   return detail.ports([Kind.opening], scanPortShareMax, 1).length === 0;
 }
 

@@ -11,7 +11,20 @@ const everything = '203.0.113.0/24';
 
 interface Answer {
   detector: { complete: boolean };
-  incidents: { class: string; severity: string; direction: string }[];
+  incidents: {
+    class: string;
+    severity: string;
+    direction: string;
+    started_at: string;
+    detected_at: string;
+    vectors: {
+      class: string;
+      ports: number[];
+      started_at: string;
+      last_observed_at: string;
+      peak: { bps: number; pps: number };
+    }[];
+  }[];
 }
 
 /** What `sensor detect` says of a capture by thresholds of a hundredth, and its warnings. */
@@ -43,3 +56,96 @@ for (const name of [
     const { found } = await answerOf(name, everything);
     assert.deepEqual(found.incidents.filter(isAttack), []);
   });
+
+/** The attacks of a capture. */
+async function attacksOf(name: string, protect: string | null = everything) {
+  return (await answerOf(name, protect)).found.incidents.filter(isAttack);
+}
+
+const skip = !existsSync(folder);
+
+test('NET-1.1: web-nokeepalive: connections that all complete are no attack, and their openings no vector', {
+  skip,
+}, async () => {
+  const { found } = await answerOf('web-nokeepalive-150cps-short', everything);
+  assert.deepEqual(found.incidents.filter(isAttack), []);
+  assert.ok(found.incidents.every(({ vectors }) => vectors.every(({ class: name }) => name !== 'syn_flood')));
+});
+
+test('NET-1.1: hscan: one source that asks a port of a whole prefix is a scan', { skip }, async () => {
+  const { found } = await answerOf('hscan-24-port22', everything);
+  assert.deepEqual(
+    found.incidents.map((one) => [one.class, one.severity]),
+    [['other', 'info']],
+  );
+});
+
+test('NET-1.1: vector-rotate: one incident follows its vectors; each has its own times, peak and ports', {
+  skip,
+}, async () => {
+  const attacks = await attacksOf('vector-rotate');
+  assert.equal(attacks.length, 1);
+  const [{ class: last, vectors }] = attacks as [Answer['incidents'][number]];
+  assert.equal(last, 'amplification');
+  assert.deepEqual(
+    vectors.map((one) => one.class),
+    ['syn_flood', 'udp_flood', 'icmp_flood', 'amplification'],
+  );
+  for (const [i, one] of vectors.entries()) {
+    const took = Date.parse(one.last_observed_at) - Date.parse(one.started_at);
+    assert.ok(took >= 7000 && took <= 10_000, `${one.class} took ${took} ms`);
+    if (i > 0)
+      assert.ok(Math.abs(Date.parse(one.started_at) - Date.parse(vectors[i - 1]!.last_observed_at)) <= 2000);
+    assert.ok(one.peak.pps > 0 && one.peak.bps > 0);
+  }
+  assert.deepEqual(vectors[3]!.ports, [53]);
+});
+
+test('NET-1.1: stopddos: fragments of amplified answers are their amplification, from port 53', {
+  skip,
+}, async () => {
+  const attacks = await attacksOf('stopddos-amp.dns.RRSIG.fragmented', null);
+  assert.ok(attacks.length > 0);
+  for (const one of attacks) {
+    assert.equal(one.class, 'amplification');
+    assert.deepEqual(one.vectors[0]!.ports, [53]);
+  }
+});
+
+test('NET-1.1: amp-ports: unasked answers of many reflectors are amplification, from any port', {
+  skip,
+}, async () => {
+  const attacks = await attacksOf('amp-ports-2x-spread');
+  // The file has 7 victims, its description speaks of 25.
+  assert.equal(attacks.length, 7);
+  for (const one of attacks) {
+    assert.equal(one.class, 'amplification');
+  }
+  assert.deepEqual(
+    attacks.flatMap((one) => one.vectors[0]!.ports).sort((a, b) => a - b),
+    [53, 443, 500, 623, 3389, 10_074, 32_414],
+  );
+});
+
+test('NET-1.1: pulse: a loud second every five seconds is an attack from the third on', {
+  skip,
+}, async () => {
+  const attacks = await attacksOf('pulse-0.9s-every5s-10x');
+  assert.equal(attacks.length, 1);
+  const [{ started_at: started, detected_at: detected }] = attacks as [Answer['incidents'][number]];
+  assert.ok(Date.parse(detected) - Date.parse(started) <= 12_500, `${started} to ${detected}`);
+});
+
+test('NET-1.1: any-sll2: a packet that three interfaces recorded counts once, and the command says so', {
+  skip,
+}, async () => {
+  const { found, stderr } = await answerOf('any-sll2-3x', everything);
+  assert.deepEqual(found.incidents, []);
+  assert.match(stderr, /packets that another one had recorded already were not counted again/);
+});
+
+test('NET-1.1: time-all-zero: packets without times are not judged as complete', { skip }, async () => {
+  const { found, stderr } = await answerOf('time-all-zero', everything);
+  assert.equal(found.detector.complete, false);
+  assert.match(stderr, /The packets have no times/);
+});

@@ -305,7 +305,7 @@ test('NET-1.1: frames of an unknown number of packets count by their bytes', () 
   const random = seededRandom(1);
   for (let i = 0; i < perSecond * 5; i += 1) {
     const from = `11.${Math.floor(random() * 256)}.${Math.floor(random() * 256)}.9`;
-    const ends = { from, fromPort: 7, to: victim(4), toPort: 80 };
+    const ends = { from, fromPort: 1024 + i, to: victim(4), toPort: 80 };
     observeFrame(detector, ethernet(udp(ends, new Uint8Array(30_000))), startSecond + i / perSecond, 0);
   }
   const result = detector.finish();

@@ -3,9 +3,11 @@ import { AttackCounters, type AttackCountersOptions, FrameFeed } from '#sensor/a
 import { CaptureWatch, type WatchedCapture } from './capture-watch.ts';
 import type { Incident } from './incident.ts';
 import { Judge } from './judge.ts';
+import { SeenDirections } from './seen-directions.ts';
 import type { TargetWindow } from './target-window.ts';
 import { type ThresholdSet, thresholdSet } from './threshold-book.ts';
 import type { Thresholds } from './thresholds.ts';
+import { totalOf } from './traffic.ts';
 import { windowSeconds } from './trigger.ts';
 import { WatchedTargets } from './watched-targets.ts';
 
@@ -24,10 +26,14 @@ export interface DetectorResult {
   hosts: number;
   /** Packets to and from protected addresses without counters of their own. */
   overflowed: number;
+  /** Pairs of addresses that had to make room, before they conversed and after. */
+  evictedPairs: { unestablished: number; established: number };
   /** Pauses in the packets' times, and steps back, after which the seconds between were not observed. */
   gaps: number;
   /** Frames that were merged out of an unknown number of packets. */
   mergedFrames: number;
+  /** At the end only packets of one direction had been seen for a minute. */
+  seesOneDirection: boolean;
   incidents: readonly Incident[];
   incidentsLost: number;
 }
@@ -46,6 +52,7 @@ export class Detector {
   readonly #targets: WatchedTargets;
   readonly #whole: CaptureWatch | null;
   readonly #sets: readonly ThresholdSet[];
+  readonly #directions = new SeenDirections();
   /** Seconds of the counters go up by one; unix seconds of the packets may jump. */
   #second = 0;
   #unixSecond = -1;
@@ -96,8 +103,10 @@ export class Detector {
       ticks: this.#ticks,
       hosts: hostsSeen,
       overflowed,
+      evictedPairs: this.#counters.pairs.evicted,
       gaps: this.#gaps,
       mergedFrames,
+      seesOneDirection: this.#directions.isOne,
       incidents,
       incidentsLost,
     };
@@ -136,8 +145,11 @@ export class Detector {
     const isQuiet = this.#second - this.#countedSecond >= windowSeconds;
     const total = this.#targets.read(this.#second);
     this.#whole?.count(this.#second, this.#unixSecond, isWhole, total, this.#judge);
+    this.#directions.note(totalOf(total).packets, this.#targets.sent);
     const windows = isQuiet ? [] : this.#windows();
-    this.#judge.close({ at: this.#unixSecond * 1000, judgedAt, isWhole, isLossy: false }, windows);
+    const isOneDirection = this.#directions.isOne;
+    const closed = { at: this.#unixSecond * 1000, judgedAt, isWhole, isLossy: false, isOneDirection };
+    this.#judge.close(closed, windows);
   }
 
   *#windows(): Iterable<TargetWindow> {

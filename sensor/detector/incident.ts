@@ -15,6 +15,17 @@ export interface Rate {
   pps: number;
 }
 
+/** When traffic of one class was a part of an attack, and its strongest second. */
+export interface VectorTimes {
+  class: AttackClass;
+  startedAt: number;
+  lastObservedAt: number;
+  peak: Rate;
+  /** As of its `Vector`. */
+  ports: number[];
+  sourcePorts: number[];
+}
+
 export interface Incident {
   /** UUID. */
   id: string;
@@ -22,9 +33,12 @@ export interface Incident {
   drill: boolean;
   target: Target;
   direction: DirectionName;
+  /** It follows the attack, as the vectors do: they are those of the latest seconds. */
   class: AttackClass;
   severity: Severity;
   vectors: Vector[];
+  /** All classes that the attack has had, in the order of their beginning. */
+  vectorTimes: VectorTimes[];
   state: 'active' | 'recovered';
   startedAt: number;
   detectedAt: number;
@@ -54,6 +68,8 @@ export interface Observation {
   ratioMax: number;
 }
 
+/** The class stays while it has so much of the attack. */
+const keptShare = 0.3;
 /** Below this ratio a second is healthy. */
 const healthyRatio = 0.7;
 const recoverySeconds = 60;
@@ -68,6 +84,8 @@ export class OpenIncident {
 
   constructor(incident: Incident) {
     this.incident = incident;
+    // One that an older sensor stored has none.
+    incident.vectorTimes ??= [];
   }
 
   /**
@@ -97,6 +115,35 @@ export class OpenIncident {
     return isStrongest;
   }
 
+  /** Notes what a second of the attack consists of. */
+  noteVectors(at: number, amounts: readonly (Amount & { class: AttackClass })[]): void {
+    const { vectorTimes } = this.incident;
+    for (const { class: name, packets, bytes } of amounts) {
+      let times = vectorTimes.find((one) => one.class === name);
+      if (!times) {
+        times = {
+          ...{ class: name, startedAt: at, lastObservedAt: at, peak: { bps: 0, pps: 0 } },
+          ...{ ports: [], sourcePorts: [] },
+        };
+        vectorTimes.push(times);
+      }
+      times.lastObservedAt = at + 1000;
+      times.peak = { bps: Math.max(times.peak.bps, bytes * 8), pps: Math.max(times.peak.pps, packets) };
+    }
+  }
+
+  /** Takes what the latest seconds are. */
+  follow(verdict: Verdict): void {
+    const { incident } = this;
+    const own = verdict.vectors.find((vector) => vector.class === incident.class);
+    if (!own || Math.max(own.packets_share, own.bytes_share) < keptShare) incident.class = verdict.class;
+    incident.vectors = verdict.vectors;
+    for (const { class: name, ports, source_ports: sourcePorts } of verdict.vectors) {
+      const times = incident.vectorTimes.find((one) => one.class === name);
+      if (times) Object.assign(times, { ports, sourcePorts });
+    }
+  }
+
   /** A part of the time was not observed. The recovery waits; it never follows from missing data. */
   noteGap(): void {
     this.incident.coverage = 'partial';
@@ -110,6 +157,10 @@ export class OpenIncident {
     incident.peak.bpsAt += ms;
     incident.peak.ppsAt += ms;
     for (const second of incident.seconds) second.at += ms;
+    for (const times of incident.vectorTimes) {
+      times.startedAt += ms;
+      times.lastObservedAt += ms;
+    }
   }
 
   reopen(): void {
@@ -143,6 +194,7 @@ export function newIncident(
     class: verdict.class,
     severity: verdict.severity,
     vectors: verdict.vectors,
+    vectorTimes: [],
     state: 'active',
     startedAt,
     detectedAt,

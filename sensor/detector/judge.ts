@@ -2,8 +2,9 @@
  * Opens, updates and ends incidents from the counters of closed seconds. It has no clock and reads no packet: the caller
  * passes every second once, with the seconds before it.
  */
+import { fastTriggerRatio } from '#contracts/sensor-api/detection.ts';
 import { Bin } from '#sensor/attack-counters/index.ts';
-import type { Severity, Verdict } from './classify.ts';
+import { amountsByClass, type Severity, type Verdict } from './classify.ts';
 import { type Incident, newIncident, type Observation, OpenIncident, type Target } from './incident.ts';
 import { noteDetail, Observed, observationOf, verdictOf, volumeVerdict } from './observed.ts';
 import type { ClosedSecond, TargetWindow } from './target-window.ts';
@@ -20,6 +21,10 @@ export interface JudgeOptions {
 
 /** A second below this ratio decides nothing. */
 const worthLooking = 0.3;
+/** So many loud seconds apart from each other within this time are an attack in pulses. */
+const pulsesMin = 3;
+const pulsesMs = 60_000;
+const pulseApartMs = 2000;
 /** Time after a recovery in which the same attack continues the same incident. */
 const reopenMs = 300_000;
 /** Incidents that are kept, and of those that are open or may be reopened; further ones are counted. */
@@ -39,6 +44,8 @@ export class Judge {
   #ended: Incident[] = [];
   /** Seconds of hosts over a threshold that belong to no incident yet. */
   readonly #pending = new Map<string, number[]>();
+  /** Loud seconds of the last minute that are apart, of targets without an incident. */
+  readonly #pulses = new Map<string, number[]>();
 
   constructor(options: JudgeOptions = {}) {
     this.#options = options;
@@ -48,6 +55,10 @@ export class Judge {
   close(second: ClosedSecond, windows: Iterable<TargetWindow>): void {
     for (const [key, seconds] of this.#pending)
       if (second.at - seconds.at(-1)! > windowSeconds * 1000) this.#pending.delete(key);
+    for (const [key, pulses] of this.#pulses) {
+      while (pulses.length > 0 && second.at - pulses[0]! > pulsesMs) pulses.shift();
+      if (pulses.length === 0) this.#pulses.delete(key);
+    }
     const seen = new Set<OpenIncident>();
     for (const window of windows) this.#judge(second, window, seen);
     for (const open of this.#open.values()) {
@@ -83,7 +94,7 @@ export class Judge {
 
   /** How many seconds of this time may still turn out to belong to an attack. */
   pendingIn(fromMs: number, toMs: number): number {
-    const seconds = new Set([...this.#pending.values()].flat());
+    const seconds = new Set([...this.#pending.values(), ...this.#pulses.values()].flat());
     return [...seconds].filter((at) => at >= fromMs && at < toMs).length;
   }
 
@@ -128,9 +139,13 @@ export class Judge {
     const { last } = observed;
     if (target.kind === 'host' && !isDrill && observed.attackAt(last) >= 1)
       push(this.#pending, keyOf(target, direction, 'attack'), second.at);
+    const pulses = this.#pulsesOf(observed);
     let begun: OpenIncident | null = null;
-    if (observed.attackAt(last) >= worthLooking && isTriggered(observed.attack))
-      begun = this.#begin(observed, verdictOf(observed, observed.attack), observed.attack);
+    if (
+      pulses.length >= pulsesMin ||
+      (observed.attackAt(last) >= worthLooking && isTriggered(observed.attack))
+    )
+      begun = this.#begin(observed, verdictOf(observed, observed.attack), observed.attack, pulses[0]);
     // A prefix is many servers: much ordinary traffic of all of them is no incident. A link that it fills is one.
     else if (
       target.kind !== 'prefix' &&
@@ -141,12 +156,34 @@ export class Judge {
     if (begun) seen.add(begun);
   }
 
-  /** Opens an incident, or the same one again. Returns it; null without room, or when one is open. */
-  #begin(observed: Observed, verdict: Verdict, ratios: readonly number[]): OpenIncident | null {
+  /**
+   * The loud seconds of the last minute that are apart, once the window has another one. It is looked for among the seconds before the last
+   * one: of that it is not known yet which pairs in it will converse.
+   */
+  #pulsesOf(observed: Observed): readonly number[] {
+    const { second, window } = observed;
+    const before = observed.last - 1;
+    if (before < 0 || observed.attackAt(before) < fastTriggerRatio) return [];
+    const key = keyOf(window.target, window.direction, 'attack', window.isDrill);
+    const pulses = this.#pulses.get(key) ?? [];
+    this.#pulses.set(key, pulses);
+    const at = second.at - 1000;
+    if (pulses.length === 0 || at - pulses.at(-1)! >= pulseApartMs) pulses.push(at);
+    return pulses;
+  }
+
+  /** Opens an incident, or the same one again. Returns it; null without room, or when one is open. `since`: when it began, if before the window. */
+  #begin(
+    observed: Observed,
+    verdict: Verdict,
+    ratios: readonly number[],
+    since?: number,
+  ): OpenIncident | null {
     const { second, window } = observed;
     const { target, direction, seconds } = window;
     const key = keyOf(target, direction, verdict.severity, window.isDrill ?? false);
     this.#pending.delete(key);
+    this.#pulses.delete(key);
     if (this.#open.has(key)) return null;
     const recoveredKey = `${key} ${verdict.class}`;
     const before = this.#recovered.get(recoveredKey);
@@ -167,15 +204,17 @@ export class Judge {
     }
     const first = firstSecondOf(ratios);
     const timeOf = (i: number) => second.at - (seconds.length - 1 - i) * 1000;
-    const incident = newIncident(target, direction, verdict, timeOf(first), second.judgedAt);
+    const startedAt = Math.min(since ?? second.at, timeOf(first));
+    const incident = newIncident(target, direction, verdict, startedAt, second.judgedAt);
     incident.drill = window.isDrill ?? false;
     incident.threshold = observed.exceeded(verdict.class === 'high_volume');
     const open = new OpenIncident(incident);
     if (keepsAll) this.incidents.push(incident);
     this.#open.set(key, open);
     for (let i = first; i < seconds.length; i += 1)
-      this.#observe(open, observationOf(observed, i, incident, timeOf(i)), second);
+      this.#observe(open, observationOf(observed, i, incident, timeOf(i)), observed, i);
     noteDetail(incident, observed);
+    open.follow(verdict);
     return open;
   }
 
@@ -189,21 +228,21 @@ export class Judge {
     const { last } = observed;
     const observation = observationOf(observed, last, incident, second.at);
     if (second.isLossy || observed.window.seconds[last]!.counts[Bin.unknown]! > 0) open.noteGap();
-    const isStrongest = this.#observe(open, observation, second);
-    if (!isStrongest) return;
-    noteDetail(incident, observed);
-    if (incident.class !== 'high_volume') {
-      const { vectors } = verdictOf(observed, observed.attack);
-      if (vectors.some((vector) => vector.class === incident.class)) incident.vectors = vectors;
-    }
+    if (this.#observe(open, observation, observed, last)) noteDetail(incident, observed);
+    if (incident.class === 'high_volume' || observation.ratio < worthLooking) return;
+    const verdict = verdictOf(observed, observed.attack);
+    if (verdict.severity === incident.severity && verdict.vectors.length > 0) open.follow(verdict);
   }
 
-  #observe(open: OpenIncident, observation: Observation, second: ClosedSecond): boolean {
+  /** Adds a second of the window. Returns true when it was the strongest so far. */
+  #observe(open: OpenIncident, observation: Observation, observed: Observed, i: number): boolean {
     const { incident } = open;
     const { packets } = incident.totals;
-    const isStrongest = open.observe(observation, !second.isLossy);
-    if (incident.totals.packets > packets)
-      this.#options.onAmount?.(incident, observation.at, observation.amount);
+    const isStrongest = open.observe(observation, !observed.second.isLossy);
+    if (incident.totals.packets === packets) return isStrongest;
+    this.#options.onAmount?.(incident, observation.at, observation.amount);
+    if (incident.class !== 'high_volume')
+      open.noteVectors(observation.at, amountsByClass(observed.partAt(i)));
     return isStrongest;
   }
 

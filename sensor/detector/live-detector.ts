@@ -15,10 +15,11 @@ import { Judge } from './judge.ts';
 import { MergedCounters } from './merged-counters.ts';
 import { MinuteTally } from './minute-tally.ts';
 import { attackRates } from './ratios.ts';
+import { SeenDirections } from './seen-directions.ts';
 import type { TargetWindow } from './target-window.ts';
 import type { ThresholdBook, ThresholdGroup } from './threshold-book.ts';
 import { type DirectionName, metrics } from './thresholds.ts';
-import { attackPart, emptyCounts } from './traffic.ts';
+import { asReflected, attackPart, emptyCounts, reflectedPortOf, totalOf } from './traffic.ts';
 import { WatchedTargets } from './watched-targets.ts';
 
 /** What is protected, by which thresholds. */
@@ -52,6 +53,7 @@ export class LiveDetector {
   readonly #waiting = new Map<number, MemberSecond[]>();
   readonly #whole: CaptureWatch | null;
   readonly #minutes = new Map<number, MinuteTally>();
+  readonly #directions = new SeenDirections();
   /** Seconds of the counters go up by one; unix seconds may jump. */
   #second = 16;
   #unixSecond = -1;
@@ -181,8 +183,10 @@ export class LiveDetector {
     for (const part of parts) overflowed += part.overflowed + this.#counters.add(this.#second, part);
     const total = this.#targets.read(this.#second);
     this.#whole?.count(this.#second, unixSecond, isWhole && !isLossy, total, this.#judge);
-    const at = unixSecond * 1000;
-    this.#judge.close({ at, judgedAt: Math.max(endMs, nowMs), isWhole, isLossy }, this.#windows(unixSecond));
+    this.#directions.note(totalOf(total).packets, this.#targets.sent);
+    const isOneDirection = this.#directions.isOne;
+    const times = { at: unixSecond * 1000, judgedAt: Math.max(endMs, nowMs) };
+    this.#judge.close({ ...times, isWhole, isLossy, isOneDirection }, this.#windows(unixSecond));
     const tally = this.#tallyOf(unixSecond);
     if (!tally) return;
     if (isWhole && !isLossy) tally.ticks += 1;
@@ -234,8 +238,11 @@ export class LiveDetector {
     const opposite = emptyCounts();
     hosts.addBin(slot, own, this.#second, counts);
     hosts.addBin(slot, 1 - own, this.#second, opposite);
-    const remotes = this.#counters.detailOf(hosts, slot, own)?.remotes() ?? null;
-    const exact = attackRates(attackPart(counts, opposite, direction), remotes);
+    const detail = this.#counters.detailOf(hosts, slot, own);
+    const part = attackPart(counts, opposite, direction);
+    const port = direction === 'inbound' ? reflectedPortOf(detail) : 0;
+    if (port > 0) asReflected(part, port);
+    const exact = attackRates(part, detail?.remotes() ?? null);
     return Float64Array.from(metrics, (metric) => exact[metric]);
   }
 

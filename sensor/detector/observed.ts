@@ -3,9 +3,19 @@ import { remotesMax } from '#contracts/sensor-api/detection.ts';
 import { classify, highVolume, type Verdict } from './classify.ts';
 import type { Incident, Observation } from './incident.ts';
 import { attackRatios, largest, largestPossible, volumeRatio } from './ratios.ts';
+import { restsOnAnswers } from './seen-directions.ts';
 import type { ClosedSecond, TargetSecond, TargetWindow } from './target-window.ts';
 import { type DirectionThresholds, metrics } from './thresholds.ts';
-import { type Amount, amountOf, attackPart, emptyCounts, type Traffic, totalOf } from './traffic.ts';
+import {
+  type Amount,
+  amountOf,
+  asReflected,
+  attackPart,
+  emptyCounts,
+  reflectedPortOf,
+  type Traffic,
+  totalOf,
+} from './traffic.ts';
 import { loudSeconds, windowSeconds } from './trigger.ts';
 
 /** Two-way traffic of this share is ordinary, however much it is. */
@@ -18,6 +28,8 @@ export class Observed {
   readonly window: TargetWindow;
   readonly thresholds: DirectionThresholds;
   readonly remotes: number | null;
+  /** The port from which an inbound attack is reflected, 0 where it is not. */
+  readonly #reflectedPort: number;
   /** Index of the newest second. */
   readonly last: number;
   readonly #parts: Traffic[] = [];
@@ -28,6 +40,7 @@ export class Observed {
     this.window = { ...window, seconds };
     this.thresholds = window.thresholds;
     this.remotes = window.detail?.remotes() ?? null;
+    this.#reflectedPort = window.direction === 'inbound' ? reflectedPortOf(window.detail) : 0;
     this.last = seconds.length - 1;
   }
 
@@ -39,9 +52,15 @@ export class Observed {
 
   /** What of it may be an attack. */
   partAt(i: number): Traffic {
-    const { counts, opposite } = this.unassignedAt(i);
-    this.#parts[i] ??= attackPart(counts, opposite, this.window.direction);
+    this.#parts[i] ??= this.partOf(this.unassignedAt(i));
     return this.#parts[i];
+  }
+
+  /** What may be an attack of counters of this target. */
+  partOf({ counts, opposite }: TargetSecond): Traffic {
+    const part = attackPart(counts, opposite, this.window.direction);
+    if (this.#reflectedPort > 0) asReflected(part, this.#reflectedPort);
+    return part;
   }
 
   /** Ratio of that part. */
@@ -101,7 +120,7 @@ export function noteDetail(incident: Incident, { window }: Observed): void {
 
 /** The class of the attack in the window's loud seconds. */
 export function verdictOf(observed: Observed, series: readonly number[]): Verdict {
-  const { window, thresholds, remotes } = observed;
+  const { thresholds, remotes } = observed;
   const loud = loudSeconds(series);
   const counts = emptyCounts();
   const opposite = emptyCounts();
@@ -112,9 +131,11 @@ export function verdictOf(observed: Observed, series: readonly number[]): Verdic
       opposite[at]! += one.opposite[at]!;
     }
   }
-  const part = attackPart(counts, opposite, window.direction);
+  const part = observed.partOf({ counts, opposite });
   const ratios = attackRatios(part, thresholds, Math.max(1, loud.length), remotes);
-  return classify(part, ratios, window.direction, window.detail);
+  const verdict = classify(part, ratios, observed.window);
+  const isUnsure = (observed.second.isOneDirection ?? false) && restsOnAnswers(verdict.class);
+  return isUnsure ? { ...verdict, severity: 'info' } : verdict;
 }
 
 /** The verdict on traffic that exceeds a threshold only as a whole. */

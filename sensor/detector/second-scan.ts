@@ -16,7 +16,7 @@ import { isSlotHot, wholeRatesFrom } from './heat.ts';
 import type { CountedTargets } from './host-sums.ts';
 import type { ThresholdSet } from './threshold-book.ts';
 import { directionNames } from './thresholds.ts';
-import { type Counts, emptyCounts } from './traffic.ts';
+import { type Counts, emptyCounts, totalOf } from './traffic.ts';
 import { windowSeconds } from './trigger.ts';
 
 /** Limits of a group in one array: of all packets, bytes and opened connections, then of packets by kind; by direction. */
@@ -28,6 +28,8 @@ export class SecondScan {
   /** By slot of a prefix: inbound counters with those of its hosts, and how many hosts had traffic in the window. */
   prefixCounts = new Float64Array(0);
   hostsIn = new Int32Array(0);
+  /** Packets that all hosts sent. */
+  sent = 0;
   readonly #counters: CountedTargets;
   readonly #sets: readonly ThresholdSet[];
   readonly #limits: Float64Array;
@@ -74,6 +76,7 @@ export class SecondScan {
 
   #clear(prefixes: number): void {
     this.#prefixes = prefixes;
+    this.sent = 0;
     const length = (prefixes + 1) * binLength;
     if (this.prefixCounts.length < length) {
       this.prefixCounts = new Float64Array(length);
@@ -110,7 +113,10 @@ export class SecondScan {
       }
       isHot ||= packets >= limits[limit + Limit.packets]! || bytes >= limits[limit + Limit.bytes]!;
       hot[slot * 2 + direction] = isHot ? 1 : 0;
-      if (direction !== Direction.inbound) continue;
+      if (direction !== Direction.inbound) {
+        this.sent += packets;
+        continue;
+      }
       prefixCounts[sums + Bin.opened]! += opened;
       prefixCounts[sums + Bin.unknown]! += low[own + Bin.unknown]!;
     }
@@ -119,6 +125,7 @@ export class SecondScan {
   /** The same where some counter has more than 31 bits. */
   #readLargeHost(hosts: SlotTable, slot: number, second: number, sums: number): void {
     const { host, hostLimits } = this.#sets[hosts.group(slot)]!;
+    this.sent += packetsIn(hosts, slot, Direction.outbound, second);
     for (const direction of directionNames) {
       const own = Direction[direction];
       const isHot = isSlotHot(hosts, slot, own, second, hostLimits, host[direction]);
@@ -126,6 +133,12 @@ export class SecondScan {
     }
     hosts.addBin(slot, Direction.inbound, second, this.prefixCounts, sums);
   }
+}
+
+function packetsIn(hosts: SlotTable, slot: number, direction: number, second: number): number {
+  const counts = emptyCounts();
+  hosts.addBin(slot, direction, second, counts);
+  return totalOf(counts).packets;
 }
 
 function flatLimits(sets: readonly ThresholdSet[]): Float64Array {

@@ -4,7 +4,8 @@
  * What established pairs carry is not part of an attack (`sensor/attack-counters/pair-table.ts`), nor are segments of open connections.
  * Nor are answers to packets of the opposite direction: a server that answers a SYN flood does not attack its senders.
  */
-import { Bin, binLength, Kind, kindCount } from '#sensor/attack-counters/index.ts';
+import { Bin, binLength, Kind, kindCount, type TrafficDetail } from '#sensor/attack-counters/index.ts';
+import { spreadSources } from './thresholds.ts';
 
 /** Counters in the layout of one bin; a sum of several bins has the same layout. */
 export type Counts = Float64Array;
@@ -16,6 +17,8 @@ export interface Traffic {
   bytes: Float64Array;
   /** Connections that were completed and carried next to nothing. */
   idleConnections: number;
+  /** The port of its datagrams that count as amplified, 0 where none do. */
+  reflectedPort: number;
 }
 
 export interface Amount {
@@ -28,6 +31,10 @@ const amplifiedBy = 4;
 export const amplifiedBytesMin = 200;
 /** Bytes of a connection that does something, such as a TLS handshake. */
 const busyConnectionBytes = 1000;
+/** Less is enough where the target answers each connection with a segment and more: a short request, its response and its end. */
+const shortConnection = { bytes: 400, answers: 1.5 };
+/** Part of the datagrams that come from one port when a service reflects them. */
+const reflectedShareMin = 0.8;
 
 /** What errors and echo replies answer, also a protocol or a port that the target does not serve. */
 const icmpAnswered: readonly number[] = [
@@ -81,7 +88,34 @@ export function attackPart(counts: Counts, opposite: Counts, direction: 'inbound
   keep(Kind.reply, direction === 'outbound' ? 0 : packets[Kind.reply]! - other(Kind.datagram));
   if (!isAmplified(counts, opposite, direction)) keep(Kind.twoWayReflection, 0);
   const carried = [counts, opposite].reduce((sum, one) => sum + one[Bin.bytes + Kind.twoWaySegment]!, 0);
-  return { packets, bytes, idleConnections: carried < opened * busyConnectionBytes ? opened : 0 };
+  const isShort =
+    carried >= opened * shortConnection.bytes &&
+    other(Kind.twoWaySegment) >= opened * shortConnection.answers;
+  const isBusy = isShort || carried >= opened * busyConnectionBytes;
+  return {
+    packets,
+    bytes,
+    idleConnections: isBusy ? 0 : opened,
+    reflectedPort: 0,
+  };
+}
+
+/** The port from which many addresses send unasked answers, 0 where there is none. `detail` of inbound traffic. */
+export function reflectedPortOf(detail: TrafficDetail | null): number {
+  if (detail === null || detail.remotes() <= spreadSources) return 0;
+  return detail.sourcePorts(reflectedShareMin, 1)[0] ?? 0;
+}
+
+/** Counts large datagrams as amplified, also where their port is not known for it. Changes the part. */
+export function asReflected(part: Traffic, port: number): void {
+  const { packets, bytes } = part;
+  if (packets[Kind.datagram] === 0 || bytes[Kind.datagram]! < packets[Kind.datagram]! * amplifiedBytesMin)
+    return;
+  part.reflectedPort = port;
+  for (const values of [packets, bytes]) {
+    values[Kind.reflection]! += values[Kind.datagram]!;
+    values[Kind.datagram] = 0;
+  }
 }
 
 /** True when a server sends large answers to small requests from few ports: it is used to attack others. */

@@ -24,18 +24,27 @@ export class WatchedTargets {
   readonly #counters: CountedTargets;
   readonly #sums: HostSums;
   readonly #scan: SecondScan;
+  /** The same as `hot`, of the second before: a pulse is judged when it is over. */
+  readonly #hotBefore: Uint8Array;
 
   /** `sets`: by the group of a slot. */
   constructor(counters: CountedTargets, sets: readonly ThresholdSet[]) {
     this.#counters = counters;
     this.#sums = new HostSums(counters, sets);
     this.#scan = new SecondScan(counters, sets);
+    this.#hotBefore = new Uint8Array(this.#scan.hot.length);
   }
 
   /** Reads a closed second. Returns what all addresses received in it. */
   read(second: number): Counts {
+    this.#hotBefore.set(this.#scan.hot);
     this.#scan.read(second);
     return this.#scan.total();
+  }
+
+  /** Packets that all addresses sent in the second that was read. */
+  get sent(): number {
+    return this.#scan.sent;
   }
 
   /** By slot and direction: 1 for a host that was worth a closer look in the second that was read. */
@@ -51,7 +60,8 @@ export class WatchedTargets {
     for (let slot = 0; slot < hosts.count; slot += 1) {
       if (hosts.lastSecond(slot) <= second - windowSeconds) continue;
       for (const direction of directionNames) {
-        const isHot = hot[slot * 2 + Direction[direction]] === 1;
+        const at = slot * 2 + Direction[direction];
+        const isHot = hot[at] === 1 || this.#hotBefore[at] === 1;
         if (isHot || attacked?.[direction].has(slot)) yield this.#hostWindow(slot, direction, second);
         else this.#counters.unwatch(hosts, slot, Direction[direction]);
       }

@@ -22,7 +22,8 @@ export const frameFaults: readonly {
   {
     name: 'source ports are lost',
     class: 'amplification',
-    spoil: ({ bytes }) => set(bytes, 34, 0x9c, 0x41),
+    // Those of the target, which differ: one port of many sources would be amplification too.
+    spoil: ({ bytes }) => set(bytes, 34, bytes[36] ?? 0, bytes[37] ?? 0),
   },
   { name: 'protocols are lost', class: 'gre_flood', spoil: ({ bytes }) => set(bytes, 23, 253) },
   { name: 'all packets are of one second', class: 'udp_flood', spoil: (frame) => stop(frame) },

@@ -17,6 +17,7 @@ import {
 import type { DetailLimits } from './detail-limits.ts';
 import { Direction } from './direction.ts';
 import { flatLimits, KnownHosts } from './known-hosts.ts';
+import { networkSlot } from './network-slots.ts';
 import { Entry, entryBytesMax, Noted, PacketBatch } from './packet-batch.ts';
 import { PacketDetails } from './packet-details.ts';
 import { blockMax, PacketFinder } from './packet-finder.ts';
@@ -271,6 +272,9 @@ export class AttackCounters implements PacketTap {
       else {
         this.overflowed += packets;
         if (prefix >= 0) this.prefixes.add(prefix, 0, kind, packets, bytes, unknown, opened);
+        const network =
+          version === 6 ? networkSlot(this.prefixes, ends[4]!, ends[5]!, countedPrefixesMax / 2) : -1;
+        if (network >= 0) this.prefixes.add(network, 0, kind, packets, bytes, unknown, opened);
       }
     }
     if (!isOutbound) return;

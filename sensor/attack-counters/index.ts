@@ -26,6 +26,7 @@ export {
   type MemberSecond,
   type SlotDetail,
 } from './live-counters.ts';
+export { isNetwork, networkSlot } from './network-slots.ts';
 export { Kind, kindCount } from './packet-kind.ts';
 export { PrefixGroups } from './prefix-groups.ts';
 export { packetsOf, readRows } from './second-rows.ts';

@@ -8,6 +8,7 @@ import type { LocalScope } from '#sensor/capture/index.ts';
 import { AttackCounters } from './attack-counters.ts';
 import type { DetailLimits } from './detail-limits.ts';
 import { Direction } from './direction.ts';
+import { isNetwork } from './network-slots.ts';
 import { kindCount } from './packet-kind.ts';
 import { type Move, Place } from './pair-record.ts';
 import { PrefixGroups } from './prefix-groups.ts';
@@ -201,6 +202,7 @@ export class LiveCounters extends AttackCounters {
       if (prefix >= 0) addKinds(hosts, slot, second, busy, sumOf(prefix));
     }
     for (let prefix = 0; prefix < prefixes.count; prefix += 1) {
+      if (isNetwork(prefixes, prefix)) continue;
       if (prefixes.lastSecond(prefix) === second) addKinds(prefixes, prefix, second, busy, sumOf(prefix));
       const sum = sums.get(prefix);
       if (!sum || !this.#isBusy(sum, this.limitsOf(prefixes, prefix), Direction.inbound, prefixFactor))

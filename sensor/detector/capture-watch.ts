@@ -5,7 +5,7 @@
  * prefixes that have an incident of their own is no attack on the capture, and does not count for the second rule. A link
  * of unknown speed, and a capture that is too young, are not judged by what is not known of them.
  */
-import { Direction, TrafficDetail } from '#sensor/attack-counters/index.ts';
+import { Direction, isNetwork, TrafficDetail } from '#sensor/attack-counters/index.ts';
 import { CaptureBaseline } from './capture-baseline.ts';
 import { aloneRatio, type CountedTargets, HostSums, prefixText, secondsUpTo } from './host-sums.ts';
 import type { Target } from './incident.ts';
@@ -151,6 +151,7 @@ class RestOfCapture {
     const first = seconds[0] ?? 0;
     const attacked = new Set<number>();
     for (let slot = 0; slot < prefixes.count; slot += 1) {
+      if (isNetwork(prefixes, slot)) continue;
       if (judge.hasOpen({ kind: 'prefix', value: prefixText(prefixes, slot) }, 'inbound')) attacked.add(slot);
       else {
         this.#prefixes.push(slot);
@@ -161,7 +162,7 @@ class RestOfCapture {
     }
     for (let slot = 0; slot < hosts.count; slot += 1) {
       if (hosts.lastSecond(slot) < first || attacked.has(counters.prefixOf(slot))) continue;
-      if (sums.hasIncident(slot, judge)) continue;
+      if (sums.hasIncident(slot, judge) || sums.isInAttackedNetwork(slot, judge)) continue;
       if (seconds.some((at) => sums.ratioOf(slot, at) >= aloneRatio)) continue;
       this.#hosts.push(slot);
       sums.addHost(slot, seconds, this.seconds);

@@ -12,6 +12,7 @@ const everything = '203.0.113.0/24';
 interface Answer {
   detector: { complete: boolean };
   incidents: {
+    target: { value: string };
     class: string;
     severity: string;
     direction: string;
@@ -134,6 +135,18 @@ test('NET-1.1: pulse: a loud second every five seconds is an attack from the thi
   assert.equal(attacks.length, 1);
   const [{ started_at: started, detected_at: detected }] = attacks as [Answer['incidents'][number]];
   assert.ok(Date.parse(detected) - Date.parse(started) <= 12_500, `${started} to ${detected}`);
+});
+
+test('NET-1.1: v6-64rand: a flood over the addresses of one customer is an incident of its /64, within 3 s', {
+  skip,
+}, async () => {
+  const attacks = await attacksOf('v6-64rand-1.67udp', '2001:db8:5:7::/64');
+  assert.deepEqual(
+    attacks.map((one) => [one.class, one.target.value]),
+    [['udp_flood', '2001:db8:5:7::/64']],
+  );
+  const [{ started_at: started, detected_at: detected }] = attacks as [Answer['incidents'][number]];
+  assert.ok(Date.parse(detected) - Date.parse(started) <= 3000, `${started} to ${detected}`);
 });
 
 test('NET-1.1: any-sll2: a packet that three interfaces recorded counts once, and the command says so', {

@@ -281,7 +281,7 @@ test('NET-1.1: carpet bombing over a prefix is one incident of the prefix', () =
     const step = () => {
       next += 1;
       const host = 1 + (next % 200);
-      const to = version === 4 ? `192.0.2.${host}` : `2001:db8:7::${host.toString(16)}`;
+      const to = version === 4 ? `192.0.2.${host}` : `2001:db8:7:${host.toString(16)}::7`;
       const from =
         version === 4 ? `11.${Math.floor(random() * 256)}.1.9` : `2a00:1:${(next % 900).toString(16)}::1`;
       return [ethernet(udp({ from, fromPort: 7777, to, toPort: 80 }, new Uint8Array(12)))];
@@ -296,6 +296,26 @@ test('NET-1.1: carpet bombing over a prefix is one incident of the prefix', () =
     const [attack] = attacksOf(result);
     assert.ok(attack!.detectedAt <= (startSecond + 3.4) * 1000);
     assert.ok(attack!.remotes.length > 0);
+  }
+});
+
+test('NET-1.1: a flood over the addresses of a /64 is one incident of it, by the thresholds of one address', () => {
+  for (const addresses of [200, 60_000]) {
+    let next = 0;
+    const step = () => {
+      next += 1;
+      const to = `2001:db8:7:5::${(1 + ((next * 7919) % addresses)).toString(16)}`;
+      const from = `2a00:1:${(next % 900).toString(16)}::1`;
+      return [ethernet(udp({ from, fromPort: 7777, to, toPort: 80 }, new Uint8Array(12)))];
+    };
+    const perSecond = thresholds.inbound.udp_pps * 1.9;
+    const attacks = attacksOf(detect([{ step, perSecond, from: 0.4, to: 20 }]));
+    assert.deepEqual(
+      attacks.map((one) => [one.class, one.target]),
+      [['udp_flood', { kind: 'prefix', value: '2001:db8:7:5::/64' }]],
+    );
+    assert.ok(attacks[0]!.detectedAt <= (startSecond + 3.4) * 1000);
+    assert.ok(attacks[0]!.peak.pps > perSecond * 0.9, `${attacks[0]!.peak.pps} of ${perSecond}`);
   }
 });
 

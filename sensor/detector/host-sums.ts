@@ -1,5 +1,6 @@
 /** What the hosts of a wider target, such as a prefix, have together, and which of them are targets of their own. */
 import { type AttackCounters, Direction, type SlotTable } from '#sensor/attack-counters/index.ts';
+import { formatWords } from '#sensor/capture/index.ts';
 import { isSlotHot } from './heat.ts';
 import type { Judge } from './judge.ts';
 import { attackRatios, largest } from './ratios.ts';
@@ -64,6 +65,14 @@ export class HostSums {
     return judge.isAttacked({ kind: 'host', value: this.#counters.hosts.text(host) }, 'inbound');
   }
 
+  /** True while the /64 of an IPv6 host has an open inbound incident. */
+  isInAttackedNetwork(host: number, judge: Judge): boolean {
+    const { hosts } = this.#counters;
+    if (judge.openCount === 0 || hosts.version(host) !== 6) return false;
+    const value = networkText(hosts.keyWord(host, 0), hosts.keyWord(host, 1));
+    return judge.hasOpen({ kind: 'prefix', value }, 'inbound');
+  }
+
   /** True when the host has an open inbound incident. */
   hasIncident(host: number, judge: Judge): boolean {
     if (judge.openCount === 0) return false;
@@ -78,6 +87,11 @@ export class HostSums {
       hosts.addBin(host, Direction.outbound, at, sums[i]!.opposite);
     }
   }
+}
+
+/** The /64 of an IPv6 host as text. */
+export function networkText(w0: number, w1: number): string {
+  return `${formatWords(6, w0, w1, 0, 0)}/64`;
 }
 
 /** The prefix of a slot as text. */

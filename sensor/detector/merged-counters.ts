@@ -7,6 +7,7 @@
 import {
   countedHostsMax,
   countedPrefixesMax,
+  isNetwork,
   type MemberSecond,
   type PrefixGroups,
   packetsOf,
@@ -105,7 +106,7 @@ export class MergedCounters implements CountedTargets {
   #setGroup(table: SlotTable, slot: number): void {
     const version = table.version(slot);
     const word = (at: number) => table.keyWord(slot, at);
-    const lengthMax = table === this.prefixes ? (version === 4 ? 24 : 48) : 128;
+    const lengthMax = table === this.prefixes ? (version === 4 ? 24 : isNetwork(table, slot) ? 64 : 48) : 128;
     const group = this.#groups.of(version, word(0), word(1), word(2), word(3), lengthMax);
     table.setGroup(slot, group);
   }

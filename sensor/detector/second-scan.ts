@@ -9,6 +9,7 @@ import {
   binLength,
   countedHostsMax,
   Direction,
+  isNetwork,
   kindCount,
   type SlotTable,
 } from '#sensor/attack-counters/index.ts';
@@ -48,7 +49,9 @@ export class SecondScan {
     this.#clear(prefixes.count);
     const { hot, hostsIn, prefixCounts } = this;
     for (let slot = 0; slot < prefixes.count; slot += 1)
-      prefixes.addBin(slot, Direction.inbound, second, prefixCounts, slot * binLength);
+      // The packets of a /64 are those of its /48 too.
+      if (!isNetwork(prefixes, slot))
+        prefixes.addBin(slot, Direction.inbound, second, prefixCounts, slot * binLength);
     const isLow = hosts.counters.isLow;
     for (let slot = 0; slot < hosts.count; slot += 1) {
       const last = hosts.lastSecond(slot);

@@ -3,10 +3,17 @@
  * at once (carpet bombing): together they have much while none of them has too much alone, or at least sixteen of them have
  * a part of what would be too much for one.
  */
-import { binLength, Direction } from '#sensor/attack-counters/index.ts';
+import { binLength, Direction, isNetwork, networkSlot } from '#sensor/attack-counters/index.ts';
 import { parseWords } from '#sensor/capture/index.ts';
 import { isHot } from './heat.ts';
-import { aloneRatio, type CountedTargets, HostSums, prefixText, secondsUpTo } from './host-sums.ts';
+import {
+  aloneRatio,
+  type CountedTargets,
+  HostSums,
+  networkText,
+  prefixText,
+  secondsUpTo,
+} from './host-sums.ts';
 import type { Target } from './incident.ts';
 import type { Judge } from './judge.ts';
 import { SecondScan } from './second-scan.ts';
@@ -97,14 +104,27 @@ export class WatchedTargets {
     const isOpen = judge.openCount > 0;
     let hostsOf: Map<number, number[]> | null = null;
     for (let slot = 0; slot < prefixes.count; slot += 1) {
+      if (isNetwork(prefixes, slot)) continue;
       const hasRest = prefixes.lastSecond(slot) > second - windowSeconds;
       const set = this.#sums.setOf(prefixes, slot);
       const thresholds = set.prefix.inbound;
       const last = prefixCounts.subarray(slot * binLength, (slot + 1) * binLength);
+      let hasNetwork = false;
+      if (
+        prefixes.version(slot) === 6 &&
+        (isOpen || isHot(last, set.hostLimits, Direction.inbound, set.host.inbound))
+      ) {
+        hostsOf ??= this.#hostsByPrefix(second);
+        for (const window of this.#networkWindows(slot, hostsOf.get(slot) ?? [], second, judge)) {
+          hasNetwork = true;
+          yield window;
+        }
+      }
       const isWatched =
-        (hostsIn[slot]! >= 2 || hasRest) &&
-        (isHot(last, set.prefixLimits, Direction.inbound, thresholds) ||
-          (isOpen && judge.hasOpen({ kind: 'prefix', value: prefixText(prefixes, slot) }, 'inbound')));
+        hasNetwork ||
+        ((hostsIn[slot]! >= 2 || hasRest) &&
+          (isHot(last, set.prefixLimits, Direction.inbound, thresholds) ||
+            (isOpen && judge.hasOpen({ kind: 'prefix', value: prefixText(prefixes, slot) }, 'inbound'))));
       if (!isWatched) {
         this.#counters.unwatch(prefixes, slot, Direction.inbound);
         continue;
@@ -118,6 +138,58 @@ export class WatchedTargets {
         ...this.#prefixSeconds(slot, hostsOf.get(slot) ?? [], second, judge),
       };
     }
+  }
+
+  /**
+   * The networks of 64 bits of a prefix: a customer has one, so it is judged by the thresholds of one address. Their hosts, and what has no
+   * counters of its own.
+   */
+  *#networkWindows(
+    prefix: number,
+    hosts: readonly number[],
+    second: number,
+    judge: Judge,
+  ): Iterable<TargetWindow> {
+    const { hosts: table, prefixes } = this.#counters;
+    const set = this.#sums.setOf(prefixes, prefix);
+    const [w0, w1] = prefixes.words(prefix);
+    const members = new Map<number, number[]>();
+    for (let slot = 0; slot < prefixes.count; slot += 1) {
+      const [other0, other1] = prefixes.words(slot);
+      if (isNetwork(prefixes, slot) && other0 === w0 && (other1 & ~65_535) === w1) members.set(other1, []);
+    }
+    for (const host of hosts) {
+      const own = table.keyWord(host, 1);
+      members.set(own, [...(members.get(own) ?? []), host]);
+    }
+    const seconds = secondsUpTo(second);
+    for (const [own, list] of members) {
+      const rest = networkSlot(prefixes, w0, own);
+      if (list.length < 2 && rest < 0) continue;
+      const sums = this.#restOf(rest, seconds);
+      for (const host of list)
+        if (!this.#isOwnTarget(host, seconds, judge)) this.#sums.addHost(host, seconds, sums);
+      const target: Target = { kind: 'prefix', value: networkText(w0, own) };
+      const isLoud = isHot(sums.at(-1)!.counts, set.hostLimits, Direction.inbound, set.host.inbound);
+      if (!isLoud && !judge.hasOpen(target, 'inbound')) continue;
+      const detail = this.#counters.detailOf(prefixes, prefix, Direction.inbound);
+      yield { target, direction: 'inbound', thresholds: set.host.inbound, detail, seconds: sums };
+    }
+  }
+
+  /** What of a prefix has no counters of its own, by second; empty without a slot. */
+  #restOf(slot: number, seconds: readonly number[]): TargetSecond[] {
+    return seconds.map((at) => {
+      const counts = emptyCounts();
+      if (slot >= 0) this.#counters.prefixes.addBin(slot, Direction.inbound, at, counts);
+      return { counts, opposite: emptyCounts() };
+    });
+  }
+
+  #isOwnTarget(host: number, seconds: readonly number[], judge: Judge): boolean {
+    return (
+      this.#sums.isAttacked(host, judge) || seconds.some((at) => this.#sums.ratioOf(host, at) >= aloneRatio)
+    );
   }
 
   /** The hosts that had traffic lately. */
@@ -145,22 +217,39 @@ export class WatchedTargets {
     judge: Judge,
   ): Pick<TargetWindow, 'seconds' | 'overall'> {
     const seconds = secondsUpTo(second);
-    const sums = seconds.map((at): TargetSecond => {
-      const counts = emptyCounts();
-      this.#counters.prefixes.addBin(slot, Direction.inbound, at, counts);
-      return { counts, opposite: emptyCounts() };
-    });
+    const sums = this.#restOf(slot, seconds);
+    this.#withoutNetworks(slot, seconds, sums, judge);
     const ratios = new Map(hosts.map((host) => [host, seconds.map((at) => this.#sums.ratioOf(host, at))]));
     const reached = seconds.map(
       (_, i) => [...ratios.values()].filter((ofHost) => ofHost[i]! >= spreadRatio).length,
     );
     const isSpread = reached.some((count) => count >= spreadHosts);
     for (const [host, ofHost] of ratios) {
+      if (this.#sums.isInAttackedNetwork(host, judge)) continue;
       const isOwnTarget = ofHost.some((ratio) => ratio >= aloneRatio) || this.#sums.isAttacked(host, judge);
       if (isSpread || !isOwnTarget) this.#sums.addHost(host, seconds, sums);
     }
     const attack = reached.map((count) => count / spreadHosts);
     return { seconds: sums, overall: { attack, volume: attack.map(() => 0) } };
+  }
+
+  /** Takes off the sums of a prefix what belongs to networks that are attacked by themselves. */
+  #withoutNetworks(
+    prefix: number,
+    seconds: readonly number[],
+    sums: readonly TargetSecond[],
+    judge: Judge,
+  ): void {
+    const { prefixes } = this.#counters;
+    if (judge.openCount === 0 || prefixes.version(prefix) !== 6) return;
+    const [w0, w1] = prefixes.words(prefix);
+    for (let slot = 0; slot < prefixes.count; slot += 1) {
+      const [other0, other1] = prefixes.words(slot);
+      if (!isNetwork(prefixes, slot) || other0 !== w0 || (other1 & ~65_535) !== w1) continue;
+      if (!judge.hasOpen({ kind: 'prefix', value: networkText(other0, other1) }, 'inbound')) continue;
+      for (const [i, { counts }] of this.#restOf(slot, seconds).entries())
+        for (let at = 0; at < binLength; at += 1) sums[i]!.counts[at]! -= counts[at]!;
+    }
   }
 
   /** The last closed seconds of a host, the newest last. */

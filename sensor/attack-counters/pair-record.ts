@@ -59,8 +59,6 @@ export const State = {
   isIpv6: 1 << 8,
   isEstablished: 1 << 9,
   firstIsHigher: 1 << 10,
-  /** It had packets in the second before the open one too. */
-  isContinued: 1 << 11,
 } as const;
 /** All packets and bytes of a second, and those of fragments and of kinds that are apart. */
 export const Sum = {
@@ -107,13 +105,12 @@ export function plainKindOf(protocol: number): number {
   }
 }
 
-/** True when a side sent payload in the open second. */
+/** True when a side sent payload in the open second; of TCP, which acknowledges, any segment. */
 export function hasSaid(records: Int32Array, base: number, side: number): boolean {
   const sum = base + Word.sums + side * Sum.side;
   const isIpv6 = (records[base]! & State.isIpv6) !== 0;
   const protocol = records[base]! & 0xff;
-  const headers =
-    protocol === Protocol.udp ? (isIpv6 ? 48 : 28) : protocol === Protocol.tcp ? (isIpv6 ? 80 : 60) : 0;
+  const headers = protocol === Protocol.udp ? (isIpv6 ? 48 : 28) : 0;
   return records[sum + Sum.bytes]! > records[sum]! * headers;
 }
 
@@ -121,4 +118,11 @@ export function hasSaid(records: Int32Array, base: number, side: number): boolea
 export function plainOf(records: Int32Array, sum: number, unit: number): number {
   const rest = records[sum + Sum.fragments + unit]! + records[sum + Sum.apart + unit]!;
   return Math.max(0, records[sum + unit]! - rest);
+}
+
+/** True when the first of two IPv6 addresses is the lower one; its last word counts first. */
+export function isSourceLower(wide: Int32Array, at: number): boolean {
+  for (let word = 3; word >= 0; word -= 1)
+    if (wide[at + word] !== wide[at + 4 + word]) return wide[at + word]! < wide[at + 4 + word]!;
+  return true;
 }

@@ -10,8 +10,8 @@
  * one look-up for each packet and no room. The table is a fixed set of buckets of eight: in a full one, one-way pairs make room first,
  * then those that were only answered, the least recently used of each.
  *
- * What a pair carried in the second in which it is established, and in the second before, is moved from the one-way kinds to the two-way
- * ones when the second ends. From then on its packets count as two-way at once, and what is too much of them is moved back.
+ * What a pair carried in the second in which it is established, and in the second before, is moved to the two-way kinds when the second
+ * ends. From then on its packets count as two-way at once, and what is too much of them is moved back.
  */
 import { mixHash, Protocol } from '#sensor/capture/index.ts';
 import { Direction } from './direction.ts';
@@ -21,6 +21,7 @@ import {
   Before,
   establishedKindOf,
   hasSaid,
+  isSourceLower,
   type Move,
   Place,
   plainKindOf,
@@ -44,12 +45,12 @@ const answeredMin = 0.003;
 /** Otherwise up to this multiple of its mean of the last minute, or up to the floor, in packets and bytes a second. */
 const meanFactor = 20;
 const meanSeconds = 60;
-const floorPackets = 32;
-const floorBytes = 32 * 1024;
-/** Seconds since the last answer after which a side only sends. */
-const silentSecondsMax = 6;
-/** Segments a second of an open connection that need no acknowledgement in the same second. */
-const unacknowledgedMax = 4;
+const floorPackets = 8;
+const floorBytes = 8192;
+const pingsMax = 32;
+/** Seconds since the last answer after which a remote address only sends; TCP acknowledges at once. */
+const silentSecondsMax = 8;
+const unacknowledgedSecondsMax = 2;
 
 export class PairTable {
   /** Pairs that had to make room, of those that had not and had been answered; and established ones. */
@@ -64,6 +65,9 @@ export class PairTable {
   /** Records with packets in the open second. */
   readonly #active = new Int32Array(pairsMax);
   #activeCount = 0;
+  /** By host: the last second in which its connections were looked up, and since when without a break. */
+  readonly #lookedUp = new Int32Array(Place.prefix).fill(-1);
+  readonly #lookedUpSince = new Int32Array(Place.prefix);
   /** One more than the second, which may be zero. */
   #second = 1;
 
@@ -88,7 +92,13 @@ export class PairTable {
     const kind = (meta >> kindShift) & 15;
     const role = roleOf[kind]!;
     if (role === Role.none || ((meta >> Noted.refusal) & 1) === 1) return kind;
-    if (kind === Kind.twoWaySegment && !isBusy) return kind;
+    if (kind === Kind.twoWaySegment) {
+      // The segment that completes a handshake needs no answer.
+      const isOpening = ((meta >> Noted.opened) & 1) === 1 && words[at + Entry.packets] === 1;
+      if (!isBusy || isOpening) return kind;
+      this.#noteLookUp(source);
+      this.#noteLookUp(target);
+    }
     const isIpv6 = ((meta >> 8) & 0xff) !== 4;
     const protocol = meta & 0xff;
     let isLower: boolean;
@@ -129,7 +139,7 @@ export class PairTable {
       const first = isLower === isAnswer ? 1 : 0;
       records[record * recordWords] =
         protocol | (isIpv6 ? State.isIpv6 : 0) | (first === 0 ? 0 : State.firstIsHigher);
-      if (isAnswer) records[record * recordWords + Word.said + first] = this.#second;
+      if (isAnswer && source !== Place.none) records[record * recordWords + Word.said + first] = this.#second;
     }
     const base = record * recordWords;
     if (records[base + Word.open] !== this.#second) this.#turn(record);
@@ -143,7 +153,7 @@ export class PairTable {
       return kind;
     }
     if (role === Role.fragment) this.#add(sum + Sum.fragments, packets, bytes);
-    // Pings are ordinary up to the floor, which is known when their second ends.
+    // How many pings are ordinary is known when their second ends.
     if ((records[base]! & State.isEstablished) === 0 || kind === Kind.icmp) return kind;
     return establishedKindOf(kind);
   }
@@ -152,6 +162,23 @@ export class PairTable {
   close(): void {
     for (let i = 0; i < this.#activeCount; i += 1) this.#close(this.#active[i]! * recordWords);
     this.#activeCount = 0;
+  }
+
+  #noteLookUp(place: number): void {
+    const slot = place - Place.host;
+    if (slot < 0 || place >= Place.prefix || this.#lookedUp[slot] === this.#second) return;
+    if (this.#lookedUp[slot] !== this.#second - 1) this.#lookedUpSince[slot] = this.#second;
+    this.#lookedUp[slot] = this.#second;
+  }
+
+  /** True when connections of an end were looked up in the second before too: of the first one a part may be missing. */
+  #isKnownWhole(base: number): boolean {
+    const places = this.#records[base + Word.places]!;
+    for (const place of [places >>> 16, places & 0xffff]) {
+      const slot = place - Place.host;
+      if (this.#lookedUp[slot] === this.#second && this.#lookedUpSince[slot]! < this.#second) return true;
+    }
+    return false;
   }
 
   #add(at: number, packets: number, bytes: number): void {
@@ -203,7 +230,6 @@ export class PairTable {
       const kept = Math.max(0, 1 - idle / meanSeconds);
       for (let mean = 0; mean < 4; mean += 1) this.#means[base + Word.before + mean]! *= kept;
     }
-    records[base] = (records[base]! & ~State.isContinued) | (idle === 0 ? State.isContinued : 0);
     for (let word = base + Word.sums; word < base + Word.before; word += 1) records[word] = 0;
   }
 
@@ -229,8 +255,7 @@ export class PairTable {
     if (isNew) this.#establish(base);
     else if (protocol === Protocol.icmp || protocol === Protocol.icmp6) {
       if (wasEstablished) this.#allowPings(base);
-      // Of a connection the first second may be known only in part.
-    } else if (protocol === Protocol.tcp ? (records[base]! & State.isContinued) !== 0 : wasEstablished)
+    } else if (protocol === Protocol.tcp ? this.#isKnownWhole(base) : wasEstablished)
       for (let side = 0; side < 2; side += 1) this.#limit(base, side, wasEstablished);
   }
 
@@ -267,14 +292,14 @@ export class PairTable {
     if (isPing) this.#allowPings(base);
   }
 
-  /** A host answers every ping by itself, so they are ordinary up to the floor only; and so are as many answers. */
+  /** A host answers every ping by itself, so they are ordinary up to a number only; and so are as many answers. */
   #allowPings(base: number): void {
     const records = this.#records;
     for (let side = 0; side < 2; side += 1) {
       const sum = base + Word.sums + side * Sum.side;
       const packets = plainOf(records, sum, 0);
       if (packets === 0) continue;
-      const allowed = Math.min(packets, floorPackets);
+      const allowed = Math.min(packets, pingsMax);
       this.#shift(base, side, 0, true, [allowed, (plainOf(records, sum, 1) * allowed) / packets, 0, 0]);
       const other = base + Word.sums + (1 - side) * Sum.side;
       const answers = Math.min(allowed, records[other + Sum.apart]!);
@@ -318,13 +343,17 @@ export class PairTable {
     const bytes = records[sum + Sum.bytes]!;
     if (records[base + Word.sums + (1 - side) * Sum.side]! >= packets * answeredMin) return 1;
     const silent = this.#second - records[base + Word.said + 1 - side]!;
-    if (isEstablished && silent <= silentSecondsMax) {
+    const isTcp = (records[base]! & 0xff) === Protocol.tcp;
+    const places = records[base + Word.places]!;
+    const isRemote = (side === 0 ? places >>> 16 : places & 0xffff) === Place.none;
+    const isHeard = isTcp ? silent < unacknowledgedSecondsMax : !isRemote || silent <= silentSecondsMax;
+    if (isHeard && (isTcp || isEstablished)) {
       const mean = base + Word.before + side * 2;
-      const packetsMax = Math.max(floorPackets, this.#means[mean]! * meanFactor);
-      const bytesMax = Math.max(floorBytes, this.#means[mean + 1]! * meanFactor);
+      const packetsMax = Math.max(floorPackets, isEstablished ? this.#means[mean]! * meanFactor : 0);
+      const bytesMax = Math.max(floorBytes, isEstablished ? this.#means[mean + 1]! * meanFactor : 0);
       return Math.min(1, packetsMax / packets, bytesMax / bytes);
     }
-    return (records[base]! & 0xff) === Protocol.tcp ? Math.min(1, unacknowledgedMax / packets) : 0;
+    return 0;
   }
 
   /** What is too much is not learnt, so that a flood never becomes usual. */
@@ -366,10 +395,4 @@ export class PairTable {
       }
     }
   }
-}
-
-function isSourceLower(wide: Int32Array, at: number): boolean {
-  for (let word = 3; word >= 0; word -= 1)
-    if (wide[at + word] !== wide[at + 4 + word]) return wide[at + word]! < wide[at + 4 + word]!;
-  return true;
 }

@@ -177,3 +177,34 @@ test('NET-1.1: a capture of one direction: what rests on missing answers is info
     ['ack_flood', 'attack'],
   ]);
 });
+
+test('NET-1.1: 2,000 bots that have opened connections and then only send are a flood, decided in 3 s', () => {
+  const bots = dividedThresholds(20);
+  const detector = new Detector({ scope, thresholds: bots, key: [1, 2] });
+  let next = 0;
+  const ends = () => {
+    const i = next++ % 2000;
+    return { from: `11.${i >> 8}.${i & 255}.9`, fromPort: 5000 + (i % 1000), to: victim(4), toPort: 443 };
+  };
+  const visit = () => {
+    const one = ends();
+    const back = { from: one.to, fromPort: 443, to: one.from, toPort: one.fromPort };
+    return [
+      tcp(one, Tcp.syn, 1),
+      tcp(back, Tcp.syn | Tcp.ack, 1),
+      tcp(one, Tcp.ack, 2),
+      tcp(one, Tcp.ack | Tcp.push, 2, new Uint8Array(100)),
+      tcp(back, Tcp.ack | Tcp.push, 2, new Uint8Array(500)),
+    ].map((packet) => ethernet(packet));
+  };
+  observeStreams(detector, [
+    { step: visit, perSecond: 400, from: 0, to: 6 },
+    { step: () => [ethernet(tcp(ends(), Tcp.ack, 3))], perSecond: bots.inbound.pps * 2, from: 6.3, to: 12 },
+  ]);
+  const attacks = detector.finish().incidents.filter(({ severity }) => severity === 'attack');
+  assert.deepEqual(
+    attacks.map((one) => one.class),
+    ['ack_flood'],
+  );
+  assert.ok(attacks[0]!.detectedAt / 1000 - startSecond - 6.3 <= 3);
+});

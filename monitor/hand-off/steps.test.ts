@@ -1,3 +1,4 @@
+// Slow: runs commands until they fail, hang and are killed.
 // Own process: it sets a variable of its environment.
 import assert from 'node:assert/strict';
 import { access, chmod, readFile, rm, writeFile } from 'node:fs/promises';

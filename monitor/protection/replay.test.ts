@@ -1,3 +1,4 @@
+// Slow: replays months of minutes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

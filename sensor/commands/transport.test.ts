@@ -1,3 +1,4 @@
+// Slow: starts a dozen sensors, each with a monitor.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

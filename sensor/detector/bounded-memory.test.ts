@@ -1,3 +1,4 @@
+// Slow: floods whole networks, and measures memory.
 // Own process: it measures the memory of its typed arrays.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Slow: goes through hours of traffic of a whole capture.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '#common/random/index.ts';

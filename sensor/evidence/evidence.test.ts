@@ -1,3 +1,4 @@
+// Slow: starts, kills and restarts sensors that record.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

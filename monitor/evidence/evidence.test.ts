@@ -1,3 +1,4 @@
+// Slow: keeps files in a folder and in a bucket.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

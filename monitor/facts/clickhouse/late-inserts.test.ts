@@ -10,7 +10,7 @@ import type { FactUpload } from '../contract/facts.ts';
 import { noteSent } from '../control/sent-store.ts';
 import { type FactStore, openScope } from '../index.ts';
 import { createStandingWorld } from '../testing/engines.ts';
-import { randomUpload, seededBelow } from '../testing/random-uploads.ts';
+import { randomMinutes, randomUpload, seededBelow } from '../testing/random-uploads.ts';
 import { createClickhouseFacts } from './clickhouse-facts.ts';
 import type { Engine, FactClient } from './engine-store.ts';
 import { ch, plain } from './statement.ts';
@@ -141,7 +141,7 @@ test('NET-7.1: a process that has lost uploads to another one, which sends or ha
   const origins = [{ siteId: world.siteId, sensorId: world.sensor.id }];
   const random = seededBelow(7);
   const minutes = [Math.floor(Date.now() / 60_000) * 60 - 600];
-  const [sent, ended, other] = [0, 1, 2].map(() => randomUpload(random, { origins, minutes }));
+  const [sent, ended, other] = [0, 1, 2].map(() => randomMinutes(random, { origins, minutes }));
   await noteSent(db, [{ id: randomUUID(), uploads: [sent!] }]);
   await append(world, facts, [ended!]);
   for (const lost of [sent!, ended!])

@@ -6,7 +6,7 @@ import { nameApplication } from '#monitor/applications/index.ts';
 import { createMonitorWorld } from '#monitor/testing/index.ts';
 import { until } from '#service-kit/testing/until.ts';
 import { openScope } from '../index.ts';
-import { randomUpload, seededBelow } from '../testing/random-uploads.ts';
+import { randomMinutes, seededBelow } from '../testing/random-uploads.ts';
 import { createClickhouseFacts } from './clickhouse-facts.ts';
 import type { FactClient } from './engine-store.ts';
 import { createChdbEngine } from './testing/chdb-engine.ts';
@@ -32,9 +32,7 @@ test('NET-7.1: while ClickHouse is slow, the transaction of the uploads says eve
   t.mock.timers.enable({ apis: ['setInterval'] });
   const origins = [{ siteId: world.siteId, sensorId: world.sensor.id }];
   const minutes = [Math.floor(Date.now() / 60_000) * 60 - 600];
-  const random = seededBelow(8);
-  let upload = randomUpload(random, { origins, minutes });
-  while (upload.minutes.length === 0) upload = randomUpload(random, { origins, minutes });
+  const upload = randomMinutes(seededBelow(8), { origins, minutes });
   let session = 0;
   const applied = db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(trx);

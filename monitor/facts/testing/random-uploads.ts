@@ -64,6 +64,14 @@ export function randomUpload(random: Random, { origins, minutes }: RandomUploads
   return { origin, token: randomToken(random), minutes: told, gaps };
 }
 
+/** The same, of those that have minutes. */
+export function randomMinutes(random: Random, options: RandomUploads): FactUpload {
+  for (;;) {
+    const upload = randomUpload(random, options);
+    if (upload.minutes.length > 0) return upload;
+  }
+}
+
 /** A token that no other upload has. */
 export function randomToken(random: Random): FactUpload['token'] {
   const digits = (count: number) => Array.from({ length: count }, () => random(16).toString(16)).join('');

@@ -1,3 +1,4 @@
+// Slow: asks every view of the explorer for two sites.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { prove } from './site-isolation.prove.ts';

@@ -1,3 +1,4 @@
+// Slow: detects attacks in generated captures.
 import { test } from 'node:test';
 import { requireProof } from '../require-proof.ts';
 import * as captures from './attack-captures.prove.ts';

@@ -1,3 +1,4 @@
+// Slow: detects attacks in generated traffic, and plants bugs.
 import { test } from 'node:test';
 import { requireProof } from '../require-proof.ts';
 import * as decisions from './attack-decisions.prove.ts';

@@ -1,3 +1,4 @@
+// Slow: counts the steps of many packets in an inspected process.
 /**
  * Compares the fast path for packets of known flows with the slow path. Two tags without a VLAN before a frame have no
  * meaning, but force the slow path.

@@ -83,7 +83,7 @@ export const Finding = Type.Object(
       Type.Object({
         reason: Type.String({ examples: ['Only reachable from our office'] }),
         created_at: time('Begin.', '2026-11-21T09:00:00.000Z'),
-        until: Nullable(time('End. Null: until it is ended.', '2027-02-01T00:00:00.000Z')),
+        until: Nullable(time('End. Null: until it is ended.', '2031-01-01T00:00:00.000Z')),
         created_by: text('The person. Null: deleted.', 'Casey Customer'),
         by_key: Type.Boolean({ description: 'True: through the API.', examples: [false] }),
       }),
@@ -207,7 +207,7 @@ export const IgnoreFindingRequest = Type.Object(
     until: Type.Optional(
       Type.Union([Type.String({ maxLength: 40, pattern: momentPattern }), Type.Null()], {
         description: 'End, within five years. Absent or null: until it is ended.',
-        examples: ['2027-02-01T00:00:00Z'],
+        examples: ['2031-01-01T00:00:00Z'],
       }),
     ),
     tenant: Type.Optional(TenantSelector),

@@ -71,11 +71,21 @@ export function kindOf(p: Packet): number {
 }
 
 function kindWithoutPorts(p: Packet): number {
-  switch (p.protocol) {
+  const kind = plainKindOf(p.protocol);
+  if (kind !== Kind.icmp) return kind;
+  return isAnswer(p, p.protocol === Protocol.icmp ? icmpAnswers : icmp6Answers) ? Kind.icmpAnswer : Kind.icmp;
+}
+
+/** The kind of a protocol's packets, if their flow is one-way and they are whole, answer nothing and open nothing. */
+export function plainKindOf(protocol: number): number {
+  switch (protocol) {
+    case Protocol.tcp:
+      return Kind.segment;
+    case Protocol.udp:
+      return Kind.datagram;
     case Protocol.icmp:
-      return isAnswer(p, icmpAnswers) ? Kind.icmpAnswer : Kind.icmp;
     case Protocol.icmp6:
-      return isAnswer(p, icmp6Answers) ? Kind.icmpAnswer : Kind.icmp;
+      return Kind.icmp;
     case Protocol.gre:
     case Protocol.ipip:
     case Protocol.ipv6:

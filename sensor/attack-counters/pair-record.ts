@@ -84,27 +84,6 @@ export function establishedKindOf(kind: number): number {
   return kind === Kind.segment ? Kind.twoWaySegment : Kind.twoWayDatagram;
 }
 
-/** The one-way kind of a protocol's whole packets. */
-export function plainKindOf(protocol: number): number {
-  switch (protocol) {
-    case Protocol.tcp:
-      return Kind.segment;
-    case Protocol.udp:
-      return Kind.datagram;
-    case Protocol.icmp:
-    case Protocol.icmp6:
-      return Kind.icmp;
-    case Protocol.gre:
-    case Protocol.ipip:
-    case Protocol.ipv6:
-    case Protocol.esp:
-    case Protocol.ah:
-      return Kind.tunnel;
-    default:
-      return Kind.other;
-  }
-}
-
 /** True when a side sent payload in the open second; of TCP, which acknowledges, any segment. */
 export function hasSaid(records: Int32Array, base: number, side: number): boolean {
   const sum = base + Word.sums + side * Sum.side;

@@ -16,7 +16,7 @@
 import { mixHash, Protocol } from '#sensor/capture/index.ts';
 import { Direction } from './direction.ts';
 import { Entry, entryWords, kindShift, Noted, type PacketBatch, wideWords } from './packet-batch.ts';
-import { Kind } from './packet-kind.ts';
+import { Kind, plainKindOf } from './packet-kind.ts';
 import {
   Before,
   establishedKindOf,
@@ -24,7 +24,6 @@ import {
   isSourceLower,
   type Move,
   Place,
-  plainKindOf,
   plainOf,
   Role,
   recordWords,

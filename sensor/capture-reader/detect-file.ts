@@ -109,7 +109,7 @@ function replay(path: string, detector: Detector, progress: Progress | null): De
           `The file was recorded on several interfaces at once: ${repeated.count} packets that another one had recorded already were not counted again.`,
         ]
       : []),
-    ...(hasNoTimes ? ['The packets have no times, so their rates are unknown..'] : []),
+    ...(hasNoTimes ? ['The packets have no times, so their rates are unknown.'] : []),
     ...(truncated > 0
       ? [`${truncated} packets are truncated; they count with the length that their headers state.`]
       : []),
@@ -143,7 +143,7 @@ function problemsOf({
       ? `${mergedFrames} frames were merged by offload out of an unknown number of packets: thresholds in bytes were judged, thresholds in packets only by the packets that there were at least. Record with offload disabled: ethtool -K INTERFACE gro off lro off tso off gso off.`
       : '',
     seesOneDirection
-      ? 'The file has packets of one direction only for its last minute: floods that are told by missing answers (ack_flood, udp_flood, connection_flood) are of severity info there.'
+      ? 'For its last minute the file has packets of one direction only: floods that are told by missing answers (ack_flood, udp_flood, connection_flood) are of severity info there.'
       : '',
     incidentsLost > 0 ? `${incidentsLost} further incidents are not listed.` : '',
   ].filter((problem) => problem !== '');

@@ -2,7 +2,7 @@
  * Traffic of the sensor's own port scans: packets between a source address of the host and an address that it scans now.
  *
  * They count in the capture's totals and on their addresses, where they are named as a part, in one flow of each pair and
- * protocol: a flow of its own, whose ports are zero. They are no application, and the tap is not told of them.
+ * protocol: a flow of its own, whose ports are zero. They are no application, and the detector does not count them.
  */
 import { parseWords } from './address-words.ts';
 import type { Packet } from './decode/packet.ts';

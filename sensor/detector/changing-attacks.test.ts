@@ -178,6 +178,21 @@ test('NET-1.1: a capture of one direction: what rests on missing answers is info
   ]);
 });
 
+test('NET-1.1: a server that answers nothing, under the usual noise, is attacked by a UDP flood as any other', () => {
+  const noise = ethernet(
+    udp({ from: '198.51.100.1', fromPort: 9000, to: victim(4), toPort: 1900 }, new Uint8Array(60)),
+  );
+  const detector = newDetector();
+  observeStreams(detector, [
+    { step: () => [noise], perSecond: 1, from: 0, to: 90 },
+    flood('udp_flood', 70, 80),
+  ]);
+  assert.deepEqual(
+    detector.finish().incidents.map((one) => [one.class, one.severity]),
+    [['udp_flood', 'attack']],
+  );
+});
+
 test('NET-1.1: 2,000 bots that have opened connections and then only send are a flood, decided in 3 s', () => {
   const bots = dividedThresholds(20);
   const detector = new Detector({ scope, thresholds: bots, key: [1, 2] });

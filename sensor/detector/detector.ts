@@ -7,7 +7,6 @@ import { SeenDirections } from './seen-directions.ts';
 import type { TargetWindow } from './target-window.ts';
 import { type ThresholdSet, thresholdSet } from './threshold-book.ts';
 import type { Thresholds } from './thresholds.ts';
-import { totalOf } from './traffic.ts';
 import { windowSeconds } from './trigger.ts';
 import { WatchedTargets } from './watched-targets.ts';
 
@@ -145,7 +144,7 @@ export class Detector {
     const isQuiet = this.#second - this.#countedSecond >= windowSeconds;
     const total = this.#targets.read(this.#second);
     this.#whole?.count(this.#second, this.#unixSecond, isWhole, total, this.#judge);
-    this.#directions.note(totalOf(total).packets, this.#targets.sent);
+    this.#directions.note(total, this.#targets.sent);
     const windows = isQuiet ? [] : this.#windows();
     const isOneDirection = this.#directions.isOne;
     const closed = { at: this.#unixSecond * 1000, judgedAt, isWhole, isLossy: false, isOneDirection };

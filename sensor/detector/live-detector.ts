@@ -19,7 +19,7 @@ import { SeenDirections } from './seen-directions.ts';
 import type { TargetWindow } from './target-window.ts';
 import type { ThresholdBook, ThresholdGroup } from './threshold-book.ts';
 import { type DirectionName, metrics } from './thresholds.ts';
-import { asReflected, attackPart, emptyCounts, reflectedPortOf, totalOf } from './traffic.ts';
+import { asReflected, attackPart, emptyCounts, reflectedPortOf } from './traffic.ts';
 import { WatchedTargets } from './watched-targets.ts';
 
 /** What is protected, by which thresholds. */
@@ -183,7 +183,7 @@ export class LiveDetector {
     for (const part of parts) overflowed += part.overflowed + this.#counters.add(this.#second, part);
     const total = this.#targets.read(this.#second);
     this.#whole?.count(this.#second, unixSecond, isWhole && !isLossy, total, this.#judge);
-    this.#directions.note(totalOf(total).packets, this.#targets.sent);
+    this.#directions.note(total, this.#targets.sent);
     const isOneDirection = this.#directions.isOne;
     const times = { at: unixSecond * 1000, judgedAt: Math.max(endMs, nowMs) };
     this.#judge.close({ ...times, isWhole, isLossy, isOneDirection }, this.#windows(unixSecond));

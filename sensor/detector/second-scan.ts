@@ -10,6 +10,7 @@ import {
   countedHostsMax,
   Direction,
   isNetwork,
+  Kind,
   kindCount,
   type SlotTable,
 } from '#sensor/attack-counters/index.ts';
@@ -29,8 +30,8 @@ export class SecondScan {
   /** By slot of a prefix: inbound counters with those of its hosts, and how many hosts had traffic in the window. */
   prefixCounts = new Float64Array(0);
   hostsIn = new Int32Array(0);
-  /** Packets that all hosts sent. */
-  sent = 0;
+  /** What all hosts sent: packets, and one-way segments of TCP among them. */
+  readonly sent = { packets: 0, segments: 0 };
   readonly #counters: CountedTargets;
   readonly #sets: readonly ThresholdSet[];
   readonly #limits: Float64Array;
@@ -79,7 +80,7 @@ export class SecondScan {
 
   #clear(prefixes: number): void {
     this.#prefixes = prefixes;
-    this.sent = 0;
+    this.sent.packets = this.sent.segments = 0;
     const length = (prefixes + 1) * binLength;
     if (this.prefixCounts.length < length) {
       this.prefixCounts = new Float64Array(length);
@@ -117,7 +118,8 @@ export class SecondScan {
       isHot ||= packets >= limits[limit + Limit.packets]! || bytes >= limits[limit + Limit.bytes]!;
       hot[slot * 2 + direction] = isHot ? 1 : 0;
       if (direction !== Direction.inbound) {
-        this.sent += packets;
+        this.sent.packets += packets;
+        this.sent.segments += low[own + Kind.segment * 2]!;
         continue;
       }
       prefixCounts[sums + Bin.opened]! += opened;
@@ -128,7 +130,10 @@ export class SecondScan {
   /** The same where some counter has more than 31 bits. */
   #readLargeHost(hosts: SlotTable, slot: number, second: number, sums: number): void {
     const { host, hostLimits } = this.#sets[hosts.group(slot)]!;
-    this.sent += packetsIn(hosts, slot, Direction.outbound, second);
+    const sent = emptyCounts();
+    hosts.addBin(slot, Direction.outbound, second, sent);
+    this.sent.packets += totalOf(sent).packets;
+    this.sent.segments += sent[Kind.segment]!;
     for (const direction of directionNames) {
       const own = Direction[direction];
       const isHot = isSlotHot(hosts, slot, own, second, hostLimits, host[direction]);
@@ -136,12 +141,6 @@ export class SecondScan {
     }
     hosts.addBin(slot, Direction.inbound, second, this.prefixCounts, sums);
   }
-}
-
-function packetsIn(hosts: SlotTable, slot: number, direction: number, second: number): number {
-  const counts = emptyCounts();
-  hosts.addBin(slot, direction, second, counts);
-  return totalOf(counts).packets;
 }
 
 function flatLimits(sets: readonly ThresholdSet[]): Float64Array {

@@ -1,25 +1,29 @@
 /**
  * Notes whether a capture sees both directions of the traffic. Where the other one leaves by another link there is no conversation, so a
- * download looks like a flood of acknowledgements.
+ * download looks like a flood of acknowledgements. A server that is down or answers nothing sends nothing either: only segments of TCP
+ * connections, which their other end must have opened, show that answers exist and are not seen.
  */
 import type { AttackClass } from '#contracts/sensor-api/detection.ts';
+import { Kind } from '#sensor/attack-counters/index.ts';
+import { type Counts, totalOf } from './traffic.ts';
 
-/** So many seconds with packets of one direction, and none of the other, are a capture of one direction. */
+/** So many seconds with segments of one direction, and no packet of the other, are a capture of one direction. */
 const secondsMin = 60;
 
 /** Classes that rest on missing answers. */
 const restOnAnswers: ReadonlySet<AttackClass> = new Set(['ack_flood', 'udp_flood', 'connection_flood']);
 
 export class SeenDirections {
-  /** Seconds with packets since the last one of each direction. */
+  /** Seconds that should have had packets of a direction since its last one. */
   #sinceInbound = 0;
   #sinceOutbound = 0;
 
   /** Notes what all protected addresses received and sent in a second. */
-  note(inbound: number, outbound: number): void {
-    if (inbound + outbound === 0) return;
-    this.#sinceInbound = inbound > 0 ? 0 : this.#sinceInbound + 1;
-    this.#sinceOutbound = outbound > 0 ? 0 : this.#sinceOutbound + 1;
+  note(received: Counts, sent: { packets: number; segments: number }): void {
+    if (totalOf(received).packets > 0) this.#sinceInbound = 0;
+    else if (sent.segments > 0) this.#sinceInbound += 1;
+    if (sent.packets > 0) this.#sinceOutbound = 0;
+    else if (received[Kind.segment]! > 0) this.#sinceOutbound += 1;
   }
 
   get isOne(): boolean {

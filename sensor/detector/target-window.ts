@@ -40,6 +40,6 @@ export interface ClosedSecond {
   isWhole: boolean;
   /** Packets were lost in it: an incident may begin, for there were at least so many, and none recovers. */
   isLossy: boolean;
-  /** For a minute packets of one direction only were seen: no answer is missing for want of one. */
+  /** For a minute packets of one direction only were seen: missing answers say nothing. */
   isOneDirection?: boolean;
 }

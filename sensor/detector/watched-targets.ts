@@ -49,8 +49,8 @@ export class WatchedTargets {
     return this.#scan.total();
   }
 
-  /** Packets that all addresses sent in the second that was read. */
-  get sent(): number {
+  /** What all addresses sent in the second that was read. */
+  get sent(): SecondScan['sent'] {
     return this.#scan.sent;
   }
 

@@ -403,7 +403,7 @@ async function compare(
   const sortedText = (all: ReadonlyMap<string, number>) => JSON.stringify([...all].sort());
   if (sortedText(spoofed) !== sortedText(counted.spoofed))
     faults.push(
-      `spoofed: monitor told of ${sortedText(spoofed)}, the port counted ${sortedText(counted.spoofed)}`,
+      `spoofed: the sensor counted ${sortedText(spoofed)}, the port ${sortedText(counted.spoofed)}`,
     );
   const spoofedBytes = [...spoofed.values()].reduce((sum, bytes) => sum + bytes, 0);
   return { faults, spoofedBytes };

@@ -58,10 +58,7 @@ export class HostTable {
     const mayAdd = isLocal || !isNoise || this.#remote.count < this.#noiseRowsMax;
     const record = this.#record(isLocal, version, source, at, mayAdd);
     if (record < 0) return false;
-    const { sums } = this.#table(isLocal);
-    sums[record * hostSums]! += rxBytes;
-    sums[record * hostSums + 1]! += txBytes;
-    sums[record * hostSums + 2]! += packets;
+    addTo(this.#table(isLocal).sums, record * hostSums, rxBytes, txBytes, packets);
     return true;
   }
 
@@ -75,12 +72,7 @@ export class HostTable {
     packets: number,
   ): void {
     const record = this.#record(true, version, source, at, false);
-    if (record < 0) return;
-    const { sums } = this.#local;
-    const base = record * hostSums + ownScanAt;
-    sums[base]! += rxBytes;
-    sums[base + 1]! += txBytes;
-    sums[base + 2]! += packets;
+    if (record >= 0) addTo(this.#local.sums, record * hostSums + ownScanAt, rxBytes, txBytes, packets);
   }
 
   /** Records the source MAC of an address; `isConflict` when one flow already saw several. */
@@ -176,6 +168,12 @@ export class HostTable {
     }
     return record;
   }
+}
+
+function addTo(sums: Float64Array, at: number, rxBytes: number, txBytes: number, packets: number): void {
+  sums[at]! += rxBytes;
+  sums[at + 1]! += txBytes;
+  sums[at + 2]! += packets;
 }
 
 const countersAt = (sums: Float64Array, at: number) => ({

@@ -33,6 +33,7 @@ export async function startFakeStripe(): Promise<FakeStripe> {
     heard: () => ask('heard') as Promise<string[]>,
     books: () => ask('books') as Promise<GatewayIntent[]>,
     async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGKILL');
       await once(child, 'exit');
     },

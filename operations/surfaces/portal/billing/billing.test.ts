@@ -161,7 +161,7 @@ test('a card is saved by a form with the session’s token, never by a GET', asy
 });
 
 test('with a wrong key at the gateway, and with none that answers, a customer reads that payments are not available', async () => {
-  const stripe = await startFakeStripe();
+  await using stripe = await startFakeStripe();
   const gateway = createStripeGateway({
     secretKey: 'sk_test_wrong',
     apiUrl: stripe.url,

@@ -17,8 +17,11 @@ function placeIn(programDir: string) {
     programDir,
     reporter: silentReporter,
   };
-  const start = (embedded: EmbeddedUse, url: string | null) =>
-    createDatabase({ ...target, url, embedded, migrations: programDir }).start();
+  const start = async (embedded: EmbeddedUse, url: string | null) => {
+    const database = createDatabase({ ...target, url, embedded, migrations: programDir });
+    await database.start();
+    await database.stop();
+  };
   return { target, start };
 }
 

@@ -72,6 +72,17 @@ const ownScansRow = (bytes: Pick<Rank, 'inboundBytes' | 'outboundBytes'>): Appli
   ...{ ...bytes, name: 'Port scans by your provider', value: '', service: '', hasPort: false },
   ...{ share: null, previousBytes: null, lastSentAt: null },
 });
+/** In its place by bytes: of a new server it is nearly everything, and the table is long. */
+function withOwnScans(
+  ranks: readonly ApplicationRank[],
+  ownScans: Pick<Rank, 'inboundBytes' | 'outboundBytes'>,
+) {
+  const bytes = bytesOf(ownScans);
+  if (bytes === 0) return ranks;
+  const place = ranks.findIndex((rank) => bytesOf(rank) < bytes);
+  return ranks.toSpliced(place < 0 ? ranks.length : place, 0, ownScansRow(ownScans));
+}
+
 /** An application has sent; our scans are no sending. */
 const isOwnScans = (row: ApplicationRank) => row.lastSentAt === null;
 
@@ -108,7 +119,7 @@ export function applicationsTable(
         cell: (row) => (row.lastSentAt === null ? '' : age(row.lastSentAt.getTime() + 60_000, context.nowMs)),
       },
     ],
-    rows: bytesOf(ownScans) === 0 ? ranks : [...ranks, ownScansRow(ownScans)],
+    rows: withOwnScans(ranks, ownScans),
     ...files,
     empty: {
       title: 'No applications in this range',

@@ -210,6 +210,11 @@ test('port scans by the provider are a row of their own beside the applications,
     page,
     /They are 3.% of all traffic, 5\.00 kB of 150 kB; port scans by your provider are 140 kB; the rest has no application/,
   );
+  assert.match(
+    page,
+    /Port scans by your provider(?:(?!<\/table>)[\s\S])*<tr(?:(?!<\/table>)[\s\S])*shop\.example/,
+    'by its bytes',
+  );
   assert.match(page, />98,000<\/td>/, 'the minute has all of its bytes');
   const { minutes } = (await (await reader.get('/minutes.json?range=1h')).json()) as {
     minutes: Record<string, unknown>[];

@@ -1,196 +1,191 @@
 /**
- * Breaks the code on purpose, one rule of the specification at a time, and shows which test notices.
+ * Breaks the code on purpose, and shows which test notices.
  *
- * usage: npm run mutate [-- --list | --check] [RULE or PREFIX …]
- *   --list    prints the mutations and their tests, and runs nothing
- *   --check   only says whether each mutation still fits the code
+ * usage: npm run mutate [-- --seed N --count N] [--at I …]
+ *        npm run mutate -- --numbers [RULE or PREFIX …]
+ *   --seed N --count N   draws so many breaks (120) from a seed (1): a rule of the specification, a place that its tests execute and
+ *                        few others do, and an operator, condition, number, statement or SQL comparison there
+ *   --at I               only the I-th of them; may be repeated
+ *   --numbers            doubles and halves each number of the specification (tools/numbers)
  *
- * Works on a copy of the tree in a temporary folder, with databases in memory. First the tests of the chosen rules must
- * pass there unbroken; then each mutation is put in alone. A mutation that no test of its rule notices has survived, and
- * the exit code is 1.
+ * Works on a copy of the tree in a temporary folder, with databases in memory. First the fast tests that name a rule run
+ * unbroken, once each, to see what they execute; `.cache/coverage` keeps that for the same tree. Then each break is put in alone.
+ * One that no test notices which executes it has survived, and the exit code is 1.
  */
-import { type SpawnSyncOptionsWithStringEncoding, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { silentReporter } from '#common/reporter/index.ts';
 import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
-import { applyMutation, findTestsOfRules, type Mutation } from './mutations/mutation.ts';
-import { mutationsOfApi } from './mutations/of-api.ts';
-import { mutationsOfAssessments } from './mutations/of-assessments.ts';
-import { mutationsOfEvidence } from './mutations/of-evidence.ts';
-import { mutationsOfFindings } from './mutations/of-findings.ts';
-import { mutationsOfIncidents } from './mutations/of-incidents.ts';
-import { mutationsOfNet } from './mutations/of-net.ts';
-import { mutationsOfNumbers } from './mutations/of-numbers.ts';
-import { mutationsOfScanRequests } from './mutations/of-scan-requests.ts';
-import { mutationsOfScanTargets } from './mutations/of-scan-targets.ts';
-import { mutationsOfScanWires } from './mutations/of-scan-wires.ts';
-import { mutationsOfScanner } from './mutations/of-scanner.ts';
-import { mutationsOfScans } from './mutations/of-scans.ts';
+import { breakText } from './mutations/break-code.ts';
+import { drawBreaks } from './mutations/draw.ts';
+import { numberBreaks } from './mutations/of-numbers.ts';
+import { type Executed, readCoverage } from './mutations/read-coverage.ts';
+import { isSlow } from './plan-tests.ts';
+import { openTree } from './tree.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
-
-type Verdict = 'killed' | 'survived' | 'does not fit';
-
-interface Outcome {
-  mutation: Mutation;
-  verdict: Verdict;
-  /** The first test that failed, or why it could not be tried. */
-  by: string;
-}
-
-function listFiles(): string[] {
-  const git = spawnSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], {
-    cwd: root,
-    encoding: 'utf8',
-  });
-  return git.stdout.split('\0').filter((file) => file !== '');
-}
-
-function copyTree(files: readonly string[]): string {
-  const copy = mkdtempSync(join(tmpdir(), 'svc-mutate-'));
-  for (const file of files) {
-    mkdirSync(dirname(join(copy, file)), { recursive: true });
-    cpSync(join(root, file), join(copy, file), { verbatimSymlinks: true });
-  }
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  return copy;
-}
-
 /** A test that waits for what the broken code never does has noticed it; an unbroken file takes a minute or two. */
 const testsEndWithinMs = 10 * 60_000;
+/** Test files that run at once and are then looked at. */
+const together = 12;
+const isCode = (file: string) =>
+  /^(clients|common|contracts|monitor|operations|sensor|service-kit)\//.test(file) &&
+  !/\.(test|bench)\.ts$|\/(testing|migrations|stand-in)\//.test(file);
 
-function endGroup(pid: number): void {
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // None of it was left.
+/** A copy of the tree, and databases in memory. */
+class Copy {
+  readonly path = mkdtempSync(join(tmpdir(), 'svc-mutate-'));
+  readonly #memory = mkdtempSync('/dev/shm/svc-mutate-');
+
+  constructor(files: readonly string[]) {
+    for (const file of files) {
+      mkdirSync(dirname(join(this.path, file)), { recursive: true });
+      cpSync(join(root, file), join(this.path, file), { verbatimSymlinks: true });
+    }
+    symlinkSync(join(root, 'node_modules'), join(this.path, 'node_modules'));
   }
-}
 
-/** The titles of the tests that failed in the copy; null when all passed. */
-function runTests(copy: string, memoryDir: string, tests: readonly string[]): string[] | null {
-  const result = spawnSync(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', 'tools/test.ts', ...tests],
-    {
-      cwd: copy,
-      encoding: 'utf8',
-      env: {
-        ...process.env,
-        SVC_TEST_MEMORY_DIR: memoryDir,
-        SVC_CORPUS_DIR: process.env.SVC_CORPUS_DIR ?? join(root, '../shared/corpus'),
+  /** The titles of the tests that failed. */
+  async run(tests: readonly string[], environment: Record<string, string> = {}): Promise<string[]> {
+    // A group of its own, so that what waits without end can be ended with everything that it started.
+    const child = spawn(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', 'tools/test.ts', ...tests],
+      {
+        cwd: this.path,
+        detached: true,
+        stdio: ['ignore', 'pipe', 'ignore'],
+        env: {
+          ...process.env,
+          SVC_TEST_MEMORY_DIR: this.#memory,
+          SVC_CORPUS_DIR: process.env.SVC_CORPUS_DIR ?? join(root, '../shared/corpus'),
+          ...environment,
+        },
       },
-      maxBuffer: 64 * 2 ** 20,
-      timeout: testsEndWithinMs,
-      // A group of its own, so that what waits without end can be ended with everything that it started.
-      detached: true,
-    } as SpawnSyncOptionsWithStringEncoding & { detached: boolean },
+    );
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
+    const timer = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), testsEndWithinMs);
+    const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+    clearTimeout(timer);
+    if (signal) return ['a test waits without end'];
+    if (code === 0) return [];
+    const failed = [...text.matchAll(/^FAIL {2}.*\n {6}(.*)$/gm)].map((match) => match[1]!);
+    return failed.length > 0 ? failed : ['no test ended'];
+  }
+
+  async remove(): Promise<void> {
+    await stopDetachedServer(`${this.#memory}/postgres`, silentReporter);
+    for (const folder of [this.#memory, this.path]) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Test files by the rules that their titles name. */
+function findTestsOfRules(files: readonly string[], read: (file: string) => string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const file of files.filter((name) => name.endsWith('.test.ts') && !name.startsWith('tools/'))) {
+    if (isSlow(root, file)) continue;
+    const rules = new Set<string>();
+    for (const [, , title] of read(file).matchAll(/\b(?:test|it|describe)\(\s*(['"`])([\s\S]*?)\1/g))
+      for (const [rule] of title!.matchAll(/\b(?:API|NET)-\d+(?:\.[0-9A-Za-z]+)*/g)) rules.add(rule);
+    for (const rule of rules) found.set(rule, [...(found.get(rule) ?? []), file]);
+  }
+  return found;
+}
+
+/** What each test executes of the code, kept for the same tree. */
+async function measureCoverage(copy: Copy, tests: readonly string[], key: string) {
+  const kept = `${root}/.cache/coverage/${key}.json`;
+  type Kept = [string, [string, Executed[]][]][];
+  if (!existsSync(kept)) {
+    const all: Kept = [];
+    for (const [i, test] of tests.entries()) {
+      const folder = mkdtempSync(join(tmpdir(), 'svc-coverage-'));
+      const failed = await copy.run([test], { NODE_V8_COVERAGE: folder });
+      if (failed.length > 0) throw new Error(`${test} fails unbroken: ${failed[0]}`);
+      all.push([test, [...readCoverage(folder, copy.path)].filter(([file]) => isCode(file))]);
+      rmSync(folder, { recursive: true, force: true });
+      console.log(`${i + 1} of ${tests.length}: ${test}`);
+    }
+    mkdirSync(dirname(kept), { recursive: true });
+    writeFileSync(kept, JSON.stringify(all));
+  }
+  return new Map(
+    (JSON.parse(readFileSync(kept, 'utf8')) as Kept).map(([test, files]) => [test, new Map(files)]),
   );
-  if (result.signal) endGroup(result.pid);
-  if (result.status === 0) return null;
-  if (result.signal) return ['a test waits without end'];
-  const failed = [...result.stdout.matchAll(/^FAIL {2}.*\n {6}(.*)$/gm)].map((match) => match[1]!);
-  return failed.length > 0 ? failed : [`no test ended: ${result.stderr.trim().split('\n').at(-1) ?? ''}`];
-}
-
-function tryMutation(copy: string, memoryDir: string, mutation: Mutation, tests: readonly string[]): Outcome {
-  const path = join(copy, mutation.file);
-  const before = readFileSync(path, 'utf8');
-  const mutated = applyMutation(mutation, before);
-  if ('fault' in mutated) return { mutation, verdict: 'does not fit', by: mutated.fault };
-  if (tests.length === 0) return { mutation, verdict: 'survived', by: 'no test names the rule' };
-  writeFileSync(path, mutated.text);
-  try {
-    const failed = runTests(copy, memoryDir, tests);
-    if (!failed) return { mutation, verdict: 'survived', by: `passed: ${tests.join(', ')}` };
-    return {
-      mutation,
-      verdict: 'killed',
-      by: failed.find((title) => title.includes(mutation.rule)) ?? failed[0]!,
-    };
-  } finally {
-    writeFileSync(path, before);
-  }
-}
-
-function checkAll(mutations: readonly Mutation[]): number {
-  let faults = 0;
-  for (const mutation of mutations) {
-    const mutated = applyMutation(mutation, readFileSync(join(root, mutation.file), 'utf8'));
-    if (!('fault' in mutated)) continue;
-    faults += 1;
-    console.log(`${mutation.rule}  ${mutation.what}: ${mutated.fault}`);
-  }
-  console.log(`${mutations.length - faults} of ${mutations.length} mutations fit the code`);
-  return faults === 0 ? 0 : 1;
 }
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { list: { type: 'boolean' }, check: { type: 'boolean' } },
+    options: {
+      seed: { type: 'string', default: '1' },
+      count: { type: 'string', default: '120' },
+      at: { type: 'string', multiple: true },
+      numbers: { type: 'boolean', default: false },
+    },
   });
-  const isChosen = ({ rule }: Mutation) =>
-    positionals.length === 0 || positionals.some((wanted) => rule === wanted || rule.startsWith(wanted));
-  const mutations = [
-    ...mutationsOfApi,
-    ...mutationsOfNet,
-    ...mutationsOfScans,
-    ...mutationsOfScanTargets,
-    ...mutationsOfScanner,
-    ...mutationsOfScanRequests,
-    ...mutationsOfScanWires,
-    ...mutationsOfFindings,
-    ...mutationsOfAssessments,
-    ...mutationsOfIncidents,
-    ...mutationsOfEvidence,
-    ...mutationsOfNumbers,
-  ].filter(isChosen);
-  if (mutations.length === 0) {
-    console.error('no mutation of such a rule; see --list');
-    return 2;
-  }
-  if (values.check) return checkAll(mutations);
-  const files = listFiles();
-  const testsOf = findTestsOfRules(root, files);
-  const testsFor = (mutation: Mutation) => mutation.tests ?? testsOf.get(mutation.rule) ?? [];
-  if (values.list) {
-    for (const mutation of mutations)
-      console.log(
-        `${mutation.rule}  ${mutation.what}\n    ${mutation.file}; ${testsFor(mutation).join(', ')}`,
-      );
-    return 0;
-  }
-  const copy = copyTree(files);
-  const memoryDir = mkdtempSync('/dev/shm/svc-mutate-');
-  const outcomes: Outcome[] = [];
+  const tree = openTree(root);
+  const readText = (file: string) => tree.read(file);
+  const copy = new Copy(tree.files);
   try {
-    const all = [...new Set(mutations.flatMap(testsFor))];
-    console.log(`unbroken: ${all.length} test files ...`);
-    const failed = runTests(copy, memoryDir, all);
-    if (failed) {
-      console.log(`these fail without any mutation: ${failed.join('; ')}`);
-      return 1;
-    }
-    for (const mutation of mutations) {
-      const outcome = tryMutation(copy, memoryDir, mutation, testsFor(mutation));
-      outcomes.push(outcome);
-      console.log(
-        `${outcome.verdict.padEnd(12)} ${mutation.rule}  ${mutation.what}\n             ${outcome.by}`,
+    let breaks = numberBreaks(readText).filter(
+      ({ rule }) => positionals.length === 0 || positionals.some((wanted) => rule.startsWith(wanted)),
+    );
+    if (!values.numbers) {
+      const testsOfRules = findTestsOfRules(tree.files, readText);
+      const tests = [...new Set([...testsOfRules.values()].flat())].sort();
+      const hash = createHash('sha256');
+      for (const file of tree.files) if (file.endsWith('.ts')) hash.update(`${file}\0${readText(file)}\0`);
+      const executed = await measureCoverage(copy, tests, hash.digest('hex').slice(0, 16));
+      breaks = drawBreaks(
+        { testsOfRules, executed, readText, isCode },
+        Number(values.seed),
+        Number(values.count),
       );
     }
+    let survivors = 0;
+    let tried = 0;
+    for (const [i, one] of breaks.entries()) {
+      if (values.at && !values.at.includes(`${i + 1}`)) continue;
+      const text = readText(one.file);
+      const path = join(copy.path, one.file);
+      let failed: string[] = [];
+      writeFileSync(path, breakText(text, one));
+      for (let at = 0; at < one.tests.length && failed.length === 0; at += together)
+        failed = await copy.run(one.tests.slice(at, at + together));
+      writeFileSync(path, text);
+      tried += 1;
+      if (failed.length === 0) survivors += 1;
+      const line = text.slice(0, one.start).split('\n').length;
+      const was = text.slice(one.start, one.end).replace(/\s+/g, ' ');
+      console.log(
+        `${failed.length > 0 ? 'noticed ' : 'survived'} ${i + 1}  ${one.rule}  ${one.file}:${line}  ${was} → ${one.replacement}`,
+      );
+      console.log(`           ${failed[0] ?? `passed: ${one.tests.length} files`}`);
+    }
+    console.log(`${tried} breaks: ${tried - survivors} noticed, ${survivors} survived`);
+    return survivors === 0 ? 0 : 1;
   } finally {
-    await stopDetachedServer(`${memoryDir}/postgres`, silentReporter);
-    rmSync(memoryDir, { recursive: true, force: true });
-    rmSync(copy, { recursive: true, force: true });
+    await copy.remove();
   }
-  const killed = outcomes.filter(({ verdict }) => verdict === 'killed').length;
-  console.log(`${outcomes.length} mutations: ${killed} killed, ${outcomes.length - killed} not`);
-  return killed === outcomes.length ? 0 : 1;
 }
 
 process.exitCode = await main();

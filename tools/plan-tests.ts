@@ -78,7 +78,7 @@ export interface TestPlan {
 }
 
 /** True when the file's first line says why it is slow. */
-function isSlow(root: string, file: string): boolean {
+export function isSlow(root: string, file: string): boolean {
   return slowPattern.test(readFileSync(`${root}/${file}`, 'utf8'));
 }
 

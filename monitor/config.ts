@@ -18,6 +18,7 @@ import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts'
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
 import { mailFolderSetting } from '#service-kit/mail/settings.ts';
+import { preparedStatementsSetting } from '#service-kit/postgres/settings.ts';
 import { redisUrlSetting } from '#service-kit/redis/settings.ts';
 import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts';
 import { webhookPrivateTargetsSetting } from '#service-kit/webhooks/settings.ts';
@@ -88,6 +89,7 @@ export const monitorSettings = {
     'The same database with a read-only role, for plans, health and metrics.',
     'unset: read-only sessions of the other role',
   ),
+  preparedStatements: preparedStatementsSetting,
   factsPlace: factsUrlSetting(
     'SVC_FACTS_URL',
     'ClickHouse for the traffic facts of large installations, 25.8 or newer, such as clickhouse://user:password@host:8123/database or https://user:password@host:8443/database; docs/operating/clickhouse.md. Identical on every service of the monitor.',

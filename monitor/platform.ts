@@ -60,6 +60,7 @@ export function createPlatform(config: MonitorConfig, overrides: Overrides): Pla
       readerUrl: config.readerDatabaseUrl,
       programDir: config.programDir,
       migrations,
+      prepares: config.preparedStatements,
       ...(overrides.embedded && { embedded: overrides.embedded }),
       reporter,
     });

@@ -21,6 +21,7 @@ import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts'
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
 import { mailFolderSetting } from '#service-kit/mail/settings.ts';
+import { preparedStatementsSetting } from '#service-kit/postgres/settings.ts';
 import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts';
 import { webhookPrivateTargetsSetting } from '#service-kit/webhooks/settings.ts';
 
@@ -58,6 +59,7 @@ export const operationsSettings = {
     'SVC_OPERATIONS_DATABASE_URL',
     'PostgreSQL (15 or newer) of operations; unset: an embedded server in the data directory.',
   ),
+  preparedStatements: preparedStatementsSetting,
   secretsKeyFile: optionalTextSetting(
     `${secretsKeyPrefix}_FILE`,
     'The file with the key of the secrets in the database; the first start makes it. Copies of the database are useless without it: keep its copy elsewhere.',

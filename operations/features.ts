@@ -113,7 +113,7 @@ function createStaffSignOn({ settings, db, clock, secrets }: Platform, accounts:
 }
 
 async function createInfrastructure(platform: Platform, overrides: Overrides): Promise<Infrastructure> {
-  const { settings, db, pool, clock, reporter, wake } = platform;
+  const { settings, db, clock, reporter, wake } = platform;
   const hypervisors =
     overrides.hypervisors?.({ db }) ??
     (await createHypervisors({
@@ -128,7 +128,7 @@ async function createInfrastructure(platform: Platform, overrides: Overrides): P
   const made = await createGateway(gatewaySettings(settings), { db, clock, reporter });
   const gateway = overrides.gateway?.(made) ?? made;
   const payments = createPayments({ db, gateway, clock, reporter });
-  const base = { db, pool, clock, reporter, wake, hypervisors, clusters, catalog };
+  const base = { db, clock, reporter, wake, hypervisors, clusters, catalog };
   // Servers stands above networks, and ordering above servers, so these doors are handed down and across.
   const networks = createNetworks({ ...base, lockServer: lockAttachable, networksMax: settings.networksMax });
   const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });

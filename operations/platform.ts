@@ -67,6 +67,7 @@ export function createOperationsDatabase(
     migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
     // Well beyond any wait of usual work, and short enough that one locked account never holds every connection.
     lockTimeoutMs: 5_000,
+    prepares: settings.preparedStatements,
     embedded,
     reporter,
   });

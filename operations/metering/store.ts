@@ -42,16 +42,12 @@ export async function addCounts(
   counts: readonly CountRow[],
   lockTimeoutMs: number,
 ): Promise<Map<number, number>> {
-  const { rows } = await pool.query<{ tenantId: number; count: number }>({
-    name: 'metering.add-counts',
-    text: addText,
-    values: [
-      counts.map((row) => row.tenantId),
-      counts.map((row) => row.keyId),
-      counts.map((row) => row.count),
-      String(lockTimeoutMs),
-    ],
-  });
+  const { rows } = await pool.query<{ tenantId: number; count: number }>(addText, [
+    counts.map((row) => row.tenantId),
+    counts.map((row) => row.keyId),
+    counts.map((row) => row.count),
+    String(lockTimeoutMs),
+  ]);
   return new Map(rows.map((row) => [row.tenantId, row.count]));
 }
 

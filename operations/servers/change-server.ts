@@ -112,7 +112,7 @@ async function withServer(
   change: (tx: Queryable, server: store.ProvisioningFacts) => Promise<ServerAction>,
 ): Promise<ServerAction> {
   // Whether it is the actor's at all comes before anything else that could be told about it.
-  const found = await store.findServer(deps.pool(), scope, serverId);
+  const found = await store.findServer(deps.db(), scope, serverId);
   if (found === null) throw notFound();
   requireWriter(actor);
   try {

@@ -1,5 +1,4 @@
 /** What servers need from the rest of the program. */
-import type pg from 'pg';
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
@@ -11,7 +10,6 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export interface ServersDeps {
   db: () => Queryable;
-  pool: () => pg.Pool;
   catalog: Catalog;
   addresses: Addresses;
   clusters: Clusters;

@@ -26,7 +26,7 @@ export async function describeServer(
   input: DescribeServerInput,
   precondition?: ChangeHooks['precondition'],
 ): Promise<void> {
-  const server = await store.findServer(deps.pool(), scope, serverId);
+  const server = await store.findServer(deps.db(), scope, serverId);
   if (server === null) throw notFound();
   requireWriter(actor);
   const faults = validateServerFields(input);

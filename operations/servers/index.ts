@@ -151,9 +151,8 @@ export function createServers(deps: ServersDeps): Servers {
     tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
   return {
     work: { jobHandlers: serverJobs(deps), parts: [createPowerObserver(deps)] },
-    findServer: (actor, tenantId, serverId) =>
-      store.findServer(deps.pool(), scope(actor, tenantId), serverId),
-    findServerIn: (tx, actor, tenantId, serverId) => store.findServerIn(tx, scope(actor, tenantId), serverId),
+    findServer: (actor, tenantId, serverId) => store.findServer(deps.db(), scope(actor, tenantId), serverId),
+    findServerIn: (tx, actor, tenantId, serverId) => store.findServer(tx, scope(actor, tenantId), serverId),
     listServers: (actor, tenantId, filter) => store.listServers(deps.db(), scope(actor, tenantId), filter),
     countServers: (actor, tenantId, filter) => store.countServers(deps.db(), scope(actor, tenantId), filter),
     search: (actor, typed, limit) => findServers(deps.db(), scopeOf(actor), typed, limit),
@@ -169,11 +168,11 @@ export function createServers(deps: ServersDeps): Servers {
       describeServer(deps, actor, scope(actor, tenantId), serverId, input, precondition),
     findAction: (actor, tenantId, actionId) => store.findAction(deps.db(), scope(actor, tenantId), actionId),
     async listActions(actor, tenantId, serverId, limit) {
-      if ((await store.findServer(deps.pool(), scope(actor, tenantId), serverId)) === null) throw notFound();
+      if ((await store.findServer(deps.db(), scope(actor, tenantId), serverId)) === null) throw notFound();
       return store.listActions(deps.db(), serverId, limit);
     },
     async pageActions(actor, tenantId, serverId, { limit, beforeId }) {
-      if ((await store.findServer(deps.pool(), scope(actor, tenantId), serverId)) === null) throw notFound();
+      if ((await store.findServer(deps.db(), scope(actor, tenantId), serverId)) === null) throw notFound();
       const [actions, total] = await Promise.all([
         store.listActions(deps.db(), serverId, limit, beforeId),
         store.countActions(deps.db(), serverId),

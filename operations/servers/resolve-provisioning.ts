@@ -98,7 +98,7 @@ async function withFailed(
       if (server === null || server.provisioningState === 'deleted') throw notFound();
       if (server.provisioningState !== 'failed')
         throw new CodedError('servers.not_failed', `Server ${serverId} has not failed provisioning.`);
-      const found = await store.findServer(deps.pool(), 'all', serverId);
+      const found = await store.findServer(deps.db(), 'all', serverId);
       const action = await change(tx);
       await record(tx, actor, {
         operation,

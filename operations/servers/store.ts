@@ -9,7 +9,6 @@ export {
   countByStatus,
   countServers,
   findServer,
-  findServerIn,
   type InventoryRow,
   listInventory,
   listServers,

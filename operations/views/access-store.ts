@@ -35,12 +35,8 @@ export async function findAccess(
   tenantIds: readonly number[],
   gateway: string,
 ): Promise<AccessFacts[]> {
-  const query = {
-    name: 'billing.find-access',
-    text: `${accessColumns} where t.id = any($1::bigint[])`,
-    values: [tenantIds, gateway],
-  };
-  return (await pool.query<AccessFacts>(query)).rows;
+  const text = `${accessColumns} where t.id = any((select $1::bigint[])::bigint[])`;
+  return (await pool.query<AccessFacts>(text, [tenantIds, gateway])).rows;
 }
 
 /** Active accounts with negative credit. */

@@ -164,7 +164,7 @@ export {
 } from './server-list-store.ts';
 export { findOwnedServer, type OwnedServer } from './server-owner-store.ts';
 export { clusterLocation, nodeServers, serverSizes } from './server-part-store.ts';
-export { actionFields, findServer, findServerIn, rfc3339 } from './server-store.ts';
+export { actionFields, findServer, rfc3339 } from './server-store.ts';
 export { type DaySpending, listDaySpending } from './spending-store.ts';
 export { chargeableTenant, organizationTenants, ownsTenant } from './tenant-part-store.ts';
 export type { TenantStatus } from './tenant-status.ts';

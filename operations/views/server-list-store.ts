@@ -34,7 +34,7 @@ export interface ServerFilter {
 
 function conditionsOf(scope: Scope, filter: ServerFilter) {
   const conditions = [sql`s.provisioning_state <> 'deleted'`];
-  if (scope !== 'all') conditions.push(sql`s.tenant_id = any(${[...scope]}::bigint[])`);
+  if (scope !== 'all') conditions.push(ofTenants(scope));
   if (filter.name !== undefined) conditions.push(sql`s.name = ${filter.name}`);
   if (filter.plan !== undefined) conditions.push(sql`p.slug = ${filter.plan}`);
   if (filter.location !== undefined) conditions.push(sql`l.slug = ${filter.location}`);
@@ -50,6 +50,14 @@ function conditionsOf(scope: Scope, filter: ServerFilter) {
   for (const term of filter.labels ?? []) conditions.push(labelCondition(term));
   if (filter.search !== undefined) conditions.push(searchCondition(filter.search));
   return conditions;
+}
+
+/** By equality for a scope of one, as of every call of the API: PostgreSQL keeps a plan of that, and none for a list of one. */
+function ofTenants(scope: readonly number[]) {
+  const [only, ...others] = scope;
+  return only !== undefined && others.length === 0
+    ? sql`s.tenant_id = ${only}`
+    : sql`s.tenant_id = any(${[...scope]}::bigint[])`;
 }
 
 function labelCondition({ key, is, value }: LabelTerm) {

@@ -1,6 +1,5 @@
 /** A server with everything that its view shows. */
 import { CompiledQuery } from 'kysely';
-import type pg from 'pg';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Scope } from './scope.ts';
 import type { Server } from './server.ts';
@@ -71,20 +70,9 @@ export const serverText = `
     (${currentAction}) as "currentAction"
   from servers s ${catalogJoins}`;
 
-export async function findServer(pool: pg.Pool, scope: Scope, serverId: number): Promise<Server | null> {
-  const ofOwner = scope === 'all' ? 'true' : 's.tenant_id = any($2::bigint[])';
-  const { rows } = await pool.query<Server>({
-    name: scope === 'all' ? 'servers.find-any' : 'servers.find-owned',
-    text: `${serverText} where s.id = $1 and ${ofOwner} and s.provisioning_state <> 'deleted'`,
-    values: scope === 'all' ? [serverId] : [serverId, scope],
-  });
-  return rows[0] ?? null;
-}
-
-/** The same in a transaction, so that it sees what that holds locked. */
-export async function findServerIn(tx: Queryable, scope: Scope, serverId: number): Promise<Server | null> {
+export async function findServer(db: Queryable, scope: Scope, serverId: number): Promise<Server | null> {
   const ofOwner = scope === 'all' ? 'true' : 's.tenant_id = any($2::bigint[])';
   const text = `${serverText} where s.id = $1 and ${ofOwner} and s.provisioning_state <> 'deleted'`;
   const values = scope === 'all' ? [serverId] : [serverId, scope];
-  return (await tx.executeQuery<Server>(CompiledQuery.raw(text, values))).rows[0] ?? null;
+  return (await db.executeQuery<Server>(CompiledQuery.raw(text, values))).rows[0] ?? null;
 }

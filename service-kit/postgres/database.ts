@@ -10,6 +10,7 @@ import { speakCopy } from './copy.ts';
 import { checkPlace, type EmbeddedUse } from './database-place.ts';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 import { applyMigrations, findMissingMigrations } from './migrations.ts';
+import { prepareStatements } from './prepare.ts';
 import type { Queryable } from './queryable.ts';
 
 const kitMigrations = fileURLToPath(new URL('../migrations', import.meta.url));
@@ -31,6 +32,8 @@ export interface DatabaseOptions {
   readerUrl?: string | null;
   /** `own` when absent. */
   embedded?: EmbeddedUse;
+  /** Connections prepare their statements, true when absent; false behind a pooler that hands one to several clients. */
+  prepares?: boolean;
   reporter: Reporter;
 }
 
@@ -66,6 +69,9 @@ pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
 /** Longer than any statement of ours takes: what is silent for so long hangs on a connection that is only half there. */
 const usualAnswerMs = 120_000;
 const readerConnections = 4;
+
+/** A connection's prepared statements take memory of the server, and a text that was asked once may never come again. */
+const connectionSeconds = 1_800;
 
 /**
  * A client whose connection is cut when a statement is not answered in time, or when nothing of a COPY has moved for as long. TCP
@@ -108,13 +114,26 @@ function createTimeoutClient(answerMs: number): typeof pg.Client {
   };
 }
 
+export interface PoolOptions {
+  isReadOnly?: boolean;
+  answerMs?: number;
+  lockTimeoutMs?: number | undefined;
+  /**
+   * Statements are prepared by the connections. `always`: each is planned once, for all values; for tests, whose tables are so
+   * small that planning costs more than all else.
+   */
+  prepares?: boolean | 'always';
+}
+
 /** A pool that does not bring the process down when the server restarts, with kysely over it. */
 export function createPool(
   connectionString: string,
   max: number,
-  options: { isReadOnly?: boolean; answerMs?: number; lockTimeoutMs?: number | undefined } = {},
+  options: PoolOptions = {},
 ): { pool: pg.Pool; db: Queryable } {
+  const { prepares = true } = options;
   const settings = [
+    ...(prepares === 'always' ? ['-c plan_cache_mode=force_generic_plan'] : []),
     ...(options.isReadOnly ? ['-c default_transaction_read_only=on'] : []),
     ...(options.lockTimeoutMs === undefined ? [] : [`-c lock_timeout=${options.lockTimeoutMs}`]),
   ];
@@ -123,6 +142,7 @@ export function createPool(
     max,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 30_000,
+    maxLifetimeSeconds: connectionSeconds,
     Client: createTimeoutClient(options.answerMs ?? usualAnswerMs),
     ...(settings.length === 0 ? {} : { options: settings.join(' ') }),
   });
@@ -131,6 +151,7 @@ export function createPool(
   // process instead of failing the query that waits on it.
   pool.on('connect', (client) => {
     client.on('error', () => {});
+    if (prepares) prepareStatements(client, prepares === 'always');
     speakCopy(client);
   });
   return { pool, db: new Kysely({ dialect: new PostgresDialect({ pool }) }) };
@@ -179,9 +200,10 @@ export function createDatabase(options: DatabaseOptions): Database {
         await embedded?.stop();
         throw error;
       }
-      const reading = createPool(options.readerUrl ?? url, readerConnections, { isReadOnly: true });
-      const { lockTimeoutMs } = options;
-      open = { ...createPool(url, options.connectionsMax ?? 20, { lockTimeoutMs }), reader: reading.db };
+      const { lockTimeoutMs, prepares = true } = options;
+      const readerUrl = options.readerUrl ?? url;
+      const { db: reader } = createPool(readerUrl, readerConnections, { isReadOnly: true, prepares });
+      open = { ...createPool(url, options.connectionsMax ?? 20, { lockTimeoutMs, prepares }), reader };
     },
     async stop() {
       await Promise.all([open?.db.destroy(), open?.reader.destroy()]);

@@ -26,3 +26,9 @@ export function isLockTimeout(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return code === '55P03' || code === '40P01';
 }
+
+/** Whether a prepared statement can't run because a type in its answer has changed since. */
+export function isStalePlan(error: unknown): boolean {
+  const fault = error as { code?: unknown; message?: unknown } | null;
+  return fault?.code === '0A000' && /^cached plan must not change/.test(String(fault.message));
+}

@@ -17,6 +17,7 @@ export {
 export type { EmbeddedUse } from './database-place.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 export { isConnectionFailure, isLockTimeout, isUniqueViolation } from './failures.ts';
+export { withCustomPlans } from './prepare.ts';
 export type { Queryable } from './queryable.ts';
 export { readNowMs } from './read-now.ts';
 export { createRowWriter, type RowWriter } from './row-writer.ts';

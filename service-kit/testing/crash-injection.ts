@@ -23,7 +23,7 @@ type Query = (...args: unknown[]) => Promise<unknown>;
 
 /** Connections of their own to this database, for one process. */
 export function createCrashingDatabase(url: string, { statements, from }: CrashPoint): CrashingDatabase {
-  const { pool, db } = createPool(url, 6);
+  const { pool, db } = createPool(url, 6, { prepares: 'always' });
   const clients = new Set<pg.PoolClient>();
   let left = statements;
   let isCounting = from === undefined;

@@ -15,7 +15,6 @@ import { createPool } from '#service-kit/postgres/database.ts';
 import { startDetachedServer } from '#service-kit/postgres/detached.ts';
 import { applyMigrations, readMigrations } from '#service-kit/postgres/migrations.ts';
 import type { Queryable } from '#service-kit/postgres/queryable.ts';
-import { planOnce } from './plan-once.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const kitMigrations = fileURLToPath(new URL('../migrations', import.meta.url));
@@ -61,10 +60,11 @@ export async function createTestDatabase(program: string, kept?: string): Promis
   }
 
   // Each connection is a process that reads the catalogue and plans its statements anew.
-  const { pool, db } = createPool(urlOf(name), 6);
-  const { db: reader, pool: readerPool } = createPool(urlOf(name), 2, { isReadOnly: true });
-  // A test's tables are small: to plan a statement takes longer than to run it.
-  for (const one of [pool, readerPool]) planOnce(one);
+  const { pool, db } = createPool(urlOf(name), 6, { prepares: 'always' });
+  const { db: reader, pool: readerPool } = createPool(urlOf(name), 2, {
+    isReadOnly: true,
+    prepares: 'always',
+  });
   const drop = async () => {
     await Promise.all([db.destroy(), reader.destroy()]);
     const client = new pg.Client({ connectionString: serverUrl });

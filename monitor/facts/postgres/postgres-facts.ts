@@ -1,6 +1,6 @@
 /** The fact store on PostgreSQL: tables partitioned by day (pairs by hour), filled by COPY. */
 import { CodedError } from '#common/errors/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Queryable, withCustomPlans } from '#service-kit/postgres/index.ts';
 import type { NameApplication } from '../contract/collect-facts.ts';
 import { controlTransaction } from '../contract/control-scope.ts';
 import { explainRows } from '../contract/explain-rows.ts';
@@ -41,7 +41,8 @@ const queryCanceled = '57014';
 
 /** The default engine. */
 export function createFactStore(deps: FactStoreDeps): FactStore {
-  const { db, exploreMs = exploreMsDefault } = deps;
+  const { exploreMs = exploreMsDefault } = deps;
+  const db = () => withCustomPlans(deps.db());
   const partitions = createPartitionMaker();
   const covered = <T>(range: SiteRange, work: (trx: Queryable, coverage: Coverage) => Promise<T>) =>
     readCovered(db(), range, work);

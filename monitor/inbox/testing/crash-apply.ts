@@ -11,7 +11,6 @@ import { captureMinute, createSpool, host, testMinute, usageRow } from '#monitor
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createCrashingDatabase } from '#service-kit/testing/crash-injection.ts';
 import type { TestDatabase } from '#service-kit/testing/index.ts';
-import { planOnce } from '#service-kit/testing/plan-once.ts';
 import { compose, type Monitor } from '../../composition.ts';
 import { readConfig } from '../../config.ts';
 
@@ -38,8 +37,6 @@ export interface WholeProcess extends AsyncDisposable {
 
 export function startWholeProcess(database: TestDatabase, openFacts: OpenFacts): WholeProcess {
   const { monitor, database: own } = startProcess(database, openFacts, Number.POSITIVE_INFINITY);
-  // The same statements at each crash point, on small tables: to plan them costs more than to run them.
-  planOnce(own.pool);
   return { monitor, openFacts, [Symbol.asyncDispose]: () => own[Symbol.asyncDispose]() };
 }
 

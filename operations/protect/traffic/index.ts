@@ -10,7 +10,7 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import { record } from '#service-kit/audit/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Queryable, withCustomPlans } from '#service-kit/postgres/index.ts';
 import { openExploration } from './explore-traffic.ts';
 import { createTrafficRetention } from './jobs.ts';
 import type { ProtectTraffic } from './protect-traffic.ts';
@@ -99,14 +99,16 @@ export interface ProtectTrafficDeps extends ReceiveTelemetryDeps {
 }
 
 export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
+  /** For ranges of minutes, hours and days. */
+  const ranges = () => withCustomPlans(deps.db());
   return {
     work: { parts: [createTrafficRetention(deps)] },
     receive: (scope, request) => receiveTelemetry(deps, scope, request),
-    read: (actor, subject, range) => readTraffic(deps.db(), actor, subject, range),
-    readSteps: (actor, subject, range) => readSteps(deps.db(), actor, subject, range),
+    read: (actor, subject, range) => readTraffic(ranges(), actor, subject, range),
+    readSteps: (actor, subject, range) => readSteps(ranges(), actor, subject, range),
     readAddresses: (actor, subject) => readAddresses(deps.db(), actor, subject),
     readStatus: (actor, subject) => readStatus(deps.db(), actor, subject),
-    readApplications: (actor, subject) => readApplications(deps.db(), actor, subject),
+    readApplications: (actor, subject) => readApplications(ranges(), actor, subject),
     readLatest: (actor, serverIds) => readLatest(deps.db(), actor, serverIds),
     async readSources(actor, projectId) {
       requireStaff(actor);
@@ -134,12 +136,12 @@ export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
           return true;
         });
     },
-    readUsage: (actor, subject, query) => readUsage(deps.db(), actor, subject, query),
-    readTotals: (actor, subject, range, of) => readTotals(deps.db(), actor, subject, range, of),
-    readServerSteps: (actor, subject, query, of) => readServerSteps(deps.db(), actor, subject, query, of),
-    readApplicationUse: (actor, subject, range) => readApplicationUse(deps.db(), actor, subject, range),
-    readApplicationSteps: (actor, subject, query) => readApplicationSteps(deps.db(), actor, subject, query),
-    readMinutes: (actor, subject, range) => readMinutes(deps.db(), actor, subject, range),
-    explore: (actor, ask) => openExploration(deps.db(), actor, ask),
+    readUsage: (actor, subject, query) => readUsage(ranges(), actor, subject, query),
+    readTotals: (actor, subject, range, of) => readTotals(ranges(), actor, subject, range, of),
+    readServerSteps: (actor, subject, query, of) => readServerSteps(ranges(), actor, subject, query, of),
+    readApplicationUse: (actor, subject, range) => readApplicationUse(ranges(), actor, subject, range),
+    readApplicationSteps: (actor, subject, query) => readApplicationSteps(ranges(), actor, subject, query),
+    readMinutes: (actor, subject, range) => readMinutes(ranges(), actor, subject, range),
+    explore: (actor, ask) => openExploration(ranges(), actor, ask),
   };
 }

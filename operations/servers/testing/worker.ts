@@ -13,7 +13,7 @@ import { serverJobs } from '#operations/servers/jobs.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 
-const { pool, db: connected } = createPool(process.argv[2]!, 4);
+const { db: connected } = createPool(process.argv[2]!, 4);
 const db = () => connected;
 const payments = createPayments({
   db,
@@ -35,7 +35,6 @@ const shared = {
 };
 const deps = {
   ...shared,
-  pool: () => pool,
   addresses: createAddresses({ db }),
   networks: createNetworks({
     ...shared,

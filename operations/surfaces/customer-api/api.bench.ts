@@ -1,7 +1,8 @@
 /**
- * What an authenticated, metered call costs beside a bare Fastify route that reads the same server with one named statement
- * and returns the same JSON: same run, one process, real PostgreSQL with every safety on, 100 connections from another
- * thread, over 25 keys of one account.
+ * What an authenticated, metered call costs beside a bare Fastify route that reads the same server with one statement and
+ * returns the same JSON: same run, one process, real PostgreSQL with every safety on, 100 connections from another thread,
+ * over 25 keys of one account. Then reads of a server and of the list of servers by 1, 16 and 64 clients, with prepared
+ * statements and with statements that are planned at each call, in turn.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
@@ -24,17 +25,30 @@ import { showServer } from './views.ts';
 
 export const name = 'api';
 
-const rounds = 5;
+const rounds = 3;
 const connections = 100;
 const keyCount = 25;
 
-export async function run(report: (line: string) => void): Promise<void> {
+interface Demo {
+  /** Operations' folder in the data directory. */
+  dir: string;
+  url: string;
+  port: number;
+  features: Features;
+  serverId: number;
+  keys: string[];
+  stop(): Promise<void>;
+}
+
+/** The demo world, whose customer has keys that no limit holds up. */
+async function startDemo(prepares: boolean): Promise<Demo> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   const settings = readOperationsSettings({
     SVC_DATA_DIR: folder,
     SVC_OPERATIONS_PORT: '0',
     SVC_API_KEY_REQUESTS_PER_MINUTE: '1000000',
     API_INCLUDED_REQUESTS_PER_MONTH: '1000000',
+    SVC_PREPARED_STATEMENTS: prepares ? '1' : '0',
   });
   const features = await compose(settings, { reporter: silentReporter });
   const http = await features.createServer();
@@ -46,9 +60,77 @@ export async function run(report: (line: string) => void): Promise<void> {
     order: 'oldest',
     limit: 1,
   });
-  const id = server!.id;
-  const keys = await issueKeys(features, demo.tenant_id);
+  return {
+    dir,
+    url: http.url,
+    port: Number(new URL(http.url).port),
+    features,
+    serverId: server!.id,
+    keys: await issueKeys(features, demo.tenant_id),
+    async stop() {
+      await stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
 
+export async function run(report: (line: string) => void): Promise<void> {
+  const [prepared, planned] = [await startDemo(true), await startDemo(false)];
+  const worker = new Worker(new URL('./testing/worker.ts', import.meta.url));
+  worker.setMaxListeners(0);
+  const measure = (port: number, path: string, keys: readonly string[], clients: number) => {
+    const headers = keys.map((key) => ({ authorization: `Bearer ${key}` }));
+    return ask(worker, { port, path, headers, connections: clients, warmUpMs: 500, durationMs: 2_000 });
+  };
+  await compareWithBare(prepared, measure, report);
+  for (const path of [`/api/v2/servers/${prepared.serverId}`, '/api/v2/servers'])
+    for (const clients of [1, 16, 64]) {
+      const runs = { planned: [] as Cost[], prepared: [] as Cost[] };
+      for (let round = 0; round < rounds; round += 1) {
+        runs.planned.push(await costOf(planned, () => measure(planned.port, path, planned.keys, clients)));
+        runs.prepared.push(
+          await costOf(prepared, () => measure(prepared.port, path, prepared.keys, clients)),
+        );
+      }
+      for (const [how, costs] of Object.entries(runs)) {
+        const [rate, database, own] = [0, 1, 2].map((place) => median(costs.map((cost) => cost[place]!)));
+        report(
+          `GET ${path}, ${clients} clients, ${how.padEnd(8)} ${Math.round(rate!)} requests/s, ${database!.toFixed(2)} ms of processor time of PostgreSQL and ${own!.toFixed(2)} ms of ours`,
+        );
+      }
+    }
+  await worker.terminate();
+  for (const demo of [prepared, planned]) await demo.stop();
+}
+
+/** Requests a second; milliseconds of processor time of PostgreSQL and of this process for each, the warm-up's included. */
+type Cost = readonly [rate: number, database: number, own: number];
+
+async function costOf(demo: Demo, measure: () => Promise<LoadResult>): Promise<Cost> {
+  const before = [await databaseMs(demo), process.cpuUsage()] as const;
+  const { answers, all, seconds } = await measure();
+  const { user, system } = process.cpuUsage(before[1]);
+  return [answers / seconds, ((await databaseMs(demo)) - before[0]) / all, (user + system) / 1_000 / all];
+}
+
+/** Processor time of the demo's PostgreSQL so far: of the server and of its connections, those that are closed included. */
+async function databaseMs({ dir }: Demo): Promise<number> {
+  const server = (await readFile(join(dir, 'postgres/data/postmaster.pid'), 'utf8')).split('\n')[0]!;
+  const children = (await readFile(`/proc/${server}/task/${server}/children`, 'utf8')).trim().split(' ');
+  const ticksOf = async (pid: string, places: readonly number[]) => {
+    const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return places.reduce((sum, place) => sum + Number(fields[place] ?? 0), 0);
+  };
+  // User and system time, and those of children that have ended.
+  const all = [ticksOf(server, [11, 12, 13, 14]), ...children.map((pid) => ticksOf(pid, [11, 12]))];
+  return (await Promise.all(all)).reduce((sum, ticks) => sum + ticks, 0) * 10;
+}
+
+type Measure = (port: number, path: string, keys: readonly string[], clients: number) => Promise<LoadResult>;
+
+async function compareWithBare(demo: Demo, measure: Measure, report: (line: string) => void): Promise<void> {
+  const { features, serverId: id } = demo;
   const bare = Fastify();
   bare.get<{ Params: { id: string } }>(
     '/servers/:id',
@@ -59,30 +141,17 @@ export async function run(report: (line: string) => void): Promise<void> {
     },
   );
   await bare.listen({ host: '127.0.0.1', port: 0 });
-  const worker = new Worker(new URL('./testing/worker.ts', import.meta.url));
-  const measure = (port: number, path: string, headers: Record<string, string>[]) =>
-    ask(worker, { port, path, headers, connections, warmUpMs: 500, durationMs: 3_000 });
-  const barePort = (bare.server.address() as AddressInfo).port;
-  const apiPort = Number(new URL(http.url).port);
-  const headers = keys.map((key) => ({ authorization: `Bearer ${key}` }));
-  await requireSameJson(
-    `http://127.0.0.1:${barePort}/servers/${id}`,
-    `${http.url}/api/v2/servers/${id}`,
-    keys[0]!,
-  );
-
+  const { port } = bare.server.address() as AddressInfo;
+  const [own, full] = [`/servers/${id}`, `/api/v2/servers/${id}`];
+  await requireSameJson(`http://127.0.0.1:${port}${own}`, `${demo.url}${full}`, demo.keys[0]!);
   const rates = { bare: [] as number[], api: [] as number[] };
   for (let round = 0; round < rounds; round += 1) {
-    rates.bare.push(await measure(barePort, `/servers/${id}`, [{}]));
-    rates.api.push(await measure(apiPort, `/api/v2/servers/${id}`, headers));
+    rates.bare.push(rateOf(await measure(port, own, demo.keys, connections)));
+    rates.api.push(rateOf(await measure(demo.port, full, demo.keys, connections)));
   }
-  await worker.terminate();
   await bare.close();
-  await stop();
-  await rm(folder, { recursive: true, force: true });
-
   const ratios = rates.api.map((rate, round) => rate / rates.bare[round]!);
-  report(`bare route, one named statement:     ${Math.round(median(rates.bare))} requests/s`);
+  report(`bare route, one statement:           ${Math.round(median(rates.bare))} requests/s`);
   report(`authenticated and metered GET:       ${Math.round(median(rates.api))} requests/s`);
   report(`ratio (median of ${rounds} rounds):         ${median(ratios).toFixed(2)}`);
 }
@@ -118,7 +187,9 @@ async function issueKeys(features: Features, tenantId: number): Promise<string[]
   return (await Promise.all(issued)).map(({ token }) => token);
 }
 
-async function ask(worker: Worker, order: LoadOrder): Promise<number> {
+const rateOf = ({ answers, seconds }: LoadResult) => answers / seconds;
+
+async function ask(worker: Worker, order: LoadOrder): Promise<LoadResult> {
   const answered = new Promise<LoadResult>((resolve, reject) => {
     worker.once('message', resolve);
     worker.once('error', reject);
@@ -126,7 +197,7 @@ async function ask(worker: Worker, order: LoadOrder): Promise<number> {
   worker.postMessage(order);
   const result = await answered;
   if (result.failures > 0) throw new Error(`${result.failures} of ${result.answers} answers were not 200`);
-  return result.answers / result.seconds;
+  return result;
 }
 
 function median(values: readonly number[]): number {

@@ -22,7 +22,6 @@ import { createPool } from '#service-kit/postgres/database.ts';
 import type { Queryable } from '#service-kit/postgres/queryable.ts';
 import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
-import { planOnce } from '#service-kit/testing/plan-once.ts';
 import { type Listing, Model, type Names } from './device-model.ts';
 
 export const name = 'device-model';
@@ -181,8 +180,7 @@ async function perform(run: Run, one: Step): Promise<string | null> {
 /** One connection, so that its clock applies to every statement. */
 async function openStage(plant: Plant) {
   const database = await createTestDatabase('monitor');
-  const { pool, db } = createPool(database.url, 1);
-  planOnce(pool);
+  const { pool, db } = createPool(database.url, 1, { prepares: 'always' });
   // Durability does not matter here.
   await pool.query('set synchronous_commit = off');
   await pool.query(

@@ -47,7 +47,6 @@ export interface OrderingOptions {
 export function createOrdering(url: string, options: OrderingOptions): Ordering {
   const opened = createPool(url, options.connections ?? 10);
   const db = () => opened.db;
-  const pool = () => opened.pool;
   const abandonSeconds = options.abandonSeconds ?? 120;
   const base = { db, clock: systemClock, reporter: silentReporter };
   const paymentsDeps = { ...base, gateway: options.gateway, abandonSeconds };
@@ -88,7 +87,6 @@ export function createOrdering(url: string, options: OrderingOptions): Ordering 
     ordering: createFeature({ ...shared, orders }),
     servers: createServers({
       ...shared,
-      pool,
       addresses: createAddresses({ db }),
       findRootPassword: orders.findRootPassword,
     }),

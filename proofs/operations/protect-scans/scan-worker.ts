@@ -10,7 +10,6 @@ import { createAddresses } from '#operations/addresses/index.ts';
 import { requestScan } from '#operations/protect/scans/request-scan.ts';
 import { plantSql } from '#operations/testing/planted-sql.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
-import { planOnce } from '#service-kit/testing/plan-once.ts';
 import { gateKey } from './scan-gate.ts';
 
 export interface Click {
@@ -48,8 +47,7 @@ const withGate = (text: string) =>
 
 let bug: Bug | null = null;
 plantSql((text) => withGate(bug === null ? text : changes[bug](text)));
-const { db, pool } = createPool(process.argv[2]!, 12);
-planOnce(pool);
+const { db } = createPool(process.argv[2]!, 12, { prepares: 'always' });
 const addresses = createAddresses({ db: () => db });
 const deps = { db: () => db, addresses, isDocumentationGlobal: true };
 process.stdout.write('ready\n');

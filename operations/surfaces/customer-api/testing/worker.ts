@@ -19,6 +19,8 @@ export interface LoadOrder {
 /** What it gets back. */
 export interface LoadResult {
   answers: number;
+  /** With those of the warm-up and of the end. */
+  all: number;
   failures: number;
   seconds: number;
 }
@@ -30,7 +32,7 @@ async function measure(order: LoadOrder): Promise<LoadResult> {
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     return `GET ${order.path} HTTP/1.1\r\nhost: localhost\r\n${lines.join('')}\r\n`;
   });
-  const state = { isCounting: false, isOver: false, answers: 0, failures: 0 };
+  const state = { isCounting: false, isOver: false, answers: 0, all: 0, failures: 0 };
   const connections = Array.from({ length: order.connections }, (_, index) =>
     talk(order.port, requests[index % requests.length]!, state),
   );
@@ -41,14 +43,14 @@ async function measure(order: LoadOrder): Promise<LoadResult> {
   state.isOver = true;
   const seconds = (performance.now() - start) / 1000;
   await Promise.all(connections);
-  return { answers: state.answers, failures: state.failures, seconds };
+  return { answers: state.answers, all: state.all, failures: state.failures, seconds };
 }
 
 /** Sends the request, waits for the whole answer, and so on until it is over. */
 function talk(
   port: number,
   request: string,
-  state: { isCounting: boolean; isOver: boolean; answers: number; failures: number },
+  state: { isCounting: boolean; isOver: boolean; answers: number; all: number; failures: number },
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: '127.0.0.1', port, noDelay: true });
@@ -63,6 +65,7 @@ function talk(
       if (end < 0) return;
       const length = Number(/\r\ncontent-length: (\d+)/i.exec(received.slice(0, end + 2))?.[1] ?? 0);
       if (received.length < end + 4 + length) return;
+      state.all += 1;
       if (state.isCounting && !state.isOver) {
         state.answers += 1;
         if (!received.startsWith('HTTP/1.1 200 ')) state.failures += 1;

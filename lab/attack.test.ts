@@ -66,7 +66,7 @@ const marks: Record<
     packet.version === 4
       ? packet.protocol === 1 && packet.type === 8
       : packet.protocol === 58 && packet.type === 128,
-  gre_flood: (packet) => packet.protocol === 47,
+  protocol_flood: (packet) => packet.protocol === 47,
   amplification: (packet) =>
     packet.protocol === udp && reflectors.some((reflector) => reflector.port === packet.sourcePort),
   fragment_flood: (packet) => packet.protocol === udp && packet.isFragment,

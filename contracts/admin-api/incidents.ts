@@ -1,5 +1,6 @@
 /** The incident feed (NET-4.g, NET-3.2): what the monitor says of attacks, and what operations made of it. */
 import { type Static, Type } from 'typebox';
+import { attackClasses, attackClassRows } from '../attack-classes.ts';
 import { Count, Id, Nullable, Share, Timestamp } from '../scalars.ts';
 import type { FeedContract } from './contract.ts';
 
@@ -10,23 +11,11 @@ const Uuid = Type.String({
 const Rate = Type.Number({ minimum: 0, maximum: 1e15 });
 const strict = { additionalProperties: false } as const;
 
-/** In the order in which a sensor considers them. */
-export const incidentClasses = [
-  'fragment_flood',
-  'amplification',
-  'syn_flood',
-  'synack_reflection',
-  'ack_flood',
-  'rst_flood',
-  'udp_flood',
-  'icmp_flood',
-  'gre_flood',
-  'connection_flood',
-  'high_volume',
-  'other',
-] as const;
-const IncidentClass = Type.Enum(incidentClasses);
-export type IncidentClass = Static<typeof IncidentClass>;
+/** Classes of before are those of older monitors: `attackClassOf` reads them. */
+const IncidentClass = Type.Enum([
+  ...attackClasses,
+  ...attackClasses.flatMap((name) => attackClassRows[name].formerly ?? []),
+]);
 
 const IncidentState = Type.Enum(['active', 'stale', 'recovered']);
 export type IncidentState = Static<typeof IncidentState>;
@@ -41,6 +30,22 @@ export const IncidentAction = Type.Object(
   strict,
 );
 export type IncidentAction = Static<typeof IncidentAction>;
+
+const VectorDetails = Type.Object(
+  {
+    source_ports: Type.Array(Type.Integer({ minimum: 0, maximum: 65_535 }), { maxItems: 8 }),
+    protocols: Type.Array(Type.Integer({ minimum: 0, maximum: 255 }), { maxItems: 8 }),
+    started_at: Timestamp,
+    last_observed_at: Timestamp,
+    peak: Type.Object({ bps: Rate, pps: Rate }, strict),
+  },
+  {
+    ...strict,
+    description:
+      'A vector over the whole incident; missing where the sensor is older. Only with `ddos_incident_vectors`.',
+  },
+);
+export type VectorDetails = Static<typeof VectorDetails>;
 
 /** One incident of the monitor. `revision` grows with every change; times are the sensor's own. No source address crosses. */
 export const Incident = Type.Object(
@@ -64,6 +69,7 @@ export const Incident = Type.Object(
           packets_share: Share,
           bytes_share: Share,
           ports: Type.Array(Type.Integer({ minimum: 0, maximum: 65_535 }), { maxItems: 8 }),
+          details: Type.Optional(VectorDetails),
         },
         strict,
       ),
@@ -124,7 +130,11 @@ export type IncidentOutcomes = Static<typeof IncidentOutcomes>;
 export const incidentsContract = {
   permission: 'ddos_incident_ingest',
   required: { ddos_incident_ingest: true, ddos_incident_contract_version: 1 },
-  optional: { ddos_drill_mail: true, ddos_drill_mail_version: 1 },
+  optional: {
+    ...{ ddos_drill_mail: true, ddos_drill_mail_version: 1 },
+    // Details of vectors, and the classes that `attack-classes.ts` knows since this version.
+    ...{ ddos_incident_vectors: true, ddos_incident_vectors_version: 1 },
+  },
   path: '/protect/incidents/',
   request: IncidentsRequest,
   answer: IncidentOutcomes,

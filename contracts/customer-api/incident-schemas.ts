@@ -1,21 +1,8 @@
 /** Bodies about attacks. Sources of an attack are in none of them. */
 import { type Static, Type } from 'typebox';
+import { type AttackClass, attackClasses } from '../attack-classes.ts';
 import { Id, Nullable, OneOf, Pagination } from './schema-kit.ts';
 
-const incidentClasses = [
-  'fragment_flood',
-  'amplification',
-  'syn_flood',
-  'synack_reflection',
-  'ack_flood',
-  'rst_flood',
-  'udp_flood',
-  'icmp_flood',
-  'gre_flood',
-  'connection_flood',
-  'high_volume',
-  'other',
-] as const;
 export const incidentStates = ['active', 'stale', 'recovered'] as const;
 const incidentSeverities = ['attack', 'info'] as const;
 
@@ -34,9 +21,9 @@ export const Incident = Type.Object(
     server_id: Id,
     address: Type.String({ description: 'Address of the server that is attacked, or that attacks.' }),
     direction: OneOf(['inbound', 'outbound'], '`outbound`: the server sends the attack.'),
-    class: Type.Unsafe<(typeof incidentClasses)[number]>({
+    class: Type.Unsafe<AttackClass>({
       type: 'string',
-      enum: [...incidentClasses],
+      enum: [...attackClasses],
       description:
         'The largest part of the attack. `high_volume`: traffic above the threshold without a known pattern.',
       examples: ['syn_flood'],
@@ -82,13 +69,25 @@ export const Incident = Type.Object(
     ),
     vectors: Type.Array(
       Type.Object({
-        class: OneOf(incidentClasses),
+        class: OneOf(attackClasses),
         packets_share: share('Part of the packets.', 0.97),
         bytes_share: share('Part of the bytes.', 0.95),
         ports: Type.Array(Type.Integer({ minimum: 0, maximum: 65_535 }), {
-          description: 'Most frequent ports.',
+          description: 'Most frequent ports of the server; of `amplification` those of the senders.',
           examples: [[443]],
         }),
+        source_ports: Type.Array(Type.Integer({ minimum: 0, maximum: 65_535 }), {
+          description: 'Most frequent ports of the senders of a `udp_flood`.',
+          examples: [[]],
+        }),
+        protocols: Type.Array(Type.Integer({ minimum: 0, maximum: 255 }), {
+          description: 'IP protocols of a `protocol_flood`, such as 47 (GRE).',
+          examples: [[]],
+        }),
+        started_at: Nullable(time('Its first second; null: unknown.', '2026-11-22T10:02:11.000Z')),
+        last_observed_at: Nullable(
+          time('Its last second so far; null: unknown.', '2026-11-22T10:04:40.000Z'),
+        ),
       }),
       { description: 'Parts of the attack, strongest first, at most three.' },
     ),

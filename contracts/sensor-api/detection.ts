@@ -3,23 +3,9 @@
  * limits of what travels. docs/detection.md says how a sensor decides.
  */
 import { type Static, Type } from 'typebox';
+import type { AttackClass } from '../attack-classes.ts';
 
-/** In the order in which a sensor considers them. */
-export const attackClasses = [
-  'fragment_flood',
-  'amplification',
-  'syn_flood',
-  'synack_reflection',
-  'ack_flood',
-  'rst_flood',
-  'udp_flood',
-  'icmp_flood',
-  'gre_flood',
-  'connection_flood',
-  'high_volume',
-  'other',
-] as const;
-export type AttackClass = (typeof attackClasses)[number];
+export { type AttackClass, attackClasses, attackClassOf } from '../attack-classes.ts';
 
 /** `info`: traffic over a threshold that need not be an attack, such as a download or a scan. */
 export const severities = ['attack', 'info'] as const;
@@ -199,7 +185,22 @@ export interface IncidentVector {
   /** 0 to 1, in steps of a millionth; as are the shares of remote prefixes. */
   packetsShare: number;
   bytesShare: number;
+  /** Of the target; of amplification, and of a reflector, those of the source. */
   ports: number[];
+  /** Missing from an older sensor. */
+  details?: VectorDetails;
+}
+
+/** A vector over the whole incident. */
+export interface VectorDetails {
+  /** From which a UDP flood comes. */
+  sourcePorts: number[];
+  /** IP protocols of a `protocol_flood`. */
+  protocols: number[];
+  startedAtMs: number;
+  lastObservedAtMs: number;
+  /** The largest rates of its seconds. */
+  peak: IncidentRate;
 }
 
 /** What was protected from a moment on; another set is another epoch. */

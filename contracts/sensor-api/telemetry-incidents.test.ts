@@ -97,6 +97,26 @@ test('an upload with incidents, epochs and a detector minute comes back as it wa
   assert.deepEqual(minutes[0]!.detector, detector);
 });
 
+test('a vector comes back with its times, peak, source ports and IP protocols; one of an older sensor without', () => {
+  const details = {
+    ...{ sourcePorts: [4096], protocols: [47, 50], startedAtMs: second, lastObservedAtMs: second + 9000 },
+    peak: { bps: 12_800_000, pps: 26_000 },
+  };
+  const older = { class: 'protocol_flood' as const, packetsShare: 0.75, bytesShare: 0.5, ports: [] };
+  const vectors = [{ ...older, details }, older];
+  const sent = upload({ incidents: [{ ...incident, class: 'protocol_flood', vectors }] });
+  assert.deepEqual(decodeUpload(encodeUpload(sent)), sent);
+});
+
+test('what an older sensor calls a GRE flood is a protocol flood', () => {
+  const message = encodeIncident({ ...incident, class: 'gre_flood' as never });
+  const bytes = toBinary(
+    TelemetryUploadSchema,
+    create(TelemetryUploadSchema, { contractVersion: 1, spoolId, sequence: 1n, incidents: [message] }),
+  );
+  assert.equal(decodeUpload(bytes).incidents![0]!.class, 'protocol_flood');
+});
+
 test('a revision that the database has no room for is malformed', () => {
   const sent = (revision: number) => encodeUpload(upload({ incidents: [{ ...incident, revision }] }));
   assert.equal(decodeUpload(sent(2 ** 31 - 1)).incidents![0]!.revision, 2 ** 31 - 1);
@@ -128,6 +148,12 @@ test('an incident that can not be true is malformed', () => {
     'last observed before its start': { lastObservedAt: BigInt(second - 1) },
     'recovered before its start': { recoveredAt: BigInt(second - 1) },
     'a share over 1': { vectors: [create(IncidentVectorSchema, { packetsShare: 1_000_001 })] },
+    'an IP protocol over 255': {
+      vectors: [create(IncidentVectorSchema, { details: { protocols: [256] } })],
+    },
+    'a vector that ended before its start': {
+      vectors: [create(IncidentVectorSchema, { details: { startedAt: BigInt(second) } })],
+    },
     'a port over 65535': { vectors: [create(IncidentVectorSchema, { ports: [70_000] })] },
     'columns that differ': { remotePrefix: ['203.0.113.0/24'], remoteShare: [] },
     'a counter that no double holds': { bytes: 2n ** 60n },

@@ -1,7 +1,7 @@
 /** What a sensor sees of incidents, on the wire. */
 import { create } from '@bufbuild/protobuf';
 import {
-  attackClasses,
+  attackClassOf,
   attackDirections,
   type IncidentObservation,
   type IncidentTarget,
@@ -9,9 +9,15 @@ import {
   type Metric,
   metrics,
   severities,
+  type VectorDetails,
 } from './detection.ts';
 import { captureNameMax } from './telemetry.ts';
-import { type Incident, IncidentSchema, IncidentVectorSchema } from './telemetry_pb.js';
+import {
+  type Incident,
+  IncidentSchema,
+  IncidentVectorSchema,
+  type VectorDetails as WireDetails,
+} from './telemetry_pb.js';
 import {
   canonicalAddressText,
   canonicalPrefixText,
@@ -46,6 +52,7 @@ export function encodeIncident(one: IncidentObservation): Incident {
         packetsShare: millionths(vector.packetsShare),
         bytesShare: millionths(vector.bytesShare),
         ports: vector.ports,
+        ...(vector.details && { details: encodeDetails(vector.details) }),
       }),
     ),
     startedAt: whole(one.startedAtMs),
@@ -75,6 +82,11 @@ export function encodeIncident(one: IncidentObservation): Incident {
     hasEvidence: one.hasEvidence,
   });
 }
+
+const encodeDetails = ({ sourcePorts, protocols, startedAtMs, lastObservedAtMs, peak }: VectorDetails) => ({
+  ...{ sourcePorts, protocols, startedAt: whole(startedAtMs), lastObservedAt: whole(lastObservedAtMs) },
+  ...{ peakBps: whole(peak.bps), peakPps: whole(peak.pps) },
+});
 
 /** The observations in these messages. Throws `telemetry.malformed`. */
 export function decodeIncidents(messages: readonly Incident[]): IncidentObservation[] {
@@ -114,6 +126,7 @@ function decodeIncident(message: Incident): IncidentObservation {
         packetsShare: shareOf(vector.packetsShare),
         bytesShare: shareOf(vector.bytesShare),
         ports: vector.ports.map(portOf),
+        ...(vector.details && { details: decodeDetails(vector.details) }),
       }),
     ),
     state: recoveredAtMs === null ? 'active' : 'recovered',
@@ -138,6 +151,23 @@ function decodeIncident(message: Incident): IncidentObservation {
     ...decodeColumns(message),
     drill: message.drill,
     hasEvidence: message.hasEvidence,
+  };
+}
+
+function decodeDetails(details: WireDetails): VectorDetails {
+  const field = (name: string) => `incidents.vectors.${name}`;
+  const startedAtMs = momentOf(details.startedAt, field('started_at'));
+  const lastObservedAtMs = momentOf(details.lastObservedAt, field('last_observed_at'));
+  if (lastObservedAtMs < startedAtMs) throw malformed('a vector was last observed before it started');
+  return {
+    sourcePorts: details.sourcePorts.map(portOf),
+    protocols: details.protocols.map(protocolOf),
+    startedAtMs,
+    lastObservedAtMs,
+    peak: {
+      bps: countOf(details.peakBps, field('peak_bps')),
+      pps: countOf(details.peakPps, field('peak_pps')),
+    },
   };
 }
 
@@ -177,9 +207,8 @@ function decodeColumns(message: Incident): Pick<IncidentObservation, 'remotes' |
   };
 }
 
-/** A newer sensor may know classes that we don't. */
 function classOf(name: string): IncidentObservation['class'] {
-  return attackClasses.find((known) => known === plainText(name, 32, 'incidents.class')) ?? 'other';
+  return attackClassOf(plainText(name, 32, 'incidents.class'));
 }
 
 function nameOf<Name extends string>(text: string, names: readonly Name[], field: string): Name {
@@ -196,4 +225,9 @@ function shareOf(value: number): number {
 function portOf(port: number): number {
   if (port > 65_535) throw malformed('a port of an incident is over 65535');
   return port;
+}
+
+function protocolOf(protocol: number): number {
+  if (protocol > 255) throw malformed('an IP protocol of an incident is over 255');
+  return protocol;
 }

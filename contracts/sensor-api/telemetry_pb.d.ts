@@ -898,6 +898,13 @@ export declare type IncidentVector = Message<"svc.sensor.v1.IncidentVector"> & {
    * @generated from field: repeated uint32 ports = 4;
    */
   ports: number[];
+
+  /**
+   * Missing from older sensors.
+   *
+   * @generated from field: svc.sensor.v1.VectorDetails details = 5;
+   */
+  details?: VectorDetails | undefined;
 };
 
 /**
@@ -905,6 +912,51 @@ export declare type IncidentVector = Message<"svc.sensor.v1.IncidentVector"> & {
  * Use `create(IncidentVectorSchema)` to create a new message.
  */
 export declare const IncidentVectorSchema: GenMessage<IncidentVector>;
+
+/**
+ * A vector over the whole incident. Times are unix milliseconds.
+ *
+ * @generated from message svc.sensor.v1.VectorDetails
+ */
+export declare type VectorDetails = Message<"svc.sensor.v1.VectorDetails"> & {
+  /**
+   * @generated from field: repeated uint32 source_ports = 1;
+   */
+  sourcePorts: number[];
+
+  /**
+   * IP protocols of a protocol_flood.
+   *
+   * @generated from field: repeated uint32 protocols = 2;
+   */
+  protocols: number[];
+
+  /**
+   * @generated from field: int64 started_at = 3;
+   */
+  startedAt: bigint;
+
+  /**
+   * @generated from field: int64 last_observed_at = 4;
+   */
+  lastObservedAt: bigint;
+
+  /**
+   * @generated from field: uint64 peak_bps = 5;
+   */
+  peakBps: bigint;
+
+  /**
+   * @generated from field: uint64 peak_pps = 6;
+   */
+  peakPps: bigint;
+};
+
+/**
+ * Describes the message svc.sensor.v1.VectorDetails.
+ * Use `create(VectorDetailsSchema)` to create a new message.
+ */
+export declare const VectorDetailsSchema: GenMessage<VectorDetails>;
 
 /**
  * What was protected since a moment.

@@ -9,25 +9,12 @@ import {
   prefixContains,
 } from '#common/ip/index.ts';
 import { attackSources } from '../world/networks.ts';
-
-/** Classes made of handmade packets with spoofed sources; nothing waits for an answer. */
-export const packetClasses = [
-  'syn_flood',
-  'synack_reflection',
-  'ack_flood',
-  'rst_flood',
-  'udp_flood',
-  'icmp_flood',
-  'gre_flood',
-  'amplification',
-  'fragment_flood',
-] as const;
+import { type PacketClass, packetClasses } from './packet-shapes.ts';
 
 /** Classes made of real TCP connections, whose sources hold them. */
 export const connectionClasses = ['connection_flood', 'high_volume'] as const;
 
 export const attackClasses = [...packetClasses, ...connectionClasses] as const;
-export type PacketClass = (typeof packetClasses)[number];
 export type AttackClass = (typeof attackClasses)[number];
 
 export const perSecondMax = 200_000;

@@ -1,7 +1,8 @@
 /** Handmade packets of one class, from spoofed sources, through the internet's link. */
 import { links } from '../world/networks.ts';
-import { type AttackOrder, type PacketClass, sourcesOf } from './attack-order.ts';
+import { type AttackOrder, sourcesOf } from './attack-order.ts';
 import { openFrameSender } from './frame-sender.ts';
+import type { PacketClass } from './packet-shapes.ts';
 import { createShape } from './packet-shapes.ts';
 import type { AttackSender } from './senders.ts';
 import { createSources } from './sources.ts';

@@ -3,8 +3,7 @@ import { describe, test } from 'node:test';
 import { formatAddress, parseAddress, prefixContains } from '#common/ip/index.ts';
 import { readFrames, type SeenPacket } from '../testing/seen-packets.ts';
 import { attackSources } from '../world/networks.ts';
-import { packetClasses } from './attack-order.ts';
-import { createShape } from './packet-shapes.ts';
+import { createShape, packetClasses } from './packet-shapes.ts';
 import { fold, sumWords } from './packet-writer.ts';
 import { createSources } from './sources.ts';
 
@@ -54,7 +53,7 @@ describe('lab attack: packets', () => {
           assert.ok(prefixContains(allowed, parseAddress(packet.source)!), packet.source);
           assert.equal(packet.ipLength, frames[i]!.length - macBytes);
           if (packet.version === 4) assert.equal(fold(sumWords(frames[i]!, 14, 34)), 0xffff);
-          const hasOwnSum = packetClass !== 'gre_flood' && packetClass !== 'fragment_flood';
+          const hasOwnSum = packetClass !== 'protocol_flood' && packetClass !== 'fragment_flood';
           if (hasOwnSum) assert.equal(checkSum(frames[i]!, packet), 0xffff);
         }
         const perSource = packetClass === 'fragment_flood' ? 3 : 1;

@@ -3,7 +3,7 @@
  *
  * Every packet is valid: lengths and checksums are right, so the target's system answers as it would to a real attack.
  */
-import type { PacketClass } from './attack-order.ts';
+import type { AttackClass } from '#contracts/attack-classes.ts';
 import { fold, PacketWriter, sumWords } from './packet-writer.ts';
 import { reflectors } from './reflectors.ts';
 import type { Random32, Sources } from './sources.ts';
@@ -33,17 +33,21 @@ const pieceBytes = 512;
 const pieces = 3;
 const dnsPort = 53;
 
-const shapes: Record<PacketClass, (options: ShapeOptions) => PacketShape> = {
-  syn_flood: (options) => toService(options, Tcp.syn),
-  ack_flood: (options) => toService(options, Tcp.ack),
-  rst_flood: (options) => toService(options, Tcp.reset),
-  synack_reflection: (options) => fromService(options),
+/** Classes made of handmade packets with spoofed sources; nothing waits for an answer. */
+const shapes = {
+  syn_flood: (options: ShapeOptions) => toService(options, Tcp.syn),
+  ack_flood: (options: ShapeOptions) => toService(options, Tcp.ack),
+  rst_flood: (options: ShapeOptions) => toService(options, Tcp.reset),
+  synack_reflection: fromService,
   udp_flood: udpFlood,
   icmp_flood: echoRequests,
-  gre_flood: greFlood,
+  protocol_flood: greFlood,
   amplification,
   fragment_flood: fragments,
-};
+} satisfies Partial<Record<AttackClass, (options: ShapeOptions) => PacketShape>>;
+
+export type PacketClass = keyof typeof shapes;
+export const packetClasses = Object.keys(shapes) as PacketClass[];
 
 export function createShape(packetClass: PacketClass, options: ShapeOptions): PacketShape {
   return shapes[packetClass](options);

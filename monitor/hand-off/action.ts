@@ -6,6 +6,13 @@ import type { RuleKind, RuleTarget } from './rule.ts';
 export const actionStates = ['waiting', 'active', 'ending', 'ended', 'failed'] as const;
 export type ActionState = (typeof actionStates)[number];
 
+/** A part of an attack. `protocols`: IP protocols of a `protocol_flood`. */
+export interface AttackVector {
+  class: string;
+  ports: readonly number[];
+  protocols?: readonly number[];
+}
+
 /** What receivers are told of an attack. */
 export interface Attack {
   incidentId: string;
@@ -16,7 +23,7 @@ export interface Attack {
   bps: number;
   startedAtMs: number;
   detectedAtMs: number;
-  vectors: { class: string; ports: readonly number[] }[];
+  vectors: AttackVector[];
 }
 
 export interface Action {
@@ -74,7 +81,10 @@ export function attackOf(incident: Incident): Attack {
     bps: Math.round(measured.peak.bps),
     startedAtMs: incident.startedAtMs,
     detectedAtMs: incident.detectedAtMs,
-    vectors: measured.vectors.map(({ class: name, ports }) => ({ class: name, ports })),
+    vectors: measured.vectors.map(({ class: name, ports, details }) => ({
+      ...{ class: name, ports },
+      ...(details && details.protocols.length > 0 && { protocols: details.protocols }),
+    })),
   };
 }
 

@@ -1,8 +1,8 @@
 /** One attempt at a step of an action: a call of a webhook, a run of a command, or what a dry run would have done. */
 import { describeError } from '#common/errors/index.ts';
+import { filterOf } from '#contracts/attack-classes.ts';
 import { postDelivery, resolveByDns, signDelivery } from '#service-kit/webhooks/index.ts';
 import { type Action, describeStep, directionWord, type Step } from './action.ts';
-import { hasFilter } from './bgp/filtered-classes.ts';
 import type { HandOffDeps } from './deps.ts';
 import { readSealedSecret, ruleSecret } from './rules-store.ts';
 import { runCommand } from './run-command.ts';
@@ -57,8 +57,8 @@ export function describeRoutes({ kind, address, target, attack }: Action): strin
   const subject = `${address}/${address.includes(':') ? 128 : 32}`;
   if (kind === 'blackhole')
     return `a blackhole of ${subject} by ${(address.includes(':') ? target.nextHop6 : target.nextHop4) ?? 'no next hop'} at ${target.peer}`;
-  const classes = attack.vectors.map((vector) => vector.class).filter(hasFilter);
-  const names = classes.length > 0 ? [...new Set(classes)] : [attack.class];
+  const vectors = attack.vectors.filter((vector) => filterOf(vector.class, vector.protocols));
+  const names = vectors.length > 0 ? [...new Set(vectors.map((vector) => vector.class))] : [attack.class];
   return `filters of ${names.join(', ')} for ${subject} at ${target.peer}`;
 }
 

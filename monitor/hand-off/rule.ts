@@ -2,10 +2,10 @@
 import { CodedError } from '#common/errors/index.ts';
 import { canonicalAddress, parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
 import { oneLine } from '#common/text/index.ts';
+import { filterOf } from '#contracts/attack-classes.ts';
 import type { Incident } from '#monitor/incidents/index.ts';
 import { parsePrefixes, parseRate } from '#monitor/protection/index.ts';
 import { parseEndpointUrl, type TargetRules } from '#service-kit/webhooks/index.ts';
-import { hasFilter } from './bgp/filtered-classes.ts';
 
 export const ruleKinds = ['command', 'webhook', 'blackhole', 'flowspec'] as const;
 export type RuleKind = (typeof ruleKinds)[number];
@@ -198,7 +198,8 @@ export function isFor(
 ): boolean {
   const { target, measured, direction } = incident;
   if (rule.siteId !== incident.siteId || rule.mode === 'off' || !isActionable(incident)) return false;
-  if (rule.kind === 'flowspec' && !hasFilter(incident.class)) return false;
+  const main = measured.vectors.find((vector) => vector.class === incident.class);
+  if (rule.kind === 'flowspec' && !filterOf(incident.class, main?.details?.protocols)) return false;
   if (rule.direction !== 'both' && rule.direction !== direction) return false;
   const isStrong =
     (rule.minPps === null && rule.minBps === null) ||

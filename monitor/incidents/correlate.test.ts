@@ -116,8 +116,8 @@ test('NET-3.2: an observation is stale after ninety seconds by its own time', ()
 
 test('a capture that names the class counts before one that could not', () => {
   const unnamed = seen(1, { startedAtMs: now - 5000, class: 'other', bps: 2e9 });
-  const named = seen(1, { startedAtMs: now - 5000, capture: 'br0', class: 'gre_flood', bps: 1e9 });
-  assert.equal(view([unnamed, named]).class, 'gre_flood');
+  const named = seen(1, { startedAtMs: now - 5000, capture: 'br0', class: 'protocol_flood', bps: 1e9 });
+  assert.equal(view([unnamed, named]).class, 'protocol_flood');
   assert.equal(view([unnamed]).class, 'other');
 });
 

@@ -1,26 +1,11 @@
 /** Incidents in words, the same in alerts and on pages. */
-import type { AttackClass, Metric } from '#contracts/sensor-api/detection.ts';
+import { titleOfClass } from '#contracts/attack-classes.ts';
+import type { Metric } from '#contracts/sensor-api/detection.ts';
 import type { Incident } from './incident.ts';
-
-const classNames: Readonly<Record<AttackClass, string>> = {
-  fragment_flood: 'Fragment flood',
-  amplification: 'Amplification',
-  syn_flood: 'SYN flood',
-  synack_reflection: 'SYN-ACK reflection',
-  ack_flood: 'ACK flood',
-  rst_flood: 'RST flood',
-  udp_flood: 'UDP flood',
-  icmp_flood: 'ICMP flood',
-  gre_flood: 'GRE flood',
-  connection_flood: 'Connection flood',
-  high_volume: 'High volume',
-  other: 'Other attack',
-};
 
 /** `SYN flood`; an incident of severity info is no attack. */
 export function nameOfClass(name: string, severity: Incident['severity'] = 'attack'): string {
-  if (name === 'other' && severity === 'info') return 'Scan';
-  return classNames[name as AttackClass] ?? name;
+  return name === 'other' && severity === 'info' ? 'Scan' : titleOfClass(name);
 }
 
 /** `SYN flood on 198.51.100.7`, `UDP flood by 198.51.100.7`, `UDP flood on capture eth0`. */

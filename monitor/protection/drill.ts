@@ -2,6 +2,11 @@
 import { CodedError } from '#common/errors/index.ts';
 import {
   type AttackClass,
+  attackClasses,
+  attackClassOf,
+  attackClassRows,
+} from '#contracts/attack-classes.ts';
+import {
   type AttackDirection,
   attackDirections,
   type Metric,
@@ -14,21 +19,8 @@ export const drillSecondsMax = 600;
 export const drillDelaySeconds = 45;
 const ppsMax = 1e8;
 
-/** What can be rehearsed, with the bytes of one packet and the metrics that count it beside all packets and bits. */
-const shapes = {
-  syn_flood: { bytes: 60, metrics: ['syn_pps'] },
-  udp_flood: { bytes: 512, metrics: ['udp_pps', 'udp_bps'] },
-  amplification: { bytes: 1200, metrics: ['amplification_bps', 'udp_pps', 'udp_bps'] },
-  icmp_flood: { bytes: 84, metrics: ['icmp_pps'] },
-  fragment_flood: { bytes: 1400, metrics: ['fragment_pps'] },
-  ack_flood: { bytes: 60, metrics: [] },
-  rst_flood: { bytes: 40, metrics: [] },
-  synack_reflection: { bytes: 60, metrics: [] },
-  gre_flood: { bytes: 512, metrics: [] },
-} as const satisfies Partial<Record<AttackClass, { bytes: number; metrics: readonly Metric[] }>>;
-
-export type DrillClass = keyof typeof shapes;
-export const drillClasses = Object.keys(shapes) as DrillClass[];
+/** What can be rehearsed. */
+export const drillClasses = attackClasses.filter((name) => attackClassRows[name].drillBytes !== undefined);
 
 /** Input of a form. */
 export interface DrillInput {
@@ -42,7 +34,7 @@ export interface DrillInput {
 }
 
 export interface DrillOrder {
-  class: DrillClass;
+  class: AttackClass;
   direction: AttackDirection;
   pps: number;
   bps: number;
@@ -91,7 +83,8 @@ export function parseDrill(input: DrillInput): DrillOrder {
   if (first !== undefined || !found || !direction || pps === null)
     throw new CodedError('protection.invalid', first ?? '', { fields });
   const mailsCustomer = Boolean(input.mails_customer);
-  return { class: found, direction, pps, bps: pps * shapes[found].bytes * 8, seconds, mailsCustomer };
+  const bps = pps * attackClassRows[found].drillBytes! * 8;
+  return { class: found, direction, pps, bps, seconds, mailsCustomer };
 }
 
 /** The metric that a drill exceeds most, and by how much; null where nothing that counts it is judged. */
@@ -99,7 +92,7 @@ export function strongestOf(
   { class: of, pps, bps }: Pick<Drill, 'class' | 'pps' | 'bps'>,
   thresholds: ThresholdValues,
 ): { metric: Metric; ratio: number } | null {
-  const counted: readonly Metric[] = shapes[of as DrillClass]?.metrics ?? [];
+  const counted: readonly Metric[] = attackClassRows[attackClassOf(of)].metrics;
   let strongest: { metric: Metric; ratio: number } | null = null;
   for (const metric of [...counted, 'pps', 'bps'] as const) {
     const threshold = thresholds[metric];

@@ -27,7 +27,6 @@ export {
   actionsOf,
   createIncidentsReceiver,
   createProtectIncidents,
-  describeClass,
   type IncidentCursor,
   type IncidentRow,
   type IncidentStatus,

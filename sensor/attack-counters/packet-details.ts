@@ -7,6 +7,8 @@ import type { SlotTable } from './slot-table.ts';
 import type { WatchedSlots } from './watched-slots.ts';
 
 const ipv4 = 4;
+/** Protocols stand where other kinds have ports; with it, protocol 0 is none without. */
+export const protocolMark = 256;
 
 export class PacketDetails {
   /** The open second. */
@@ -61,12 +63,13 @@ export class PacketDetails {
     const { words, wide } = this.#batch;
     const ports = words[at + Entry.ports]!;
     const isReflection = kind === Kind.reflection || kind === Kind.twoWayReflection;
-    const port = isReflection ? ports >>> 16 : ports & 0xffff;
+    const meta = words[at + Entry.meta]!;
+    const port =
+      kind === Kind.protocol ? protocolMark | (meta & 0xff) : isReflection ? ports >>> 16 : ports & 0xffff;
     // Of other UDP the source's port tells which service reflects.
     if (kind === Kind.datagram || kind === Kind.reply) detail.addSourcePort(ports >>> 16, weight);
     const end = direction === Direction.inbound ? 0 : 1;
-    if (((words[at + Entry.meta]! >> 8) & 0xff) === ipv4)
-      detail.add(kind, port, 0, 0, 0, words[at + end]!, weight, this.second);
+    if (((meta >> 8) & 0xff) === ipv4) detail.add(kind, port, 0, 0, 0, words[at + end]!, weight, this.second);
     else {
       const remote = (at / entryWords) * wideWords + end * 4;
       const [w0, w1] = [wide[remote]!, wide[remote + 1]!];

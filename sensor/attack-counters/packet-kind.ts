@@ -26,14 +26,13 @@ export const Kind = {
   icmpAnswer: 10,
   /** Fragments, but for the first of an amplified answer. */
   fragment: 11,
-  /** GRE, IP in IP, ESP and AH of one-way flows. */
-  tunnel: 12,
-  other: 13,
+  /** IP protocols other than TCP, UDP and ICMP, of one-way flows: GRE, IP in IP, ESP, AH, SCTP and the rest. */
+  protocol: 12,
   /** UDP of a flow in which the other end has sent, from other ports, while the pair is not established. */
-  reply: 14,
+  reply: 13,
 } as const;
 
-export const kindCount = 15;
+export const kindCount = 14;
 
 /**
  * Source ports of amplification: QOTD, CharGEN, DNS, TFTP, portmap, NTP, NetBIOS, SNMP, CLDAP, SLP, RIPv1, OpenVPN,
@@ -86,14 +85,8 @@ export function plainKindOf(protocol: number): number {
     case Protocol.icmp:
     case Protocol.icmp6:
       return Kind.icmp;
-    case Protocol.gre:
-    case Protocol.ipip:
-    case Protocol.ipv6:
-    case Protocol.esp:
-    case Protocol.ah:
-      return Kind.tunnel;
     default:
-      return Kind.other;
+      return Kind.protocol;
   }
 }
 

@@ -28,7 +28,7 @@ export interface Move {
 /** What packets of a kind are to a pair. */
 export const Role = { none: 0, plain: 1, fragment: 2, apart: 3 } as const;
 export const roleOf = new Uint8Array(kindCount);
-for (const kind of [Kind.segment, Kind.datagram, Kind.reply, Kind.icmp, Kind.tunnel, Kind.other])
+for (const kind of [Kind.segment, Kind.datagram, Kind.reply, Kind.icmp, Kind.protocol])
   roleOf[kind] = Role.plain;
 roleOf[Kind.fragment] = Role.fragment;
 // They are part of the conversation, and their kind says already whether they are ordinary.

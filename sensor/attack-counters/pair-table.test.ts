@@ -56,8 +56,8 @@ test('NET-1.1: a pair converses by the third leg, with any ports and any protoco
       Kind.datagram,
       (from: string, to: string) => tunnel(from, to, from === local ? 50_001 : 40_001),
     ],
-    ['ESP', Kind.tunnel, (from: string, to: string) => raw(50, from, to)],
-    ['SCTP', Kind.other, (from: string, to: string) => raw(132, from, to)],
+    ['ESP', Kind.protocol, (from: string, to: string) => raw(50, from, to)],
+    ['SCTP', Kind.protocol, (from: string, to: string) => raw(132, from, to)],
     ['fragments', Kind.fragment, fragment],
   ] as const) {
     const { open, send, counts } = create();

@@ -6,6 +6,7 @@
  * which is then the new entry's possible error.
  */
 import { formatWords, mixHash } from '#sensor/capture/index.ts';
+import { Kind } from './packet-kind.ts';
 
 const prefixesMax = 64;
 const portsMax = 64;
@@ -160,7 +161,7 @@ export class TrafficDetail {
     return this.#weight;
   }
 
-  /** Adds a packet that stands for `weight` packets, with its remote address. `port` is 0 for kinds without ports. */
+  /** Adds a packet that stands for `weight` packets, with its remote address. `port` is 0 where there is none. */
   add(
     kind: number,
     port: number,
@@ -244,6 +245,11 @@ export class TrafficDetail {
       .sort((a, b) => b.count - a.count || a.port - b.port)
       .slice(0, max)
       .map(({ port }) => port);
+  }
+
+  /** The IP protocols that have at least `share` of the packets of that kind, heaviest first. */
+  protocols(share: number, max: number): number[] {
+    return this.ports([Kind.protocol], share, max).map((marked) => marked & 0xff);
   }
 
   /** The ports that have at least `share` of the packets of these kinds, heaviest first. */

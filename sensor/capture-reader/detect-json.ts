@@ -1,4 +1,5 @@
 /** The incidents of a capture as JSON. */
+import { protocolName } from '#contracts/attack-classes.ts';
 import type { Incident } from '#sensor/detector/index.ts';
 import type { Detection } from './detection.ts';
 import { formatInstant } from './instants.ts';
@@ -38,7 +39,10 @@ function incidentJson(one: Incident) {
 function vectorsOf({ class: name, vectors, vectorTimes, startedAt, lastObservedAt, peak }: Incident) {
   const times = [...vectorTimes];
   if (name === 'high_volume')
-    times.push({ class: name, startedAt, lastObservedAt, peak, ports: vectors[0]!.ports, sourcePorts: [] });
+    times.push({
+      ...{ class: name, startedAt, lastObservedAt, peak, ports: vectors[0]!.ports },
+      ...{ sourcePorts: [], protocols: [] },
+    });
   return times.map((one) => {
     const latest = vectors.find((vector) => vector.class === one.class);
     return {
@@ -47,6 +51,7 @@ function vectorsOf({ class: name, vectors, vectorTimes, startedAt, lastObservedA
       bytes_share: latest?.bytes_share ?? 0,
       ports: one.ports,
       source_ports: one.sourcePorts,
+      protocols: one.protocols.map((number) => ({ number, name: protocolName(number) })),
       started_at: formatMs(one.startedAt),
       last_observed_at: formatMs(one.lastObservedAt),
       peak: { bps: Math.round(one.peak.bps), pps: Math.round(one.peak.pps) },

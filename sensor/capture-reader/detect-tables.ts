@@ -1,4 +1,5 @@
 /** The incidents of a capture for people. */
+import { describeProtocol } from '#contracts/attack-classes.ts';
 import type { Incident } from '#sensor/detector/index.ts';
 import { formatMs, sourcesOf } from './detect-json.ts';
 import type { Detection } from './detection.ts';
@@ -57,7 +58,9 @@ function* detailLines(one: Incident, look: TextLook): Generator<string> {
   for (const vector of one.vectors) {
     const ports = vector.ports.length > 0 ? `, ports ${vector.ports.join(', ')}` : '';
     const sources = vector.source_ports.length > 0 ? `, from ports ${vector.source_ports.join(', ')}` : '';
-    yield `  ${vector.class}: ${percent(vector.packets_share)} of packets, ${percent(vector.bytes_share)} of bytes${ports}${sources}`;
+    const protocols =
+      vector.protocols.length > 0 ? `, IP protocol ${vector.protocols.map(describeProtocol).join(', ')}` : '';
+    yield `  ${vector.class}: ${percent(vector.packets_share)} of packets, ${percent(vector.bytes_share)} of bytes${ports}${sources}${protocols}`;
   }
   for (const past of one.vectorTimes.filter(
     ({ class: name }) => !one.vectors.some((now) => now.class === name),

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { decodeUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { packetsAtThreshold, startSecond } from '#sensor/testing/attack-traffic.ts';
@@ -130,14 +132,19 @@ test('NET-3.2: an incident that was active goes on under its id when the sensor 
   const folder = temporaryFolder(t);
   const one = await sensor(t, {}, folder);
   one.follow(plan);
-  await one.play([flood({}, 3.5, 100)], 20);
+  await one.play([flood({ class: 'protocol_flood' }, 3.5, 100)], 20);
   const before = one.incidents();
   one.spool.close();
+  // As an older sensor stored it.
+  const file = join(folder, 'incidents.json');
+  writeFileSync(file, readFileSync(file, 'utf8').replaceAll('protocol_flood', 'gre_flood'));
   const again = await sensor(t, { from: 22, uptimeFrom: 22_000 }, folder);
   again.follow(plan);
-  await again.play([flood({}, 22, 100)], 40);
+  await again.play([flood({ class: 'protocol_flood' }, 22, 100)], 40);
   const after = again.incidents();
   assert.deepEqual([...new Set([...before, ...after].map(({ id }) => id))].length, 1);
+  const [{ class: name, vectors }] = after.slice(-1) as [(typeof after)[number]];
+  assert.deepEqual([name, vectors[0]!.details!.protocols], ['protocol_flood', [132]]);
   assert.ok(after.at(-1)!.revision > before.at(-1)!.revision);
   assert.equal(after.at(-1)!.startedAtMs, before[0]!.startedAtMs);
   assert.ok(after.at(-1)!.current!.pps > 0);

@@ -1,5 +1,11 @@
 /** An incident of the detector as it is told to the monitor. */
-import { type IncidentObservation, incidentSecondsMax, vectorsMax } from '#contracts/sensor-api/detection.ts';
+import {
+  type AttackClass,
+  type IncidentObservation,
+  type IncidentVector,
+  incidentSecondsMax,
+  vectorsMax,
+} from '#contracts/sensor-api/detection.ts';
 import type { Incident } from '#sensor/detector/index.ts';
 
 export interface ObservedBy {
@@ -29,6 +35,7 @@ export function observe(incident: Incident, by: ObservedBy): IncidentObservation
       packetsShare: vector.packets_share,
       bytesShare: vector.bytes_share,
       ports: vector.ports,
+      ...detailsOf(incident, vector.class),
     })),
     state,
     startedAtMs: Math.round(incident.startedAt),
@@ -45,6 +52,18 @@ export function observe(incident: Incident, by: ObservedBy): IncidentObservation
     seconds: seconds.slice(-incidentSecondsMax).map(({ at, bps, pps }) => ({ atMs: at, bps, pps })),
     drill: incident.drill,
     hasEvidence: by.hasEvidence,
+  };
+}
+
+function detailsOf({ vectorTimes }: Incident, name: AttackClass): Pick<IncidentVector, 'details'> {
+  const times = vectorTimes.find((one) => one.class === name);
+  if (!times) return {};
+  const { startedAt, lastObservedAt, peak, sourcePorts, protocols } = times;
+  return {
+    details: {
+      ...{ sourcePorts, protocols, peak },
+      ...{ startedAtMs: Math.round(startedAt), lastObservedAtMs: Math.round(lastObservedAt) },
+    },
   };
 }
 

@@ -7,6 +7,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { attackClassOf } from '#contracts/attack-classes.ts';
 import type { Incident } from '#sensor/detector/index.ts';
 
 export interface StoredIncident {
@@ -38,7 +39,7 @@ export function createOpenIncidentsFile(stateDirectory: string, reporter: Report
       try {
         const body = JSON.parse(text) as { format?: unknown; incidents?: unknown };
         if (body.format !== format || !Array.isArray(body.incidents)) throw new Error('not this format');
-        return body.incidents.filter(isStored);
+        return body.incidents.filter(isStored).map(renewed);
       } catch (error) {
         reporter.warn('the file of open incidents can not be read; attacks that go on are detected anew', {
           why: describeError(error),
@@ -64,6 +65,15 @@ export function createOpenIncidentsFile(stateDirectory: string, reporter: Report
       }
     },
   };
+}
+
+/** What an older sensor stored has other names of classes, and knows less of vectors. */
+function renewed({ incident, ...stored }: StoredIncident): StoredIncident {
+  const times = (incident.vectorTimes ?? []).map((one) => ({
+    ...one,
+    ...{ class: attackClassOf(one.class), protocols: one.protocols ?? [] },
+  }));
+  return { ...stored, incident: { ...incident, class: attackClassOf(incident.class), vectorTimes: times } };
 }
 
 function isStored(value: unknown): value is StoredIncident {

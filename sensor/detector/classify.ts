@@ -1,8 +1,9 @@
 /** Names the class of an attack and its largest vectors, from the traffic of the seconds that triggered it. */
-import type { AttackClass, Severity } from '#contracts/sensor-api/detection.ts';
+import { type AttackClass, attackClasses, attackClassRows } from '#contracts/attack-classes.ts';
+import type { Severity } from '#contracts/sensor-api/detection.ts';
 import { Kind, type TrafficDetail } from '#sensor/attack-counters/index.ts';
 import type { Ratios } from './ratios.ts';
-import type { Metric } from './thresholds.ts';
+import { type Metric, metrics } from './thresholds.ts';
 import { type Amount, amplifiedBytesMin, type Traffic } from './traffic.ts';
 
 export type { AttackClass, Severity };
@@ -16,6 +17,8 @@ export interface Vector {
   ports: number[];
   /** Ports from which a UDP flood comes; of all others none. */
   source_ports: number[];
+  /** IP protocols of a `protocol_flood`; of all others none. */
+  protocols: number[];
 }
 
 export interface Verdict {
@@ -40,29 +43,32 @@ const scanPacketsMin = 96;
 /** An amplified answer has at most so many fragments; the first one tells its port. */
 const answerFragmentsMax = 8;
 
-/** Classes in the order in which they are considered, with the kinds of their packets. */
-const order: readonly [AttackClass, readonly number[]][] = [
-  ['fragment_flood', [Kind.fragment]],
-  ['amplification', [Kind.reflection, Kind.twoWayReflection]],
-  ['syn_flood', [Kind.opening]],
-  ['synack_reflection', [Kind.openingAnswer]],
-  ['ack_flood', [Kind.segment]],
-  ['rst_flood', [Kind.reset]],
-  ['udp_flood', [Kind.datagram, Kind.reply]],
-  ['icmp_flood', [Kind.icmp, Kind.icmpAnswer]],
-  ['gre_flood', [Kind.tunnel]],
-  ['other', [Kind.other]],
-];
-
-const classesOf: Partial<Record<Metric, readonly AttackClass[]>> = {
-  syn_pps: ['syn_flood'],
-  udp_pps: ['udp_flood', 'amplification'],
-  udp_bps: ['udp_flood', 'amplification'],
-  icmp_pps: ['icmp_flood'],
-  fragment_pps: ['fragment_flood', 'amplification'],
-  amplification_bps: ['amplification'],
-  amplification_spread_bps: ['amplification'],
+/** The kinds of packets that each class consists of, in the order in which the classes are considered. */
+const kindsOf: Partial<Record<AttackClass, readonly number[]>> = {
+  fragment_flood: [Kind.fragment],
+  amplification: [Kind.reflection, Kind.twoWayReflection],
+  syn_flood: [Kind.opening],
+  synack_reflection: [Kind.openingAnswer],
+  ack_flood: [Kind.segment],
+  rst_flood: [Kind.reset],
+  udp_flood: [Kind.datagram, Kind.reply],
+  icmp_flood: [Kind.icmp, Kind.icmpAnswer],
+  protocol_flood: [Kind.protocol],
 };
+const order = attackClasses.flatMap((name) => (kindsOf[name] ? [[name, kindsOf[name]] as const] : []));
+
+/** The classes of whose packets a metric that is exceeded says something. */
+function classesOf(metric: Metric): AttackClass[] {
+  if (metric === 'amplification_spread_bps') return classesOf('amplification_bps');
+  const counted = attackClasses.filter((name) => attackClassRows[name].metrics.some((one) => one === metric));
+  // Fragments are also those of large answers.
+  return metric === 'fragment_pps' ? [...counted, 'amplification'] : counted;
+}
+
+/** The kind of the packets of a drill. */
+export function kindOfDrill(name: AttackClass): number {
+  return kindsOf[name]?.[0] ?? (name === 'high_volume' ? Kind.twoWaySegment : Kind.opening);
+}
 
 const connectionKinds = [Kind.opening, Kind.twoWaySegment];
 
@@ -117,10 +123,11 @@ function totalOf(parts: readonly Amount[]): Amount {
 
 /** The verdict on much ordinary traffic. */
 export function highVolume(detail: TrafficDetail | null): Verdict {
-  const ports = detail?.ports(Object.values(Kind), portShareMin, portsMax) ?? [];
+  const kinds = Object.values(Kind).filter((kind) => kind !== Kind.protocol);
+  const ports = detail?.ports(kinds, portShareMin, portsMax) ?? [];
   const vector: Vector = {
     ...{ class: 'high_volume', packets_share: 1, bytes_share: 1, ports },
-    source_ports: [],
+    ...{ source_ports: [], protocols: [] },
   };
   return { class: 'high_volume', severity: 'info', vectors: [vector] };
 }
@@ -161,9 +168,7 @@ function largestShare(part: Amount, total: Amount): number {
 
 /** Among classes with a threshold that is exceeded, else among all, the first with a large share; else the largest. */
 function chooseClass(parts: readonly Part[], share: (part: Part) => number, ratios: Ratios): AttackClass {
-  const exceeded = new Set(
-    Object.entries(classesOf).flatMap(([metric, classes]) => (ratios[metric as Metric] >= 1 ? classes : [])),
-  );
+  const exceeded = new Set(metrics.flatMap((metric) => (ratios[metric] >= 1 ? classesOf(metric) : [])));
   if (exceeded.size === 0 && ratios.connections_per_second >= 1) return 'connection_flood';
   const candidates = parts.filter((part) =>
     exceeded.size === 0 ? part.class !== 'connection_flood' : exceeded.has(part.class),
@@ -177,7 +182,8 @@ function chooseClass(parts: readonly Part[], share: (part: Part) => number, rati
 }
 
 function vectorOf(part: Part, total: Amount, detail: TrafficDetail | null, reflectedPort: number): Vector {
-  const ports = detail?.ports(part.kinds, portShareMin, portsMax) ?? [];
+  const isProtocol = part.class === 'protocol_flood';
+  const ports = isProtocol ? [] : (detail?.ports(part.kinds, portShareMin, portsMax) ?? []);
   if (part.class === 'amplification' && reflectedPort > 0) ports.unshift(reflectedPort);
   const isUdp = part.class === 'udp_flood';
   return {
@@ -186,6 +192,7 @@ function vectorOf(part: Part, total: Amount, detail: TrafficDetail | null, refle
     bytes_share: rounded(part.bytes / Math.max(1, total.bytes)),
     ports: ports.slice(0, portsMax),
     source_ports: (isUdp && detail?.sourcePorts(portShareMin, portsMax)) || [],
+    protocols: (isProtocol && detail?.protocols(portShareMin, portsMax)) || [],
   };
 }
 

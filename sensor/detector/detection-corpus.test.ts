@@ -21,6 +21,7 @@ interface Answer {
     vectors: {
       class: string;
       ports: number[];
+      protocols: { number: number; name: string | null }[];
       started_at: string;
       last_observed_at: string;
       peak: { bps: number; pps: number };
@@ -125,6 +126,26 @@ test('NET-1.1: amp-ports: unasked answers of many reflectors are amplification, 
   assert.deepEqual(
     attacks.flatMap((one) => one.vectors[0]!.ports).sort((a, b) => a - b),
     [53, 443, 500, 623, 3389, 10_074, 32_414],
+  );
+});
+
+test('NET-1.1: protos: a flood of an IP protocol is told by its number and name', { skip }, async () => {
+  const attacks = await attacksOf('protos');
+  assert.deepEqual(
+    attacks
+      .map(({ target, class: name, vectors }) => [
+        target.value,
+        name,
+        ...vectors.flatMap((one) => [one.class, one.protocols]),
+      ])
+      .sort(),
+    [
+      ['203.0.113.1', 50, 'ESP'] as const,
+      ['203.0.113.2', 51, 'AH'] as const,
+      ['203.0.113.3', 4, 'IP-in-IP'] as const,
+      ['203.0.113.4', 41, '6in4'] as const,
+      ['203.0.113.5', 47, 'GRE'] as const,
+    ].map(([target, number, name]) => [target, 'protocol_flood', 'protocol_flood', [{ number, name }]]),
   );
 });
 

@@ -43,7 +43,7 @@ const floods: readonly { class: FloodClass; version: 4 | 6; threshold: number }[
   { class: 'syn_flood', version: 4, threshold: synPps },
   { class: 'udp_flood', version: 4, threshold: udpPps },
   { class: 'icmp_flood', version: 4, threshold: icmpPps },
-  { class: 'gre_flood', version: 4, threshold: pps },
+  { class: 'protocol_flood', version: 4, threshold: pps },
   { class: 'syn_flood', version: 6, threshold: synPps },
   { class: 'udp_flood', version: 6, threshold: udpPps },
 ];

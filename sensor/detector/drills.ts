@@ -1,6 +1,7 @@
 /** Synthetic counters for an operator's drill: they are judged as traffic is, apart from it, and never counted. */
 import type { AttackClass, AttackDirection } from '#contracts/sensor-api/detection.ts';
-import { Bin, Kind } from '#sensor/attack-counters/index.ts';
+import { Bin } from '#sensor/attack-counters/index.ts';
+import { kindOfDrill } from './classify.ts';
 import type { TargetSecond, TargetWindow } from './target-window.ts';
 import type { DirectionThresholds } from './thresholds.ts';
 import { emptyCounts } from './traffic.ts';
@@ -16,22 +17,6 @@ export interface Drill {
   startedAtMs: number;
   seconds: number;
 }
-
-/** The kind of packets that a class consists of. */
-const kindOfClass: Record<AttackClass, number> = {
-  fragment_flood: Kind.fragment,
-  amplification: Kind.reflection,
-  syn_flood: Kind.opening,
-  synack_reflection: Kind.openingAnswer,
-  ack_flood: Kind.segment,
-  rst_flood: Kind.reset,
-  udp_flood: Kind.datagram,
-  icmp_flood: Kind.icmp,
-  gre_flood: Kind.tunnel,
-  connection_flood: Kind.opening,
-  high_volume: Kind.twoWaySegment,
-  other: Kind.other,
-};
 
 /** The window of a drill up to a closed second, null when it has nothing in it. */
 export function drillWindow(drill: Drill, unixSecond: number, thresholds: DirectionThresholds) {
@@ -57,7 +42,7 @@ export function drillWindow(drill: Drill, unixSecond: number, thresholds: Direct
 
 function countsOf(drill: Drill): Float64Array {
   const counts = emptyCounts();
-  const kind = kindOfClass[drill.class];
+  const kind = kindOfDrill(drill.class);
   counts[Bin.packets + kind] = drill.pps;
   counts[Bin.bytes + kind] = drill.bps / 8;
   if (drill.class === 'connection_flood') counts[Bin.opened] = drill.pps;

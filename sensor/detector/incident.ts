@@ -24,6 +24,7 @@ export interface VectorTimes {
   /** As of its `Vector`. */
   ports: number[];
   sourcePorts: number[];
+  protocols: number[];
 }
 
 export interface Incident {
@@ -84,8 +85,6 @@ export class OpenIncident {
 
   constructor(incident: Incident) {
     this.incident = incident;
-    // One that an older sensor stored has none.
-    incident.vectorTimes ??= [];
   }
 
   /**
@@ -123,7 +122,7 @@ export class OpenIncident {
       if (!times) {
         times = {
           ...{ class: name, startedAt: at, lastObservedAt: at, peak: { bps: 0, pps: 0 } },
-          ...{ ports: [], sourcePorts: [] },
+          ...{ ports: [], sourcePorts: [], protocols: [] },
         };
         vectorTimes.push(times);
       }
@@ -138,9 +137,9 @@ export class OpenIncident {
     const own = verdict.vectors.find((vector) => vector.class === incident.class);
     if (!own || Math.max(own.packets_share, own.bytes_share) < keptShare) incident.class = verdict.class;
     incident.vectors = verdict.vectors;
-    for (const { class: name, ports, source_ports: sourcePorts } of verdict.vectors) {
+    for (const { class: name, ports, source_ports: sourcePorts, protocols } of verdict.vectors) {
       const times = incident.vectorTimes.find((one) => one.class === name);
-      if (times) Object.assign(times, { ports, sourcePorts });
+      if (times) Object.assign(times, { ports, sourcePorts, protocols });
     }
   }
 

@@ -39,7 +39,7 @@ const reflectedShareMin = 0.8;
 /** What errors and echo replies answer, also a protocol or a port that the target does not serve. */
 const icmpAnswered: readonly number[] = [
   ...[Kind.icmp, Kind.opening, Kind.segment, Kind.datagram],
-  ...[Kind.reflection, Kind.fragment, Kind.tunnel, Kind.other],
+  ...[Kind.reflection, Kind.fragment, Kind.protocol],
 ];
 
 export function emptyCounts(): Counts {

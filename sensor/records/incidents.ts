@@ -18,6 +18,16 @@ function moved(one: IncidentObservation, ms: number): IncidentObservation {
     startedAtMs: one.startedAtMs + ms,
     detectedAtMs: one.detectedAtMs + ms,
     lastObservedAtMs: one.lastObservedAtMs + ms,
+    vectors: one.vectors.map(({ details, ...vector }) => ({
+      ...vector,
+      ...(details && {
+        details: {
+          ...details,
+          startedAtMs: details.startedAtMs + ms,
+          lastObservedAtMs: details.lastObservedAtMs + ms,
+        },
+      }),
+    })),
     recoveredAtMs: one.recoveredAtMs === null ? null : one.recoveredAtMs + ms,
     peak: { ...one.peak, bpsAtMs: one.peak.bpsAtMs + ms, ppsAtMs: one.peak.ppsAtMs + ms },
     seconds: one.seconds.map((second) => ({ ...second, atMs: second.atMs + ms })),

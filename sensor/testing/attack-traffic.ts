@@ -18,7 +18,7 @@ import {
   udp,
 } from './frames.ts';
 
-export type FloodClass = Exclude<Incident['class'], 'high_volume'>;
+export type FloodClass = Exclude<Incident['class'], 'high_volume' | 'other'>;
 
 export const floodClasses: readonly FloodClass[] = [
   'fragment_flood',
@@ -29,9 +29,8 @@ export const floodClasses: readonly FloodClass[] = [
   'rst_flood',
   'udp_flood',
   'icmp_flood',
-  'gre_flood',
+  'protocol_flood',
   'connection_flood',
-  'other',
 ];
 
 export interface FloodShape {
@@ -126,8 +125,8 @@ export function createFlood(shape: FloodShape, seed: number): () => Uint8Array[]
         return [udp(ends(port(), 9000), new Uint8Array(20))];
       case 'icmp_flood':
         return [raw(version === 4 ? 1 : 58, join([version === 4 ? 8 : 128, 0, 0, 0], u16(port()), u16(1)))];
-      case 'gre_flood':
-        return [raw(47, new Uint8Array(40))];
+      case 'protocol_flood':
+        return [raw(132, join(u16(port()), u16(9), new Uint8Array(12)))];
       case 'connection_flood': {
         const connection = ends(port(), 443);
         return [
@@ -136,8 +135,6 @@ export function createFlood(shape: FloodShape, seed: number): () => Uint8Array[]
           tcp(connection, Tcp.ack, 2),
         ];
       }
-      case 'other':
-        return [raw(132, join(u16(port()), u16(9), new Uint8Array(12)))];
     }
   };
   const next = () => packet().map((one) => ethernet(one));

@@ -414,7 +414,7 @@ export type Incident = {
   /** `outbound`: the server sends the attack. */
   direction: 'inbound' | 'outbound';
   /** The largest part of the attack. `high_volume`: traffic above the threshold without a known pattern. */
-  class: 'fragment_flood' | 'amplification' | 'syn_flood' | 'synack_reflection' | 'ack_flood' | 'rst_flood' | 'udp_flood' | 'icmp_flood' | 'gre_flood' | 'connection_flood' | 'high_volume' | 'other';
+  class: 'fragment_flood' | 'amplification' | 'syn_flood' | 'synack_reflection' | 'ack_flood' | 'rst_flood' | 'udp_flood' | 'icmp_flood' | 'protocol_flood' | 'connection_flood' | 'high_volume' | 'other';
   /** `info`: unusual traffic that is not judged as an attack. */
   severity: 'attack' | 'info';
   /** `stale`: the sensor reports nothing since `last_observed_at`. */
@@ -456,13 +456,21 @@ export type Incident = {
   coverage: 'complete' | 'partial' | 'unknown';
   /** Parts of the attack, strongest first, at most three. */
   vectors: {
-    class: 'fragment_flood' | 'amplification' | 'syn_flood' | 'synack_reflection' | 'ack_flood' | 'rst_flood' | 'udp_flood' | 'icmp_flood' | 'gre_flood' | 'connection_flood' | 'high_volume' | 'other';
+    class: 'fragment_flood' | 'amplification' | 'syn_flood' | 'synack_reflection' | 'ack_flood' | 'rst_flood' | 'udp_flood' | 'icmp_flood' | 'protocol_flood' | 'connection_flood' | 'high_volume' | 'other';
     /** Part of the packets. */
     packets_share: number;
     /** Part of the bytes. */
     bytes_share: number;
-    /** Most frequent ports. */
+    /** Most frequent ports of the server; of `amplification` those of the senders. */
     ports: number[];
+    /** Most frequent ports of the senders of a `udp_flood`. */
+    source_ports: number[];
+    /** IP protocols of a `protocol_flood`, such as 47 (GRE). */
+    protocols: number[];
+    /** Its first second; null: unknown. */
+    started_at: string | null;
+    /** Its last second so far; null: unknown. */
+    last_observed_at: string | null;
   }[];
   /** Measures against the attack. */
   actions: {

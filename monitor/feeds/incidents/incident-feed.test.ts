@@ -221,6 +221,33 @@ test('NET-4.6: SVC_OPS_DDOS_SYNC=0 leaves incidents and minutes to another proce
   assert.throws(() => readConfig({ SVC_OPS_DDOS_SYNC_SECONDS: '4' }), /SVC_OPS_DDOS_SYNC_SECONDS/);
 });
 
+test('operations of before is told of a class that it does not know as another one, and of vectors what it takes', async () => {
+  const details = {
+    ...{ sourcePorts: [4096], protocols: [50], startedAtMs: start, lastObservedAtMs: start + 9000 },
+    peak: { bps: 4e6, pps: 900 },
+  };
+  const vector = { class: 'protocol_flood' as const, packetsShare: 1, bytesShare: 1, ports: [] };
+  await say(flood({ class: 'protocol_flood', vectors: [{ ...vector, details }] }));
+  const told = async (capabilities: Record<string, true | number>) => {
+    world.operations.capabilities = { ...allCapabilities, ...capabilities };
+    await world.connection.check();
+    await tick(await startFeed());
+    const { class: name, vectors } = sent().at(-1)!;
+    return { name, vectors };
+  };
+  const shares = { packets_share: 1, bytes_share: 1, ports: [] };
+  assert.deepEqual(await told({}), { name: 'other', vectors: [{ class: 'other', ...shares }] });
+  const wireDetails = {
+    ...{ source_ports: [4096], protocols: [50], peak: { bps: 4e6, pps: 900 } },
+    started_at: new Date(start).toISOString(),
+    last_observed_at: new Date(start + 9000).toISOString(),
+  };
+  assert.deepEqual(await told({ ddos_incident_vectors: true, ddos_incident_vectors_version: 1 }), {
+    name: 'protocol_flood',
+    vectors: [{ class: 'protocol_flood', ...shares, details: wireDetails }],
+  });
+});
+
 test('only a drill whose operator asked for it says that the customer is to be mailed, to operations that takes it', async () => {
   const addresses = ['198.51.100.7', '198.51.100.8', '198.51.100.9'];
   await world.database.pool.query(

@@ -10,8 +10,11 @@ import {
   type IncidentOutcomes,
   type IncidentsRequest,
   incidentsContract,
+  type VectorDetails as WireDetails,
   type Incident as WireIncident,
 } from '#contracts/admin-api/incidents.ts';
+import { classForReceiver } from '#contracts/attack-classes.ts';
+import type { VectorDetails } from '#contracts/sensor-api/detection.ts';
 import type { DeliverableIncident } from '#monitor/incidents/index.ts';
 import { listMailedDrills } from '#monitor/views/index.ts';
 import { defineFeed, type FeedSources } from '../feed.ts';
@@ -22,6 +25,8 @@ interface IncidentItem extends FeedItem {
   incident: DeliverableIncident;
   /** Of a drill about which operations is asked to mail the customer. */
   isMailedDrill: boolean;
+  /** Of vectors, that operations takes; 0: without details, and of the first classes. */
+  vectorsVersion: number;
   /** That its request names. */
   clusterIds: readonly number[];
 }
@@ -81,6 +86,8 @@ async function listDue(
   const mailed = takes(round.capabilities, incidentsContract, 'ddos_drill_mail')
     ? await listMailedDrills(db(), drills)
     : new Set<string>();
+  const { ddos_incident_vectors_version: version } = incidentsContract.optional;
+  const vectorsVersion = takes(round.capabilities, incidentsContract, 'ddos_incident_vectors') ? version : 0;
   const clusterOf = await allocations.findClusters(due.map(({ incident }) => incident.target.value));
   const items = due.map((item): IncidentItem => {
     const { siteId, target } = item.incident;
@@ -90,6 +97,7 @@ async function listDue(
     return {
       ...item,
       isMailedDrill,
+      vectorsVersion,
       clusterIds: clustersOfRequest(ofSite, known),
     };
   });
@@ -103,7 +111,7 @@ function buildParcel(items: readonly IncidentItem[]) {
       contract_version: 1 as const,
       source_site_id: incident.siteId,
       cluster_ids: [...clusterIds],
-      incidents: items.map((item) => toWire(item.incident, item.isMailedDrill)),
+      incidents: items.map(toWire),
     },
     visits: [],
     take({ outcomes }: IncidentOutcomes): Visit[] {
@@ -119,7 +127,7 @@ function buildParcel(items: readonly IncidentItem[]) {
 }
 
 /** An incident as operations knows it: with the sensors' times, and without any remote address. */
-export function toWire(incident: DeliverableIncident, isMailedDrill = false): WireIncident {
+function toWire({ incident, isMailedDrill, vectorsVersion }: IncidentItem): WireIncident {
   const { measured, recoveredAtMs } = incident;
   const { peak, totals, current } = measured;
   const time = (ms: number) => new Date(ms).toISOString();
@@ -128,13 +136,14 @@ export function toWire(incident: DeliverableIncident, isMailedDrill = false): Wi
     revision: incident.revision,
     target: incident.target,
     direction: incident.direction,
-    class: incident.class,
+    class: classForReceiver(incident.class, vectorsVersion),
     severity: incident.severity,
     vectors: measured.vectors.map((vector) => ({
-      class: vector.class,
+      class: classForReceiver(vector.class, vectorsVersion),
       packets_share: vector.packetsShare,
       bytes_share: vector.bytesShare,
       ports: vector.ports,
+      ...(vectorsVersion > 0 && vector.details && { details: detailsOf(vector.details) }),
     })),
     state: incident.state,
     started_at: time(incident.startedAtMs),
@@ -152,5 +161,21 @@ export function toWire(incident: DeliverableIncident, isMailedDrill = false): Wi
       at: time(atMs),
       ended_at: endedAtMs === null ? null : time(endedAtMs),
     })),
+  };
+}
+
+function detailsOf({
+  sourcePorts,
+  protocols,
+  startedAtMs,
+  lastObservedAtMs,
+  peak,
+}: VectorDetails): WireDetails {
+  return {
+    source_ports: sourcePorts,
+    protocols,
+    started_at: new Date(startedAtMs).toISOString(),
+    last_observed_at: new Date(lastObservedAtMs).toISOString(),
+    peak: { bps: peak.bps, pps: peak.pps },
   };
 }

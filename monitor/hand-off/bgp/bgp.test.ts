@@ -93,7 +93,9 @@ describe('with gobgpd', { skip: existsSync('/usr/bin/gobgpd') ? false : 'needs g
       { class: 'other' as const, packetsShare: 0.1, bytesShare: 0, ports: [] },
     ];
     const flood = stage.attack({ class: 'amplification', vectors });
-    await stage.say(flood, stage.attack({ target: '198.51.100.8', class: 'other' }));
+    // Of an older sensor, which tells no IP protocol: nothing tells its packets from others.
+    const unknown = stage.attack({ target: '198.51.100.9', class: 'protocol_flood' });
+    await stage.say(flood, stage.attack({ target: '198.51.100.8', class: 'other' }), unknown);
     await announced('ipv4-flowspec', 2);
     const found = await router.routes('ipv4-flowspec');
     assert.deepEqual(found.map(({ prefix }) => prefix).sort(), [
@@ -114,6 +116,17 @@ describe('with gobgpd', { skip: existsSync('/usr/bin/gobgpd') ? false : 'needs g
       ['[destination: 198.51.100.7/32][protocol: ==icmp]'],
       'the filters follow the attack',
     );
+    const { startedAtMs, lastObservedAtMs } = flood;
+    const details = {
+      ...{ sourcePorts: [], protocols: [50], startedAtMs, lastObservedAtMs, peak: { bps: 1, pps: 1 } },
+    };
+    const esp = [{ class: 'protocol_flood' as const, packetsShare: 1, bytesShare: 1, ports: [], details }];
+    await stage.say(stage.next(flood, { revision: 3, class: 'protocol_flood', vectors: esp }));
+    await until(async () => {
+      await work();
+      const [filter] = await router.routes('ipv4-flowspec');
+      return filter?.prefix === '[destination: 198.51.100.7/32][protocol: ==50]';
+    });
     await stage.switchTo((await only()).ruleId, 'off');
     await announced('ipv4-flowspec', 0);
   });

@@ -4,8 +4,8 @@
  * A route is told from others by its family and its reachability (NLRI): announcing the same one again replaces it.
  */
 import { parseAddress } from '#common/ip/index.ts';
-import type { Action } from '../action.ts';
-import { type FilteredClass, hasFilter } from './filtered-classes.ts';
+import { filterOf } from '#contracts/attack-classes.ts';
+import type { Action, AttackVector } from '../action.ts';
 
 /** Address family and subsequent one: IPv4 or IPv6, unicast (1) or Flowspec (133). */
 export interface Family {
@@ -81,40 +81,25 @@ function routeOf(family: Family, nlri: Buffer, rest: Pick<Route, 'nextHop' | 'at
 /** One filter for each vector that has one; the class of the attack where none has. */
 function filtersOf({ attack, address }: Pick<Action, 'attack' | 'address'>): Buffer[][] {
   const isIpv6 = address.includes(':');
-  const vectors = attack.vectors.filter((vector) => hasFilter(vector.class));
+  const vectors = attack.vectors.filter((vector) => filterOf(vector.class, vector.protocols));
   const used = vectors.length > 0 ? vectors : [{ class: attack.class, ports: [] }];
-  return used.flatMap((vector) =>
-    hasFilter(vector.class) ? [partsOf(vector.class, vector.ports, isIpv6)] : [],
-  );
+  return used.flatMap((vector) => partsOf(vector, isIpv6) ?? []);
 }
 
-const tcp = 6;
-const [syn, rst, ack] = [0x02, 0x04, 0x10];
-
 /** Components of a filter behind the address, in the order of their types. */
-function partsOf(name: FilteredClass, ports: readonly number[], isIpv6: boolean): Buffer[] {
-  switch (name) {
-    case 'amplification':
-      return [protocolPart(17), ...(ports.length > 0 ? [sourcePortPart(ports)] : [])];
-    case 'udp_flood':
-      return [protocolPart(17)];
-    case 'icmp_flood':
-      return [protocolPart(isIpv6 ? 58 : 1)];
-    case 'gre_flood':
-      return [protocolPart(47)];
-    case 'syn_flood':
-    case 'connection_flood':
-      return [protocolPart(tcp), flagsPart(syn, ack)];
-    case 'synack_reflection':
-      return [protocolPart(tcp), flagsPart(syn | ack, 0)];
-    case 'ack_flood':
-      return [protocolPart(tcp), flagsPart(ack, syn)];
-    case 'rst_flood':
-      return [protocolPart(tcp), flagsPart(rst, 0)];
-    case 'fragment_flood':
-      // Any bit of: is a fragment, first fragment, last fragment.
-      return [Buffer.from([12, 0x80, 0x0e])];
-  }
+function partsOf({ class: name, ports, protocols = [] }: AttackVector, isIpv6: boolean): Buffer[][] | null {
+  const filter = filterOf(name, protocols);
+  if (filter === null) return null;
+  const { protocol, ofVector, flags, isFragment } = filter;
+  const allowed = ofVector === 'protocols' ? protocols : protocol ? [protocol[isIpv6 ? 1 : 0]] : [];
+  const parts = [
+    ...(allowed.length > 0 ? [valuesPart(3, allowed)] : []),
+    ...(ofVector === 'source_ports' && ports.length > 0 ? [valuesPart(6, ports)] : []),
+    ...(flags ? [flagsPart(flags.set, flags.clear)] : []),
+    // Any bit of: is a fragment, first fragment, last fragment.
+    ...(isFragment ? [Buffer.from([12, 0x80, 0x0e])] : []),
+  ];
+  return [parts];
 }
 
 /** Type 1 is the destination, 2 the source. IPv6 has an offset before the bytes. */
@@ -123,12 +108,15 @@ function prefixPart(type: 1 | 2, bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from(head), bytes]);
 }
 
-const protocolPart = (protocol: number) => Buffer.from([3, 0x81, protocol]);
-
-/** Equal to one of them. */
-function sourcePortPart(ports: readonly number[]): Buffer {
-  const values = ports.flatMap((port, i) => [i === ports.length - 1 ? 0x91 : 0x11, port >> 8, port & 0xff]);
-  return Buffer.from([6, ...values]);
+/** Type 3 is the IP protocol, 6 the source port: equal to one of these, of one byte if all fit. */
+function valuesPart(type: 3 | 6, values: readonly number[]): Buffer {
+  const isShort = type === 3;
+  const last = values.length - 1;
+  const items = values.flatMap((value, i) => [
+    (i === last ? 0x80 : 0) | (isShort ? 0x01 : 0x11),
+    ...(isShort ? [value] : [value >> 8, value & 0xff]),
+  ]);
+  return Buffer.from([type, ...items]);
 }
 
 /** All of `set` are set, none of `clear` is. */

@@ -5,9 +5,9 @@ import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
+import { attackClasses } from '#contracts/attack-classes.ts';
 import type { Attack } from '../action.ts';
 import { monitorAs, startRouter, until } from '../testing/gobgp.ts';
-import { filteredClasses } from './filtered-classes.ts';
 import { splitMessages } from './messages.ts';
 import { type BgpPeer, parsePeers } from './peer.ts';
 import { routesOf } from './route.ts';
@@ -37,8 +37,11 @@ test('gobgpd reads the filter of every class as it is meant, in both families', 
   await session.settled();
   assert.equal(session.problem, null);
   const routes = ['198.51.100.7', '2001:db8::7'].flatMap((address) => [
-    ...filteredClasses.flatMap((name) =>
-      filtersOf(address, { vectors: [{ class: name, ports: [53, 11_211] }] }),
+    ...attackClasses.flatMap((name) =>
+      filtersOf(address, {
+        class: name,
+        vectors: [{ class: name, ports: [53, 11_211], protocols: [50, 47] }],
+      }),
     ),
     ...filtersOf(address, { direction: 'outbound', class: 'udp_flood' }),
   ]);
@@ -46,7 +49,7 @@ test('gobgpd reads the filter of every class as it is meant, in both families', 
   const expected = (to: string, icmp: string) =>
     [
       `[destination: ${to}][fragment: is-fragment+first-fragment+last-fragment]`,
-      `[destination: ${to}][protocol: ==gre]`,
+      `[destination: ${to}][protocol: ==50 ==gre]`,
       `[destination: ${to}][protocol: ==${icmp}]`,
       `[destination: ${to}][protocol: ==tcp][tcp-flags: =A&!S]`,
       `[destination: ${to}][protocol: ==tcp][tcp-flags: =R]`,

@@ -1,10 +1,12 @@
 /** What people are mailed about an attack. */
+
 import { oneLine } from '#common/text/index.ts';
+import { describeClass } from '#contracts/attack-classes.ts';
 import { type DueAttackMail, findDueAttackMail } from '#operations/views/index.ts';
 import type { Mail } from '#service-kit/mail/index.ts';
 import { formatBitRate, formatCount, formatDuration, formatTime } from '#service-kit/pages/index.ts';
 import { type AlertMailKind, writeAlertMail } from '../alert-mails/index.ts';
-import { describeClass, withArticle } from './describe.ts';
+import { withArticle } from './describe.ts';
 
 /** The mail about a start goes before the one about the end. */
 export const attackMails: AlertMailKind<DueAttackMail> = {

@@ -1,13 +1,10 @@
 /** What an incident is as it is stored, and what a list of incidents can be asked for. */
-import type { IncidentAction, IncidentClass, IncidentState } from '#contracts/admin-api/incidents.ts';
+import type { Incident, IncidentAction, IncidentState } from '#contracts/admin-api/incidents.ts';
+import type { AttackClass } from '#contracts/attack-classes.ts';
 import type { AlertChannel } from '../settings/index.ts';
 
-export interface IncidentVector {
-  class: IncidentClass;
-  packets_share: number;
-  bytes_share: number;
-  ports: number[];
-}
+/** As the monitor says it, with a class that we know. */
+export type IncidentVector = Incident['vectors'][number] & { class: AttackClass };
 
 /** An incident of a server. Times are the sensor's own. */
 export interface IncidentRow {
@@ -17,7 +14,7 @@ export interface IncidentRow {
   tenantId: number;
   address: string;
   direction: 'inbound' | 'outbound';
-  class: IncidentClass;
+  class: AttackClass;
   severity: 'attack' | 'info';
   /** The strongest first. */
   vectors: IncidentVector[];

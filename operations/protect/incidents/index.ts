@@ -20,7 +20,6 @@ import { readStatus } from './status-store.ts';
 import * as store from './store.ts';
 
 export type { AttackQuery, AttackRow, OpenAttackCounts } from '#operations/views/index.ts';
-export { describeClass } from './describe.ts';
 
 export type { IncidentCursor, IncidentQuery, IncidentRow, IncidentVector } from './incident.ts';
 export { actionsOf } from './incident.ts';

@@ -1,6 +1,7 @@
 /** Every statement that stores or reads incidents of servers. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Incident } from '#contracts/admin-api/incidents.ts';
+import { attackClassOf } from '#contracts/attack-classes.ts';
 import { incidentStateNow } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/source-store.ts';
@@ -61,12 +62,13 @@ function said(incident: Incident): [column: string, value: RawBuilder<unknown>][
   const at = (stamp: string) => sql`${new Date(stamp)}::timestamptz`;
   const isRecovered = incident.state === 'recovered';
   const { current, peak, totals } = incident;
+  const vectors = incident.vectors.map((vector) => ({ ...vector, class: attackClassOf(vector.class) }));
   return [
     ['revision', sql`${incident.revision}::bigint`],
     ['direction', sql`${incident.direction}`],
-    ['class', sql`${incident.class}`],
+    ['class', sql`${attackClassOf(incident.class)}`],
     ['severity', sql`${incident.severity}`],
-    ['vectors', sql`${JSON.stringify(incident.vectors)}::jsonb`],
+    ['vectors', sql`${JSON.stringify(vectors)}::jsonb`],
     ['state', sql`${incident.state}`],
     ['started_at', at(incident.started_at)],
     ['detected_at', at(incident.detected_at)],

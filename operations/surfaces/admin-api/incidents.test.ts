@@ -63,6 +63,17 @@ async function projectWith(name: string, clusterIds: readonly number[] | null = 
   return { id, token: (await world.adminProjects.issueToken(systemActor, id, null)).token };
 }
 
+test('what an older monitor calls a GRE flood is a protocol flood', async () => {
+  const { address: own } = await freshServer('Older monitor');
+  const vectors = [{ class: 'gre_flood' as const, packets_share: 1, bytes_share: 1, ports: [] }];
+  assert.equal(await outcomeOf(incidentOf(own, { class: 'gre_flood', vectors })), 'applied');
+  const [incident] = await stored();
+  assert.deepEqual(
+    [incident!.class, incident!.vectors.map((one) => one.class)],
+    ['protocol_flood', ['protocol_flood']],
+  );
+});
+
 test('NET-4.g: each incident of a delivery has its outcome, in the order sent, and sent again it is unchanged', async () => {
   const { address: own, id } = await freshServer('Batch');
   const batch = [incidentOf(own), incidentOf('203.0.113.250'), incidentOf(own, { direction: 'outbound' })];

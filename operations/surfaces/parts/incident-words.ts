@@ -1,5 +1,5 @@
 /** States of incidents in words, alike on portal and console. */
-import { describeClass, type IncidentCursor, type OpenAttack } from '#operations/protect/index.ts';
+import type { IncidentCursor, OpenAttack } from '#operations/protect/index.ts';
 import { badge, formatDuration, type Html, type Tone } from '#service-kit/pages/index.ts';
 
 interface IncidentState {
@@ -12,9 +12,6 @@ export function incidentBadge({ state, isDrill }: IncidentState): Html {
   if (state === 'active') return badge(isDrill ? 'info' : 'bad', 'active');
   return state === 'stale' ? badge('warn', 'no news') : badge('neutral', 'recovered');
 }
-
-/** The class as the beginning of a sentence or the text of a link: `SYN flood`. */
-export const titleOfClass = (name: string): string => upperFirst(describeClass(name));
 
 export const upperFirst = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 

@@ -27,7 +27,6 @@ export {
   openAttackBadge,
   openAttackWords,
   readIncidentCursor,
-  titleOfClass,
   upperFirst,
   writeIncidentCursor,
 } from './incident-words.ts';

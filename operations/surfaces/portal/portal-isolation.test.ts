@@ -56,7 +56,7 @@ async function furnish(name: string, company: string) {
   const [first] = await world.addresses.listAllocationsOfServers(serverIds);
   await world.backdate(serverIds[0]!, '1 day');
   await deliverLive((await world.addresses.listAllocationsOfServers(serverIds))[0]!);
-  const incident = incidentOf(first!.address, { class: name === mark ? 'gre_flood' : 'syn_flood' });
+  const incident = incidentOf(first!.address, { class: name === mark ? 'rst_flood' : 'syn_flood' });
   await world.deliverIncidents(incident);
   const actor = (await world.accounts.customerActorOf(owner.id))!;
   const scanId = await deliverScan(actor, serverIds[0]!);

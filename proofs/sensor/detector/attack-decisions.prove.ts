@@ -52,8 +52,7 @@ const classes: readonly Named[] = [
   ['rst_flood', Kind.reset, 'pps', 40],
   ['udp_flood', Kind.datagram, 'udp_pps', 64],
   ['icmp_flood', Kind.icmp, 'icmp_pps', 84],
-  ['gre_flood', Kind.tunnel, 'pps', 90],
-  ['other', Kind.other, 'pps', 60],
+  ['protocol_flood', Kind.protocol, 'pps', 90],
 ];
 
 /** What a history is of; only an attack may become an incident of severity attack. */

@@ -25,7 +25,7 @@ export const frameFaults: readonly {
     // Those of the target, which differ: one port of many sources would be amplification too.
     spoil: ({ bytes }) => set(bytes, 34, bytes[36] ?? 0, bytes[37] ?? 0),
   },
-  { name: 'protocols are lost', class: 'gre_flood', spoil: ({ bytes }) => set(bytes, 23, 253) },
+  { name: 'protocols are lost', class: 'protocol_flood', spoil: ({ bytes }) => set(bytes, 23, 1) },
   { name: 'all packets are of one second', class: 'udp_flood', spoil: (frame) => stop(frame) },
   { name: 'targets are lost', class: 'icmp_flood', spoil: ({ bytes }) => set(bytes, 30, 203, 0, 113, 9) },
 ];

@@ -74,8 +74,8 @@ const hpingShapes: readonly [FloodClass, string, (pick: PickNumber) => string[]]
     (pick) => ['--udp', '-f', '-p', port(pick), '-d', bytes(pick, 200, 900)],
   ],
   ['fragment_flood', 'of segments', () => ['-S', '-f', '-p', '443', '-d', '400']],
-  ['gre_flood', 'GRE of no meaning', (pick) => ['--rawip', '-H', '47', '-d', bytes(pick, 40, 800)]],
-  ['other', 'protocol 132', (pick) => ['--rawip', '-H', '132', '-d', bytes(pick, 40, 800)]],
+  ['protocol_flood', 'GRE of no meaning', (pick) => ['--rawip', '-H', '47', '-d', bytes(pick, 40, 800)]],
+  ['protocol_flood', 'protocol 132', (pick) => ['--rawip', '-H', '132', '-d', bytes(pick, 40, 800)]],
 ];
 
 function hping(): ToolFlood[] {
@@ -212,8 +212,7 @@ const replayed: readonly FloodClass[] = [
   'rst_flood',
   'udp_flood',
   'icmp_flood',
-  'gre_flood',
-  'other',
+  'protocol_flood',
 ];
 
 const ends = Buffer.from(`${insideMac}:${outsideMac}`.replaceAll(':', ''), 'hex');

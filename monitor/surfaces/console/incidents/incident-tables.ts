@@ -1,5 +1,6 @@
 /** Tables of an incident's page. */
 import type { FastifyRequest } from 'fastify';
+import { describeProtocol } from '#contracts/attack-classes.ts';
 import {
   type Incident,
   nameOfClass,
@@ -56,11 +57,34 @@ export function vectorTable(request: FastifyRequest, { measured, severity }: Inc
       },
       {
         key: 'ports',
-        header: 'Ports',
+        header: 'Ports or protocols',
         kind: 'code',
-        cell: (row) => row.ports.join(', ') || html`<span class="hint">none</span>`,
+        cell: ({ ports, details }) =>
+          details?.protocols.map(describeProtocol).join(', ') ||
+          ports.join(', ') ||
+          html`<span class="hint">none</span>`,
         value: (row) => row.ports.join(' '),
       },
+      {
+        key: 'source_ports',
+        header: 'From ports',
+        kind: 'code',
+        cell: (row) => row.details?.sourcePorts.join(', '),
+        value: (row) => row.details?.sourcePorts.join(' '),
+      },
+      {
+        key: 'seen',
+        header: 'Seen',
+        cell: ({ details }) =>
+          details &&
+          html`${formatTime(details.startedAtMs, 'seconds')} to ${formatTime(details.lastObservedAtMs, 'seconds')}`,
+        field: 'started_at',
+        value: (row) => isoTime(row.details?.startedAtMs ?? null),
+      },
+    ],
+    fields: [
+      { field: 'protocols', value: (row) => row.details?.protocols.join(' ') },
+      { field: 'last_observed_at', value: (row) => isoTime(row.details?.lastObservedAtMs ?? null) },
     ],
     empty: { title: 'No vectors', text: 'The sensor told none.' },
   });

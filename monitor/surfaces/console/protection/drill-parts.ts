@@ -1,5 +1,6 @@
 /** Drills on the pages of a site and of an address: the form that starts one, and the list with its stop buttons. */
 import type { FastifyRequest } from 'fastify';
+import { titleOfClass } from '#contracts/attack-classes.ts';
 import { fastTriggerRatio, type ThresholdSet } from '#contracts/sensor-api/detection.ts';
 import {
   type Drill,
@@ -29,18 +30,6 @@ import {
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import type { Refused } from './threshold-parts.ts';
-
-const classNames: Readonly<Record<string, string>> = {
-  syn_flood: 'SYN flood',
-  udp_flood: 'UDP flood',
-  amplification: 'amplification',
-  icmp_flood: 'ICMP flood',
-  fragment_flood: 'fragment flood',
-  ack_flood: 'ACK flood',
-  rst_flood: 'RST flood',
-  synack_reflection: 'SYN-ACK reflection',
-  gre_flood: 'GRE flood',
-};
 
 export const emptyDrill: DrillInput = {
   class: 'syn_flood',
@@ -73,7 +62,7 @@ export function drillForm(options: {
         name: 'class',
         label: 'Class',
         value: typed.class,
-        options: drillClasses.map((value) => ({ value, label: classNames[value] ?? value })),
+        options: drillClasses.map((value) => ({ value, label: titleOfClass(value) })),
         error: fault('class'),
       }),
       field({
@@ -169,7 +158,7 @@ function drillColumns({ path, drills, thresholds, csrfToken, nowMs }: DrillTable
       key: 'class',
       header: 'Drill',
       cell: (row) =>
-        html`${classNames[row.class] ?? row.class} <div class="hint">${row.direction}, ${formatCount(row.seconds)} s${row.mailsCustomer && ', customer is mailed'}</div>`,
+        html`${titleOfClass(row.class)} <div class="hint">${row.direction}, ${formatCount(row.seconds)} s${row.mailsCustomer && ', customer is mailed'}</div>`,
       value: (row) => `${row.direction} ${row.class}`,
     },
     {

@@ -1,4 +1,4 @@
-import { incidentClasses } from '#contracts/admin-api/incidents.ts';
+import { attackClasses, titleOfClass } from '#contracts/attack-classes.ts';
 import type { AttackRow, OpenAttackCounts } from '#operations/protect/index.ts';
 import {
   age,
@@ -11,7 +11,7 @@ import {
   type Html,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { durationOf, incidentBadge, titleOfClass } from '../../parts/index.ts';
+import { durationOf, incidentBadge } from '../../parts/index.ts';
 import type { Staff } from '../guard.ts';
 import type { MonitorLink } from '../monitor-link.ts';
 import { customerColumn, type ServerListQuery, serverCell, serverListPage } from '../server-list.ts';
@@ -79,7 +79,7 @@ function fieldsOf({ class: name, severity }: AttacksQuery): Html[] {
       value: name ?? '',
       options: [
         { value: '', label: 'All classes' },
-        ...incidentClasses.map((value) => ({ value, label: titleOfClass(value) })),
+        ...attackClasses.map((value) => ({ value, label: titleOfClass(value) })),
       ],
     }),
     field({

@@ -1,7 +1,7 @@
 /** `/console/attacks/`: attacks on all customers' servers, and from them. */
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
-import { incidentClasses } from '#contracts/admin-api/incidents.ts';
+import { attackClasses } from '#contracts/attack-classes.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { AttackQuery, ProtectIncidents } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -50,7 +50,7 @@ export function registerAttacks(app: App, deps: AttacksDeps): void {
 
 const known = {
   state: (value: string) => stateChoices.some((choice) => choice.value === value),
-  class: (value: string) => incidentClasses.some((name) => name === value),
+  class: (value: string) => attackClasses.some((name) => name === value),
   severity: (value: string) => value === 'info',
   after: (value: string) => readIncidentCursor(value) !== undefined,
 };

@@ -1,4 +1,5 @@
 /** What became of the incidents that an admin project delivered: those that were not applied, and why. */
+import { titleOfClass } from '#contracts/attack-classes.ts';
 import type { ProjectOutcomes, RefusalRow } from '#operations/protect/index.ts';
 import {
   age,
@@ -11,7 +12,6 @@ import {
   stats,
   table,
 } from '#service-kit/pages/index.ts';
-import { titleOfClass } from '../../parts/index.ts';
 
 interface IncidentsOptions {
   incidents: ProjectOutcomes;

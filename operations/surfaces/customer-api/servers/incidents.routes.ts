@@ -123,7 +123,13 @@ function showIncident(incident: IncidentRow): schemas.Incident {
     },
     totals: { bytes: incident.totalBytes, packets: incident.totalPackets },
     coverage: incident.coverage,
-    vectors: incident.vectors.map((vector) => ({ ...vector })),
+    vectors: incident.vectors.map(({ details, ...vector }) => ({
+      ...vector,
+      source_ports: details?.source_ports ?? [],
+      protocols: details?.protocols ?? [],
+      started_at: details?.started_at ?? null,
+      last_observed_at: details?.last_observed_at ?? null,
+    })),
     actions: actionsOf(incident).map((action) => ({ ...action })),
   };
 }

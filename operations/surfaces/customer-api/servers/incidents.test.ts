@@ -56,7 +56,17 @@ const inTurn = (address: string, many: number, more: Partial<Incident> = {}) =>
 
 test('an attack reads as the monitor delivered it, with its times, and without any source', async () => {
   const { read, address, serverId } = await createReader('Exact');
+  const details = {
+    ...{ source_ports: [4096], protocols: [47, 50], peak: { bps: 14_000_000, pps: 31_000 } },
+    ...{ started_at: secondsAgo(60), last_observed_at: secondsAgo(1) },
+  };
+  const vector = { packets_share: 0.5, bytes_share: 0.5, ports: [] };
   const delivered = incidentOf(address, {
+    // The second one is of an older sensor.
+    vectors: [
+      { class: 'protocol_flood', ...vector, details },
+      { class: 'udp_flood', ...vector },
+    ],
     actions: [{ kind: 'filtered', at: secondsAgo(30), ended_at: secondsAgo(5) }],
   });
   await deliver(delivered);
@@ -67,7 +77,22 @@ test('an attack reads as the monitor delivered it, with its times, and without a
   const alerted = body.incidents[0].actions.pop();
   assert.deepEqual([alerted.kind, alerted.ended_at], ['alerted', null]);
   assert.deepEqual(body, {
-    incidents: [{ ...rest, server_id: serverId, address: target.value }],
+    incidents: [
+      {
+        ...rest,
+        ...{ server_id: serverId, address: target.value },
+        vectors: [
+          {
+            ...{ class: 'protocol_flood', ...vector, source_ports: [4096], protocols: [47, 50] },
+            ...{ started_at: details.started_at, last_observed_at: details.last_observed_at },
+          },
+          {
+            ...{ class: 'udp_flood', ...vector, source_ports: [], protocols: [] },
+            ...{ started_at: null, last_observed_at: null },
+          },
+        ],
+      },
+    ],
     pagination: { limit: 50, total: 1, has_more: false, next_cursor: null },
   });
   const ended = recovered(delivered);

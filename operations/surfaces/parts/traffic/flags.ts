@@ -1,4 +1,5 @@
 /** What happened to servers, as flags on the time axis of their charts. Where a flag leads, the surface says. */
+import { titleOfClass } from '#contracts/attack-classes.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import {
   addressFilters,
@@ -16,7 +17,6 @@ import {
 } from '#operations/server-history/index.ts';
 import type { ServerAction } from '#operations/servers/index.ts';
 import type { ChartData, ChartFlag, Tone } from '#service-kit/pages/index.ts';
-import { titleOfClass } from '../incident-words.ts';
 import { actionWords } from '../server-actions.ts';
 
 /** The page that says more of an event; undefined where none does. */

@@ -1,4 +1,5 @@
 /** Attacks on the Protect page: the banner that says what goes on, the table, and the red areas of the chart. */
+import { titleOfClass } from '#contracts/attack-classes.ts';
 import type { IncidentRow } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
@@ -20,7 +21,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import { durationOf, incidentBadge, titleOfClass } from '../../parts/index.ts';
+import { durationOf, incidentBadge } from '../../parts/index.ts';
 
 /** On the page at most five seconds after it was stored. */
 const refreshSeconds = 5;

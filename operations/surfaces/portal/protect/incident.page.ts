@@ -1,4 +1,5 @@
 /** The pages of a server's attacks: the whole list, and one of them. A customer sees no source. */
+import { describeProtocol, titleOfClass } from '#contracts/attack-classes.ts';
 import type { IncidentRow, IncidentVector } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
@@ -24,7 +25,7 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { durationOf, titleOfClass } from '../../parts/index.ts';
+import { durationOf } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 import { attacksTable, clockTime, headline, incidentHref, packetsPerSecond } from './attacks.ts';
@@ -183,9 +184,10 @@ function vectorsTable(vectors: readonly IncidentVector[]): Html {
       { key: 'class', header: 'Class', cell: (each) => titleOfClass(each.class) },
       {
         key: 'ports',
-        header: 'Ports',
+        header: 'Ports or protocols',
         kind: 'code',
-        cell: (each) => (each.ports.length === 0 ? 'many' : each.ports.join(', ')),
+        cell: ({ ports, details }) =>
+          details?.protocols.map(describeProtocol).join(', ') || ports.join(', ') || 'many',
       },
       {
         key: 'packets',

@@ -76,6 +76,7 @@ function addFileCommands(program: Command): void {
     )
     .option('--thresholds <file>', 'JSON file with other thresholds')
     .option('--link-speed <bits>', 'speed of the recorded link, such as 10G; unknown is not judged')
+    .option('--explain', 'say why each incident is one, and why the largest other traffic is none')
     .addHelpText('after', detectExamples)
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .action(async (file: string, options: DetectOptions) => {

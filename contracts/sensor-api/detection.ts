@@ -36,6 +36,26 @@ export const metricsMax = 32;
 /** Two of three seconds at this many thresholds are an incident; so is a mean of five at one. */
 export const fastTriggerRatio = 1.7;
 
+/** What is ordinary traffic and no part of an attack, with its words. */
+export const ordinaryRules = {
+  pairs: 'of established pairs',
+  connections: 'segments of accepted connections',
+  handshakes: 'openings of completed connections',
+  answers: 'answers to packets of the other direction',
+} as const;
+export type OrdinaryRule = keyof typeof ordinaryRules;
+
+/** What makes an incident of seconds, with its words. */
+export const triggers = {
+  two_of_three: `two of three seconds at ${fastTriggerRatio} times a threshold`,
+  mean_of_five: 'a mean of five seconds at a threshold, at least two of them at it',
+  pulses: `three separate seconds within a minute at ${fastTriggerRatio} times a threshold`,
+} as const;
+export type Trigger = keyof typeof triggers;
+
+/** The rule by which sensors count what may be an attack: 1 by flows, 2 by pairs of addresses. */
+export const countingRule = 2;
+
 /** Rates of one address in one direction; null: not judged. */
 export type ThresholdValues = Readonly<Record<Metric, number | null>>;
 export type ThresholdSet = Readonly<Record<AttackDirection, ThresholdValues>>;
@@ -76,6 +96,8 @@ export const thresholdDefaults: ThresholdSet = {
 export const vectorsMax = 3;
 export const vectorPortsMax = 8;
 export const remotesMax = 20;
+/** Seconds of a decision. */
+export const decisionSecondsMax = 5;
 /** Observations of one upload, and seconds of one observation. */
 export const incidentsMax = 256;
 export const incidentSecondsMax = 64;
@@ -152,7 +174,7 @@ export interface IncidentObservation {
   /** Rates of the last second; null after the recovery. */
   current: IncidentRate | null;
   peak: IncidentRate & { bpsAtMs: number; ppsAtMs: number };
-  totals: { bytes: number; packets: number };
+  totals: IncidentAmount;
   /** `unknown`: nothing more was observed since the revision before. */
   coverage: 'complete' | 'partial' | 'unknown';
   /** Local `segment|MAC` of the target's packets; blank when unknown or contradictory. */
@@ -167,6 +189,27 @@ export interface IncidentObservation {
   drill: boolean;
   /** A capture file of it is on its way. */
   hasEvidence: boolean;
+  /** Why it is an incident; missing from older sensors. */
+  reason?: IncidentReason;
+}
+
+/** Why the seconds of a decision are an incident. Amounts are those of the strongest of them. */
+export interface IncidentReason {
+  trigger: Trigger;
+  /** How far each second exceeded a threshold, 1 is at it; the newest last. */
+  ratios: number[];
+  all: IncidentAmount;
+  /** What of it was taken off as ordinary; the rest may be an attack. */
+  ordinary: (IncidentAmount & { rule: OrdinaryRule })[];
+  /** Pairs of the target with traffic in the newest second; null: not known, as of prefixes and captures. */
+  pairs: { established: number; others: number } | null;
+  /** About so many remote addresses; null: not known. */
+  remotes: number | null;
+}
+
+export interface IncidentAmount {
+  packets: number;
+  bytes: number;
 }
 
 export interface IncidentTarget {
@@ -210,6 +253,8 @@ export interface DetectorEpoch {
   sinceMs: number;
   /** Canonical prefixes and addresses. */
   prefixes: string[];
+  /** The sensor's `countingRule`; missing from older sensors, which count by rule 1. */
+  countingRule?: number;
 }
 
 /** What the detector of one capture can say of one minute. */

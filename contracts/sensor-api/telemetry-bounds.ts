@@ -1,11 +1,13 @@
 /** How much a telemetry upload and a live upload may hold; checked before they are decoded. */
 import {
+  decisionSecondsMax,
   detectorRowsMax,
   epochPrefixesMax,
   epochsMax,
   incidentSecondsMax,
   incidentsMax,
   metricsMax,
+  ordinaryRules,
   remotesMax,
   vectorPortsMax,
   vectorsMax,
@@ -59,13 +61,21 @@ export const uploadBounds = compileBounds(TelemetryUploadSchema, {
   'HostInventory.neighbours': { max: neighboursMax, label: 'inventory.neighbours', plainBytes: 128 },
   'HostInterface.addresses': { max: interfaceAddressesMax, label: 'inventory.interfaces.addresses' },
   ...columnsOf('ProbeColumns', probeColumns, probeResultsMax, 'probes'),
-  'TelemetryUpload.incidents': { max: incidentsMax, plainBytes: 512 },
+  'TelemetryUpload.incidents': { max: incidentsMax, plainBytes: 768 },
   'Incident.vectors': { max: vectorsMax, label: 'incidents.vectors', plainBytes: 256 },
   'IncidentVector.ports': { max: vectorPortsMax, label: 'incidents.vectors.ports' },
   'VectorDetails.source_ports': { max: vectorPortsMax, label: 'incidents.vectors.source_ports' },
   'VectorDetails.protocols': { max: vectorPortsMax, label: 'incidents.vectors.protocols' },
   ...columnsOf('Incident', ['remote_prefix', 'remote_share'], remotesMax, 'incidents.remotes'),
   ...columnsOf('IncidentSeconds', ['at', 'bps', 'pps'], incidentSecondsMax, 'incidents.seconds'),
+  'IncidentReason.ratios': { max: decisionSecondsMax, label: 'incidents.reason.ratios' },
+  ...columnsOf(
+    'IncidentReason',
+    ['ordinary_rule', 'ordinary_packets', 'ordinary_bytes'],
+    // A newer sensor may have more rules than we know.
+    4 * Object.keys(ordinaryRules).length,
+    'incidents.reason.ordinary',
+  ),
   'TelemetryUpload.epochs': { max: epochsMax, plainBytes: 128 },
   'DetectorEpoch.prefixes': { max: epochPrefixesMax, label: 'epochs.prefixes' },
   ...columnsOf(

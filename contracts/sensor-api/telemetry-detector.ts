@@ -22,6 +22,7 @@ import {
   countOf,
   malformed,
   momentOf,
+  smallCountOf,
   uuidOf,
 } from './telemetry-values.ts';
 
@@ -99,20 +100,21 @@ function readMaxima({ metric, oneSecond, tenSeconds }: MaximaMessage, rows: read
 }
 
 export function encodeEpoch(epoch: DetectorEpoch): EpochMessage {
-  const { id, sinceMs, prefixes } = epoch;
-  return create(DetectorEpochSchema, { id, since: BigInt(Math.round(sinceMs)), prefixes });
+  const { id, sinceMs, prefixes, countingRule = 0 } = epoch;
+  return create(DetectorEpochSchema, { id, since: BigInt(Math.round(sinceMs)), prefixes, countingRule });
 }
 
 /** The epochs in these messages, which are few. Throws `telemetry.malformed`. */
 export function* decodeEpochs(messages: readonly EpochMessage[], slice: Slice): Sliced<DetectorEpoch[]> {
   const epochs: DetectorEpoch[] = [];
-  for (const { id, since, prefixes } of messages) {
+  for (const { id, since, prefixes, countingRule } of messages) {
     if (slice.isFullFor(prefixes.length)) yield slice.end();
     slice.add(prefixes.length);
     epochs.push({
       id: uuidOf(id, 'epochs.id'),
       sinceMs: momentOf(since, 'epochs.since'),
       prefixes: prefixes.map((prefix) => canonicalPrefixText(prefix, 'epochs.prefixes')),
+      ...(countingRule > 0 && { countingRule: smallCountOf(countingRule, 'epochs.counting_rule') }),
     });
   }
   return epochs;

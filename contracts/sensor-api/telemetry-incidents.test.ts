@@ -8,7 +8,12 @@ import {
   type IncidentObservation,
   metrics,
 } from './detection.ts';
-import { type Incident, IncidentVectorSchema, TelemetryUploadSchema } from './telemetry_pb.js';
+import {
+  type Incident,
+  IncidentVectorSchema,
+  type IncidentReason as Reason,
+  TelemetryUploadSchema,
+} from './telemetry_pb.js';
 import { decodeUpload, encodeUpload, type TelemetryUpload } from './telemetry-codec.ts';
 import { encodeIncident } from './telemetry-incidents.ts';
 import { zeroTotals } from './telemetry-totals.ts';
@@ -41,9 +46,23 @@ const incident: IncidentObservation = {
   seconds: [{ atMs: second + 12_000, bps: 12_000_000, pps: 25_000 }],
   drill: false,
   hasEvidence: true,
+  reason: {
+    trigger: 'two_of_three',
+    ratios: [0.01, 1.85, 2.5],
+    all: { packets: 26_000, bytes: 1_600_000 },
+    ordinary: [
+      { rule: 'pairs', packets: 900, bytes: 520_000 },
+      { rule: 'handshakes', packets: 100, bytes: 4000 },
+    ],
+    pairs: { established: 3, others: 1 },
+    remotes: 812,
+  },
 };
 
-const epoch: DetectorEpoch = { id, sinceMs: second, prefixes: ['198.51.100.7', '2001:db8::/64'] };
+const epoch: DetectorEpoch = {
+  ...{ id, sinceMs: second, countingRule: 2 },
+  prefixes: ['198.51.100.7', '2001:db8::/64'],
+};
 
 const detector: DetectorMinute = {
   ticks: 60,
@@ -136,6 +155,23 @@ test('a class of a newer sensor is "other", and its metric is left out', () => {
   const [decoded] = decodeUpload(bytes).incidents!;
   assert.equal(decoded!.class, 'other');
   assert.equal(decoded!.threshold, null);
+});
+
+test('a reason is left out where a newer sensor gives it a rule or a trigger that we do not know, and where an older one gives none', () => {
+  const reasonOf = (changes: Partial<Reason> | null) => {
+    const message = encodeIncident(incident);
+    if (changes) Object.assign(message.reason!, changes);
+    else delete message.reason;
+    const parts = { contractVersion: 1, spoolId, sequence: 1n, incidents: [message] };
+    const bytes = toBinary(TelemetryUploadSchema, create(TelemetryUploadSchema, parts));
+    return decodeUpload(bytes).incidents![0]!.reason;
+  };
+  assert.deepEqual(reasonOf({}), incident.reason);
+  assert.equal(reasonOf({ trigger: 'one_of_one' }), undefined);
+  assert.equal(reasonOf({ ordinaryRule: ['pairs', 'tunnels'] }), undefined);
+  assert.equal(reasonOf(null), undefined);
+  for (const bad of [{ ordinaryBytes: [1n] }, { ratios: [1, 1, 1, 1, 1, 1] }])
+    assert.throws(() => reasonOf(bad), { code: 'telemetry.malformed' });
 });
 
 test('an incident that can not be true is malformed', () => {

@@ -4,18 +4,25 @@ import {
   attackClassOf,
   attackDirections,
   type IncidentObservation,
+  type IncidentReason,
   type IncidentTarget,
   type IncidentVector,
   type Metric,
   metrics,
+  type OrdinaryRule,
+  ordinaryRules,
   severities,
+  type Trigger,
+  triggers,
   type VectorDetails,
 } from './detection.ts';
 import { captureNameMax } from './telemetry.ts';
 import {
   type Incident,
+  IncidentReasonSchema,
   IncidentSchema,
   IncidentVectorSchema,
+  type IncidentReason as ReasonMessage,
   type VectorDetails as WireDetails,
 } from './telemetry_pb.js';
 import {
@@ -80,6 +87,23 @@ export function encodeIncident(one: IncidentObservation): Incident {
     },
     drill: one.drill,
     hasEvidence: one.hasEvidence,
+    ...(one.reason && { reason: encodeReason(one.reason) }),
+  });
+}
+
+function encodeReason({ trigger, ratios, all, ordinary, pairs, remotes }: IncidentReason): ReasonMessage {
+  return create(IncidentReasonSchema, {
+    trigger,
+    ratios: ratios.map((ratio) => Math.min(0xffff_ffff, Math.round(ratio * 100))),
+    packets: whole(all.packets),
+    bytes: whole(all.bytes),
+    ordinaryRule: ordinary.map(({ rule }) => rule),
+    ordinaryPackets: ordinary.map(({ packets }) => whole(packets)),
+    ordinaryBytes: ordinary.map(({ bytes }) => whole(bytes)),
+    hasPairs: pairs !== null,
+    establishedPairs: pairs?.established ?? 0,
+    otherPairs: pairs?.others ?? 0,
+    remotes: remotes ?? 0,
   });
 }
 
@@ -151,6 +175,7 @@ function decodeIncident(message: Incident): IncidentObservation {
     ...decodeColumns(message),
     drill: message.drill,
     hasEvidence: message.hasEvidence,
+    ...decodeReason(message.reason),
   };
 }
 
@@ -169,6 +194,32 @@ function decodeDetails(details: WireDetails): VectorDetails {
       pps: countOf(details.peakPps, field('peak_pps')),
     },
   };
+}
+
+/** The reason; one with a name that we don't know is none, because its parts would not add up. */
+function decodeReason(message: ReasonMessage | undefined): Pick<IncidentObservation, 'reason'> {
+  if (!message) return {};
+  const { ordinaryRule: rules, ordinaryPackets, ordinaryBytes } = message;
+  if (rules.length !== ordinaryPackets.length || rules.length !== ordinaryBytes.length)
+    throw malformed('the columns of an incident differ in length');
+  const field = (name: string) => `incidents.reason.${name}`;
+  const ordinary = rules.map((rule, i) => ({
+    rule: rule as OrdinaryRule,
+    packets: countOf(ordinaryPackets[i]!, field('ordinary_packets')),
+    bytes: countOf(ordinaryBytes[i]!, field('ordinary_bytes')),
+  }));
+  const all = {
+    packets: countOf(message.packets, field('packets')),
+    bytes: countOf(message.bytes, field('bytes')),
+  };
+  const trigger = message.trigger as Trigger;
+  if (!Object.hasOwn(triggers, trigger) || rules.some((rule) => !Object.hasOwn(ordinaryRules, rule)))
+    return {};
+  const pairs = message.hasPairs
+    ? { established: message.establishedPairs, others: message.otherPairs }
+    : null;
+  const ratios = message.ratios.map((ratio) => ratio / 100);
+  return { reason: { trigger, ratios, all, ordinary, pairs, remotes: message.remotes || null } };
 }
 
 function decodeTarget({ targetKind, target }: Incident): IncidentTarget {

@@ -839,6 +839,13 @@ export declare type Incident = Message<"svc.sensor.v1.Incident"> & {
    * @generated from field: bool has_evidence = 30;
    */
   hasEvidence: boolean;
+
+  /**
+   * Missing from older sensors.
+   *
+   * @generated from field: svc.sensor.v1.IncidentReason reason = 31;
+   */
+  reason?: IncidentReason | undefined;
 };
 
 /**
@@ -846,6 +853,84 @@ export declare type Incident = Message<"svc.sensor.v1.Incident"> & {
  * Use `create(IncidentSchema)` to create a new message.
  */
 export declare const IncidentSchema: GenMessage<Incident>;
+
+/**
+ * Why the seconds of a decision are an incident. Amounts are those of the strongest of them.
+ *
+ * @generated from message svc.sensor.v1.IncidentReason
+ */
+export declare type IncidentReason = Message<"svc.sensor.v1.IncidentReason"> & {
+  /**
+   * two_of_three, mean_of_five, pulses. A receiver leaves a reason out that has a name it does not know.
+   *
+   * @generated from field: string trigger = 1;
+   */
+  trigger: string;
+
+  /**
+   * How far each second exceeded a threshold, in hundredths of it; the newest last.
+   *
+   * @generated from field: repeated uint32 ratios = 2;
+   */
+  ratios: number[];
+
+  /**
+   * @generated from field: uint64 packets = 3;
+   */
+  packets: bigint;
+
+  /**
+   * @generated from field: uint64 bytes = 4;
+   */
+  bytes: bigint;
+
+  /**
+   * What of it was taken off as ordinary: pairs, connections, handshakes, answers.
+   *
+   * @generated from field: repeated string ordinary_rule = 5;
+   */
+  ordinaryRule: string[];
+
+  /**
+   * @generated from field: repeated uint64 ordinary_packets = 6;
+   */
+  ordinaryPackets: bigint[];
+
+  /**
+   * @generated from field: repeated uint64 ordinary_bytes = 7;
+   */
+  ordinaryBytes: bigint[];
+
+  /**
+   * Pairs of the target with traffic in the newest second, where they are known.
+   *
+   * @generated from field: bool has_pairs = 8;
+   */
+  hasPairs: boolean;
+
+  /**
+   * @generated from field: uint32 established_pairs = 9;
+   */
+  establishedPairs: number;
+
+  /**
+   * @generated from field: uint32 other_pairs = 10;
+   */
+  otherPairs: number;
+
+  /**
+   * About so many remote addresses; 0 where they are not known.
+   *
+   * @generated from field: uint32 remotes = 11;
+   */
+  remotes: number;
+};
+
+/**
+ * Describes the message svc.sensor.v1.IncidentReason.
+ * Use `create(IncidentReasonSchema)` to create a new message.
+ */
+export declare const IncidentReasonSchema: GenMessage<IncidentReason>;
 
 /**
  * @generated from message svc.sensor.v1.IncidentSeconds
@@ -984,6 +1069,13 @@ export declare type DetectorEpoch = Message<"svc.sensor.v1.DetectorEpoch"> & {
    * @generated from field: repeated string prefixes = 3;
    */
   prefixes: string[];
+
+  /**
+   * The rule by which the sensor counts what may be an attack (detection.ts). 0 of older sensors, which count by rule 1.
+   *
+   * @generated from field: uint32 counting_rule = 4;
+   */
+  countingRule: number;
 };
 
 /**

@@ -53,6 +53,8 @@ export interface AttackCountersOptions {
   bins?: number;
   /** Key of the hashes; random by default. */
   key?: readonly [number, number];
+  /** Counts the pairs of every host in `pairs.counts`; otherwise of those with a detail. */
+  countsPairs?: boolean;
 }
 
 export class AttackCounters implements PacketTap {
@@ -80,11 +82,13 @@ export class AttackCounters implements PacketTap {
   readonly #ends = new Int32Array(8);
   readonly #watched = new WatchedSlots();
   #watchedPrefixes = 0;
+  readonly #countsPairs: boolean;
   #removedAt = 0;
   #second = 0;
 
   constructor(options: AttackCountersOptions) {
-    const { bins = binsOfHistory } = options;
+    const { bins = binsOfHistory, countsPairs = false } = options;
+    this.#countsPairs = countsPairs;
     const key = options.key ?? randomKey();
     this.#scope = new ProtectedScope(options.scope);
     this.limits = options.limits;
@@ -136,7 +140,7 @@ export class AttackCounters implements PacketTap {
   /** Counts what waits in the open second, and tells ordinary traffic from the rest: it may be read. */
   finish(): void {
     this.settle();
-    this.pairs.close();
+    this.pairs.close(this.hasDetails || this.#countsPairs);
   }
 
   /** Counts packets of a second that is kept by another kind. */
@@ -162,7 +166,9 @@ export class AttackCounters implements PacketTap {
 
   /** The detail of a slot, null without one. */
   detailOf(table: SlotTable, slot: number, direction: number): TrafficDetail | null {
-    return this.#watched.detailOf(table, slot, direction);
+    const detail = this.#watched.detailOf(table, slot, direction);
+    if (detail && table === this.hosts) detail.pairs = this.pairs.counts.ofHost(slot);
+    return detail;
   }
 
   /** Gives a slot a detail, if one is free. */
@@ -182,18 +188,10 @@ export class AttackCounters implements PacketTap {
       this.mergedFrames += 1;
       unknown = Math.ceil(p.ipLength / segmentBytesMin) - 1;
     }
-    if (this.#scope.isNarrow && !this.#mayBeProtected(p)) return;
+    if (this.#scope.isNarrow && !this.#scope.mayHoldEndOf(p)) return;
     const batch = this.#batch;
     batch.addPacket(p, packets, unknown, exchange);
     if (batch.isFull) this.settle();
-  }
-
-  #mayBeProtected(p: Packet): boolean {
-    const { version } = p;
-    return (
-      this.#scope.mayHold(version, p.source0, p.source1, p.source2, p.source3) ||
-      this.#scope.mayHold(version, p.target0, p.target1, p.target2, p.target3)
-    );
   }
 
   wantsFlow(words: Int32Array, base: number): boolean {
@@ -324,10 +322,7 @@ export class AttackCounters implements PacketTap {
     if (this.hosts.isFull) return -1;
     const hosts = prefix < 0 ? 0 : this.prefixes.hosts(prefix);
     if (hosts >= hostsPrefixMax) return -1;
-    const slot =
-      version === 4
-        ? this.#newSlot(4, 0, 0, 0, words[at + 3]!)
-        : this.#newSlot(6, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
+    const slot = this.#newSlot(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
     if (slot < 0) return -1;
     this.hostsSeen += 1;
     if (prefix >= 0) this.prefixes.setHosts(prefix, hosts + 1);

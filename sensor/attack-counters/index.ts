@@ -28,6 +28,7 @@ export {
 } from './live-counters.ts';
 export { isNetwork, networkSlot } from './network-slots.ts';
 export { Kind, kindCount } from './packet-kind.ts';
+export type { PairCount } from './pair-counts.ts';
 export { PrefixGroups } from './prefix-groups.ts';
 export { packetsOf, readRows } from './second-rows.ts';
 export { Bin, binLength, SlotTable } from './slot-table.ts';

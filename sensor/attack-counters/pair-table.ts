@@ -17,6 +17,7 @@ import { mixHash, Protocol } from '#sensor/capture/index.ts';
 import { Direction } from './direction.ts';
 import { Entry, entryWords, kindShift, Noted, type PacketBatch, wideWords } from './packet-batch.ts';
 import { Kind, plainKindOf } from './packet-kind.ts';
+import { PairCounts } from './pair-counts.ts';
 import {
   Before,
   establishedKindOf,
@@ -54,6 +55,8 @@ const unacknowledgedSecondsMax = 2;
 export class PairTable {
   /** Pairs that had to make room, of those that had not and had been answered; and established ones. */
   readonly evicted = { unestablished: 0, established: 0 };
+  /** Those with traffic in the second that was closed last. */
+  readonly counts = new PairCounts();
   readonly #batch: PacketBatch;
   readonly #move: (one: Move) => void;
   readonly #key: number;
@@ -79,6 +82,7 @@ export class PairTable {
   /** Packets belong to this second from now on. */
   open(second: number): void {
     this.#second = second + 1;
+    this.counts.clear();
   }
 
   /**
@@ -157,9 +161,13 @@ export class PairTable {
     return establishedKindOf(kind);
   }
 
-  /** The open second is over: moves what was counted by another kind than it is. */
-  close(): void {
-    for (let i = 0; i < this.#activeCount; i += 1) this.#close(this.#active[i]! * recordWords);
+  /** The open second is over: moves what was counted by another kind than it is. `isCounting`: `counts` is wanted. */
+  close(isCounting = false): void {
+    for (let i = 0; i < this.#activeCount; i += 1) {
+      const base = this.#active[i]! * recordWords;
+      this.#close(base);
+      if (isCounting) this.counts.note(this.#records, base);
+    }
     this.#activeCount = 0;
   }
 
@@ -318,20 +326,13 @@ export class PairTable {
       if (isEstablished) this.#learn(base, side);
       return;
     }
-    const rest = 1 - share;
     // Of a connection that is open, segments count as two-way by themselves.
     const isTcp = (records[base]! & 0xff) === Protocol.tcp;
     const plain = (unit: number) =>
       (isEstablished ? plainOf(records, sum, unit) : 0) + (isTcp ? records[sum + Sum.apart + unit]! : 0);
     const fragment = (unit: number) => (isEstablished ? records[sum + Sum.fragments + unit]! : 0);
-    const counts = [plain(0), plain(1), fragment(0), fragment(1)];
-    this.#shift(
-      base,
-      side,
-      0,
-      false,
-      counts.map((count) => count * rest),
-    );
+    const excess = [plain(0), plain(1), fragment(0), fragment(1)].map((count) => count * (1 - share));
+    this.#shift(base, side, 0, false, excess);
   }
 
   /** The part of a side's packets that is ordinary, 0 to 1. */

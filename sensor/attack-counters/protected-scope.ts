@@ -2,7 +2,13 @@
  * Which ends of a packet are protected. Filters of 8 KiB turn away almost every other address at the price of one read; they
  * never turn a protected one away.
  */
-import { compileLocalScope, type LocalRanges, type LocalScope, parseWords } from '#sensor/capture/index.ts';
+import {
+  compileLocalScope,
+  type LocalRanges,
+  type LocalScope,
+  type Packet,
+  parseWords,
+} from '#sensor/capture/index.ts';
 
 const filterBits = 16;
 /** Of a word's product the upper bits are its place. */
@@ -68,6 +74,15 @@ export class ProtectedScope {
     if (this.#addresses.has(mixed(w0, w1, w2, w3))) return true;
     if (!this.hasPrefixes) return false;
     return version === 4 ? this.#blocks4.has(w3 >>> 8) : this.#blocks6.has(block6(w0, w1));
+  }
+
+  /** False for most packets between other addresses. */
+  mayHoldEndOf(p: Packet): boolean {
+    const { version } = p;
+    return (
+      this.mayHold(version, p.source0, p.source1, p.source2, p.source3) ||
+      this.mayHold(version, p.target0, p.target1, p.target2, p.target3)
+    );
   }
 
   /** Of two addresses of four words each, bit 0: the first may be protected; bit 1: the second may. */

@@ -7,6 +7,7 @@
  */
 import { formatWords, mixHash } from '#sensor/capture/index.ts';
 import { Kind } from './packet-kind.ts';
+import type { PairCount } from './pair-counts.ts';
 
 const prefixesMax = 64;
 const portsMax = 64;
@@ -30,6 +31,7 @@ export interface DetailSummary {
   ports: HeavySummary;
   sourcePorts: HeavySummary;
   addresses: Int32Array;
+  pairs: PairCount | null;
 }
 
 interface HeavySummary {
@@ -135,6 +137,8 @@ function filterPlace(a: number, b: number): number {
 }
 
 export class TrafficDetail {
+  /** Pairs of the target with traffic in the second that was closed last; null: not known, as of prefixes. */
+  pairs: PairCount | null = null;
   readonly #prefixes = new HeavyKeys(prefixesMax);
   readonly #ports = new HeavyKeys(portsMax);
   readonly #sourcePorts = new HeavyKeys(sourcePortsMax);
@@ -153,6 +157,7 @@ export class TrafficDetail {
     this.#addressesBefore.fill(0);
     this.#version = version;
     this.#weight = 0;
+    this.pairs = null;
     this.#countedSince = second;
   }
 
@@ -198,6 +203,7 @@ export class TrafficDetail {
       ports: this.#ports.summary(),
       sourcePorts: this.#sourcePorts.summary(),
       addresses: this.#addresses.map((bits, i) => bits | this.#addressesBefore[i]!),
+      pairs: this.pairs,
     };
   }
 
@@ -209,6 +215,12 @@ export class TrafficDetail {
     this.#ports.join(one.ports);
     this.#sourcePorts.join(one.sourcePorts);
     for (let i = 0; i < this.#addresses.length; i += 1) this.#addresses[i]! |= one.addresses[i]!;
+    const { established = 0, others = 0 } = this.pairs ?? {};
+    if (one.pairs)
+      this.pairs = {
+        established: established + one.pairs.established,
+        others: others + one.pairs.others,
+      };
   }
 
   /** About how many remote addresses sent or received in the last seconds. */

@@ -30,6 +30,8 @@ export interface DetectOptions {
   thresholds?: string;
   /** Speed of the recorded link, such as 10G. */
   linkSpeed?: string;
+  /** Also says why each incident is one, and why the largest other traffic is none. */
+  explain?: boolean;
 }
 
 /** An IP packet that is longer than a jumbo frame was merged by offload. */
@@ -48,12 +50,13 @@ export async function detectFile(path: string, options: DetectOptions, screen: R
         '--link-speed needs --protect with the prefixes behind the link: without them packets of both directions count as received.',
       );
     const capture = { name: captureName(path), linkBps: () => linkBps };
-    const detector = new Detector({ scope, thresholds, capture });
+    const { explain: explains = false } = options;
+    const detector = new Detector({ scope, thresholds, capture, explains });
     const progress = createProgress(screen.terminal);
     const detection = replay(path, detector, progress);
     progress?.clear();
-    if (options.json) screen.out.write(detectionJson(detection));
-    else for (const line of detectionLines(detection, screen.look)) screen.out.write(`${line}\n`);
+    if (options.json) screen.out.write(detectionJson(detection, explains));
+    else for (const line of detectionLines(detection, screen.look, explains)) screen.out.write(`${line}\n`);
     screen.out.end();
     for (const problem of detection.problems) screen.complain(problem);
     return 0;

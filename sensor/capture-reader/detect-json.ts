@@ -1,16 +1,22 @@
 /** The incidents of a capture as JSON. */
 import { protocolName } from '#contracts/attack-classes.ts';
 import type { Incident } from '#sensor/detector/index.ts';
+import { incidentReasonJson, largeTargetJson } from './detect-explain.ts';
 import type { Detection } from './detection.ts';
-import { formatInstant } from './instants.ts';
+import { formatInstant, formatMs } from './instants.ts';
 
-/** One JSON object, with a line break at its end. */
-export function detectionJson({ packets, firstAt, lastAt, result, isWhole }: Detection): string {
+/** One JSON object, with a line break at its end. `explains`: with reasons, and the largest other targets. */
+export function detectionJson(detection: Detection, explains: boolean): string {
+  const { packets, firstAt, lastAt, result, isWhole } = detection;
   const { complete, ticks, hosts, overflowed, evictedPairs, incidents } = result;
   const answer = {
     capture: { packets, first_at: formatInstant(firstAt), last_at: formatInstant(lastAt) },
     detector: { complete: complete && isWhole, ticks, hosts, overflowed, evicted_pairs: evictedPairs },
-    incidents: incidents.map(incidentJson),
+    incidents: incidents.map((one) => ({
+      ...incidentJson(one),
+      ...(explains && { reason: incidentReasonJson(one) }),
+    })),
+    ...(explains && { largest_others: result.largestOthers.map(largeTargetJson) }),
   };
   return `${JSON.stringify(answer, null, 2)}\n`;
 }
@@ -57,13 +63,6 @@ function vectorsOf({ class: name, vectors, vectorTimes, startedAt, lastObservedA
       peak: { bps: Math.round(one.peak.bps), pps: Math.round(one.peak.pps) },
     };
   });
-}
-
-/** Unix milliseconds, with microseconds as a fraction, as text. */
-export function formatMs(ms: number): string {
-  const seconds = Math.floor(ms / 1000);
-  const micros = Math.min(999_999, Math.round((ms - seconds * 1000) * 1000));
-  return formatInstant({ seconds, nanoseconds: micros * 1000 })!;
 }
 
 /** The sources of an inbound incident. */

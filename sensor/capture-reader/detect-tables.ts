@@ -1,9 +1,10 @@
 /** The incidents of a capture for people. */
 import { describeProtocol } from '#contracts/attack-classes.ts';
 import type { Incident } from '#sensor/detector/index.ts';
-import { formatMs, sourcesOf } from './detect-json.ts';
+import { incidentReasonLines, largeTargetLines } from './detect-explain.ts';
+import { sourcesOf } from './detect-json.ts';
 import type { Detection } from './detection.ts';
-import { formatInstant } from './instants.ts';
+import { formatInstant, formatMs } from './instants.ts';
 import { type Column, formatAmount, formatCount, paint, renderTable, type TextLook } from './text-table.ts';
 
 const columns: readonly Column[] = [
@@ -22,8 +23,17 @@ const sourcesShown = 5;
 /** A flood from spoofed addresses has no network that is worth showing. */
 const shownShareMin = 0.01;
 
-/** Lines of the summary, the incidents and their vectors. */
-export function* detectionLines(detection: Detection, look: TextLook): Generator<string> {
+/** Lines of the summary, the incidents and their vectors. `explains`: with reasons, and the largest other targets. */
+export function* detectionLines(detection: Detection, look: TextLook, explains: boolean): Generator<string> {
+  yield* incidentLines(detection, look, explains);
+  const { largestOthers } = detection.result;
+  if (largestOthers.length === 0) return;
+  yield '';
+  yield paint(`Largest without an incident (${formatCount(largestOthers.length)})`, 'strong', look);
+  for (const one of largestOthers) yield* largeTargetLines(one);
+}
+
+function* incidentLines(detection: Detection, look: TextLook, explains: boolean): Generator<string> {
   const { packets, firstAt, lastAt, result } = detection;
   const span = firstAt && lastAt ? `, ${formatInstant(firstAt)} to ${formatInstant(lastAt)}` : '';
   yield `${formatCount(packets)} packets${span}; ${formatCount(result.hosts)} protected addresses, ${formatCount(result.ticks)} seconds judged.`;
@@ -34,7 +44,10 @@ export function* detectionLines(detection: Detection, look: TextLook): Generator
   yield '';
   yield paint(`Incidents (${formatCount(result.incidents.length)})`, 'strong', look);
   yield* renderTable(columns, result.incidents.map(cellsOf), look);
-  for (const incident of result.incidents) yield* detailLines(incident, look);
+  for (const incident of result.incidents) {
+    yield* detailLines(incident, look);
+    if (explains) yield* incidentReasonLines(incident);
+  }
 }
 
 function cellsOf(one: Incident): string[] {

@@ -17,3 +17,10 @@ export function formatInstant(instant: InstantOfFrame | null): string | null {
 export function formatMinute(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
 }
+
+/** Unix milliseconds, with microseconds as a fraction, as text. */
+export function formatMs(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  const micros = Math.min(999_999, Math.round((ms - seconds * 1000) * 1000));
+  return formatInstant({ seconds, nanoseconds: micros * 1000 })!;
+}

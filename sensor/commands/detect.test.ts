@@ -9,6 +9,7 @@ import { type DetectOptions, detectFile } from '#sensor/capture-reader/index.ts'
 import {
   createFlood,
   createLookups,
+  createTransfer,
   type FloodShape,
   type Stream,
   startSecond,
@@ -28,6 +29,16 @@ const streams: Stream[] = [
 ];
 const frames = storedStreams(streams);
 const capture = stored('flood.pcap', pcapFile(frames));
+/** The flood beside a transfer by UDP to another address. */
+const mixed = stored(
+  'mixed.pcap',
+  pcapFile(
+    storedStreams([
+      ...streams,
+      { step: createTransfer('udp', '203.0.113.9', '192.0.2.9'), perSecond: 250, from: 2, to: 14 },
+    ]),
+  ),
+);
 const limits = stored('limits.json', '{"inbound": {"syn_pps": 100}}');
 
 function stored(name: string, bytes: Uint8Array | string): string {
@@ -78,6 +89,41 @@ test('NET-1.1: detect prints a table for people', async () => {
   assert.match(stdout, /syn_flood: 100 % of packets, 100 % of bytes, ports 443/);
   const quiet = await detect(capture);
   assert.match(quiet.stdout, /No incidents\./);
+});
+
+test('NET-1.1: --explain says by which rule an incident is one, and what was taken off of the largest other traffic', async () => {
+  const options = { thresholds: limits, explain: true, protect: ['192.0.2.0/24'] };
+  const { incidents, largest_others: others } = JSON.parse(
+    (await detect(mixed, { ...options, json: true })).stdout,
+  );
+  assert.equal(incidents.length, 1);
+  const { reason } = incidents[0];
+  assert.deepEqual([reason.trigger, reason.threshold], ['two_of_three', { metric: 'syn_pps', value: 100 }]);
+  assert.deepEqual(reason.ratios.slice(-2), [3, 3]);
+  assert.deepEqual(reason.rest, { packets: 300, bytes: 300 * 40 });
+  const [tunnel] = others;
+  assert.deepEqual([tunnel.target.kind, tunnel.seconds_at_threshold], ['host', 0]);
+  const { all, rest, ordinary, pairs } = tunnel.reason;
+  assert.ok(all.packets > 400, `${all.packets}`);
+  // Its first step is before the other end has sent.
+  assert.ok(rest.packets <= 2, `${rest.packets}`);
+  assert.deepEqual(Object.keys(ordinary), ['pairs']);
+  assert.equal(ordinary.pairs.packets + rest.packets, all.packets);
+  assert.equal(pairs.established, 1);
+  assert.ok(others.length <= 5);
+  const attacked = `inbound ${victim(4)}`;
+  type Other = { direction: string; target: { value: string } };
+  assert.ok(others.every((one: Other) => `${one.direction} ${one.target.value}` !== attacked));
+  const { stdout } = await detect(mixed, options);
+  assert.match(
+    stdout,
+    /why: two of three seconds at 1\.7 times a threshold \(syn_pps 100\); the seconds were at .*3\.00/,
+  );
+  assert.match(stdout, /Largest without an incident/);
+  assert.match(stdout, /all of it is ordinary/);
+  assert.match(stdout, /- of established pairs/);
+  const plain = JSON.parse((await detect(mixed, { json: true, thresholds: limits })).stdout);
+  assert.deepEqual([plain.largest_others, plain.incidents[0].reason], [undefined, undefined]);
 });
 
 test('NET-1.1: --protect limits detection to these addresses', async () => {

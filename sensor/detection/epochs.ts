@@ -1,6 +1,6 @@
 /** Epochs: what was protected, by which thresholds, since when. Each goes to the monitor once, with the next minutes. */
 import { randomUUID } from 'node:crypto';
-import { type DetectorEpoch, epochsMax } from '#contracts/sensor-api/detection.ts';
+import { countingRule, type DetectorEpoch, epochsMax } from '#contracts/sensor-api/detection.ts';
 import type { ThresholdGroup, Thresholds } from '#sensor/detector/index.ts';
 import { epochRecords } from '#sensor/records/index.ts';
 import type { RecordSource } from '#sensor/spool/index.ts';
@@ -24,7 +24,10 @@ export class Epochs implements RecordSource<'epochs'> {
     const key = JSON.stringify([prefixes, addresses, thresholds, groups]);
     if (this.#current && key === this.#key) return { id: this.#current.id, isNew: false };
     this.#key = key;
-    this.#current = { id: randomUUID(), sinceMs: Math.round(nowMs), prefixes: [...addresses, ...prefixes] };
+    this.#current = {
+      ...{ id: randomUUID(), sinceMs: Math.round(nowMs) },
+      ...{ prefixes: [...addresses, ...prefixes], countingRule },
+    };
     this.#waiting.push(this.#current);
     if (this.#waiting.length > epochsMax) this.#waiting.shift();
     return { id: this.#current.id, isNew: true };

@@ -43,6 +43,10 @@ test('NET-1.1: half of a flood at each of two threads is one attack with its who
   const pps = packetsAtThreshold({ class: 'syn_flood', version: 4, direction: 'inbound', ratio: 1 }, divided);
   assert.ok(Math.abs(attack!.peak.pps - pps * 2) <= 2, `${attack!.peak.pps}`);
   assert.deepEqual(attack!.threshold, { metric: 'syn_pps', value: pps });
+  const { trigger, ratios, all } = attack!.reason!;
+  assert.equal(trigger, 'two_of_three');
+  assert.ok(Math.abs(Math.max(...ratios) - 2) < 0.1, ratios.join(' '));
+  assert.ok(Math.abs(all.packets - pps * 2) <= 2, `${all.packets}`);
   await one.stop();
 });
 
@@ -59,10 +63,20 @@ test('NET-1.1: live, ordinary traffic over a threshold is no attack, its first s
     15,
   );
   assert.deepEqual(detected(one), []);
-  await one.play([flood({ class: 'udp_flood' }, 16.4, 30)], 21);
+  await one.play(
+    [
+      flood({ class: 'udp_flood' }, 16.4, 30),
+      { step: hub.step, perSecond: hub.perSecond * 6, from: 15, to: 30 },
+    ],
+    21,
+  );
+  const [flooded, ...others] = detected(one);
+  assert.deepEqual([flooded!.class, others], ['udp_flood', []]);
+  const { pairs, ordinary } = flooded!.reason!;
+  assert.deepEqual(pairs, { established: 30, others: 0 });
   assert.deepEqual(
-    detected(one).map(({ class: name }) => name),
-    ['udp_flood'],
+    ordinary.map(({ rule }) => rule),
+    ['pairs'],
   );
   await one.stop();
 });

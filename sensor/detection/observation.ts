@@ -48,6 +48,7 @@ export function observe(incident: Incident, by: ObservedBy): IncidentObservation
     coverage: isSeen ? incident.coverage : 'unknown',
     deviceKey: by.deviceKey,
     threshold: incident.threshold,
+    ...(incident.reason && { reason: incident.reason }),
     remotes: incident.remotes,
     seconds: seconds.slice(-incidentSecondsMax).map(({ at, bps, pps }) => ({ atMs: at, bps, pps })),
     drill: incident.drill,

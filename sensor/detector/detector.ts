@@ -3,8 +3,9 @@ import { AttackCounters, type AttackCountersOptions, FrameFeed } from '#sensor/a
 import { CaptureWatch, type WatchedCapture } from './capture-watch.ts';
 import type { Incident } from './incident.ts';
 import { Judge } from './judge.ts';
+import { LargestTargets, type LargeTarget } from './largest-targets.ts';
 import { SeenDirections } from './seen-directions.ts';
-import type { TargetWindow } from './target-window.ts';
+import type { ClosedSecond, TargetWindow } from './target-window.ts';
 import { type ThresholdSet, thresholdSet } from './threshold-book.ts';
 import type { Thresholds } from './thresholds.ts';
 import { windowSeconds } from './trigger.ts';
@@ -14,6 +15,8 @@ export interface DetectorOptions extends Pick<AttackCountersOptions, 'scope' | '
   thresholds: Thresholds;
   /** The capture that the packets are of; without it only addresses and prefixes are judged. */
   capture?: WatchedCapture;
+  /** Also looks for the largest targets without an incident. */
+  explains?: boolean;
 }
 
 export interface DetectorResult {
@@ -35,12 +38,15 @@ export interface DetectorResult {
   seesOneDirection: boolean;
   incidents: readonly Incident[];
   incidentsLost: number;
+  /** The largest targets without an incident; empty unless `explains`. */
+  largestOthers: readonly LargeTarget[];
 }
 
 /** A link on which nothing is sent for longer was not observed. */
 const quietSecondsMax = 10;
 /** Packets of several queues arrive out of order by less than this. */
 const disorderSecondsMax = 2;
+const largestOthersMax = 5;
 /** Seconds of counters that a gap makes useless. */
 const forgottenSeconds = 6;
 
@@ -50,6 +56,7 @@ export class Detector {
   readonly #judge: Judge;
   readonly #targets: WatchedTargets;
   readonly #whole: CaptureWatch | null;
+  readonly #largest: LargestTargets | null;
   readonly #sets: readonly ThresholdSet[];
   readonly #directions = new SeenDirections();
   /** Seconds of the counters go up by one; unix seconds of the packets may jump. */
@@ -61,14 +68,16 @@ export class Detector {
   #ticks = 0;
   #gaps = 0;
 
-  constructor({ scope, thresholds, key, capture }: DetectorOptions) {
+  constructor({ scope, thresholds, key, capture, explains = false }: DetectorOptions) {
     const set = thresholdSet(thresholds);
-    this.#counters = new AttackCounters({ scope, limits: [set.hostLimits], ...(key && { key }) });
+    const limits = [set.hostLimits];
+    this.#counters = new AttackCounters({ scope, limits, countsPairs: explains, ...(key && { key }) });
     this.#feed = new FrameFeed(this.#counters);
     this.#judge = new Judge();
     this.#sets = [set];
     this.#targets = new WatchedTargets(this.#counters, this.#sets);
     this.#whole = capture ? new CaptureWatch(capture) : null;
+    this.#largest = explains ? new LargestTargets(this.#counters, this.#targets, this.#sets) : null;
   }
 
   /**
@@ -93,7 +102,10 @@ export class Detector {
 
   /** Judges the last second and returns everything. Call once. */
   finish(): DetectorResult {
-    if (this.#unixSecond >= 0) this.#close(this.#lastMs, true);
+    if (this.#unixSecond >= 0) {
+      const last = this.#close(this.#lastMs, true);
+      this.#largest?.note(this.#second, 0, last);
+    }
     const { overflowed, hostsSeen, mergedFrames } = this.#counters;
     const { incidents, incidentsLost } = this.#judge;
     const isCounted = overflowed === 0 && mergedFrames === 0 && incidentsLost === 0;
@@ -108,6 +120,7 @@ export class Detector {
       seesOneDirection: this.#directions.isOne,
       incidents,
       incidentsLost,
+      largestOthers: this.#largest?.without(incidents, largestOthersMax) ?? [],
     };
   }
 
@@ -138,7 +151,7 @@ export class Detector {
   }
 
   /** Judges the open second. */
-  #close(judgedAt: number, isWhole: boolean): void {
+  #close(judgedAt: number, isWhole: boolean): ClosedSecond {
     this.#ticks += 1;
     this.#counters.finish();
     const isQuiet = this.#second - this.#countedSecond >= windowSeconds;
@@ -149,6 +162,8 @@ export class Detector {
     const isOneDirection = this.#directions.isOne;
     const closed = { at: this.#unixSecond * 1000, judgedAt, isWhole, isLossy: false, isOneDirection };
     this.#judge.close(closed, windows);
+    this.#largest?.note(this.#second, 1, closed);
+    return closed;
   }
 
   *#windows(): Iterable<TargetWindow> {

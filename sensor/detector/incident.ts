@@ -1,4 +1,5 @@
 /** One incident: what it is, its own times, its rates, and when it is over. Times are unix milliseconds. */
+import type { IncidentReason } from '#contracts/sensor-api/detection.ts';
 import type { HeavyPrefix } from '#sensor/attack-counters/index.ts';
 import type { AttackClass, Severity, Vector, Verdict } from './classify.ts';
 import type { DirectionName, Metric } from './thresholds.ts';
@@ -53,6 +54,8 @@ export interface Incident {
   coverage: 'complete' | 'partial';
   /** The threshold that was exceeded most when it was detected. */
   threshold: { metric: Metric; value: number } | null;
+  /** Why it was detected; missing of one that an older sensor stored. */
+  reason?: IncidentReason;
   /** The remote prefixes with the most packets: sources of an inbound attack, destinations of an outbound one. */
   remotes: HeavyPrefix[];
   /** The latest seconds that were observed; who reads them empties them. */

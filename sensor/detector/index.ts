@@ -16,6 +16,7 @@ export type { Vector } from './classify.ts';
 export { Detector, type DetectorOptions, type DetectorResult } from './detector.ts';
 export type { Drill } from './drills.ts';
 export type { Incident } from './incident.ts';
+export type { LargeTarget } from './largest-targets.ts';
 export { type DetectionOrder, LiveDetector } from './live-detector.ts';
 export { createThresholdBook, type ThresholdBook, type ThresholdGroup } from './threshold-book.ts';
 export { defaultThresholds, parseThresholds, ThresholdError, type Thresholds } from './thresholds.ts';

@@ -2,15 +2,16 @@
  * Opens, updates and ends incidents from the counters of closed seconds. It has no clock and reads no packet: the caller
  * passes every second once, with the seconds before it.
  */
-import { fastTriggerRatio } from '#contracts/sensor-api/detection.ts';
+import { fastTriggerRatio, type Trigger } from '#contracts/sensor-api/detection.ts';
 import { Bin } from '#sensor/attack-counters/index.ts';
 import { amountsByClass, type Severity, type Verdict } from './classify.ts';
 import { type Incident, newIncident, type Observation, OpenIncident, type Target } from './incident.ts';
 import { noteDetail, Observed, observationOf, verdictOf, volumeVerdict } from './observed.ts';
+import { reasonOf } from './reason.ts';
 import type { ClosedSecond, TargetWindow } from './target-window.ts';
 import type { DirectionName } from './thresholds.ts';
 import type { Amount } from './traffic.ts';
-import { firstSecondOf, isTriggered, windowSeconds } from './trigger.ts';
+import { firstSecondOf, triggerOf, windowSeconds } from './trigger.ts';
 
 export interface JudgeOptions {
   /** Keep every incident in `incidents`. False: only open ones and those that may be reopened are kept. */
@@ -140,19 +141,16 @@ export class Judge {
     if (target.kind === 'host' && !isDrill && observed.attackAt(last) >= 1)
       push(this.#pending, keyOf(target, direction, 'attack'), second.at);
     const pulses = this.#pulsesOf(observed);
-    let begun: OpenIncident | null = null;
-    if (
-      pulses.length >= pulsesMin ||
-      (observed.attackAt(last) >= worthLooking && isTriggered(observed.attack))
-    )
-      begun = this.#begin(observed, verdictOf(observed, observed.attack), observed.attack, pulses[0]);
+    const found = observed.attackAt(last) >= worthLooking ? triggerOf(observed.attack) : null;
+    const trigger = found ?? (pulses.length >= pulsesMin ? 'pulses' : null);
     // A prefix is many servers: much ordinary traffic of all of them is no incident. A link that it fills is one.
-    else if (
-      target.kind !== 'prefix' &&
-      observed.volumeAt(last) >= worthLooking &&
-      isTriggered(observed.volume)
-    )
-      begun = this.#begin(observed, volumeVerdict(observed), observed.volume);
+    const isVolume = !trigger && target.kind !== 'prefix' && observed.volumeAt(last) >= worthLooking;
+    const ofVolume = isVolume ? triggerOf(observed.volume) : null;
+    let begun: OpenIncident | null = null;
+    if (trigger) {
+      const verdict = verdictOf(observed, observed.attack);
+      begun = this.#begin(observed, verdict, observed.attack, trigger, pulses[0]);
+    } else if (ofVolume) begun = this.#begin(observed, volumeVerdict(observed), observed.volume, ofVolume);
     if (begun) seen.add(begun);
   }
 
@@ -177,6 +175,7 @@ export class Judge {
     observed: Observed,
     verdict: Verdict,
     ratios: readonly number[],
+    trigger: Trigger,
     since?: number,
   ): OpenIncident | null {
     const { second, window } = observed;
@@ -208,6 +207,7 @@ export class Judge {
     const incident = newIncident(target, direction, verdict, startedAt, second.judgedAt);
     incident.drill = window.isDrill ?? false;
     incident.threshold = observed.exceeded(verdict.class === 'high_volume');
+    incident.reason = { trigger, ...reasonOf(observed, ratios) };
     const open = new OpenIncident(incident);
     if (keepsAll) this.incidents.push(incident);
     this.#open.set(key, open);

@@ -79,13 +79,16 @@ export class Observed {
   exceeded(isVolume: boolean): Incident['threshold'] {
     const ratios = isVolume ? this.volume : this.attack;
     const strongest = ratios.indexOf(Math.max(...ratios));
+    if (!isVolume) return this.nearestAt(strongest);
     const { pps, bps } = this.thresholds;
-    if (isVolume) {
-      const { packets, bytes } = totalOf(this.window.seconds[strongest]!.counts);
-      const isBps = (bytes * 8) / bps > packets / pps;
-      return judgedOnly(isBps ? { metric: 'bps', value: bps } : { metric: 'pps', value: pps });
-    }
-    const byMetric = attackRatios(this.partAt(strongest), this.thresholds, 1, this.remotes);
+    const { packets, bytes } = totalOf(this.window.seconds[strongest]!.counts);
+    const isBps = (bytes * 8) / bps > packets / pps;
+    return judgedOnly(isBps ? { metric: 'bps', value: bps } : { metric: 'pps', value: pps });
+  }
+
+  /** The threshold to which what may be an attack comes nearest in a second. */
+  nearestAt(i: number): Incident['threshold'] {
+    const byMetric = attackRatios(this.partAt(i), this.thresholds, 1, this.remotes);
     const metric = metrics.reduce((most, one) => (byMetric[one] > byMetric[most] ? one : most));
     return judgedOnly({ metric, value: this.thresholds[metric] });
   }

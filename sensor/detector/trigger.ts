@@ -4,21 +4,21 @@
  * The ratio of the fast trigger leaves an attack at 2.0 slack for its first, partial second, and for the time until the
  * second is known to be over.
  */
-import { fastTriggerRatio } from '#contracts/sensor-api/detection.ts';
+import { decisionSecondsMax, fastTriggerRatio, type Trigger } from '#contracts/sensor-api/detection.ts';
 
 /** Seconds that a decision looks at. */
-export const windowSeconds = 5;
+export const windowSeconds = decisionSecondsMax;
 /** Seconds of the fast trigger; two of them decide. */
 const fastSeconds = 3;
 /** Seconds of at least this ratio belong to the attack. */
 const partOfAttack = 0.5;
 
-/** True when the seconds are enough. One second alone never is. */
-export function isTriggered(ratios: readonly number[]): boolean {
+/** What the seconds are enough for; null: for none. One second alone never is. */
+export function triggerOf(ratios: readonly number[]): Trigger | null {
   const loud = ratios.slice(-fastSeconds).filter((ratio) => ratio >= fastTriggerRatio).length;
-  if (loud >= 2) return true;
+  if (loud >= 2) return 'two_of_three';
   const mean = ratios.reduce((sum, ratio) => sum + ratio, 0) / windowSeconds;
-  return mean >= 1 && ratios.filter((ratio) => ratio >= 1).length >= 2;
+  return mean >= 1 && ratios.filter((ratio) => ratio >= 1).length >= 2 ? 'mean_of_five' : null;
 }
 
 /** Index of the second in which the attack began: the first of the unbroken run up to the last second of the attack. */

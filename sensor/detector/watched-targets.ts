@@ -69,7 +69,7 @@ export class WatchedTargets {
       for (const direction of directionNames) {
         const at = slot * 2 + Direction[direction];
         const isHot = hot[at] === 1 || this.#hotBefore[at] === 1;
-        if (isHot || attacked?.[direction].has(slot)) yield this.#hostWindow(slot, direction, second);
+        if (isHot || attacked?.[direction].has(slot)) yield this.hostWindow(slot, direction, second);
         else this.#counters.unwatch(hosts, slot, Direction[direction]);
       }
     }
@@ -88,7 +88,7 @@ export class WatchedTargets {
     return slots;
   }
 
-  #hostWindow(slot: number, direction: DirectionName, second: number): TargetWindow {
+  hostWindow(slot: number, direction: DirectionName, second: number): TargetWindow {
     const { hosts } = this.#counters;
     return {
       ...{ target: { kind: 'host', value: hosts.text(slot) }, direction },

@@ -1,6 +1,5 @@
 /** The page of one incident: its state, its curve, what it is made of, who saw it, and what happened to it. */
 import type { FastifyRequest } from 'fastify';
-import { fastTriggerRatio } from '#contracts/sensor-api/detection.ts';
 import type { EvidenceFile } from '#monitor/evidence/index.ts';
 import type { Action } from '#monitor/hand-off/index.ts';
 import type {
@@ -33,19 +32,12 @@ import type { Viewer } from '../guard.ts';
 import { actionTable } from '../hand-off/action-table.ts';
 import { timelineOf } from '../hand-off/timeline.ts';
 import { incidentTable } from '../parts/incident-table.ts';
-import {
-  incidentHref,
-  incidentSentence,
-  incidentTone,
-  sensorOfCapture,
-  stateBadge,
-  targetLink,
-} from '../parts/incident-text.ts';
+import { incidentHref, incidentSentence, incidentTone, sensorOfCapture } from '../parts/incident-text.ts';
 import type { OperationsLink } from '../parts/operations-link.ts';
-import { rateText } from '../protection/threshold-text.ts';
 import { curveData, curveUnit, timelineId } from './curve.ts';
 import { evidenceSection } from './evidence-section.ts';
 import { remoteTable, transitionTable, vectorTable, viewTable } from './incident-tables.ts';
+import { reasonSection } from './reason-section.ts';
 
 export interface IncidentPage {
   incident: StoredIncident;
@@ -104,7 +96,7 @@ export function incidentPage(request: FastifyRequest, page: IncidentPage): Conte
       viewTable(request, page.views, page.sensors, nowMs),
     ),
     evidenceSection(request, page),
-    section({ title: 'Why it was detected' }, explanation(incident, nowMs)),
+    reasonSection(request, page),
     handOffSection(request, page),
     section(
       { title: 'Timeline', id: timelineId },
@@ -225,38 +217,6 @@ function handOffSection(
     { id: 'hand-off', title: 'Hand-off', description: 'What rules of this site did by themselves.' },
     actionTable(request, { siteId: incident.siteId, actions, viewer, nowMs, isOfIncident: true }),
   );
-}
-
-const wideRules: Readonly<Record<'prefix' | 'capture', string>> = {
-  prefix:
-    'the same for the sum of the addresses that have no incident of their own, at twice the threshold of one; or sixteen addresses, each at 0.3 times its own thresholds',
-  capture:
-    'the mean of five seconds at 80 % of the link, or at four times the mean of the healthy minutes among the last 30',
-};
-
-function explanation(incident: StoredIncident, nowMs: number): Content {
-  const { threshold } = incident.measured;
-  return definitionList([
-    {
-      term: 'Threshold',
-      value: threshold ? `${threshold.metric}: ${rateText(threshold.metric, threshold.value)}` : 'not known',
-    },
-    { term: 'First second', value: moment(incident.startedAtMs, nowMs) },
-    {
-      term: 'Detected',
-      value: `${formatTime(incident.detectedAtMs, 'seconds')}, after ${((incident.detectedAtMs - incident.startedAtMs) / 1000).toFixed(1)} s`,
-    },
-    {
-      term: 'Rule',
-      value: `two of three seconds at ${fastTriggerRatio} times the threshold, or the mean of five seconds at the threshold; one second alone is never enough`,
-    },
-    ...(isWide(incident) ? [{ term: 'As a whole', value: wideRules[incident.target.kind as 'prefix'] }] : []),
-    { term: 'Counted in full', value: incident.measured.coverage },
-    { term: 'State', value: stateBadge(incident) },
-    { term: 'Target', value: targetLink(incident) },
-    // Only frames from the device itself have its MAC.
-    ...(incident.measured.deviceKey === '' ? [] : [{ term: 'Device', value: incident.measured.deviceKey }]),
-  ]);
 }
 
 function relatedSection(request: FastifyRequest, { related, nowMs }: IncidentPage): Content {

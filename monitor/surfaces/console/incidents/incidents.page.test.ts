@@ -229,6 +229,42 @@ test('NET-4.1: an attack on a whole uplink, or on a prefix, is shown to operator
   assert.ok(events.includes('UDP flood on capture eth0'));
 });
 
+test('the page of an incident says why it was detected: the rule, the seconds, and what was taken off as ordinary', async () => {
+  const of = { startedAtMs: now - 55_000, lastObservedAtMs: now };
+  await say(
+    observation({
+      ...{ ...of, target: '198.51.100.30', pps: 26_000 },
+      reason: {
+        trigger: 'pulses',
+        ratios: [0.01, 1.85, 0],
+        all: { packets: 27_000, bytes: 1_600_000 },
+        ordinary: [{ rule: 'pairs', packets: 8500, bytes: 520_000 }],
+        pairs: { established: 3, others: 1 },
+        remotes: 812,
+      },
+    }),
+    observation({ ...of, target: '198.51.100.31' }),
+  );
+  const href = `/sites/${server.siteId}/incidents/${await idOf('198.51.100.30')}`;
+  const page = (await viewer.get(href)).text;
+  assert.match(page, /three separate seconds within a minute at 1\.7 times a threshold/);
+  assert.match(page, /0\.01, 1\.85, 0\.00 times the threshold/);
+  assert.match(page, /3 converse, 1 do not/);
+  const { rows } = JSON.parse((await viewer.get(`${href}?format=json&table=reason`)).text);
+  assert.deepEqual(
+    rows.map((row: { what: string; packets: number; bytes: number }) => [row.what, row.packets, row.bytes]),
+    [
+      ['All traffic', 27_000, 1_600_000],
+      ['Ordinary: of established pairs', 8500, 520_000],
+      ['The rest, which may be an attack', 18_500, 1_080_000],
+    ],
+  );
+  // An older sensor tells none.
+  const older = (await viewer.get(`/sites/${server.siteId}/incidents/${await idOf('198.51.100.31')}`)).text;
+  assert.match(older, /two of three seconds at 1\.7 times a threshold; or a mean of five/);
+  assert.doesNotMatch(older, /Seconds that decided/);
+});
+
 test('the curve of an attack of minutes or hours has one break, where seconds were not observed', async () => {
   const unseen = { from: 95, to: 215 };
   for (const [index, minutes] of [5, 25, 140].entries()) {

@@ -38,6 +38,7 @@ export function compose(config: MonitorConfig, overrides: Overrides = {}): Monit
   const { roles = allRoles(monitorRoles) } = overrides;
   const features = createFeatures(createPlatform(config, overrides), overrides);
   const loops = [
+    features.system.watch,
     features.live.part,
     ...(roles.has('web') ? [features.limits.part] : []),
     ...(roles.has('inbox') ? [features.inbox.worker] : []),

@@ -308,6 +308,16 @@ function createCare(known: Platform & Observation & Reception): Care {
     post,
     breached: createBreachedPasswords(config.breachedPasswordsFile, 'SVC_BREACHED_PASSWORDS_FILE'),
   });
+  const handOff = createHandOff({
+    ...known,
+    webhooks: { allowPrivate: config.webhookPrivateTargets },
+    commandsFolder: config.handOffCommands || null,
+    bgp: {
+      peers: config.handOffBgpPeers,
+      ownAs: config.handOffBgpAs || null,
+      keepSeconds: config.handOffBgpKeepSeconds,
+    },
+  });
   return {
     operators,
     signOn: createSignOn<Actor>({
@@ -326,19 +336,11 @@ function createCare(known: Platform & Observation & Reception): Care {
     }),
     alerts: createAlerts({
       ...known,
+      handOff,
       rules: { allowPrivate: config.webhookPrivateTargets },
       mail: config.smtpUrl ? { url: config.smtpUrl, from: config.smtpFrom } : null,
       consoleUrl: config.publicUrl,
     }),
-    handOff: createHandOff({
-      ...known,
-      webhooks: { allowPrivate: config.webhookPrivateTargets },
-      commandsFolder: config.handOffCommands || null,
-      bgp: {
-        peers: config.handOffBgpPeers,
-        ownAs: config.handOffBgpAs || null,
-        keepSeconds: config.handOffBgpKeepSeconds,
-      },
-    }),
+    handOff,
   };
 }

@@ -10,6 +10,7 @@ import { createSecondFactors, factorSecrets, type SecondFactors } from '#service
 import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secrets/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { signOnSecrets } from '#service-kit/sign-on/index.ts';
+import { createSystem, type System } from '#service-kit/system/index.ts';
 import { alertSecrets } from './alerts/index.ts';
 import { type MonitorConfig, secretsKeyPrefix } from './config.ts';
 import { handOffSecrets } from './hand-off/index.ts';
@@ -33,6 +34,8 @@ export interface Platform {
   /** Limits of how often something may happen, shared by all processes where a setting says so. */
   limits: Limits;
   auditTrail: AuditTrail;
+  /** Disks, loops and writes of the database. */
+  system: System;
 }
 
 export const migrations = fileURLToPath(new URL('./migrations', import.meta.url));
@@ -101,5 +104,6 @@ export function createPlatform(config: MonitorConfig, overrides: Overrides): Pla
     limits: createLimits({ url: config.limitsUrl, program: 'monitor', clock, reporter }),
     factors: createSecondFactors({ db, clock, secrets, issuer: 'svc monitor' }),
     auditTrail: createAuditTrail({ db }),
+    system: createSystem({ db, reader: () => database.reader, clock, reporter, folder: config.programDir }),
   };
 }

@@ -24,11 +24,12 @@ const namesOf = (roles: readonly MonitorRole[]) =>
 test('the roles together do everything that serve does, and each thing is of one role', () => {
   const everything = compose(readConfig({}), { reporter: silentReporter }).loops.map(({ name }) => name);
   const roles = [...allRoles(monitorRoles)];
-  // Every process may read live windows, so each connects to their store.
-  const ofRoles = roles.flatMap((role) => namesOf([role]).filter((name) => name !== 'live store'));
-  assert.deepEqual(['live store', ...ofRoles].sort(), everything.sort());
-  assert.deepEqual(namesOf(['web']), ['live store', 'limits']);
-  assert.deepEqual(namesOf(['live']), ['live store', 'loop sync_ops_protect_live']);
+  // Every process watches its disk, and may read live windows, so each connects to their store.
+  const common = ['disk watch', 'live store'];
+  const ofRoles = roles.flatMap((role) => namesOf([role]).filter((name) => !common.includes(name)));
+  assert.deepEqual([...common, ...ofRoles].sort(), everything.sort());
+  assert.deepEqual(namesOf(['web']), [...common, 'limits']);
+  assert.deepEqual(namesOf(['live']), [...common, 'loop sync_ops_protect_live']);
   assert.ok(namesOf(['feeds']).includes('loop sync_ops_ddos'));
   assert.ok(!namesOf(['feeds', 'loops']).includes('loop sync_ops_protect_live'));
 });

@@ -36,6 +36,7 @@ function listWorkers(features: Features): readonly { work: FeatureWork }[] {
     features.protectFindings,
     features.webhooks,
     features.metering,
+    features.attention,
   ];
 }
 

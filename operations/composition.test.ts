@@ -21,7 +21,7 @@ async function partNames(
 
 test('serve starts the database and its secrets first, the work of every feature next, and the server last', async () => {
   assert.deepEqual(await partNames(), [
-    ...['database', 'secrets', 'notifications', 'limits', 'jobs', 'jobs', 'jobs', 'jobs'],
+    ...['database', 'secrets', 'disk watch', 'notifications', 'limits', 'jobs', 'jobs', 'jobs', 'jobs'],
     'loop operations.billing_maintenance',
     'loop operations.orders',
     'loop operations.root_passwords',
@@ -44,6 +44,8 @@ test('serve starts the database and its secrets first, the work of every feature
     'webhooks',
     'loop webhooks.upkeep',
     'loop metering.thresholds',
+    'loop operations.attention',
+    'database watch',
     'loop operations-audit-retention',
     'http',
   ]);
@@ -53,9 +55,9 @@ test('the roles together do everything that serve does, and each thing is of one
   const roles = [...allRoles(operationsRoles)];
   const ofRoles = await Promise.all(roles.map((role) => partNames({}, { roles: new Set([role]) })));
   const [web, jobs] = ofRoles;
-  assert.deepEqual(web, ['database', 'secrets', 'notifications', 'limits', 'http']);
-  assert.deepEqual(jobs, ['database', 'secrets', 'jobs', 'jobs', 'jobs', 'jobs', 'http']);
-  const common = ['database', 'secrets', 'http'];
+  assert.deepEqual(web, ['database', 'secrets', 'disk watch', 'notifications', 'limits', 'http']);
+  assert.deepEqual(jobs, ['database', 'secrets', 'disk watch', 'jobs', 'jobs', 'jobs', 'jobs', 'http']);
+  const common = ['database', 'secrets', 'disk watch', 'http'];
   const together = ofRoles.flatMap((names) => names.filter((name) => !common.includes(name)));
   assert.deepEqual([...common, ...together].sort(), (await partNames()).sort());
 });

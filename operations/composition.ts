@@ -40,7 +40,7 @@ export async function compose(settings: OperationsSettings, overrides: Overrides
 export function partsOf(operations: Operations, http: HttpServer, seeds: readonly Part[] = []): Part[] {
   const { database, secrets, notifications, limits, background, roles } = operations;
   return [
-    ...[database, secrets.part],
+    ...[database, secrets.part, operations.system.watch],
     ...(roles.has('web') ? [notifications, limits.part] : []),
     ...(roles.has('jobs') ? background.workers : []),
     ...(roles.has('loops') ? background.loops : []),

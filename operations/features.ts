@@ -3,6 +3,7 @@ import { type Accounts, type Actor, createAccounts, requireOperator } from '#ope
 import { type Addresses, createAddresses } from '#operations/addresses/index.ts';
 import { type AdminProjects, createAdminProjects } from '#operations/admin-projects/index.ts';
 import { type ApiKeys, createApiKeys, revokeKeysOf } from '#operations/api-keys/index.ts';
+import { createAttention } from '#operations/attention/index.ts';
 import { type Bandwidth, type BandwidthDeps, createBandwidth } from '#operations/bandwidth/index.ts';
 import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
@@ -89,6 +90,8 @@ interface Customers {
 }
 
 export interface Features extends Platform, Infrastructure, Customers {
+  /** What operators are mailed. */
+  attention: ReturnType<typeof createAttention>;
   /** Of staff, with the monitor's console. */
   signOn: SignOn<Actor>;
 }
@@ -98,7 +101,8 @@ export async function createFeatures(platform: Platform, overrides: Overrides): 
   const infrastructure = await createInfrastructure(platform, overrides);
   const customers = createCustomers(platform, infrastructure, overrides);
   const signOn = createStaffSignOn(platform, customers.accounts);
-  return { ...platform, ...infrastructure, ...customers, signOn };
+  const all = { ...platform, ...infrastructure, ...customers };
+  return { ...all, attention: createAttention(all), signOn };
 }
 
 /** Customers have no account at the monitor, so a sign-on never starts a session of one. */

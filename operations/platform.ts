@@ -19,6 +19,7 @@ import { createSecondFactors, factorSecrets, type SecondFactors } from '#service
 import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secrets/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { signOnSecrets } from '#service-kit/sign-on/index.ts';
+import { createSystem, type System } from '#service-kit/system/index.ts';
 import { type OperationsSettings, reporterOf, secretsKeyPrefix } from './config.ts';
 import type { Overrides } from './overrides.ts';
 
@@ -40,6 +41,8 @@ export interface Platform {
   limits: Limits;
   /** Sealed secrets; `secrets.part` starts after the database. */
   secrets: Secrets;
+  /** Disks, loops and writes of the database. */
+  system: System;
   /** Tells the job workers that a job is queued. */
   wake: () => void;
   /** Registers a job worker. */
@@ -122,6 +125,10 @@ export function createPlatform(settings: OperationsSettings, overrides: Override
       cookieName: 'svc_operations',
       isHttps: settings.publicUrl?.startsWith('https:') ?? false,
       ...(failuresMax !== undefined && { failuresMax }),
+    }),
+    system: createSystem({
+      ...{ db, reader: () => database.reader, clock, reporter },
+      folder: programDir(settings),
     }),
     wake: () => {
       for (const wake of workers) wake();

@@ -104,9 +104,6 @@ function registerOwnMetrics(app: App, features: Features): void {
   });
 }
 
-function healthSources({ database, limits }: Features) {
-  return {
-    askDatabase: () => database.pool.query('select 1'),
-    findLimitsProblem: () => limits.findProblem(),
-  };
+function healthSources({ system, limits }: Features) {
+  return { checkWrites: system.checkWrites, findLimitsProblem: () => limits.findProblem() };
 }

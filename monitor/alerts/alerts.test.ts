@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
-import { createReporter } from '#common/reporter/index.ts';
+import { createReporter, silentReporter } from '#common/reporter/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createProbes } from '#monitor/probes/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
 import { type MailServer, startMailServer } from '#service-kit/mail/testing/start-mail-server.ts';
 import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
+import { createSystem } from '#service-kit/system/index.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 import { type Alerts, type AlertsDeps, alertSecrets, createAlerts } from './index.ts';
 
@@ -38,8 +39,12 @@ before(async () => {
     traffic: world.traffic,
     probes: createProbes({ db, reader: db }),
     scans: world.scans,
-    sites: world.sites,
     vulnerabilities: world.vulnerabilities,
+    system: createSystem({ db, clock: systemClock, reporter: silentReporter, folder: '/' }),
+    feeds: { all: [] },
+    inbox: world.inbox,
+    handOff: { listFailing: async () => [] },
+    post: { send: async () => null },
     rules: { allowPrivate: true },
     mail: { url: mailServer.url, from: 'Monitor <monitor@example.net>' },
     consoleUrl: 'https://monitor.example.net',

@@ -1,6 +1,7 @@
 /** Texts about episodes, the same in mails, in webhooks and on pages. */
 
-import { formatBitRate, formatCount } from '#service-kit/pages/index.ts';
+import { formatBitRate, formatCount, formatDuration } from '#service-kit/pages/index.ts';
+import { measuredOfSystem, systemKindNames } from '#service-kit/system/index.ts';
 import { endingText } from './credential-health.ts';
 import type { AlertKind } from './episode.ts';
 import type { Episode } from './read-episodes.ts';
@@ -14,13 +15,16 @@ export const kindNames: Record<AlertKind, string> = {
   counters_left_out: 'Impossible counters ignored',
   credential_copied: 'Sensor credential copied',
   credential_ending: 'Sensor credential expires',
+  ...systemKindNames,
   findings_new: 'Potential vulnerabilities',
+  hand_off_failing: 'Hand-off failing',
   minutes_missing: 'Sensor sends no minutes',
   minutes_refused: 'Minutes refused',
   plan_cut: 'Plan of a sensor too long',
   probe_down: 'Probe down',
   scans_overdue: 'Port scans overdue',
   storage_pressure: 'Sensor storage low',
+  uploads_waiting: 'Uploads not applied',
   vulnerability_copy_old: 'Vulnerability database not refreshed',
 };
 
@@ -50,8 +54,13 @@ export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>)
       return 'a replaced credential is still in use: two hosts have a copy of it, or a host was restored from an old disk';
     case 'credential_ending':
       return `${endingText(Number(details.left_seconds))}, and the sensor has not renewed it`;
+    case 'disk_filling':
+    case 'loop_failing':
+      return measuredOfSystem(kind, details);
     case 'findings_new':
       return findingsText(details);
+    case 'hand_off_failing':
+      return `${details.failing === 1 ? 'an action fails' : `${details.failing} actions fail`}: ${details.error}`;
     case 'minutes_missing':
       return `the sensor has contact, but no minute arrived for ${Math.floor(Number(details.missing_seconds) / 60)} min`;
     case 'minutes_refused':
@@ -74,6 +83,8 @@ export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>)
         `the spool is ${percent(details.spool_share)} full, the disk ${percent(details.disk_share)}` +
         (details.collection_paused ? '; collection pauses' : '')
       );
+    case 'uploads_waiting':
+      return `${details.pending} uploads of sensors wait to be applied, the oldest for ${formatDuration(Number(details.oldest_seconds))}`;
     case 'vulnerability_copy_old':
       return (
         `the copy was not refreshed for ${Math.floor(Number(details.overdue_seconds) / 86_400)} days` +

@@ -9,13 +9,17 @@ export const alertKinds = [
   'counters_left_out',
   'credential_copied',
   'credential_ending',
+  'disk_filling',
   'findings_new',
+  'hand_off_failing',
+  'loop_failing',
   'minutes_missing',
   'minutes_refused',
   'plan_cut',
   'probe_down',
   'scans_overdue',
   'storage_pressure',
+  'uploads_waiting',
   'vulnerability_copy_old',
 ] as const;
 export type AlertKind = (typeof alertKinds)[number];
@@ -29,9 +33,13 @@ export type Verdict = 'bad' | 'good' | 'unknown';
 /** Something that is judged, in its present state. A subject that is in no list was removed. */
 export interface Subject {
   kind: AlertKind;
-  /** `sensor:4`, `capture:4:eth0`, `probe:7`, `server:7:12`, `vulnerability-copy`, `incident:` and its UUID. */
+  /**
+   * `sensor:4`, `capture:4:eth0`, `probe:7`, `server:7:12`, `incident:` and its UUID, `hand-off:3` of a rule; of the monitor itself
+   * `vulnerability-copy`, `inbox`, `disk:HOST:PATH`, `loop:NAME`.
+   */
   key: string;
-  siteId: number;
+  /** Null: it concerns all sites. */
+  siteId: number | null;
   name: string;
   verdict: Verdict;
   /** Measured values, for people. */
@@ -57,14 +65,18 @@ export const resolveSeconds: Record<AlertKind, number> = {
   counters_left_out: 60,
   credential_copied: 60,
   credential_ending: 60,
+  disk_filling: 120,
   // Resolved by the check that finds none, at once.
   findings_new: 0,
+  hand_off_failing: 60,
+  loop_failing: 60,
   minutes_missing: 60,
   minutes_refused: 60,
   plan_cut: 60,
   probe_down: 60,
   scans_overdue: 60,
   storage_pressure: 120,
+  uploads_waiting: 60,
   vulnerability_copy_old: 60,
 };
 

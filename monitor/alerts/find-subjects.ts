@@ -12,7 +12,6 @@ import {
   type Sensors,
   silentAfterSeconds,
 } from '#monitor/sensors/index.ts';
-import type { Sites } from '#monitor/sites/index.ts';
 import type { CaptureLoss, Traffic } from '#monitor/traffic/index.ts';
 import {
   type CopyAge,
@@ -32,6 +31,7 @@ import {
 } from './collection-health.ts';
 import { copiedVerdict, endingVerdict } from './credential-health.ts';
 import { between, type Subject, type Verdict } from './episode.ts';
+import { type FindOwnSubjectsDeps, findOwnSubjects } from './find-own-subjects.ts';
 
 /** An older report of a sensor is not used. */
 const conditionSeconds = 300;
@@ -50,24 +50,24 @@ const probeSeconds = 300;
 /** A sensor that scans fetches its plan every few seconds. */
 const scanPlanSeconds = 600;
 
-export interface FindSubjectsDeps {
+export interface FindSubjectsDeps extends FindOwnSubjectsDeps {
   sensors: Pick<Sensors, 'listHealth'>;
   traffic: Pick<Traffic, 'listLosses' | 'listOutages'>;
   probes: Pick<Probes, 'listNewestMinutes'>;
   scans: Pick<Scans, 'listOverdue'>;
-  sites: Pick<Sites, 'list'>;
   vulnerabilities: Pick<Vulnerabilities, 'readAge' | 'source'>;
 }
 
 /** `watchingSeconds`: how long the monitor has watched without a break. */
 export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: number): Promise<Subject[]> {
-  const [sensors, outages, losses, probes, scans, copy] = await Promise.all([
+  const [sensors, outages, losses, probes, scans, copy, own] = await Promise.all([
     deps.sensors.listHealth(),
     deps.traffic.listOutages(outageMinutes),
     deps.traffic.listLosses(lossMinutes),
     deps.probes.listNewestMinutes(downMinutes),
     deps.scans.listOverdue(),
     copyOf(deps),
+    findOwnSubjects(deps, watchingSeconds),
   ]);
   const scansOf = new Map(scans.map((one) => [one.sensorId, one]));
   return [
@@ -86,23 +86,21 @@ export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: numb
     ...losses.map(lossOf),
     ...probes.map(probeOf),
     ...copy,
+    ...own,
   ];
 }
 
-/** The copy serves all sites; an alert has one, so it is the first. */
-async function copyOf({ vulnerabilities, sites }: FindSubjectsDeps): Promise<Subject[]> {
+async function copyOf({ vulnerabilities }: FindSubjectsDeps): Promise<Subject[]> {
   const age = await vulnerabilities.readAge();
   const seconds = overdueSeconds(age);
-  const [site] = await sites.list();
-  if (!site || !vulnerabilities.source || seconds === null) return [];
-  return [copySubject(site.id, seconds, age)];
+  return vulnerabilities.source && seconds !== null ? [copySubject(seconds, age)] : [];
 }
 
-function copySubject(siteId: number, seconds: number, { error }: CopyAge): Subject {
+function copySubject(seconds: number, { error }: CopyAge): Subject {
   return {
     kind: 'vulnerability_copy_old',
     key: 'vulnerability-copy',
-    siteId,
+    siteId: null,
     name: 'all sites',
     verdict: between(seconds, oldCopySeconds, oldCopySeconds),
     details: { overdue_seconds: Math.round(seconds), reason: error },

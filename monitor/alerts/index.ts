@@ -13,8 +13,10 @@ import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
+import { createDatabaseWatch, type System } from '#service-kit/system/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
 import * as channels from './channels-store.ts';
 import type { FindSubjectsDeps } from './find-subjects.ts';
@@ -37,6 +39,7 @@ export {
 } from './collection-health.ts';
 export { copiedVerdict, endingText, endingVerdict } from './credential-health.ts';
 export { failureNames, measuredOf, skewText, titleOf } from './describe-episode.ts';
+export { waitingSeconds } from './find-own-subjects.ts';
 export {
   diskShare,
   downMinutes,
@@ -62,6 +65,8 @@ export interface AlertsDeps extends FindSubjectsDeps {
   /** Allowed target addresses of webhooks. */
   rules: TargetRules;
   mail: MailSettings | null;
+  post: Pick<Post, 'send'>;
+  system: Pick<System, 'read' | 'checkWrites'>;
   /** URL of the console, for links; null when unknown. */
   consoleUrl: string | null;
 }
@@ -110,10 +115,19 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     },
   });
   const sender = createSender(deps);
+  const watch = createDatabaseWatch({
+    ...deps,
+    program: 'monitor',
+    checkWrites: () => deps.system.checkWrites(),
+    listRecipients: async () =>
+      (await channels.listChannels(db())).flatMap(({ isEnabled, recipients }) =>
+        isEnabled ? recipients : [],
+      ),
+  });
   return {
     loop,
     sender,
-    parts: [loop, sender],
+    parts: [loop, sender, watch],
     hasMail: deps.mail !== null,
     listOpen: (siteId, limit) => readEpisodes(db(), { siteId, isOpen: true, limit }),
     listResolved: (siteId, limit) => readEpisodes(db(), { siteId, isOpen: false, limit }),

@@ -49,7 +49,7 @@ export function makeNotification(
     episode_id: episode.id,
     kind: episode.kind,
     subject: { key: episode.subjectKey, name: episode.subjectName },
-    site: { id: episode.siteId, name: episode.siteName },
+    site: episode.siteId === null ? null : { id: episode.siteId, name: episode.siteName },
     opened_at: new Date(episode.openedAtMs).toISOString(),
     resolved_at: isOver && episode.resolvedAtMs ? new Date(episode.resolvedAtMs).toISOString() : null,
     resolution: isOver ? episode.resolution : null,

@@ -18,6 +18,10 @@ export async function readEpisodes(db: Queryable, filter: EpisodeFilter): Promis
 }
 
 async function withSiteNames(db: Queryable, episodes: readonly StoredEpisode[]): Promise<Episode[]> {
-  const names = await nameSites(db, [...new Set(episodes.map(({ siteId }) => siteId))]);
-  return episodes.map((episode) => ({ ...episode, siteName: names.get(episode.siteId)! }));
+  const ids = new Set(episodes.flatMap(({ siteId }) => siteId ?? []));
+  const names = await nameSites(db, [...ids]);
+  return episodes.map((episode) => ({
+    ...episode,
+    siteName: episode.siteId === null ? 'all sites' : names.get(episode.siteId)!,
+  }));
 }

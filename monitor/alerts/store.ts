@@ -71,7 +71,8 @@ export async function resolveEpisode(
 
 export interface StoredEpisode {
   id: number;
-  siteId: number;
+  /** Null: it concerns all sites. */
+  siteId: number | null;
   kind: AlertKind;
   subjectKey: string;
   subjectName: string;
@@ -104,7 +105,7 @@ export async function findEpisode(db: Queryable, id: number): Promise<StoredEpis
 }
 
 export interface EpisodeFilter {
-  /** Null: of all sites. */
+  /** With those that concern all sites; null: of every site. */
   siteId: number | null;
   isOpen: boolean;
   limit: number;
@@ -113,7 +114,7 @@ export interface EpisodeFilter {
 export async function listEpisodes(db: Queryable, filter: EpisodeFilter): Promise<StoredEpisode[]> {
   const { rows } = await sql<StoredEpisode>`
     select ${episodeColumns} from ${episodeTables}
-    where (${filter.siteId}::bigint is null or e.site_id = ${filter.siteId}::bigint)
+    where (${filter.siteId}::bigint is null or e.site_id is null or e.site_id = ${filter.siteId}::bigint)
       and (e.resolved_at is null) = ${filter.isOpen}
     order by coalesce(e.resolved_at, e.opened_at) desc, e.id desc limit ${filter.limit}`.execute(db);
   return rows;

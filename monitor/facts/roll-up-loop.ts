@@ -26,6 +26,8 @@ export function createRollUpLoop(deps: {
     clock,
     reporter,
     // After an upgrade or a long pause there may be hours of work: the lease is kept, and a stop doesn't wait for it.
-    run: (_lease, renew, signal) => facts.rollUp('settled', async () => !signal.aborted && renew()),
+    run: async (_lease, renew, signal) => {
+      await facts.rollUp('settled', async () => !signal.aborted && renew());
+    },
   });
 }

@@ -136,13 +136,14 @@ function createFeed(deps: FeedsDeps, sources: FeedSources, feed: Feed): RunningF
       const turn: Turn = { lease, renew, signal };
       lastResult = await (isOneTick ? runTick(runDeps, turn) : runPasses(runDeps, turn));
       // The caller of one tick gets its error.
-      if (isOneTick) return;
+      if (isOneTick) return null;
       const error = lastResult?.error ?? null;
       // The same fault every few seconds is one fact.
       if (error !== null && error !== lastError)
         reporter.warn('feed not delivered', { feed: feed.name, error });
       if (error === null && lastError !== null) reporter.info('feed is delivered again', { feed: feed.name });
       lastError = error;
+      return error;
     },
   });
   return {

@@ -18,7 +18,15 @@ import { createBgpSpeaker } from './bgp/speaker.ts';
 import * as change from './change-rules.ts';
 import type { HandOffDeps } from './deps.ts';
 import type { Rule, RuleInput, RuleMode } from './rule.ts';
-import { type ListedRule, listRules, readLimit, ruleSecret, type SiteLimit } from './rules-store.ts';
+import {
+  type FailingRule,
+  type ListedRule,
+  listFailing,
+  listRules,
+  readLimit,
+  ruleSecret,
+  type SiteLimit,
+} from './rules-store.ts';
 import { listCommands } from './run-command.ts';
 import { createHandOffWorker } from './work-actions.ts';
 
@@ -38,7 +46,7 @@ export {
   ruleKinds,
   ruleModes,
 } from './rule.ts';
-export type { ListedRule } from './rules-store.ts';
+export type { FailingRule, ListedRule } from './rules-store.ts';
 
 /** Columns with sealed secrets of hand-off. */
 export const handOffSecrets = [ruleSecret] as const;
@@ -80,6 +88,8 @@ export interface HandOff {
   endAction(actor: Actor, siteId: number, id: number): Promise<boolean>;
   /** Stops trying to end an action. */
   giveUpAction(actor: Actor, siteId: number, id: number): Promise<boolean>;
+  /** Every rule that acts, of all sites, with its actions that fail. */
+  listFailing(): Promise<FailingRule[]>;
   /** Of a site or one of its rules; those that are not ended first, then the newest. */
   listActions(siteId: number, ruleId: number | null, limit: number): Promise<Action[]>;
   /** What was done, or would have been done, against an incident; the oldest first. */
@@ -114,6 +124,7 @@ export function createHandOff(deps: HandOffDeps): HandOff {
     approveAction: (...args) => change.approveAction(deps, ...args),
     endAction: (...args) => change.endAction(deps, ...args),
     giveUpAction: (...args) => change.giveUpAction(deps, ...args),
+    listFailing: () => listFailing(db()),
     listActions: (...args) => actions.listActions(db(), ...args),
     listActionsOf: (incidentId) => actions.listActionsOf(db(), incidentId, actionsShown),
   };

@@ -48,6 +48,28 @@ export async function listWatching(db: Queryable, siteIds: readonly number[]): P
   return rows;
 }
 
+/** A rule that acts, and its actions that fail. */
+export interface FailingRule {
+  id: number;
+  siteId: number;
+  name: string;
+  /** Actions that are tried again or wait for room, and those that failed in the last hour. */
+  failing: number;
+  /** Of the newest of them. */
+  lastError: string | null;
+}
+
+/** Every rule that acts; one whose actions go well has none that fails. */
+export async function listFailing(db: Queryable): Promise<FailingRule[]> {
+  const { rows } = await sql<FailingRule>`
+    select r.id, r.site_id as "siteId", r.name, count(a.id)::int as failing,
+      (array_agg(a.last_error order by a.id desc) filter (where a.last_error is not null))[1] as "lastError"
+    from hand_off_rules r left join hand_off_actions a on a.rule_id = r.id and not a.is_dry_run and not a.needs_approval
+      and (a.ended_at is null and a.last_error is not null or a.state = 'failed' and a.ended_at > svc_now() - interval '1 hour')
+    where r.mode = 'on' and r.removed_at is null group by r.id order by r.id`.execute(db);
+  return rows;
+}
+
 /** Also of a removed rule, because its actions have to end. */
 export async function readSealedSecret(db: Queryable, id: number): Promise<Buffer | null> {
   const { rows } = await sql<{ sealedSecret: Buffer | null }>`

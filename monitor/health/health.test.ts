@@ -5,6 +5,7 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createSpool } from '#monitor/testing/index.ts';
 import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
 import { stopDatabaseClock } from '#monitor/testing/still-clock.ts';
+import { until } from '#service-kit/testing/until.ts';
 import { createHealth } from './index.ts';
 
 const metricsToken = 'token-of-the-scraper';
@@ -115,10 +116,27 @@ test('readiness names the fault: the database, migrations, the inbox', async () 
   );
   const down = createHealth({
     ...server.monitor,
-    reader: () => server.database.reader,
     missingMigrations: () => Promise.reject(new Error('connect ECONNREFUSED')),
   });
   assert.deepEqual((await down.check()).checks.database, 'does not answer: connect ECONNREFUSED');
+});
+
+test('a database that takes no writes makes the monitor unready, and says why', async () => {
+  await using apart = await startMonitorServer({ SVC_MONITOR_METRICS_TOKEN: metricsToken });
+  const { database, url } = apart;
+  assert.equal((await fetch(`${url}/readyz`)).status, 200);
+  const clients = await Promise.all(
+    Array.from({ length: database.pool.options.max }, () => database.pool.connect()),
+  );
+  for (const client of clients) await client.query('set default_transaction_read_only = on');
+  for (const client of clients) client.release();
+  const unready = await until('the monitor is unready', 30_000, async () => {
+    const answer = await fetch(`${url}/readyz`);
+    return answer.status === 503 && ((await answer.json()) as { checks: { database: string } });
+  });
+  assert.equal(unready.checks.database, 'takes no writes: it is read-only');
+  const metrics = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${metricsToken}` } });
+  assert.match(await metrics.text(), /^svc_monitor_database_writable 0$/m);
 });
 
 test('metrics need the token, and do not exist without one', async () => {

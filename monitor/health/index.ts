@@ -15,9 +15,8 @@ import type { Live } from '#monitor/live/index.ts';
 import type { Retention } from '#monitor/retention/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { Vulnerabilities } from '#monitor/vulnerabilities/index.ts';
-import { listLeases } from '#service-kit/leases/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { System } from '#service-kit/system/index.ts';
 import { describeHeldBack, findProblems } from './problems.ts';
 import type { FeedRecord, Health, Readiness } from './report.ts';
 
@@ -25,7 +24,7 @@ export { createMonitorMeters, type MonitorMeters } from './meters.ts';
 export type { Health, HealthReport } from './report.ts';
 
 export interface HealthDeps {
-  reader: () => Queryable;
+  system: Pick<System, 'read' | 'checkWrites'>;
   inbox: Pick<Inbox, 'state'>;
   feeds: Pick<Feeds, 'all' | 'listHeldBack'>;
   inventory: Pick<Inventory, 'state'>;
@@ -51,7 +50,8 @@ export function createHealth(deps: HealthDeps): Health {
     async read() {
       const [
         inbox,
-        leases,
+        system,
+        writeProblem,
         inventory,
         delivered,
         maintenance,
@@ -65,7 +65,8 @@ export function createHealth(deps: HealthDeps): Health {
         heldBack,
       ] = await Promise.all([
         deps.inbox.state(),
-        listLeases(deps.reader()),
+        deps.system.read(),
+        deps.system.checkWrites(),
         deps.inventory.state(),
         readFeeds(deps.feeds),
         deps.retention.state(),
@@ -87,7 +88,7 @@ export function createHealth(deps: HealthDeps): Health {
       const report = {
         asOfMs: Date.now(),
         inbox,
-        leases,
+        system: { ...system, writeProblem },
         feeds,
         maintenance,
         sensors,
@@ -125,6 +126,7 @@ async function checkReadiness(deps: HealthDeps): Promise<Readiness> {
     // Not required for minutes, so it does not make the process unready.
     checks.limits = deps.limits.findProblem() ?? 'ok';
     checks.live = (await deps.live.findProblem()) ?? 'ok';
+    checks.database = (await deps.system.checkWrites()) ?? 'ok';
     const missing = await deps.missingMigrations();
     checks.migrations =
       missing.length === 0 ? 'ok' : `${missing.length} not applied, the first is ${missing[0]}`;

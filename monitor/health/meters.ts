@@ -6,6 +6,7 @@ import { isSilentFor } from '#monitor/sensors/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
 import { createMeters, type Meters, meterRequests } from '#service-kit/metrics/index.ts';
+import { createSystemGauges } from '#service-kit/system/index.ts';
 import type { Health, HealthReport } from './report.ts';
 
 /** Sensors with their own series, the first by id. */
@@ -38,6 +39,7 @@ export function createMonitorMeters(): MonitorMeters {
     ['outcome'],
   );
   const gauges = createGauges(meters);
+  const showSystem = createSystemGauges(meters);
   const limitsApart = meters.gauge(
     'limits_apart',
     '1 while this process counts limits alone that all should count together.',
@@ -52,7 +54,10 @@ export function createMonitorMeters(): MonitorMeters {
       return meters.render(
         pool,
         () => health.read(),
-        (report) => show(gauges, report),
+        (report) => {
+          show(gauges, report);
+          showSystem(report?.system ?? null);
+        },
       );
     },
   };
@@ -98,11 +103,11 @@ function show(gauges: ReturnType<typeof createGauges>, report: HealthReport | nu
     for (const gauge of [gauges.pending, gauges.oldest, gauges.failing, gauges.lagMax]) gauge.remove();
     return;
   }
-  const { inbox, leases, feeds, maintenance, sensors, incidents } = report;
+  const { inbox, system, feeds, maintenance, sensors, incidents } = report;
   gauges.pending.set(inbox.pending);
   gauges.oldest.set(inbox.oldestSeconds ?? 0);
   gauges.failing.set(inbox.failing);
-  for (const { name, isHeld } of leases) gauges.lease.set({ lease: name }, isHeld ? 1 : 0);
+  for (const { name, isHeld } of system.loops) gauges.lease.set({ lease: name }, isHeld ? 1 : 0);
   for (const { feed, lastRunAtMs, lastSuccessAtMs, lastError } of feeds) {
     if (lastRunAtMs !== null) gauges.feedRun.set({ feed }, lastRunAtMs / 1000);
     if (lastSuccessAtMs !== null) gauges.feedSuccess.set({ feed }, lastSuccessAtMs / 1000);

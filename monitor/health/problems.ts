@@ -1,5 +1,6 @@
 import type { HeldBack } from '#monitor/feeds/index.ts';
 import { isSilentFor } from '#monitor/sensors/index.ts';
+import { judgeSystem, measuredOfSystem, systemKindNames } from '#service-kit/system/index.ts';
 import type { HealthReport } from './report.ts';
 
 const minute = 60;
@@ -10,8 +11,14 @@ const maintenanceMsMax = 2 * 3_600_000;
 
 /** Problems that need attention, one sentence each. */
 export function findProblems(report: Omit<HealthReport, 'problems'>): string[] {
-  const { inbox, feeds, maintenance, sensors, asOfMs } = report;
+  const { inbox, feeds, maintenance, sensors, system, asOfMs } = report;
   const problems: string[] = [];
+  if (system.writeProblem !== null) problems.push(`The database ${system.writeProblem}.`);
+  // What feeds and retention say of themselves.
+  const said = new Set<unknown>([maintenance.lastError, ...feeds.map(({ lastError }) => lastError)]);
+  for (const { kind, name, verdict, details } of judgeSystem(system))
+    if (verdict === 'bad' && !(typeof details.error === 'string' && said.has(details.error)))
+      problems.push(`${systemKindNames[kind]}: ${name}: ${measuredOfSystem(kind, details)}.`);
   const uploads = (count: number) => (count === 1 ? '1 upload' : `${count} uploads`);
   if ((inbox.oldestSeconds ?? 0) > oldestSecondsMax)
     problems.push(

@@ -3,7 +3,7 @@ import type { FactEngineState, FactMoveState } from '#monitor/facts/index.ts';
 import type { InboxState } from '#monitor/inbox/index.ts';
 import type { MaintenanceState } from '#monitor/retention/index.ts';
 import type { SensorLag } from '#monitor/sensors/index.ts';
-import type { LeaseState } from '#service-kit/leases/index.ts';
+import type { SystemState } from '#service-kit/system/index.ts';
 
 /** The record of an import or a feed (NET-2.9). */
 export interface FeedRecord {
@@ -23,7 +23,8 @@ export interface HealthReport {
   asOfMs: number;
   problems: string[];
   inbox: InboxState;
-  leases: LeaseState[];
+  /** Loops, disks, and why the database takes no writes. */
+  system: SystemState & { writeProblem: string | null };
   feeds: FeedRecord[];
   maintenance: MaintenanceState;
   sensors: SensorLag[];
@@ -37,7 +38,7 @@ export interface HealthReport {
 
 export interface Readiness {
   isReady: boolean;
-  checks: { database: string; migrations: string; inbox: string; live: string };
+  checks: { database: string; migrations: string; inbox: string; live: string; limits: string };
 }
 
 export interface Health {

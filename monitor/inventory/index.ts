@@ -92,17 +92,20 @@ export function createInventory(deps: InventoryDeps): Inventory {
     reporter: deps.reporter,
     async run(lease, renew) {
       const open = await deps.connection.open();
-      if (!open || !(open.isSyncAutomatic || isAsked)) return;
+      if (!open || !(open.isSyncAutomatic || isAsked)) return null;
       try {
         const checked = await checkCapabilities(deps, open);
         const counts = await importInventory(deps, checked.client, lease, renew);
-        if (!counts) return;
+        if (!counts) return null;
         if (hasTeardown(counts)) deps.reporter.info('machines gone from the inventory', counts);
         await importChanges(deps.db(), checked, lease, renew);
+        return null;
       } catch (error) {
-        await store.writeFailure(deps.db(), safeFaultText(error));
+        const text = safeFaultText(error);
+        await store.writeFailure(deps.db(), text);
         if (!(error instanceof OperationsError)) throw error;
         deps.reporter.warn('inventory not imported', { error: describeError(error) });
+        return text;
       }
     },
   });

@@ -24,6 +24,8 @@ function factsWith(change: Partial<AttentionFacts>): AttentionFacts {
     webhooks: waiting(60),
     attacks: { attacks: 0, servers: 0, stale: 0 },
     limitsProblem: null,
+    system: [],
+    silentMonitors: [],
     ...change,
   };
 }

@@ -1,115 +1,18 @@
 /**
- * What operators have to look at now: rules over what the features report, without words and without a database.
+ * What operators have to look at now: items on the overview, of which those that affect customers already are mailed to operators
+ * as well. Attacks are not: the monitor alerts of them, and customers are mailed.
  *
- * The caller reads the facts with the right of the person who looks; an item names what it is about, and the surface
- * says it.
+ * An item is mailed once it has lasted for a minute, and once more when it has been gone for a minute. Any number of processes may
+ * run the loop. Mails are sent before they are recorded, so a process that dies in between sends one again.
  */
-import { isNearlyFull, type PoolUse } from '#operations/addresses/index.ts';
-import { type Cluster, isAway, type Node } from '#operations/clusters/index.ts';
-import { isUnconfirmedTooLong } from '#operations/payments/index.ts';
-import type { ServerStatus } from '#operations/servers/index.ts';
-import { isQueueLate, type QueueHealth } from '#operations/webhooks/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
+import { type AlertDeps, createAlertLoop } from './mail-alerts.ts';
 
-/** What the rules read. */
-export interface AttentionFacts {
-  servers: ReadonlyMap<ServerStatus, number>;
-  clusters: readonly Cluster[];
-  nodes: readonly Node[];
-  pools: readonly PoolUse[];
-  customers: { inDebt: number };
-  waitingCharges: number;
-  /** The age of the oldest of them. */
-  oldestChargeMs: number;
-  webhooks: QueueHealth;
-  /** Attacks that go on, and the servers that they are on or from. */
-  attacks: { attacks: number; servers: number; stale: number };
-  /** Why limits that should be shared are counted by this process alone; null when all is well. */
-  limitsProblem: string | null;
-}
+export { describeItem } from './describe-item.ts';
+export { type AttentionFacts, type AttentionItem, findAttentionItems } from './item.ts';
+export { type ReadFactsDeps, readAttentionFacts } from './read-facts.ts';
 
-/** `now`: customers are affected. `soon`: they will be. */
-export type AttentionItem = { urgency: 'now' | 'soon' } & (
-  | { kind: 'servers_failed'; count: number }
-  | { kind: 'nodes_away'; nodes: readonly Node[] }
-  | { kind: 'no_open_node'; clusters: readonly Cluster[] }
-  | { kind: 'no_addresses'; clusters: readonly Cluster[] }
-  | { kind: 'pool_nearly_full'; pool: PoolUse }
-  | { kind: 'charges_unconfirmed'; count: number; oldestMs: number }
-  | { kind: 'customers_in_debt'; count: number }
-  | { kind: 'webhooks_late'; seconds: number }
-  | { kind: 'attacks'; count: number; servers: number }
-  | { kind: 'attacks_stale'; count: number }
-  | { kind: 'limits_apart'; why: string }
-);
-
-/** More nodes than these are one item: then it is the way to them that is broken. */
-const awayMax = 3;
-
-/** The most urgent first. */
-export function findAttentionItems(facts: AttentionFacts, nowMs: number): AttentionItem[] {
-  const found = [
-    ...ofAttacks(facts),
-    ...ofServers(facts),
-    ...ofNodes(facts, nowMs),
-    ...ofMoney(facts),
-    ...ofDelivery(facts),
-    ...ofLimits(facts),
-  ];
-  return found.sort((a, b) => Number(b.urgency === 'now') - Number(a.urgency === 'now'));
-}
-
-function ofAttacks({ attacks: { attacks, servers, stale } }: AttentionFacts): AttentionItem[] {
-  return [
-    ...(attacks === 0
-      ? []
-      : [{ kind: 'attacks' as const, urgency: 'now' as const, count: attacks, servers }]),
-    ...(stale === 0 ? [] : [{ kind: 'attacks_stale' as const, urgency: 'now' as const, count: stale }]),
-  ];
-}
-
-function ofServers({ servers }: AttentionFacts): AttentionItem[] {
-  const count = servers.get('failed') ?? 0;
-  return count === 0 ? [] : [{ kind: 'servers_failed', urgency: 'now', count }];
-}
-
-function ofNodes({ clusters, nodes, pools }: AttentionFacts, nowMs: number): AttentionItem[] {
-  const items: AttentionItem[] = [];
-  const away = nodes.filter((node) => isAway(node, nowMs));
-  const groups = away.length > awayMax ? [away] : away.map((node) => [node]);
-  for (const group of groups) items.push({ kind: 'nodes_away', urgency: 'now', nodes: group });
-  const closed = clusters.filter(
-    (cluster) => !nodes.some((node) => node.clusterId === cluster.id && node.isOpen),
-  );
-  // Where there is none at all, the first steps say so.
-  if (nodes.length > 0 && closed.length > 0)
-    items.push({ kind: 'no_open_node', urgency: 'soon', clusters: closed });
-  const bare = clusters.filter((cluster) => !pools.some((pool) => pool.clusterId === cluster.id));
-  if (pools.length > 0 && bare.length > 0)
-    items.push({ kind: 'no_addresses', urgency: 'soon', clusters: bare });
-  for (const pool of pools.filter(isNearlyFull))
-    items.push({ kind: 'pool_nearly_full', urgency: 'soon', pool });
-  return items;
-}
-
-function ofMoney({ waitingCharges, oldestChargeMs, customers }: AttentionFacts): AttentionItem[] {
-  const items: AttentionItem[] = [];
-  if (waitingCharges > 0)
-    items.push({
-      kind: 'charges_unconfirmed',
-      urgency: isUnconfirmedTooLong(oldestChargeMs) ? 'now' : 'soon',
-      count: waitingCharges,
-      oldestMs: oldestChargeMs,
-    });
-  if (customers.inDebt > 0)
-    items.push({ kind: 'customers_in_debt', urgency: 'soon', count: customers.inDebt });
-  return items;
-}
-
-function ofDelivery({ webhooks }: AttentionFacts): AttentionItem[] {
-  if (!isQueueLate(webhooks)) return [];
-  return [{ kind: 'webhooks_late', urgency: 'now', seconds: webhooks.oldestSeconds }];
-}
-
-function ofLimits({ limitsProblem }: AttentionFacts): AttentionItem[] {
-  return limitsProblem === null ? [] : [{ kind: 'limits_apart', urgency: 'soon', why: limitsProblem }];
+/** The feature's work; pages read the facts themselves. */
+export function createAttention(deps: AlertDeps): { work: FeatureWork } {
+  return { work: { parts: createAlertLoop(deps) } };
 }

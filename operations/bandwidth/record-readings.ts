@@ -30,7 +30,9 @@ export function createReadingLoop(deps: RecorderDeps): LeasedLoop {
     intervalMs: 60_000,
     ttlSeconds: 180,
     ...deps,
-    run: (lease, renew) => recordReadings(deps, lease, renew),
+    async run(lease, renew) {
+      await recordReadings(deps, lease, renew);
+    },
   });
 }
 

@@ -13,6 +13,7 @@ import { type QueueState, readQueueState } from '#service-kit/jobs/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
 import { createMeters, type Meters, meterRequests } from '#service-kit/metrics/index.ts';
 import type { Database, Queryable } from '#service-kit/postgres/index.ts';
+import { createSystemGauges, type System, type SystemState } from '#service-kit/system/index.ts';
 
 export interface OperationsMetersDeps {
   database: Pick<Database, 'pool'>;
@@ -22,6 +23,7 @@ export interface OperationsMetersDeps {
   limits: Pick<Limits, 'findProblem'>;
   payments: Pick<Payments, 'listReconciled'>;
   servers: Pick<Servers, 'countByStatus'>;
+  system: Pick<System, 'read' | 'checkWrites'>;
   webhooks: Pick<Webhooks, 'readQueueHealth'>;
 }
 
@@ -42,11 +44,13 @@ interface OperationsState {
   servers: ReadonlyMap<ServerStatus, number>;
   nodes: { away: number; answering: number };
   charges: { unconfirmed: number; oldestSeconds: number };
+  system: SystemState & { writeProblem: string | null };
 }
 
 export function createOperationsMeters(deps: OperationsMetersDeps): OperationsMeters {
   const meters = createMeters('svc_operations_');
   const gauges = createGauges(meters);
+  const showSystem = createSystemGauges(meters);
   const limitsApart = meters.gauge(
     'limits_apart',
     '1 while this process counts limits alone that all should count together.',
@@ -59,7 +63,10 @@ export function createOperationsMeters(deps: OperationsMetersDeps): OperationsMe
       return meters.render(
         deps.database.pool,
         () => readState(deps),
-        (state) => show(gauges, state),
+        (state) => {
+          show(gauges, state);
+          showSystem(state?.system ?? null);
+        },
       );
     },
   };
@@ -67,12 +74,14 @@ export function createOperationsMeters(deps: OperationsMetersDeps): OperationsMe
 
 async function readState(deps: OperationsMetersDeps): Promise<OperationsState> {
   const nowMs = deps.clock.nowMs();
-  const [jobs, webhooks, servers, nodes, charges] = await Promise.all([
+  const [jobs, webhooks, servers, nodes, charges, system, writeProblem] = await Promise.all([
     readQueueState(deps.db()),
     deps.webhooks.readQueueHealth(systemActor),
     deps.servers.countByStatus(systemActor, null),
     deps.clusters.listNodes(systemActor, null),
     deps.payments.listReconciled(systemActor, chargesMax),
+    deps.system.read(),
+    deps.system.checkWrites(),
   ]);
   const away = nodes.filter((node) => isAway(node, nowMs)).length;
   const waiting = charges.filter(({ state }) => state === 'unconfirmed');
@@ -83,6 +92,7 @@ async function readState(deps: OperationsMetersDeps): Promise<OperationsState> {
     servers,
     nodes: { away, answering: nodes.length - away },
     charges: { unconfirmed: waiting.length, oldestSeconds: (nowMs - oldestMs) / 1000 },
+    system: { ...system, writeProblem },
   };
 }
 

@@ -9,6 +9,8 @@ export function createIdempotencyRetention(deps: IdempotencyDeps): LeasedLoop {
     intervalMs: 600_000,
     ttlSeconds: 60,
     ...deps,
-    run: () => store.deleteExpired(deps.db()),
+    async run() {
+      await store.deleteExpired(deps.db());
+    },
   });
 }

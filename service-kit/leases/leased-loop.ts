@@ -5,6 +5,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts';
+import { noteOutcome } from './store.ts';
 
 export interface LeasedLoopOptions {
   name: string;
@@ -14,8 +15,11 @@ export interface LeasedLoopOptions {
   db: () => Queryable;
   clock: Clock;
   reporter: Reporter;
-  /** One tick. `lease.term` fences its effects; `renew` returns false when the lease has been lost. */
-  run(lease: Lease, renew: () => Promise<boolean>, signal: AbortSignal): Promise<void>;
+  /**
+   * One tick. `lease.term` fences its effects; `renew` returns false when the lease has been lost. It throws, or returns why it
+   * failed where it has logged that itself.
+   */
+  run(lease: Lease, renew: () => Promise<boolean>, signal: AbortSignal): Promise<string | null | undefined>;
 }
 
 export interface LeasedLoop extends Part {
@@ -31,6 +35,9 @@ export interface LeasedLoop extends Part {
 /** Runs of a loop that is woken again and again, within a second. */
 const wokenRunsMax = 4;
 const wokenMs = 1_000;
+/** A run that ends like the one before it is stored at most this often: some loops run every second. */
+const notedEveryMs = 30_000;
+const errorLengthMax = 300;
 
 /** A loop that any number of replicas may start: at most one runs at a time. An error is logged and the loop goes on. */
 export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
@@ -42,20 +49,37 @@ export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
   let nap = new AbortController();
   /** When the last runs began that a wake-up had started. */
   let woken: number[] = [];
+  let failure: string | null = null;
+  let noted: { term: number; error: string | null; atMs: number } | null = null;
 
   async function runOnce(): Promise<boolean> {
     const lease = await takeLease(options, options.name, holder);
     if (!lease) return false;
     held = lease;
-    await options.run(lease, () => renewLease(options, lease), abort.signal);
+    failure = (await options.run(lease, () => renewLease(options, lease), abort.signal)) ?? null;
     return true;
+  }
+
+  /** Keeps how a run ended, for alerts and pages. Where that can't be stored the next run tries again. */
+  async function note(error: string | null): Promise<void> {
+    if (held === null) return;
+    const { term } = held;
+    const atMs = options.clock.monotonicMs();
+    if (noted?.term === term && noted.error === error && atMs - noted.atMs < notedEveryMs) return;
+    const kept = error?.slice(0, errorLengthMax) ?? null;
+    await noteOutcome(options.db(), held, Math.ceil(options.intervalMs / 1000), kept).then(
+      () => {
+        noted = { term, error, atMs };
+      },
+      () => {},
+    );
   }
 
   async function loop(): Promise<void> {
     while (!abort.signal.aborted) {
       nap = new AbortController();
       try {
-        await runOnce();
+        if (await runOnce()) await note(failure);
         if (lastError) options.reporter.info('loop runs again', { loop: options.name });
         lastError = '';
       } catch (error) {
@@ -63,6 +87,7 @@ export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
         // The same fault every few seconds is one fact, not a thousand lines.
         if (text !== lastError) options.reporter.error('loop failed', { loop: options.name, error: text });
         lastError = text;
+        await note(text);
       }
       await options.clock.wait(options.intervalMs, AbortSignal.any([nap.signal, abort.signal]));
       if (nap.signal.aborted) await holdBack();

@@ -57,9 +57,9 @@ export async function releaseTerm(
   db: Queryable,
   lease: { name: string; holder: string; term: number },
 ): Promise<void> {
-  await sql`update leases set expires_at = svc_now()
-    where name = ${lease.name} and holder = ${lease.holder} and term = ${lease.term}
-      and expires_at > svc_now()`.execute(db);
+  await sql`update leases set expires_at = least(expires_at, svc_now()),
+      interval_seconds = null, succeeded_at = null, failing_since = null, last_error = null
+    where name = ${lease.name} and holder = ${lease.holder} and term = ${lease.term}`.execute(db);
 }
 
 /**
@@ -75,6 +75,19 @@ export async function holdsTerm(db: Queryable, name: string, term: number): Prom
   return rows.length === 1;
 }
 
+/** Stores how a run of a loop ended; a term that has passed stores nothing. `error`: null where it succeeded. */
+export async function noteOutcome(
+  db: Queryable,
+  lease: { name: string; holder: string; term: number },
+  intervalSeconds: number,
+  error: string | null,
+): Promise<void> {
+  await sql`update leases set interval_seconds = ${intervalSeconds}, last_error = ${error}::text,
+      succeeded_at = case when ${error}::text is null then svc_now() else succeeded_at end,
+      failing_since = case when ${error}::text is not null then coalesce(failing_since, svc_now()) end
+    where name = ${lease.name} and holder = ${lease.holder} and term = ${lease.term}`.execute(db);
+}
+
 /** A lease as it stands, for people. */
 export interface LeaseState {
   name: string;
@@ -83,13 +96,20 @@ export interface LeaseState {
   isHeld: boolean;
   acquiredAtMs: number;
   expiresAtMs: number;
+  /** Between runs; null: no loop runs under this lease, or it was stopped in order. */
+  intervalSeconds: number | null;
+  succeededAtMs: number | null;
+  failingSinceMs: number | null;
+  lastError: string | null;
 }
 
 export async function listLeases(db: Queryable): Promise<LeaseState[]> {
   const { rows } = await sql<LeaseState>`
     select name, holder, term, expires_at > svc_now() as "isHeld",
       (extract(epoch from acquired_at) * 1000)::float8 as "acquiredAtMs",
-      (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs"
+      (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs", interval_seconds as "intervalSeconds",
+      (extract(epoch from succeeded_at) * 1000)::float8 as "succeededAtMs",
+      (extract(epoch from failing_since) * 1000)::float8 as "failingSinceMs", last_error as "lastError"
     from leases order by name`.execute(db);
   return rows;
 }

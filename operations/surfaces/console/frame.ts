@@ -31,6 +31,7 @@ export interface FrameOptions {
     | 'docs'
     | 'webhooks'
     | 'sign-on'
+    | 'system'
     | 'account';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
@@ -93,6 +94,7 @@ function navigationOf(current: FrameOptions['current']): readonly NavigationGrou
         },
         { label: 'Staff', href: '/console/staff/', key: 't', current: current === 'staff' },
         { label: 'Audit trail', href: '/console/audit/', key: 'a', current: current === 'audit' },
+        { label: 'System', href: '/console/system/', key: 'h', current: current === 'system' },
       ],
     },
     {

@@ -32,10 +32,12 @@ import type { AuditTrail } from '#service-kit/audit/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
 import { type Post, registerCaughtMail } from '#service-kit/mail/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { requireStepUp } from '#service-kit/sign-in/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
+import type { System } from '#service-kit/system/index.ts';
 import type { ApiFacts } from '../parts/index.ts';
 import { registerAttacks } from './attacks/attacks.routes.ts';
 import { registerCatalog } from './catalog/catalog.routes.ts';
@@ -58,6 +60,7 @@ import { registerSignOnConsole, registerStaffSignOn } from './sign-on/sign-on.ro
 import { registerAccount } from './staff/account.routes.ts';
 import { registerAudit } from './staff/audit.routes.ts';
 import { registerStaff } from './staff/staff.routes.ts';
+import { registerSystem } from './system/system.routes.ts';
 import { registerTraffic } from './traffic/traffic.routes.ts';
 import { registerUsage } from './usage/usage.routes.ts';
 
@@ -86,6 +89,8 @@ export interface ConsoleDeps {
   limits: Pick<Limits, 'findProblem'>;
   sessions: Sessions;
   signOn: SignOn<Actor>;
+  system: System;
+  db: () => Queryable;
   post: Post;
   factors: SecondFactors;
   /** Where people reach this program; null: as the request says. */
@@ -109,6 +114,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerReconciliation(routes, deps);
       registerStaff(routes, deps);
       registerAudit(routes, deps);
+      registerSystem(routes, deps);
       registerAccount(routes, deps);
       registerServers(routes, deps);
       registerTraffic(routes, deps);

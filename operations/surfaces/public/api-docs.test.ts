@@ -153,7 +153,7 @@ test('API-1.S1, API-1.S2: below /api/ an unknown path is a JSON 404 of the API, 
 test('health is told without an account and without a secret', async () => {
   for (const [path, body] of [
     ['/healthz', { status: 'ok' }],
-    ['/readyz', { status: 'ready', checks: { limits: 'ok' } }],
+    ['/readyz', { status: 'ready', checks: { database: 'ok', limits: 'ok' } }],
   ] as const) {
     const answer = await fetch(`${world.url}${path}`);
     assert.deepEqual([answer.status, await answer.json()], [200, body]);

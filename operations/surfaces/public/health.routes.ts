@@ -1,21 +1,26 @@
 import type { App } from '#service-kit/http/index.ts';
+import type { WriteCheck } from '#service-kit/system/index.ts';
 
 export interface HealthDeps {
-  /** Rejects when the database does not answer. */
-  askDatabase: () => Promise<unknown>;
+  checkWrites: WriteCheck;
   /** Why limits are not shared as they should be; null when all is well. */
   findLimitsProblem: () => string | null;
 }
 
 /**
- * `/healthz`: the process lives. `/readyz`: its database answers, else the 503 of any call without a database. Limits that
+ * `/healthz`: the process lives. `/readyz`: its database takes writes, else 503 with the reason. Limits that
  * each process counts for itself do not make it unready; the reason, which may name addresses, is in the console and the log.
  */
 export function registerHealth(app: App, deps: HealthDeps): void {
   app.get('/healthz', async () => ({ status: 'ok' }));
-  app.get('/readyz', async () => {
-    await deps.askDatabase();
+  app.get('/readyz', async (_request, reply) => {
+    const problem = await deps.checkWrites();
     const limits = deps.findLimitsProblem() === null ? 'ok' : 'each process counts for itself';
-    return { status: 'ready', checks: { limits } };
+    return reply
+      .code(problem === null ? 200 : 503)
+      .send({
+        status: problem === null ? 'ready' : 'not ready',
+        checks: { database: problem ?? 'ok', limits },
+      });
   });
 }

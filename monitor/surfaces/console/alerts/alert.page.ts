@@ -51,8 +51,9 @@ export function placeOf({ siteId, subjectKey }: Pick<Episode, 'siteId' | 'subjec
   const [subject, id, vmId] = subjectKey.split(':');
   if (subject === 'incident') return `/sites/${siteId}/incidents/${id}`;
   if (subject === 'probe') return `/sites/${siteId}/availability/${id}`;
+  if (siteId === null) return subject === 'vulnerability-copy' ? '/system/vulnerability-database' : '/system';
+  if (subject === 'hand-off') return `/sites/${siteId}/protection/hand-off`;
   if (subject === 'server') return serverHref(siteId, { clusterId: Number(id), vmId: Number(vmId) });
-  if (subject === 'vulnerability-copy') return '/system/vulnerability-database';
   // A sensor, or one of its captures.
   return `/sites/${siteId}/sensors/${id}`;
 }

@@ -13,6 +13,7 @@ import {
   skewSeconds,
   spoolShare,
   titleOf,
+  waitingSeconds,
 } from '#monitor/alerts/index.ts';
 import { silentAfterSeconds } from '#monitor/sensors/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
@@ -34,6 +35,7 @@ import {
   section,
   type Tone,
 } from '#service-kit/pages/index.ts';
+import { diskLimits } from '#service-kit/system/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import { careOf, placeOf } from './alert.page.ts';
@@ -268,6 +270,25 @@ function rulesSection() {
       {
         term: 'Sensor storage low',
         value: `its spool ${share(spoolShare)}; its disk ${share(diskShare)}; or collection pauses`,
+      },
+      {
+        term: 'Disk almost full',
+        value: `of the monitor’s data: ${formatPercent(diskLimits.share.bad)} free, or full within ${diskLimits.hours.bad} h at the speed of the last hours`,
+      },
+      {
+        term: 'Background task failing',
+        value:
+          'a loop of the monitor, such as a feed or retention, fails for 2 min, or has not run when it should',
+      },
+      {
+        term: 'Uploads not applied',
+        value: `the oldest waits for ${formatDuration(waitingSeconds.badFrom)}`,
+      },
+      { term: 'Hand-off failing', value: 'an action of a rule that is on fails, or waits for room' },
+      {
+        term: 'Database takes no writes',
+        value:
+          'for a minute; mailed to the addresses of all mail channels, because an alert could not be stored',
       },
     ]),
   );

@@ -80,7 +80,7 @@ function showReport(report: HealthReport): Static<typeof OperationsHealth> {
       applied_last_hour: inbox.appliedLastHour,
       rejected_last_hour: inbox.rejectedLastHour,
     },
-    leases: report.leases.map(({ name, holder, term, isHeld, expiresAtMs }) => ({
+    leases: report.system.loops.map(({ name, holder, term, isHeld, expiresAtMs }) => ({
       name,
       holder,
       term,

@@ -7,7 +7,6 @@ import {
   badge,
   banner,
   type Content,
-  code,
   formatBytes,
   formatCount,
   formatDuration,
@@ -20,6 +19,7 @@ import {
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
+import { systemSections } from '#service-kit/system/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 
 /** Maximum number of sensors in the table. */
@@ -44,13 +44,14 @@ export function systemPage(
   feedWork: readonly (readonly [string, string])[],
 ): Content {
   const loopWork = new Map([...Object.entries(ownLoopWork), ...feedWork]);
+  const workOf = (name: string) => loopWork.get(name) ?? (name.startsWith('inbox ') ? 'applies uploads' : '');
   return [
     pageHeader({ title: 'System', state: sentence(report) }),
     refreshing({ id: 'system', url: '/system', everySeconds: 15 }, [
       report.problems.map((problem) => banner({ tone: 'warn', title: problem })),
       report.factMove.text === null ? [] : banner({ tone: 'info', title: report.factMove.text }),
       figures(report),
-      workers(request, report, loopWork),
+      systemSections(request, report.system, workOf),
       feeds(request, report),
       facts(report),
       retention(request, report),
@@ -81,10 +82,12 @@ function sentence({ problems, inbox }: HealthReport) {
   };
 }
 
-function figures({ inbox, leases, sensors }: HealthReport): Content {
+function figures({ inbox, system, sensors }: HealthReport): Content {
   const lag = Math.max(0, ...sensors.map(({ lagSeconds }) => lagSeconds ?? 0));
   const holders = new Set(
-    leases.filter(({ name, isHeld }) => isHeld && name.startsWith('inbox ')).map(({ holder }) => holder),
+    system.loops
+      .filter(({ name, isHeld }) => isHeld && name.startsWith('inbox '))
+      .map(({ holder }) => holder),
   );
   return stats(
     stat({
@@ -146,64 +149,6 @@ function facts({ facts: engine }: HealthReport): Content {
       }),
       stat({ label: 'Free on its disk', value: bytes(engine.freeBytes), source: 'merges need some of it' }),
     ),
-  );
-}
-
-function workers(
-  request: FastifyRequest,
-  { leases, asOfMs }: HealthReport,
-  loopWork: ReadonlyMap<string, string>,
-): Content {
-  const table = dataTable(request, {
-    id: 'loops',
-    caption: 'Loops',
-    card: { line: ['held', 'work'] },
-    rows: leases,
-    columns: [
-      { key: 'name', header: 'Loop', kind: 'code', cell: ({ name }) => name, value: ({ name }) => name },
-      {
-        key: 'held',
-        header: 'State',
-        cell: ({ isHeld }) => (isHeld ? badge('good', 'held') : badge('neutral', 'free')),
-        value: ({ isHeld }) => isHeld,
-      },
-      {
-        key: 'work',
-        header: 'What it does',
-        cell: ({ name }) => loopWork.get(name) ?? (name.startsWith('inbox ') ? 'applies uploads' : ''),
-        value: ({ name }) => loopWork.get(name) ?? (name.startsWith('inbox ') ? 'applies uploads' : ''),
-      },
-      {
-        key: 'holder',
-        header: 'Last process',
-        cell: ({ holder }) => code(holder.split('-', 2).join('-')),
-        value: ({ holder }) => holder,
-      },
-      {
-        key: 'term',
-        header: 'Term',
-        kind: 'figure',
-        cell: ({ term }) => formatCount(term),
-        value: ({ term }) => term,
-      },
-      {
-        key: 'since',
-        header: 'Since',
-        kind: 'figure',
-        cell: ({ acquiredAtMs }) => age(acquiredAtMs, asOfMs),
-        value: ({ acquiredAtMs }) => isoTime(acquiredAtMs),
-      },
-    ],
-    empty: { title: 'No loop has run yet', text: 'Loops appear when they first take their lease.' },
-  });
-  return section(
-    {
-      id: 'loops',
-      title: 'Loops',
-      description:
-        'Each loop runs in one process at a time. A free loop waits for its next turn; terms count how often its lease was taken.',
-    },
-    table,
   );
 }
 

@@ -1,7 +1,8 @@
 /** `/console/`: attention items first, then the key figures. */
-import { type AttentionItem, findAttentionItems } from '#operations/attention/index.ts';
+import { type AttentionItem, describeItem, findAttentionItems } from '#operations/attention/index.ts';
 import type { Node } from '#operations/clusters/index.ts';
 import {
+  agenda,
   type Content,
   formatCount,
   formatMoney,
@@ -11,6 +12,7 @@ import {
   link,
   pageHeader,
   refreshing,
+  section,
   stat,
   stats,
   type Tone,
@@ -19,7 +21,6 @@ import { roomChart } from '../clusters/clusters.page.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { requestsChart } from '../usage/usage.page.ts';
-import { attentionSection, toneOf } from './attention-section.ts';
 import { firstSteps, type Step, stepsSection } from './first-steps.ts';
 import type { OverviewFacts } from './overview-facts.ts';
 import { type TopTalkers, talkersSection } from './top-talkers.ts';
@@ -54,6 +55,22 @@ export function overviewPage({ staff, facts, talkers, nowMs }: OverviewOptions):
       hasGuests && roomChart(facts),
       facts.usage.count > 0 && requestsChart(facts.usage, 'small'),
     ],
+  );
+}
+
+const toneOf = ({ urgency }: AttentionItem): 'bad' | 'warn' => (urgency === 'now' ? 'bad' : 'warn');
+
+/** Each item with a link to the page that resolves it. */
+function attentionSection(items: readonly AttentionItem[]): Html {
+  return section(
+    { title: 'Needs attention' },
+    agenda(
+      'Needs attention',
+      items.map((item) => {
+        const { title, text, href } = describeItem(item);
+        return { tone: toneOf(item), state: item.urgency, title: link(href, title), text };
+      }),
+    ),
   );
 }
 

@@ -1,17 +1,14 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
-import type { Addresses } from '#operations/addresses/index.ts';
 import type { AdminProjects } from '#operations/admin-projects/index.ts';
+import { type ReadFactsDeps, readAttentionFacts } from '#operations/attention/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
-import type { Payments } from '#operations/payments/index.ts';
-import type { ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
+import type { ProtectTraffic } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
-import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import type { Limits } from '#service-kit/limits/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import type { Staff } from '../guard.ts';
 import { readListTraffic } from '../traffic-columns.ts';
@@ -19,24 +16,17 @@ import { overviewPage } from './overview.page.ts';
 import type { OverviewFacts } from './overview-facts.ts';
 import { mostTraffic, type TopTalkers } from './top-talkers.ts';
 
-export interface OverviewDeps {
-  limits: Pick<Limits, 'findProblem'>;
+export interface OverviewDeps extends ReadFactsDeps {
   accounts: Accounts;
-  addresses: Addresses;
   adminProjects: AdminProjects;
   billing: Billing;
   catalog: Catalog;
   clusters: Clusters;
   metering: Metering;
-  payments: Payments;
-  protectIncidents: ProtectIncidents;
   protectTraffic: ProtectTraffic;
   servers: Servers;
-  webhooks: Webhooks;
   clock: Clock;
 }
-
-const chargesMax = 100;
 
 /** `/console/`: where staff land. */
 export function registerOverview(app: App, deps: OverviewDeps): void {
@@ -75,52 +65,30 @@ async function readTalkers(
 
 async function readFacts(deps: OverviewDeps, { actor }: Staff, nowMs: number): Promise<OverviewFacts> {
   const { catalog, clusters, adminProjects } = deps;
-  const [money, place, servers, webhooks, usage, projects, attacks] = await Promise.all([
-    readMoney(deps, actor, nowMs),
-    Promise.all([
-      clusters.listClusters(),
-      catalog.listAllLocations(),
-      clusters.listNodes(actor, null),
-      deps.addresses.listPools(actor, null),
-      catalog.listAllPlans(actor),
-      catalog.listAllImages(actor),
-      clusters.listDayRoom(actor, 30),
-    ]),
-    deps.servers.countByStatus(actor, null),
-    deps.webhooks.readQueueHealth(actor),
+  const [attention, customers, locations, plans, images, days, usage, projects] = await Promise.all([
+    readAttentionFacts(deps, actor, nowMs),
+    readCustomers(deps, actor),
+    catalog.listAllLocations(),
+    catalog.listAllPlans(actor),
+    catalog.listAllImages(actor),
+    clusters.listDayRoom(actor, 30),
     deps.metering.fleetUsage(actor, null),
     adminProjects.list(actor),
-    deps.protectIncidents.countOpen(actor),
   ]);
-  const [allClusters, locations, nodes, pools, plans, images, days] = place;
   const tokens = await Promise.all(projects.map((project) => adminProjects.listTokens(actor, project.id)));
   return {
-    ...money,
-    servers,
-    clusters: allClusters,
-    locations,
-    nodes,
-    pools,
-    plans,
-    images,
-    days,
-    webhooks,
-    attacks,
-    limitsProblem: deps.limits.findProblem(),
+    ...attention,
+    ...customers,
+    ...{ locations, plans, images, days },
     // The running month has begun.
     usage: usage!,
     tokens: tokens.flat(),
   };
 }
 
-async function readMoney(deps: OverviewDeps, actor: Staff['actor'], nowMs: number) {
-  const [tenants, charges] = await Promise.all([
-    deps.accounts.listTenants(actor),
-    deps.payments.listReconciled(actor, chargesMax),
-  ]);
+async function readCustomers(deps: OverviewDeps, actor: Staff['actor']) {
+  const tenants = await deps.accounts.listTenants(actor);
   const access = await deps.billing.accessOf(tenants.map((tenant) => tenant.id));
-  const waiting = charges.filter((charge) => charge.state === 'unconfirmed');
-  const oldest = waiting[0]?.createdAt.getTime() ?? nowMs;
   return {
     customerCount: tenants.length,
     customers: {
@@ -128,7 +96,5 @@ async function readMoney(deps: OverviewDeps, actor: Staff['actor'], nowMs: numbe
       inDebt: [...access.values()].filter((each) => each.balanceQuanta < 0 && each.status !== 'CLOSED')
         .length,
     },
-    waitingCharges: waiting.length,
-    oldestChargeMs: nowMs - oldest,
   };
 }

@@ -1,36 +1,24 @@
-/** Attention items in words, each with a link to the page that resolves it. */
-import type { AttentionItem } from '#operations/attention/index.ts';
+/** Attention items in words, the same on pages and in mails, each with the path of the page that resolves it. */
 import type { Node } from '#operations/clusters/index.ts';
-import { agenda, formatCount, formatDuration, type Html, link, section } from '#service-kit/pages/index.ts';
+import { formatCount, formatDuration } from '#service-kit/pages/index.ts';
+import { measuredOfSystem, systemKindNames } from '#service-kit/system/index.ts';
+import type { AttentionItem } from './item.ts';
 
-interface ItemWords {
+export interface ItemText {
   title: string;
   /** Why it matters and what to do. */
   text: string;
   href: string;
 }
 
-export function attentionSection(items: readonly AttentionItem[]): Html {
-  return section(
-    { title: 'Needs attention' },
-    agenda(
-      'Needs attention',
-      items.map((item) => {
-        const { title, text, href } = wordsOf(item);
-        return { tone: toneOf(item), state: item.urgency, title: link(href, title), text };
-      }),
-    ),
-  );
-}
-
-export const toneOf = ({ urgency }: AttentionItem): 'bad' | 'warn' => (urgency === 'now' ? 'bad' : 'warn');
-
 const many = (count: number, one: string, more: string) =>
   count === 1 ? `One ${one}` : `${formatCount(count)} ${more}`;
 
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
+
 const namesOf = (all: readonly { name: string }[]) => all.map((each) => each.name).join(', ');
 
-function wordsOf(item: AttentionItem): ItemWords {
+export function describeItem(item: AttentionItem): ItemText {
   switch (item.kind) {
     case 'attacks':
       return {
@@ -88,24 +76,36 @@ function wordsOf(item: AttentionItem): ItemWords {
         text: 'Customers do not receive events. Check the operations log for “webhooks”.',
         href: '/console/webhooks/',
       };
+    case 'system':
+      return {
+        title: `${systemKindNames[item.subject.kind]}: ${item.subject.name}`,
+        text: `${sentence(measuredOfSystem(item.subject.kind, item.subject.details))}`,
+        href: '/console/system/',
+      };
+    case 'monitor_silent':
+      return {
+        title: `The monitor of ${item.project.name} is silent`,
+        text: `Its last call was ${formatDuration(item.seconds)} ago. Customers get no new traffic, attacks or scans until it calls again.`,
+        href: `/console/projects/${item.project.id}`,
+      };
     case 'limits_apart':
       return {
         title: 'Limits are not shared',
         text: `${item.why} A key may make its requests once at each process. Check the store of SVC_LIMITS_URL.`,
-        href: '/console/',
+        href: '/console/system/',
       };
   }
 }
 
 const guestsOf = (count: number) => many(count, 'server runs', 'servers run');
 
-const oneAway = (node: Node): ItemWords => ({
+const oneAway = (node: Node): ItemText => ({
   title: `${node.name} does not answer`,
   text: `${guestsOf(node.guestCount)} on it. ${node.lastError ?? 'No answer for one minute.'}`,
   href: `/console/clusters/nodes/${node.id}`,
 });
 
-const allAway = (nodes: readonly Node[]): ItemWords => ({
+const allAway = (nodes: readonly Node[]): ItemText => ({
   title: `${formatCount(nodes.length)} nodes do not answer`,
   text: `${guestsOf(nodes.reduce((sum, node) => sum + node.guestCount, 0))} on them. Check that operations runs and can reach them: ${namesOf(nodes)}.`,
   href: '/console/clusters/',

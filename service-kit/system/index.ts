@@ -1,0 +1,41 @@
+/**
+ * The state of a program itself, for its readiness, metrics, alerts and its page System: disks, loops, and whether the database
+ * takes writes.
+ *
+ * Disks and loops are judged from stored facts by the database's clock, so every process has the same result. That the database
+ * takes no writes can't be stored; each process finds it out by itself.
+ */
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createDiskWatch, type DiskWatchDeps } from './disks.ts';
+import { readState, type SystemState } from './state.ts';
+import { createWriteCheck, type WriteCheck } from './write-check.ts';
+
+export { createDatabaseWatch, type DatabaseWatchDeps } from './database-watch.ts';
+export { diskLimits } from './disks.ts';
+export { createSystemGauges } from './meters.ts';
+export { systemSections } from './sections.ts';
+export { judgeSystem, type SystemState } from './state.ts';
+export { measuredOfSystem, type SystemKind, type SystemSubject, systemKindNames } from './subject.ts';
+export type { WriteCheck } from './write-check.ts';
+
+export interface System {
+  /** Samples the disk; for every process. */
+  readonly watch: Part;
+  readonly checkWrites: WriteCheck;
+  read(): Promise<SystemState>;
+}
+
+export interface SystemDeps extends DiskWatchDeps {
+  /** Connections that only read; the same as the others when absent. */
+  reader?: () => Queryable;
+}
+
+export function createSystem(deps: SystemDeps): System {
+  const reader = deps.reader ?? deps.db;
+  return {
+    watch: createDiskWatch(deps),
+    checkWrites: createWriteCheck(deps.db),
+    read: () => readState(reader()),
+  };
+}

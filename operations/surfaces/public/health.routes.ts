@@ -16,11 +16,9 @@ export function registerHealth(app: App, deps: HealthDeps): void {
   app.get('/readyz', async (_request, reply) => {
     const problem = await deps.checkWrites();
     const limits = deps.findLimitsProblem() === null ? 'ok' : 'each process counts for itself';
-    return reply
-      .code(problem === null ? 200 : 503)
-      .send({
-        status: problem === null ? 'ready' : 'not ready',
-        checks: { database: problem ?? 'ok', limits },
-      });
+    return reply.code(problem === null ? 200 : 503).send({
+      status: problem === null ? 'ready' : 'not ready',
+      checks: { database: problem ?? 'ok', limits },
+    });
   });
 }

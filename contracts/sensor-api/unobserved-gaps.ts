@@ -24,7 +24,7 @@ export function wholeMinutes(upload: {
   gaps: readonly Gap[];
 }): ObservedMinute[] {
   return upload.minutes
-    .filter((one) => one.observedMs >= 60_000 && !upload.gaps.some((gap) => names(gap, one)))
+    .filter((one) => one.observedMs >= 60_000 && !upload.gaps.some((gap) => namesMinute(gap, one)))
     .map(({ capture, minute }) => ({ capture, minute }));
 }
 
@@ -35,7 +35,7 @@ export function isUnobserved(gap: Gap): boolean {
 
 /** True when the gap says that this minute of this capture was not observed; a blank name means every capture. */
 export function namesUnobserved(gap: Gap, observed: ObservedMinute): boolean {
-  return isUnobserved(gap) && names(gap, observed);
+  return isUnobserved(gap) && namesMinute(gap, observed);
 }
 
 /**
@@ -68,7 +68,8 @@ export function withoutObserved<G extends Gap>(
   return left;
 }
 
-function names(gap: Gap, { capture, minute }: ObservedMinute): boolean {
+/** True when the gap names this minute of this capture; a blank name means every capture. */
+export function namesMinute(gap: Gap, { capture, minute }: ObservedMinute): boolean {
   return (
     (gap.capture === '' || gap.capture === capture) && gap.fromMinute <= minute && minute <= gap.toMinute
   );

@@ -68,7 +68,6 @@ for (const [name, isOneBatch] of ways)
       '7-7 br0 capture_failed',
       '7-7 br0 sensor_down',
       '8-8 uplink0 sensor_down',
-      '8-8 uplink0 sensor_down',
       '9-9 all sensor_down',
     ]);
   });
@@ -96,6 +95,25 @@ for (const [name, isOneBatch] of ways)
       '5-5 all refused',
     ]);
   });
+
+test('NET-2.4.2: the parts of a minute in which a sensor was restarted are one minute without the seconds between, and one gap', async () => {
+  await using world = await createMonitorWorld();
+  const address = '192.0.2.10';
+  const host = { address, isLocal: true, rxBytes: 700, txBytes: 40, packets: 3, deviceKey: '' };
+  const parts = [10_000, 48_000].map((observedMs): [TelemetryMinute[], TelemetryGap[]] => [
+    [{ ...minute(1, 'uplink0', observedMs), hosts: [host] }],
+    [downGap(1, 1, 'uplink0')],
+  ]);
+  const spool = createSpool();
+  for (const part of parts) await send(world, spool, [part]);
+  const [seen] = await world.traffic.readAddressMinutes(world.siteId, address, at(1), at(2));
+  assert.ok(seen && !seen.isGap);
+  assert.deepEqual(
+    [seen.rxBytes, seen.txBytes, seen.coverage, seen.loss],
+    [1400, 80, 58 / 60, 'sensor_down'],
+  );
+  assert.deepEqual(await gapsOf(world), ['1-1 uplink0 sensor_down']);
+});
 
 test('the rest of a gap keeps the time at which it was recorded', async () => {
   await using world = await createMonitorWorld();

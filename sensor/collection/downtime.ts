@@ -12,7 +12,7 @@ import { isoMinute, minuteOf, type Timeline } from './timelines.ts';
 const aheadMaxSeconds = 86_400;
 
 export interface DowntimeDeps {
-  spool: Pick<Spool, 'isCovered' | 'coveredBefore' | 'lastStampedBy'>;
+  spool: Pick<Spool, 'coveredBefore' | 'lastStampedBy'>;
   commits: TimelineCommits;
   reporter: Reporter;
   /** As in `MinuteCollectorOptions`. */
@@ -42,11 +42,6 @@ export class Downtime {
     if (isSameBoot)
       this.#name(first, missingBetween(last.throughMinute, thisMinute), last.throughMinute + 60);
     else this.#name(first, missingBetween(this.#committedBefore(thisMinute), thisMinute), thisMinute);
-    // Stopped and started within one minute: the first part is committed, with a gap that marks it as partial.
-    const isCommitted = isSameBoot
-      ? last.throughMinute >= thisMinute
-      : last === null && spool.isCovered(thisMinute);
-    if (isCommitted) first.cursor += 60;
   }
 
   /** The clock was set: commits the gap of a start before that. */

@@ -50,7 +50,6 @@ function fixture(options: { captures?: string[]; covered?: number[]; last?: Comm
       },
       lastCommit: () => names.at(-1) ?? null,
       lastStampedBy: () => options.last ?? null,
-      isCovered: (minute) => covered.has(minute),
       coveredBefore(minute) {
         const before = [...covered].filter((one) => one < minute);
         return before.length > 0 ? before.reduce((a, b) => Math.max(a, b)) : null;
@@ -111,12 +110,17 @@ test('a sensor that was down reports exactly the missed minutes as a gap at its 
   assert.deepEqual(f.commits, [{ minutes: [], gaps: ['-6--1 all sensor_down'] }]);
 });
 
-test('a sensor that was stopped and started within a minute does not report that minute twice', () => {
-  const f = started({ covered: [-1, 0] });
-  f.report(0, 20_000);
-  f.report(1);
-  f.collector.tick(steadyMoment(ms(2, 2)));
-  assert.deepEqual(f.commits, [{ minutes: ['1 eth0 60000'], gaps: [] }]);
+test('NET-2.4.2: a sensor that was stopped and started within a minute reports both parts of it, each with a gap', () => {
+  for (const last of [{ bootId: 'boot', offsetMs: 0, throughMinute: at(0) }, undefined]) {
+    const f = started({ covered: [-1, 0], ...(last && { last }) });
+    f.report(0, 38_000);
+    f.report(1);
+    f.collector.tick(steadyMoment(ms(2, 2)));
+    assert.deepEqual(f.commits, [
+      { minutes: ['0 eth0 38000'], gaps: ['0 eth0 sensor_down'] },
+      { minutes: ['1 eth0 60000'], gaps: [] },
+    ]);
+  }
 });
 
 test('a capture that failed is a gap of that capture until it listens again', () => {

@@ -32,7 +32,7 @@ const ticksMax = 60;
 
 export interface MinuteCollectorOptions {
   captures: readonly string[];
-  spool: Pick<Spool, 'append' | 'isCovered' | 'coveredBefore' | 'lastCommit' | 'lastStampedBy'>;
+  spool: Pick<Spool, 'append' | 'coveredBefore' | 'lastCommit' | 'lastStampedBy'>;
   reporter: Reporter;
   /** Id of the kernel boot that the uptime belongs to; absent when stamps need not outlive the process. */
   bootId?: string;
@@ -132,8 +132,6 @@ class Collector implements MinuteCollector {
       keepReport(timeline, { minute, reason });
       return;
     }
-    // The rest of a minute whose first part was committed by the previous run.
-    if (minute.minute === this.#firstMinute && timeline === this.#timelines[0]) return;
     this.#reporter.warn('a report comes after its minute was given up', { minute: isoMinute(minute.minute) });
     const gaps = [gapOf(minute.minute, minute.minute, minute.capture, reason ?? 'capture_failed')];
     const range = [minute.minute, minute.minute] as const;

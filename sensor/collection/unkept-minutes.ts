@@ -6,7 +6,6 @@ type CollectorSpool = MinuteCollectorOptions['spool'];
 export function createUnkeptMinutes(append: CollectorSpool['append'] = () => {}): CollectorSpool {
   return {
     append,
-    isCovered: () => false,
     coveredBefore: () => null,
     lastCommit: () => null,
     lastStampedBy: () => null,

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import { decodeUpload, decompressUpload, type TelemetryGap } from '#contracts/sensor-api/telemetry-codec.ts';
+import {
+  decodeUpload,
+  decompressUpload,
+  type TelemetryGap,
+  type TelemetryMinute,
+} from '#contracts/sensor-api/telemetry-codec.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { firstMinute, sampleMinute, temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 import { createSpool, type Spool } from './index.ts';
@@ -28,15 +33,18 @@ function openSpool(directory: string): Spool {
 }
 
 let commits = 0;
-function commit(spool: Spool, minutes: number[], gaps: TelemetryGap[] = [], aheadSeconds = 0): void {
+function append(spool: Spool, minutes: TelemetryMinute[], gaps: TelemetryGap[] = [], aheadSeconds = 0): void {
   commits += 1;
-  const name = { commit: `${commits}`, stampedBy: stamp(aheadSeconds) };
-  spool.append(
+  spool.append(minutes, gaps, { commit: `${commits}`, stampedBy: stamp(aheadSeconds) });
+}
+
+const commit = (spool: Spool, minutes: number[], gaps: TelemetryGap[] = [], aheadSeconds = 0) =>
+  append(
+    spool,
     minutes.map((index) => sampleMinute(at(index), 1)),
     gaps,
-    name,
+    aheadSeconds,
   );
-}
 
 /** Settles and delivers everything, and shows what was delivered. */
 function deliver(spool: Spool): string[] {
@@ -59,6 +67,23 @@ test('NET-2.4.2: a minute that was delivered before is named when it is told of 
   t.after(() => spool.close());
   for (const minutes of [[1], [2], [1], [1], [3]]) commit(spool, minutes);
   assert.deepEqual(deliver(spool), ['1', '2', '1, 1-1 all clock_step', '1, 1-1 all clock_step', '3']);
+});
+
+test('NET-2.4.2: the parts of a minute in which the sensor was restarted are named by its own gaps alone', (t) => {
+  const spool = openSpool(temporaryFolder(t));
+  t.after(() => spool.close());
+  const part = (observedMs: number, capture = 'eth0') => ({ ...sampleMinute(at(1), 1, observedMs), capture });
+  const ofCapture = (capture: string): TelemetryGap => ({ ...downGap(1, 1), capture });
+  append(spool, [part(10_000)], [ofCapture('eth0')]);
+  append(spool, [part(48_000)], [ofCapture('eth0')]);
+  append(spool, [part(1000), part(60_000, 'br0')], [ofCapture('eth0')]);
+  append(spool, [part(1000)], [downGap(1, 1)]);
+  assert.deepEqual(deliver(spool), [
+    '1, 1-1 eth0 sensor_down',
+    '1, 1-1 eth0 sensor_down',
+    '1, 1, 1-1 eth0 sensor_down, 1-1 all clock_step',
+    '1, 1-1 all clock_step',
+  ]);
 });
 
 test('a minute that a wrong clock stamped and that is moved before it is sent is not in the way of the right one', (t) => {

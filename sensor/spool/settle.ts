@@ -5,7 +5,7 @@
  */
 
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
-import { isUnobserved } from '#contracts/sensor-api/unobserved-gaps.ts';
+import { isUnobserved, namesMinute, type ObservedMinute } from '#contracts/sensor-api/unobserved-gaps.ts';
 import { hasMinute, type MinuteRange, subtractRanges } from './minute-ranges.ts';
 
 /** What was delivered before an upload. */
@@ -22,18 +22,20 @@ export function namesCommon(gap: TelemetryGap, minute: number): boolean {
   );
 }
 
-/** The gaps of an upload with these minutes as they are to be sent; null: as they are. */
+/** The gaps of an upload with these minutes of captures as they are to be sent; null: as they are. */
 export function settleGaps(
-  minutes: readonly number[],
+  minutes: readonly ObservedMinute[],
   gaps: readonly TelemetryGap[],
   { delivered, isPart }: Before,
 ): TelemetryGap[] | null {
   const settled = gaps.flatMap((gap) => withoutDelivered(gap, delivered));
-  // Both uploads add to the minute, and the sum must not be taken for one whole minute.
+  // Both uploads add to the minute, and the sum must not be taken for one whole minute. The parts of a minute in which the
+  // sensor was restarted have gaps that say so.
+  const isUnnamed = (one: ObservedMinute) => !settled.some((gap) => namesMinute(gap, one));
+  const told = minutes.filter(({ minute }) => hasMinute(delivered, minute));
   if (!isPart)
-    for (const minute of minutes)
-      if (hasMinute(delivered, minute) && !gaps.some((gap) => namesCommon(gap, minute)))
-        settled.push({ fromMinute: minute, toMinute: minute, capture: '', reason: 'clock_step' });
+    for (const minute of new Set(told.filter(isUnnamed).map((one) => one.minute)))
+      settled.push({ fromMinute: minute, toMinute: minute, capture: '', reason: 'clock_step' });
   const isSame = settled.length === gaps.length && settled.every((gap, i) => gap === gaps[i]);
   return isSame ? null : settled;
 }

@@ -135,12 +135,13 @@ export function settledRow(
   row: UploadRow,
   before: Before,
 ): { row: UploadRow | null } | null {
-  const minutes = minutesOf(row);
+  // Without their captures no gap names them, so an upload that is left as it is need not be decoded.
+  const minutes = minutesOf(row).map((minute) => ({ minute, capture: '' }));
   const gaps = (coversOf(row) ?? []).filter((gap) => row.kind === 'gaps' || gap.reason !== 'refused');
   if (!settleGaps(minutes, gaps, before)) return null;
   const decoded = decodeRow(row);
-  const settled = settleGaps(minutes, decoded.gaps, before) ?? decoded.gaps;
-  return { row: rowUnlessEmpty(options, row, { ...decoded, gaps: settled }) };
+  const settled = settleGaps(decoded.minutes, decoded.gaps, before);
+  return settled && { row: rowUnlessEmpty(options, row, { ...decoded, gaps: settled }) };
 }
 
 const decodeRow = (row: UploadRow) => decodeUpload(decompressUpload(row.payload, 'zstd'));

@@ -20,19 +20,19 @@ export async function insertGaps(trx: Queryable, uploads: readonly facts.FactUpl
       as given (site_id, sensor_id, capture, from_minute, to_minute, reason)`.execute(trx);
 }
 
-/** Gaps that touch the range, newest first. */
+/** Gaps that touch the range, newest first. One that the parts of a minute name each is one. */
 export async function listGaps(
   db: Queryable,
   range: facts.SiteRange,
   limit: number,
 ): Promise<facts.GapFact[]> {
   const { rows } = await sql<facts.GapFact>`
-    select sensor_id as "sensorId", capture, reason, ${seconds('from_minute')} as "fromMinute",
+    select distinct sensor_id as "sensorId", capture, reason, ${seconds('from_minute')} as "fromMinute",
       ${seconds('to_minute')} as "toMinute"
     from telemetry_gaps
     where site_id = ${range.siteId} and to_minute >= to_timestamp(${range.fromMinute})
       and from_minute < to_timestamp(${range.toMinute})
-    order by to_minute desc, from_minute desc, sensor_id, capture, reason limit ${limit}`.execute(db);
+    order by "toMinute" desc, "fromMinute" desc, "sensorId", capture, reason limit ${limit}`.execute(db);
   return rows;
 }
 

@@ -2,7 +2,7 @@
  * The rules of the fact store once more, in plain memory and without any cleverness: everything is kept as it came and
  * every answer is computed from all of it. What the real engines answer is compared with this.
  */
-
+import { isDeepStrictEqual } from 'node:util';
 import { covers } from '#monitor/placements/index.ts';
 import type { NameApplication } from '../contract/collect-facts.ts';
 import type { ControlScope } from '../contract/control-scope.ts';
@@ -280,6 +280,7 @@ function listGaps(rows: MemoryRows, range: facts.SiteRange, limit: number): fact
         compare(a.capture, b.capture) ||
         compare(a.reason, b.reason),
     )
+    .filter((gap, i, sorted) => i === 0 || !isDeepStrictEqual(gap, sorted[i - 1]))
     .slice(0, limit);
 }
 

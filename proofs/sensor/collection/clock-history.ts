@@ -126,11 +126,10 @@ export async function playLife(
       life.frames.push({
         ...{ id, capture: capture.name, trueMs: trueMs(), aheadMs, bootId },
         isNearEvent: isNearEvent(),
-        mayBeLost: startedInMinute === Math.floor(clock.nowMs() / 60_000),
+        mayBeLost: false,
       });
     }
   }
-  let startedInMinute = -1;
   async function pass(ms: number): Promise<void> {
     for (let left = Math.floor(ms); left > 0; left -= pollEveryMs) {
       const stepMs = Math.min(left, pollEveryMs);
@@ -161,7 +160,6 @@ export async function playLife(
     // A sensor killed before its first commit left no trace.
     const isKnown = sensor!.spool.lastCommit() !== null || !isKilled;
     const stopped = { fromMs: trueMs(), isRight: isKnown && aheadMs === 0 };
-    const stoppedIn = Math.floor(clock.nowMs() / 60_000);
     await stop(isKilled);
     await clock.advance(downMs());
     if (isReboot) {
@@ -170,8 +168,6 @@ export async function playLife(
       if (random() < 0.4) setClock(random() < 0.5 ? -trueMs() + 30_000 - aheadMs : randomStep(random));
     }
     host = createHostTime(clock, upMs, `boot ${boots}`);
-    const startsIn = Math.floor(clock.nowMs() / 60_000);
-    startedInMinute = !isKilled && startsIn === stoppedIn ? startsIn : -1;
     if (stopped.isRight && aheadMs === 0) life.downtimes.push({ fromMs: stopped.fromMs, toMs: trueMs() });
     await start();
     await afterwards();

@@ -57,6 +57,14 @@ const table = {
     drillBytes: 1200,
     filter: { protocol: udp, ofVector: 'source_ports' },
   },
+  /** Outbound: answers of one UDP port, larger than what was asked. */
+  reflector: {
+    words: 'reflection attack',
+    metrics: ['amplification_bps'],
+    drillBytes: 1200,
+    filter: { protocol: udp, ofVector: 'source_ports' },
+    since: 1,
+  },
   syn_flood: {
     words: 'SYN flood',
     metrics: ['syn_pps'],

@@ -64,7 +64,10 @@ export type ThresholdSet = Readonly<Record<AttackDirection, ThresholdValues>>;
 export const thresholdMin = 1;
 export const thresholdMax = 1e15;
 
-/** Defaults for one address. Outbound, other attacks are seen by their packets and bytes. */
+/**
+ * Defaults for one address. Outbound, other attacks are seen by their packets and bytes; what a server reflects is amplification for
+ * those who receive it.
+ */
 export const thresholdDefaults: ThresholdSet = {
   inbound: {
     pps: 50_000,
@@ -86,8 +89,8 @@ export const thresholdDefaults: ThresholdSet = {
     udp_bps: null,
     icmp_pps: null,
     fragment_pps: null,
-    amplification_bps: null,
-    amplification_spread_bps: null,
+    amplification_bps: 150e6,
+    amplification_spread_bps: 100e6,
     connections_per_second: null,
   },
 };
@@ -114,7 +117,8 @@ const Threshold = Type.Union([Type.Number({ minimum: thresholdMin, maximum: thre
   description: 'Null: not judged.',
 });
 const PlanThresholds = Type.Record(Type.String(), Threshold, {
-  description: 'By metric. A metric that is missing has its default.',
+  description:
+    'By metric. A metric that is missing has its default; amplification outbound what it has inbound.',
 });
 
 /** The plan's section of attack detection. */

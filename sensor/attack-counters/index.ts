@@ -27,7 +27,7 @@ export {
   type SlotDetail,
 } from './live-counters.ts';
 export { isNetwork, networkSlot } from './network-slots.ts';
-export { Kind, kindCount } from './packet-kind.ts';
+export { Kind, kindCount, reflectsFrom } from './packet-kind.ts';
 export type { PairCount } from './pair-counts.ts';
 export { PrefixGroups } from './prefix-groups.ts';
 export { packetsOf, readRows } from './second-rows.ts';

@@ -42,6 +42,14 @@ const amplificationPorts = [
   17, 19, 53, 69, 111, 123, 137, 161, 389, 427, 520, 1194, 1434, 1900, 3283, 3478, 3702, 5060, 5093, 5353,
   5683, 6881, 10001, 11211, 27015, 27960, 37810,
 ];
+/** Those of sessions in which both ends go on talking; all others answer single questions. */
+const sessionPorts = new Set([1194, 3478, 5060, 6881, 27015, 27960]);
+
+/** True for a port of amplification whose service answers each question by itself: who sends much from it reflects. */
+export function reflectsFrom(port: number): boolean {
+  return datagramKind(port) === Kind.reflection && !sessionPorts.has(port);
+}
+
 /** A bit for each port: 8 KiB, because the ports of a flood are read at random. */
 const amplificationBits = new Int32Array(65_536 / 32);
 for (const port of amplificationPorts) amplificationBits[port >>> 5]! |= 1 << (port & 31);

@@ -12,7 +12,7 @@ import {
   startSecond,
   victim,
 } from '#sensor/testing/attack-traffic.ts';
-import { ethernet, ip, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
+import { ethernet, ip, reverse, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
 import { Detector } from './index.ts';
 
 const thresholds = dividedThresholds(200);
@@ -222,4 +222,41 @@ test('NET-1.1: 2,000 bots that have opened connections and then only send are a 
     ['ack_flood'],
   );
   assert.ok(attacks[0]!.detectedAt / 1000 - startSecond - 6.3 <= 3);
+});
+
+test('NET-1.1: what a server answers is a reflection from ten times the question on; of services that hold sessions it is none', () => {
+  // Port, bytes of a question and of its answer, and whether it reflects.
+  for (const [port, asked, answered, reflects] of [
+    [11_211, 15, 1400, true],
+    [123, 8, 440, true],
+    [53, 40, 1200, true],
+    [53, 40, 500, false],
+    [53, 40, 150, false],
+    // OpenVPN, STUN and games: acknowledgements are small too.
+    [1194, 60, 1400, false],
+    [3478, 40, 1200, false],
+    [27_015, 30, 1100, false],
+    [443, 40, 1300, false],
+  ] as const) {
+    let next = 0;
+    const step = () => {
+      next += 1;
+      const ends = { from: `11.4.${next % 30}.9`, fromPort: 5000, to: victim(4), toPort: port };
+      const answer = udp(reverse(ends), new Uint8Array(answered));
+      return [ethernet(udp(ends, new Uint8Array(asked))), ethernet(answer)];
+    };
+    const perSecond = (thresholds.outbound.amplification_spread_bps * 2) / 8 / (answered + 28);
+    const attacks = attacksOf([{ step, perSecond, from: 1.3, to: 12 }]);
+    assert.deepEqual(
+      attacks.map((one) => [
+        one.direction,
+        one.class,
+        one.target.value,
+        one.vectors.map(({ ports }) => ports),
+      ]),
+      reflects ? [['outbound', 'reflector', victim(4), [[port]]]] : [],
+      `port ${port}, ${answered} for ${asked}`,
+    );
+    if (reflects) assert.ok(attacks[0]!.detectedAt <= (startSecond + 1.3 + 3) * 1000);
+  }
 });

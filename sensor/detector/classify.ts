@@ -47,6 +47,7 @@ const answerFragmentsMax = 8;
 const kindsOf: Partial<Record<AttackClass, readonly number[]>> = {
   fragment_flood: [Kind.fragment],
   amplification: [Kind.reflection, Kind.twoWayReflection],
+  reflector: [Kind.reflection, Kind.twoWayReflection],
   syn_flood: [Kind.opening],
   synack_reflection: [Kind.openingAnswer],
   ack_flood: [Kind.segment],
@@ -136,18 +137,24 @@ export function highVolume(detail: TrafficDetail | null): Verdict {
  * The traffic by class. Small packets from the ports of amplification are an ordinary UDP flood; fragments among large ones are theirs.
  * Completed connections that carry next to nothing count as a packet each.
  */
-function partsOf({ packets, bytes, idleConnections }: Traffic): Part[] {
+function partsOf({ direction, packets, bytes, idleConnections }: Traffic): Part[] {
+  const [own, opposite] =
+    direction === 'inbound'
+      ? (['amplification', 'reflector'] as const)
+      : (['reflector', 'amplification'] as const);
   const sum = (values: Float64Array, kinds: readonly number[]) =>
     kinds.reduce((all, kind) => all + values[kind]!, 0);
-  const parts: Part[] = order.map(([name, kinds]) => ({
-    class: name,
-    // Ports of ordinary traffic of the same kind are none of the attack.
-    kinds: kinds.filter((kind) => packets[kind]! > 0),
-    packets: sum(packets, kinds),
-    bytes: sum(bytes, kinds),
-  }));
+  const parts: Part[] = order
+    .filter(([name]) => name !== opposite)
+    .map(([name, kinds]) => ({
+      class: name,
+      // Ports of ordinary traffic of the same kind are none of the attack.
+      kinds: kinds.filter((kind) => packets[kind]! > 0),
+      packets: sum(packets, kinds),
+      bytes: sum(bytes, kinds),
+    }));
   const partOf = (name: AttackClass) => parts.find((part) => part.class === name)!;
-  const reflected = partOf('amplification');
+  const reflected = partOf(own);
   const fragments = partOf('fragment_flood');
   if (reflected.bytes < reflected.packets * amplifiedBytesMin) moveInto(partOf('udp_flood'), reflected);
   else if (fragments.packets <= reflected.packets * answerFragmentsMax) moveInto(reflected, fragments);

@@ -149,6 +149,19 @@ test('NET-1.1: protos: a flood of an IP protocol is told by its number and name'
   );
 });
 
+test('NET-1.1: outbound-memcached: a server whose service answers more than was asked is a reflector, from its port', {
+  skip,
+}, async () => {
+  const { found } = await answerOf('outbound-memcached-7.8Mbit', everything);
+  assert.deepEqual(
+    found.incidents.map(({ target, direction, class: name, severity, vectors }) => [
+      ...[target.value, direction, name, severity],
+      vectors.map((one) => [one.class, one.ports]),
+    ]),
+    [['203.0.113.10', 'outbound', 'reflector', 'attack', [['reflector', [11_211]]]]],
+  );
+});
+
 test('NET-1.1: pulse: a loud second every five seconds is an attack from the third on', {
   skip,
 }, async () => {

@@ -9,6 +9,7 @@ import {
   dividedThresholds,
   type FloodShape,
   floodClasses,
+  foundClass,
   observeFrame,
   observeStreams,
   packetsAtThreshold,
@@ -59,7 +60,7 @@ for (const version of [4, 6] as const) {
           const attacks = attacksOf(result);
           assert.deepEqual(
             attacks.map((one) => [one.class, one.direction, one.target]),
-            [[name, direction, { kind: 'host', value: victim(version) }]],
+            [[foundClass(shape), direction, { kind: 'host', value: victim(version) }]],
             `at ${ratio} times`,
           );
           const took = attacks[0]!.detectedAt / 1000 - startSecond - from;

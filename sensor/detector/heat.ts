@@ -1,8 +1,16 @@
 /** From which rates on a target is worth a closer look; far below every threshold. */
 import { Bin, type DetailLimits, Kind, kindCount, type SlotTable } from '#sensor/attack-counters/index.ts';
-import { type DirectionThresholds, directionNames, type Metric, type Thresholds } from './thresholds.ts';
+import {
+  type DirectionName,
+  type DirectionThresholds,
+  directionNames,
+  type Metric,
+  type Thresholds,
+} from './thresholds.ts';
 import { type Counts, totalOf } from './traffic.ts';
 
+/** Answers have no more: so many packets are looked at before their bytes reach a threshold. */
+const packetBytes = 1500;
 /** Part of a threshold from which a target is looked at. */
 const lookedAtRatio = 0.2;
 
@@ -21,17 +29,24 @@ export function lookedAtFrom(thresholds: Thresholds): DetailLimits {
   const packets = directionNames.map((direction) =>
     Array.from({ length: kindCount }, (_, kind) => packetLimit(thresholds[direction], kind)),
   );
-  const bytes = directionNames.map((direction) => byteLimit(thresholds[direction]));
+  const bytes = directionNames.map((direction) => byteLimit(thresholds[direction], direction));
   return { packets, bytes };
 }
 
 function packetLimit(thresholds: DirectionThresholds, kind: number): number {
   const metric = metricOf[kind];
-  return Math.min(thresholds.pps, metric ? thresholds[metric] : thresholds.pps) * lookedAtRatio;
+  const isReflection = kind === Kind.reflection || kind === Kind.twoWayReflection;
+  const ofBytes = isReflection ? amplificationOf(thresholds) / 8 / packetBytes : Number.POSITIVE_INFINITY;
+  return Math.min(thresholds.pps, ofBytes, metric ? thresholds[metric] : thresholds.pps) * lookedAtRatio;
 }
 
-function byteLimit(one: DirectionThresholds): number {
-  const least = Math.min(one.bps, one.udp_bps, one.amplification_bps, one.amplification_spread_bps);
+const amplificationOf = (one: DirectionThresholds) =>
+  Math.min(one.amplification_bps, one.amplification_spread_bps);
+
+/** Outbound, a server that reflects is found by its packets: other servers send as much in downloads. */
+function byteLimit(one: DirectionThresholds, direction: DirectionName): number {
+  const amplification = direction === 'inbound' ? amplificationOf(one) : Number.POSITIVE_INFINITY;
+  const least = Math.min(one.bps, one.udp_bps, amplification);
   return (least / 8) * lookedAtRatio;
 }
 

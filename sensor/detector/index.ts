@@ -19,4 +19,10 @@ export type { Incident } from './incident.ts';
 export type { LargeTarget } from './largest-targets.ts';
 export { type DetectionOrder, LiveDetector } from './live-detector.ts';
 export { createThresholdBook, type ThresholdBook, type ThresholdGroup } from './threshold-book.ts';
-export { defaultThresholds, parseThresholds, ThresholdError, type Thresholds } from './thresholds.ts';
+export {
+  defaultThresholds,
+  parseThresholds,
+  ThresholdError,
+  type Thresholds,
+  withDefaults,
+} from './thresholds.ts';

@@ -19,7 +19,7 @@ import { SeenDirections } from './seen-directions.ts';
 import type { TargetWindow } from './target-window.ts';
 import type { ThresholdBook, ThresholdGroup } from './threshold-book.ts';
 import { type DirectionName, metrics } from './thresholds.ts';
-import { asReflected, attackPart, emptyCounts, reflectedPortOf } from './traffic.ts';
+import { asReflected, attackPart, emptyCounts, isReflector, reflectedPortOf } from './traffic.ts';
 import { WatchedTargets } from './watched-targets.ts';
 
 /** What is protected, by which thresholds. */
@@ -239,8 +239,9 @@ export class LiveDetector {
     hosts.addBin(slot, own, this.#second, counts);
     hosts.addBin(slot, 1 - own, this.#second, opposite);
     const detail = this.#counters.detailOf(hosts, slot, own);
-    const part = attackPart(counts, opposite, direction);
-    const port = direction === 'inbound' ? reflectedPortOf(detail) : 0;
+    const isOutbound = direction === 'outbound';
+    const part = attackPart(counts, opposite, direction, isOutbound && isReflector(detail));
+    const port = isOutbound ? 0 : reflectedPortOf(detail);
     if (port > 0) asReflected(part, port);
     const exact = attackRates(part, detail?.remotes() ?? null);
     return Float64Array.from(metrics, (metric) => exact[metric]);

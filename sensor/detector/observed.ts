@@ -12,6 +12,7 @@ import {
   asReflected,
   attackPart,
   emptyCounts,
+  isReflector,
   reflectedPortOf,
   type Traffic,
   totalOf,
@@ -30,6 +31,7 @@ export class Observed {
   readonly remotes: number | null;
   /** The port from which an inbound attack is reflected, 0 where it is not. */
   readonly #reflectedPort: number;
+  readonly #isReflector: boolean;
   /** Index of the newest second. */
   readonly last: number;
   readonly #parts: Traffic[] = [];
@@ -41,6 +43,9 @@ export class Observed {
     this.thresholds = window.thresholds;
     this.remotes = window.detail?.remotes() ?? null;
     this.#reflectedPort = window.direction === 'inbound' ? reflectedPortOf(window.detail) : 0;
+    // A drill has no ports.
+    this.#isReflector =
+      window.direction === 'outbound' && (window.isDrill === true || isReflector(window.detail));
     this.last = seconds.length - 1;
   }
 
@@ -58,7 +63,7 @@ export class Observed {
 
   /** What may be an attack of counters of this target. */
   partOf({ counts, opposite }: TargetSecond): Traffic {
-    const part = attackPart(counts, opposite, this.window.direction);
+    const part = attackPart(counts, opposite, this.window.direction, this.#isReflector);
     if (this.#reflectedPort > 0) asReflected(part, this.#reflectedPort);
     return part;
   }

@@ -34,6 +34,16 @@ export const defaultThresholds: Thresholds = {
   outbound: judged(thresholdDefaults.outbound),
 };
 
+/** These thresholds, and the defaults where none are given; outbound amplification as inbound. */
+export function withDefaults(
+  given: Partial<Record<DirectionName, Partial<DirectionThresholds>>>,
+): Thresholds {
+  const inbound = { ...defaultThresholds.inbound, ...given.inbound };
+  const { amplification_bps, amplification_spread_bps } = inbound;
+  const reflected = { amplification_bps, amplification_spread_bps };
+  return { inbound, outbound: { ...defaultThresholds.outbound, ...reflected, ...given.outbound } };
+}
+
 /** Sources above which amplification is judged by `amplification_spread_bps`. */
 export const spreadSources = 20;
 
@@ -64,11 +74,8 @@ export function parseThresholds(text: string): Thresholds {
     throw new ThresholdError(`it is not JSON. Write for example ${example}`);
   }
   const groups = requireObject(value, 'The file', directionNames);
-  const of = (direction: DirectionName): DirectionThresholds => ({
-    ...defaultThresholds[direction],
-    ...parseDirection(groups[direction], direction),
-  });
-  return { inbound: of('inbound'), outbound: of('outbound') };
+  const of = (direction: DirectionName) => parseDirection(groups[direction], direction);
+  return withDefaults({ inbound: of('inbound'), outbound: of('outbound') });
 }
 
 function parseDirection(value: unknown, direction: DirectionName): Partial<Record<Metric, number>> {

@@ -4,7 +4,14 @@
  * What established pairs carry is not part of an attack (`sensor/attack-counters/pair-table.ts`), nor are segments of open connections.
  * Nor are answers to packets of the opposite direction: a server that answers a SYN flood does not attack its senders.
  */
-import { Bin, binLength, Kind, kindCount, type TrafficDetail } from '#sensor/attack-counters/index.ts';
+import {
+  Bin,
+  binLength,
+  Kind,
+  kindCount,
+  reflectsFrom,
+  type TrafficDetail,
+} from '#sensor/attack-counters/index.ts';
 import { spreadSources } from './thresholds.ts';
 
 /** Counters in the layout of one bin; a sum of several bins has the same layout. */
@@ -17,6 +24,7 @@ export interface Traffic {
   bytes: Float64Array;
   /** Connections that were completed and carried next to nothing. */
   idleConnections: number;
+  direction: 'inbound' | 'outbound';
   /** The port of its datagrams that count as amplified, 0 where none do. */
   reflectedPort: number;
 }
@@ -27,7 +35,7 @@ export interface Amount {
 }
 
 /** Answers that are larger than their requests by this factor, and at least this long on average, are amplified. */
-const amplifiedBy = 4;
+const amplifiedBy = 10;
 export const amplifiedBytesMin = 200;
 /** Bytes of a connection that does something, such as a TLS handshake. */
 const busyConnectionBytes = 1000;
@@ -40,6 +48,11 @@ const reflectedShareMin = 0.8;
 const icmpAnswered: readonly number[] = [
   ...[Kind.icmp, Kind.opening, Kind.segment, Kind.datagram],
   ...[Kind.reflection, Kind.fragment, Kind.protocol],
+];
+
+/** What may have asked for answers by UDP. */
+const askedKinds: readonly number[] = [
+  ...[Kind.datagram, Kind.reply, Kind.twoWayDatagram, Kind.reflection, Kind.twoWayReflection],
 ];
 
 export function emptyCounts(): Counts {
@@ -64,8 +77,16 @@ export function amountOf({ packets, bytes }: Traffic): Amount {
   };
 }
 
-/** The part of `counts` that may be an attack. `opposite` has the counters of the same seconds in the opposite direction. */
-export function attackPart(counts: Counts, opposite: Counts, direction: 'inbound' | 'outbound'): Traffic {
+/**
+ * The part of `counts` that may be an attack. `opposite` has the counters of the same seconds in the opposite direction. `isReflector`:
+ * outbound answers come from a port that reflects.
+ */
+export function attackPart(
+  counts: Counts,
+  opposite: Counts,
+  direction: Traffic['direction'],
+  isReflector = false,
+): Traffic {
   const packets = counts.slice(Bin.packets, kindCount);
   const bytes = counts.slice(Bin.bytes, Bin.bytes + kindCount);
   const keep = (kind: number, amount: number) => {
@@ -86,15 +107,15 @@ export function attackPart(counts: Counts, opposite: Counts, direction: 'inbound
   keep(Kind.twoWayDatagram, 0);
   // What a server answers is no attack on who asked; it received no more answers than it had asked questions.
   keep(Kind.reply, direction === 'outbound' ? 0 : packets[Kind.reply]! - other(Kind.datagram));
-  if (!isAmplified(counts, opposite, direction)) keep(Kind.twoWayReflection, 0);
+  if (!isReflector || !isAmplified(counts, opposite)) keep(Kind.twoWayReflection, 0);
+  if (direction === 'outbound' && !isReflector) countAs(Kind.datagram, Kind.reflection, packets, bytes);
   const carried = [counts, opposite].reduce((sum, one) => sum + one[Bin.bytes + Kind.twoWaySegment]!, 0);
   const isShort =
     carried >= opened * shortConnection.bytes &&
     other(Kind.twoWaySegment) >= opened * shortConnection.answers;
   const isBusy = isShort || carried >= opened * busyConnectionBytes;
   return {
-    packets,
-    bytes,
+    ...{ direction, packets, bytes },
     idleConnections: isBusy ? 0 : opened,
     reflectedPort: 0,
   };
@@ -112,20 +133,26 @@ export function asReflected(part: Traffic, port: number): void {
   if (packets[Kind.datagram] === 0 || bytes[Kind.datagram]! < packets[Kind.datagram]! * amplifiedBytesMin)
     return;
   part.reflectedPort = port;
-  for (const values of [packets, bytes]) {
-    values[Kind.reflection]! += values[Kind.datagram]!;
-    values[Kind.datagram] = 0;
+  countAs(Kind.reflection, Kind.datagram, packets, bytes);
+}
+
+function countAs(kind: number, from: number, ...both: readonly Float64Array[]): void {
+  for (const values of both) {
+    values[kind]! += values[from]!;
+    values[from] = 0;
   }
 }
 
-/** True when a server sends large answers to small requests from few ports: it is used to attack others. */
-function isAmplified(counts: Counts, opposite: Counts, direction: 'inbound' | 'outbound'): boolean {
-  if (direction === 'inbound') return false;
+/** True when most of what a target sends from ports of amplification comes from one that reflects. */
+export function isReflector(detail: TrafficDetail | null): boolean {
+  const [port = 0] = detail?.ports([Kind.reflection, Kind.twoWayReflection], reflectedShareMin, 1) ?? [];
+  return reflectsFrom(port);
+}
+
+/** True when a server sends large answers to small requests: it is used to attack others. */
+function isAmplified(counts: Counts, opposite: Counts): boolean {
   const packets = counts[Kind.twoWayReflection]!;
   const bytes = counts[Bin.bytes + Kind.twoWayReflection]!;
-  const asked = [Kind.datagram, Kind.reply, Kind.twoWayDatagram].reduce(
-    (sum, kind) => sum + opposite[Bin.bytes + kind]!,
-    0,
-  );
+  const asked = askedKinds.reduce((sum, kind) => sum + opposite[Bin.bytes + kind]!, 0);
   return bytes >= packets * amplifiedBytesMin && bytes >= asked * amplifiedBy;
 }

@@ -18,7 +18,7 @@ import {
   udp,
 } from './frames.ts';
 
-export type FloodClass = Exclude<Incident['class'], 'high_volume' | 'other'>;
+export type FloodClass = Exclude<Incident['class'], 'high_volume' | 'other' | 'reflector'>;
 
 export const floodClasses: readonly FloodClass[] = [
   'fragment_flood',
@@ -39,6 +39,11 @@ export interface FloodShape {
   direction: Incident['direction'];
   /** Rate divided by the threshold of the class. */
   ratio: number;
+}
+
+/** The class by which a flood is found. */
+export function foundClass({ class: name, direction }: FloodShape): Incident['class'] {
+  return name === 'amplification' && direction === 'outbound' ? 'reflector' : name;
 }
 
 /** Default thresholds divided by `divisor`, so that a test needs fewer packets. */
@@ -70,7 +75,7 @@ const differentPackets = 500;
 /** Packets a second at which the class stands at its threshold. */
 export function packetsAtThreshold({ class: name, direction }: FloodShape, thresholds: Thresholds): number {
   const one = thresholds[direction];
-  if (direction === 'outbound') return name === 'syn_flood' ? one.syn_pps : one.pps;
+  if (direction === 'outbound' && name !== 'syn_flood' && name !== 'amplification') return one.pps;
   switch (name) {
     case 'fragment_flood':
       return one.fragment_pps;

@@ -414,7 +414,7 @@ export type Incident = {
   /** `outbound`: the server sends the attack. */
   direction: 'inbound' | 'outbound';
   /** The largest part of the attack. `high_volume`: traffic above the threshold without a known pattern. */
-  class: 'fragment_flood' | 'amplification' | 'syn_flood' | 'synack_reflection' | 'ack_flood' | 'rst_flood' | 'udp_flood' | 'icmp_flood' | 'protocol_flood' | 'connection_flood' | 'high_volume' | 'other';
+  class: 'fragment_flood' | 'amplification' | 'reflector' | 'syn_flood' | 'synack_reflection' | 'ack_flood' | 'rst_flood' | 'udp_flood' | 'icmp_flood' | 'protocol_flood' | 'connection_flood' | 'high_volume' | 'other';
   /** `info`: unusual traffic that is not judged as an attack. */
   severity: 'attack' | 'info';
   /** `stale`: the sensor reports nothing since `last_observed_at`. */
@@ -456,7 +456,7 @@ export type Incident = {
   coverage: 'complete' | 'partial' | 'unknown';
   /** Parts of the attack, strongest first, at most three. */
   vectors: {
-    class: 'fragment_flood' | 'amplification' | 'syn_flood' | 'synack_reflection' | 'ack_flood' | 'rst_flood' | 'udp_flood' | 'icmp_flood' | 'protocol_flood' | 'connection_flood' | 'high_volume' | 'other';
+    class: 'fragment_flood' | 'amplification' | 'reflector' | 'syn_flood' | 'synack_reflection' | 'ack_flood' | 'rst_flood' | 'udp_flood' | 'icmp_flood' | 'protocol_flood' | 'connection_flood' | 'high_volume' | 'other';
     /** Part of the packets. */
     packets_share: number;
     /** Part of the bytes. */

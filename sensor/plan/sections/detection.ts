@@ -10,12 +10,7 @@ import {
   thresholdMax,
   thresholdMin,
 } from '#contracts/sensor-api/detection.ts';
-import {
-  type Drill,
-  defaultThresholds,
-  type ThresholdGroup,
-  type Thresholds,
-} from '#sensor/detector/index.ts';
+import { type Drill, type ThresholdGroup, type Thresholds, withDefaults } from '#sensor/detector/index.ts';
 import { isAdvertised, type PlanFields, type ReadSection, readList } from './section.ts';
 
 /** NET-8: as many as protected targets. */
@@ -53,12 +48,12 @@ class Omitted {
   /** A value that is not a rate is ignored, and its default counts. */
   thresholds(fields: Record<string, unknown>): Thresholds {
     const of = (direction: 'inbound' | 'outbound') => {
-      const values: Record<string, number> = { ...defaultThresholds[direction] };
+      const values: Record<string, number> = {};
       const offered = fields[direction];
-      if (offered === undefined) return defaultThresholds[direction];
+      if (offered === undefined) return values;
       if (!isRecord(offered)) {
         this.ignored += 1;
-        return defaultThresholds[direction];
+        return values;
       }
       for (const [name, value] of Object.entries(offered)) {
         const isKnown = metrics.some((metric) => metric === name);
@@ -66,9 +61,9 @@ class Omitted {
         if (!isKnown || (value !== null && !isRate)) this.ignored += 1;
         else values[name] = value === null ? Number.POSITIVE_INFINITY : (value as number);
       }
-      return values as Thresholds['inbound'];
+      return values;
     };
-    return { inbound: of('inbound'), outbound: of('outbound') };
+    return withDefaults({ inbound: of('inbound'), outbound: of('outbound') });
   }
 }
 

@@ -26,6 +26,7 @@ import { PairTable } from './pair-table.ts';
 import type { PrefixGroups } from './prefix-groups.ts';
 import { ProtectedScope } from './protected-scope.ts';
 import { Sampler } from './sampler.ts';
+import { SenderCounters } from './sender-counters.ts';
 import { SlotTable } from './slot-table.ts';
 import type { TrafficDetail } from './traffic-detail.ts';
 import { WatchedSlots } from './watched-slots.ts';
@@ -60,6 +61,8 @@ export interface AttackCountersOptions {
 export class AttackCounters implements PacketTap {
   readonly hosts: SlotTable;
   readonly prefixes: SlotTable;
+  /** Servers' MACs, with what they sent from addresses that are not theirs. */
+  readonly senders: SlotTable;
   /** Which traffic is ordinary because both ends converse. */
   readonly pairs: PairTable;
   /** Packets of protected addresses that had no slot of their own. */
@@ -78,6 +81,7 @@ export class AttackCounters implements PacketTap {
   readonly #details: PacketDetails;
   readonly #finder: PacketFinder;
   readonly #known: KnownHosts;
+  readonly #senders: SenderCounters;
   /** The addresses of a packet that goes the long way, the source's first. */
   readonly #ends = new Int32Array(8);
   readonly #watched = new WatchedSlots();
@@ -97,6 +101,11 @@ export class AttackCounters implements PacketTap {
     this.#details = new PacketDetails(this.#batch, sampler, this.#watched);
     this.hosts = new SlotTable(countedHostsMax, 2, bins, key[0]);
     this.prefixes = new SlotTable(countedPrefixesMax, 1, bins, key[1]);
+    this.#senders = new SenderCounters({
+      ...{ scope: options.scope, bins, key: key[1], limits: options.limits[0]! },
+      ...{ batch: this.#batch, details: this.#details, watched: this.#watched },
+    });
+    this.senders = this.#senders.table;
     for (const address of options.scope?.addresses ?? []) {
       const { version, words } = parseWords(address);
       this.#newSlot(version, ...words);
@@ -157,6 +166,7 @@ export class AttackCounters implements PacketTap {
     this.pairs.open(second);
     this.hosts.open(second);
     this.prefixes.open(second);
+    this.#senders.open(second);
     const { count } = this.hosts;
     if (count <= this.#pinned || count <= (countedHostsMax * 3) / 4) return;
     if (second - this.#removedAt < removeEverySeconds) return;
@@ -188,14 +198,16 @@ export class AttackCounters implements PacketTap {
       this.mergedFrames += 1;
       unknown = Math.ceil(p.ipLength / segmentBytesMin) - 1;
     }
-    if (this.#scope.isNarrow && !this.#scope.mayHoldEndOf(p)) return;
+    const sender = this.#senders.ofPacket(p);
+    if (sender === 0 && this.#scope.isNarrow && !this.#scope.mayHoldPacket(p)) return;
     const batch = this.#batch;
-    batch.addPacket(p, packets, unknown, exchange);
+    batch.addPacket(p, packets, unknown, exchange, sender);
     if (batch.isFull) this.settle();
   }
 
   wantsFlow(words: Int32Array, base: number): boolean {
-    return this.#scope.mayHoldEnds((words[base + Field.meta]! >> 8) & 0xff, words, base) !== 0;
+    if (this.#scope.mayHoldEnds((words[base + Field.meta]! >> 8) & 0xff, words, base) !== 0) return true;
+    return (this.#senders.ofFlow(words, base, 0) | this.#senders.ofFlow(words, base, 1)) !== 0;
   }
 
   flow(
@@ -207,12 +219,13 @@ export class AttackCounters implements PacketTap {
     exchange: number,
   ): void {
     const batch = this.#batch;
+    const sender = this.#senders.ofFlow(words, base, side);
     let rest = bytes;
     for (; rest > entryBytesMax; rest -= entryBytesMax) {
-      batch.addFlow(words, base, side, 0, entryBytesMax, exchange & Exchange.isTwoWay);
+      batch.addFlow(words, base, side, 0, entryBytesMax, exchange & Exchange.isTwoWay, sender);
       if (batch.isFull) this.settle();
     }
-    batch.addFlow(words, base, side, packets, rest, exchange);
+    batch.addFlow(words, base, side, packets, rest, exchange, sender);
     if (batch.isFull) this.settle();
   }
 
@@ -240,6 +253,7 @@ export class AttackCounters implements PacketTap {
     const { words } = this.#batch;
     const meta = words[at + Entry.meta]!;
     const version = (meta >> 8) & 0xff;
+    if (words[at + Entry.sender] !== 0) this.#senders.count(at);
     const ends = this.#batch.readEnds(at, this.#ends);
     let source = ((meta >> Noted.ends) & 1) === 0 ? -1 : this.#find(version, ends, 0);
     let target = ((meta >> Noted.ends) & 2) === 0 ? -1 : this.#find(version, ends, 4);
@@ -266,8 +280,10 @@ export class AttackCounters implements PacketTap {
     if (isInbound) {
       if (prefix >= 0 && this.prefixes.detail(prefix, 0) !== 0)
         this.#details.addSampled(this.prefixes, prefix, Direction.inbound, at, kind, packets);
-      if (target >= 0) this.#add(target, Direction.inbound, at, kind, packets, bytes, unknown, opened);
-      else {
+      if (target >= 0) {
+        const inBin = this.hosts.add(target, Direction.inbound, kind, packets, bytes, unknown, opened);
+        this.#detail(target, Direction.inbound, at, kind, packets, inBin);
+      } else {
         this.overflowed += packets;
         if (prefix >= 0) this.prefixes.add(prefix, 0, kind, packets, bytes, unknown, opened);
         const network =
@@ -276,8 +292,10 @@ export class AttackCounters implements PacketTap {
       }
     }
     if (!isOutbound) return;
-    if (source >= 0) this.#add(source, Direction.outbound, at, kind, packets, bytes, unknown, opened);
-    else if (!this.#scope.isOpen) this.overflowed += packets;
+    if (source >= 0) {
+      const inBin = this.hosts.add(source, Direction.outbound, kind, packets, bytes, unknown, opened);
+      this.#detail(source, Direction.outbound, at, kind, packets, inBin);
+    } else if (!this.#scope.isOpen) this.overflowed += packets;
   }
 
   /** Counts a packet whose address finds all slots in use. The usual one, inbound by IPv4, needs no more than its prefix. */
@@ -333,21 +351,6 @@ export class AttackCounters implements PacketTap {
     const slot = this.hosts.locate(version, w0, w1, w2, w3);
     if (slot >= 0 && this.#groups) this.hosts.setGroup(slot, this.#groups.of(version, w0, w1, w2, w3));
     return slot;
-  }
-
-  #add(
-    slot: number,
-    direction: number,
-    at: number,
-    kind: number,
-    packets: number,
-    bytes: number,
-    unknown: number,
-    opened: number,
-  ): void {
-    const { hosts } = this;
-    const inBin = hosts.add(slot, direction, kind, packets, bytes, unknown, opened);
-    this.#detail(slot, direction, at, kind, packets, inBin);
   }
 
   /** Adds a packet that was counted to its slot's detail, if it has one or should have one. */

@@ -8,7 +8,7 @@
  * Packets wait in `packet-batch.ts`, with their kind (`packet-kind.ts`). `pair-table.ts` tells what is ordinary because both ends
  * converse.
  * `packet-finder.ts` turns away those of other addresses (`protected-scope.ts`) and finds the slots of the rest.
- * `known-hosts.ts` counts most of them, `attack-counters.ts` the others, in `slot-table.ts`. `traffic-detail.ts` keeps
+ * `senders.ts` finds packets whose source is made up. `known-hosts.ts` counts most of them, `attack-counters.ts` the others, in `slot-table.ts`. `traffic-detail.ts` keeps
  * sources and ports of the busiest. `live-counters.ts` hands seconds over, in the rows of `second-rows.ts`.
  */
 export {
@@ -25,11 +25,13 @@ export {
   LiveCounters,
   type MemberSecond,
   type SlotDetail,
+  type SlotKind,
 } from './live-counters.ts';
 export { isNetwork, networkSlot } from './network-slots.ts';
 export { Kind, kindCount, reflectsFrom } from './packet-kind.ts';
 export type { PairCount } from './pair-counts.ts';
 export { PrefixGroups } from './prefix-groups.ts';
 export { packetsOf, readRows } from './second-rows.ts';
+export { countedSendersMax } from './sender-counters.ts';
 export { Bin, binLength, SlotTable } from './slot-table.ts';
 export { type DetailSummary, type HeavyPrefix, TrafficDetail } from './traffic-detail.ts';

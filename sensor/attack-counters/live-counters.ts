@@ -43,6 +43,7 @@ export interface MemberSecond {
   /** `second-rows.ts`. */
   hosts: Float64Array;
   prefixes: Float64Array;
+  senders: Float64Array;
   details: SlotDetail[];
   /** Traffic of the second before that has turned out to be ordinary. */
   earlier: EarlierMove[];
@@ -55,8 +56,11 @@ export interface EarlierMove {
   move: Move;
 }
 
+/** What a slot stands for. */
+export type SlotKind = 'host' | 'prefix' | 'sender';
+
 export interface SlotDetail {
-  isPrefix: boolean;
+  kind: SlotKind;
   version: number;
   words: readonly [number, number, number, number];
   direction: number;
@@ -143,7 +147,12 @@ export class LiveCounters extends AttackCounters {
       mergedFrames: this.mergedFrames,
       hosts: writeRows(this.hosts, 2, second),
       prefixes: writeRows(this.prefixes, 1, second),
-      details: [...this.#detailsOf(this.hosts, 2, second), ...this.#detailsOf(this.prefixes, 1, second)],
+      senders: writeRows(this.senders, 1, second),
+      details: [
+        ...this.#detailsOf('host', [Direction.inbound, Direction.outbound], second),
+        ...this.#detailsOf('prefix', [Direction.inbound], second),
+        ...this.#detailsOf('sender', [Direction.outbound], second),
+      ],
       earlier: this.#earlier,
     };
     this.#earlier = [];
@@ -153,21 +162,24 @@ export class LiveCounters extends AttackCounters {
   }
 
   /** The details of slots that have one. A detail of a slot that stays quiet is given back. */
-  #detailsOf(table: SlotTable, directions: number, second: number): SlotDetail[] {
+  #detailsOf(kind: SlotKind, directions: readonly number[], second: number): SlotDetail[] {
     const details: SlotDetail[] = [];
     if (!this.hasDetails) return details;
-    const isPrefix = table === this.prefixes;
+    const table = { host: this.hosts, prefix: this.prefixes, sender: this.senders }[kind];
     for (let slot = 0; slot < table.count; slot += 1) {
-      for (let direction = 0; direction < directions; direction += 1) {
+      for (const direction of directions) {
         const detail = this.detailOf(table, slot, direction);
         if (!detail) continue;
         const words = table.words(slot);
         const version = table.version(slot);
-        details.push({ isPrefix, version, words, direction, summary: detail.summary() });
-        const key = `${isPrefix} ${version} ${words.join(' ')} ${direction}`;
-        const isBusy = isPrefix
-          ? this.#busyPrefixes.has(slot)
-          : this.#isBusy(this.#bin(table, slot, direction, second), this.limitsOf(table, slot), direction, 1);
+        details.push({ kind, version, words, direction, summary: detail.summary() });
+        const key = `${kind} ${version} ${words.join(' ')} ${direction}`;
+        // A sender has the counters of one direction.
+        const bin = kind === 'host' ? direction : 0;
+        const isBusy =
+          kind === 'prefix'
+            ? this.#busyPrefixes.has(slot)
+            : this.#isBusy(this.#bin(table, slot, bin, second), this.limitsOf(table, slot), direction, 1);
         if (isBusy) this.#quiet.delete(key);
         else if (second - (this.#quiet.get(key) ?? second) < quietSecondsMax)
           this.#quiet.set(key, this.#quiet.get(key) ?? second);

@@ -22,8 +22,10 @@ export const Entry = {
   packets: 4,
   bytes: 5,
   unknown: 6,
+  /** One more than the slot of the server's MAC that sent it from an address that is not its own; 0 for all others. */
+  sender: 7,
 } as const;
-/** One more than there are: two entries fill a line of the cache. */
+/** Two entries fill a line of the cache. */
 export const entryWords = 8;
 export const kindShift = 16;
 /** Above the kind: which ends may be protected (bit 0: the source), 1 for the packet that completes a handshake, 1 for an ICMP error. */
@@ -45,7 +47,7 @@ export class PacketBatch {
     return this.count === batchMax;
   }
 
-  addPacket(p: Packet, packets: number, unknown: number, exchange: number): void {
+  addPacket(p: Packet, packets: number, unknown: number, exchange: number, sender: number): void {
     const { words } = this;
     const entry = this.count;
     const at = entry * entryWords;
@@ -59,6 +61,7 @@ export class PacketBatch {
     words[at + Entry.packets] = packets;
     words[at + Entry.bytes] = p.ipLength;
     words[at + Entry.unknown] = unknown;
+    words[at + Entry.sender] = sender;
     if (p.version !== ipv4) this.#addWide(p, entry * wideWords);
   }
 
@@ -70,6 +73,7 @@ export class PacketBatch {
     packets: number,
     bytes: number,
     exchange: number,
+    sender: number,
   ): void {
     const { words, wide } = this;
     const at = this.count * entryWords;
@@ -86,6 +90,7 @@ export class PacketBatch {
     words[at + Entry.packets] = packets;
     words[at + Entry.bytes] = bytes;
     words[at + Entry.unknown] = 0;
+    words[at + Entry.sender] = sender;
     if (meta >> 8 !== ipv4) {
       const first = this.count * wideWords;
       for (let word = 0; word < 4; word += 1) {

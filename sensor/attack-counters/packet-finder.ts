@@ -10,7 +10,7 @@ import { binLength, Head, headWords, type SlotTable, slotBits, slotMask } from '
 
 export const blockMax = 128;
 
-/** Instead of a slot: both ends may be protected. */
+/** Instead of a slot: both ends may be protected, or its source is made up. */
 export const bothEnds = -2;
 
 const ipv4 = 4;
@@ -70,6 +70,13 @@ export class PacketFinder {
           ends |= ((blockBits[c >>> 5]! >>> (c & 31)) & 1) | (((blockBits[d >>> 5]! >>> (d & 31)) & 1) << 1);
         }
       } else ends = scope.mayHoldEnds(6, batch.wide, (at / entryWords) * wideWords);
+      if (words[at + Entry.sender] !== 0) {
+        words[at + Entry.meta] = meta | (ends << Noted.ends);
+        found[count] = at;
+        slots[count] = bothEnds;
+        count += 1;
+        continue;
+      }
       if (ends === 0) continue;
       let slot = bothEnds;
       // A filter lets some other addresses pass. Without prefixes, the index knows all protected ones.

@@ -76,12 +76,11 @@ export class ProtectedScope {
     return version === 4 ? this.#blocks4.has(w3 >>> 8) : this.#blocks6.has(block6(w0, w1));
   }
 
-  /** False for most packets between other addresses. */
-  mayHoldEndOf(p: Packet): boolean {
-    const { version } = p;
+  /** False for most packets without a protected end. */
+  mayHoldPacket(p: Packet): boolean {
     return (
-      this.mayHold(version, p.source0, p.source1, p.source2, p.source3) ||
-      this.mayHold(version, p.target0, p.target1, p.target2, p.target3)
+      this.mayHold(p.version, p.source0, p.source1, p.source2, p.source3) ||
+      this.mayHold(p.version, p.target0, p.target1, p.target2, p.target3)
     );
   }
 

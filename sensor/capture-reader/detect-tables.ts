@@ -52,7 +52,7 @@ function* incidentLines(detection: Detection, look: TextLook, explains: boolean)
 
 function cellsOf(one: Incident): string[] {
   return [
-    one.target.value,
+    targetText(one),
     one.direction,
     one.class,
     one.severity,
@@ -65,9 +65,12 @@ function cellsOf(one: Incident): string[] {
   ];
 }
 
+const targetText = ({ target: { value, mac } }: Incident) =>
+  mac === undefined ? value : `${mac} of ${value}`;
+
 function* detailLines(one: Incident, look: TextLook): Generator<string> {
   yield '';
-  yield paint(`${one.class} ${one.direction}, ${one.target.value}`, 'strong', look);
+  yield paint(`${one.class} ${one.direction}, ${targetText(one)}`, 'strong', look);
   for (const vector of one.vectors) {
     const ports = vector.ports.length > 0 ? `, ports ${vector.ports.join(', ')}` : '';
     const sources = vector.source_ports.length > 0 ? `, from ports ${vector.source_ports.join(', ')}` : '';

@@ -52,6 +52,7 @@ export {
   type ReadingOptions,
   type ReadingResult,
 } from './reading.ts';
+export { deviceKeyText } from './reports/address-owners.ts';
 export type { CutCounts } from './reports/flow-export.ts';
 export { isPlainByte, type RawAnswer } from './reports/listed-answer.ts';
 export {

@@ -1,5 +1,5 @@
 /** Detection on one capture: what its threads are to count, and the detector that gets their seconds. */
-import type { DetectorMinute } from '#contracts/sensor-api/detection.ts';
+import type { DetectorMinute, IncidentTarget } from '#contracts/sensor-api/detection.ts';
 import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
 import {
   type DetectionOrder,
@@ -32,6 +32,8 @@ export class DetectedCapture implements CaptureDetection {
   #counting: CountingOrder | null = null;
   #listener: (order: CountingOrder | null) => void = () => {};
   #owners: ReadonlyMap<string, string> = new Map();
+  /** An address of each MAC of the inventory. */
+  #addresses: ReadonlyMap<string, string> = new Map();
   #members = 1;
   /** Steps that each thread found, and how many of them the detector knows. */
   readonly #steps = new Map<number, number>();
@@ -51,7 +53,9 @@ export class DetectedCapture implements CaptureDetection {
   follow(order: DetectionOrder | null): void {
     if (!order) this.#detector = null;
     else if (this.#detector) this.#detector.follow(order);
-    else this.#detector = new LiveDetector(order, this.#uplink);
+    else this.#detector = new LiveDetector(order, this.name, this.#uplink);
+    const owners = order?.scope.owners ?? [];
+    this.#addresses = new Map(owners.flatMap(({ address, macs }) => macs.map((mac) => [mac, address])));
     if (order && this.#counting?.number === order.number) return;
     if (!order && !this.#counting) return;
     this.#counting = order && {
@@ -64,7 +68,14 @@ export class DetectedCapture implements CaptureDetection {
   }
 
   deviceKeyOf({ target }: Incident): string {
+    if (target.mac !== undefined) return `${this.name}|${target.mac}`;
     return target.kind === 'host' ? (this.#owners.get(target.value) ?? '') : '';
+  }
+
+  /** Who sends from addresses that are not its own is told by one that it has; where none is known, by the capture. */
+  targetOf({ target: { kind, value, mac } }: Incident): IncidentTarget {
+    const address = mac === undefined ? undefined : this.#addresses.get(mac);
+    return address === undefined ? { kind, value } : { kind: 'host', value: address };
   }
 
   tick(): void {

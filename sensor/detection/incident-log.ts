@@ -6,7 +6,11 @@
  */
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { type IncidentObservation, incidentsMax } from '#contracts/sensor-api/detection.ts';
+import {
+  type IncidentObservation,
+  type IncidentTarget,
+  incidentsMax,
+} from '#contracts/sensor-api/detection.ts';
 import type { Incident } from '#sensor/detector/index.ts';
 import { type HostTime, offsetOf } from '#sensor/host-time/index.ts';
 import type { Spool } from '#sensor/spool/index.ts';
@@ -36,6 +40,8 @@ export interface CaptureIncidents {
   abandoned: readonly Incident[];
   /** The device of a target, blank when it is not known. */
   deviceKeyOf(incident: Incident): string;
+  /** The target as the monitor is told of it. */
+  targetOf(incident: Incident): IncidentTarget;
 }
 
 export interface IncidentLogDeps {
@@ -105,7 +111,13 @@ export class IncidentLog {
     entry.deviceKey = one.deviceKeyOf(incident) || entry.deviceKey;
     entry.isEnded = isAbandoned || incident.state === 'recovered';
     this.#logChange(incident, entry, isAbandoned);
-    return observe(incident, { ...entry, isAbandoned, hasEvidence: this.#deps.hasEvidence(incident.id) });
+    const target = one.targetOf(incident);
+    return observe(incident, {
+      ...entry,
+      target,
+      isAbandoned,
+      hasEvidence: this.#deps.hasEvidence(incident.id),
+    });
   }
 
   #logChange(incident: Incident, { capture, revision }: Entry, isAbandoned: boolean): void {
@@ -113,7 +125,7 @@ export class IncidentLog {
     const { class: name, direction, severity, target, drill } = incident;
     const about = {
       capture,
-      target: target.value,
+      target: target.mac ?? target.value,
       direction,
       class: name,
       severity,

@@ -60,9 +60,11 @@ export interface ActiveIncident {
   pps: number;
 }
 
+type FollowedPlan = Pick<SensorPlan, 'protectedAddresses' | 'detection' | 'owners'>;
+
 export interface Detection extends Part {
   /** Applies a plan. */
-  follow(plan: Pick<SensorPlan, 'protectedAddresses' | 'detection'>): void;
+  follow(plan: FollowedPlan): void;
   /** The detection of a capture of `captures`. */
   of(capture: string): CaptureDetection;
   /** The epochs that go with the next minutes. */
@@ -83,6 +85,7 @@ class PlannedDetection implements Detection {
   readonly #log: IncidentLog;
   readonly #stopping = new AbortController();
   #number = 0;
+  #owners = '';
   #running: Promise<void> = Promise.resolve();
   /** Incidents of the run before, until the first plan. */
   #stored: StoredIncident[] | null = null;
@@ -113,7 +116,7 @@ class PlannedDetection implements Detection {
     this.#tell();
   }
 
-  follow(plan: Pick<SensorPlan, 'protectedAddresses' | 'detection'>): void {
+  follow(plan: FollowedPlan): void {
     const order = this.#orderOf(plan);
     for (const capture of this.#captures.values()) capture.follow(order);
     if (order) this.#restore();
@@ -125,10 +128,10 @@ class PlannedDetection implements Detection {
   }
 
   active(): ActiveIncident[] {
-    return [...this.#captures.values()].flatMap(({ name, detector }) =>
-      (detector?.openIncidents() ?? []).map((one) => ({
-        capture: name,
-        target: one.target.value,
+    return [...this.#captures.values()].flatMap((capture) =>
+      (capture.detector?.openIncidents() ?? []).map((one) => ({
+        capture: capture.name,
+        target: capture.targetOf(one).value,
         direction: one.direction,
         class: one.class,
         severity: one.severity,
@@ -154,23 +157,27 @@ class PlannedDetection implements Detection {
       const { name, detector } = capture;
       if (!detector) return [];
       const deviceKeyOf = (incident: Incident) => capture.deviceKeyOf(incident);
-      return [{ capture: name, open: detector.openIncidents(), ...detector.takeEnded(), deviceKeyOf }];
+      const targetOf = (incident: Incident) => capture.targetOf(incident);
+      const open = detector.openIncidents();
+      return [{ capture: name, open, ...detector.takeEnded(), deviceKeyOf, targetOf }];
     });
     // Before the first plan, and without detection, nothing is known of incidents that may go on.
     if (captures.length > 0) this.#options.evidence?.note(captures);
     this.#log.tell(captures, this.#options.clock.monotonicMs());
   }
 
-  #orderOf({ protectedAddresses, detection }: Pick<SensorPlan, 'protectedAddresses' | 'detection'>) {
+  #orderOf({ protectedAddresses, detection, owners }: FollowedPlan) {
     if (!detection) return null;
     const { thresholds, groups, additionalPrefixes, drills } = detection;
     const scope = { prefixes: additionalPrefixes, addresses: protectedAddresses };
     const epoch = this.epochs.of({ ...scope, thresholds, groups }, this.#options.clock.nowMs());
-    if (epoch.isNew) this.#number += 1;
+    const ownersNow = JSON.stringify(owners);
+    if (epoch.isNew || ownersNow !== this.#owners) this.#number += 1;
+    this.#owners = ownersNow;
     const order: DetectionOrder = {
       number: this.#number,
       epochId: epoch.id,
-      scope,
+      scope: { ...scope, owners },
       groups,
       book: createThresholdBook(thresholds, groups),
       drills,

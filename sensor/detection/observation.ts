@@ -2,6 +2,7 @@
 import {
   type AttackClass,
   type IncidentObservation,
+  type IncidentTarget,
   type IncidentVector,
   incidentSecondsMax,
   vectorsMax,
@@ -12,6 +13,7 @@ export interface ObservedBy {
   capture: string;
   revision: number;
   deviceKey: string;
+  target: IncidentTarget;
   /** The target is not protected any more, so nothing more will be observed. */
   isAbandoned: boolean;
   hasEvidence: boolean;
@@ -26,7 +28,7 @@ export function observe(incident: Incident, by: ObservedBy): IncidentObservation
     id: incident.id,
     revision: by.revision,
     capture: by.capture,
-    target: incident.target,
+    target: by.target,
     direction: incident.direction,
     class: incident.class,
     severity: incident.severity,

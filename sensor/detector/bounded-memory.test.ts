@@ -67,10 +67,13 @@ test('NET-1.1: counters of 4,096 busy addresses take at most 16 MiB, those of th
   const before = await heldBytes();
   const counters = new LiveCounters({ number: 1, scope, groups: [], limits });
   capture.setTap(counters);
-  const detector = new LiveDetector({
-    ...{ number: 1, epochId: 'e', scope, book, groups: [], drills: [] },
-    isProtected: () => true,
-  });
+  const detector = new LiveDetector(
+    {
+      ...{ number: 1, epochId: 'e', scope, book, groups: [], drills: [] },
+      isProtected: () => true,
+    },
+    'test0',
+  );
   const request = ethernet(
     udp({ from: '198.51.100.9', fromPort: 7, to: '10.77.0.0', toPort: 80 }, new Uint8Array(9)),
   );

@@ -130,7 +130,9 @@ export class CaptureWatch {
   }
 
   #exceeded(judge: Judge): DirectionThresholds | null {
-    const incident = judge.openIncidents().find(({ target }) => target.kind === 'capture');
+    const incident = judge
+      .openIncidents()
+      .find(({ target, direction }) => target.kind === 'capture' && direction === 'inbound');
     if (!incident?.threshold) return null;
     return { ...notJudged, [incident.threshold.metric]: incident.threshold.value };
   }

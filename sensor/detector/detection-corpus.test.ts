@@ -12,7 +12,7 @@ const everything = '203.0.113.0/24';
 interface Answer {
   detector: { complete: boolean };
   incidents: {
-    target: { value: string };
+    target: { kind: string; value: string; mac?: string };
     class: string;
     severity: string;
     direction: string;
@@ -160,6 +160,25 @@ test('NET-1.1: outbound-memcached: a server whose service answers more than was 
     ]),
     [['203.0.113.10', 'outbound', 'reflector', 'attack', [['reflector', [11_211]]]]],
   );
+});
+
+test('NET-1.1: outbound-spoofed: a flood with made-up sources is an attack of the MAC that sends it', {
+  skip,
+}, async () => {
+  const { found } = await answerOf('outbound-spoofed-syn-30x', everything);
+  assert.deepEqual(
+    found.incidents.map(({ target, direction, class: name, severity }) => [
+      ...[target, direction, name, severity],
+    ]),
+    [
+      [
+        { kind: 'capture', value: 'outbound-spoofed-syn-30x.pcap.gz', mac: '02:00:00:00:00:02' },
+        ...['outbound', 'syn_flood', 'attack'],
+      ],
+    ],
+  );
+  const [{ started_at: started, detected_at: detected }] = found.incidents as [Answer['incidents'][number]];
+  assert.ok(Date.parse(detected) - Date.parse(started) <= 3000, `${started} to ${detected}`);
 });
 
 test('NET-1.1: pulse: a loud second every five seconds is an attack from the third on', {

@@ -75,7 +75,7 @@ export class Detector {
     this.#feed = new FrameFeed(this.#counters);
     this.#judge = new Judge();
     this.#sets = [set];
-    this.#targets = new WatchedTargets(this.#counters, this.#sets);
+    this.#targets = new WatchedTargets(this.#counters, this.#sets, capture?.name ?? 'capture');
     this.#whole = capture ? new CaptureWatch(capture) : null;
     this.#largest = explains ? new LargestTargets(this.#counters, this.#targets, this.#sets) : null;
   }

@@ -16,7 +16,7 @@ export const aloneRatio = 1;
 /** Counters of several seconds, by slots. */
 export type CountedTargets = Pick<
   AttackCounters,
-  'hosts' | 'prefixes' | 'prefixOf' | 'detailOf' | 'watch' | 'unwatch'
+  'hosts' | 'prefixes' | 'senders' | 'prefixOf' | 'detailOf' | 'watch' | 'unwatch'
 >;
 
 export class HostSums {

@@ -9,6 +9,8 @@ export interface Target {
   kind: 'host' | 'prefix' | 'capture';
   /** An address or a prefix in canonical text, or the capture's name. */
   value: string;
+  /** Of a capture: the MAC that sends the attack from addresses which are not its own. */
+  mac?: string;
 }
 
 export interface Rate {

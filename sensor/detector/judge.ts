@@ -268,5 +268,5 @@ function push(lists: Map<string, number[]>, key: string, value: number): void {
 }
 
 function keyOf(target: Target, direction: DirectionName, severity: Severity, isDrill = false): string {
-  return `${target.kind} ${target.value} ${direction} ${severity}${isDrill ? ' drill' : ''}`;
+  return `${target.kind} ${target.value} ${target.mac ?? ''} ${direction} ${severity}${isDrill ? ' drill' : ''}`;
 }

@@ -51,6 +51,7 @@ export class LiveDetector {
   readonly #counters: MergedCounters;
   #targets: WatchedTargets;
   readonly #waiting = new Map<number, MemberSecond[]>();
+  readonly #name: string;
   readonly #whole: CaptureWatch | null;
   readonly #minutes = new Map<number, MinuteTally>();
   readonly #directions = new SeenDirections();
@@ -59,12 +60,13 @@ export class LiveDetector {
   #unixSecond = -1;
   #abandoned: Incident[] = [];
 
-  /** `uplink`: the capture, if it is to be judged as a whole. */
-  constructor(order: DetectionOrder, uplink: WatchedCapture | null = null) {
+  /** `name`: of the capture; `uplink`: it, if it is to be judged as a whole. */
+  constructor(order: DetectionOrder, name: string, uplink: WatchedCapture | null = null) {
     this.#order = order;
+    this.#name = name;
     this.#whole = uplink && new CaptureWatch(uplink);
     this.#counters = new MergedCounters(order.book.groups);
-    this.#targets = new WatchedTargets(this.#counters, order.book.sets);
+    this.#targets = new WatchedTargets(this.#counters, order.book.sets, name);
     this.#judge = new Judge({
       keepsAll: false,
       onAmount: (incident, at, { packets, bytes }) => {
@@ -79,7 +81,7 @@ export class LiveDetector {
   follow(order: DetectionOrder): void {
     this.#order = order;
     this.#counters.regroup(order.book.groups);
-    this.#targets = new WatchedTargets(this.#counters, order.book.sets);
+    this.#targets = new WatchedTargets(this.#counters, order.book.sets, this.#name);
     for (const incident of this.#judge.openIncidents()) {
       if (this.#isJudged(incident.target)) continue;
       this.#judge.drop(incident);
@@ -146,7 +148,7 @@ export class LiveDetector {
 
   #isJudged(target: Incident['target']): boolean {
     return target.kind === 'capture'
-      ? target.value === this.#whole?.target.value
+      ? target.mac !== undefined || target.value === this.#whole?.target.value
       : this.#order.isProtected(target);
   }
 

@@ -7,12 +7,14 @@
 import {
   countedHostsMax,
   countedPrefixesMax,
+  countedSendersMax,
   isNetwork,
   type MemberSecond,
   type PrefixGroups,
   packetsOf,
   readRows,
   type SlotDetail,
+  type SlotKind,
   SlotTable,
   TrafficDetail,
 } from '#sensor/attack-counters/index.ts';
@@ -22,6 +24,7 @@ import { windowSeconds } from './trigger.ts';
 export class MergedCounters implements CountedTargets {
   readonly hosts = new SlotTable(countedHostsMax, 2, windowSeconds, 1);
   readonly prefixes = new SlotTable(countedPrefixesMax, 1, windowSeconds, 2);
+  readonly senders = new SlotTable(countedSendersMax, 1, windowSeconds, 3);
   #groups: PrefixGroups;
   readonly #details = new Map<string, TrafficDetail>();
 
@@ -41,8 +44,10 @@ export class MergedCounters implements CountedTargets {
     this.#details.clear();
     this.hosts.open(second);
     this.prefixes.open(second);
+    this.senders.open(second);
     this.#removeQuiet(this.hosts, second, (countedHostsMax * 3) / 4);
     this.#removeQuiet(this.prefixes, second, countedPrefixesMax / 2);
+    this.#removeQuiet(this.senders, second, countedSendersMax / 2);
   }
 
   /** Adds one thread's part of the second. Returns the packets of addresses without room. */
@@ -75,6 +80,10 @@ export class MergedCounters implements CountedTargets {
       const slot = this.#slotOf(prefixes, row.version, row.w0, row.w1, row.w2, row.w3);
       if (slot >= 0) prefixes.addCounters(slot, 0, row.bits, part.prefixes, row.at);
     });
+    readRows(part.senders, (row) => {
+      const slot = this.senders.locate(row.version, row.w0, row.w1, row.w2, row.w3);
+      if (slot >= 0) this.senders.addCounters(slot, 0, row.bits, part.senders, row.at);
+    });
     for (const { version, words, move } of part.earlier) {
       const slot = hosts.find(version, ...words);
       if (slot >= 0) hosts.move(slot, { ...move, second: second - 1 });
@@ -89,7 +98,8 @@ export class MergedCounters implements CountedTargets {
 
   detailOf(table: SlotTable, slot: number, direction: number): TrafficDetail | null {
     const words = [0, 1, 2, 3].map((word) => table.keyWord(slot, word));
-    return this.#details.get(detailKey(table === this.prefixes, words, direction)) ?? null;
+    const kind = table === this.hosts ? 'host' : table === this.prefixes ? 'prefix' : 'sender';
+    return this.#details.get(detailKey(kind, table.version(slot), words, direction)) ?? null;
   }
 
   /** The threads decide by themselves what they look at. */
@@ -111,8 +121,8 @@ export class MergedCounters implements CountedTargets {
     table.setGroup(slot, group);
   }
 
-  #join({ isPrefix, words, direction, summary }: SlotDetail): void {
-    const key = detailKey(isPrefix, words, direction);
+  #join({ kind, version, words, direction, summary }: SlotDetail): void {
+    const key = detailKey(kind, version, words, direction);
     const detail = this.#details.get(key) ?? new TrafficDetail();
     this.#details.set(key, detail);
     detail.join(summary);
@@ -139,11 +149,11 @@ export class MergedCounters implements CountedTargets {
 
   /** Hosts keep the slot of their prefix in use. */
   #lastSecondOf(table: SlotTable, slot: number): number {
-    if (table === this.hosts) return table.lastSecond(slot);
+    if (table !== this.prefixes) return table.lastSecond(slot);
     return Math.max(table.lastSecond(slot), table.hosts(slot));
   }
 }
 
-function detailKey(isPrefix: boolean, words: readonly number[], direction: number): string {
-  return `${isPrefix} ${words.join(' ')} ${direction}`;
+function detailKey(kind: SlotKind, version: number, words: readonly number[], direction: number): string {
+  return `${kind} ${version} ${words.join(' ')} ${direction}`;
 }

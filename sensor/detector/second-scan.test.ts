@@ -35,7 +35,8 @@ function randomCounters(seed: number, most: number, bytesEach: number) {
     }
   }
   const prefixOf = (host: number) => (host % (prefixCount + 1)) - 1;
-  return { ...{ hosts, prefixes, prefixOf }, detailOf: () => null, watch() {}, unwatch() {} };
+  const senders = new SlotTable(4, 1, windowSeconds, seed);
+  return { ...{ hosts, prefixes, senders, prefixOf }, detailOf: () => null, watch() {}, unwatch() {} };
 }
 
 for (const [title, most, bytesEach] of [

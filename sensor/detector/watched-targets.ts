@@ -3,8 +3,14 @@
  * at once (carpet bombing): together they have much while none of them has too much alone, or at least sixteen of them have
  * a part of what would be too much for one.
  */
-import { binLength, Direction, isNetwork, networkSlot } from '#sensor/attack-counters/index.ts';
-import { parseWords } from '#sensor/capture/index.ts';
+import {
+  binLength,
+  Direction,
+  isNetwork,
+  networkSlot,
+  type SlotTable,
+} from '#sensor/attack-counters/index.ts';
+import { deviceKeyText, parseWords } from '#sensor/capture/index.ts';
 import { isHot } from './heat.ts';
 import {
   aloneRatio,
@@ -29,14 +35,18 @@ const spreadRatio = 0.3;
 
 export class WatchedTargets {
   readonly #counters: CountedTargets;
+  readonly #set: ThresholdSet;
+  readonly #capture: string;
   readonly #sums: HostSums;
   readonly #scan: SecondScan;
   /** The same as `hot`, of the second before: a pulse is judged when it is over. */
   readonly #hotBefore: Uint8Array;
 
-  /** `sets`: by the group of a slot. */
-  constructor(counters: CountedTargets, sets: readonly ThresholdSet[]) {
+  /** `sets`: by the group of a slot. `capture`: its name. */
+  constructor(counters: CountedTargets, sets: readonly ThresholdSet[], capture: string) {
     this.#counters = counters;
+    this.#set = sets[0]!;
+    this.#capture = capture;
     this.#sums = new HostSums(counters, sets);
     this.#scan = new SecondScan(counters, sets);
     this.#hotBefore = new Uint8Array(this.#scan.hot.length);
@@ -74,6 +84,7 @@ export class WatchedTargets {
       }
     }
     yield* this.#prefixWindows(second, judge);
+    yield* this.#senderWindows(second, judge);
   }
 
   /** The slots of hosts with open incidents, null without any: most addresses need no text to be compared. */
@@ -96,6 +107,38 @@ export class WatchedTargets {
       seconds: this.#secondsOf(slot, direction, second),
       detail: this.#counters.detailOf(hosts, slot, Direction[direction]),
     };
+  }
+
+  /**
+   * What servers send from addresses that are not theirs. No customer has such traffic, so it is judged by the thresholds of addresses in no
+   * group, and only what may be an attack of it.
+   */
+  *#senderWindows(second: number, judge: Judge): Iterable<TargetWindow> {
+    const { senders } = this.#counters;
+    const { host, hostLimits } = this.#set;
+    const seconds = secondsUpTo(second);
+    const slots = Array.from({ length: senders.count }, (_, slot) => slot).filter(
+      (slot) => senders.lastSecond(slot) > second - windowSeconds,
+    );
+    for (const [mac, own] of Map.groupBy(slots, (slot) => macText(senders, slot))) {
+      const sums = seconds.map((at): TargetSecond => {
+        const counts = emptyCounts();
+        for (const slot of own) senders.addBin(slot, 0, at, counts);
+        return { counts, opposite: emptyCounts() };
+      });
+      const target: Target = { kind: 'capture', value: this.#capture, mac };
+      const isLoud = sums
+        .slice(-2)
+        .some(({ counts }) => isHot(counts, hostLimits, Direction.outbound, host.outbound));
+      if (!isLoud && !judge.hasOpen(target, 'outbound')) {
+        for (const slot of own) this.#counters.unwatch(senders, slot, Direction.outbound);
+        continue;
+      }
+      const details = own.flatMap((slot) => this.#counters.detailOf(senders, slot, Direction.outbound) ?? []);
+      const [detail = null] = details.sort((a, b) => b.packets - a.packets);
+      const overall = { attack: [], volume: seconds.map(() => 0) };
+      yield { target, direction: 'outbound', thresholds: host.outbound, seconds: sums, detail, overall };
+    }
   }
 
   *#prefixWindows(second: number, judge: Judge): Iterable<TargetWindow> {
@@ -264,4 +307,9 @@ export class WatchedTargets {
       return { counts, opposite };
     });
   }
+}
+
+/** `52:54:00:00:00:01` */
+function macText(senders: SlotTable, slot: number): string {
+  return deviceKeyText('', senders.keyWord(slot, 2), senders.keyWord(slot, 3)).slice(1);
 }

@@ -65,6 +65,7 @@ export function detectionPlan(detection: Record<string, unknown> | null, more: R
 
 export interface SensorSetting {
   members?: number;
+  role?: 'uplink' | 'bridge';
   from?: number;
   uptimeFrom?: number;
   /** Packets of attacks are recorded, and sent to it. */
@@ -81,6 +82,7 @@ export async function createDetectingSensor(
   directory: string,
   {
     members = 1,
+    role = 'uplink',
     from = 0,
     uptimeFrom = 0,
     monitor,
@@ -102,7 +104,7 @@ export async function createDetectingSensor(
   });
   const detection = createDetection({
     ...{ captures: [capture], stateDirectory: directory, spool, clock, hostTime },
-    uplinks: [{ name: capture, linkBps: () => linkBps ?? null }],
+    uplinks: role === 'uplink' ? [{ name: capture, linkBps: () => linkBps ?? null }] : [],
     reporter: silentReporter,
     onCommitted() {},
     ...(monitor === undefined ? {} : { evidence }),
@@ -112,7 +114,7 @@ export async function createDetectingSensor(
   const reports = new MemberReports({
     spec: {
       name: capture,
-      role: 'uplink',
+      role,
       source: { kind: 'live', interfaceName: capture, ringMiB: 2, method: 'ring' },
     },
     membersNow: () => members,
@@ -133,7 +135,7 @@ export async function createDetectingSensor(
     createCaptureLoop({
       input: {
         name: capture,
-        role: 'uplink',
+        role,
         share: 1 / members,
         windowMs: 10_000,
         windowApplicationsMax: 10,

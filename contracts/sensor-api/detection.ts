@@ -38,7 +38,7 @@ export const fastTriggerRatio = 1.7;
 
 /** What is ordinary traffic and no part of an attack, with its words. */
 export const ordinaryRules = {
-  pairs: 'of established pairs',
+  pairs: 'packets of established pairs',
   connections: 'segments of accepted connections',
   handshakes: 'openings of completed connections',
   answers: 'answers to packets of the other direction',

@@ -32,9 +32,9 @@ export async function insertEpochs(
   sensorId: number,
   epochs: readonly DetectorEpoch[],
 ): Promise<void> {
-  for (const { id, sinceMs, prefixes } of epochs)
-    await sql`insert into detector_epochs (sensor_id, id, since, prefixes)
-      values (${sensorId}, ${id}, to_timestamp(${sinceMs / 1000}::float8), ${prefixes}::inet[])
+  for (const { id, sinceMs, prefixes, countingRule = 1 } of epochs)
+    await sql`insert into detector_epochs (sensor_id, id, since, prefixes, counting_rule)
+      values (${sensorId}, ${id}, to_timestamp(${sinceMs / 1000}::float8), ${prefixes}::inet[], ${countingRule})
       on conflict do nothing`.execute(trx);
 }
 

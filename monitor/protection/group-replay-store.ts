@@ -29,6 +29,9 @@ export interface ReplayedAddress {
   certain: number;
   /** What the thresholds of that time find in the same minutes. */
   present: number;
+  /** Incidents of which only the present thresholds find something, and only the others; null of replays of before. */
+  lost: number | null;
+  added: number | null;
   strongest: {
     direction: AttackDirection;
     metric: Metric;
@@ -62,13 +65,13 @@ export async function listReplays(
   return rows;
 }
 
-/** The address that would have fired most often first. */
+/** The address that would lose most incidents first, then the one that would have fired most often. */
 export async function listReplayed(db: Queryable, siteId: number, id: string): Promise<ReplayedAddress[]> {
   const { rows } = await sql<ReplayedAddress>`
-    select a.address, a.minutes, a.fired, a.certain, a.present, a.strongest
+    select a.address, a.minutes, a.fired, a.certain, a.present, a.lost, a.added, a.strongest
     from protection_replay_addresses a join protection_replays r on r.id = a.replay_id
     where r.id = ${id} and r.site_id = ${siteId}
-    order by a.fired desc, a.present desc, a.minutes desc, a.address`.execute(db);
+    order by coalesce(a.lost, 0) desc, a.fired desc, a.present desc, a.minutes desc, a.address`.execute(db);
   return rows;
 }
 
@@ -155,8 +158,8 @@ export async function addReplayed(
     where ${isOwn(claim)} returning 1`.execute(trx);
   if (rows.length === 0) return false;
   await sql`
-    insert into protection_replay_addresses (replay_id, address, minutes, fired, certain, present, strongest)
-    values (${claim.id}, ${one.address}, ${one.minutes}, ${one.fired}, ${one.certain}, ${one.present},
+    insert into protection_replay_addresses (replay_id, address, minutes, fired, certain, present, lost, added, strongest)
+    values (${claim.id}, ${one.address}, ${one.minutes}, ${one.fired}, ${one.certain}, ${one.present}, ${one.lost}, ${one.added},
       ${one.strongest === null ? null : JSON.stringify(one.strongest)}::jsonb)`.execute(trx);
   return true;
 }

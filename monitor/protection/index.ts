@@ -43,7 +43,7 @@ export type { AddressProtection, SiteProtection } from './explain-address.ts';
 export type { GroupReplay, ReplayedAddress } from './group-replay-store.ts';
 export { keptProtection } from './kept.ts';
 export { parsePrefixes } from './prefixes.ts';
-export type { Finding } from './replay.ts';
+export type { ComparedIncident } from './replay.ts';
 export { replayAddressesMax } from './replay-groups.ts';
 export { groupPrefixesMax, type HostGroup, type ServerKey, type ServerSettings } from './settings.ts';
 export {
@@ -117,7 +117,7 @@ export interface Protection {
   cancelGroupReplay(actor: Actor, siteId: number, id: string): Promise<boolean>;
   /** The newest first. */
   listGroupReplays(siteId: number, groupId: number, limit: number): Promise<GroupReplay[]>;
-  /** What a replay found so far; the address that would have fired most often first. */
+  /** What a replay found so far; the address that would lose most incidents first. */
   listReplayed(siteId: number, id: string): Promise<ReplayedAddress[]>;
   /** The newest first; of one address or of all (null). */
   listDrills(siteId: number, address: string | null, limit: number): Promise<Drill[]>;

@@ -2,6 +2,7 @@
 import {
   type AttackDirection,
   attackDirections,
+  countingRule,
   type Metric,
   metrics,
   type ThresholdSet,
@@ -29,10 +30,10 @@ export async function rangeOf(
   fromMs: number,
   toMs: number,
 ): Promise<MaximaRange> {
-  const { sensorIds, changesAt } = await listSpeakers(db, siteId, address);
+  const { sensors, changesAt } = await listSpeakers(db, siteId, address, countingRule);
   const isForeign = await checkAddresses(
     db,
-    sensorIds.map((sensorId) => ({ sensorId, subject: address })),
+    sensors.map(({ id }) => ({ sensorId: id, subject: address })),
   );
   // A placement concerns every minute that it overlaps, so who may speak changes only at these minutes.
   const first = Math.floor(fromMs / minuteMs) * minuteMs;
@@ -41,17 +42,27 @@ export async function rangeOf(
     const minute = Math.floor((at * 1000) / minuteMs) * minuteMs;
     for (const edge of [minute, minute + minuteMs]) if (edge > first && edge < toMs) edges.add(edge);
   }
-  const starts = [...edges].sort((a, b) => a - b);
   const periods: SpokenPeriod[] = [];
-  for (const sensorId of sensorIds) {
+  for (const { id: sensorId, ruleSince } of sensors) {
+    // Of the minute in which the sensor began to count by it, a part was counted by the rule before.
+    const ruleFrom = Math.ceil((ruleSince ?? Number.POSITIVE_INFINITY) / 60) * minuteMs;
+    const own = ruleFrom > first && ruleFrom < toMs ? [...edges, ruleFrom] : [...edges];
+    const starts = own.sort((a, b) => a - b);
     for (const [i, from] of starts.entries()) {
       if (isForeign(sensorId, address, from / 1000)) continue;
       const [last, to] = [periods.at(-1), starts[i + 1] ?? toMs];
-      if (last?.sensorId === sensorId && last.toMs === from) last.toMs = to;
-      else periods.push({ sensorId, fromMs: from, toMs: to });
+      const isOlderRule = from < ruleFrom;
+      if (last?.sensorId === sensorId && last.toMs === from && last.isOlderRule === isOlderRule)
+        last.toMs = to;
+      else periods.push({ sensorId, fromMs: from, toMs: to, isOlderRule });
     }
   }
   return { siteId, address, periods };
+}
+
+/** Minutes with traffic that were counted by the rule of before. */
+export function countOlder(db: Queryable, range: MaximaRange): Promise<number> {
+  return countMaxima(db, { ...range, periods: range.periods.filter(({ isOlderRule }) => isOlderRule) });
 }
 
 /** Minutes that can matter to thresholds with these floors, in order, and how many minutes have traffic. */
@@ -61,12 +72,13 @@ export async function readLoud(
   floors: Floors,
 ): Promise<{ minutes: number; maxima: MinuteMaxima[] }> {
   const [minutes, rows] = await Promise.all([countMaxima(db, range), listLoudMaxima(db, range, floors)]);
-  const maxima = rows.map(({ minute, isOutbound, rates }): MinuteMaxima => {
+  const maxima = rows.map(({ minute, isOutbound, isOlderRule, rates }): MinuteMaxima => {
     const values = rates.split(' ').map(Number);
     const half = values.length / 2;
     return {
       minuteMs: minute * 1000,
       direction: isOutbound ? 'outbound' : 'inbound',
+      isOlderRule,
       oneSecond: values.slice(0, half),
       tenSeconds: values.slice(half),
     };

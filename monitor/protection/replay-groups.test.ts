@@ -74,11 +74,14 @@ test('what-if of a group replays each address to which the group applies, beside
   assert.deepEqual([replay.askedBy, replay.asked], [ada.name, { inbound: { pps: 10_000 }, outbound: {} }]);
   const found = await world.protection.listReplayed(world.siteId, id!);
   assert.deepEqual(
-    found.map((one) => [one.address, one.minutes, one.fired, one.certain, one.present]),
+    found.map((one) => [
+      ...[one.address, one.minutes, one.fired, one.certain, one.present],
+      ...[one.lost, one.added],
+    ]),
     [
-      ['198.51.100.1', 2, 2, 2, 0],
-      ['198.51.100.2', 1, 1, 1, 1],
-      ['198.51.100.4', 1, 1, 1, 1],
+      ['198.51.100.1', 2, 2, 2, 0, 0, 2],
+      ['198.51.100.2', 1, 1, 1, 1, 0, 0],
+      ['198.51.100.4', 1, 1, 1, 1, 0, 0],
     ],
   );
   assert.deepEqual(found[1]!.strongest, {

@@ -175,10 +175,12 @@ async function replayAddress(
   );
   const [nowMs, present] = [await readNowMs(deps.db()), thresholdsBy(settings.groups)];
   const found = await replayThresholds(deps, siteId, address, thresholdsBy(other), present, nowMs);
-  const { minutes, findings } = found;
+  const { minutes, findings, compared } = found;
   const certain = findings.filter(({ isCertain }) => isCertain).length;
   const counts = { fired: findings.length, certain, present: found.present.length };
-  return { address, minutes, ...counts, strongest: strongestOf(findings) };
+  const countOf = (outcome: string) => compared.filter((row) => row.outcome === outcome).length;
+  const differences = { lost: countOf('lost'), added: countOf('new') };
+  return { address, minutes, ...counts, ...differences, strongest: strongestOf(findings) };
 }
 
 function merged(own: ThresholdChoices, asked: ThresholdChoices): ThresholdChoices {

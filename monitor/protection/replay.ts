@@ -10,6 +10,7 @@
  */
 import {
   type AttackDirection,
+  attackDirections,
   fastTriggerRatio,
   type Metric,
   metrics,
@@ -23,6 +24,8 @@ export interface MinuteMaxima {
   direction: AttackDirection;
   oneSecond: readonly number[];
   tenSeconds: readonly number[];
+  /** Its sensor counted by flows, so that ordinary traffic such as tunnels counts as attack too. */
+  isOlderRule?: boolean;
 }
 
 /** Minutes with traffic over the thresholds that would have been one incident. */
@@ -46,6 +49,8 @@ const twoOfTen = 0.2;
 const worthLooking = 0.3;
 /** Below this part of the thresholds that were in force, sensors store the rates of all traffic, ordinary included. */
 const lookedAtRatio = 0.2;
+/** An incident goes on while it has seconds of this part of a threshold. */
+const goesOnRatio = 0.7;
 /** Rates are stored as whole numbers. */
 const rounding = 0.5;
 /** Sixty healthy seconds end an incident, and the same attack within five minutes continues it. */
@@ -63,8 +68,8 @@ export function replay(
   const found: Finding[] = [];
   const open: Partial<Record<AttackDirection, Finding>> = {};
   for (const minute of minutes) {
-    const judged = judgeMinute(minute, thresholds, inForce);
-    if (!judged) continue;
+    const { fires, ...judged } = judgeMinute(minute, thresholds, inForce);
+    if (!fires) continue;
     const { direction, minuteMs } = minute;
     const before = open[direction];
     if (before && minuteMs - before.toMs < sameIncidentMs) {
@@ -80,32 +85,128 @@ export function replay(
   return found.sort((a, b) => a.fromMs - b.fromMs);
 }
 
-type Judged = Pick<Finding, 'isCertain' | 'metric' | 'rate' | 'ratio'>;
+/** What becomes of an incident by other thresholds. */
+export interface ComparedIncident extends Omit<Finding, 'ratio'> {
+  outcome: 'kept' | 'lost' | 'new';
+  /** `rate` in thresholds that were asked about, and in present ones; null: not judged. */
+  ratio: number | null;
+  presentRatio: number | null;
+  /** Some of its minutes were counted by flows. */
+  isOlderRule: boolean;
+}
 
-const strongestOf = ({ metric, rate, ratio }: Judged) => ({ metric, rate, ratio });
+/**
+ * Compares the incidents of two sets of thresholds minute by minute, in order: attacks in neighbouring minutes are one incident for a
+ * sensor, and one of them may be lost while the other is kept. A minute in which an incident goes on is part of it. Of a lost one,
+ * metric, rate and certainty are those of the present thresholds.
+ */
+export function compare(
+  minutes: Iterable<MinuteMaxima>,
+  asked: ThresholdSet,
+  present: ThresholdSet,
+): ComparedIncident[] {
+  const found: (ComparedIncident & { strength: number })[] = [];
+  const open: Partial<Record<AttackDirection, (typeof found)[number]>> = {};
+  for (const rows of rowsByMinute(minutes)) {
+    const { direction, minuteMs } = rows[0]!;
+    const before = open[direction];
+    const goesOn = before?.outcome === 'kept' && before.toMs === minuteMs;
+    const [byAsked, byPresent] = [asked, present].map((set) => strongestRow(rows, set, present));
+    const outcome = outcomeOf(byAsked!, byPresent!, goesOn);
+    if (!outcome) continue;
+    const { ratio: strength, fires: _, ...judged } = (outcome === 'lost' ? byPresent : byAsked)!;
+    const isOlderRule = rows.some((row) => row.isOlderRule ?? false);
+    const inThresholds = (set: ThresholdSet) => {
+      const threshold = set[direction][judged.metric];
+      return threshold === null ? null : judged.rate / threshold;
+    };
+    const one = {
+      ...{ outcome, direction, ...judged, strength, isOlderRule, fromMs: minuteMs, toMs: minuteMs + 60_000 },
+      ...{ ratio: inThresholds(asked), presentRatio: inThresholds(present) },
+    };
+    if (before?.outcome === outcome && minuteMs - before.toMs < sameIncidentMs) {
+      const { fromMs } = before;
+      const isCertain = before.isCertain || one.isCertain;
+      const isOlder = before.isOlderRule || isOlderRule;
+      Object.assign(before, strength > before.strength ? one : {}, {
+        fromMs,
+        isCertain,
+        isOlderRule: isOlder,
+      });
+      before.toMs = one.toMs;
+      continue;
+    }
+    open[direction] = one;
+    found.push(one);
+  }
+  return found.map(({ strength: _, ...one }) => one);
+}
 
-/** Null: no incident can have begun in this minute. */
+function outcomeOf(asked: Judged, present: Judged, goesOn: boolean): ComparedIncident['outcome'] | null {
+  if (asked.fires && present.fires) return 'kept';
+  if (present.fires) return goesOn && asked.ratio >= goesOnRatio ? 'kept' : 'lost';
+  if (asked.fires) return goesOn && present.ratio >= goesOnRatio ? 'kept' : 'new';
+  return null;
+}
+
+/** The rows of each minute and direction, in order of time. */
+function* rowsByMinute(minutes: Iterable<MinuteMaxima>): Generator<MinuteMaxima[]> {
+  let rows: MinuteMaxima[] = [];
+  const parts = () =>
+    attackDirections
+      .map((direction) => rows.filter((row) => row.direction === direction))
+      .filter((part) => part.length > 0);
+  for (const row of minutes) {
+    if (rows.length > 0 && rows[0]!.minuteMs !== row.minuteMs) {
+      yield* parts();
+      rows = [];
+    }
+    rows.push(row);
+  }
+  yield* parts();
+}
+
+/** The judgement of the strongest capture; one that fires goes before one that does not. */
+function strongestRow(rows: readonly MinuteMaxima[], set: ThresholdSet, inForce: ThresholdSet): Judged {
+  return rows
+    .map((row) => judgeMinute(row, set, inForce))
+    .reduce((a, b) => (b.fires && !a.fires ? b : a.fires && !b.fires ? a : b.ratio > a.ratio ? b : a));
+}
+
+interface Judged extends Pick<Finding, 'isCertain' | 'metric' | 'rate' | 'ratio'> {
+  /** False: no incident can have begun in this minute. */
+  fires: boolean;
+}
+
+const strongestOf = ({ metric, rate, ratio }: Pick<Judged, 'metric' | 'rate' | 'ratio'>) => ({
+  metric,
+  rate,
+  ratio,
+});
+
+/** The metric that a minute exceeds most, or of which it has most. */
 function judgeMinute(
   { direction, oneSecond, tenSeconds }: MinuteMaxima,
   thresholds: ThresholdSet,
   inForce: ThresholdSet,
-): Judged | null {
-  let strongest: Judged | null = null;
+): Judged {
+  let strongest: Metric = 'pps';
+  let most = 0;
   let isCertain = false;
   // A second's ratio is the largest of its metrics, so ten seconds carry at most the sum of them.
   let tenRatio = 0;
   for (const [i, metric] of metrics.entries()) {
     const threshold = thresholds[direction][metric];
     if (threshold === null) continue;
-    const rate = oneSecond[i]!;
-    const ratio = (rate + rounding) / threshold;
+    const ratio = (oneSecond[i]! + rounding) / threshold;
     tenRatio += (tenSeconds[i]! + rounding) / threshold;
-    if (!strongest || ratio > strongest.ratio) strongest = { isCertain, metric, rate, ratio };
-    isCertain ||= mustDecide(rate, tenSeconds[i]!, threshold, inForce[direction][metric]);
+    if (ratio > most) [strongest, most] = [metric, ratio];
+    isCertain ||= mustDecide(oneSecond[i]!, tenSeconds[i]!, threshold, inForce[direction][metric]);
   }
-  if (!strongest || strongest.ratio < 1) return null;
-  if (strongest.ratio < fastTriggerRatio && tenRatio < twoOfTen) return null;
-  return { ...strongest, ratio: strongest.rate / thresholds[direction][strongest.metric]!, isCertain };
+  const rate = oneSecond[metrics.indexOf(strongest)]!;
+  const ratio = most === 0 ? 0 : rate / thresholds[direction][strongest]!;
+  const fires = most >= fastTriggerRatio || (most >= 1 && tenRatio >= twoOfTen);
+  return { fires, isCertain, metric: strongest, rate, ratio };
 }
 
 /**

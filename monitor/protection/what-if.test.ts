@@ -82,6 +82,84 @@ test('what-if says how often other thresholds would have fired, when and by what
   assert.deepEqual([settings.site.revision, settings.servers], [0, []]);
 });
 
+test('what-if compares incidents one by one: one that is lost beside one that is kept is named with its peak, although both count as one', async () => {
+  const of = '198.51.100.11';
+  const flood = (ago: number, mbit: number) =>
+    store(ago, { of, one: { udp_bps: mbit * 1e6 }, ten: { udp_bps: mbit * 1e6 } });
+  await flood(900, 900);
+  await flood(898, 228);
+  // A kept attack fades: its last minute is a part of it.
+  await flood(600, 900);
+  await flood(599, 300);
+  await flood(300, 150);
+  await world.protection.setServerThresholds(
+    ada,
+    world.siteId,
+    { address: of },
+    inbound({ udp_bps: '200M' }),
+    0,
+  );
+  const compare = async (texts: ThresholdTexts) => {
+    const answer = await world.protection.askWhatIf(world.siteId, of, texts, nowMs);
+    const rows = answer.compared.map((one) => [
+      ...[one.outcome, (nowMs - one.fromMs) / 60_000, (nowMs - one.toMs) / 60_000, one.rate / 1e6],
+      ...[one.ratio, one.presentRatio],
+    ]);
+    return { rows, counts: [answer.findings.length, answer.present.length] };
+  };
+  assert.deepEqual(await compare(inbound({ udp_bps: '400M' })), {
+    rows: [
+      ['kept', 900, 899, 900, 2.25, 4.5],
+      ['lost', 898, 897, 228, 0.57, 1.14],
+      ['kept', 600, 598, 900, 2.25, 4.5],
+    ],
+    counts: [2, 2],
+  });
+  assert.deepEqual(await compare(inbound({ udp_bps: '100M' })), {
+    rows: [
+      ['kept', 900, 897, 900, 9, 4.5],
+      ['kept', 600, 598, 900, 9, 4.5],
+      ['new', 300, 299, 150, 1.5, 0.75],
+    ],
+    counts: [3, 2],
+  });
+  const { rows } = await compare(inbound({ udp_bps: 'off' }));
+  assert.deepEqual(
+    rows.map(([outcome, , , , ratio]) => [outcome, ratio]),
+    [
+      ['lost', null],
+      ['lost', null],
+    ],
+  );
+});
+
+test('what-if marks minutes from before the sensor counted by pairs of addresses', async () => {
+  const of = '198.51.100.12';
+  const loud = { of, one: { pps: 90_000 }, ten: { pps: 80_000 } };
+  for (const ago of [800, 500]) await store(ago, loud);
+  const ask = () => world.protection.askWhatIf(world.siteId, of, inbound({}), nowMs);
+  const marks = async () => {
+    const { compared, olderMinutes } = await ask();
+    return [compared.map(({ isOlderRule }) => isOlderRule), olderMinutes];
+  };
+  assert.deepEqual(await marks(), [[true, true], 2]);
+  const tell = (ago: number, countingRule?: number) =>
+    world.rows(
+      `insert into detector_epochs (sensor_id, id, since, prefixes, counting_rule)
+       values ($1, gen_random_uuid(), to_timestamp($2::float8), '{198.51.100.0/24}', coalesce($3::int, 1))`,
+      [world.sensor.id, nowMs / 1000 - ago * 60, countingRule],
+    );
+  await tell(900);
+  assert.deepEqual(await marks(), [[true, true], 2]);
+  // Of the minute in which it began a part was counted by flows.
+  await tell(499.5, 2);
+  assert.deepEqual(await marks(), [[true, true], 2]);
+  await tell(700, 2);
+  assert.deepEqual(await marks(), [[true, false], 1]);
+  const learned = await world.protection.learn(world.siteId, of, nowMs);
+  assert.deepEqual([learned.minutes, learned.olderMinutes], [2, 1]);
+});
+
 test('a sensor that may not speak for the address is not replayed, and minutes before its server moved are', async () => {
   const other = await world.enrol('node-2');
   await world.rows(

@@ -9,8 +9,8 @@ import {
 import type { ProtectionDeps } from './deps.ts';
 import { explainAddress } from './explain-address.ts';
 import { learnMinutesMin, type Proposal, propose } from './learn.ts';
-import { rangeOf, readLoud, readPercentiles } from './read-maxima.ts';
-import { type Finding, floorsOf, replay } from './replay.ts';
+import { countOlder, rangeOf, readLoud, readPercentiles } from './read-maxima.ts';
+import { type ComparedIncident, compare, type Finding, floorsOf, replay } from './replay.ts';
 import { parseChoices, resolveChoices, type ThresholdChoices, type ThresholdTexts } from './thresholds.ts';
 
 /** How far back detector minutes are kept. */
@@ -22,11 +22,15 @@ export interface WhatIf {
   toMs: number;
   /** Minutes with traffic of the address that a detector reported. */
   minutes: number;
+  /** Those that were counted by flows, the rule of older sensors. */
+  olderMinutes: number;
   /** The thresholds that were asked about. */
   thresholds: ThresholdSet;
   findings: Finding[];
   /** What the present thresholds find in the same minutes. */
   present: Finding[];
+  /** Both, incident by incident. */
+  compared: ComparedIncident[];
 }
 
 /** Blank texts stand for the present thresholds. Throws `protection.invalid`. */
@@ -53,20 +57,22 @@ export async function replayThresholds(
 ): Promise<WhatIf> {
   const [fromMs, toMs] = [nowMs - whatIfDays * dayMs, nowMs];
   const range = await rangeOf(deps.reader(), siteId, address, fromMs, toMs);
-  const { minutes, maxima } = await readLoud(deps.reader(), range, floorsOf(thresholds, present));
+  const [{ minutes, maxima }, olderMinutes] = await Promise.all([
+    readLoud(deps.reader(), range, floorsOf(thresholds, present)),
+    countOlder(deps.reader(), range),
+  ]);
   return {
-    fromMs,
-    toMs,
-    minutes,
-    thresholds,
+    ...{ fromMs, toMs, minutes, olderMinutes, thresholds },
     findings: replay(maxima, thresholds, present),
     present: replay(maxima, present, present),
+    compared: compare(maxima, thresholds, present),
   };
 }
 
 export interface Learned {
-  /** Minutes with traffic. */
+  /** Minutes with traffic, and those among them that older sensors counted by flows. */
   minutes: number;
+  olderMinutes: number;
   /** False: too few minutes to propose anything. */
   isEnough: boolean;
   proposals: Proposal[];
@@ -82,10 +88,10 @@ export async function learnThresholds(
   const { address: canonical, thresholds } = await explainAddress(deps, siteId, address);
   const range = await rangeOf(deps.reader(), siteId, canonical, nowMs - whatIfDays * dayMs, nowMs);
   const { minutes, percentiles } = await readPercentiles(deps.reader(), range, thresholds);
+  const olderMinutes = await countOlder(deps.reader(), range);
   const isEnough = minutes >= learnMinutesMin;
   return {
-    minutes,
-    isEnough,
+    ...{ minutes, olderMinutes, isEnough },
     proposals: isEnough ? propose(percentiles, thresholds, thresholdDefaults) : [],
   };
 }

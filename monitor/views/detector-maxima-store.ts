@@ -11,6 +11,8 @@ export interface SpokenPeriod {
   sensorId: number;
   fromMs: number;
   toMs: number;
+  /** The sensor counted by an older rule. */
+  isOlderRule: boolean;
 }
 
 export interface MaximaRange {
@@ -21,18 +23,28 @@ export interface MaximaRange {
   periods: readonly SpokenPeriod[];
 }
 
+export interface Speaker {
+  id: number;
+  /** Since when it counts by the rule, seconds since 1970; null: not yet. */
+  ruleSince: number | null;
+}
+
 /** The sensors of a site, also former ones, and the times at which the address may have changed its node, seconds since 1970. */
 export async function listSpeakers(
   db: Queryable,
   siteId: number,
   address: string,
-): Promise<{ sensorIds: number[]; changesAt: number[] }> {
-  const { rows } = await sql<{ sensorIds: number[]; changesAt: number[] }>`
-    select coalesce((select array_agg(id::float8 order by id) from sensors where site_id = ${siteId}), '{}') as "sensorIds",
-      coalesce((select array_agg(distinct extract(epoch from at)::float8)
-        from vm_placements p cross join lateral (values (p.began_at), (p.ended_at)) t(at)
-        where p.address = ${address}::inet and isfinite(at)), '{}') as "changesAt"`.execute(db);
-  return rows[0]!;
+  countingRule: number,
+): Promise<{ sensors: Speaker[]; changesAt: number[] }> {
+  const { rows: sensors } = await sql<Speaker>`
+    select s.id::float8 as id, extract(epoch from min(e.since))::float8 as "ruleSince"
+    from sensors s left join detector_epochs e on e.sensor_id = s.id and e.counting_rule >= ${countingRule}
+    where s.site_id = ${siteId} group by s.id order by s.id`.execute(db);
+  const { rows } = await sql<{ at: number }>`
+    select distinct extract(epoch from at)::float8 as at
+    from vm_placements p cross join lateral (values (p.began_at), (p.ended_at)) t(at)
+    where p.address = ${address}::inet and isfinite(at)`.execute(db);
+  return { sensors, changesAt: rows.map(({ at }) => at) };
 }
 
 const reported = ({ siteId, address, periods }: MaximaRange) => {
@@ -41,8 +53,9 @@ const reported = ({ siteId, address, periods }: MaximaRange) => {
     Math.max(...periods.map((one) => one.toMs)),
   ];
   return sql`detector_addresses d join unnest(${periods.map((one) => one.sensorId)}::bigint[],
-      ${periods.map((one) => one.fromMs / 1000)}::float8[], ${periods.map((one) => one.toMs / 1000)}::float8[])
-      as spoken(sensor_id, from_second, to_second) on spoken.sensor_id = d.sensor_id
+      ${periods.map((one) => one.fromMs / 1000)}::float8[], ${periods.map((one) => one.toMs / 1000)}::float8[],
+      ${periods.map((one) => one.isOlderRule)}::boolean[])
+      as spoken(sensor_id, from_second, to_second, is_older_rule) on spoken.sensor_id = d.sensor_id
       and d.minute >= to_timestamp(spoken.from_second) and d.minute < to_timestamp(spoken.to_second)
     where d.site_id = ${siteId} and d.address = ${address}::inet
       and d.minute >= to_timestamp(${fromMs / 1000}::float8) and d.minute < to_timestamp(${toMs / 1000}::float8)`;
@@ -63,6 +76,7 @@ export interface LoudMaxima {
   /** Seconds since 1970. */
   minute: number;
   isOutbound: boolean;
+  isOlderRule: boolean;
   /** By metric, in the order of the contract's `metrics`: strongest seconds, then strongest ten seconds. As text with spaces. */
   rates: string;
 }
@@ -83,7 +97,7 @@ export async function listLoudMaxima(
   const isLoud = sql`case when d.is_outbound then ${anyReaches(floors.outbound)} else ${anyReaches(floors.inbound)} end`;
   const { rows } = await sql<LoudMaxima>`
     select extract(epoch from d.minute)::float8 as minute, d.is_outbound as "isOutbound",
-      array_to_string(d.one_second || d.ten_seconds, ' ') as rates
+      spoken.is_older_rule as "isOlderRule", array_to_string(d.one_second || d.ten_seconds, ' ') as rates
     from ${reported(range)} and ${isLoud} order by d.minute`.execute(db);
   return rows;
 }

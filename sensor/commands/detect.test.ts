@@ -121,7 +121,7 @@ test('NET-1.1: --explain says by which rule an incident is one, and what was tak
   );
   assert.match(stdout, /Largest without an incident/);
   assert.match(stdout, /all of it is ordinary/);
-  assert.match(stdout, /- of established pairs/);
+  assert.match(stdout, /- packets of established pairs/);
   const plain = JSON.parse((await detect(mixed, { json: true, thresholds: limits })).stdout);
   assert.deepEqual([plain.largest_others, plain.incidents[0].reason], [undefined, undefined]);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
+import { type IncidentObservation, metrics } from '#contracts/sensor-api/detection.ts';
 import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { requireIncidentsAlone } from '#monitor/incidents/index.ts';
 import { createIncidentSpool, observation } from '#monitor/incidents/testing/observations.ts';
@@ -255,10 +255,25 @@ test('the page of an incident says why it was detected: the rule, the seconds, a
     rows.map((row: { what: string; packets: number; bytes: number }) => [row.what, row.packets, row.bytes]),
     [
       ['All traffic', 27_000, 1_600_000],
-      ['Ordinary: of established pairs', 8500, 520_000],
+      ['Ordinary: packets of established pairs', 8500, 520_000],
       ['The rest, which may be an attack', 18_500, 1_080_000],
     ],
   );
+  // What if: the minute in which it began leads to that page.
+  const minute = Math.floor(of.startedAtMs / 60_000) * 60;
+  const rates = metrics.map((metric) => (metric === 'pps' ? 90_000 : 0));
+  await server.database.pool.query(
+    `with day as (select ensure_fact_partition('detector_addresses', date_trunc('day', to_timestamp($1::float8)), interval '1 day'))
+     select count(*) from day`,
+    [minute],
+  );
+  await server.database.pool.query(
+    `insert into detector_addresses (minute, site_id, sensor_id, capture, address, is_outbound, one_second, ten_seconds, attack_bytes, attack_packets)
+     values (to_timestamp($1::float8), $2, $3, 'eth0', '198.51.100.30', false, $4, $4, 0, 0)`,
+    [minute, server.siteId, sensor.id, rates],
+  );
+  const whatIf = `/sites/${server.siteId}/protection/addresses/198.51.100.30/what-if`;
+  assert.ok((await viewer.get(whatIf)).text.includes(`href="${href}"`));
   // An older sensor tells none.
   const older = (await viewer.get(`/sites/${server.siteId}/incidents/${await idOf('198.51.100.31')}`)).text;
   assert.match(older, /two of three seconds at 1\.7 times a threshold; or a mean of five/);

@@ -66,7 +66,16 @@ test('an operator has a group replayed, follows its progress, and finds the resu
   );
   const rows = JSON.parse((await viewer.get(`${path}?format=json&table=addresses`)).text).rows;
   assert.deepEqual(rows, [
-    { address: '198.51.100.1', fired: 1, certain: 1, present: 0, strongest: 3, minutes: 1 },
+    {
+      address: '198.51.100.1',
+      fired: 1,
+      certain: 1,
+      present: 0,
+      lost: 0,
+      added: 1,
+      strongest: 3,
+      minutes: 1,
+    },
   ]);
 });
 

@@ -82,7 +82,9 @@ function stateOf({ shown, refused }: GroupWhatIfPage): { tone: Tone; text: Conte
   const fired = addresses.reduce((sum, one) => sum + one.fired, 0);
   const present = addresses.reduce((sum, one) => sum + one.present, 0);
   const hosts = addresses.filter((one) => one.fired > 0).length;
-  const result = `${fired === 0 ? 'never have fired' : `have fired ${times(fired)}, at ${formatCount(hosts)} of ${formatCount(addresses.length)} addresses`}; the present thresholds ${present === 0 ? 'never' : times(present)}`;
+  const lost = addresses.reduce((sum, one) => sum + (one.lost ?? 0), 0);
+  const difference = lost === 0 ? '' : `, of which ${formatCount(lost)} would be lost`;
+  const result = `${fired === 0 ? 'never have fired' : `have fired ${times(fired)}, at ${formatCount(hosts)} of ${formatCount(addresses.length)} addresses`}; the present thresholds ${present === 0 ? 'never' : times(present)}${difference}`;
   if (replay.finishedAtMs === null) return { tone: 'info', text: `Under way. So far it would ${result}.` };
   if (replay.cancelledBy !== null)
     return { tone: 'neutral', text: `Cancelled by ${replay.cancelledBy}. Up to then it would ${result}.` };
@@ -161,7 +163,7 @@ function addressTable(
   return dataTable<ReplayedAddress>(request, {
     id: 'addresses',
     caption: 'Addresses',
-    card: { line: ['fired', 'certain', 'strongest'] },
+    card: { line: ['fired', 'lost', 'strongest'] },
     refreshSeconds: 0,
     isStacked: true,
     rows,
@@ -193,6 +195,13 @@ function addressTable(
         cell: (row) => (row.present === 0 ? 'never' : times(row.present)),
         value: (row) => row.present,
       },
+      ...(['lost', 'added'] as const).map((key) => ({
+        key,
+        header: key === 'lost' ? 'Lost' : 'New',
+        kind: 'figure' as const,
+        cell: (row: ReplayedAddress) => (row[key] === null ? 'not compared' : formatCount(row[key])),
+        value: (row: ReplayedAddress) => row[key],
+      })),
       {
         key: 'strongest',
         header: 'Strongest second',

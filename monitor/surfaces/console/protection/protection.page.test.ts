@@ -206,19 +206,21 @@ test('what-if and learn answer on a page of their own, save nothing, and apply b
   assert.match((await viewer.get(`${path}/addresses/203.0.113.9`)).text, /no sensor has said so yet/);
   const asked = `${page}/what-if?inbound.pps=10k`;
   const answer = await operator.get(asked);
-  assert.match(answer.text, /Would have fired 2 times; the present thresholds never\. From 2,000 minutes/);
+  assert.match(
+    answer.text,
+    /Would have fired 2 times; the present thresholds never\. Compared: 2 new\. From 2,000 minutes/,
+  );
   const rows = JSON.parse((await viewer.get(`${asked}&format=json&table=findings`)).text).rows;
   assert.deepEqual(
-    rows.map((row: { certainty: string; metric: string; ratio: number }) => [
-      row.certainty,
-      row.metric,
-      row.ratio,
+    rows.map((row: { outcome: string; certainty: string; metric: string; ratio: number }) => [
+      ...[row.outcome, row.certainty, row.metric, row.ratio],
     ]),
     [
-      ['certain', 'inbound pps', 3],
-      ['certain', 'inbound pps', 3],
+      ['new', 'certain', 'inbound pps', 3],
+      ['new', 'certain', 'inbound pps', 3],
     ],
   );
+  assert.match(answer.text, /2,000 of the minutes were counted by the rule of before/);
   assert.doesNotMatch((await viewer.get(asked)).text, /Use these thresholds/);
   const wrong = await operator.get(`${page}/what-if?inbound.pps=lots`);
   assert.equal(wrong.status, 422);

@@ -1,8 +1,9 @@
 /** What other thresholds would have found in the stored minutes of an address, and which would fit its traffic. */
 import type { FastifyRequest } from 'fastify';
+import type { Incident } from '#monitor/incidents/index.ts';
 import {
   type AddressProtection,
-  type Finding,
+  type ComparedIncident,
   type Learned,
   metricNames,
   noChoices,
@@ -31,6 +32,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
+import { classText, incidentHref } from '../parts/incident-text.ts';
 import { type Refused, thresholdFilter } from './threshold-parts.ts';
 import { rateText, textsOf, thresholdFields } from './threshold-text.ts';
 
@@ -42,6 +44,8 @@ export interface WhatIfPage {
   /** Null: the texts were refused. */
   answer: WhatIf | null;
   refused: Refused | undefined;
+  /** What was detected of the address. */
+  incidents: readonly Incident[];
   /** Null: no proposals were asked for. */
   learned: Learned | null;
   viewer: Viewer;
@@ -60,11 +64,11 @@ export function whatIfPage(request: FastifyRequest, page: WhatIfPage): Content {
       section(
         {
           id: 'findings',
-          title: 'Would have fired',
-          description: `In the last ${whatIfDays} days. Sensors decide by single seconds; stored are the largest second and the largest ten seconds of each minute, so some are only possible.`,
+          title: 'Incidents compared',
+          description: `In the last ${whatIfDays} days: which incidents of the present thresholds these would keep or lose, and which are new. Sensors decide by single seconds; stored are the largest second and the largest ten seconds of each minute, so some are only possible.${olderText(answer.olderMinutes)}`,
           actions: hasTexts(texts) ? applyForm(page, texts, 'Use these thresholds') : null,
         },
-        findingTable(request, answer),
+        findingTable(request, answer, page.incidents),
       ),
     section(
       { id: 'thresholds', title: 'Thresholds to try' },
@@ -81,7 +85,13 @@ export function whatIfPage(request: FastifyRequest, page: WhatIfPage): Content {
   ];
 }
 
-function stateOf({ findings, present, minutes, fromMs }: WhatIf): { tone: Tone; text: Content } {
+/** What an older sensor stored holds ordinary traffic too. */
+const olderText = (minutes: number) =>
+  minutes === 0
+    ? ''
+    : ` ${formatCount(minutes)} of the minutes were counted by the rule of before, by flows: tunnels, calls and games count in them as what may be an attack.`;
+
+function stateOf({ findings, present, compared, minutes, fromMs }: WhatIf): { tone: Tone; text: Content } {
   if (minutes === 0)
     return {
       tone: 'neutral',
@@ -95,20 +105,47 @@ function stateOf({ findings, present, minutes, fromMs }: WhatIf): { tone: Tone; 
       : certain === 0
         ? ', none of them certain'
         : `, ${formatCount(certain)} of them certain`;
+  const counts = (['kept', 'lost', 'new'] as const).flatMap((outcome) => {
+    const count = compared.filter((one) => one.outcome === outcome).length;
+    return count === 0 ? [] : [`${formatCount(count)} ${outcome}`];
+  });
+  const difference = compared.length === 0 ? '' : ` Compared: ${counts.join(', ')}.`;
   return {
-    tone: findings.length > 0 ? 'warn' : 'good',
-    text: `Would ${findings.length === 0 ? 'never have fired' : `have fired ${times(findings.length)}`}${sure}; the present thresholds ${present.length === 0 ? 'never' : times(present.length)}. From ${formatCount(minutes)} minutes with traffic since ${formatTime(fromMs, 'day')}.`,
+    tone: compared.some((one) => one.outcome !== 'kept') ? 'warn' : 'good',
+    text: `Would ${findings.length === 0 ? 'never have fired' : `have fired ${times(findings.length)}`}${sure}; the present thresholds ${present.length === 0 ? 'never' : times(present.length)}.${difference} From ${formatCount(minutes)} minutes with traffic since ${formatTime(fromMs, 'day')}.`,
   };
 }
 
-function findingTable(request: FastifyRequest, { findings, minutes }: WhatIf): Html {
-  return dataTable<Finding>(request, {
+const outcomeTones: Readonly<Record<ComparedIncident['outcome'], Tone>> = {
+  kept: 'neutral',
+  lost: 'bad',
+  new: 'warn',
+};
+
+const ruleText = ({ isOlderRule }: ComparedIncident) => (isOlderRule ? 'by flows' : 'by pairs');
+const ruleColumn = { key: 'rule', header: 'Counted', cell: ruleText, value: ruleText };
+
+const ratioText = (ratio: number | null): string => (ratio === null ? 'not judged' : ratio.toFixed(2));
+
+/** The incident that was detected at that time; its page says why. */
+const detectedIn = (incidents: readonly Incident[], row: ComparedIncident) =>
+  incidents.find(
+    ({ direction, startedAtMs, lastObservedAtMs }) =>
+      direction === row.direction && startedAtMs < row.toMs && lastObservedAtMs >= row.fromMs,
+  );
+
+function findingTable(
+  request: FastifyRequest,
+  { compared, minutes, olderMinutes }: WhatIf,
+  incidents: readonly Incident[],
+): Html {
+  return dataTable<ComparedIncident>(request, {
     id: 'findings',
-    caption: 'Would have fired',
-    card: { line: ['certainty', 'metric', 'peak'] },
+    caption: 'Incidents compared',
+    card: { line: ['outcome', 'metric', 'peak'] },
     refreshSeconds: 0,
     isStacked: true,
-    rows: findings.toReversed(),
+    rows: compared.toReversed(),
     columns: [
       {
         key: 'from',
@@ -118,9 +155,15 @@ function findingTable(request: FastifyRequest, { findings, minutes }: WhatIf): H
       },
       { key: 'to', header: 'To', cell: (row) => formatTime(row.toMs), value: (row) => isoTime(row.toMs) },
       {
+        key: 'outcome',
+        header: 'Incident',
+        cell: (row) => badge(outcomeTones[row.outcome], row.outcome),
+        value: (row) => row.outcome,
+      },
+      {
         key: 'certainty',
         header: 'Certainty',
-        cell: (row) => (row.isCertain ? badge('bad', 'certain') : badge('warn', 'possible')),
+        cell: (row) => (row.isCertain ? 'certain' : 'possible'),
         value: (row) => (row.isCertain ? 'certain' : 'possible'),
       },
       {
@@ -131,18 +174,35 @@ function findingTable(request: FastifyRequest, { findings, minutes }: WhatIf): H
       },
       {
         key: 'peak',
-        header: 'Strongest second',
+        header: 'Peak',
         kind: 'figure',
         cell: (row) => rateText(row.metric, row.rate),
         value: (row) => row.rate,
       },
       {
         key: 'ratio',
-        header: 'Times the threshold',
+        header: 'Times these thresholds',
         kind: 'figure',
-        cell: (row) => row.ratio.toFixed(2),
+        cell: (row) => ratioText(row.ratio),
         value: (row) => row.ratio,
       },
+      {
+        key: 'present_ratio',
+        header: 'Times the present',
+        kind: 'figure',
+        cell: (row) => ratioText(row.presentRatio),
+        value: (row) => row.presentRatio,
+      },
+      {
+        key: 'detected',
+        header: 'Detected',
+        cell: (row) => {
+          const incident = detectedIn(incidents, row);
+          return incident ? link(incidentHref(incident), classText(incident)) : 'nothing';
+        },
+        value: (row) => detectedIn(incidents, row)?.id ?? null,
+      },
+      ...(olderMinutes === 0 ? [] : [ruleColumn]),
     ],
     empty:
       minutes === 0
@@ -150,7 +210,7 @@ function findingTable(request: FastifyRequest, { findings, minutes }: WhatIf): H
             title: 'Nothing to replay',
             text: 'Minutes appear when a sensor that protects this address has reported them.',
           }
-        : { title: 'Never', text: 'No stored minute reaches these thresholds.' },
+        : { title: 'Never', text: 'No stored minute reaches these thresholds or the present ones.' },
   });
 }
 
@@ -195,7 +255,7 @@ function learnSection(page: WhatIfPage): Content {
       null,
     );
   }
-  const description = `Twice the 99.9th percentile of the strongest second of ${formatCount(learned.minutes)} minutes with traffic. Nothing changes until you apply it; values of attacks count too, so review them.`;
+  const description = `Twice the 99.9th percentile of the strongest second of ${formatCount(learned.minutes)} minutes with traffic. Nothing changes until you apply it; values of attacks count too, so review them.${olderText(learned.olderMinutes)}`;
   if (!learned.isEnough)
     return section(
       { id: 'learn', title: 'Learn from its traffic' },

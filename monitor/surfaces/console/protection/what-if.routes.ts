@@ -13,6 +13,9 @@ import { whatIfPage } from './what-if.page.ts';
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const Query = Type.Object({ ...thresholdProperties, learn: Type.Optional(Type.String({ maxLength: 4 })) });
 
+/** Incidents of the address to which the table links, the newest. */
+const incidentsMax = 500;
+
 export function registerWhatIf(app: App, deps: ConsoleDeps): void {
   const path = '/sites/:siteId/protection/addresses/:address/what-if';
   app.get(path, { schema: { params: Params, querystring: Query } }, async (request, reply) => {
@@ -26,8 +29,9 @@ export function registerWhatIf(app: App, deps: ConsoleDeps): void {
       refused = refusalOf(error, request.query);
       return null;
     });
-    const [answer, learned] = await Promise.all([
+    const [answer, incidents, learned] = await Promise.all([
       asking,
+      deps.incidents.list({ siteId, address: found.address }, incidentsMax),
       // It sorts every minute, so only where it was asked for.
       request.query.learn === undefined ? null : deps.protection.learn(siteId, found.address, nowMs),
     ]);
@@ -39,7 +43,16 @@ export function registerWhatIf(app: App, deps: ConsoleDeps): void {
         site: { site, page: 'protection' },
         status: refused?.status ?? 200,
       },
-      whatIfPage(request, { site, found, texts, answer, refused, learned, viewer: viewerOf(request) }),
+      whatIfPage(request, {
+        site,
+        found,
+        texts,
+        answer,
+        incidents,
+        refused,
+        learned,
+        viewer: viewerOf(request),
+      }),
     );
   });
 }

@@ -54,10 +54,14 @@ const ownChecks = (tree: Tree): Check[] => [
     run: () => linesOf(findDeadPaths(tree).map(({ at, path }) => `${at}: there is no ${path}`)),
   },
   { name: 'proofs page', run: checkPage },
-  // The two that load the programs are loaded late: code that does not load must not keep the others from running.
+  // Those that load the programs are loaded late: code that does not load must not keep the others from running.
   {
     name: 'settings reference',
     run: async () => (await import('./settings-reference.ts')).checkReference(),
+  },
+  {
+    name: 'tables of detection',
+    run: async () => (await import('./detection-reference.ts')).checkDetectionTables(),
   },
   {
     name: 'row types',

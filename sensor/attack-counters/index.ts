@@ -1,7 +1,7 @@
 /**
  * Counts the packets of protected addresses, for the detector: one-second bins for each address, direction and kind.
  *
- * Guarantees: memory is bounded for any traffic, 4.1 MiB in a thread for 4,096 addresses (docs/detection.md has all parts);
+ * Guarantees: memory is bounded for any traffic, 4.1 MiB in a thread for 4,096 addresses (docs/detection.md);
  * what has no room of its own counts in its prefix and in `overflowed`. Packets come from an engine that decoded them
  * (`PacketTap`), or from the frames of files (`frame-feed.ts`).
  *

@@ -216,3 +216,6 @@ function isScan(detail: TrafficDetail | null, target: Circumstances['target']['k
 export function rounded(share: number): number {
   return Math.round(share * 10_000) / 10_000;
 }
+
+/** For the documentation. */
+export { order as kindsByClass };

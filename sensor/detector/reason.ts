@@ -8,7 +8,7 @@ import { attackPart, type Counts, type Traffic, totalOf } from './traffic.ts';
 export type Reason = Omit<IncidentReason, 'trigger'>;
 
 /** By which rule packets of a kind are taken off; all other kinds stay. */
-const ruleOfKind: Partial<Record<number, OrdinaryRule>> = {
+export const ruleOfKind: Partial<Record<number, OrdinaryRule>> = {
   [Kind.twoWayDatagram]: 'pairs',
   [Kind.twoWaySegment]: 'connections',
   [Kind.opening]: 'handshakes',

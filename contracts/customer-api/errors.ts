@@ -58,6 +58,7 @@ export const errorKinds = [
   kind(405, 'method_not_allowed', null, 'The path exists, but not with this method; see `Allow`.'),
   kind(409, 'conflict', 'provisioning_failed', 'Provisioning failed; support must resolve it first.'),
   kind(409, 'conflict', 'server_busy', 'Another action of the server is running: `details.action_id`.'),
+  kind(409, 'conflict', 'action_not_cancellable', 'The action has begun or finished.'),
   kind(409, 'conflict', 'server_not_ready', 'The state of the server does not allow this action.'),
   kind(
     409,

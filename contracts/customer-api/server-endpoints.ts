@@ -110,7 +110,7 @@ export const serverEndpoints = [
     versions: both,
     summary: 'Destroy a server',
     description:
-      'Deletes the server with its disk and releases its addresses. Idempotent: while the action runs, a repeated call returns it; afterwards the server is not found.',
+      'Deletes the server with its disk and releases its addresses. Idempotent: while the action runs, a repeated call returns it; afterwards the server is not found. A power action that is under way, and an order whose provisioning has not begun (`status` `queued`), end with `error.code` `superseded`.',
     params: onServer,
     body: SelectionRequest,
     isBodyOptional: true,
@@ -148,7 +148,7 @@ export const serverEndpoints = [
     versions: both,
     summary: 'Start, stop or restart a server',
     description:
-      '`shutdown` is an ACPI shutdown, `stop` switches the power off. Idempotent: if the server is already in the requested state, the answer is 200 with `changed: false`.',
+      '`shutdown` is an ACPI shutdown, `stop` switches the power off. Idempotent: if the server is already in the requested state, the answer is 200 with `changed: false`. `stop` and `reset` take the place of a `shutdown` or `reboot` that is under way, which ends with `error.code` `superseded`.',
     params: onServer,
     body: ActionRequest,
     headers: ['Idempotency-Key', 'If-Match', 'Prefer'],
@@ -191,5 +191,20 @@ export const serverEndpoints = [
       200: { description: 'The action.', schema: ServerAction, headers: ['ETag', 'Preference-Applied'] },
     },
     errors: ['not_found'],
+  },
+  {
+    id: 'cancelAction',
+    method: 'DELETE',
+    path: '/actions/{id}',
+    versions: ['v2'],
+    summary: 'Cancel an action',
+    description:
+      'Cancels a power action that has not begun, and a shutdown that waits for the operating system, which may halt all the same. The action ends with `error.code` `cancelled`. Idempotent. To cancel an order, destroy the server while its `status` is `queued`.',
+    params: { id: 'action' },
+    body: SelectionRequest,
+    isBodyOptional: true,
+    selectsTenant: true,
+    responses: { 200: { description: 'The cancelled action.', schema: ServerAction } },
+    errors: [...bodyErrors, 'not_found', 'read_only_key', 'action_not_cancellable'],
   },
 ] as const satisfies readonly Endpoint[];

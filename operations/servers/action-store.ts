@@ -94,6 +94,27 @@ export async function countActions(db: Queryable, serverId: number): Promise<num
   return rows[0]!.count;
 }
 
+/** Marks an action as begun; false when it has finished, or another has taken its place. */
+export async function beginAction(db: Queryable, actionId: number): Promise<boolean> {
+  const { rows } = await sql`update server_actions set status = 'running', progress = greatest(progress, 10),
+      started_at = coalesce(started_at, svc_now())
+    where id = ${actionId} and status in ('queued', 'running') returning 1`.execute(db);
+  return rows.length > 0;
+}
+
+/** Ends an action that has not begun, or a shutdown that waits for its guest; false for every other. */
+export async function cancelAction(
+  tx: Queryable,
+  actionId: number,
+  error: { code: string; message: string },
+): Promise<boolean> {
+  const { rows } = await sql`update server_actions set status = 'error', finished_at = svc_now(),
+      error = ${JSON.stringify(error)}::jsonb
+    where id = ${actionId} and (status = 'queued' and command not in ('create', 'destroy')
+      or status = 'running' and command = 'shutdown') returning 1`.execute(tx);
+  return rows.length > 0;
+}
+
 export async function noteProgress(db: Queryable, serverId: number, progress: number): Promise<void> {
   await sql`update server_actions set status = 'running', progress = greatest(progress, ${progress}),
       started_at = coalesce(started_at, svc_now())

@@ -1,13 +1,21 @@
 /** Power commands and destruction: recorded as an action, carried out by a job. */
 import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import { emit } from '#operations/events/index.ts';
 import { detachAll } from '#operations/networks/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, requester, requireWriter, type Scope } from './authorise.ts';
 import type { ServersDeps } from './deps.ts';
-import { type PowerCommand, powerCourse, type ServerAction } from './server.ts';
+import { endAction } from './job-kit.ts';
+import {
+  type ActionCommand,
+  type PowerCommand,
+  powerCourse,
+  type ServerAction,
+  supersededBy,
+} from './server.ts';
 import * as store from './store.ts';
 
 export interface PowerRequest {
@@ -30,7 +38,8 @@ const shutdownSeconds = 120;
 
 /**
  * Starts, stops or restarts a server. Throws `servers.not_found`, `servers.busy` (details.actionId),
- * `servers.not_ready`. A server that is in the wanted state already is left alone and told so (`changed: false`).
+ * `servers.not_ready`. A server that is in the wanted state already is left alone and told so (`changed: false`). `stop` and
+ * `reset` end a shutdown and a reboot that are under way, and take their place.
  */
 export function changePower(
   deps: ServersDeps,
@@ -40,7 +49,7 @@ export function changePower(
   { command, timeoutSeconds, onTimeout }: PowerRequest,
   hooks: ChangeHooks = {},
 ): Promise<ServerAction> {
-  return withServer(deps, actor, scope, serverId, { hooks }, async (tx, server) => {
+  return withServer(deps, actor, scope, serverId, { hooks, command }, async (tx, server) => {
     if (server.provisioningState !== 'ready') {
       // A failed server stays so until an operator acts, and one that is being destroyed never becomes ready.
       const isOnItsWay = ['queued', 'provisioning'].includes(server.provisioningState);
@@ -54,7 +63,9 @@ export function changePower(
     }
     const course = powerCourse[command];
     const isThere = course.via !== 'rebooting' && server.powerState === course.to;
-    if (!isThere && course.via === 'rebooting' && server.powerState !== 'running') {
+    // On its way it is only while a softer command runs, whose place this one takes.
+    const canRestart = ['running', 'stopping', 'rebooting'].includes(server.powerState);
+    if (course.via === 'rebooting' && !canRestart) {
       throw new CodedError('servers.not_ready', 'The server is stopped. Start it instead.', {
         isOnItsWay: false,
       });
@@ -78,7 +89,8 @@ export function changePower(
 
 /**
  * Destroys a server. Throws `servers.not_found`, `servers.busy`, and `servers.provisioning_failed` for one that failed:
- * an operator has to resolve that first (API-3.4). Asked again while it runs, it answers with the same action.
+ * an operator has to resolve that first (API-3.4). Asked again while it runs, it answers with the same action. It ends a power
+ * command that is under way, and an order whose provisioning has not begun.
  */
 export function destroyServer(
   deps: ServersDeps,
@@ -87,7 +99,7 @@ export function destroyServer(
   serverId: number,
   hooks: ChangeHooks = {},
 ): Promise<ServerAction> {
-  return withServer(deps, actor, scope, serverId, { hooks, repeatable: 'destroy' }, async (tx, server) => {
+  return withServer(deps, actor, scope, serverId, { hooks, command: 'destroy' }, async (tx, server) => {
     if (server.provisioningState === 'failed') {
       throw new CodedError(
         'servers.provisioning_failed',
@@ -102,13 +114,58 @@ export function destroyServer(
   });
 }
 
-/** Runs `change` on a locked, idle server of the scope; `repeatable` is the command that may be asked for twice. */
+/**
+ * Takes a power command back: one that has not begun, or a shutdown that waits for the operating system, which may halt all the
+ * same. Throws `servers.not_found` and `servers.not_cancellable`. Asked again, it answers with the same action.
+ */
+export async function cancelAction(
+  deps: ServersDeps,
+  actor: Actor,
+  scope: Scope,
+  actionId: number,
+): Promise<ServerAction> {
+  const found = await store.findAction(deps.db(), scope, actionId);
+  if (found === null) throw notFound();
+  requireWriter(actor);
+  const { serverId } = found;
+  const server = await store.findServer(deps.db(), scope, serverId);
+  return deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      await store.lockServer(tx, serverId);
+      if (await store.cancelAction(tx, actionId, cancelled)) {
+        const { command } = found as ServerAction & { command: PowerCommand };
+        const powerState = command === 'start' ? 'stopped' : 'running';
+        await store.updateState(tx, serverId, { powerState });
+        await emit(tx, { type: 'server.power_changed', serverId });
+        await emit(tx, { type: 'action.finished', serverId, actionId });
+        await record(tx, actor, {
+          operation: 'server.cancel_action',
+          subject: { kind: 'server', id: serverId, name: server?.name ?? null },
+          tenantId: server?.tenantId ?? null,
+          before: { powerState: server?.powerState ?? null },
+          after: { actionId, powerState },
+        });
+      }
+      const action = (await store.findAction(tx, scope, actionId))!;
+      if (action.error?.code === cancelled.code) return action;
+      throw new CodedError(
+        'servers.not_cancellable',
+        'The action has begun or finished, so it can’t be cancelled.',
+      );
+    });
+}
+
+const cancelled = { code: 'cancelled', message: 'The action was cancelled.' };
+
+/** Runs `change` on a locked server of the scope that is idle, or whose action the command supersedes. */
 async function withServer(
   deps: ServersDeps,
   actor: Actor,
   scope: Scope,
   serverId: number,
-  { hooks, repeatable }: { hooks: ChangeHooks; repeatable?: 'destroy' },
+  { hooks, command }: { hooks: ChangeHooks; command: ActionCommand },
   change: (tx: Queryable, server: store.ProvisioningFacts) => Promise<ServerAction>,
 ): Promise<ServerAction> {
   // Whether it is the actor's at all comes before anything else that could be told about it.
@@ -124,8 +181,8 @@ async function withServer(
         if (server === null || server.provisioningState === 'deleted') throw notFound();
         await hooks.precondition?.(tx);
         const unfinished = await store.findUnfinishedAction(tx, serverId);
-        if (unfinished !== null && unfinished.command === repeatable) return unfinished;
-        if (unfinished !== null) throw busy(unfinished.id);
+        if (unfinished?.command === 'destroy' && command === 'destroy') return unfinished;
+        if (unfinished !== null) await supersede(tx, server, unfinished, command);
         const asked = await change(tx, server);
         await record(tx, actor, {
           operation: `server.${asked.command}`,
@@ -142,6 +199,19 @@ async function withServer(
     if (!isUniqueViolation(error, 'server_actions_unfinished')) throw error;
     throw busy((await store.findUnfinishedAction(deps.db(), serverId))?.id ?? null);
   }
+}
+
+/** Ends the unfinished action, or throws `servers.busy` where the command may not. */
+async function supersede(
+  tx: Queryable,
+  server: store.ProvisioningFacts,
+  unfinished: ServerAction,
+  command: ActionCommand,
+): Promise<void> {
+  const isBegun = unfinished.command === 'create' && server.provisioningState !== 'queued';
+  if (isBegun || !supersededBy[command]?.includes(unfinished.command)) throw busy(unfinished.id);
+  const error = { code: 'superseded', message: `The action ${command} took its place.` };
+  await endAction(tx, server.id, { error });
 }
 
 function busy(actionId: number | null): CodedError {

@@ -8,7 +8,13 @@ import type { Actor } from '#operations/accounts/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
-import { type ChangeHooks, changePower, destroyServer, type PowerRequest } from './change-server.ts';
+import {
+  type ChangeHooks,
+  cancelAction,
+  changePower,
+  destroyServer,
+  type PowerRequest,
+} from './change-server.ts';
 import { sumRemainingMonth } from './charge-store.ts';
 import type { ServersDeps } from './deps.ts';
 import { type DescribeServerInput, describeServer } from './describe-server.ts';
@@ -42,6 +48,7 @@ export {
   type ServerAddress,
   type ServerStatus,
   statusOf,
+  supersededBy,
 } from './server.ts';
 export { type FieldFault, invalidServer } from './server-faults.ts';
 export { lockAttachable, lockLiving, nextServerId } from './store.ts';
@@ -114,6 +121,8 @@ export interface Servers {
     input: DescribeServerInput,
     precondition?: ChangeHooks['precondition'],
   ): Promise<void>;
+  /** Throws `servers.not_found`, `servers.not_cancellable`. */
+  cancelAction(actor: Actor, tenantId: number | null, actionId: number): Promise<ServerAction>;
   /** An action by its own id, also of a server that is gone by now. */
   findAction(actor: Actor, tenantId: number | null, actionId: number): Promise<ServerAction | null>;
   /** Newest first; throws `servers.not_found`. */
@@ -166,6 +175,7 @@ export function createServers(deps: ServersDeps): Servers {
       destroyServer(deps, actor, scope(actor, tenantId), serverId, hooks),
     describeServer: (actor, tenantId, serverId, input, precondition) =>
       describeServer(deps, actor, scope(actor, tenantId), serverId, input, precondition),
+    cancelAction: (actor, tenantId, actionId) => cancelAction(deps, actor, scope(actor, tenantId), actionId),
     findAction: (actor, tenantId, actionId) => store.findAction(deps.db(), scope(actor, tenantId), actionId),
     async listActions(actor, tenantId, serverId, limit) {
       if ((await store.findServer(deps.db(), scope(actor, tenantId), serverId)) === null) throw notFound();

@@ -34,7 +34,7 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
     'servers.power': {
       run: (job) => runPower(deps, job),
       attemptsMax: powerAttemptsMax,
-      giveUp: (job, error) => failPower(deps, serverIdOf(job), error),
+      giveUp: (job, error) => failPower(deps, job, error),
     },
     // Without end: a server that its owner destroyed must go, however long its hypervisor is away.
     'servers.destroy': { run: (job) => destroy(deps, job) },

@@ -3,6 +3,7 @@ import { emit } from '#operations/events/index.ts';
 import { guestName, type HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { noteServerChange, type ServerChangeKind } from '#operations/server-changes/index.ts';
 import type { Job } from '#service-kit/jobs/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { ServersDeps } from './deps.ts';
 import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
 import { type PowerCommand, type PowerState, powerCourse, type ShutdownOutcome } from './server.ts';
@@ -22,8 +23,8 @@ interface PowerJob {
 export async function runPower(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
   const request = await store.findPowerRequest(deps.db(), serverId);
-  if (request === null || request.actionId !== (job.payload as PowerJob).action_id) return;
-  await store.noteProgress(deps.db(), serverId, 10);
+  if (request?.actionId !== actionIdOf(job) || !(await store.beginAction(deps.db(), request.actionId)))
+    return;
   const { driver } = await hypervisorOf(deps, serverId);
   const name = guestName(serverId);
   const command = request.command as PowerCommand;
@@ -80,6 +81,7 @@ async function conclude(
 ): Promise<void> {
   const serverId = serverIdOf(job);
   await finish(deps, job, async (tx) => {
+    if (!(await isCurrent(tx, job))) return;
     await store.updateState(tx, serverId, { powerState: result.powerState });
     await emit(tx, { type: 'server.power_changed', serverId });
     if (result.change) await noteServerChange(tx, serverId, result.change);
@@ -90,10 +92,21 @@ async function conclude(
   });
 }
 
+/** Locks the server; false when its action was cancelled, or another has taken its place: the server's state is that one's. */
+async function isCurrent(tx: Queryable, job: Job): Promise<boolean> {
+  const serverId = serverIdOf(job);
+  await store.lockServer(tx, serverId);
+  return (await store.findUnfinishedAction(tx, serverId))?.id === actionIdOf(job);
+}
+
+const actionIdOf = (job: Job) => (job.payload as PowerJob).action_id;
+
 /** The hypervisor did not obey: what the guest does now is not known. */
-export async function failPower(deps: ServersDeps, serverId: number, error: string): Promise<void> {
+export async function failPower(deps: ServersDeps, job: Job, error: string): Promise<void> {
+  const serverId = serverIdOf(job);
   deps.reporter.error('power command failed', { server: serverId, error });
   await inTransaction(deps, async (tx) => {
+    if (!(await isCurrent(tx, job))) return;
     await store.updateState(tx, serverId, { powerState: 'unknown' });
     const fault = { code: 'hypervisor_failed', message: 'The hypervisor did not carry the command out.' };
     await endAction(tx, serverId, { error: fault });

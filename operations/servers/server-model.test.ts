@@ -72,11 +72,12 @@ const power = (name: PowerCommand) =>
     name,
     (model) => {
       if (model.provisioning === 'deleted') return 'servers.not_found';
-      if (model.pending !== null) return 'servers.busy';
+      const takesOver = ['stop', 'reset'].includes(name) && ['shutdown', 'reboot'].includes(model.pending!);
+      if (model.pending !== null && !takesOver) return 'servers.busy';
       if (model.provisioning !== 'ready') return 'servers.not_ready';
       const { via, to } = courses[name];
       if (via !== 'rebooting' && model.power === to) return null;
-      if (via === 'rebooting' && model.power !== 'running') return 'servers.not_ready';
+      if (via === 'rebooting' && model.power !== 'running' && !takesOver) return 'servers.not_ready';
       model.power = via;
       model.pending = name;
       return null;
@@ -89,13 +90,29 @@ const destroy = command(
   (model) => {
     if (model.provisioning === 'deleted') return 'servers.not_found';
     if (model.pending === 'destroy') return null;
-    if (model.pending !== null) return 'servers.busy';
     if (model.provisioning === 'failed') return 'servers.provisioning_failed';
     model.provisioning = 'deleting';
     model.pending = 'destroy';
     return null;
   },
   ({ world, serverId }) => world.servers.destroyServer(systemActor, null, serverId),
+);
+
+const cancel = command(
+  'cancel the action',
+  (model) => {
+    if (model.provisioning !== 'ready' || model.pending === null) return 'nothing to cancel';
+    // No job has begun: they run in `work` alone.
+    model.power = model.pending === 'start' ? 'stopped' : 'running';
+    model.pending = null;
+    return null;
+  },
+  async ({ world, serverId }) => {
+    const action = (await world.servers.findServer(systemActor, null, serverId))?.currentAction;
+    if (!action || ['create', 'destroy'].includes(action.command))
+      throw new CodedError('nothing to cancel', '');
+    await world.servers.cancelAction(systemActor, null, action.id);
+  },
 );
 
 const work = command(
@@ -177,7 +194,7 @@ test('API-3.4, API-4.8: in every order of requests, a server’s states and refu
   const commands = (Object.keys(courses) as PowerCommand[]).map((name) => fc.constant(power(name)));
   const all = [
     ...commands,
-    ...[destroy, work, work, work, retry, remove, haltByItself].map((one) => fc.constant(one)),
+    ...[destroy, cancel, work, work, work, retry, remove, haltByItself].map((one) => fc.constant(one)),
   ];
   const broken = [setBroken(true), setBroken(false)].map((one) => fc.constant(one));
   await fc.assert(

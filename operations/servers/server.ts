@@ -1,5 +1,6 @@
 /** A virtual server as its owner sees it, and the rules of its states. */
 import type {
+  ActionCommand,
   PowerCommand,
   PowerState,
   ProvisioningState,
@@ -36,6 +37,13 @@ export const powerCourse: Record<PowerCommand, { via: PowerState; to: PowerState
   stop: { via: 'stopping', to: 'stopped' },
   reboot: { via: 'rebooting', to: 'running' },
   reset: { via: 'rebooting', to: 'running' },
+};
+
+/** Unfinished actions in whose place a command comes: softer ones, and those that the destruction of the server ends anyway. */
+export const supersededBy: { [command in ActionCommand]?: readonly ActionCommand[] } = {
+  stop: ['shutdown', 'reboot'],
+  reset: ['shutdown', 'reboot'],
+  destroy: ['create', 'start', 'shutdown', 'reboot', 'stop', 'reset'],
 };
 
 /** A locally administered unicast MAC made from the server's id, so that a repeated attempt makes the same one. */

@@ -15,6 +15,8 @@ export {
   type ServerFilter,
 } from '#operations/views/index.ts';
 export {
+  beginAction,
+  cancelAction,
   countActions,
   findAction,
   findPowerRequest,

@@ -79,7 +79,7 @@ export class Api extends Caller {
     return this.call<Server>({ method: 'PATCH', path: `/api/v2/servers/${encodeURIComponent(id)}`, body, options });
   }
 
-  /** Destroy a server. Deletes the server with its disk and releases its addresses. Idempotent: while the action runs, a repeated call returns it; afterwards the server is not found. */
+  /** Destroy a server. Deletes the server with its disk and releases its addresses. Idempotent: while the action runs, a repeated call returns it; afterwards the server is not found. A power action that is under way, and an order whose provisioning has not begun (`status` `queued`), end with `error.code` `superseded`. */
   destroyServer(id: number, options: CallOptions = {}): Promise<ServerAction> {
     return this.call<ServerAction>({ method: 'DELETE', path: `/api/v2/servers/${encodeURIComponent(id)}`, options });
   }
@@ -89,7 +89,7 @@ export class Api extends Caller {
     return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/actions`, query: ['limit', 'cursor'], options }, 'actions');
   }
 
-  /** Start, stop or restart a server. `shutdown` is an ACPI shutdown, `stop` switches the power off. Idempotent: if the server is already in the requested state, the answer is 200 with `changed: false`. */
+  /** Start, stop or restart a server. `shutdown` is an ACPI shutdown, `stop` switches the power off. Idempotent: if the server is already in the requested state, the answer is 200 with `changed: false`. `stop` and `reset` take the place of a `shutdown` or `reboot` that is under way, which ends with `error.code` `superseded`. */
   actOnServer(id: number, body: ActionRequest, options: CallOptions = {}): Promise<ServerAction> {
     return this.call<ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions`, body, takesIdempotencyKey: true, options });
   }
@@ -97,6 +97,11 @@ export class Api extends Caller {
   /** Read an action. One action, also of a destroyed server. With `Prefer: wait=N` the answer is sent when the action has finished. */
   readAction(id: number, options: CallOptions = {}): Promise<ServerAction> {
     return this.call<ServerAction>({ method: 'GET', path: `/api/v2/actions/${encodeURIComponent(id)}`, options });
+  }
+
+  /** Cancel an action. Cancels a power action that has not begun, and a shutdown that waits for the operating system, which may halt all the same. The action ends with `error.code` `cancelled`. Idempotent. To cancel an order, destroy the server while its `status` is `queued`. */
+  cancelAction(id: number, options: CallOptions = {}): Promise<ServerAction> {
+    return this.call<ServerAction>({ method: 'DELETE', path: `/api/v2/actions/${encodeURIComponent(id)}`, options });
   }
 
   /** List private networks. The private networks of the workspace, oldest first, and the number of further ones it may have. */

@@ -1132,6 +1132,7 @@ export type ErrorCode = (typeof errorCodes)[number];
 export type ErrorReason =
   | 'account_closed'
   | 'account_suspended'
+  | 'action_not_cancellable'
   | 'already_attached'
   | 'auth_rate'
   | 'billing_cycle_not_supported'

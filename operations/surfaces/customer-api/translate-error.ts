@@ -68,6 +68,8 @@ export function translateError(error: unknown): unknown {
       return conflict('provisioning_failed');
     case 'servers.not_ready':
       return conflict('server_not_ready', { retryable: details.isOnItsWay === true });
+    case 'servers.not_cancellable':
+      return conflict('action_not_cancellable');
     case 'servers.busy':
       return conflict(
         'server_busy',

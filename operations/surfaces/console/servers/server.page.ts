@@ -1,5 +1,5 @@
 import type { Tenant } from '#operations/accounts/index.ts';
-import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
+import { type Server, type ServerAction, statusOf, supersededBy } from '#operations/servers/index.ts';
 import {
   actionButton,
   askButton,
@@ -124,9 +124,15 @@ function facts({ server, tenant, inMonitor, nowMs }: ServerPageOptions): Html {
 }
 
 function powerButtons({ staff, server }: ServerPageOptions): Content {
-  if (!staff.canChange || server.provisioningState !== 'ready' || server.currentAction !== null) return '';
+  if (!staff.canChange || server.provisioningState !== 'ready') return '';
   const action = `/console/servers/${server.id}/actions`;
   const { csrfToken } = staff;
+  const powerOff = drawer({ id: 'ask-stop', open: 'Power off', title: 'Power off?' }, [
+    html`<p>The operating system is not shut down. Data not yet written to disk is lost.</p>`,
+    actionButton({ action, csrfToken, label: 'Power off', kind: 'danger', fields: { action: 'stop' } }),
+  ]);
+  if (server.currentAction !== null)
+    return supersededBy.stop?.includes(server.currentAction.command) ? powerOff : '';
   if (server.powerState !== 'running')
     return actionButton({ action, csrfToken, label: 'Start', fields: { action: 'start' } });
   return [
@@ -137,10 +143,7 @@ function powerButtons({ staff, server }: ServerPageOptions): Content {
       },
       'The operating system is asked to shut down. The server does not answer until it is started again.',
     ),
-    drawer({ id: 'ask-stop', open: 'Power off', title: 'Power off?' }, [
-      html`<p>The operating system is not shut down. Data not yet written to disk is lost.</p>`,
-      actionButton({ action, csrfToken, label: 'Power off', kind: 'danger', fields: { action: 'stop' } }),
-    ]),
+    powerOff,
   ];
 }
 

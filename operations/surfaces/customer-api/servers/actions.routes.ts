@@ -11,6 +11,7 @@ import { callerSignal, readWait, waitWhileAllowed } from './prefer-wait.ts';
 import { type ServerRouteDeps, serverPrecondition } from './servers.routes.ts';
 
 const checkAction = compileValidator(schemas.ActionRequest);
+const checkSelection = compileValidator(schemas.SelectionRequest);
 const checkPage = compileValidator(schemas.ListActionsQuery);
 const limitDefault = 50;
 
@@ -18,6 +19,7 @@ export interface ActionHandlers {
   listServerActions: Handler;
   actOnServer: Handler;
   readAction: Handler;
+  cancelAction: Handler;
 }
 
 /** Power actions of a server and their results. */
@@ -38,13 +40,9 @@ export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
   ) => {
     const seconds = readWait(request, reply);
     if (seconds === 0 || isFinished(action)) return action;
-    const wait = {
-      topic: `server:${action.serverId}`,
-      timeoutMs: seconds * 1_000,
-      signal: callerSignal(reply),
-    };
+    const topic = `server:${action.serverId}`;
     return waitWhileAllowed(deps.notifications, call, {
-      wait,
+      wait: { topic, timeoutMs: seconds * 1_000, signal: callerSignal(reply) },
       look: () => find(call, action.id),
       isEnough: isFinished,
     });
@@ -96,6 +94,11 @@ export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
     async readAction(call, request, reply) {
       const action = await find(call, idOf(request));
       return showAction(await settled(call, action, [request, reply]));
+    },
+
+    async cancelAction(call, request) {
+      checkSelection(bodyOf(call, request));
+      return showAction(await servers.cancelAction(call.actor, call.tenant.id, idOf(request)));
     },
   };
 }

@@ -89,6 +89,92 @@ test('API-4.c: a slow guest is checked again later, and no worker waits for it',
   assert.deepEqual((await read(asked.body.id)).body.outcome, 'stopped');
 });
 
+test('API-4.c: a stop, a reset and the destruction take the place of a shutdown that waits', async () => {
+  for (const [harder, status] of [
+    ['stop', 'stopped'],
+    ['reset', 'running'],
+    ['destroy', undefined],
+  ] as const) {
+    const { serverId, act, read, path, key } = await running(`Waits-${harder}`);
+    stubborn.add(`vm-${serverId}`);
+    const shutdown = await act({ action: 'shutdown', timeout_s: 3_600 });
+    await world.jobs.drain();
+    for (const softer of ['start', 'reboot', 'shutdown'])
+      assert.equal((await act({ action: softer })).status, 409, `${softer} waits`);
+    const taken = harder === 'destroy' ? await call('DELETE', path, { key }) : await act({ action: harder });
+    assert.deepEqual([taken.status, taken.body.command], [202, harder]);
+    await due();
+    await world.jobs.drain();
+    const ended = (await read(shutdown.body.id)).body;
+    assert.deepEqual([ended.status, ended.outcome, ended.error.code], ['error', null, 'superseded']);
+    assert.equal((await read(taken.body.id)).body.status, 'success');
+    assert.equal((await call('GET', path, { key })).body.status, status);
+  }
+});
+
+test('an action that has not begun is cancelled, and the server keeps its state', async () => {
+  const { serverId, act, read, path, key } = await running('Cancelled');
+  const stop = await act({ action: 'stop' });
+  const cancel = () => call('DELETE', `/api/v2/actions/${stop.body.id}`, { key });
+  for (const once of [await cancel(), await cancel()])
+    assert.deepEqual([once.status, once.body.status, once.body.error.code], [200, 'error', 'cancelled']);
+  await world.jobs.drain();
+  assert.equal(await world.hypervisor.readPower(`vm-${serverId}`), 'on');
+  assert.equal((await call('GET', path, { key })).body.status, 'running');
+  assert.equal((await read(stop.body.id)).body.finished_at !== null, true);
+
+  const done = await act({ action: 'stop' });
+  await world.jobs.drain();
+  const late = await call('DELETE', `/api/v2/actions/${done.body.id}`, { key });
+  assert.deepEqual([late.status, late.body.error.reason], [409, 'action_not_cancellable']);
+  const start = await act({ action: 'start' });
+  assert.equal((await call('DELETE', `/api/v2/actions/${start.body.id}`, { key })).status, 200);
+  await world.jobs.drain();
+  assert.equal((await call('GET', path, { key })).body.status, 'stopped');
+  const { body } = await act({ action: 'start' });
+  assert.equal(
+    (await call('DELETE', `/api/v1/actions/${body.id}`, { key })).status,
+    405,
+    'v1 stays as it is',
+  );
+});
+
+test('a shutdown that waits is cancelled: the power is not cut when its time is over', async () => {
+  const { serverId, act, read, path, key } = await running('Called-off');
+  stubborn.add(`vm-${serverId}`);
+  const { body } = await act({ action: 'shutdown', timeout_s: 60, on_timeout: 'stop' });
+  await world.jobs.drain();
+  assert.equal((await read(body.id)).body.status, 'running');
+  assert.equal((await call('DELETE', `/api/v2/actions/${body.id}`, { key })).status, 200);
+  await moveWorldClock(world.database, '61 seconds');
+  await due();
+  await world.jobs.drain();
+  assert.equal(await world.hypervisor.readPower(`vm-${serverId}`), 'on');
+  const server = (await call('GET', path, { key })).body;
+  assert.deepEqual([server.status, server.locked], ['running', false]);
+  await moveWorldClock(world.database, '0');
+});
+
+test('an order whose provisioning has not begun is cancelled by destroying its server', async () => {
+  const { customer, key } = await running('Ordered');
+  const { body } = await call('POST', '/api/v2/servers', {
+    key,
+    body: { plan: 'small', image: 'debian-12' },
+  });
+  assert.equal(body.status, 'queued');
+  const order = await call('DELETE', `/api/v2/actions/${body.current_action.id}`, { key });
+  assert.deepEqual([order.status, order.body.error.reason], [409, 'action_not_cancellable']);
+  const destroyed = await call('DELETE', `/api/v2/servers/${body.id}`, { key });
+  assert.equal(destroyed.status, 202);
+  await world.jobs.drain();
+  assert.equal((await call('GET', `/api/v2/servers/${body.id}`, { key })).status, 404);
+  const create = await call('GET', `/api/v2/actions/${body.current_action.id}`, { key });
+  assert.equal(create.body.error.code, 'superseded');
+  assert.deepEqual(await world.addresses.listAllocationsOfServers([body.id]), []);
+  assert.ok(!(await world.hypervisor.observeGuests()).some((guest) => guest.name === `vm-${body.id}`));
+  assert.equal(customer.tenant.status, 'ACTIVE');
+});
+
 test('API-4.c: what a shutdown takes is refused of other actions, and what is out of bounds of itself', async () => {
   const { act } = await running('Bounds');
   for (const body of [

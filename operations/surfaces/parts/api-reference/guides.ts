@@ -158,7 +158,7 @@ function waitingGuide(operations: readonly Operation[]): Guide {
     title: 'Waiting for things',
     content: [
       paragraph(
-        'Changes of a server answer at once with an action. It is over when its `status` is `success` or `error`; meanwhile the server is `locked`, and another change is a `409` (`server_busy`) with `Retry-After`.',
+        'Changes of a server answer at once with an action. It is over when its `status` is `success` or `error`; meanwhile the server is `locked`, and another change is a `409` (`server_busy`) with `Retry-After`. A harder command does not wait: `stop` and `reset` end a shutdown or a reboot, and destroying the server ends every power action and an order whose provisioning has not begun.',
       ),
       canPrefer
         ? paragraph(

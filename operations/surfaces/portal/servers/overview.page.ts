@@ -1,5 +1,5 @@
 import type { OpenAttack, ServerFindingCount } from '#operations/protect/index.ts';
-import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
+import { type Server, type ServerAction, statusOf, supersededBy } from '#operations/servers/index.ts';
 import {
   actionButton,
   askButton,
@@ -205,7 +205,7 @@ function stateOf(server: Server, nowMs: number): { tone: Tone; text: Content } {
 
 /** Buttons for what can be done now; what a guest could lose data by asks first. */
 function powerButtons({ server, visitor }: OverviewOptions): Content {
-  if (server.provisioningState !== 'ready' || server.currentAction !== null) return '';
+  if (server.provisioningState !== 'ready') return '';
   const action = `/client/servers/${server.id}/actions`;
   const { csrfToken } = visitor;
   const button = (command: string, label: string) =>
@@ -219,6 +219,16 @@ function powerButtons({ server, visitor }: OverviewOptions): Content {
       },
       warning,
     );
+  const harder = [
+    asked('reset', 'Reset', 'The operating system is not shut down. Data not yet written to disk is lost.'),
+    asked(
+      'stop',
+      'Power off',
+      'The power is cut without a shutdown. Data not yet written to disk is lost. Use Shut down to stop the operating system first.',
+    ),
+  ];
+  if (server.currentAction !== null)
+    return supersededBy.stop?.includes(server.currentAction.command) ? harder : '';
   const isKnown = server.powerState !== 'unknown';
   return [
     isKnown
@@ -230,11 +240,6 @@ function powerButtons({ server, visitor }: OverviewOptions): Content {
         'Shut down',
         'The operating system is asked to shut down. The server does not answer until you start it again.',
       ),
-    asked('reset', 'Reset', 'The operating system is not shut down. Data not yet written to disk is lost.'),
-    asked(
-      'stop',
-      'Power off',
-      'The power is cut without a shutdown. Data not yet written to disk is lost. Use Shut down to stop the operating system first.',
-    ),
+    harder,
   ];
 }

@@ -6,6 +6,8 @@
 import { booleanSetting } from '#common/config/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 
+export { describeTransportFailure } from './describe-failure.ts';
+
 /** The same setting in all three programs. */
 export const allowInsecureHttpSetting = booleanSetting(
   'SVC_ALLOW_INSECURE_HTTP',

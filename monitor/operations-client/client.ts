@@ -8,7 +8,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { CodedError } from '#common/errors/index.ts';
-import { isPrivateTransport } from '#common/transport/index.ts';
+import { describeTransportFailure, isPrivateTransport } from '#common/transport/index.ts';
 import type { FeedContract } from '#contracts/admin-api/contract.ts';
 import { InventoryChangesPage, inventoryChangesPath } from '#contracts/admin-api/inventory-changes.ts';
 import {
@@ -65,7 +65,7 @@ export type OperationsFault =
 const sentences: Record<OperationsFault, string> = {
   insecure:
     'The base URL is not encrypted, so the token is not sent to it. Enter an https address. If only svc uses the network, set SVC_ALLOW_INSECURE_HTTP=1 for the monitor instead.',
-  unreachable: 'Operations could not be reached. Check the base URL and that operations runs.',
+  unreachable: 'Check the base URL and that operations runs.',
   timeout: 'Operations did not answer in time. The next run tries again.',
   redirected: 'Operations answered with a redirect, which is not followed. Enter the final base URL.',
   unauthorized:
@@ -94,8 +94,11 @@ export class OperationsError extends CodedError {
     fault: OperationsFault,
     permission: string | null = null,
     refusedFields: readonly string[] = [],
+    /** Why operations could not be reached. */
+    reason: string | null = null,
   ) {
-    super(`operations.${fault}`, sentences[fault]);
+    const said = reason === null ? '' : `Operations could not be reached: ${reason}. `;
+    super(`operations.${fault}`, `${said}${sentences[fault]}`);
     this.fault = fault;
     this.permission = permission;
     this.refusedFields = refusedFields;
@@ -197,7 +200,13 @@ async function exchange(url: string, init: RequestInit): Promise<{ status: numbe
     return { status: response.status, text: await readBounded(response) };
   } catch (error) {
     if (error instanceof OperationsError) throw error;
-    throw new OperationsError(transportFault(error));
+    const fault = transportFault(error);
+    throw new OperationsError(
+      fault,
+      null,
+      [],
+      fault === 'unreachable' ? describeTransportFailure(error) : null,
+    );
   }
 }
 

@@ -2,6 +2,7 @@
  * The client of a public vendor registry. It sends only the 24-bit prefix (NET-2.1.5): no complete MAC, no address, no
  * name, no cookie. The answer is limited, untrusted text.
  */
+import { describeTransportFailure } from '#common/transport/index.ts';
 
 export type LookupResult =
   | { outcome: 'found'; manufacturer: string }
@@ -38,7 +39,8 @@ export function createRegistryClient(options: { url: string; timeoutMs?: number 
         return judgeStatus(response.status);
       } catch (error) {
         const isLate = (error as Error).name === 'TimeoutError';
-        return failed(isLate ? 'did not answer in time' : 'could not be reached', true);
+        const why = `could not be reached: ${describeTransportFailure(error)}`;
+        return failed(isLate ? 'did not answer in time' : why, true);
       }
     },
   };

@@ -1,7 +1,7 @@
 import type { Clock } from '#common/clock/index.ts';
-import { CodedError, describeError } from '#common/errors/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { isPrivateTransport } from '#common/transport/index.ts';
+import { describeTransportFailure, isPrivateTransport } from '#common/transport/index.ts';
 import {
   type DestroyNotice,
   noticePath,
@@ -71,6 +71,6 @@ async function attempt(
     await response.body?.cancel();
     return response.status === 200 ? null : `the monitor answered ${response.status}`;
   } catch (error) {
-    return `the monitor does not answer (${describeError(error)})`;
+    return `the monitor does not answer: ${describeTransportFailure(error)}`;
   }
 }

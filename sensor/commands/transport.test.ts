@@ -10,9 +10,9 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
+import { makeCertificates } from '#common/transport/testing/certificates.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
-import { makeCertificates } from '#sensor/testing/certificates.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 
 const svc = fileURLToPath(new URL('../../svc.ts', import.meta.url));

@@ -5,8 +5,8 @@
  * not followed, so that the credential is not sent elsewhere. Nothing is sent to an http address of another machine
  * (`transport.insecure`) unless it is allowed.
  */
-import { CodedError, describeError } from '#common/errors/index.ts';
-import { requirePrivateTransport } from '#common/transport/index.ts';
+import { CodedError } from '#common/errors/index.ts';
+import { describeTransportFailure, requirePrivateTransport } from '#common/transport/index.ts';
 
 const answerBytesMax = 1024 * 1024;
 
@@ -52,6 +52,7 @@ export interface AnswerListener<T> {
 }
 
 const defaultAdvice = 'Use https.';
+const tooLong = 'its answer is too long';
 
 /** Creates a client of the monitor at this address; a plain URL must be https or on this machine. */
 export function createMonitorClient<T = null>(
@@ -123,7 +124,7 @@ async function readJson(response: Response, bytesMax = answerBytesMax): Promise<
   let length = 0;
   for await (const piece of response.body ?? []) {
     length += (piece as Uint8Array).length;
-    if (length > bytesMax) throw new Error('its answer is too long');
+    if (length > bytesMax) throw new Error(tooLong);
     pieces.push(piece as Uint8Array);
   }
   try {
@@ -133,20 +134,6 @@ async function readJson(response: Response, bytesMax = answerBytesMax): Promise<
   }
 }
 
-/** TLS error codes for a certificate of an unknown authority. */
-const unknownAuthorities = new Set([
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-]);
-
-function reason(error: unknown): string {
-  if (error instanceof Error && error.name === 'TimeoutError') return 'no answer in time';
-  const cause = error instanceof Error ? error.cause : undefined;
-  const { code } = (cause ?? {}) as { code?: string };
-  const advice = unknownAuthorities.has(code ?? '')
-    ? '; to trust your own authority, set NODE_EXTRA_CA_CERTS to the file with its certificate'
-    : '';
-  return `${describeError(cause ?? error)}${advice}`;
-}
+/** An answer that is too long is no failure of the transport. */
+const reason = (error: unknown) =>
+  error instanceof Error && error.message === tooLong ? tooLong : describeTransportFailure(error);

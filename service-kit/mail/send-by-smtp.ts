@@ -1,5 +1,6 @@
 import { createTransport } from 'nodemailer';
 import { oneLine } from '#common/text/index.ts';
+import { describeTransportFailure } from '#common/transport/index.ts';
 
 /** The mail server and the sender of mails. */
 export interface SmtpSettings {
@@ -77,6 +78,21 @@ function describe(error: unknown): string {
     case 'EDNS':
       return 'the name of the mail server does not resolve';
     default:
-      return `the mail server could not be reached${status}`;
+      return `the mail server could not be reached${responseCode ? status : `: ${describeConnection(error)}`}`;
   }
+}
+
+/** The mail library replaces the code of the socket's error with its own, so the code is found by the message. */
+function describeConnection(error: unknown): string {
+  const { message } = error as Error;
+  const code = /self-signed certificate|unable to (get|verify)/.test(message)
+    ? 'DEPTH_ZERO_SELF_SIGNED_CERT'
+    : /certificate has expired/.test(message)
+      ? 'CERT_HAS_EXPIRED'
+      : /altnames/.test(message)
+        ? 'ERR_TLS_CERT_ALTNAME_INVALID'
+        : /wrong version number|packet length too long/.test(message)
+          ? 'ERR_SSL_WRONG_VERSION_NUMBER'
+          : /\bE[A-Z]{5,}\b/.exec(message)?.[0];
+  return describeTransportFailure({ code });
 }

@@ -6,6 +6,7 @@
  */
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { describeTransportFailure } from '#common/transport/index.ts';
 
 export interface NvdSource {
   url: string;
@@ -33,8 +34,8 @@ const sentences = {
 export class NvdFailure extends Error {
   readonly retryAfterSeconds: number;
 
-  constructor(kind: keyof typeof sentences, retryAfterSeconds = 0) {
-    super(sentences[kind]);
+  constructor(kind: keyof typeof sentences, retryAfterSeconds = 0, reason: string | null = null) {
+    super(reason === null ? sentences[kind] : `${sentences[kind].slice(0, -1)}: ${reason}.`);
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }
@@ -101,7 +102,8 @@ async function get(url: string, apiKey: string | null, timeoutMs: number): Promi
     if (error instanceof NvdFailure) throw error;
     const { name, message } = error as Error;
     if (name === 'TimeoutError' || name === 'AbortError') throw new NvdFailure('late');
-    throw new NvdFailure(message === 'terminated' ? 'cut' : 'unreachable');
+    if (message === 'terminated') throw new NvdFailure('cut');
+    throw new NvdFailure('unreachable', 0, describeTransportFailure(error));
   }
 }
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { makeCertificates } from '#sensor/testing/certificates.ts';
+import { makeCertificates } from '#common/transport/testing/certificates.ts';
 import {
   collect,
   ended,

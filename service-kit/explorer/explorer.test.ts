@@ -1,27 +1,30 @@
 /** What both explorers stand on, by itself. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changeText, type FlowEnd, flowGraph, splitTyped } from './index.ts';
+import { changeText, type FlowEnd, flowGraph, splitTyped, totalsOfNext, unattributedPairs } from './index.ts';
 
 const end = (key: string, value: string | null = key): FlowEnd => ({ key, label: key, value });
 
-test('flows: what is not among the largest is one, apart from a value that is named like it; colours follow one column', () => {
+/** Seven names that are larger than those that a test is about. */
+const larger = Array.from({ length: 7 }, (_, i) => end(`large ${i}`));
+
+test('flows: what is not among the eight largest is one, apart from a value that is named like it; colours follow one column', () => {
   const pairs = [
+    ...larger.map((to) => ({ column: 0, from: end('web'), to, size: 100 })),
     { column: 0, from: end('web'), to: end('rest'), size: 5 },
     { column: 0, from: end('web'), to: end('small'), size: 1 },
     { column: 0, from: end('(none)', null), to: end('tiny'), size: 2 },
     { column: 1, from: end('rest'), to: end('peer'), size: 4 },
   ];
   const { nodes, links } = flowGraph(pairs, {
-    top: [new Set(['web', '(none)']), new Set(['rest']), new Set(['peer'])].map(
-      (keys) => new Map([...keys].map((key) => [key, 1])),
-    ),
+    columns: 3,
     colourColumn: 1,
     nameOf: (column) => ['Server', 'Application', 'Peer'][column]!,
     hrefOf: (column, value) => `/${column}/${value}`,
   });
+  const shown = nodes.filter(({ label }) => !label.startsWith('large'));
   assert.deepEqual(
-    nodes.map(({ label, column, href }) => [label, column, href]),
+    shown.map(({ label, column, href }) => [label, column, href]),
     [
       ['web', 0, '/0/web'],
       ['rest', 1, '/1/rest'],
@@ -30,13 +33,51 @@ test('flows: what is not among the largest is one, apart from a value that is na
       ['peer', 2, '/2/peer'],
     ],
   );
-  const colour = nodes[1]!.colour;
-  assert.ok(colour !== undefined && colour !== nodes[2]!.colour);
+  const colour = shown[1]!.colour;
+  assert.ok(colour !== undefined && colour !== shown[2]!.colour);
+  const drawn = links.filter(({ to }) => !to.includes('large'));
   assert.deepEqual(
-    links.map(({ from, to, value }) => [from, to, value].join()),
+    drawn.map(({ from, to, value }) => [from, to, value].join()),
     ['0  web,1  rest,5', '0  web,1 rest,1', '0  (none),1 rest,2', '1  rest,2  peer,4'],
   );
-  assert.deepEqual([links[0]!.colour, links[3]!.colour], [colour, colour]);
+  assert.deepEqual([drawn[0]!.colour, drawn[3]!.colour], [colour, colour]);
+});
+
+test('flows: a picture has the sums of the table: what no application and no peer is known of is a band of its own', () => {
+  const [web, db, dns] = [end('web'), end('db'), end('dns')];
+  const known = [
+    { column: 0, from: web, to: dns, size: 12 },
+    { column: 0, from: db, to: dns, size: 31 },
+  ];
+  const totals = [
+    { from: web, size: 719 },
+    { from: db, size: 225 },
+  ];
+  const first = [...known, ...unattributedPairs(0, totals, known)];
+  const toPeers = [{ column: 1, from: dns, to: end('peer'), size: 40 }];
+  const pairs = [...first, ...toPeers, ...unattributedPairs(1, totalsOfNext(0, first), toPeers)];
+  const { nodes, links } = flowGraph(pairs, {
+    ...{ columns: 3, colourColumn: 1, nameOf: () => 'Name', hrefOf: () => '/' },
+  });
+  const labels = new Map(nodes.map(({ id, label }) => [id, label]));
+  const drawn = links.map(({ from, to, value }) => `${labels.get(from)} > ${labels.get(to)} ${value}`);
+  assert.deepEqual(drawn, [
+    'web > dns 12',
+    'db > dns 31',
+    'web > Unattributed 707',
+    'db > Unattributed 194',
+    'dns > peer 40',
+    'dns > Unattributed 3',
+    'Unattributed > Unattributed 901',
+  ]);
+  const unattributed = nodes.filter(({ label }) => label === 'Unattributed');
+  assert.deepEqual(
+    unattributed.map(({ column, href }) => [column, href]),
+    [
+      [1, undefined],
+      [2, undefined],
+    ],
+  );
 });
 
 test('the last word of a filter box is taken apart, open quotes included', () => {

@@ -8,7 +8,7 @@ import {
 } from '#service-kit/pages/index.ts';
 
 /** Names in one column; the others are one. */
-export const flowNamesMax = 8;
+const flowNamesMax = 8;
 
 export interface FlowEnd {
   key: string;
@@ -25,9 +25,42 @@ export interface FlowPair {
   size: number;
 }
 
+/** Traffic of which no name in this column is known. A space can't begin a key. */
+const unattributed: FlowEnd = { key: ' unattributed', label: 'Unattributed', value: null };
+
+/**
+ * Pairs to `Unattributed` for what the pairs of a column leave of each name's total, so that a picture has the sums of the tables
+ * beside it. What is unattributed in the column before stays so.
+ */
+export function unattributedPairs(
+  column: number,
+  totals: readonly { from: FlowEnd; size: number }[],
+  pairs: readonly FlowPair[],
+): FlowPair[] {
+  const known = new Map<string, number>();
+  for (const pair of pairs)
+    if (pair.column === column) known.set(pair.from.key, (known.get(pair.from.key) ?? 0) + pair.size);
+  return totals.flatMap(({ from, size }) => {
+    const left = size - (known.get(from.key) ?? 0);
+    return left > 0 ? [{ column, from, to: unattributed, size: left }] : [];
+  });
+}
+
+/** What goes from a column's names into the next column, by the name there: the totals of that column. */
+export function totalsOfNext(column: number, pairs: readonly FlowPair[]): { from: FlowEnd; size: number }[] {
+  const ofNext = Map.groupBy(
+    pairs.filter((pair) => pair.column === column),
+    ({ to }) => to.key,
+  );
+  return [...ofNext.values()].map((of) => ({
+    from: of[0]!.to,
+    size: of.reduce((sum, { size }) => sum + size, 0),
+  }));
+}
+
 export interface FlowGraphOptions {
-  /** By column: the keys that stand by themselves. */
-  top: readonly ReadonlyMap<string, unknown>[];
+  /** Number of columns. */
+  columns: number;
   /** Whose names have colours, which their flows take. */
   colourColumn: number;
   /** Name of a column's values, such as `server`. */
@@ -37,12 +70,14 @@ export interface FlowGraphOptions {
 
 export function flowGraph(
   pairs: readonly FlowPair[],
-  { top, colourColumn, nameOf, hrefOf }: FlowGraphOptions,
+  { columns, colourColumn, nameOf, hrefOf }: FlowGraphOptions,
 ): { nodes: SankeyNode[]; links: SankeyLink[] } {
-  const colours = coloursOf([...top[colourColumn]!.keys()]);
+  const top = Array.from({ length: columns }, (_, column) => largest(pairs, column));
+  const colours = coloursOf([...top[colourColumn]!]);
   const nodes = new Map<string, SankeyNode>();
   const links = new Map<string, SankeyLink>();
   const nodeOf = ({ key, label, value }: FlowEnd, column: number): SankeyNode => {
+    if (key === unattributed.key) return { id: `${column} ${key}`, label, column, colour: REST_COLOUR };
     if (!top[column]!.has(key)) {
       const label = restLabel(nameOf(column));
       return { id: `${column} rest`, label, column, colour: REST_COLOUR, isRest: true };
@@ -66,4 +101,16 @@ export function flowGraph(
     links.set(key, flow);
   }
   return { nodes: [...nodes.values()], links: [...links.values()] };
+}
+
+/** The names of a column that stand by themselves, largest first; a column in the middle is counted from its left. */
+function largest(pairs: readonly FlowPair[], column: number): Set<string> {
+  const sums = new Map<string, number>();
+  for (const pair of pairs) {
+    if (pair.column !== Math.max(0, column - 1)) continue;
+    const { key } = column === 0 ? pair.from : pair.to;
+    if (key !== unattributed.key) sums.set(key, (sums.get(key) ?? 0) + pair.size);
+  }
+  const bySize = [...sums].sort(([, a], [, b]) => b - a).slice(0, flowNamesMax);
+  return new Set(bySize.map(([key]) => key));
 }

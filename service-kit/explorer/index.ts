@@ -15,7 +15,7 @@ export {
   topChoice,
   unitChoice,
 } from './filter-form.ts';
-export { type FlowEnd, type FlowPair, flowGraph, flowNamesMax } from './flow-graph.ts';
+export { type FlowEnd, type FlowPair, flowGraph, totalsOfNext, unattributedPairs } from './flow-graph.ts';
 export { type ShownView, savedViewLinks, savedViewsSection } from './saved-views-section.ts';
 export { splitTyped, type TypedFilter } from './typed-filter.ts';
 export { courseCell, valueCell } from './value-cell.ts';

@@ -37,8 +37,10 @@ export function exploreTable(
   request: FastifyRequest,
   view: ExploreView,
   dimension: Dimension,
-  answer: Answer,
+  given: Answer,
+  whole: Answer,
 ): Content {
+  const answer = withUnattributed(given, whole);
   const hasPrevious = answer.previousTotal !== null;
   const isPackets = answer.measure === 'packets';
   const sort = view.sorts[dimension]!;
@@ -87,15 +89,53 @@ export function exploreTable(
   });
 }
 
-function linesOf(answer: Answer): Line[] {
+/**
+ * A table of usage that says what the counters of addresses hold beside it: under an attack sensors do not attribute most packets, and
+ * port scans are no application. The row has no steps, and the total is that of the counters.
+ */
+function withUnattributed(answer: Answer, whole: Answer): Answer & { unattributed?: Line } {
+  if (answer.source !== 'applications' || whole.source !== 'addresses') return answer;
+  const isPackets = answer.measure === 'packets';
+  const amount = minus(whole.total, answer.total);
+  const size = sizeOf(whole.total, isPackets);
+  if (sizeOf(amount, isPackets) <= 0) return answer;
+  const scale = sizeOf(answer.total, isPackets) / size;
+  const { previousTotal } = answer;
+  const previous = previousTotal && whole.previousTotal && minus(whole.previousTotal, previousTotal);
+  return {
+    ...answer,
+    rows: answer.rows.map((row) => ({ ...row, share: row.share * scale })),
+    rest: answer.rest && { ...answer.rest, share: answer.rest.share * scale },
+    total: whole.total,
+    previousTotal: whole.previousTotal,
+    unattributed: {
+      ...{ label: 'unattributed, as most packets of an attack', value: null, isRest: true },
+      ...{ amount, share: 1 - scale, previous, rates: [] },
+    },
+  };
+}
+
+function minus(whole: Amount, part: Amount): Amount {
+  const left = (of: (amount: Amount) => number) => Math.max(0, of(whole) - of(part));
+  return {
+    inBytes: left((one) => one.inBytes),
+    outBytes: left((one) => one.outBytes),
+    packets: whole.packets === null ? null : left((one) => one.packets ?? 0),
+  };
+}
+
+function linesOf(answer: Answer & { unattributed?: Line }): Line[] {
   const rows = answer.rows.map((row) => {
     const { label, value } = row.key[0]!;
     return { ...row, label, value, isRest: false };
   });
-  const { rest } = answer;
-  if (!rest || rest.groups === 0) return rows;
-  const label = `the rest, ${formatCount(rest.groups)} more`;
-  return [...rows, { ...rest, label, value: null, isRest: true }];
+  const { rest, unattributed } = answer;
+  const label = `the rest, ${formatCount(rest?.groups ?? 0)} more`;
+  return [
+    ...rows,
+    ...(rest && rest.groups > 0 ? [{ ...rest, label, value: null, isRest: true }] : []),
+    ...(unattributed ? [unattributed] : []),
+  ];
 }
 
 function totalOf({ rows, total, previousTotal }: Answer): Line {

@@ -69,7 +69,13 @@ test('tables stand in the order of any column, in the URL, with totals last and 
   assert.deepEqual(largest.names, ['large.example', 'small.example']);
   assert.deepEqual(largest.sorted, ['descending Share']);
   const total = /<tfoot>[\s\S]*<\/tfoot>/.exec(largest.table)![0].replaceAll(/<[^>]+>/g, ' ');
-  assert.match(total, /Total\s+900 kB\s+200 B/);
+  assert.match(total, /Total\s+900 kB\s+5\.20 kB/);
+  const unattributed = /<tr[^>]*>(?:(?!<\/tr>)[\s\S])*unattributed[\s\S]*?<\/tr>/.exec(largest.table)![0];
+  assert.match(
+    unattributed.replaceAll(/<[^>]+>/g, ' '),
+    /unattributed, as most packets of an attack\s+100 B\s+5\.00 kB\s+0\.6 %/,
+    'what counters of addresses hold and no application is a row of its own',
+  );
   assert.deepEqual((await tableOf('&application_sort=in&application_direction=asc')).names, [
     'small.example',
     'large.example',
@@ -180,7 +186,7 @@ test('the explorer says how much the sensors’ own port scans are, and nothing 
   assert.equal(await note(`q=-address:${local}&by=none&tables=server`), counted('100 B'));
   assert.equal(
     await note('q=app:large.example&by=server&tables=port,peer'),
-    'Port scans by the sensors are no application; the counters of addresses hold them.',
+    undefined,
     'applications alone were read',
   );
   assert.equal(await note('q=address:192.0.2.99&by=server&tables=address'), undefined, 'none was counted');
@@ -230,7 +236,13 @@ test('tables beside a chart in steps of ten minutes read a day by the hour', asy
     return usual(reading, views);
   };
   await visitor.get(`${path.split('?')[0]}?range=24h&step=600&by=application&q=address:${local}`);
-  assert.deepEqual(read.sort(), ['addresses server 3600', 'applications application 600', 'pairs peer 3600']);
+  assert.deepEqual(read.sort(), [
+    // What is unattributed follows from the sum of everything, of the same reading.
+    'addresses  null',
+    'addresses server 3600',
+    'applications application 600',
+    'pairs peer 3600',
+  ]);
 });
 
 test('flows, files, the data of the chart and completion answer as well', async () => {

@@ -35,6 +35,8 @@ export interface ExplorePage {
   view: ExploreView;
   range: Range;
   answer: Answer;
+  /** The same by nothing. */
+  whole: Answer;
   /** The two further tables. */
   tables: readonly { dimension: Dimension; answer: Answer }[];
   /** Null: the chart is shown. */
@@ -64,9 +66,9 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
       ownScansNote(page),
       pictureTabs(view),
       page.flows ? exploreFlows(view, page.flows) : exploreChart(request, page),
-      view.by !== null && exploreTable(request, view, view.by, answer),
+      view.by !== null && exploreTable(request, view, view.by, answer, page.whole),
       html`<div class="side-by-side">${page.tables.map(({ dimension, answer: one }) =>
-        exploreTable(request, view, dimension, one),
+        exploreTable(request, view, dimension, one, page.whole),
       )}</div>`,
     ]),
     savedSection(view, page.saved),
@@ -106,18 +108,10 @@ function limitBanners({ answer, tables, flows }: ExplorePage): Content {
   );
 }
 
-/**
- * Counters of addresses hold the sensors' own port scans, sums of applications do not. How much that is comes from the answers of the page,
- * where one of them is of addresses; nothing is read for it.
- */
-function ownScansNote({ answer, tables, flows }: ExplorePage): Content {
-  const all = [answer, ...tables.map((one) => one.answer), ...(flows ? [flows.left] : [])];
-  const counters = all.find((one) => one.source === 'addresses');
-  if (!counters)
-    return html`<p class="hint">Port scans by the sensors are no application; the counters of addresses hold them.</p>`;
-  const amount = counters.ownScans ?? 0;
-  if (amount === 0) return '';
-  const text = counters.measure === 'packets' ? `${formatCount(amount)} packets` : formatBytes(amount);
+/** Counters of addresses hold the sensors' own port scans, sums of applications do not. */
+function ownScansNote({ whole: { ownScans, measure } }: ExplorePage): Content {
+  if (!ownScans) return '';
+  const text = measure === 'packets' ? `${formatCount(ownScans)} packets` : formatBytes(ownScans);
   return html`<p class="hint">Port scans by the sensors are ${text} of the counters of addresses. They are no application.</p>`;
 }
 

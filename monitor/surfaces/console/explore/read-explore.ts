@@ -19,7 +19,7 @@ import { type ExploreView, orderOf, readView } from './explore-view.ts';
 
 /** Lines of the tables beside the chart. */
 const tableRows = 10;
-const flowRows = 200;
+const flowRows = 1000;
 const fileRows = 1000;
 
 const askingOf = (request: FastifyRequest, signal?: AbortSignal): Asking => ({
@@ -43,16 +43,19 @@ export async function readPage(
   const shown = { ...view, query: { ...view.query, ...more } };
   const tableQueries = view.tables.map((one) => tableQuery(view, one, isFile ? fileRows : tableRows));
   const flowQueries = view.tab === 'flows' ? flowsBy.map((by) => flowsOf(view.query, by)) : [];
-  const queries = [shown.query, ...tableQueries, ...flowQueries];
+  // What the counters of addresses hold, beside a table of applications.
+  const wholeQuery: Query = { ...view.query, by: [], step: null };
+  const queries = [shown.query, wholeQuery, ...tableQueries, ...flowQueries];
   const answers = await deps.explorer.exploreTogether(queries, asking);
-  const tables = view.tables.map((dimension, i) => ({ dimension, answer: answers[1 + i]! }));
-  const [left, right] = answers.slice(1 + tables.length);
-  const flows = left && right ? { left, right } : null;
+  const whole = answers[1]!;
+  const tables = view.tables.map((dimension, i) => ({ dimension, answer: answers[2 + i]! }));
+  const [servers, left, right] = answers.slice(2 + tables.length);
+  const flows = servers && left && right ? { servers, left, right } : null;
   const chart = await readShown(deps, shown, answers[0]!, nowMs);
   const saved = { views: await deps.savedViews.list(siteId), viewer: viewerOf(request) };
   const range = pickedRange(values, chart.answer, nowMs);
   const inOperations = await readOperationsLink(deps.signOn);
-  return { view, saved, range, ...chart, tables, flows, inOperations, nowMs };
+  return { view, saved, range, ...chart, whole, tables, flows, inOperations, nowMs };
 }
 
 /** What a table beside the chart asks. */
@@ -60,8 +63,9 @@ export const tableQuery = ({ query, sorts }: ExploreView, dimension: Dimension, 
   ...{ ...query, by: [dimension], order: orderOf(sorts[dimension] ?? null), step: courseStep(query), top },
 });
 
-/** From server to application, and from application to peer. */
+/** Servers, from server to application, and from application to peer. */
 const flowsBy: readonly (readonly Dimension[])[] = [
+  ['server'],
   ['server', 'application'],
   ['application', 'peer'],
 ];

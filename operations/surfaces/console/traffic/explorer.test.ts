@@ -222,7 +222,9 @@ test('the chart has parts and the rest, in and out with the period before, and c
   assert.deepEqual(await complete('app:x customer:bi'), ['app:x customer:Birch']);
   assert.deepEqual(await complete('app:git'), ['app:git.example']);
   const flows = await (await get('?tab=flows')).text();
-  assert.match(flows, /Customer Birch, 30\.\d+ kB/);
+  // As in the tables: what no application is known of is in the picture too.
+  assert.match(flows, /Customer Birch, 180 kB/);
+  assert.match(flows, /Application Unattributed/);
   assert.match(flows, /Application git\.example/);
 });
 

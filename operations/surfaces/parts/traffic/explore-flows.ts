@@ -1,6 +1,6 @@
 /** Flows of the range: customer to server to application, as far as applications are kept. */
-import type { Exploration, Flow } from '#operations/protect/index.ts';
-import { type FlowEnd, type FlowPair, flowGraph, flowNamesMax } from '#service-kit/explorer/index.ts';
+import type { Exploration, RankedValue } from '#operations/protect/index.ts';
+import { type FlowEnd, type FlowPair, flowGraph, unattributedPairs } from '#service-kit/explorer/index.ts';
 import { type Content, formatBytes, sankey } from '#service-kit/pages/index.ts';
 import { nothingIn } from './explore-tables.ts';
 import { type ExplorerPlace, nameOf } from './place.ts';
@@ -9,31 +9,38 @@ import { onlyHref, type TrafficView } from './traffic-view.ts';
 /** Flows that are read, largest first. */
 const flowsMax = 2_000;
 
-const endOf = ({ label, value }: { label: string; value: string }): FlowEnd => ({ key: value, label, value });
+const endOf = ({ label, value }: { label: string; value: string | null }): FlowEnd => ({
+  key: value ?? `(${label})`,
+  ...{ label, value },
+});
 
-/** Pairs of neighbouring columns; each server's flows are summed to those of its customer. */
+/** Pairs of neighbouring columns. Each server has its whole traffic, of which applications hold a part. */
 export async function readFlows(explored: Exploration, place: ExplorerPlace): Promise<FlowPair[]> {
-  const flows = await explored.flows(flowsMax);
+  const limit = Math.max(1, explored.servers.length);
   const hasCustomers = place.flowColumns[0] === 'customer';
+  const [flows, servers, customers] = await Promise.all([
+    explored.flows(flowsMax),
+    explored.rank('server', { limit }),
+    hasCustomers ? explored.rank('customer', { limit }) : null,
+  ]);
   const last = place.flowColumns.length - 2;
-  const pairs = flows.map(({ server, application, bytes }) => ({
+  const sizeOf = (row: RankedValue) => row.inboundBytes + row.outboundBytes;
+  const totals = servers.rows.map((row) => ({ from: endOf(row), size: sizeOf(row) }));
+  const known = flows.map(({ server, application, bytes }) => ({
     ...{ column: last, from: endOf(server), to: endOf(application), size: bytes },
   }));
-  if (!hasCustomers) return pairs;
-  const sums = Map.groupBy(flows, ({ customer, server }) => JSON.stringify([customer.value, server.value]));
-  const first = [...sums.values()].map((of: Flow[]) => ({
-    column: 0,
-    from: endOf(of[0]!.customer),
-    to: endOf(of[0]!.server),
-    size: of.reduce((sum, flow) => sum + flow.bytes, 0),
-  }));
-  return [...first, ...pairs];
+  const customerOf = new Map(customers?.rows.map((row) => [row.tenantId, endOf(row)]));
+  const first = servers.rows.flatMap((row) => {
+    const from = customerOf.get(row.tenantId);
+    return from ? [{ column: 0, from, to: endOf(row), size: sizeOf(row) }] : [];
+  });
+  return [...first, ...known, ...unattributedPairs(last, totals, known)];
 }
 
 export function exploreFlows(place: ExplorerPlace, view: TrafficView, pairs: readonly FlowPair[]): Content {
   const columns = place.flowColumns;
   const graph = flowGraph(pairs, {
-    top: columns.map((_, column) => largest(pairs, column)),
+    columns: columns.length,
     colourColumn: columns.length - 1,
     nameOf: (column) => nameOf(columns[column]!),
     hrefOf: (column, value) => onlyHref(view, columns[column]!, value),
@@ -44,19 +51,8 @@ export function exploreFlows(place: ExplorerPlace, view: TrafficView, pairs: rea
     columns: columns.map(nameOf),
     ...graph,
     format: formatBytes,
-    source: 'applications, which are shown for 24 hours',
+    source:
+      'counters of addresses; unattributed: no application is known, as of most packets of an attack, port scans, or before 24 hours',
     emptyText: nothingIn(view),
   });
-}
-
-/** The largest values of a column, by what goes through them. */
-function largest(pairs: readonly FlowPair[], column: number): Map<string, number> {
-  const sums = new Map<string, number>();
-  // A column in the middle is counted once, from its left.
-  const isCounted = (pair: FlowPair) => pair.column === (column === 0 ? 0 : column - 1);
-  for (const pair of pairs.filter(isCounted)) {
-    const { key } = column === 0 ? pair.from : pair.to;
-    sums.set(key, (sums.get(key) ?? 0) + pair.size);
-  }
-  return new Map([...sums].sort(([, a], [, b]) => b - a).slice(0, flowNamesMax));
 }

@@ -121,6 +121,7 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
     evidence,
     captures: config.captures,
     spool,
+    stateDirectory,
     reporter,
     clock,
     onCommitted: () => {

@@ -11,7 +11,7 @@ import { createHostTime, type HostTime } from '#sensor/host-time/index.ts';
 import { downgradeForMonitor, type SensorPlan } from '#sensor/plan/index.ts';
 import { type CaptureGroup, type CaptureState, createCaptureGroup } from './capture-group.ts';
 import type { CaptureSpec } from './capture-spec.ts';
-import type { LocalWindow } from './merge-windows.ts';
+import { cutWindow, type LocalWindow } from './merge-windows.ts';
 import {
   createMinuteCollector,
   type MinuteCollector,
@@ -29,6 +29,8 @@ const mayAppear = new Set(['capture.no_interface', 'capture.interface_gone']);
 export interface CollectionOptions {
   captures: readonly CaptureSpec[];
   spool: MinuteCollectorOptions['spool'];
+  /** Where the running minute is kept for the next start; absent where minutes are only displayed. */
+  stateDirectory?: string;
   reporter: Reporter;
   clock?: Clock;
   hostTime?: HostTime;
@@ -74,13 +76,17 @@ export function createCollection(options: CollectionOptions): Collection {
         const { name, role, isListening } = group.state();
         return role === 'bridge' && isListening ? [name] : [];
       }),
-    onWindow: (window) => options.onWindow?.(window),
+    onWindow(window) {
+      collector.window(window);
+      options.onWindow?.(cutWindow(window));
+    },
   });
   const collector = createMinuteCollector({
     captures: options.captures.map((spec) => spec.name),
     spool,
     reporter,
     bootId: hostTime.bootId,
+    ...(options.stateDirectory && { stateDirectory: options.stateDirectory }),
     onCommitted: options.onCommitted,
     records: options.records ?? [],
     settle: (minutes) => settler.settle(minutes),

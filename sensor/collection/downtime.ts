@@ -3,8 +3,15 @@
  * was never set, the length of the downtime is unknown until it is.
  */
 import type { Reporter } from '#common/reporter/index.ts';
+import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { clockStepMs, type Moment, setClockFrom } from '#sensor/host-time/index.ts';
-import { type CommittedBy, type MinuteRange, missingBetween, type Spool } from '#sensor/spool/index.ts';
+import {
+  type CommittedBy,
+  type MinuteRange,
+  missingBetween,
+  type Spool,
+  subtractRanges,
+} from '#sensor/spool/index.ts';
 import type { TimelineCommits } from './timeline-commits.ts';
 import { isoMinute, minuteOf, type Timeline } from './timelines.ts';
 
@@ -28,8 +35,11 @@ export class Downtime {
     this.#deps = deps;
   }
 
-  /** The sensor starts, with this timeline: commits the gap since the last covered minute. */
-  nameAtStart(first: Timeline, now: Moment): void {
+  /**
+   * The sensor starts, with this timeline: commits the gap since the last covered minute, and what a killed sensor left of
+   * minutes that are over.
+   */
+  nameAtStart(first: Timeline, now: Moment, recovered: readonly TelemetryMinute[]): void {
     const { spool, bootId } = this.#deps;
     const thisMinute = minuteOf(now.wallMs);
     const last = spool.lastStampedBy();
@@ -39,9 +49,9 @@ export class Downtime {
       return;
     }
     if (thisMinute < setClockFrom) this.#unnamedStartMs = now.uptimeMs;
-    if (isSameBoot)
-      this.#name(first, missingBetween(last.throughMinute, thisMinute), last.throughMinute + 60);
-    else this.#name(first, missingBetween(this.#committedBefore(thisMinute), thisMinute), thisMinute);
+    const before = isSameBoot ? last.throughMinute : this.#committedBefore(thisMinute);
+    const since = isSameBoot ? last.throughMinute + 60 : thisMinute;
+    this.#name(first, missingBetween(before, thisMinute), since, recovered);
   }
 
   /** The clock was set: commits the gap of a start before that. */
@@ -63,14 +73,29 @@ export class Downtime {
   }
 
   /** `since`: the first minute of this clock; an earlier clock reported the time before. */
-  #name(timeline: Timeline, missing: MinuteRange | null, since: number): void {
-    if (!missing) return;
-    const [from, to] = missing;
-    this.#deps.reporter.warn('minutes were missed while the sensor was down', {
-      from: isoMinute(from),
-      to: isoMinute(to),
-    });
-    this.#deps.commits.commitGap(timeline, missing, 'sensor_down', since);
+  #name(
+    timeline: Timeline,
+    missing: MinuteRange | null,
+    since: number,
+    recovered: readonly TelemetryMinute[] = [],
+  ): void {
+    const kept = Map.groupBy(recovered, (one) => one.minute);
+    const known = [...kept.keys()].map((minute): MinuteRange => [minute, minute]);
+    const gaps = missing ? subtractRanges([missing], known, Number.NEGATIVE_INFINITY) : [];
+    // In their order: what a death in between leaves uncommitted is after the last commit.
+    for (const range of [...gaps, ...known].sort(([a], [b]) => a - b)) {
+      const [from, to] = range;
+      const parts = kept.get(from);
+      if (parts) {
+        this.#deps.commits.commitRecovered(timeline, parts, Math.min(since, from));
+        continue;
+      }
+      this.#deps.reporter.warn('minutes were missed while the sensor was down', {
+        from: isoMinute(from),
+        to: isoMinute(to),
+      });
+      this.#deps.commits.commitGap(timeline, range, 'sensor_down', since);
+    }
   }
 
   /**

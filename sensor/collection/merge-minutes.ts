@@ -73,9 +73,16 @@ export function mergeMembers(
   };
 }
 
-/** Joins two consecutive parts of one capture's minute; the minute stays partial. */
-export function joinParts(first: TelemetryMinute, second: TelemetryMinute): TelemetryMinute {
-  const keys = new Map(first.hosts.map((host) => [host.address, host.deviceKey]));
+/**
+ * Joins two consecutive parts of one capture's minute; the minute stays partial. `knowsOwners`: false for a first part
+ * that has no owners of addresses, so that it has no say in them.
+ */
+export function joinParts(
+  first: TelemetryMinute,
+  second: TelemetryMinute,
+  knowsOwners = true,
+): TelemetryMinute {
+  const keys = new Map(knowsOwners ? first.hosts.map((host) => [host.address, host.deviceKey]) : []);
   const hosts = addHosts([...first.hosts, ...second.hosts], (host) => {
     // Parts that disagree about the owner, or do not know it, clear the key (NET-2.2.9).
     const earlier = keys.get(host.address);

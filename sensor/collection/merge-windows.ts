@@ -1,4 +1,4 @@
-/** Merges the live windows of a capture's fanout members, within the live limits (NET-8). */
+/** Merges the live windows of a capture's fanout members, and cuts them to the live limits (NET-8). */
 import { type LiveHost, type LiveWindow, liveHostsMax } from '#contracts/sensor-api/live.ts';
 import type { WindowApplication, WindowReport } from '#sensor/capture/index.ts';
 import type { CaptureRole } from './capture-spec.ts';
@@ -36,11 +36,17 @@ export function mergeWindows(
     startedAtMs: members[0]!.startedAtMs,
     observedMs: Math.min(...members.map((member) => member.observedMs)),
     totals: addTotals(members.map((member) => member.totals)),
-    hosts: ranked.slice(0, liveHostsMax),
-    hostsLeftOut: Math.max(0, ranked.length - liveHostsMax),
+    hosts: ranked,
+    hostsLeftOut: 0,
     applications: addApplications(members.flatMap((member) => member.applications)),
     spoofed: [...new Set(members.flatMap((member) => member.spoofed))],
   };
+}
+
+/** The window as it is sent. */
+export function cutWindow<T extends LiveWindow>(window: T): T {
+  const hosts = window.hosts.slice(0, liveHostsMax);
+  return { ...window, hosts, hostsLeftOut: window.hosts.length - hosts.length };
 }
 
 function addApplications(rows: readonly WindowApplication[]): WindowApplication[] {

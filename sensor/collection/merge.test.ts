@@ -6,7 +6,7 @@ import type { HostCounters, MinuteReport, UsageRow, WindowReport } from '#sensor
 import { emptyTotals } from '#sensor/capture/totals.ts';
 import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
 import { joinParts, mergeMembers } from './merge-minutes.ts';
-import { mergeWindows } from './merge-windows.ts';
+import { cutWindow, mergeWindows } from './merge-windows.ts';
 
 const noMacs: ReadonlySet<string> = new Set();
 const guest = '52:54:00:00:00:01';
@@ -120,7 +120,8 @@ test('NET-8: a live window has at most 1,000 host rows, allocations first, then 
     spoofed: [],
   });
   const members = [window(hosts), window(hosts.slice(0, 3))];
-  const merged = mergeWindows(members, { name: 'br0', role: 'bridge' }, (address) => address === '10.0.0.1');
+  const isProtected = (address: string) => address === '10.0.0.1';
+  const merged = cutWindow(mergeWindows(members, { name: 'br0', role: 'bridge' }, isProtected));
   assert.equal(merged.hosts.length, liveHostsMax);
   assert.equal(merged.hostsLeftOut, 500);
   assert.deepEqual(merged.hosts[0], { address: '10.0.0.1', rxBytes: 22, txBytes: 2, packets: 2 });

@@ -1,73 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CodedError } from '#common/errors/index.ts';
-import { silentReporter } from '#common/reporter/index.ts';
-import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { Moment } from '#sensor/host-time/index.ts';
-import type { CommittedBy } from '#sensor/spool/index.ts';
+import { at, collectorFixture as fixture, ms } from '#sensor/testing/collector-fixture.ts';
 import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
 import { steadyMoment } from '#sensor/testing/steady-moment.ts';
-import { createMinuteCollector } from './minute-collector.ts';
-
-const at = (index: number) => firstMinute + index * 60;
-const ms = (index: number, seconds = 0) => (at(index) + seconds) * 1000;
-
-interface Commit {
-  minutes: string[];
-  gaps: string[];
-}
-
-const showGap = (gap: TelemetryGap) => {
-  const index = (minute: number) => (minute - firstMinute) / 60;
-  const range = gap.fromMinute === gap.toMinute ? '' : `-${index(gap.toMinute)}`;
-  return `${index(gap.fromMinute)}${range} ${gap.capture || 'all'} ${gap.reason}`;
-};
-
-/** A collector over an in-memory spool with the real spool's rule for covered minutes. */
-function fixture(options: { captures?: string[]; covered?: number[]; last?: CommittedBy } = {}) {
-  const commits: Commit[] = [];
-  const names: string[] = [];
-  const covered = new Set((options.covered ?? []).map(at));
-  let isFull = false;
-  const collector = createMinuteCollector({
-    captures: options.captures ?? ['eth0'],
-    reporter: silentReporter,
-    bootId: 'boot',
-    onCommitted: () => {},
-    spool: {
-      append(minutes, gaps, extras) {
-        if (isFull) throw new CodedError('spool.full', 'full');
-        assert.ok(!names.includes(extras!.commit!), 'a commit is made twice');
-        names.push(extras!.commit!);
-        for (const { minute } of minutes) covered.add(minute);
-        for (const gap of gaps) for (let m = gap.fromMinute; m <= gap.toMinute; m += 60) covered.add(m);
-        commits.push({
-          minutes: minutes.map(
-            (one) => `${(one.minute - firstMinute) / 60} ${one.capture} ${one.observedMs}`,
-          ),
-          gaps: gaps.map(showGap),
-        });
-      },
-      lastCommit: () => names.at(-1) ?? null,
-      lastStampedBy: () => options.last ?? null,
-      coveredBefore(minute) {
-        const before = [...covered].filter((one) => one < minute);
-        return before.length > 0 ? before.reduce((a, b) => Math.max(a, b)) : null;
-      },
-    },
-  });
-  return {
-    commits,
-    collector,
-    setFull(full: boolean) {
-      isFull = full;
-    },
-    report(index: number, observedMs = 60_000, capture = 'eth0', reason: GapReason | null = null) {
-      const minute: TelemetryMinute = { ...sampleMinute(at(index), 1, observedMs), capture };
-      collector.report(minute, reason);
-    },
-  };
-}
 
 /** A sensor that starts for the first time, in the middle of minute 0. */
 function started(options: Parameters<typeof fixture>[0] = {}) {

@@ -11,6 +11,7 @@ import { clockStepMs, type Moment, offsetOf } from '#sensor/host-time/index.ts';
 import type { Spool } from '#sensor/spool/index.ts';
 import { type Commits, createCommits, gapOf } from './commits.ts';
 import { Downtime } from './downtime.ts';
+import type { LocalWindow } from './merge-windows.ts';
 import type { AnyRecordSource } from './ready-records.ts';
 import { TimelineCommits } from './timeline-commits.ts';
 import {
@@ -24,6 +25,7 @@ import {
   silentThrough,
   type Timeline,
 } from './timelines.ts';
+import { UnfinishedMinutes } from './unfinished-minutes.ts';
 
 /** How late the reports of a minute may come. */
 const latenessMs = 2000;
@@ -36,6 +38,8 @@ export interface MinuteCollectorOptions {
   reporter: Reporter;
   /** Id of the kernel boot that the uptime belongs to; absent when stamps need not outlive the process. */
   bootId?: string;
+  /** Keeps the running minute for the next start; absent where minutes are only displayed. */
+  stateDirectory?: string;
   /** What is committed of the reports of one minute; all of it by default. */
   settle?(minutes: TelemetryMinute[]): TelemetryMinute[];
   /** Records of other parts for the next commit. */
@@ -56,6 +60,8 @@ export interface MinuteCollector {
   failed(capture: string): void;
   /** A closed minute of a capture; `reason` says why it is incomplete. */
   report(minute: TelemetryMinute, reason: GapReason | null): void;
+  /** A live window of a capture: what is left of its minute if the sensor is killed. */
+  window(window: LocalWindow): void;
   /** Commits complete minutes. Call about twice a second. */
   tick(now: Moment): void;
   /** Commits all reports. */
@@ -75,6 +81,8 @@ class Collector implements MinuteCollector {
   readonly #commits: Commits;
   readonly #timelineCommits: TimelineCommits;
   readonly #downtime: Downtime;
+  readonly #unfinished: UnfinishedMinutes;
+  readonly #bootId: string;
   /** Unfinished timelines, the newest last. */
   #timelines: Timeline[] = [];
   /** The minute in which the sensor started, by the clock of then. */
@@ -84,8 +92,10 @@ class Collector implements MinuteCollector {
   #ticksWaited = 0;
 
   constructor(options: MinuteCollectorOptions) {
-    const { captures, spool, reporter, bootId = '' } = options;
+    const { captures, spool, reporter, bootId = '', stateDirectory = null } = options;
     this.#reporter = reporter;
+    this.#bootId = bootId;
+    this.#unfinished = new UnfinishedMinutes({ stateDirectory, spool, reporter });
     this.#progress = new Map(
       captures.map((name) => [name, { isListening: false, timeline: null, nextMinute: 0 }]),
     );
@@ -109,7 +119,12 @@ class Collector implements MinuteCollector {
     this.#lastTickMs = now.uptimeMs;
     const first = createTimeline(offsetOf(now), this.#firstMinute);
     this.#timelines = [first];
-    this.#downtime.nameAtStart(first, now);
+    const recovered = this.#unfinished.recover({ bootId: this.#bootId, offsetMs: first.offsetMs });
+    const isOver = ({ minute }: TelemetryMinute) => minute < this.#firstMinute;
+    this.#downtime.nameAtStart(first, now, recovered.filter(isOver));
+    for (const minute of recovered.filter((one) => !isOver(one)))
+      keepReport(first, { minute, reason: 'sensor_down', isRecovered: true });
+    this.#save();
   }
 
   listening(capture: string, sinceMs: number, offsetMs: number): void {
@@ -138,8 +153,19 @@ class Collector implements MinuteCollector {
     this.#timelineCommits.commit(timeline, { minutes: [minute], gaps, range });
   }
 
+  window(window: LocalWindow): void {
+    const current = this.#current();
+    const isCurrent = this.#progress.get(window.capture)?.timeline === current;
+    if (isCurrent && minuteOf(window.startedAtMs) >= current.cursor) this.#unfinished.add(window);
+  }
+
   tick(now: Moment): void {
     this.#commits.tick();
+    this.#commitComplete(now);
+    this.#save();
+  }
+
+  #commitComplete(now: Moment): void {
     const offsetMs = offsetOf(now);
     const isSame = Math.abs(this.#current().offsetMs - offsetMs) < clockStepMs;
     const timeline = isSame ? this.#current() : this.#beginTimeline(offsetMs, now.wallMs);
@@ -158,6 +184,12 @@ class Collector implements MinuteCollector {
     this.#commits.finish([cursor, cursor]);
   }
 
+  #save(): void {
+    const { cursor, offsetMs } = this.#current();
+    this.#unfinished.dropBefore(cursor);
+    this.#unfinished.save({ bootId: this.#bootId, offsetMs });
+  }
+
   #current(): Timeline {
     return this.#timelines.at(-1)!;
   }
@@ -169,6 +201,7 @@ class Collector implements MinuteCollector {
     const passedMs = wallMs - offsetMs - this.#lastTickMs;
     const made = createTimeline(offsetMs, minuteOf(passedMs < 60_000 ? wallMs : wallMs - passedMs));
     this.#timelines.push(made);
+    this.#unfinished.clear();
     this.#reporter.warn('the clock of this host was set', {
       by_seconds: Math.round((offsetMs - before.offsetMs) / 1000),
       minute: isoMinute(made.since),

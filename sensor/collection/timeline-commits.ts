@@ -43,6 +43,13 @@ export class TimelineCommits {
     this.commit(timeline, { minutes, gaps: this.#gapsOf(minute, reports), range: [minute, minute] });
   }
 
+  /** Commits what a killed sensor left of one minute: a part of it, of each capture. */
+  commitRecovered(timeline: Timeline, minutes: TelemetryMinute[], since: number): void {
+    const { minute } = minutes[0]!;
+    const gaps = this.#deps.captures.map((name) => gapOf(minute, minute, name, 'sensor_down'));
+    this.commit(timeline, { minutes, gaps, range: [minute, minute] }, since);
+  }
+
   /** Commits the reports of a timeline, and the gaps between its minutes. */
   flush(timeline: Timeline): void {
     for (const minute of [...timeline.pending.keys()].sort((a, b) => a - b)) {

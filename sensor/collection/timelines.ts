@@ -10,6 +10,8 @@ import { joinParts } from './merge-minutes.ts';
 export interface Reported {
   minute: TelemetryMinute;
   reason: GapReason | null;
+  /** What a killed sensor left of it: it has no owners of addresses. */
+  isRecovered?: true;
 }
 
 /** A period between two clock steps. */
@@ -48,15 +50,19 @@ export function findTimeline(timelines: readonly Timeline[], offsetMs: number): 
 }
 
 /** Keeps a report until its minute is committed. Parts of one capture's minute add up to a partial minute. */
-export function keepReport(timeline: Timeline, { minute, reason }: Reported): void {
+export function keepReport(timeline: Timeline, reported: Reported): void {
+  const { minute, reason } = reported;
   const reports = timeline.pending.get(minute.minute) ?? new Map<string, Reported>();
   timeline.pending.set(minute.minute, reports);
   const earlier = reports.get(minute.capture);
   reports.set(
     minute.capture,
     earlier
-      ? { minute: joinParts(earlier.minute, minute), reason: earlier.reason ?? reason ?? 'capture_failed' }
-      : { minute, reason },
+      ? {
+          minute: joinParts(earlier.minute, minute, !earlier.isRecovered),
+          reason: earlier.reason ?? reason ?? 'capture_failed',
+        }
+      : reported,
   );
 }
 

@@ -10,7 +10,7 @@
  * and which are urgent, their kinds say (`record-kind.ts`).
  */
 
-export { type MinuteRange, missingBetween } from './minute-ranges.ts';
+export { type MinuteRange, missingBetween, subtractRanges } from './minute-ranges.ts';
 export type { OtherRecords, RecordKind, RecordSource } from './record-kind.ts';
 export type { Shift } from './restamp.ts';
 export { namesCommon } from './settle.ts';
@@ -22,4 +22,5 @@ export type {
   Spool,
   SpoolStatus,
 } from './spooled-upload.ts';
+export { isSameClock } from './stamp-runs.ts';
 export type { CommittedBy, StampedBy } from './stamps.ts';

@@ -13,6 +13,7 @@ const sockDatagram = 2;
 const sockCloexec = 0o2000000;
 const dontWait = 0x40;
 const noSignal = 0x4000;
+const pingEveryMs = 10_000;
 
 export interface SupervisionOptions {
   /** Path of the socket; a leading `@` means an abstract socket. Null without a service manager. */
@@ -41,8 +42,9 @@ export function createSupervision(options: SupervisionOptions): Supervision {
       } catch (error) {
         reporter.warn('the service manager can not be notified', { why: describeError(error) });
       }
-      // Half of the time, as the protocol advises. A blocked main thread sends nothing and is restarted.
-      if (watchdogMs) timer = setInterval(() => send('WATCHDOG=1'), watchdogMs / 2);
+      // At least at half of the time, as the protocol advises. A blocked main thread sends nothing and is restarted; one that
+      // stands still for less than the limit must not be, whenever it sent last.
+      if (watchdogMs) timer = setInterval(() => send('WATCHDOG=1'), Math.min(pingEveryMs, watchdogMs / 2));
     },
     async stop() {
       if (timer) clearInterval(timer);

@@ -7,6 +7,8 @@ import { uniqueName } from '#sensor/testing/link-names.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 import { createSupervision } from './index.ts';
 
+const dontWait = 0x40;
+
 /** A service manager's socket; `receive` waits for one datagram. */
 function listen(path: string) {
   const c = koffi.load(null);
@@ -28,6 +30,12 @@ function listen(path: string) {
       });
       return bytes.toString('utf8', 0, length);
     },
+    /** Datagrams that have come. */
+    count(): number {
+      let count = 0;
+      while (recv(fd, bytes, bytes.length, dontWait) >= 0) count += 1;
+      return count;
+    },
     close: () => close(fd),
   };
 }
@@ -44,6 +52,18 @@ test('the service manager is notified when the sensor is ready, and regularly th
     await part.stop();
     manager.close();
   }
+});
+
+test('the service manager is notified every ten seconds, so that a sensor that stands still for 100 s of 120 goes on', async (t) => {
+  const path = join(temporaryFolder(t), 'notify');
+  const manager = listen(path);
+  const part = createSupervision({ notifySocket: path, watchdogMs: 120_000, reporter: silentReporter });
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  await part.start();
+  t.mock.timers.tick(60_000);
+  assert.equal(manager.count(), 6);
+  await part.stop();
+  manager.close();
 });
 
 test('without a service manager, or with one that is gone, the sensor continues', async (t) => {

@@ -1,7 +1,6 @@
 /** A small HTTP server instead of the monitor, for answers that the real one gives only in failures. */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { TestContext } from 'node:test';
 import {
   decodeUpload,
   decompressUpload,
@@ -35,7 +34,7 @@ const scansPath = '/agent/v1/port-scans';
 
 /** Starts the server; `answer` decides on each request, of scans only where it `plansScans`. */
 export async function startFakeMonitor(
-  t: TestContext,
+  t: { after(end: () => void): void },
   answer: (request: ReceivedRequest, index: number) => FakeAnswer,
   { plansScans = false } = {},
 ): Promise<FakeMonitor> {

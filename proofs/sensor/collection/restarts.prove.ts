@@ -1,0 +1,215 @@
+/**
+ * Proof by restarting a whole sensor under traffic on a veth, as an upgrade does, and by killing it: every frame is counted
+ * once but those of the seconds in which nothing listened, and these seconds are named.
+ *
+ * Each frame has its own local address, so that it is known which frames were heard. The sender's ledger says when each was
+ * sent. Needs root.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import {
+  decodeUpload,
+  decompressUpload,
+  type TelemetryUpload,
+} from '#contracts/sensor-api/telemetry-codec.ts';
+import { storeIdentity } from '#sensor/enrolment/identity-file.ts';
+import { recordKinds } from '#sensor/records/index.ts';
+import { createSpool } from '#sensor/spool/index.ts';
+import { receiptFor, startFakeMonitor, uploadIn } from '#sensor/testing/fake-monitor.ts';
+import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
+import { uniqueName } from '#sensor/testing/link-names.ts';
+import { type Interruption, judgeRestarts, restartPlants, type SentFrame } from './judge-restarts.ts';
+
+export const name = 'sensor-restarts';
+
+const everyMs = 20_000;
+const sendEveryMs = 20;
+/** A killed sensor loses the live window it was in, and what had not reached the disk. */
+const lostByKillMs = 11_500;
+const childPath = fileURLToPath(new URL('./restarted-sensor.ts', import.meta.url));
+const plan = { plan_version: 1, local_cidrs: ['10.0.0.0/8'], protected_targets: [] };
+
+export interface RestartOptions {
+  /** Restarts. */
+  n: number;
+  report(line: string): void;
+}
+
+/** `n` restarts, one every 20 s; then a fifth as many kills. */
+export async function prove({ n, report }: RestartOptions) {
+  const restarts = await interruptSensor({ n, signal: 'SIGTERM', everyMs, report });
+  const kills = await interruptSensor({ n: Math.ceil(n / 5), signal: 'SIGKILL', everyMs, report });
+  const offences = [...restarts.verdict.offences, ...kills.verdict.offences];
+  for (const offence of offences) report(offence);
+  const names = Object.keys(restartPlants) as (keyof typeof restartPlants)[];
+  const caught = names.filter((plant) => {
+    const planted = judgeRestarts(
+      restartPlants[plant]([...restarts.uploads]),
+      restarts.frames,
+      restarts.interruptions,
+    );
+    report(`planted ${plant}: ${planted.offences[0] ?? 'NOT NOTICED'}`);
+    return planted.offences.length > 0;
+  });
+  const { heardFrames, heardBytes, deafMs } = restarts.verdict;
+  const seconds = (ms: number) => (ms / 1000).toFixed(1);
+  return {
+    claim:
+      `restarted every ${everyMs / 1000} s under traffic on a veth: each of ${heardFrames} frames (${heardBytes} bytes) is counted once, ` +
+      `and all others were sent while nothing listened, at most ${seconds(Math.max(...deafMs))} s a restart, which are named; ` +
+      `killed ${Math.ceil(n / 5)} times: at most ${seconds(Math.max(...kills.verdict.deafMs))} s`,
+    tried: n + Math.ceil(n / 5),
+    failures: offences.length,
+    plantedBugsCaught: `${caught.length} of ${names.length}`,
+  };
+}
+
+export interface InterruptOptions extends RestartOptions {
+  signal: 'SIGTERM' | 'SIGKILL';
+  everyMs: number;
+}
+
+/** Ends and starts a sensor again and again while frames are sent, and judges what it uploaded and what waits. */
+export async function interruptSensor({ n, signal, everyMs, report }: InterruptOptions) {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-restarts-'));
+  const ends: (() => void)[] = [() => rmSync(folder, { recursive: true, force: true })];
+  const uploads: TelemetryUpload[] = [];
+  const interruptions: Interruption[] = [];
+  try {
+    const { here, there } = makePair(ends);
+    const monitor = await startFakeMonitor({ after: (end: () => void) => ends.push(end) }, (request) => {
+      if (request.method === 'GET') return { status: 200, body: plan };
+      uploads.push(uploadIn(request));
+      return receiptFor(request);
+    });
+    storeIdentity(folder, {
+      sensorId: 1,
+      siteId: 1,
+      siteName: 'proof',
+      credential: `svcsen_1_${'s'.repeat(43)}`,
+    });
+    const sender = startSending(there, ends);
+    let sensor = startSensor({ folder, interfaceName: here, url: monitor.url }, ends);
+    const begun = Date.now();
+    await sensor.listens;
+    interruptions.push({ fromMs: 0, toMs: Date.now() });
+    for (let i = 1; i <= n; i += 1) {
+      await wait(Math.max(0, begun + i * everyMs - Date.now()));
+      const stoppedMs = Date.now();
+      sensor.child.kill(signal);
+      await sensor.gone;
+      sensor = startSensor({ folder, interfaceName: here, url: monitor.url }, ends);
+      await sensor.listens;
+      const fromMs = signal === 'SIGKILL' ? stoppedMs - lostByKillMs : stoppedMs;
+      interruptions.push({ fromMs, toMs: Date.now() });
+      report(`${signal} ${i} of ${n}: listens again after ${Date.now() - stoppedMs} ms`);
+    }
+    await wait(everyMs);
+    interruptions.push({ fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY });
+    sensor.child.kill('SIGTERM');
+    await sensor.gone;
+    const frames = sender.stop();
+    const arrived = [...uploads, ...readPending(folder)];
+    const distinct = [...new Map(arrived.map((one) => [`${one.spoolId} ${one.sequence}`, one])).values()];
+    return {
+      verdict: judgeRestarts(distinct, frames, interruptions),
+      uploads: distinct,
+      frames,
+      interruptions,
+    };
+  } finally {
+    for (const end of ends.reverse()) end();
+  }
+}
+
+/** What waits in the spool of a sensor that has ended. */
+function readPending(directory: string): TelemetryUpload[] {
+  const spool = createSpool({
+    ...{ directory, bytesMax: 160 << 20, sensorVersion: '', kinds: recordKinds },
+    ...{ clock: systemClock, reporter: silentReporter },
+  });
+  spool.open();
+  const uploads: TelemetryUpload[] = [];
+  for (let upload = spool.oldest(); upload; upload = spool.oldest()) {
+    uploads.push(decodeUpload(decompressUpload(upload.body, 'zstd')));
+    spool.acknowledge(upload, 'accepted');
+  }
+  spool.close();
+  return uploads;
+}
+
+/** Two ends of a wire without other traffic. */
+function makePair(ends: (() => void)[]): { here: string; there: string } {
+  const [here, there] = [uniqueName(), uniqueName()];
+  const ip = (...words: string[]) => {
+    const { status, stderr } = spawnSync('ip', words, { encoding: 'utf8' });
+    if (status !== 0) throw new Error(`ip ${words.join(' ')}: ${stderr}`);
+  };
+  ip('link', 'add', here, 'type', 'veth', 'peer', 'name', there);
+  ends.push(() => spawnSync('ip', ['link', 'del', here]));
+  for (const end of [here, there]) {
+    spawnSync('sh', ['-c', `echo 1 > /proc/sys/net/ipv6/conf/${end}/disable_ipv6`]);
+    ip('link', 'set', end, 'arp', 'off', 'up');
+  }
+  return { here, there };
+}
+
+/** Sends frames of changing size at a steady pace. `stop` returns the ledger. */
+function startSending(interfaceName: string, ends: (() => void)[]): { stop(): SentFrame[] } {
+  const sender = openFrameSender(interfaceName);
+  const frames: SentFrame[] = [];
+  const timer = setInterval(() => {
+    const number = frames.length;
+    const address = `10.${1 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`;
+    const datagram = udp4(address, '198.51.100.2', 40 + ((number * 61) % 900));
+    frames.push({ address, ipBytes: datagram.length, sentAtMs: Date.now() });
+    sender.send(ethernetFrame(0x0800, datagram));
+  }, sendEveryMs);
+  ends.push(() => {
+    clearInterval(timer);
+    sender.close();
+  });
+  return {
+    stop() {
+      clearInterval(timer);
+      return [...frames, { address: '', ipBytes: 0, sentAtMs: Date.now() }];
+    },
+  };
+}
+
+interface StartedSensor {
+  child: ChildProcess;
+  listens: Promise<void>;
+  gone: Promise<void>;
+}
+
+function startSensor(
+  { folder, interfaceName, url }: { folder: string; interfaceName: string; url: string },
+  ends: (() => void)[],
+): StartedSensor {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', childPath], {
+    env: {
+      ...{ PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
+      ...{ SVC_SENSOR_STATE_DIR: folder, SVC_MONITOR_URL: url, SVC_SENSOR_PORT_SCANS: '0' },
+      ...{ SVC_SENSOR_CAPTURES: `uplink:${interfaceName}`, SVC_SENSOR_RING_MIB: '16' },
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  ends.push(() => child.kill('SIGKILL'));
+  let said = '';
+  const gone = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  const listens = new Promise<void>((resolve, reject) => {
+    child.stderr!.on('data', (piece: Buffer) => {
+      said += piece.toString();
+      if (said.includes('capture listens')) resolve();
+    });
+    void gone.then(() => reject(new Error(`the sensor ended:\n${said}`)));
+  });
+  return { child, listens, gone };
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { at, collectorFixture as fixture, ms } from '#sensor/testing/collector-fixture.ts';
+import { sampleMinute, temporaryFolder } from '#sensor/testing/sample-minutes.ts';
+import { steadyMoment } from '#sensor/testing/steady-moment.ts';
+
+/** A sensor that listens from the start of minute 0, and has seen two windows of it when it is killed. */
+function killed(t: TestContext, names: string[] = []) {
+  const stateDirectory = temporaryFolder(t);
+  const f = fixture({ stateDirectory, names });
+  f.collector.start(steadyMoment(ms(0)));
+  f.collector.listening('eth0', ms(0), 0);
+  f.window(0, 0, 1000);
+  f.window(0, 10, 400);
+  return { ...f, stateDirectory };
+}
+
+test('NET-2.4.2: what a killed sensor saw of a minute is added to what the next one sees of it', (t) => {
+  const { stateDirectory } = killed(t);
+  const f = fixture({ stateDirectory });
+  f.collector.start(steadyMoment(ms(0, 25)));
+  f.collector.listening('eth0', ms(0, 25), 0);
+  const [host] = sampleMinute(0, 70).hosts;
+  f.collector.report(
+    { ...sampleMinute(at(0), 700, 35_000), hosts: [{ ...host!, deviceKey: 'br0|a' }] },
+    null,
+  );
+  f.collector.tick(steadyMoment(ms(1, 2)));
+  assert.deepEqual(f.commits, [{ minutes: ['0 eth0 55000'], gaps: ['0 eth0 sensor_down'] }]);
+  const [{ totals, hosts }] = f.stored as [TelemetryMinute];
+  assert.equal(totals.ipBytes, 1000 + 400 + 700);
+  assert.equal(totals.detailTruncated, 2 * 9, 'packets of windows have no applications');
+  assert.deepEqual([hosts[0]!.rxBytes, hosts[0]!.deviceKey], [100 + 40 + 70, 'br0|a']);
+});
+
+test('NET-2.4.2: what a killed sensor saw is committed at a start in a later minute, and the others are a gap', (t) => {
+  const { stateDirectory } = killed(t);
+  const last = { bootId: 'boot', offsetMs: 0, throughMinute: at(-3) };
+  const f = fixture({ captures: ['eth0', 'br0'], stateDirectory, last });
+  f.collector.start(steadyMoment(ms(3, 5)));
+  assert.deepEqual(f.commits, [
+    { minutes: [], gaps: ['-2--1 all sensor_down'] },
+    { minutes: ['0 eth0 20000'], gaps: ['0 eth0 sensor_down', '0 br0 sensor_down'] },
+    { minutes: [], gaps: ['1-2 all sensor_down'] },
+  ]);
+});
+
+test('a sensor that is killed again within the minute keeps both parts of it', (t) => {
+  const { stateDirectory } = killed(t);
+  const second = fixture({ stateDirectory });
+  second.collector.start(steadyMoment(ms(0, 25)));
+  second.collector.listening('eth0', ms(0, 25), 0);
+  second.window(0, 30, 50);
+  const f = fixture({ stateDirectory });
+  f.collector.start(steadyMoment(ms(1, 25)));
+  assert.deepEqual(f.commits, [{ minutes: ['0 eth0 30000'], gaps: ['0 eth0 sensor_down'] }]);
+  assert.equal(f.stored[0]!.totals.ipBytes, 1000 + 400 + 50);
+});
+
+test('NET-2.4.2: a sensor that is killed right after a commit does not report that minute twice', (t) => {
+  const names: string[] = [];
+  const f = killed(t, names);
+  const path = join(f.stateDirectory, 'unfinished-minutes.json');
+  const before = readFileSync(path);
+  f.report(0);
+  f.collector.tick(steadyMoment(ms(1, 2)));
+  assert.equal(f.commits.length, 1);
+  // A window that comes after its minute was committed.
+  f.window(0, 50, 5000);
+  for (const file of [readFileSync(path), before]) {
+    writeFileSync(path, file);
+    const next = fixture({ stateDirectory: f.stateDirectory, names });
+    next.collector.start(steadyMoment(ms(1, 25)));
+    next.report(1, 35_000);
+    next.collector.tick(steadyMoment(ms(2, 2)));
+    assert.deepEqual(next.commits, [{ minutes: ['1 eth0 35000'], gaps: ['1 eth0 sensor_down'] }]);
+    names.splice(1);
+  }
+});
+
+test('NET-2.4.2: what a killed sensor saw before the clock was set, or before the host started, is left out', (t) => {
+  const { stateDirectory } = killed(t);
+  const path = join(stateDirectory, 'unfinished-minutes.json');
+  const file = readFileSync(path);
+  for (const [bootId, aheadMs, text] of [
+    ['other', 0, file],
+    ['boot', 5000, file],
+    ['boot', 0, '{"format":1'],
+    ['boot', 0, '{"format":2,"minutes":[]}'],
+  ] as const) {
+    writeFileSync(path, text);
+    const f = fixture({ stateDirectory, bootId });
+    f.collector.start({ wallMs: ms(0, 30) + aheadMs, uptimeMs: ms(0, 30) });
+    f.report(0, 30_000);
+    f.collector.finish();
+    assert.equal(f.stored.length, 1);
+    assert.equal(f.stored[0]!.totals.ipBytes, 1);
+  }
+});

@@ -1,0 +1,117 @@
+/**
+ * The minutes that are not in the spool yet, on disk after each live window, so that a sensor that is killed loses the
+ * window it was in and not the minute.
+ *
+ * A part is the sum of the windows of a minute: totals and local addresses. Applications, owners of addresses and what the
+ * detector says are in the report of the whole minute only; the packets count as truncated.
+ *
+ * The file is used by a start in the same boot and by the same clock, and only while the spool's last commit is the one that
+ * the file names: then nothing in it was committed.
+ */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { ClockStamp } from '#sensor/host-time/index.ts';
+import { isSameClock, type Spool } from '#sensor/spool/index.ts';
+import { joinParts } from './merge-minutes.ts';
+import type { LocalWindow } from './merge-windows.ts';
+import { minuteOf } from './timelines.ts';
+
+const format = 1;
+
+export interface UnfinishedMinutesDeps {
+  /** Null: nothing is kept. */
+  stateDirectory: string | null;
+  spool: Pick<Spool, 'lastCommit'>;
+  reporter: Reporter;
+}
+
+interface Stored {
+  format: number;
+  /** The spool's last commit. */
+  after: string | null;
+  stamp: ClockStamp;
+  minutes: TelemetryMinute[];
+}
+
+export class UnfinishedMinutes {
+  readonly #deps: UnfinishedMinutesDeps;
+  readonly #path: string | null;
+  readonly #parts = new Map<string, TelemetryMinute>();
+  #isChanged = false;
+  /** The spool's last commit when the file was written. */
+  #savedAfter: string | null = null;
+  #isFailing = false;
+
+  constructor(deps: UnfinishedMinutesDeps) {
+    this.#deps = deps;
+    this.#path = deps.stateDirectory && join(deps.stateDirectory, 'unfinished-minutes.json');
+  }
+
+  /** What a killed sensor had seen and not committed, oldest first; nothing where that is not certain. */
+  recover(now: ClockStamp): TelemetryMinute[] {
+    const stored = this.#read();
+    if (!stored || !isSameClock(stored.stamp, now) || stored.after !== this.#deps.spool.lastCommit())
+      return [];
+    for (const part of stored.minutes) this.#parts.set(keyOf(part), part);
+    return stored.minutes.sort((a, b) => a.minute - b.minute);
+  }
+
+  add(window: LocalWindow): void {
+    const { capture, role, observedMs, totals } = window;
+    const part: TelemetryMinute = {
+      ...{ minute: minuteOf(window.startedAtMs), capture, role, observedMs, usage: [] },
+      totals: { ...totals, detailTruncated: totals.ipPackets },
+      hosts: window.hosts.map((host) => ({ ...host, isLocal: true, deviceKey: '' })),
+    };
+    const earlier = this.#parts.get(keyOf(part));
+    this.#parts.set(keyOf(part), earlier ? joinParts(earlier, part) : part);
+    this.#isChanged = true;
+  }
+
+  /** The minutes before this one were committed. */
+  dropBefore(minute: number): void {
+    for (const [key, part] of this.#parts) if (part.minute < minute) this.#parts.delete(key);
+  }
+
+  /** The clock was set: windows of before are of another time. */
+  clear(): void {
+    this.#parts.clear();
+    this.#isChanged = true;
+  }
+
+  /** Writes what has changed. Not synced: a host that dies loses the minute. */
+  save(stamp: ClockStamp): void {
+    const after = this.#deps.spool.lastCommit();
+    if (!this.#path || (!this.#isChanged && after === this.#savedAfter)) return;
+    const stored: Stored = { format, after, stamp, minutes: [...this.#parts.values()] };
+    const next = `${this.#path}.new`;
+    try {
+      writeFileSync(next, JSON.stringify(stored), { mode: 0o600 });
+      renameSync(next, this.#path);
+      this.#isChanged = false;
+      this.#savedAfter = after;
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing)
+        this.#deps.reporter.warn('the running minute is not kept on disk, a killed sensor would lose it', {
+          why: describeError(error),
+        });
+      this.#isFailing = true;
+    }
+  }
+
+  #read(): Stored | null {
+    try {
+      const stored = this.#path && (JSON.parse(readFileSync(this.#path, 'utf8')) as Stored);
+      return stored && stored.format === format && Array.isArray(stored.minutes) ? stored : null;
+    } catch {
+      // Missing or damaged: the minute is a gap, as its start names it.
+      return null;
+    }
+  }
+}
+
+const keyOf = ({ minute, capture }: TelemetryMinute) => `${minute} ${capture}`;
